@@ -104,7 +104,7 @@ fn by_study(archive: &Path) -> Option<Decides> {
 fn read_all(dirs: &[PathBuf], by: Option<Decides>) -> Result<Vec<Analysis>, Failure> {
     let read = |dir: &PathBuf| {
         let _shown = report::Reading::begin(dir);
-        report::read_by(dir, by)
+        report::read_figures(dir, by)
     };
     dirs.iter().map(read).collect()
 }

@@ -123,7 +123,7 @@ fn latest(
     // One that is damaged tells nothing.
     let read = latest
         .iter()
-        .filter_map(|(_, dir)| report::read_by(dir, decides).ok());
+        .filter_map(|(_, dir)| report::read_figures(dir, decides).ok());
     read.collect()
 }
 

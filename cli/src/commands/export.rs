@@ -20,7 +20,7 @@ const ALONE: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
     let destinations = parsed(&args.send)?;
-    let analysis = report::read(&args.run)?;
+    let analysis = report::read_figures(&args.run, None)?;
     let trials = analysis.trials.iter().map(|trial| Finished {
         id: trial.id,
         label: trial.label.clone(),

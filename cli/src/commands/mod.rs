@@ -42,8 +42,8 @@ use crate::exit::{Exit, Failure};
 pub(crate) const RUNS: &str = "runs";
 
 /// Writes data to stdout. A reader that has seen enough (`| head`) ends it quietly.
-pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
+pub(crate) fn print(data: impl AsRef<[u8]>) -> Result<Exit, Failure> {
+    match io::stdout().lock().write_all(data.as_ref()) {
         Ok(()) => Ok(Exit::Success),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
         Err(error) => Err(Failure::new(Exit::Internal, &error)),

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
 
 /// The spread of differences in the run at `dir`.
 fn earlier_run(dir: &Path, plan: &Plan) -> Result<Earlier, Failure> {
-    let analysis = report::read(dir)?;
+    let analysis = report::read_figures(dir, None)?;
     Ok(Earlier::of(dir.display().to_string(), &analysis, plan))
 }
 

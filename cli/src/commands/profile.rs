@@ -1,9 +1,9 @@
 //! `plimsoll profile`: where the CPU time of the system went, by the profiles of a run's trials.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use lab_analysis::format::{self, count, ms, plural};
-use lab_analysis::model::{TrialAnalysis, Verdict};
+use lab_analysis::model::{CellSummary, TrialAnalysis, Verdict};
 use lab_analysis::{Analysis, analyse, us_per_transaction};
 use lab_archive::Run;
 use lab_profile::{Profile, Sums, formats};
@@ -34,8 +34,17 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
     }
     let reading = Reading::begin(&args.run);
     let bad = |error: &dyn std::error::Error| Failure::new(Exit::BadInput, error);
-    let run = report::present(report::open(&args.run)?).map_err(|error| bad(&error))?;
+    let mut run = report::present(report::open(&args.run)?).map_err(|error| bad(&error))?;
+    // The analysis would read all profiles, and compare them.
+    let kept: Vec<_> = run
+        .trials
+        .iter_mut()
+        .map(|trial| trial.cpu_profile.take())
+        .collect();
     let analysis = analyse(&run).map_err(|error| bad(&error))?;
+    for (trial, profile) in run.trials.iter_mut().zip(kept) {
+        trial.cpu_profile = profile;
+    }
     let (profiled, problems) = profiled(&run, &analysis);
     drop(reading);
     for problem in &problems {
@@ -103,36 +112,30 @@ fn of_cells(
     if profiled.is_empty() {
         return Err(none("no trial of this run has a CPU profile"));
     }
-    let mut labels: Vec<&str> = analysis
-        .cells
-        .iter()
-        .map(|cell| cell.label.as_str())
-        .collect();
+    let labels = |cells: &[&CellSummary]| {
+        let labels = cells.iter().map(|cell| cell.label.as_str());
+        labels.collect::<Vec<_>>().join(", ")
+    };
+    let all: Vec<&CellSummary> = analysis.cells.iter().collect();
+    let mut cells = all.clone();
     if let Some(sought) = &args.cell {
-        let is_sought = |label: &&str| {
-            let trial = analysis.trials.iter().find(|trial| trial.label == **label);
-            trial.is_some_and(|trial| is_named(trial, sought))
-        };
-        let named: Vec<&str> = labels.iter().copied().filter(is_sought).collect();
-        if named.is_empty() {
-            return Err(Failure::text(
-                Exit::BadInput,
-                format!(
-                    "the run has no cell {sought:?}; its cells are {}",
-                    labels.join(", ")
-                ),
-            ));
+        cells.retain(|cell| is_named(cell, sought));
+        if cells.is_empty() {
+            let message = format!(
+                "the run has no cell {sought:?}; its cells are {}",
+                labels(&all)
+            );
+            return Err(Failure::text(Exit::BadInput, message));
         }
-        labels = named;
     }
-    let shown: Vec<Shown> = labels
+    let shown = cells
         .iter()
-        .filter_map(|label| of_cell(label, profiled))
-        .collect();
+        .filter_map(|cell| of_cell(&cell.label, profiled));
+    let shown: Vec<Shown> = shown.collect();
     if shown.is_empty() {
         return Err(Failure::text(
             Exit::BadInput,
-            format!("no valid trial of {} has a CPU profile", labels.join(", ")),
+            format!("no valid trial of {} has a CPU profile", labels(&cells)),
         )
         .hint("--trial N shows that of a trial, whether it is valid or not"));
     }
@@ -166,38 +169,36 @@ fn of_cell(label: &str, profiled: &[Profiled<'_>]) -> Option<Shown> {
     })
 }
 
-/// Whether a trial is of the cell that somebody named: by all of its label, or by levels.
-fn is_named(trial: &TrialAnalysis, sought: &str) -> bool {
-    if trial.label.eq_ignore_ascii_case(sought.trim()) {
+/// Whether somebody named this cell: by all of its label, or by levels.
+fn is_named(cell: &CellSummary, sought: &str) -> bool {
+    if cell.label.eq_ignore_ascii_case(sought.trim()) {
         return true;
     }
     sought.split(',').all(|pair| {
         let Some((factor, level)) = pair.split_once('=') else {
             return false;
         };
-        let known = trial.cell.get(factor.trim());
+        let known = cell.cell.get(factor.trim());
         known.is_some_and(|known| format::level(known) == level.trim())
     })
 }
 
+/// Writes what is shown, which is one cell or trial at least; only tables show several.
 fn write(args: &ProfileArgs, study: &str, shown: &[Shown]) -> Result<Exit, Failure> {
     let internal = |error: serde_json::Error| Failure::new(Exit::Internal, &error);
-    if args.format == ProfileFormat::Table {
-        let tables: Vec<String> = shown.iter().map(|one| table(one, args.top)).collect();
-        return put(args, tables.join("\n").as_bytes());
-    }
-    let Some(one) = shown.first() else {
-        return Ok(Exit::Success);
-    };
-    let title = format!("{study}: {}", one.title);
+    let title = || format!("{study}: {}", shown[0].title);
+    let profile = &shown[0].profile;
     let bytes = match args.format {
-        ProfileFormat::Table => Vec::new(),
-        ProfileFormat::Folded => formats::folded(&one.profile).into_bytes(),
-        ProfileFormat::Pprof => pprof(args, &one.profile)?,
-        ProfileFormat::Speedscope => formats::speedscope(&one.profile, &title)
+        ProfileFormat::Table => {
+            let tables = shown.iter().map(|one| table(one, args.top));
+            tables.collect::<Vec<_>>().join("\n").into_bytes()
+        }
+        ProfileFormat::Folded => formats::folded(profile).into_bytes(),
+        ProfileFormat::Pprof => pprof(args, profile)?,
+        ProfileFormat::Speedscope => formats::speedscope(profile, &title())
             .map_err(internal)?
             .into_bytes(),
-        ProfileFormat::Firefox => formats::firefox(&one.profile, &title)
+        ProfileFormat::Firefox => formats::firefox(profile, &title())
             .map_err(internal)?
             .into_bytes(),
     };
@@ -244,12 +245,5 @@ fn put(args: &ProfileArgs, bytes: &[u8]) -> Result<Exit, Failure> {
         written::replace(path, bytes).map_err(|error| written::failure(path, &error))?;
         return Ok(Exit::Success);
     }
-    match std::str::from_utf8(bytes) {
-        Ok(text) => print(text),
-        Err(_) => {
-            let written = io::stdout().lock().write_all(bytes);
-            written.map_err(|error| Failure::new(Exit::Internal, &error))?;
-            Ok(Exit::Success)
-        }
-    }
+    print(bytes)
 }

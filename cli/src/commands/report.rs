@@ -82,9 +82,13 @@ pub(crate) fn read(dir: &Path) -> Result<Analysis, Failure> {
     analysed(open(dir)?)
 }
 
-/// The same, as if the study named this measure as the one that decides.
-pub(crate) fn read_by(dir: &Path, decides: Option<Decides>) -> Result<Analysis, Failure> {
-    analysed_by(open(dir)?, decides)
+/// The figures alone, without what profiles show, as if the study named this measure as the one that decides.
+pub(crate) fn read_figures(dir: &Path, decides: Option<Decides>) -> Result<Analysis, Failure> {
+    let mut run = open(dir)?;
+    for trial in &mut run.trials {
+        trial.cpu_profile = None;
+    }
+    analysed_by(run, decides)
 }
 
 pub(crate) fn open(dir: &Path) -> Result<Run, Failure> {

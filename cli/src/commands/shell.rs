@@ -13,7 +13,7 @@ use crate::talk::say;
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut out = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "plimsoll", &mut out);
-    print(&String::from_utf8_lossy(&out))
+    print(&out)
 }
 
 /// A page for each command: `plimsoll-import-har.1`.

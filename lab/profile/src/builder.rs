@@ -78,11 +78,10 @@ impl Builder {
     pub fn place_name(&self, mapping: Option<usize>, address: u64) -> String {
         match mapping {
             Some(mapping) => {
-                let file = &self.profile.mappings[mapping].file;
-                let file = file.rsplit('/').next().unwrap_or_default();
+                let file = self.profile.mappings[mapping].base();
                 format!("{file}+{address:#x}")
             }
-            None => "[unknown]".to_owned(),
+            None => Profile::UNKNOWN.to_owned(),
         }
     }
 

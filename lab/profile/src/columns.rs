@@ -10,11 +10,17 @@ use crate::{Key, Profile};
 /// Functions by their keys, which are the same in all builds.
 #[derive(Debug, Default)]
 pub struct Names {
-    keys: Vec<Key>,
+    pub(crate) keys: Vec<Key>,
     positions: HashMap<Key, usize>,
 }
 
 impl Names {
+    /// The position of each function of a profile.
+    pub(crate) fn of(&mut self, profile: &Profile) -> Vec<usize> {
+        let functions = profile.functions.iter();
+        functions.map(|one| self.position(Key::of(one))).collect()
+    }
+
     /// The position of a function.
     pub fn position(&mut self, key: Key) -> usize {
         *self.positions.entry(key).or_insert_with_key(|key| {
@@ -25,7 +31,7 @@ impl Names {
 
     /// Whether a position is a placeholder, such as `[other]`, and not a function. Placeholders are not compared.
     pub fn is_placeholder(&self, position: usize) -> bool {
-        [Profile::BROKEN, Profile::OTHER, "[unknown]"].contains(&self.name(position))
+        [Profile::BROKEN, Profile::OTHER, Profile::UNKNOWN].contains(&self.name(position))
     }
 
     /// The name of the function at a position.
@@ -51,8 +57,7 @@ impl Sampled {
     /// A profile by the positions of its functions among `names`.
     pub fn of(comparable: &Comparable, us_per_transaction: f64, names: &mut Names) -> Self {
         let profile = &comparable.profile;
-        let functions = profile.functions.iter();
-        let positions: Vec<usize> = functions.map(|one| names.position(Key::of(one))).collect();
+        let positions = names.of(profile);
         let mut stacks: HashMap<Vec<usize>, u64> = HashMap::new();
         for sample in &profile.samples {
             let frames: Vec<usize> = profile.frames(sample).map(|at| positions[at]).collect();

@@ -4,9 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{Builder, Function, Key, Line, Location, Mapping, Profile, Sample};
 
-/// The mapping of the kernel's code.
-const KERNEL: &str = "[kernel]";
-
 /// Which information about functions some profile of a run lacks.
 #[derive(Debug, Default)]
 pub struct Common {
@@ -33,9 +30,9 @@ impl Common {
         let mut builds: HashMap<&str, &str> = HashMap::new();
         for profile in profiles {
             for mapping in &profile.mappings {
-                let known = builds.entry(base(mapping)).or_insert(&mapping.build_id);
+                let known = builds.entry(mapping.base()).or_insert(&mapping.build_id);
                 if *known != mapping.build_id {
-                    common.of_several_builds.insert(base(mapping).to_owned());
+                    common.of_several_builds.insert(mapping.base().to_owned());
                 }
             }
             let mut inlined: HashMap<&str, bool> = HashMap::new();
@@ -58,6 +55,7 @@ impl Common {
     pub fn comparable(&self, profile: &Profile) -> Comparable {
         let mut builder = Builder::default();
         let mut unnamed_ns = 0;
+        let mut known: Vec<Option<(usize, bool)>> = vec![None; profile.locations.len()];
         for sample in &profile.samples {
             let (kernel, user): (Vec<usize>, Vec<usize>) = sample
                 .stack
@@ -70,8 +68,9 @@ impl Common {
             }
             let mut is_unnamed = false;
             for (at, location) in user.iter().enumerate() {
-                let (location, named) =
-                    self.location(&mut builder, profile, &profile.locations[*location]);
+                let (location, named) = *known[*location].get_or_insert_with(|| {
+                    self.location(&mut builder, profile, &profile.locations[*location])
+                });
                 is_unnamed |= at == 0 && kernel.is_empty() && !named;
                 stack.push(location);
             }
@@ -153,19 +152,15 @@ impl Common {
     }
 }
 
-fn base(mapping: &Mapping) -> &str {
-    mapping.file.rsplit('/').next().unwrap_or_default()
-}
-
 fn file_of<'a>(profile: &'a Profile, location: &Location) -> &'a str {
     location
         .mapping
-        .map_or("", |mapping| base(&profile.mappings[mapping]))
+        .map_or("", |mapping| profile.mappings[mapping].base())
 }
 
 fn in_kernel(builder: &mut Builder, name: String) -> usize {
     let mapping = builder.mapping(Mapping {
-        file: KERNEL.to_owned(),
+        file: Profile::KERNEL.to_owned(),
         build_id: String::new(),
     });
     let function = builder.function(Function {
@@ -270,7 +265,9 @@ mod tests {
     #[test]
     fn kernel_code_counts_for_its_system_call() {
         let kernel = |names: &[&'static str]| -> Vec<String> {
-            let of_kernel = names.iter().map(|name| (KERNEL, *name, "", &[][..]));
+            let of_kernel = names
+                .iter()
+                .map(|name| (Profile::KERNEL, *name, "", &[][..]));
             let all = of_kernel.chain([("/bin/server", "work", "", &[][..])]);
             let one = profile("", &all.collect::<Vec<_>>());
             frames(&Common::of([&one].into_iter()).comparable(&one))

@@ -43,7 +43,7 @@ impl Profile {
         let entry = names.iter().rev().find_map(|name| entry(name));
         match entry {
             Some(entry) => format!("[kernel] {entry}"),
-            None => "[kernel]".to_owned(),
+            None => Self::KERNEL.to_owned(),
         }
     }
 }

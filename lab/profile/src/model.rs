@@ -109,6 +109,13 @@ impl Sum for Weight {
     }
 }
 
+impl Mapping {
+    /// The name of the file without its folders.
+    pub fn base(&self) -> &str {
+        self.file.rsplit('/').next().unwrap_or_default()
+    }
+}
+
 impl Profile {
     /// Positions in [`Profile::functions`] of a stack's functions, the innermost first, inlined functions included.
     pub fn frames<'a>(&'a self, sample: &'a Sample) -> impl Iterator<Item = usize> + 'a {
@@ -129,4 +136,8 @@ impl Profile {
     pub const BROKEN: &str = "[unwound no further]";
     /// The name of the function that stands for all stacks beyond what a file may hold.
     pub const OTHER: &str = "[other]";
+    /// The mapping of the kernel's code, and the name of its functions where nothing else is known of them.
+    pub const KERNEL: &str = "[kernel]";
+    /// The name of a function of which nothing is known.
+    pub const UNKNOWN: &str = "[unknown]";
 }

@@ -102,33 +102,28 @@ impl Profile {
         for sample in &self.samples {
             let stack = sample.stack.as_slice();
             let is_new = seen.insert(stack);
-            if kept.as_ref().is_some_and(|kept| !kept.contains(stack)) {
+            let stack = if kept.as_ref().is_some_and(|kept| !kept.contains(stack)) {
                 lost.other_stacks += usize::from(is_new);
                 lost.other_samples = lost.other_samples.saturating_add(sample.count);
-                let other = into.placeholder(Self::OTHER);
-                let thread = into.thread(&self.threads[sample.thread]);
-                into.add(Sample {
-                    stack: vec![other],
-                    thread,
-                    ..*sample
-                });
+                vec![into.placeholder(Self::OTHER)]
             } else if stack.len() > most_frames {
                 lost.cut_stacks += usize::from(is_new);
                 let end = into.placeholder(Self::BROKEN);
-                let frames = stack.iter().take(most_frames.saturating_sub(1));
-                let mut cut: Vec<usize> = frames
-                    .map(|index| copy.location(&mut into, *index))
-                    .collect();
-                cut.push(end);
-                let thread = into.thread(&self.threads[sample.thread]);
-                into.add(Sample {
-                    stack: cut,
-                    thread,
-                    ..*sample
-                });
+                let kept = stack.iter().take(most_frames.saturating_sub(1));
+                let kept = kept.map(|index| copy.location(&mut into, *index));
+                let mut stack: Vec<usize> = kept.collect();
+                stack.push(end);
+                stack
             } else {
-                copy.add(&mut into, sample, stack, sample.second);
-            }
+                let kept = stack.iter().map(|index| copy.location(&mut into, *index));
+                kept.collect()
+            };
+            let thread = into.thread(&self.threads[sample.thread]);
+            into.add(Sample {
+                stack,
+                thread,
+                ..*sample
+            });
         }
         (into.finish(), lost)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::columns::Names;
 use crate::key::{Key, thread_group};
 use crate::model::{Profile, Sample, Weight};
 
@@ -35,29 +36,6 @@ pub struct ThreadSum {
     pub group: String,
     /// Its samples.
     pub weight: Weight,
-}
-
-/// Keys of a profile's functions, and the position of each function's key among them.
-pub(crate) struct Keys {
-    pub(crate) keys: Vec<Key>,
-    pub(crate) of: Vec<usize>,
-}
-
-impl Keys {
-    pub(crate) fn of(profile: &Profile) -> Self {
-        let mut known: HashMap<Key, usize> = HashMap::new();
-        let mut keys = Vec::new();
-        let mut of = Vec::with_capacity(profile.functions.len());
-        for function in &profile.functions {
-            let key = Key::of(function);
-            let index = *known.entry(key).or_insert_with_key(|key| {
-                keys.push(key.clone());
-                keys.len() - 1
-            });
-            of.push(index);
-        }
-        Self { keys, of }
-    }
 }
 
 impl Sums {
@@ -131,7 +109,9 @@ fn sum_of(key: Key) -> FunctionSum {
 }
 
 fn functions(profile: &Profile) -> Vec<FunctionSum> {
-    let Keys { keys, of } = Keys::of(profile);
+    let mut names = Names::default();
+    let of = names.of(profile);
+    let keys = names.keys;
     let mut growing = Growing {
         profile,
         of,

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::columns::Names;
 use crate::key::{Key, thread_group};
 use crate::model::{Profile, Weight};
-use crate::sums::Keys;
 
 /// The tree of a profile's calls.
 ///
@@ -35,35 +35,31 @@ pub struct Node {
 impl Tree {
     /// The tree of calls, whichever threads made them.
     pub fn of(profile: &Profile) -> Self {
-        Self::grown(profile, &HashMap::new(), Keys::of(profile))
+        Self::grown(profile, &HashMap::new(), Names::default())
     }
 
     /// The tree of calls by groups of threads, which are the children of the root.
     pub fn by_thread(profile: &Profile) -> Self {
-        let mut known = Keys::of(profile);
-        let mut positions: HashMap<String, usize> = HashMap::new();
+        let mut names = Names::default();
         let mut groups = HashMap::new();
         for (index, name) in profile.threads.iter().enumerate() {
-            let group = thread_group(name).into_owned();
-            let key = *positions.entry(group).or_insert_with_key(|name| {
-                known.keys.push(Key {
-                    name: name.clone(),
-                    file: String::new(),
-                });
-                known.keys.len() - 1
-            });
-            groups.insert(index, key);
+            let key = Key {
+                name: thread_group(name).into_owned(),
+                file: String::new(),
+            };
+            groups.insert(index, names.position(key));
         }
-        Self::grown(profile, &groups, known)
+        Self::grown(profile, &groups, names)
     }
 
-    fn grown(profile: &Profile, groups: &HashMap<usize, usize>, known: Keys) -> Self {
+    fn grown(profile: &Profile, groups: &HashMap<usize, usize>, mut names: Names) -> Self {
+        let of = names.of(profile);
         let mut nodes = vec![Node::default()];
         let mut edges: HashMap<(usize, usize), usize> = HashMap::new();
         let mut path = Vec::new();
         for sample in &profile.samples {
             path.clear();
-            path.extend(profile.frames(sample).map(|function| known.of[function]));
+            path.extend(profile.frames(sample).map(|function| of[function]));
             path.extend(groups.get(&sample.thread));
             let mut at = 0;
             nodes[0].total += sample.weight();
@@ -84,7 +80,7 @@ impl Tree {
             nodes[at].own += sample.weight();
         }
         let mut tree = Self {
-            keys: known.keys,
+            keys: names.keys,
             nodes,
         };
         tree.sort();

@@ -238,10 +238,10 @@ impl<'a> Tables<'a> {
             &mut self.profile.mappings,
             mapped,
             || match mapped {
-                Mapped::Kernel => bracketed("[kernel]"),
+                Mapped::Kernel => bracketed(Profile::KERNEL),
                 Mapped::Compiled => bracketed("[compiled code]"),
                 Mapped::File(module) => modules.get(module).map_or_else(
-                    || bracketed("[unknown]"),
+                    || bracketed(Profile::UNKNOWN),
                     |module| Mapping {
                         file: module.path.clone(),
                         build_id: module
@@ -291,8 +291,8 @@ fn special(frame: Frame) -> Name {
     let function = match frame {
         Frame::Broken | Frame::Chained => Profile::BROKEN,
         Frame::Other => Profile::OTHER,
-        Frame::Kernel(_) => "[kernel]",
-        Frame::User(_) => "[unknown]",
+        Frame::Kernel(_) => Profile::KERNEL,
+        Frame::User(_) => Profile::UNKNOWN,
     };
     Name {
         function: function.to_owned(),

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use blazesym::symbolize::source::{Elf as ElfSource, Source};
 use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 
+use lab_profile::Profile;
+
 use crate::files::{Module, Modules};
 use crate::kernel::Kernel;
 use crate::perfmap;
@@ -97,7 +99,7 @@ impl Names {
         let kernel = Kernel::read();
         for address in addresses {
             let name = kernel.name(*address);
-            let named = plain(name.unwrap_or("[kernel]").to_owned(), name.is_some());
+            let named = plain(name.unwrap_or(Profile::KERNEL).to_owned(), name.is_some());
             self.found.insert(Frame::Kernel(*address), named);
         }
     }

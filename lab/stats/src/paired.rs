@@ -53,6 +53,12 @@ impl Bounds {
     pub fn is_bounded(&self) -> bool {
         self.low.is_finite() && self.high.is_finite()
     }
+
+    /// Both ends, if they are numbers.
+    #[must_use]
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        self.is_bounded().then_some((self.low, self.high))
+    }
 }
 
 /// The centres that [`sign_flip_p`] doesn't reject at `alpha`: an interval of confidence 1 − alpha

@@ -247,7 +247,7 @@ impl Found<'_> {
             us_a: of(|pair| pair.a),
             us_b: of(|pair| pair.b),
             us: mean(&differences),
-            us_interval: bounds.is_bounded().then_some((bounds.low, bounds.high)),
+            us_interval: bounds.ends(),
         }
     }
 
@@ -268,9 +268,7 @@ impl Found<'_> {
         let bounds = interval(logs, ALPHA, self.rules.seed);
         RatioInterval {
             ratio: mean(logs).exp(),
-            interval: bounds
-                .is_bounded()
-                .then(|| (bounds.low.exp(), bounds.high.exp())),
+            interval: bounds.ends().map(|(low, high)| (low.exp(), high.exp())),
         }
     }
 

@@ -24,7 +24,8 @@ pub(crate) fn differences(
     trials: &[TrialAnalysis],
     profiled: &[Profiled],
 ) -> Vec<ProfileDifference> {
-    if profiled.is_empty() {
+    let pairs = pairs(plan, cells);
+    if profiled.is_empty() || pairs.is_empty() {
         return Vec::new();
     }
     let mut names = Names::default();
@@ -45,7 +46,6 @@ pub(crate) fn differences(
         .collect();
     let valid = Trials::that(trials, |trial| trial.verdict == Verdict::Valid);
     let of_cell = |cell: &CellSummary, block: u32| sampled.get(&valid.at(cell, block)?.id);
-    let pairs = pairs(plan, cells);
     let sides = pairs.iter().take(MOST_PAIRS).map(|pair| Sides {
         a: &pair.a.label,
         b: &pair.b.label,

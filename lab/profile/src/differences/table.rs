@@ -3,7 +3,7 @@
 use crate::columns::{Column, Counts, Names, Part, Sampled};
 use lab_stats::common_factor::common_factor;
 use lab_stats::moderated::{Pair, differences, has_enough, tested};
-use lab_stats::paired::{self, Bounds};
+use lab_stats::paired;
 use lab_stats::verdict::ALPHA;
 
 /// Two cells, and what was sampled in both of them by block; `None` where one has no valid, profiled trial.
@@ -209,10 +209,10 @@ impl Table {
 
     /// A mean of differences with its interval, from samples to microseconds per transaction.
     pub fn us(&self, by_block: &[f64], seed: u64) -> (f64, Option<(f64, f64)>) {
-        let Bounds { low, high } = paired::interval(by_block, ALPHA, seed);
         let us = |samples: f64| samples * self.us_per_sample;
-        let bounded = low.is_finite() && high.is_finite();
-        (us(mean(by_block)), bounded.then(|| (us(low), us(high))))
+        let ends = paired::interval(by_block, ALPHA, seed).ends();
+        let interval = ends.map(|(low, high)| (us(low), us(high)));
+        (us(mean(by_block)), interval)
     }
 }
 
