@@ -154,8 +154,12 @@ impl<C: Client> Shared<C> {
                     life.sleep_until(&self.client, until).await;
                 }
                 let went = match self.end_wait(life, place.index(), &waiting) {
-                    // On the heap, so that a user who waits is small: most wait most of the time.
-                    Some(due) => Box::pin(self.requests(life, place.index(), due)).await,
+                    // On the heap, so that users who wait are small; built there after its allocation, not copied.
+                    Some(due) => {
+                        let block = Box::new_uninit();
+                        Box::into_pin(Box::write(block, self.requests(life, place.index(), due)))
+                            .await
+                    }
                     None => Went::default(),
                 };
                 sent |= went.sent;
@@ -338,27 +342,23 @@ impl<C: Client> Shared<C> {
         &self,
         life: &mut Life<C>,
         index: usize,
-        asked: Asked,
+        mut asked: Asked,
     ) -> Requested {
-        let Asked {
-            request,
-            step,
-            mut due,
-            blocked,
-            mut is_made,
-            token,
-        } = asked;
-        let retry = self.script.session[index].retry;
+        let (request, step, mut due) = (asked.request, asked.step, asked.due);
+        let retry = self.script.session[index].retry.as_ref();
         let mut left = retry.map_or(0, |retry| retry.at_most);
-        let mut sending = Sending::new(step, due, blocked);
+        let mut sending = Sending::new(step, due, asked.blocked);
         loop {
             self.within_trial(due.meant).await;
             self.begins_at(life, step, sending.meant());
             sending.retry_until = (left > 0).then_some(life.state.until);
-            let is_made = std::mem::take(&mut is_made);
-            let mut exchange = self.send(&mut life.user, request, is_made).await;
-            let measured = self.measured(&mut life.user, (index, request), &mut exchange);
-            let ended = self.record((exchange, measured), &mut sending, due);
+            let is_made = std::mem::take(&mut asked.is_made);
+            // In a block of its own, so that the future keeps no room for it during later waits.
+            let ended = {
+                let mut exchange = self.send(&mut life.user, request, is_made).await;
+                let measured = self.measured(&mut life.user, (index, request), &mut exchange);
+                self.record((exchange, measured), &mut sending, due)
+            };
             life.state.take(&ended, due, self.failure_pause);
             match (ended.next, retry) {
                 (Next::Redirect, _) => {
@@ -375,10 +375,10 @@ impl<C: Client> Shared<C> {
                         .await;
                     let mut is_sent_again = !life.state.leaves();
                     let (scope, one) = (&mut life.user.scope, request..request + 1);
-                    if is_sent_again && self.lacks_token(scope, one, token.as_deref()) {
+                    if is_sent_again && self.lacks_token(scope, one, asked.token.as_deref()) {
                         let need = Need {
                             step: None,
-                            beside: token.as_deref(),
+                            beside: asked.token.as_deref(),
                         };
                         match Box::pin(self.authorize(life, due, need)).await {
                             Authorized::Due(after, _) => due = after,

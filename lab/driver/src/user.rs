@@ -526,7 +526,7 @@ impl<C: Client> Shared<C> {
     pub(crate) async fn wait_to_retry(
         &self,
         life: &mut Life<C>,
-        (step, retry, retries): (usize, Retry, u32),
+        (step, retry, retries): (usize, &Retry, u32),
         sending: &Sending,
     ) -> Due {
         let drawn = life.user.timing.next_unplanned(&retry.wait);
