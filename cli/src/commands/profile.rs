@@ -215,7 +215,7 @@ fn table(shown: &Shown, most: usize) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a table needs three digits")]
     let transactions = shown
         .us_per_transaction
-        .map(|us| sums.all.cpu_ns as f64 / 1000.0 / us);
+        .map(|us| sums.all.ns as f64 / 1000.0 / us);
     let table = formats::table(&sums, transactions, most);
     format!("{}: {whole}{samples} samples\n{table}", shown.title)
 }

@@ -111,7 +111,7 @@ fn a_trial_has_a_profile_of_its_system() {
         profiled.samples as f64 > few && profiled.samples > 2,
         "{profiled:?}"
     );
-    let weight = profile.weight().cpu_ns as f64 / 1e6;
+    let weight = profile.weight().ns as f64 / 1e6;
     assert!(
         (weight / profiled.cpu_ms - 1.0).abs() < 0.005,
         "{weight} {profiled:?}"

@@ -117,7 +117,7 @@ impl Graph {
     reason = "nanoseconds of CPU time of a run stay below 2^53 but for centuries of it"
 )]
 fn nanoseconds(weight: Weight) -> f64 {
-    weight.cpu_ns as f64
+    weight.ns as f64
 }
 
 /// The smallest part of the whole that is drawn. A callee is never larger than its caller, so the caller of each frame

@@ -5,6 +5,7 @@
 //! the two. Nothing here reads a clock, a file, or the kernel.
 
 mod builder;
+mod class;
 pub mod columns;
 pub mod comparable;
 pub mod differences;
@@ -17,10 +18,11 @@ mod pprof;
 mod shrink;
 mod sums;
 mod tree;
+pub mod waits;
 
 pub use builder::Builder;
 pub use key::{Key, thread_group};
-pub use model::{Function, Line, Location, Mapping, Profile, Sample, Weight};
+pub use model::{Function, Kind, Line, Location, Mapping, Profile, Sample, Wait, Weight};
 pub use pprof::{MOST_COMPRESSED_BYTES, MOST_UNCOMPRESSED_BYTES, ReadError, Written};
 pub use sums::{FunctionSum, Sums, ThreadSum};
 pub use tree::{Node, Tree};

@@ -15,7 +15,8 @@ fn tree(stacks: &[(&str, u64)]) -> Tree {
             thread,
             second: 0,
             count: *count,
-            cpu_ns: count * 1_000_000,
+            ns: count * 1_000_000,
+            wait: None,
         });
     }
     Tree::of(&builder.finish())

@@ -15,13 +15,13 @@ fn reads_a_profile_of_the_go_runtime() {
     let sums = Sums::of(&profile);
     let own = |name: &str| {
         let sum = sums.functions.iter().find(|sum| sum.key.name == name);
-        sum.map(|sum| (sum.own.cpu_ns / 1_000_000, sum.total.cpu_ns / 1_000_000))
+        sum.map(|sum| (sum.own.ns / 1_000_000, sum.total.ns / 1_000_000))
     };
     // As `go tool pprof -top` shows it.
     assert_eq!(own("main.work"), Some((190, 210)));
     assert_eq!(own("main.fib"), Some((150, 170)));
     assert_eq!(own("main.main"), Some((0, 380)));
-    assert_eq!((sums.all.count, sums.all.cpu_ns), (38, 380_000_000));
+    assert_eq!((sums.all.count, sums.all.ns), (38, 380_000_000));
     assert!(profile.mappings[0].file.ends_with("/sampled"));
 }
 

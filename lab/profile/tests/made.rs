@@ -38,7 +38,8 @@ impl Stacks {
             thread,
             second,
             count,
-            cpu_ns: count * 5_000_000,
+            ns: count * 5_000_000,
+            wait: None,
         });
         self
     }
@@ -64,12 +65,9 @@ pub(crate) fn told(profile: &Profile) -> Vec<String> {
         let stack: Vec<String> = sample.stack.iter().map(location).collect();
         let thread = &profile.threads[sample.thread];
         let Sample {
-            second,
-            count,
-            cpu_ns,
-            ..
+            second, count, ns, ..
         } = sample;
-        format!("{thread} {second} {count} {cpu_ns} {stack:?}")
+        format!("{thread} {second} {count} {ns} {stack:?}")
     };
     let mut lines: Vec<String> = profile.samples.iter().map(sample).collect();
     lines.sort();
@@ -114,7 +112,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                     lines,
                 }));
             }
-            for (stack, thread, second, count, cpu_ns) in samples {
+            for (stack, thread, second, count, ns) in samples {
                 let stack = stack
                     .into_iter()
                     .map(|index| known[index % known.len()])
@@ -125,7 +123,8 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                     thread,
                     second,
                     count,
-                    cpu_ns,
+                    ns,
+                    wait: None,
                 });
             }
             builder.finish()

@@ -96,7 +96,8 @@ pub(crate) fn profile(
             thread: thread as usize,
             second,
             count,
-            cpu_ns: ns.round() as u64,
+            ns: ns.round() as u64,
+            wait: None,
         });
     done.profile.samples = samples.collect();
     done.profile

@@ -114,7 +114,7 @@ fn check(profile: &Profile, facts: &Profiled) {
     }
     let count: u64 = profile.samples.iter().map(|sample| sample.count).sum();
     assert_eq!(count, facts.samples);
-    let ns: u64 = profile.samples.iter().map(|sample| sample.cpu_ns).sum();
+    let ns: u64 = profile.samples.iter().map(|sample| sample.ns).sum();
     let ratio = ns as f64 / 1e6 / facts.cpu_ms;
     assert!((ratio - 1.0).abs() < 0.005, "{ratio}");
     let off: Vec<u32> = facts.off_seconds.clone();
