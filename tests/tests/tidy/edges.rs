@@ -292,7 +292,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-trial",
         ],
     ),
-    ("lab-archive", &["lab-counts", "lab-stats"]),
+    ("lab-archive", &["lab-counts", "lab-profile", "lab-stats"]),
     (
         "lab-client",
         &["lab-counts", "lab-filters", "lab-units", "lab-workload"],
