@@ -500,10 +500,9 @@ fn waits_are_summed_up_by_class_and_function() {
     let profile = waits();
     let trial = Trial {
         profile: Some(&profile),
-        recorded_seconds: 2.0,
         groups: &[],
-        seconds: 4.0,
-        transactions: Some(200.0),
+        seconds: 2.0,
+        transactions: Some(100.0),
     };
     let summary = Summary::of(&[trial, trial], patterns()).unwrap();
     assert_eq!((summary.per, summary.waits_found), (Per::Transaction, 5));
@@ -553,7 +552,6 @@ fn groups_of_threads_have_the_rest_of_their_time() {
     let of = |groups: &[ThreadGroup], transactions| {
         let trial = Trial {
             profile: None,
-            recorded_seconds: 0.0,
             groups,
             seconds: 4.0,
             transactions,
@@ -602,7 +600,6 @@ fn the_wait_that_differs_is_named_and_no_other() {
         let profile = many(trial, slow);
         let trial = Trial {
             profile: Some(&profile),
-            recorded_seconds: 1.0,
             groups: &[],
             seconds: 1.0,
             transactions: Some(1_000.0),
@@ -612,6 +609,7 @@ fn the_wait_that_differs_is_named_and_no_other() {
     let rules = Rules {
         seed: 7,
         least: 0.005,
+        least_blocks: 6,
         per: Per::Transaction,
     };
     let compared = |blocks: u64, slow: u64| {
@@ -648,7 +646,7 @@ fn latencies_are_compared_by_block_where_there_are_enough() {
     let latencies = |factor: u64, waits: u64| {
         let mut histogram = scheduling::empty();
         for n in 1..=waits {
-            histogram.record(factor * n * 1_000).unwrap();
+            histogram.record(factor * n).unwrap();
         }
         Latencies::from([("http-*".to_owned(), histogram)])
     };
@@ -669,11 +667,11 @@ fn latencies_are_compared_by_block_where_there_are_enough() {
         b: "after",
         blocks: trials[..blocks].iter().map(|(a, b)| Some((a, b))).collect(),
     };
-    let found = scheduling::compare(&[sides(8)], 7, 0.02);
+    let found = scheduling::compare(&[sides(8)], 7, 0.02, 6);
     assert_eq!(found.len(), 2);
     for one in &found {
         assert!(one.differs && (1.9..2.0).contains(&one.ratio), "{one:?}");
     }
-    let found = scheduling::compare(&[sides(5)], 7, 0.02);
+    let found = scheduling::compare(&[sides(5)], 7, 0.02, 6);
     assert!(found.iter().all(|one| !one.differs && one.p.is_none()));
 }

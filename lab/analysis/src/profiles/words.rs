@@ -160,7 +160,7 @@ fn more(all: usize, noun: &str) -> Option<String> {
 }
 
 /// A name. Of a long one only the end, which is the most specific part.
-fn name(name: &str) -> String {
+pub(crate) fn name(name: &str) -> String {
     let letters = name.chars().count();
     match letters > LETTERS {
         true => {
@@ -222,7 +222,7 @@ fn ratio(of: &RatioInterval) -> String {
 }
 
 /// `0.415 ms`, `17.9 µs`.
-fn time(us: f64) -> String {
+pub(crate) fn time(us: f64) -> String {
     match us.abs() {
         small if small < 100.0 => format!("{} µs", figure(us)),
         _ => format!("{} ms", figure(us / 1000.0)),
@@ -230,7 +230,7 @@ fn time(us: f64) -> String {
 }
 
 /// `+17.9 µs [15.9, 20.1]`, with the digits that the interval supports.
-fn signed_us(us: f64, interval: Option<(f64, f64)>) -> String {
+pub(crate) fn signed_us(us: f64, interval: Option<(f64, f64)>) -> String {
     let half_width = interval.map_or(0.0, |(low, high)| (high - low) / 2.0);
     let (digits, unit, scale) = match us.abs().max(half_width) {
         small if small < 1.0 => (3, "µs", 1.0),

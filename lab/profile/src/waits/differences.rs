@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lab_stats::moderated::{LEAST_SAMPLES, MOST_COLUMNS, moderated_by};
 use lab_stats::paired::{interval, max_t_scaled, mean};
-use lab_stats::verdict::{ALPHA, LEAST_BLOCKS};
+use lab_stats::verdict::ALPHA;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ struct Column {
 impl Columns {
     /// The waits of a trial; `None` if its stacks weren't recorded.
     pub fn of(trial: &Trial<'_>, per: Per, patterns: &Patterns) -> Option<Self> {
-        let divisor = trial.divisor(per, trial.recorded_seconds)?;
+        let divisor = trial.divisor(per)?;
         let profile = trial.profile?;
         let mut codes = Codes::new(profile, patterns);
         let mut columns: BTreeMap<Code, Column> = BTreeMap::new();
@@ -78,6 +78,8 @@ pub struct Rules {
     pub seed: u64,
     /// The smallest difference that matters, as a part of all waits of the baseline that aren't for work.
     pub least: f64,
+    /// The fewest blocks that show a difference.
+    pub least_blocks: usize,
     /// What times are given for.
     pub per: Per,
 }
@@ -190,16 +192,16 @@ impl<'a> Table<'a> {
         })
     }
 
-    fn reason(&self) -> Option<String> {
+    fn reason(&self, least: usize) -> Option<String> {
         let have = self.blocks.len();
         let blocks = if have == 1 {
             "block has"
         } else {
             "blocks have"
         };
-        (have < LEAST_BLOCKS).then(|| {
+        (have < least).then(|| {
             format!(
-                "only {have} {blocks} recorded waits of both cells, and at least {LEAST_BLOCKS} are needed"
+                "only {have} {blocks} recorded waits of both cells, and at least {least} are needed"
             )
         })
     }
@@ -223,7 +225,10 @@ fn sides_of(pairs: &[(f64, f64)]) -> (f64, f64) {
 pub fn compare(pairs: &[Sides<'_>], rules: Rules) -> Vec<WaitDifference> {
     let tables: Vec<Table<'_>> = pairs.iter().filter_map(Table::of).collect();
     let (mut rows, mut scales) = (Vec::new(), Vec::new());
-    for table in tables.iter().filter(|table| table.reason().is_none()) {
+    for table in tables
+        .iter()
+        .filter(|table| table.reason(rules.least_blocks).is_none())
+    {
         let of_pair = moderated_by(table.differences(), &table.variances, table.blocks.len());
         for differences in of_pair.differences {
             let mut row = vec![None; table.sides.blocks.len()];
@@ -238,7 +243,7 @@ pub fn compare(pairs: &[Sides<'_>], rules: Rules) -> Vec<WaitDifference> {
     tables
         .iter()
         .map(|table| {
-            let tested = match table.reason() {
+            let tested = match table.reason(rules.least_blocks) {
                 Some(_) => 0,
                 None => table.codes.len(),
             };
@@ -282,7 +287,7 @@ fn difference(table: &Table<'_>, p: &[f64], rules: Rules) -> WaitDifference {
         us: us_b - us_a,
         us_interval: interval(&whole, ALPHA, rules.seed).ends(),
         findings,
-        reason: table.reason(),
+        reason: table.reason(rules.least_blocks),
         sentences: Vec::new(),
     }
 }

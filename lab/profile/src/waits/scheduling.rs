@@ -6,11 +6,11 @@ use hdrhistogram::Histogram;
 use lab_stats::histogram::{max, quantile};
 use lab_stats::paired::{interval, log_ratio, max_t, mean};
 use lab_stats::support::supports;
-use lab_stats::verdict::{ALPHA, LEAST_BLOCKS};
+use lab_stats::verdict::ALPHA;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The latencies of a trial or a cell by group of threads, in nanoseconds.
+/// The latencies of a trial or a cell by group of threads, in µs.
 pub type Latencies = BTreeMap<String, Histogram<u64>>;
 
 /// The quantiles that are compared.
@@ -62,13 +62,13 @@ pub fn summary(trials: &[&Latencies]) -> Vec<GroupLatency> {
     all
 }
 
-/// An empty histogram of nanoseconds, with three digits.
+/// An empty histogram, with three digits.
 pub fn empty() -> Histogram<u64> {
     Histogram::new(3).expect("three digits are possible")
 }
 
-fn us(ns: u64) -> f64 {
-    ns as f64 / 1e3
+fn us(us: u64) -> f64 {
+    us as f64
 }
 
 /// A quantile in µs, if there are enough values.
@@ -109,14 +109,19 @@ pub struct LatencyDifference {
     pub ratio: f64,
     /// Its 95 % interval.
     pub ratio_interval: Option<(f64, f64)>,
-    /// p over all groups, quantiles, and pairs of cells; `None` with fewer than six blocks.
+    /// p over all groups, quantiles, and pairs of cells; `None` with too few blocks.
     pub p: Option<f64>,
     /// Whether they differ beyond noise, and by as much as matters.
     pub differs: bool,
 }
 
-/// Compares quantiles of all pairs of cells, as one family.
-pub fn compare(pairs: &[Sides<'_>], seed: u64, smallest: f64) -> Vec<LatencyDifference> {
+/// Compares quantiles of all pairs of cells, as one family. Ratios that are within `smallest` of 1 don't matter.
+pub fn compare(
+    pairs: &[Sides<'_>],
+    seed: u64,
+    smallest: f64,
+    least_blocks: usize,
+) -> Vec<LatencyDifference> {
     let mut drafts = Vec::new();
     for sides in pairs {
         let both = sides.blocks.iter().flatten();
@@ -125,7 +130,7 @@ pub fn compare(pairs: &[Sides<'_>], seed: u64, smallest: f64) -> Vec<LatencyDiff
             drafts.extend(COMPARED.iter().filter_map(|one| draft(sides, group, *one)));
         }
     }
-    let is_tested = |draft: &&Draft| draft.difference.blocks >= LEAST_BLOCKS;
+    let is_tested = |draft: &&Draft| draft.difference.blocks >= least_blocks;
     let rows = drafts.iter().filter(is_tested);
     let rows: Vec<Vec<Option<f64>>> = rows.map(|draft| draft.logs.clone()).collect();
     let mut p = max_t(&rows, seed).into_iter();

@@ -27,22 +27,27 @@ const MOST_WAKERS: usize = 3;
 pub struct Trial<'a> {
     /// Intervals off the CPU with their stacks, if they were recorded.
     pub profile: Option<&'a Profile>,
-    /// The seconds that the profile covers.
-    pub recorded_seconds: f64,
     /// How each group of threads spent the hold; empty if that wasn't recorded.
     pub groups: &'a [ThreadGroup],
-    /// The length of the hold after its warm-up.
+    /// The time that both cover, in seconds.
     pub seconds: f64,
     /// Transactions in that time; `None` if none was counted.
     pub transactions: Option<f64>,
 }
 
 impl Trial<'_> {
-    /// What times are divided by, of so many seconds of the trial.
-    pub(super) fn divisor(&self, per: Per, seconds: f64) -> Option<f64> {
+    /// The time in which threads were ready and had no core, in µs of all threads; `None` if it wasn't recorded.
+    pub fn no_core_us(&self, per: Per) -> Option<f64> {
+        let divisor = self.divisor(per)?;
+        let ns: u64 = self.groups.iter().map(|group| group.no_core_ns).sum();
+        (!self.groups.is_empty()).then(|| ns as f64 / 1e3 / divisor)
+    }
+
+    /// What times are divided by.
+    pub(super) fn divisor(&self, per: Per) -> Option<f64> {
         let divisor = match per {
-            Per::Second => seconds,
-            Per::Transaction => self.transactions? * seconds / self.seconds,
+            Per::Second => self.seconds,
+            Per::Transaction => self.transactions?,
         };
         (divisor.is_finite() && divisor > 0.0).then_some(divisor)
     }
@@ -61,8 +66,8 @@ pub enum Per {
 
 impl Per {
     /// A transaction, if all trials have some.
-    pub fn of<'a>(mut trials: impl Iterator<Item = &'a Trial<'a>>) -> Self {
-        let has_some = |trial: &Trial<'_>| trial.transactions.is_some_and(|count| count > 0.0);
+    pub fn of<'a>(mut trials: impl Iterator<Item = Trial<'a>>) -> Self {
+        let has_some = |trial: Trial<'_>| trial.transactions.is_some_and(|count| count > 0.0);
         match trials.all(has_some) {
             true => Self::Transaction,
             false => Self::Second,
@@ -155,7 +160,7 @@ pub struct Waker {
 impl Summary {
     /// The waits of these trials; `None` if none has any.
     pub fn of(trials: &[Trial<'_>], patterns: &Patterns) -> Option<Self> {
-        let per = Per::of(trials.iter());
+        let per = Per::of(trials.iter().copied());
         let waits = waits(trials, per, patterns);
         let groups = groups(trials, per);
         if groups.is_empty() && waits.is_empty() {
@@ -189,7 +194,7 @@ fn waits(trials: &[Trial<'_>], per: Per, patterns: &Patterns) -> Vec<CodeWait> {
     let with_profile: Vec<_> = trials
         .iter()
         .filter_map(|trial| {
-            let divisor = trial.divisor(per, trial.recorded_seconds)?;
+            let divisor = trial.divisor(per)?;
             Some((trial.profile?, divisor))
         })
         .collect();
@@ -253,7 +258,7 @@ fn groups(trials: &[Trial<'_>], per: Per) -> Vec<GroupTime> {
     let with_groups: Vec<_> = trials
         .iter()
         .filter(|trial| !trial.groups.is_empty())
-        .filter_map(|trial| Some((trial, trial.divisor(per, trial.seconds)?)))
+        .filter_map(|trial| Some((trial, trial.divisor(per)?)))
         .collect();
     let number = with_groups.len() as f64;
     let mut sums: BTreeMap<&str, GroupTime> = BTreeMap::new();
