@@ -50,7 +50,7 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     duet::couple(&mut trials);
     repeated::choose(&mut trials);
     let profiled = cpu::profiled(&inputs, &mut trials);
-    let waits = waits::read(&inputs, &mut trials);
+    let waits = lab_trial::waits_of_valid(&inputs, &mut trials);
     let cells = cells::summarise(study, &steps, &trials);
     let cpu_profiles = cpu::summarise(&cells, &trials, &profiled);
     let profile_differences = profiles::differences(&plan, &cells, &trials, &profiled);

@@ -43,5 +43,5 @@ pub use profile::cpu_profile;
 pub use source::{plan, step_names};
 pub use transfer::kib_per_whole_ms;
 pub use trial::{Input, Judged, alone, answers_by_part, figures, judge, own_time};
-pub use waits::{TrialWaits, waits};
+pub use waits::{TrialWaits, WaitsByTrial, waits, waits_of_valid};
 pub use warmup::{Batch, Warmup, warmup};

@@ -1,14 +1,15 @@
 //! What the threads of a trial's system waited for, in the time that its figures are taken from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use lab_archive::{Latencies, TrialData, Waits};
 use lab_profile::Profile;
 use lab_profile::waits::{ThreadGroup, Trial};
 
 use crate::as_f64;
-use crate::model::TrialAnalysis;
+use crate::model::{TrialAnalysis, Verdict};
 use crate::profile::seconds_of;
+use crate::trial::Input;
 
 /// The waits of a trial over the hold after its warm-up. Parts that weren't recorded are empty.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +45,29 @@ impl TrialWaits {
             transactions: self.transactions,
         }
     }
+}
+
+/// The waits of trials by the trial's id.
+pub type WaitsByTrial = HashMap<u32, TrialWaits>;
+
+/// Reads the waits of valid trials. A damaged file is a note of its trial.
+pub fn waits_of_valid(inputs: &[Input<'_>], trials: &mut [TrialAnalysis]) -> WaitsByTrial {
+    let mut found = HashMap::new();
+    for trial in trials {
+        let input = inputs.iter().find(|input| input.data.record.id == trial.id);
+        let Some(input) = input.filter(|_| trial.verdict == Verdict::Valid) else {
+            continue;
+        };
+        let waits = waits(input.data, trial);
+        let problems = waits.problems.iter();
+        trial.notes.extend(problems.map(|problem| {
+            format!("What threads waited for can't be read and is left out. {problem}")
+        }));
+        if !waits.is_empty() {
+            found.insert(trial.id, waits);
+        }
+    }
+    found
 }
 
 /// The waits of a trial.

@@ -38,6 +38,6 @@ pub use published::{AsIs, Entry, PublishedTable};
 pub use run::{Analysis, HowPaired, Outcome, RESULT_SCHEMA, StudyFacts, Summary};
 pub use transfer::{PublishedTransfer, TransferSummary};
 pub use unmeasured::{Beyond, Demand, Exploratory, Range, Reason, Seen};
-pub use waits::{CellScheduling, CellWaits, NoCore, SchedulingDifference};
+pub use waits::{CellScheduling, CellWaits, SchedulingDifference};
 
 pub(crate) use run::speed_note;

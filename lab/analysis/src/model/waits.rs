@@ -2,8 +2,8 @@
 //! transaction (or per second, as `per` says). A wait is not a part of the response time, unless the thread served that
 //! request.
 
-use lab_profile::waits::scheduling::{GroupLatency, LatencyDifference};
-use lab_profile::waits::{Per, Summary};
+use lab_profile::waits::Summary;
+use lab_profile::waits::scheduling::{GroupLatency, LatencyDifference, NoCore};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -55,21 +55,4 @@ pub struct SchedulingDifference {
     pub latencies: Vec<LatencyDifference>,
     /// The same in sentences.
     pub sentences: Vec<String>,
-}
-
-/// The time that ready threads waited for a core, in µs of all threads together, by block.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct NoCore {
-    /// What times are given for: a transaction or a second.
-    pub per: Per,
-    /// Blocks with a valid trial of both.
-    pub blocks: usize,
-    /// Of a.
-    pub us_a: f64,
-    /// Of b.
-    pub us_b: f64,
-    /// The mean difference by block.
-    pub us: f64,
-    /// Its 95 % interval; `None` with too few blocks.
-    pub us_interval: Option<(f64, f64)>,
 }

@@ -29,7 +29,6 @@ use crate::model::{
 };
 use crate::power::{OF_SMALLEST, detectable_in_function};
 pub(crate) use of_run::differences;
-pub(crate) use words::{name, signed_us, time};
 
 /// Most columns of a run: with more pairs of cells, each has fewer.
 const MOST_OF_FAMILY: usize = 10_000;

@@ -9,17 +9,16 @@ use std::collections::HashMap;
 
 use lab_plan::Plan;
 use lab_profile::waits::differences::{Columns, Rules, Sides, WaitDifference};
-use lab_profile::waits::scheduling::{self, Latencies, LatencyDifference};
+use lab_profile::waits::scheduling::{self, Latencies, LatencyDifference, NoCore};
 use lab_profile::waits::{Patterns, Per, Summary, Trial};
 use lab_stats::exchange::Exchange;
-use lab_stats::paired::{interval, mean};
-use lab_stats::verdict::ALPHA;
-use lab_trial::{Input, TrialWaits};
+use lab_stats::paired::mean;
+use lab_trial::{TrialWaits, WaitsByTrial};
 
 use crate::compare::{MOST_PAIRS, Pair, Trials, pairs};
 use crate::model::{
-    CellScheduling, CellSummary, CellWaits, Comparison, NoCore, SchedulingDifference,
-    TrialAnalysis, Verdict,
+    CellScheduling, CellSummary, CellWaits, Comparison, SchedulingDifference, TrialAnalysis,
+    Verdict,
 };
 use crate::power::OF_SMALLEST;
 
@@ -32,34 +31,11 @@ pub(crate) struct Waiting {
     pub(crate) scheduling_differences: Vec<SchedulingDifference>,
 }
 
-/// The waits of valid trials by the trial's id. A damaged file is a note of its trial.
-pub(crate) type ByTrial = HashMap<u32, TrialWaits>;
-
-/// Reads the waits of valid trials.
-pub(crate) fn read(inputs: &[Input<'_>], trials: &mut [TrialAnalysis]) -> ByTrial {
-    let mut found = HashMap::new();
-    for trial in trials {
-        let input = inputs.iter().find(|input| input.data.record.id == trial.id);
-        let Some(input) = input.filter(|_| trial.verdict == Verdict::Valid) else {
-            continue;
-        };
-        let waits = lab_trial::waits(input.data, trial);
-        let problems = waits.problems.iter();
-        trial.notes.extend(problems.map(|problem| {
-            format!("What threads waited for can't be read and is left out. {problem}")
-        }));
-        if !waits.is_empty() {
-            found.insert(trial.id, waits);
-        }
-    }
-    found
-}
-
 /// Sums up the waits of each cell, and compares them.
 pub(crate) fn of_run(
     plan: &Plan,
     (cells, trials): (&[CellSummary], &[TrialAnalysis]),
-    waits: &ByTrial,
+    waits: &WaitsByTrial,
     comparisons: &[Comparison],
 ) -> Waiting {
     if waits.is_empty() {
@@ -145,7 +121,7 @@ fn latencies(
 struct Compared<'a> {
     plan: &'a Plan,
     trials: Trials<'a>,
-    waits: &'a ByTrial,
+    waits: &'a WaitsByTrial,
     per: Per,
     pairs: Vec<Pair<'a>>,
 }
@@ -237,16 +213,6 @@ impl<'a> Compared<'a> {
     fn no_core(&self, pair: &Pair<'a>) -> Option<NoCore> {
         let both = self.by_block(pair, |_, waits| waits.trial().no_core_us(self.per));
         let both: Vec<(f64, f64)> = both.into_iter().flatten().collect();
-        let differences: Vec<f64> = both.iter().map(|(a, b)| b - a).collect();
-        let of = |side: fn(&(f64, f64)) -> f64| mean(&both.iter().map(side).collect::<Vec<f64>>());
-        let bounds = interval(&differences, ALPHA, self.plan.seed);
-        Some(NoCore {
-            per: self.per,
-            blocks: both.len(),
-            us_a: of(|pair| pair.0)?,
-            us_b: of(|pair| pair.1)?,
-            us: mean(&differences)?,
-            us_interval: bounds.ends().filter(|_| both.len() >= self.least_blocks()),
-        })
+        NoCore::of(&both, self.per, (self.plan.seed, self.least_blocks()))
     }
 }

@@ -1,11 +1,13 @@
 //! What differs between the waits of two cells, in sentences.
 
 use lab_profile::waits::differences::{CodeDifference, WaitDifference};
-use lab_profile::waits::{ANY_CODE, Class};
-use lab_trial::format::{list, ms, plural, signed_percent};
+use lab_profile::waits::scheduling::NoCore;
+use lab_profile::waits::ANY_CODE;
+use lab_trial::format::{
+    code as name, list, micros as time, ms, plural, signed_micros as signed_us, signed_percent,
+};
 
-use crate::model::{CellScheduling, Comparison, Difference, Measure, NoCore, SchedulingDifference};
-use crate::profiles::{name, signed_us, time};
+use crate::model::{CellScheduling, Comparison, Difference, Measure, SchedulingDifference};
 
 /// Waits that are named; all are in `result.json`.
 const MOST_NAMED: usize = 10;
@@ -48,27 +50,10 @@ pub(super) fn sentences(of: &WaitDifference, least: f64) -> Vec<String> {
 
 /// `waiting for a lock in work_17`.
 fn what(of: &CodeDifference) -> String {
-    let awaited = awaited(of.class);
+    let awaited = of.class.doing();
     match of.function == ANY_CODE {
         true => awaited.to_owned(),
         false => format!("{awaited}, in {}", name(&of.function)),
-    }
-}
-
-fn awaited(class: Class) -> &'static str {
-    match class {
-        Class::NoCore => "ready, but without a core",
-        Class::Lock => "waiting for a lock",
-        Class::LockOrCondition => "waiting for a lock or a condition",
-        Class::KernelLock => "waiting for a lock of the kernel",
-        Class::Disk => "waiting for a disk",
-        Class::Network => "waiting for a socket",
-        Class::Poll => "polling",
-        Class::Pipe => "waiting for a pipe",
-        Class::Child => "waiting for a child process",
-        Class::Sleep => "sleeping",
-        Class::Idle => "idle",
-        Class::Other => "waiting for something else",
     }
 }
 

@@ -10,6 +10,8 @@ use lab_stats::verdict::ALPHA;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::summary::Per;
+
 /// The latencies of a trial or a cell by group of threads, in µs.
 pub type Latencies = BTreeMap<String, Histogram<u64>>;
 
@@ -186,4 +188,41 @@ fn draft(sides: &Sides<'_>, group: &str, (name, p): (&str, f64)) -> Option<Draft
         },
         logs: both.iter().map(|one| one.map(|one| one.2)).collect(),
     })
+}
+
+/// The time that ready threads waited for a core, in µs of all threads together, by block.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct NoCore {
+    /// What times are given for: a transaction or a second.
+    pub per: Per,
+    /// Blocks with a valid trial of both.
+    pub blocks: usize,
+    /// Of a.
+    pub us_a: f64,
+    /// Of b.
+    pub us_b: f64,
+    /// The mean difference by block.
+    pub us: f64,
+    /// Its 95 % interval; `None` with too few blocks.
+    pub us_interval: Option<(f64, f64)>,
+}
+
+impl NoCore {
+    /// The difference of both sides by block; `None` without a block.
+    pub fn of(both: &[(f64, f64)], per: Per, (seed, least_blocks): (u64, usize)) -> Option<Self> {
+        let differences: Vec<f64> = both.iter().map(|(a, b)| b - a).collect();
+        let of = |side: fn(&(f64, f64)) -> f64| {
+            let values: Vec<f64> = both.iter().map(side).collect();
+            mean(&values)
+        };
+        let ends = interval(&differences, ALPHA, seed).ends();
+        Some(Self {
+            per,
+            blocks: both.len(),
+            us_a: of(|pair| pair.0)?,
+            us_b: of(|pair| pair.1)?,
+            us: mean(&differences)?,
+            us_interval: ends.filter(|_| both.len() >= least_blocks),
+        })
+    }
 }

@@ -3,10 +3,12 @@
 //! A section is written once, into blocks that carry meaning; a renderer lays them out for its medium
 //! and leaves out what the medium can't show. Nothing here knows a width, a colour, or markup.
 
+pub mod chart;
+
 use crate::chart::{Chart, Mark};
-use crate::flame::Graph;
-use crate::format::{figure, or_none};
-use crate::model::LoadLine;
+use lab_analysis::format::{figure, or_none};
+use lab_analysis::model::LoadLine;
+use lab_profile::flame::Graph;
 
 /// A report, or a comparison of two runs.
 #[derive(Debug, Clone)]
