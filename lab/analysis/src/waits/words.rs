@@ -1,10 +1,10 @@
 //! What differs between the waits of two cells, in sentences.
 
+use lab_profile::waits::ANY_CODE;
 use lab_profile::waits::differences::{CodeDifference, WaitDifference};
 use lab_profile::waits::scheduling::NoCore;
-use lab_profile::waits::ANY_CODE;
 use lab_trial::format::{
-    code as name, list, micros as time, ms, plural, signed_micros as signed_us, signed_percent,
+    code as name, list, micros as time, ms, plural, ratio_or_percent, signed_micros as signed_us,
 };
 
 use crate::model::{CellScheduling, Comparison, Difference, Measure, SchedulingDifference};
@@ -91,22 +91,16 @@ pub(super) fn scheduling(
     }
     let differing = of.latencies.iter().filter(|one| one.differs);
     sentences.extend(differing.map(|one| {
-        let percent = |ratio: f64| signed_percent(100.0 * (ratio - 1.0));
-        let interval = one.ratio_interval.map(|(low, high)| {
-            let (low, high) = (percent(low), percent(high));
-            format!(
-                " [{}, {}]",
-                low.trim_end_matches(" %"),
-                high.trim_end_matches(" %")
-            )
-        });
+        let interval = one
+            .ratio_interval
+            .map(|(low, high)| format!(" [{}, {}]", ratio_or_percent(low), ratio_or_percent(high)));
         format!(
             "{} of the waits of {} for a core: {} against {}, {}{}.",
             one.quantile,
             name(&one.group),
             time(one.us_b),
             time(one.us_a),
-            percent(one.ratio),
+            ratio_or_percent(one.ratio),
             interval.unwrap_or_default()
         )
     }));

@@ -74,6 +74,14 @@ impl Per {
         }
     }
 
+    /// `tx` or `s`.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::Transaction => "tx",
+            Self::Second => "s",
+        }
+    }
+
     /// `transaction` or `second`.
     pub const fn word(self) -> &'static str {
         match self {

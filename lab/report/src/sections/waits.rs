@@ -8,7 +8,7 @@ use lab_profile::waits::{ANY_CODE, Class, CodeWait, GroupTime};
 
 use super::cpu::shortened;
 use crate::Analysis;
-use crate::document::{Block, Cell, Column, Group, Heading, Kind, Row, Section, Table};
+use crate::document::{Block, Cell, Column, Kind, Row, Section, Table};
 use crate::flame::{Graph, Options};
 use crate::format::{count, micros, ms, plural};
 use crate::model::{CellScheduling, CellWaits};
@@ -26,8 +26,8 @@ const MOST_FRAMES: usize = 1_000;
 /// Letters of a function's name beside other columns in a terminal, and where there is room.
 const LETTERS: (usize, usize) = (34, 140);
 
-const LEAD: &str = "Samples and sums over the hold after warm-up. Times are of all threads together: those that wait at the \
-                    same time add up. Waits stand beside the response time; a wait is a part of it only if the thread \
+const LEAD: &str = "Waits and times are those of the hold after warm-up, per transaction (per second without any). Threads that \
+                    wait at the same time add up. Waits stand beside the response time; a wait is a part of it only if the thread \
                     served that request.";
 const LEAD_SCHEDULING: &str = "How long threads that were ready to run waited for a core, over all valid trials. A dash stands \
                                where too few waits were recorded.";
@@ -65,7 +65,11 @@ pub(super) fn scheduling(analysis: &Analysis) -> Option<Section> {
     if !all.is_empty() {
         let names_cells = analysis.cells.len() > 1;
         blocks.push(Block::Paragraph(LEAD_SCHEDULING.to_owned()));
-        blocks.push(Block::Table(latencies(all, names_cells)));
+        for cell in all.iter().take(MOST_CELLS) {
+            let label = || Block::Paragraph(format!("At {}:", cell.label));
+            blocks.extend(names_cells.then(label));
+            blocks.push(Block::Table(latencies(cell)));
+        }
     }
     for one in differences.iter().take(MOST_CELLS) {
         blocks.extend(sentences(&one.sentences));
@@ -108,7 +112,7 @@ fn of_cell(cell: &CellWaits, name: Option<&str>, frames: usize) -> Vec<Block> {
         .chain(for_work.iter().take(ROWS.1));
     let shown: Vec<&CodeWait> = shown.copied().collect();
     if !shown.is_empty() {
-        blocks.push(Block::Table(table(&shown, per, LETTERS.0)));
+        blocks.push(Block::Table(table(&shown, LETTERS.0)));
         let ends = others.iter().filter_map(|one| ended(one)).take(MOST_ENDS);
         let ends: Vec<String> = ends.collect();
         blocks.extend((!ends.is_empty()).then_some(Block::List(ends)));
@@ -120,7 +124,7 @@ fn of_cell(cell: &CellWaits, name: Option<&str>, frames: usize) -> Vec<Block> {
             plural(summary.waits_found, "wait")
         );
         let all: Vec<&CodeWait> = all.iter().collect();
-        blocks.push(Block::Fold(title, table(&all, per, LETTERS.1)));
+        blocks.push(Block::Fold(title, table(&all, LETTERS.1)));
     }
     if let Some(tree) = &summary.tree {
         let us = others.iter().map(|one| one.us).sum();
@@ -225,13 +229,13 @@ fn groups(all: &[GroupTime]) -> Table {
     Table::new("Time of threads", "group of threads", columns, rows)
 }
 
-fn table(waits: &[&CodeWait], per: &str, letters: usize) -> Table {
+fn table(waits: &[&CodeWait], letters: usize) -> Table {
     let is_wide = letters > LETTERS.0;
     let mut columns = vec![
         Column::new("function", Kind::Text),
         Column::new("waits for", Kind::Text),
         Column::new("µs", Kind::Number),
-        Column::new(format!("waits per {per}"), Kind::Number),
+        Column::new("waits", Kind::Number),
     ];
     if is_wide {
         columns.push(Column::new("threads", Kind::Text));
@@ -259,7 +263,7 @@ fn table(waits: &[&CodeWait], per: &str, letters: usize) -> Table {
     Table::new("Waits by function", "wait", columns, rows)
 }
 
-fn latencies(all: &[CellScheduling], names_cells: bool) -> Table {
+fn latencies(cell: &CellScheduling) -> Table {
     let heads = ["waits", "p50 µs", "p90 µs", "p99 µs", "max µs"];
     let mut columns = vec![Column::new("threads", Kind::Text)];
     columns.extend(heads.map(|head| Column::new(head, Kind::Number)));
@@ -272,22 +276,6 @@ fn latencies(all: &[CellScheduling], names_cells: bool) -> Table {
         let cells = [Cell::text(shortened(&one.group, LETTERS.0)), waits];
         Row::new(cells.into_iter().chain(times.map(Cell::number)).collect())
     };
-    let group = |cell: &CellScheduling| Group {
-        name: cell.label.clone(),
-        heading: match names_cells {
-            true => Heading::Name,
-            false => Heading::None,
-        },
-        rows: cell.groups.iter().take(MOST_GROUPS).map(row).collect(),
-    };
-    Table {
-        group: "cell",
-        groups: all.iter().take(MOST_CELLS).map(group).collect(),
-        ..Table::new(
-            "Scheduling latency",
-            "group of threads",
-            columns,
-            Vec::new(),
-        )
-    }
+    let rows = cell.groups.iter().take(MOST_GROUPS).map(row).collect();
+    Table::new("Scheduling latency", "group of threads", columns, rows)
 }
