@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 use lab_profile::Profile;
 use lab_profile::waits::differences::{Columns, Rules, Sides, compare};
 use lab_profile::waits::scheduling::{self, Latencies};
-use lab_profile::waits::{ANY_CODE, Class, Frame, Patterns, Per, Summary, ThreadGroup, Trial};
+use lab_profile::waits::{
+    ANY_CODE, Class, Code, Frame, Patterns, Per, Summary, ThreadGroup, Trial,
+};
 
 use crate::made::Stacks;
 
@@ -674,4 +676,78 @@ fn latencies_are_compared_by_block_where_there_are_enough() {
     }
     let found = scheduling::compare(&[sides(5)], 7, 0.02, 6);
     assert!(found.iter().all(|one| !one.differs && one.p.is_none()));
+}
+
+/// Uniform numbers from a seed (SplitMix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn exponential(&mut self) -> f64 {
+        -(1.0 - self.uniform()).ln()
+    }
+}
+
+/// One trial: 40 codes with 10 to 200 exponential waits each. All waits of a trial vary together, too.
+fn simulated(numbers: &mut Numbers, longer: f64) -> Columns {
+    let of_trial = 0.95 + 0.1 * numbers.uniform();
+    Columns::of_sums((0..40).map(|n| {
+        let code = Code {
+            class: Class::Lock,
+            function: format!("work_{n}"),
+        };
+        let mean = of_trial * if n == 17 { longer } else { 1.0 };
+        let (mut us, mut squares, mut count) = (0.0, 0.0, 0.0);
+        let (expected, mut at) = (10.0 + 5.0 * f64::from(n), numbers.exponential());
+        while at < expected {
+            let wait = mean * numbers.exponential();
+            us += wait;
+            squares += wait * wait;
+            count += 1.0;
+            at += numbers.exponential();
+        }
+        (code, (us, squares, count))
+    }))
+}
+
+#[test]
+fn equal_variants_seldom_differ_and_a_longer_wait_is_found() {
+    let rules = Rules {
+        seed: 7,
+        least: 0.005,
+        least_blocks: 6,
+        per: Per::Transaction,
+    };
+    let mut numbers = Numbers(1);
+    let mut study = |longer: f64| {
+        let pairs: Vec<(Columns, Columns)> = (0..8)
+            .map(|_| {
+                (
+                    simulated(&mut numbers, 1.0),
+                    simulated(&mut numbers, longer),
+                )
+            })
+            .collect();
+        let sides = Sides {
+            a: "a",
+            b: "b",
+            blocks: pairs.iter().map(|(a, b)| Some((a, b))).collect(),
+        };
+        compare(&[sides], rules).remove(0).findings
+    };
+    let studies = 400;
+    let named = (0..studies).filter(|_| !study(1.0).is_empty()).count();
+    // 5 % of 400, and three standard errors more.
+    assert!(named <= 33, "{named} of {studies}");
+    let found = (0..100).filter(|_| study(1.5).iter().any(|one| one.function == "work_17"));
+    let found = found.count();
+    eprintln!("equal: {named} of {studies} name a wait; half longer: found in {found} of 100");
+    assert!(found >= 80, "{found} of 100");
 }

@@ -55,6 +55,15 @@ impl Columns {
         Some(Self { columns })
     }
 
+    /// The waits of a trial by code: time in µs per transaction, the sum of the squares of all intervals, and their number.
+    pub fn of_sums(sums: impl IntoIterator<Item = (Code, (f64, f64, f64))>) -> Self {
+        let column = |(us, squares, count)| Column { us, squares, count };
+        let columns = sums.into_iter().map(|(code, sums)| (code, column(sums)));
+        Self {
+            columns: columns.collect(),
+        }
+    }
+
     fn whole(&self) -> f64 {
         self.columns.values().map(|column| column.us).sum()
     }
