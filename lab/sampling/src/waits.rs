@@ -320,7 +320,7 @@ impl Waits {
             } else {
                 0
             },
-            recorded_ms: (self.level >= 3).then(|| self.recorded.as_secs_f64() * 1e3),
+            recorded_ms: (self.level >= 3).then_some(self.recorded.as_secs_f64() * 1e3),
             slices: (self.slices > 0).then_some(self.slices),
             lost: self.lost,
             on_cpu_ms: on as f64 / 1e6,

@@ -19,10 +19,11 @@ struct Waiting {
 impl Waiting {
     fn start(folder: &Path, words: &[&str]) -> Self {
         let program = folder.join("waits");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/subject/waits.c");
+        let source = folder.join("waits.c");
+        std::fs::write(&source, include_str!("subject/waits.c")).unwrap();
         let compiler = Command::new("cc")
             .args(["-O1", "-g", "-fno-omit-frame-pointer", "-pthread", "-o"])
-            .args([program.as_os_str(), source.as_ref()])
+            .args([&program, &source])
             .status();
         assert!(compiler.unwrap().success());
         let child = Command::new(program)
@@ -302,7 +303,41 @@ fn threads_that_live_shortly_count_as_far_as_they_are_seen() {
 }
 
 #[test]
-fn without_samples_of_the_cpu_the_rest_says_what_is_missing() {
+fn slices_show_the_same_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Waiting::start(folder.path(), &["convoy"]);
+    let cheap = Spec {
+        budget: 0.003,
+        ..spec(program.child.id(), 3)
+    };
+    let Some(waits) = waits(cheap, 10) else {
+        return;
+    };
+    let own = program.ended();
+    let found = part(&groups(&waits)["worker-*"], Class::Lock);
+    eprintln!("waiting for the lock: {found:.4}, by its own clock {own:.4}");
+    assert!(waits.facts.slices.is_some(), "{:?}", waits.facts);
+    assert!((found / own - 1.0).abs() < 0.15, "{found} {own}");
+}
+
+#[test]
+fn too_many_switches_turn_stacks_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Waiting::start(folder.path(), &["switches", "0"]);
+    let cheap = Spec {
+        budget: 0.001,
+        ..spec(program.child.id(), 3)
+    };
+    let Some(waits) = waits(cheap, 4) else {
+        return;
+    };
+    assert_eq!(waits.facts.level, 1, "{:?}", waits.facts);
+    let said = |text: &String| text.contains("switch") && text.contains("budget");
+    assert!(waits.facts.missing.iter().any(said), "{:?}", waits.facts);
+}
+
+#[test]
+fn level_0_has_times_only() {
     let folder = tempfile::tempdir().unwrap();
     let program = Waiting::start(folder.path(), &["convoy"]);
     let waits = waits(spec(program.child.id(), 0), 3).unwrap();
@@ -310,4 +345,67 @@ fn without_samples_of_the_cpu_the_rest_says_what_is_missing() {
     let gone = spec(program.child.id(), 3);
     drop(program);
     assert!(matches!(Sampler::open(gone), Err(Refused::NoProcess)));
+}
+
+/// Not a test: what another user sees.
+#[test]
+#[ignore = "a helper of the test below, which runs it as another user"]
+fn seen_by_another_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Waiting::start(folder.path(), &["others"]);
+    let recorded = record(spec(program.child.id(), 1), 1);
+    assert!(recorded.unwrap().waits.is_some());
+    let mut sampler = Sampler::open(spec(program.child.id(), 3)).unwrap();
+    assert!(sampler.refused().is_some());
+    let clock = clock();
+    sampler.begin(|| clock.elapsed()).unwrap();
+    while clock.elapsed() < Duration::from_secs(5) {
+        let next = sampler.turn(|| clock.elapsed());
+        wait(next.saturating_sub(clock.elapsed()));
+    }
+    sampler.end(|| clock.elapsed());
+    let recorded = sampler.finish();
+    assert!(recorded.cpu.is_none());
+    let waits = recorded.waits.unwrap();
+    check(&waits);
+    assert_eq!(waits.facts.level, 1);
+    let said = &waits.facts.missing[0];
+    assert!(
+        said.contains("stacks of waits") && said.contains("CAP_PERFMON"),
+        "{said}"
+    );
+    assert!(part(&groups(&waits)["poller"], Class::Poll) > 0.9);
+}
+
+#[test]
+fn users_without_rights_get_the_rest_and_are_told_what_is_missing() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+    let strict = paranoid.is_ok_and(|text| text.trim().parse::<i32>().is_ok_and(|one| one > 0));
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    if !is_root || !strict {
+        eprintln!("not tested: this needs root, and a kernel that refuses samples to others");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let all = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), all).unwrap();
+    let program = folder.path().join("suite");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let output = Command::new(program)
+        .args([
+            "--ignored",
+            "--exact",
+            "waits::seen_by_another_user",
+            "--nocapture",
+        ])
+        .current_dir("/")
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
 }

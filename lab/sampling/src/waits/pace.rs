@@ -14,8 +14,11 @@ const MOST_CHAINS: f64 = 2000.0;
 const MOST_COPIES: f64 = 250.0;
 /// One of so many switches has its stack recorded. Prime numbers don't fall into step with what repeats.
 const ONE_OF: [u64; 9] = [1, 2, 3, 5, 11, 23, 47, 97, 199];
-/// In parts of the time, one of so many.
+/// In slices of the time, one of so many; fewer where slices would be rare.
 const IN_SLICES: u64 = 11;
+const MOST_IN_SLICES: u64 = 47;
+/// Slices are not rare if they are this part of the time.
+const MANY_SLICES: f64 = 0.25;
 /// The length of a slice.
 pub(crate) const SLICE: Duration = Duration::from_millis(100);
 /// A system that uses less than this of a core is taken to use so much: what is recorded of it costs little in any case.
@@ -77,9 +80,15 @@ impl Pace {
         if let Some(one_of) = all.find(|one_of| fits(*one_of) && cost(*one_of) <= most) {
             return Self::All { one_of };
         }
-        let mut rest = ONE_OF.into_iter().filter(|one_of| *one_of >= IN_SLICES);
-        let one_of = rest.find(|one_of| fits(*one_of)).unwrap_or(199);
-        let part = most / cost(one_of).max(1e-9);
+        let part = |one_of: u64| most / cost(one_of).max(1e-9);
+        let rest = ONE_OF
+            .into_iter()
+            .filter(|one_of| *one_of >= IN_SLICES && fits(*one_of));
+        let mut rest = rest.peekable();
+        let first = rest.peek().copied().unwrap_or(MOST_IN_SLICES);
+        let one_of = rest.find(|one_of| *one_of >= MOST_IN_SLICES || part(*one_of) >= MANY_SLICES);
+        let one_of = one_of.unwrap_or(first);
+        let part = part(one_of);
         if part >= FEWEST_SLICES * SLICE.as_secs_f64() {
             Self::Slices { one_of, part }
         } else {

@@ -18,6 +18,8 @@ use crate::stacks::Frame;
 
 /// A wait has a waker of its stack's wakers if so many were recorded for the stack.
 const ENOUGH_WAKERS: u64 = 3;
+/// So many readings of the functions that threads of a group sleep in say how their time was divided.
+const ENOUGH_READS: u64 = 30;
 /// Wakers of a stack that are told apart.
 const MOST_WAKERS: usize = 3;
 
@@ -45,18 +47,13 @@ type Columns = HashMap<Column, Estimate>;
 
 /// The profile of all waits in recorded seconds, and the lines of the table of threads.
 pub(super) fn of(waits: &Waits, modules: &Modules) -> (Profile, Vec<ThreadsLine>) {
-    let mut stacks = Numbers {
-        frames: waits.stacks.frames().to_vec(),
-        groups: waits.groups.values.clone(),
-        sleeps: waits.sleeps.values.clone(),
-        extra: HashMap::new(),
-        all: waits.stacks.all().map(<[u32]>::to_vec).collect(),
-    };
+    let numbers = Numbers::of(waits);
+    let mut named = Named::of(waits, &numbers, modules);
     let columns = match waits.level {
-        3 => switched(waits, &mut stacks),
-        _ => found(waits, &mut stacks),
+        3 => switched(waits, &numbers, &mut named),
+        _ => found(waits, &numbers),
     };
-    let profile = named(waits, &stacks, columns, modules);
+    let profile = named.profile(columns);
     let lines = lines(waits, &profile);
     (profile, lines)
 }
@@ -64,41 +61,58 @@ pub(super) fn of(waits: &Waits, modules: &Modules) -> (Profile, Vec<ThreadsLine>
 /// Numbers of stacks and groups, with those that only the table of threads has.
 struct Numbers {
     frames: Vec<Frame>,
+    stacks: Vec<Vec<u32>>,
     groups: Vec<String>,
     sleeps: Vec<String>,
-    extra: HashMap<Frame, Number>,
-    all: Vec<Vec<u32>>,
+    group: HashMap<String, Number>,
+    /// The stack of a kernel function that threads sleep in.
+    sleep: HashMap<String, Number>,
+    not_sampled: Number,
 }
 
 impl Numbers {
-    fn group(&mut self, name: &str) -> Number {
-        let known = self.groups.iter().position(|group| group == name);
-        let at = known.unwrap_or_else(|| {
-            self.groups.push(name.to_owned());
-            self.groups.len() - 1
-        });
-        at as Number
+    fn of(waits: &Waits) -> Self {
+        let mut numbers = Self {
+            frames: waits.stacks.frames().to_vec(),
+            stacks: waits.stacks.all().map(<[u32]>::to_vec).collect(),
+            groups: waits.groups.values.clone(),
+            sleeps: waits.sleeps.values.clone(),
+            group: HashMap::new(),
+            sleep: HashMap::new(),
+            not_sampled: 0,
+        };
+        numbers.not_sampled = numbers.single(Frame::NotSampled);
+        for name in waits.on_rows().flat_map(|row| row.groups.keys()) {
+            if !numbers.groups.contains(name) {
+                numbers.groups.push(name.clone());
+            }
+        }
+        let groups = (0..).zip(&numbers.groups);
+        numbers.group = groups.map(|(at, name)| (name.clone(), at)).collect();
+        let functions = waits.on_rows().flat_map(|row| row.found.values());
+        for function in functions.flat_map(BTreeMap::keys) {
+            if !numbers.sleep.contains_key(function) {
+                numbers.sleeps.push(function.clone());
+                let frame = Frame::Sleeps(numbers.sleeps.len() as u32 - 1);
+                let stack = numbers.single(frame);
+                numbers.sleep.insert(function.clone(), stack);
+            }
+        }
+        numbers
     }
 
     /// The stack of one frame.
     fn single(&mut self, frame: Frame) -> Number {
-        if let Some(known) = self.extra.get(&frame) {
-            return *known;
-        }
         self.frames.push(frame);
-        self.all.push(vec![self.frames.len() as u32 - 1]);
-        let number = self.all.len() as Number - 1;
-        self.extra.insert(frame, number);
-        number
+        self.stacks.push(vec![self.frames.len() as u32 - 1]);
+        self.stacks.len() as Number - 1
     }
 
-    fn sleeps(&mut self, function: &str) -> Number {
-        let known = self.sleeps.iter().position(|one| one == function);
-        let at = known.unwrap_or_else(|| {
-            self.sleeps.push(function.to_owned());
-            self.sleeps.len() - 1
-        });
-        self.single(Frame::Sleeps(at as u32))
+    fn frames(&self, stack: Number) -> Vec<(u32, Frame)> {
+        let of_stack = self.stacks[stack as usize].iter();
+        of_stack
+            .map(|at| (*at, self.frames[*at as usize]))
+            .collect()
     }
 }
 
@@ -112,8 +126,8 @@ fn targets(waits: &Waits) -> BTreeMap<String, Times> {
 }
 
 /// By the records of switches.
-fn switched(waits: &Waits, numbers: &mut Numbers) -> Columns {
-    let not_sampled = numbers.single(Frame::NotSampled);
+fn switched(waits: &Waits, numbers: &Numbers, named: &mut Named<'_>) -> Columns {
+    let not_sampled = numbers.not_sampled;
     let mut by_kind: BTreeMap<(Number, Kind), Columns> = BTreeMap::new();
     for (piece, estimate) in weighted(waits, not_sampled) {
         let Stratum { group, kind, .. } = piece.stratum;
@@ -136,7 +150,9 @@ fn switched(waits: &Waits, numbers: &mut Numbers) -> Columns {
     }
     let mut all = Columns::new();
     for (name, times) in targets(waits) {
-        let group = numbers.group(&name);
+        let Some(group) = numbers.group.get(&name).copied() else {
+            continue;
+        };
         let mut take = |kind| by_kind.remove(&(group, kind)).unwrap_or_default();
         let (preempted, woken, blocked) = (
             take(Kind::Preempted),
@@ -154,6 +170,10 @@ fn switched(waits: &Waits, numbers: &mut Numbers) -> Columns {
         ] {
             let columns = match columns.is_empty() {
                 true => spread(waits, &name, (group, not_sampled), is_blocked),
+                false => columns,
+            };
+            let columns = match is_blocked && waits.slices > 0 {
+                true => by_sleeps(waits, numbers, named, &name, columns),
                 false => columns,
             };
             scale(&mut all, columns, target);
@@ -179,15 +199,26 @@ fn scale(all: &mut Columns, columns: Columns, target_ns: f64) {
 /// Each piece with the intervals that it stands for; those that nothing stands for have no stack.
 fn weighted(waits: &Waits, not_sampled: Number) -> Vec<(Piece, Estimate)> {
     let switches = &waits.switches;
-    let mut exact: HashMap<Stratum, Sum> = HashMap::new();
-    for ((stratum, _), sum) in &switches.exact {
-        let all = exact.entry(*stratum).or_default();
-        all.count += sum.count;
-        all.ns += sum.ns;
-    }
     let mut sampled: HashMap<Stratum, Sum> = HashMap::new();
     for (piece, sum) in switches.pieces.iter().filter(|(piece, _)| !piece.is_known) {
         let all = sampled.entry(piece.stratum).or_default();
+        all.count += sum.count;
+        all.ns += sum.ns;
+    }
+    // Intervals of a length that has no stacks are like those of the nearest length that has some.
+    let nearest = |stratum: &Stratum| {
+        let alike = sampled.iter().filter(|(other, sum)| {
+            (other.group, other.kind) == (stratum.group, stratum.kind) && sum.ns > 0
+        });
+        let distance = |other: &Stratum| (other.length.abs_diff(stratum.length), other.length);
+        let nearest = alike.map(|(other, _)| *other).min_by_key(distance);
+        nearest.unwrap_or(*stratum)
+    };
+    let mut exact: HashMap<Stratum, Sum> = HashMap::new();
+    let mut like: HashMap<Stratum, Stratum> = HashMap::new();
+    for ((stratum, _), sum) in &switches.exact {
+        let like = like.entry(*stratum).or_insert_with(|| nearest(stratum));
+        let all = exact.entry(*like).or_default();
         all.count += sum.count;
         all.ns += sum.ns;
     }
@@ -212,7 +243,8 @@ fn weighted(waits: &Waits, not_sampled: Number) -> Vec<(Piece, Estimate)> {
         found.push((*piece, estimate));
     }
     for ((stratum, second), sum) in &switches.exact {
-        if sampled.get(stratum).is_none_or(|sampled| sampled.ns == 0) {
+        let like = like.get(stratum).unwrap_or(stratum);
+        if sampled.get(like).is_none_or(|sampled| sampled.ns == 0) {
             let piece = Piece {
                 second: *second,
                 stratum: *stratum,
@@ -311,51 +343,96 @@ fn second(row: &Row) -> u32 {
     u32::try_from(row.from.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// By the kernel functions that threads were found in.
-fn found(waits: &Waits, numbers: &mut Numbers) -> Columns {
-    let not_sampled = numbers.single(Frame::NotSampled);
-    let mut together: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();
-    for (group, functions) in waits.on_rows().flat_map(|row| &row.found) {
-        for (function, count) in functions {
-            *together
-                .entry(group)
-                .or_default()
-                .entry(function)
-                .or_default() += count;
+/// How often each function was found on the stacks of sleeping threads of a group.
+fn sleeps<'w>(rows: impl Iterator<Item = &'w Row>, group: &str) -> BTreeMap<&'w str, u64> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for (function, count) in rows.filter_map(|row| row.found.get(group)).flatten() {
+        *sums.entry(function).or_default() += count;
+    }
+    sums
+}
+
+/// Where switches were recorded in slices, long waits are cut, and many of them are missing. The kernel functions that
+/// threads were found in say how much time each kind of wait took; stacks say which code waited.
+fn by_sleeps(
+    waits: &Waits,
+    numbers: &Numbers,
+    named: &mut Named<'_>,
+    name: &str,
+    columns: Columns,
+) -> Columns {
+    let sleeps = sleeps(waits.on_rows(), name);
+    let reads: u64 = sleeps.values().sum();
+    let Some(group) = numbers.group.get(name).filter(|_| reads >= ENOUGH_READS) else {
+        return columns;
+    };
+    let mut targets: BTreeMap<Class, f64> = BTreeMap::new();
+    for (function, count) in &sleeps {
+        let class = waits.patterns.of_wchan(function);
+        *targets.entry(class).or_default() += *count as f64;
+    }
+    let mut sums: BTreeMap<Class, f64> = BTreeMap::new();
+    for (column, estimate) in &columns {
+        *sums.entry(named.stack(column.stack).by_kernel).or_default() += estimate.ns;
+    }
+    let mut weighted = Columns::new();
+    for (column, estimate) in columns {
+        let class = named.stack(column.stack).by_kernel;
+        let target = targets.get(&class).copied().unwrap_or(0.0);
+        let sum = weighted.entry(column).or_default();
+        sum.count += estimate.count;
+        sum.ns += estimate.ns * target / sums[&class].max(1.0);
+    }
+    let rows: Vec<&Row> = waits.on_rows().collect();
+    for (function, count) in sleeps {
+        let class = waits.patterns.of_wchan(function);
+        if sums.get(&class).is_some_and(|ns| *ns > 0.0) {
+            continue;
+        }
+        for row in &rows {
+            let column = Column {
+                second: second(row),
+                group: *group,
+                stack: numbers.sleep[function],
+                no_core: false,
+                waker: None,
+            };
+            weighted.entry(column).or_default().ns += count as f64 / rows.len() as f64;
         }
     }
+    weighted
+}
+
+/// By the kernel functions that threads were found in.
+fn found(waits: &Waits, numbers: &Numbers) -> Columns {
     let mut all = Columns::new();
+    let mut together: HashMap<&str, BTreeMap<&str, u64>> = HashMap::new();
     for row in waits.on_rows() {
         for (name, times) in &row.groups {
-            let group = numbers.group(name);
             let column = |stack, no_core| Column {
                 second: second(row),
-                group,
+                group: numbers.group[name],
                 stack,
                 no_core,
                 waker: None,
             };
-            let no_core = all.entry(column(not_sampled, true)).or_default();
+            let no_core = all.entry(column(numbers.not_sampled, true)).or_default();
             no_core.ns += times.no_core_ns as f64;
-            // A second in which the group wasn't found asleep is like the others.
-            let of_row = row.found.get(name).map(|of_row| {
-                let of_row = of_row.iter();
-                of_row
-                    .map(|(function, count)| (function.as_str(), *count))
-                    .collect()
-            });
-            let functions: BTreeMap<&str, u64> = of_row
-                .or_else(|| together.get(name.as_str()).cloned())
-                .unwrap_or_default();
+            let mut functions = sleeps(std::iter::once(row), name);
+            if functions.is_empty() {
+                // A second in which the group wasn't found asleep is like the others.
+                let all = together.entry(name);
+                functions = all.or_insert_with(|| sleeps(waits.on_rows(), name)).clone();
+            }
             let sum: u64 = functions.values().sum();
             for (function, count) in &functions {
-                let stack = numbers.sleeps(function);
-                let of_function = all.entry(column(stack, false)).or_default();
+                let of_function = all.entry(column(numbers.sleep[*function], false));
+                let of_function = of_function.or_default();
                 of_function.count += *count as f64;
                 of_function.ns += times.blocked_ns() as f64 * *count as f64 / sum as f64;
             }
             if functions.is_empty() {
-                let unknown = all.entry(column(not_sampled, false)).or_default();
+                let unknown = all.entry(column(numbers.not_sampled, false)).or_default();
                 unknown.ns += times.blocked_ns() as f64;
             }
         }
@@ -363,59 +440,103 @@ fn found(waits: &Waits, numbers: &mut Numbers) -> Columns {
     all
 }
 
-/// Names all stacks and wakers.
-fn named(waits: &Waits, numbers: &Numbers, columns: Columns, modules: &Modules) -> Profile {
-    let named = NamedStacks::of(&numbers.frames, modules, &numbers.sleeps);
-    let frames = |stack: Number| -> Vec<(u32, Frame)> {
-        let of_stack = numbers.all[stack as usize].iter();
-        of_stack
-            .map(|at| (*at, numbers.frames[*at as usize]))
-            .collect()
-    };
-    let mut profile = Profile {
-        kind: ProfileKind::Off,
-        threads: numbers.groups.clone(),
-        ..named.profile.clone()
-    };
-    let mut stacks: HashMap<Number, (Vec<usize>, Class)> = HashMap::new();
-    let mut wakers: HashMap<Number, Option<usize>> = HashMap::new();
-    let mut columns: Vec<(Column, Estimate)> = columns.into_iter().collect();
-    columns.sort_by(|a, b| a.0.cmp(&b.0));
-    let mut samples: BTreeMap<(u32, usize, Vec<usize>, Wait), Estimate> = BTreeMap::new();
-    for (column, estimate) in columns {
-        let (stack, class) = stacks.entry(column.stack).or_insert_with(|| {
-            let frames = frames(column.stack);
-            let stack = named.stack(&frames, modules);
-            let class = class(waits, numbers, &frames, &stack, &named.profile);
-            (stack, class)
-        });
-        let waker = column.waker.and_then(|waker| {
-            *wakers.entry(waker).or_insert_with(|| {
-                let (group, stack) = waits.wakers.values.get(waker as usize)?;
-                let frames = frames(*stack);
-                let stack = named.stack(&frames, modules);
-                let functions = functions(&frames, &stack, &named.profile);
-                let function = waits.patterns.waker(&functions)?;
-                let name = format!("{} in {function}", numbers.groups[*group as usize]);
-                Some(position(&mut profile.wakers, name))
-            })
-        });
-        let wait = Wait {
-            class: if column.no_core {
-                Class::NoCore
-            } else {
-                *class
-            },
-            waker,
-        };
-        let key = (column.second, column.group as usize, stack.clone(), wait);
-        let sum = samples.entry(key).or_default();
-        sum.count += estimate.count;
-        sum.ns += estimate.ns;
+/// Stacks with their names and classes.
+struct Named<'a> {
+    waits: &'a Waits,
+    numbers: &'a Numbers,
+    modules: &'a Modules,
+    named: NamedStacks,
+    stacks: HashMap<Number, Waiting>,
+}
+
+/// A stack of a wait.
+struct Waiting {
+    locations: Vec<usize>,
+    class: Class,
+    /// The class by the functions of the kernel alone.
+    by_kernel: Class,
+}
+
+impl<'a> Named<'a> {
+    fn of(waits: &'a Waits, numbers: &'a Numbers, modules: &'a Modules) -> Self {
+        Self {
+            waits,
+            numbers,
+            modules,
+            named: NamedStacks::of(&numbers.frames, modules, &numbers.sleeps),
+            stacks: HashMap::new(),
+        }
     }
-    let samples = samples
-        .into_iter()
-        .map(|((second, thread, stack, wait), estimate)| Sample {
+
+    fn stack(&mut self, stack: Number) -> &Waiting {
+        if !self.stacks.contains_key(&stack) {
+            let waiting = self.waiting(stack);
+            self.stacks.insert(stack, waiting);
+        }
+        &self.stacks[&stack]
+    }
+
+    fn waiting(&self, stack: Number) -> Waiting {
+        let frames = self.numbers.frames(stack);
+        let locations = self.named.stack(&frames, self.modules);
+        let functions = functions(&frames, &locations, &self.named.profile);
+        let kernel = functions.iter().filter(|(_, is_kernel)| *is_kernel);
+        let kernel: Vec<(&str, bool)> = kernel.copied().collect();
+        let patterns = &self.waits.patterns;
+        let (class, by_kernel) = match frames.first() {
+            Some((_, Frame::Sleeps(function))) => {
+                let class = patterns.of_wchan(&self.numbers.sleeps[*function as usize]);
+                (class, class)
+            }
+            Some((_, Frame::NotSampled | Frame::Other)) | None => (Class::Other, Class::Other),
+            Some(_) => (
+                patterns.class(&functions, false),
+                patterns.class(&kernel, false),
+            ),
+        };
+        Waiting {
+            locations,
+            class,
+            by_kernel,
+        }
+    }
+
+    /// The code that ended waits: the thread group and the function.
+    fn waker(&self, waker: Number) -> Option<String> {
+        let (group, stack) = self.waits.wakers.values.get(waker as usize)?;
+        let frames = self.numbers.frames(*stack);
+        let locations = self.named.stack(&frames, self.modules);
+        let functions = functions(&frames, &locations, &self.named.profile);
+        let function = self.waits.patterns.waker(&functions)?;
+        let group = &self.numbers.groups[*group as usize];
+        Some(format!("{group} in {function}"))
+    }
+
+    fn profile(&mut self, columns: Columns) -> Profile {
+        let mut wakers = Vec::new();
+        let mut known: HashMap<Number, Option<usize>> = HashMap::new();
+        let mut samples: BTreeMap<(u32, usize, Vec<usize>, Wait), Estimate> = BTreeMap::new();
+        let mut columns: Vec<(Column, Estimate)> = columns.into_iter().collect();
+        columns.sort_by(|a, b| a.0.cmp(&b.0));
+        for (column, estimate) in columns {
+            let waker = column.waker.and_then(|waker| {
+                let at = known.entry(waker);
+                *at.or_insert_with(|| Some(position(&mut wakers, self.waker(waker)?)))
+            });
+            let stack = self.stack(column.stack);
+            let class = match column.no_core {
+                true => Class::NoCore,
+                false => stack.class,
+            };
+            let wait = Wait { class, waker };
+            let locations = stack.locations.clone();
+            let key = (column.second, column.group as usize, locations, wait);
+            let sum = samples.entry(key).or_default();
+            sum.count += estimate.count;
+            sum.ns += estimate.ns;
+        }
+        let samples = samples.into_iter();
+        let samples = samples.map(|((second, thread, stack, wait), estimate)| Sample {
             stack,
             thread,
             second,
@@ -423,8 +544,14 @@ fn named(waits: &Waits, numbers: &Numbers, columns: Columns, modules: &Modules) 
             ns: estimate.ns.round() as u64,
             wait: Some(wait),
         });
-    profile.samples = samples.filter(|sample| sample.ns > 0).collect();
-    profile
+        Profile {
+            kind: ProfileKind::Off,
+            threads: self.numbers.groups.clone(),
+            wakers,
+            samples: samples.filter(|sample| sample.ns > 0).collect(),
+            ..self.named.profile.clone()
+        }
+    }
 }
 
 fn position(names: &mut Vec<String>, name: String) -> usize {
@@ -433,24 +560,6 @@ fn position(names: &mut Vec<String>, name: String) -> usize {
         names.push(name);
         names.len() - 1
     })
-}
-
-fn class(
-    waits: &Waits,
-    numbers: &Numbers,
-    frames: &[(u32, Frame)],
-    stack: &[usize],
-    tables: &Profile,
-) -> Class {
-    match frames.first() {
-        Some((_, Frame::Sleeps(function))) => {
-            waits.patterns.of_wchan(&numbers.sleeps[*function as usize])
-        }
-        Some((_, Frame::NotSampled | Frame::Other)) | None => Class::Other,
-        Some(_) => waits
-            .patterns
-            .class(&functions(frames, stack, tables), false),
-    }
 }
 
 /// The functions of a stack, the innermost first, and whether they are the kernel's.
