@@ -93,6 +93,24 @@ impl Class {
         }
     }
 
+    /// What a thread does that waits for it: `waiting for a lock`.
+    pub const fn doing(self) -> &'static str {
+        match self {
+            Self::NoCore => "ready, but without a core",
+            Self::Lock => "waiting for a lock",
+            Self::LockOrCondition => "waiting for a lock or a condition",
+            Self::KernelLock => "waiting for a lock of the kernel",
+            Self::Disk => "waiting for a disk",
+            Self::Network => "waiting for a socket",
+            Self::Poll => "polling",
+            Self::Pipe => "waiting for a pipe",
+            Self::Child => "waiting for a child process",
+            Self::Sleep => "sleeping",
+            Self::Idle => "idle",
+            Self::Other => "waiting for something else",
+        }
+    }
+
     /// Whether a thread that waits like this usually has nothing to do.
     pub const fn is_waiting_for_work(self) -> bool {
         match self {

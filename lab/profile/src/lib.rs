@@ -4,6 +4,7 @@
 //! function. The types have the shape and the names of the pprof format (`profile.proto`), so that nothing is lost between
 //! the two. Nothing here reads a clock, a file, or the kernel.
 
+pub mod bars;
 mod builder;
 mod class;
 pub mod columns;
@@ -17,6 +18,7 @@ mod model;
 mod pprof;
 mod shrink;
 mod sums;
+mod svg;
 mod tree;
 pub mod waits;
 

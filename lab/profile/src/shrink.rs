@@ -91,10 +91,15 @@ impl Profile {
 
     /// The samples of some seconds of the trial's clock.
     pub fn within(&self, seconds: Range<u32>) -> Self {
+        self.filtered(|sample| seconds.contains(&sample.second))
+    }
+
+    /// The samples that are kept.
+    pub fn filtered(&self, keeps: impl Fn(&Sample) -> bool) -> Self {
         let mut into = Builder::of(self.kind);
         let mut copy = Copy::new(self);
         for sample in &self.samples {
-            if seconds.contains(&sample.second) {
+            if keeps(sample) {
                 copy.add(&mut into, sample, &sample.stack, sample.second);
             }
         }

@@ -25,6 +25,7 @@ fn tree(stacks: &[(&str, u64)]) -> Tree {
 fn options(most: usize) -> Options {
     Options {
         name: "a".to_owned(),
+        width: "CPU time",
         us_per_transaction: Some(500.0),
         most,
     }

@@ -327,6 +327,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab-dialogues", &["lab-client", "lab-workload"]),
     ("lab-host", &["lab-archive", "lab-monitor", "lab-study"]),
     ("lab-import", &["lab-units", "lab-workload"]),
+    ("lab-document", &["lab-analysis", "lab-profile"]),
     (
         "lab-driver",
         &[
@@ -407,6 +408,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "lab-analysis",
             "lab-comparison",
+            "lab-document",
             "lab-history",
             "lab-plan",
             "lab-profile",

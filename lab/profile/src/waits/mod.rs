@@ -1,6 +1,10 @@
 //! What threads wait for while they are off the CPU: classes of waits, and the time of groups of threads.
 
+mod code;
+pub mod differences;
 mod patterns;
+pub mod scheduling;
+mod summary;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -10,7 +14,9 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::class::Class;
 pub use crate::key::thread_group;
+pub use code::{ANY_CODE, Code, class_of, frames};
 pub use patterns::{BadPattern, Frame, Patterns};
+pub use summary::{CodeWait, GroupTime, Per, Summary, Trial, Waker};
 
 /// How the threads of a group spent the hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

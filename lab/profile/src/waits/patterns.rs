@@ -1,5 +1,7 @@
 //! Says by the functions of a stack what a thread waits for, and which function it was.
 
+use std::borrow::Cow;
+
 use regex::RegexSet;
 
 use super::tables::{CALLS, CONDITION, EITHER, IDLE, KERNEL, Kernel, LOCK, RUNTIME};
@@ -106,6 +108,7 @@ impl Patterns {
 
     /// Whether a function is of a library that all programs use, such as libc, or of a language's runtime.
     pub fn is_runtime(&self, function: &str) -> bool {
+        let function = &*essential(function);
         [&self.runtime, &self.lock, &self.condition, &self.either]
             .iter()
             .any(|set| set.is_match(function))
@@ -113,28 +116,30 @@ impl Patterns {
 
     /// The class of a futex wait, by functions of the program, the innermost first.
     fn futex<'a>(&self, user: impl Iterator<Item = &'a str>) -> Class {
-        let (mut is_condition, mut is_either) = (false, false);
+        let mut found = Class::LockOrCondition;
         for name in user {
-            if self.lock.is_match(name) {
+            let essential = &*essential(name);
+            if self.lock.is_match(essential) {
                 return Class::Lock;
             }
-            if self.idle.is_match(name) || self.own_idle.is_match(name) {
+            if self.idle.is_match(essential) || self.own_idle.is_match(name) {
                 return Class::Idle;
             }
-            is_either |= self.either.is_match(name);
-            is_condition |= self.condition.is_match(name);
+            // Of functions that others are made of, the outermost says the most.
+            if self.either.is_match(essential) {
+                found = Class::LockOrCondition;
+            } else if self.condition.is_match(essential) {
+                found = Class::Idle;
+            }
         }
-        match is_condition && !is_either {
-            true => Class::Idle,
-            false => Class::LockOrCondition,
-        }
+        found
     }
 
     /// The class of any other wait: threads also wait for locks by sleeping and polling.
     fn blocked<'a>(&self, class: Class, mut user: impl Iterator<Item = &'a str>) -> Class {
         let by_lock = matches!(class, Class::Poll | Class::Sleep);
         let found = user.find_map(|name| {
-            if by_lock && self.lock.is_match(name) {
+            if by_lock && self.lock.is_match(&essential(name)) {
                 return Some(Class::Lock);
             }
             self.own_idle.is_match(name).then_some(Class::Idle)
@@ -159,7 +164,7 @@ fn of_kernel(stack: &[Frame<'_>]) -> Option<Kernel> {
     let by_name = names().find_map(|name| {
         let name = bare(name);
         let known = KERNEL.iter().find(|(pattern, what)| match what {
-            Kernel::Exactly(_) => name == *pattern,
+            Kernel::Exactly(_) => name.split('.').next() == Some(*pattern),
             Kernel::Is(_) | Kernel::Futex => name.starts_with(pattern),
         });
         known
@@ -167,6 +172,56 @@ fn of_kernel(stack: &[Frame<'_>]) -> Option<Kernel> {
             .or_else(|| is_sync(name).then_some(Kernel::Is(Class::Disk)))
     });
     by_name.or_else(|| names().filter_map(call).find_map(of_call))
+}
+
+/// A name without the types that it has as arguments or returns, which may be names of other functions:
+/// `void a::B<c::D>::e(f::G)` is `a::B::e`.
+fn essential(name: &str) -> Cow<'_, str> {
+    let is_plain = !name.contains(['<', '(', ' ']);
+    if is_plain || name.starts_with('[') || name.starts_with("py::") || name.contains("operator") {
+        return Cow::Borrowed(name);
+    }
+    let mut kept = String::with_capacity(name.len());
+    let (mut depth, mut before) = (0_usize, ' ');
+    for c in name.chars() {
+        match c {
+            // `<T as Trait>::function` begins with a type that is a part of the name.
+            '<' if kept.is_empty() => kept.push(c),
+            '<' => depth += 1,
+            '>' if before == '-' || before == '=' => {}
+            '>' if depth > 0 => depth -= 1,
+            _ if depth == 0 => kept.push(c),
+            _ => {}
+        }
+        before = c;
+    }
+    if let Some(end) = arguments(&kept) {
+        kept.truncate(end);
+    }
+    if !kept.starts_with('<')
+        && let Some((_, last)) = kept.rsplit_once(' ')
+        && !last.contains('/')
+    {
+        kept = last.to_owned();
+    }
+    Cow::Owned(kept)
+}
+
+/// Where the arguments of a function begin, if a name ends with them. Go's `sync.(*Mutex).Lock` doesn't.
+fn arguments(name: &str) -> Option<usize> {
+    let whole = name.strip_suffix(" const").unwrap_or(name);
+    let mut depth = 0_usize;
+    for (at, c) in whole.char_indices().rev() {
+        match c {
+            ')' => depth += 1,
+            '(' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return (c == '(' && at > 0).then_some(at);
+        }
+    }
+    None
 }
 
 /// A file system's function that writes a file to its disk.

@@ -56,6 +56,7 @@ pub(super) const KERNEL: &[(&str, Kernel)] = &[
     // Sockets.
     ("lock_sock", Kernel::Is(Class::KernelLock)),
     ("sk_wait_data", Kernel::Is(Class::Network)),
+    ("wait_woken", Kernel::Is(Class::Network)),
     ("sk_stream_wait", Kernel::Is(Class::Network)),
     ("skb_wait_for_more_packets", Kernel::Is(Class::Network)),
     ("skb_recv_", Kernel::Is(Class::Network)),
@@ -89,7 +90,7 @@ pub(super) const KERNEL: &[(&str, Kernel)] = &[
     ("wait_for_partner", Kernel::Is(Class::Pipe)),
     ("eventfd_", Kernel::Is(Class::Pipe)),
     // Children, times, signals.
-    ("do_wait", Kernel::Is(Class::Child)),
+    ("do_wait", Kernel::Exactly(Class::Child)),
     ("kernel_wait4", Kernel::Is(Class::Child)),
     ("kernel_waitid", Kernel::Is(Class::Child)),
     ("do_nanosleep", Kernel::Is(Class::Sleep)),
@@ -203,12 +204,11 @@ pub(super) const IDLE: &[&str] = &[
     // Rust: channels, parking_lot, tokio, rayon, crossbeam.
     r"::(mpsc|mpmc|channel|flavors|flume|oneshot|kanal|async_channel|crossbeam_channel)\b.*::\w*recv(_\w+)?\b",
     r"^<?(flume|kanal|crossbeam_channel|oneshot|async_channel)::.*\brecv(_\w+)?\b",
-    r"\bparking_lot::condvar::Condvar::wait",
-    r"\btokio::runtime::.*\b(park|park_timeout|park_internal|park_condvar|park_driver)\b",
-    r"\btokio::runtime::blocking::pool::.*\bwait",
+    r"\btokio::runtime::scheduler::\w+::(park|worker)::.*::park(_\w+)?$",
+    r"\bcrossbeam_channel::select::",
     r"\brayon_core::sleep::Sleep::sleep\b",
     // HotSpot and Java.
-    r"\bObjectMonitor::wait\b",
+    r"\bObjectMonitor::wait\b|\bJavaThread::sleep\b|\bJVM_Sleep\b",
     r"worker_wait_for_task|\bGangWorker::",
     r"\bThreadPoolExecutor[.;:]+getTask\b|\bForkJoinPool[.;:]+awaitWork\b",
     r"\b\w+(Queue|Deque)(\$\w+)*[.;:]+(take|poll|xfer|transfer|awaitMatch)\w*",
@@ -231,6 +231,7 @@ pub(super) const CONDITION: &[&str] = &[
     r"\bcondition_variable(_any)?::wait",
     r"\bCond(ition)?(_?[vV]ar(iable)?)?(<.*>)?::[wW]ait",
     r"\bstd::thread::(Thread::)?park|\bthread::(functions|current)::park|\bthread::park(_timeout)?\b",
+    r"\btokio::runtime::park::",
     r"\bParker::park\b|\bparker::Inner::park|\bparking::Inner::park",
     r"pthread_(timed|clock)?join|\bJoinHandle(<.*>)?::join|\bJoinInner(<.*>)?::join",
     r"^uv_cond_(timed)?wait$",
@@ -241,7 +242,7 @@ pub(super) const CONDITION: &[&str] = &[
 /// nothing either.
 pub(super) const EITHER: &[&str] = &[
     r"\bparking_lot_core::parking_lot::park\b",
-    r"^Unsafe_Park$|^Parker::park\(|\bLockSupport[.;:]+park|\bUnsafe[.;:]+park\b",
+    r"^Unsafe_Park$|^Parker::park$|\bLockSupport[.;:]+park|\bUnsafe[.;:]+park\b",
     r"\bAbstractQueued(Long)?Synchronizer[.;:]+",
     r"^_PyParkingLot_Park|^_PySemaphore_Wait|PyThread_acquire_lock",
     r"\bFutexEmulation::Wait",
@@ -251,9 +252,9 @@ pub(super) const EITHER: &[&str] = &[
 /// Functions that wake others, or that all programs have: they are not what ended a wait, or who waited.
 pub(super) const RUNTIME: &[&str] = &[
     // libc and the start of threads.
-    r"^_*(GI_)?_*(pthread|lll|libc|futex|sem|mtx|cnd|nptl|clone|start_thread)",
+    r"^_*(GI_)?_*(pthread_|lll_|libc_|futex_|(new_)?sem_|do_futex|mtx_|cnd_|nptl_)|^_*clone3?$",
     r"^_*(GI_)?_*(syscall|epoll_p?wait|poll|ppoll|select|pselect|read|write|readv|writev|pread|pwrite|recv|recvfrom|recvmsg|send|sendto|sendmsg|accept4?|connect|fsync|fdatasync|nanosleep|clock_nanosleep|usleep|sleep|wait4|waitpid|eventfd_write|sched_yield)(64)?(_nocancel)?$",
-    r"^(_start|main|_exit|raise)$|^std::rt::|__rust_begin_short_backtrace|^__cxx_global|^start_thread",
+    r"^(_start|_exit|raise)$|^std::rt::|__rust_begin_short_backtrace|^__cxx_global|^start_thread",
     // Rust.
     r"^<?(&|mut |\*|dyn )*(std|core|alloc)::",
     r"^<?(&|mut |\*)*(parking_lot|parking_lot_core|lock_api|crossbeam\w*|tokio|tokio_util|mio|futures\w*|rayon\w*|flume|kanal|oneshot|once_cell|dashmap|async_channel|event_listener|parking|polling|libc|rustix)::",
@@ -262,12 +263,13 @@ pub(super) const RUNTIME: &[&str] = &[
     // Go.
     r"^(runtime|sync|internal/\w+|syscall|os/signal)[./]|^gogo$",
     // Java.
-    r"^(\w[\w.$\[\]]* )?(java|javax|jdk|sun)\.|^Ljava/|^(Interpreter|call_stub|Unsafe_\w+|JVM_\w+)$",
-    r"^(Parker|PlatformEvent|PlatformMonitor|PlatformMutex|ObjectMonitor|ObjectSynchronizer|LightweightSynchronizer|SharedRuntime|InterpreterRuntime|Monitor|Mutex|JavaThread|Thread|JavaCalls|os)::|^thread_native_entry",
+    r"^(java|javax|jdk|sun)\.|^Ljava/|^(Interpreter|call_stub|StubRoutines.*|Unsafe_\w+|JVM_\w+)$",
+    r"^(Parker|Platform\w+|Runtime1|ObjectMonitor|ObjectSynchronizer|LightweightSynchronizer|SharedRuntime|InterpreterRuntime|Monitor|Mutex|JavaThread|Thread|JavaCalls|os)::|^thread_native_entry",
     // Node.js.
     r"^_*uv_|^(v8|node)::|^Builtins_",
     // Python and other interpreters.
-    r"^_?Py[A-Z_]|^_PyEval|^take_gil|^drop_gil|^lock_PyThread|^_queue_",
+    r"^_?Py[A-Z_]|^(take|drop)_gil|^lock_PyThread|^_queue_|^py::.*(/python3[.\d]*/(concurrent/|asyncio/|multiprocessing/)?\w+\.py|<frozen)",
+    r"^(method|cfunction|builtin|slot|wrapper)_\w+$|^(acquire_timed|pysleep|time_sleep|eval_frame\w*|do_call_core|thread_run|pythread_wrapper|run_mod|run_eval_code_obj)$",
     // Names without a function.
     r"^\[",
 ];
