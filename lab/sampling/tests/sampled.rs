@@ -19,6 +19,8 @@ fn spec(subject: &Subject, frames: Option<Frames>) -> Spec {
         budget: 0.02,
         length: Duration::from_secs(60),
         seed: 11,
+        waits: None,
+        idle: Vec::new(),
     }
 }
 
@@ -62,7 +64,7 @@ fn sample(mut sampler: Sampler, cpu: Duration, pid: u32) -> (Profile, Profiled) 
         wait(next.saturating_sub(clock.elapsed()));
     }
     sampler.end(|| clock.elapsed());
-    sampler.finish()
+    sampler.finish().cpu.unwrap()
 }
 
 /// Names of the functions of a stack, from the innermost on.
