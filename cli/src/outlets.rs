@@ -83,6 +83,9 @@ pub(crate) struct ProfileArgs {
     /// One trial, whether it is valid or not
     #[arg(long, value_name = "N", conflicts_with = "cell")]
     pub(crate) trial: Option<u32>,
+    /// What the threads waited for, instead of the CPU time
+    #[arg(long)]
+    pub(crate) waits: bool,
     /// What to write
     #[arg(long, value_enum, default_value_t = ProfileFormat::Table)]
     pub(crate) format: ProfileFormat,
@@ -99,9 +102,9 @@ pub(crate) struct ProfileArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileFormat {
-    /// The functions with the most CPU time of their own
+    /// The functions with the most CPU time of their own, or the longest waits
     Table,
-    /// A line per call path with its samples, for flamegraph.pl, inferno, and others
+    /// A line per call path with its samples (of waits, µs), for flamegraph.pl, inferno, and others
     Folded,
     /// For `go tool pprof`, Grafana Pyroscope, Polar Signals, and others (binary)
     Pprof,

@@ -1,4 +1,5 @@
-//! `plimsoll profile`: where the CPU time of the system went, by the profiles of a run's trials.
+//! `plimsoll profile`: where the CPU time of the system went, or what its threads waited for, by the profiles of a run's
+//! trials.
 
 use std::io::{self, IsTerminal};
 
@@ -6,8 +7,9 @@ use lab_analysis::format::{self, count, ms, plural};
 use lab_analysis::model::{CellSummary, TrialAnalysis, Verdict};
 use lab_analysis::{Analysis, analyse, us_per_transaction};
 use lab_archive::Run;
+use lab_profile::waits::{Patterns, Summary};
 use lab_profile::{Profile, Sums, formats};
-use lab_trial::cpu_profile;
+use lab_trial::{TrialWaits, cpu_profile};
 
 use crate::commands::report::{self, Reading};
 use crate::commands::{print, written};
@@ -19,6 +21,8 @@ use crate::talk::say;
 struct Profiled<'a> {
     trial: &'a TrialAnalysis,
     profile: Profile,
+    /// Where waits are shown.
+    waits: Option<TrialWaits>,
 }
 
 /// What is shown: a cell, or a trial.
@@ -26,6 +30,8 @@ struct Shown {
     title: String,
     us_per_transaction: Option<f64>,
     profile: Profile,
+    /// Where waits are shown.
+    waits: Option<Summary>,
 }
 
 pub(crate) fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
@@ -39,19 +45,22 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
     let kept: Vec<_> = run
         .trials
         .iter_mut()
-        .map(|trial| trial.cpu_profile.take())
+        .map(|trial| (trial.cpu_profile.take(), std::mem::take(&mut trial.waits)))
         .collect();
     let analysis = analyse(&run).map_err(|error| bad(&error))?;
-    for (trial, profile) in run.trials.iter_mut().zip(kept) {
-        trial.cpu_profile = profile;
+    for (trial, kept) in run.trials.iter_mut().zip(kept) {
+        (trial.cpu_profile, trial.waits) = kept;
     }
-    let (profiled, problems) = profiled(&run, &analysis);
+    let (profiled, problems) = match args.waits {
+        true => waiting(&run, &analysis),
+        false => profiled(&run, &analysis),
+    };
     drop(reading);
     for problem in &problems {
         say(format_args!("warning: {problem}"));
     }
     let shown = match args.trial {
-        Some(id) => vec![of_trial(id, &analysis, profiled)?],
+        Some(id) => vec![of_trial((args, id), &analysis, profiled)?],
         None => of_cells(args, &analysis, &profiled)?,
     };
     write(args, &analysis.study.title, &shown)
@@ -64,7 +73,11 @@ fn profiled<'a>(run: &Run, analysis: &'a Analysis) -> (Vec<Profiled<'a>>, Vec<St
         let data = run.trials.iter().find(|data| data.record.id == trial.id);
         match data.map(|data| cpu_profile(data, trial)) {
             Some(Ok(Some(profile))) if !profile.samples.is_empty() => {
-                found.push(Profiled { trial, profile });
+                found.push(Profiled {
+                    trial,
+                    profile,
+                    waits: None,
+                });
             }
             Some(Err(problem)) => problems.push(format!("trial {}: {problem}", trial.id)),
             Some(Ok(_)) | None => {}
@@ -73,12 +86,57 @@ fn profiled<'a>(run: &Run, analysis: &'a Analysis) -> (Vec<Profiled<'a>>, Vec<St
     (found, problems)
 }
 
-fn none(what: impl Into<String>) -> Failure {
-    Failure::text(Exit::BadInput, what)
-        .hint("`profile: true` in the study records profiles of all trials; see docs/profiles.md")
+/// The waits of all trials whose stacks were recorded, and what is wrong with the others.
+fn waiting<'a>(run: &Run, analysis: &'a Analysis) -> (Vec<Profiled<'a>>, Vec<String>) {
+    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    for trial in &analysis.trials {
+        let data = run.trials.iter().find(|data| data.record.id == trial.id);
+        let Some(data) = data else { continue };
+        let mut waits = lab_trial::waits(data, trial);
+        let of_trial = waits.problems.iter();
+        problems.extend(of_trial.map(|problem| format!("trial {}: {problem}", trial.id)));
+        if let Some(profile) = waits.profile.take() {
+            found.push(Profiled {
+                trial,
+                profile,
+                waits: Some(waits),
+            });
+        }
+    }
+    (found, problems)
 }
 
-fn of_trial(id: u32, analysis: &Analysis, profiled: Vec<Profiled<'_>>) -> Result<Shown, Failure> {
+/// The waits of trials together; `None` where CPU time is shown.
+fn waits_of(trials: &[&Profiled<'_>]) -> Option<Summary> {
+    let trials = trials.iter().map(|one| {
+        Some(lab_profile::waits::Trial {
+            profile: Some(&one.profile),
+            ..one.waits.as_ref()?.trial()
+        })
+    });
+    let trials: Option<Vec<_>> = trials.collect();
+    let patterns = Patterns::new(&[]).expect("no pattern is given");
+    Summary::of(&trials?, &patterns)
+}
+
+fn none(what: impl Into<String>) -> Failure {
+    Failure::text(Exit::BadInput, what)
+        .hint("`profile: true` in the study records them in all trials; see docs/profiles.md")
+}
+
+/// What is asked for.
+fn what(args: &ProfileArgs) -> &'static str {
+    match args.waits {
+        true => "profile of waits",
+        false => "CPU profile",
+    }
+}
+
+fn of_trial(
+    (args, id): (&ProfileArgs, u32),
+    analysis: &Analysis,
+    profiled: Vec<Profiled<'_>>,
+) -> Result<Shown, Failure> {
     if !analysis.trials.iter().any(|trial| trial.id == id) {
         let last = analysis.trials.iter().map(|trial| trial.id).max();
         let known = last.map_or("it has none".to_owned(), |last| {
@@ -90,8 +148,9 @@ fn of_trial(id: u32, analysis: &Analysis, profiled: Vec<Profiled<'_>>) -> Result
         ));
     }
     let of_id = profiled.into_iter().find(|one| one.trial.id == id);
-    let Profiled { trial, profile } =
-        of_id.ok_or_else(|| none(format!("trial {id} has no CPU profile")))?;
+    let one = of_id.ok_or_else(|| none(format!("trial {id} has no {}", what(args))))?;
+    let waits = waits_of(&[&one]);
+    let Profiled { trial, profile, .. } = one;
     let invalid = match trial.verdict {
         Verdict::Valid => "",
         _ => " (invalid)",
@@ -100,6 +159,7 @@ fn of_trial(id: u32, analysis: &Analysis, profiled: Vec<Profiled<'_>>) -> Result
         title: format!("trial {id}{invalid}, {}", trial.label),
         us_per_transaction: us_per_transaction(std::iter::once(trial)),
         profile,
+        waits,
     })
 }
 
@@ -110,7 +170,7 @@ fn of_cells(
     profiled: &[Profiled<'_>],
 ) -> Result<Vec<Shown>, Failure> {
     if profiled.is_empty() {
-        return Err(none("no trial of this run has a CPU profile"));
+        return Err(none(format!("no trial of this run has a {}", what(args))));
     }
     let labels = |cells: &[&CellSummary]| {
         let labels = cells.iter().map(|cell| cell.label.as_str());
@@ -135,7 +195,7 @@ fn of_cells(
     if shown.is_empty() {
         return Err(Failure::text(
             Exit::BadInput,
-            format!("no valid trial of {} has a CPU profile", labels(&cells)),
+            format!("no valid trial of {} has a {}", labels(&cells), what(args)),
         )
         .hint("--trial N shows that of a trial, whether it is valid or not"));
     }
@@ -166,6 +226,7 @@ fn of_cell(label: &str, profiled: &[Profiled<'_>]) -> Option<Shown> {
         title: format!("{label}, {}", plural(trials.len(), "trial")),
         us_per_transaction: us_per_transaction(trials.iter().map(|one| one.trial)),
         profile: Profile::merged(trials.iter().map(|one| &one.profile)),
+        waits: waits_of(&trials),
     })
 }
 
@@ -206,6 +267,11 @@ fn write(args: &ProfileArgs, study: &str, shown: &[Shown]) -> Result<Exit, Failu
 }
 
 fn table(shown: &Shown, most: usize) -> String {
+    if let Some(waits) = &shown.waits {
+        let intervals = count(waits.intervals);
+        let table = formats::waits_table(waits, most);
+        return format!("{}: {intervals} waits\n{table}", shown.title);
+    }
     let sums = Sums::of(&shown.profile);
     let whole = match shown.us_per_transaction {
         Some(us) => format!("{} ms of CPU per transaction, ", ms(us / 1000.0)),
@@ -215,7 +281,7 @@ fn table(shown: &Shown, most: usize) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a table needs three digits")]
     let transactions = shown
         .us_per_transaction
-        .map(|us| sums.all.cpu_ns as f64 / 1000.0 / us);
+        .map(|us| sums.all.ns as f64 / 1000.0 / us);
     let table = formats::table(&sums, transactions, most);
     format!("{}: {whole}{samples} samples\n{table}", shown.title)
 }
@@ -226,7 +292,7 @@ fn pprof(args: &ProfileArgs, profile: &Profile) -> Result<Vec<u8>, Failure> {
             Exit::BadInput,
             "pprof is a binary format, which a terminal can't show",
         )
-        .hint("--output cpu.pb.gz writes it to a file"));
+        .hint("--output FILE.pb.gz writes it to a file"));
     }
     let written = profile.to_pprof();
     if written.other_stacks > 0 {

@@ -18,7 +18,7 @@ use crate::published::tables;
 use crate::sample::{CellSample, Fate};
 use crate::{
     capacity, cells, checks, compare, cpu, effects, findings, left_out, limits_set, line, profiles,
-    repeated, sample, unmeasured,
+    repeated, sample, unmeasured, waits,
 };
 
 /// What a reader of a duet's figures must know.
@@ -50,12 +50,14 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     duet::couple(&mut trials);
     repeated::choose(&mut trials);
     let profiled = cpu::profiled(&inputs, &mut trials);
+    let waits = lab_trial::waits_of_valid(&inputs, &mut trials);
     let cells = cells::summarise(study, &steps, &trials);
     let cpu_profiles = cpu::summarise(&cells, &trials, &profiled);
     let profile_differences = profiles::differences(&plan, &cells, &trials, &profiled);
     let duets = Duets::of(&plan, &inputs, &trials)?;
     let mut differences = compare::compare(&plan, &trials, (&cells, &samples), duets.as_ref());
     left_out::add_to(&mut differences.answer, &left_out, &plan);
+    let waiting = waits::of_run(&plan, (&cells, &trials), &waits, &differences.comparisons);
     let demand = unmeasured::demand(&plan, &cells, &trials, &differences.comparisons);
     let usl = capacity::scaling(study, &trials);
     let published = tables::compare(study, plan.speed, &trials, &cells);
@@ -78,6 +80,7 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     let mut findings = findings_of(&found, duets.is_some(), &line_differences);
     findings.extend(effects::sentences(&differences));
     findings.extend(profiles::sentences(&profile_differences));
+    findings.extend(waits::sentences(&waiting));
     findings.extend(usl.as_ref().map(capacity::sentence));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
@@ -103,6 +106,10 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         usl,
         cpu_profiles,
         profile_differences,
+        waits: waiting.cells,
+        wait_differences: waiting.differences,
+        scheduling: waiting.scheduling,
+        scheduling_differences: waiting.scheduling_differences,
         findings,
         published,
         demand,

@@ -112,10 +112,7 @@ struct Scale {
 
 impl Scale {
     fn percent(&self, part: Weight) -> f64 {
-        let ratio = lab_stats::ratio(
-            lab_trial::as_f64(part.cpu_ns),
-            lab_trial::as_f64(self.all.cpu_ns),
-        );
+        let ratio = lab_stats::ratio(lab_trial::as_f64(part.ns), lab_trial::as_f64(self.all.ns));
         100.0 * ratio.unwrap_or_default()
     }
 

@@ -29,6 +29,7 @@ mod published;
 mod repeated;
 pub mod sample;
 mod unmeasured;
+mod waits;
 
 pub use analyse::{analyse, analyse_by};
 pub use compare::margins;

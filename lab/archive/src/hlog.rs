@@ -168,13 +168,23 @@ impl Encoder {
         end: Duration,
         histogram: &Histogram<u64>,
     ) -> Result<&[u8], String> {
+        self.tagged(&series.to_string(), start, end, histogram)
+    }
+
+    /// The same under any tag that has neither spaces nor commas.
+    pub(crate) fn tagged(
+        &mut self,
+        tag: &str,
+        start: Duration,
+        end: Duration,
+        histogram: &Histogram<u64>,
+    ) -> Result<&[u8], String> {
         let (start, end) = (whole_ms(start), whole_ms(end));
         self.line.clear();
-        let tag = series.to_string();
         IntervalLogWriterBuilder::new()
             .begin_log_with(&mut self.line, &mut self.serializer)
             .map_err(|e| e.to_string())?
-            .write_histogram(histogram, start, end.saturating_sub(start), Tag::new(&tag))
+            .write_histogram(histogram, start, end.saturating_sub(start), Tag::new(tag))
             .map_err(|e| match e {
                 IntervalLogWriterError::SerializeError(e) => e,
                 IntervalLogWriterError::IoError(e) => e.to_string(),
@@ -228,14 +238,25 @@ impl Default for Decoder {
 impl Decoder {
     /// The interval of one line, with its end; `None` of a comment or the legend.
     pub(crate) fn line(&mut self, line: &[u8]) -> Result<Option<Interval>, String> {
-        if !line.ends_with(b"\n") {
-            return Err("the line is cut off".to_owned());
-        }
-        match IntervalLogIterator::new(line).next() {
-            None | Some(Ok(LogEntry::StartTime(_) | LogEntry::BaseTime(_))) => Ok(None),
-            Some(Ok(LogEntry::Interval(entry))) => self.interval(&entry).map(Some),
-            Some(Err(_)) => Err("it is not an interval, a comment, or the legend".to_owned()),
-        }
+        entry(line)?.map(|entry| self.interval(&entry)).transpose()
+    }
+
+    /// The tag and the histogram of one line, with its end; `None` of a comment or the legend.
+    pub(crate) fn tagged(
+        &mut self,
+        line: &[u8],
+    ) -> Result<Option<(String, Histogram<u64>)>, String> {
+        let Some(entry) = entry(line)? else {
+            return Ok(None);
+        };
+        let tag = entry
+            .tag()
+            .ok_or("the interval has no tag")?
+            .as_str()
+            .to_owned();
+        self.counted(&entry)?;
+        let histogram = decode_v2(&self.plain).map_err(|e| e.to_string())?;
+        Ok(Some((tag, histogram)))
     }
 
     fn interval(&mut self, entry: &IntervalLogHistogram<'_>) -> Result<Interval, String> {
@@ -245,12 +266,7 @@ impl Decoder {
         let end = start
             .checked_add(whole_ms(entry.duration()))
             .ok_or("the time is out of range")?;
-        self.compressed.clear();
-        BASE64
-            .decode_vec(entry.encoded_histogram(), &mut self.compressed)
-            .map_err(|e| format!("not base64: {e}"))?;
-        self.inflate()?;
-        self.counts.read(&self.plain).map_err(|e| e.to_string())?;
+        self.counted(entry)?;
         let ms = |t: Duration| u64::try_from(t.as_millis()).map_err(|_| "the time is out of range");
         Ok(Interval {
             series,
@@ -258,6 +274,16 @@ impl Decoder {
             end_ms: ms(end)?,
             encoded: self.plain.as_slice().into(),
         })
+    }
+
+    /// Decodes the histogram of an entry and reads its counts.
+    fn counted(&mut self, entry: &IntervalLogHistogram<'_>) -> Result<(), String> {
+        self.compressed.clear();
+        BASE64
+            .decode_vec(entry.encoded_histogram(), &mut self.compressed)
+            .map_err(|e| format!("not base64: {e}"))?;
+        self.inflate()?;
+        self.counts.read(&self.plain).map_err(|e| e.to_string())
     }
 
     /// The V2 form inside a V2 deflate form: cookie, length, zlib stream (with its checksum).
@@ -296,6 +322,18 @@ impl Decoder {
                 Status::Ok | Status::BufError => {}
             }
         }
+    }
+}
+
+/// The entry of a line, with its end; `None` of a comment or the legend.
+fn entry(line: &[u8]) -> Result<Option<IntervalLogHistogram<'_>>, String> {
+    if !line.ends_with(b"\n") {
+        return Err("the line is cut off".to_owned());
+    }
+    match IntervalLogIterator::new(line).next() {
+        None | Some(Ok(LogEntry::StartTime(_) | LogEntry::BaseTime(_))) => Ok(None),
+        Some(Ok(LogEntry::Interval(entry))) => Ok(Some(entry)),
+        Some(Err(_)) => Err("it is not an interval, a comment, or the legend".to_owned()),
     }
 }
 

@@ -11,6 +11,9 @@
 //!                              kinds: response, service, and the phases
 //! RUN/trials/001/monitor.csv   `t_ms` and one column per counter; an empty field is a gap
 //! RUN/trials/001/cpu.pb.gz    the CPU profile of the system, pprof; where one was recorded
+//! RUN/trials/001/waits.pb.gz  the profile of its waits, pprof; likewise
+//! RUN/trials/001/threads.csv  the time of its groups of threads, a line for each second and group; likewise
+//! RUN/trials/001/latency.hlog the scheduling latency of its groups of threads, µs, tag = group; likewise
 //! RUN/trials/001/system.log    what the system under test printed: its first and its last 16 MiB
 //! RUN/trials/001/system.NAME.log   the same of a part of it on another machine
 //! RUN/trials/002.partial/      a trial under way, or one that a killed run left behind
@@ -32,6 +35,7 @@ mod profiled;
 mod reader;
 mod series;
 mod sink;
+mod waits;
 mod wire;
 mod writer;
 
@@ -53,6 +57,9 @@ pub use noted::Noted;
 pub use profiled::{Frames, Profiled, SampledBlock};
 pub use reader::{Run, TrialData};
 pub use series::{Kind, Outcome, Series};
+#[doc(hidden)]
+pub use waits::parse_any as parse_waits;
+pub use waits::{Latencies, ThreadsLine, Waited, Waits};
 pub use writer::{RunWriter, TrialWriter};
 
 /// Value of [`Manifest::schema`] that this version writes, and the only one that it reads.

@@ -8,7 +8,7 @@ use lab_counts::{ErrorClass, StepCounts, WindowCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Circumstances, Noted, Profiled};
+use crate::{Circumstances, Noted, Profiled, Waited};
 
 /// `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -140,6 +140,9 @@ pub struct TrialRecord {
     /// How the profile in `cpu.pb.gz` was made, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profiled>,
+    /// How the waits of the system's threads were recorded, where they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waited>,
     /// What the generator used during the hold.
     pub generator: GeneratorHealth,
     /// Size of the system's data before the ramp.

@@ -21,7 +21,13 @@ pub(crate) const HLOG: &str = "steps.hlog";
 pub(crate) const MONITOR: &str = "monitor.csv";
 /// The CPU profile of a trial: pprof, compressed.
 pub(crate) const CPU_PROFILE: &str = "cpu.pb.gz";
-/// No larger one is written or read.
+/// The profile of waits: pprof, compressed.
+pub(crate) const WAITS: &str = "waits.pb.gz";
+/// The time of groups of threads.
+pub(crate) const THREADS: &str = "threads.csv";
+/// Scheduling latency of groups of threads.
+pub(crate) const LATENCY: &str = "latency.hlog";
+/// No larger profile is written or read.
 pub(crate) const MOST_PROFILE_BYTES: u64 = 16 << 20;
 pub(crate) const CLOCKS: &str = "clocks.jsonl";
 pub(crate) const SYSTEM_LOG: &str = "system.log";

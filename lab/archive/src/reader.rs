@@ -9,7 +9,8 @@ use crate::monitor::{self, MonitorTable};
 use crate::wire::{self, ManifestFile, Sizes, TrialFile};
 use crate::writer::trial_folders;
 use crate::{
-    ARCHIVE_SCHEMA, ArchiveError, Manifest, Series, TRIAL_SCHEMA, TrialRecord, WindowLine, names,
+    ARCHIVE_SCHEMA, ArchiveError, Manifest, Series, TRIAL_SCHEMA, TrialRecord, Waits, WindowLine,
+    names,
 };
 
 /// A whole archive in memory.
@@ -43,6 +44,8 @@ pub struct TrialData {
     /// The CPU profile of the system, a pprof file as it lies on disk, or why it can't be read; `None` where none was
     /// recorded. Figures need no profile, so that a damaged one leaves the rest as it is.
     pub cpu_profile: Option<Result<Vec<u8>, String>>,
+    /// What the threads of the system waited for.
+    pub waits: Waits,
 }
 
 impl Run {
@@ -156,6 +159,7 @@ impl TrialData {
             hlog,
             monitor,
             cpu_profile: read_cpu_profile(&folder.join(names::CPU_PROFILE), &file_bytes),
+            waits: Waits::read(folder, &file_bytes),
         })
     }
 

@@ -16,8 +16,8 @@ use crate::hlog::{self, Encoder};
 use crate::sink::{self, Sink};
 use crate::wire::{self, ManifestFile, Sizes, TrialFile};
 use crate::{
-    ARCHIVE_SCHEMA, ArchiveError, ClockLine, Environment, Manifest, Pinning, Series, TRIAL_SCHEMA,
-    TrialRecord, WindowLine, monitor, names,
+    ARCHIVE_SCHEMA, ArchiveError, ClockLine, Environment, Latencies, Manifest, Pinning, Series,
+    TRIAL_SCHEMA, ThreadsLine, TrialRecord, WindowLine, monitor, names, waits,
 };
 
 /// The archive of a run, being written. Holds a lock on its folder.
@@ -418,7 +418,8 @@ pub struct TrialWriter {
     encoder: Encoder,
     monitor: Option<MonitorSink>,
     clocks: Option<Sink>,
-    profile: Option<Sink>,
+    /// Profiles and what belongs to them, by their names.
+    profiles: Vec<(&'static str, Sink)>,
 }
 
 #[derive(Debug)]
@@ -441,7 +442,7 @@ impl TrialWriter {
             encoder: Encoder::default(),
             monitor: None,
             clocks: None,
-            profile: None,
+            profiles: Vec::new(),
         })
     }
 
@@ -548,13 +549,51 @@ impl TrialWriter {
     /// # Errors
     /// [`ArchiveError::Write`], for a full disk too; [`ArchiveError::Unwritable`] if it is larger than 16 MiB.
     pub fn cpu_profile(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
-        let path = self.partial.join(names::CPU_PROFILE);
+        self.profile(names::CPU_PROFILE, bytes)
+    }
+
+    /// Writes the profile of the system's waits, a pprof file.
+    ///
+    /// # Errors
+    /// As [`TrialWriter::cpu_profile`].
+    pub fn waits_profile(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
+        self.profile(names::WAITS, bytes)
+    }
+
+    /// Writes the time of groups of threads, in order of time.
+    ///
+    /// # Errors
+    /// As [`TrialWriter::cpu_profile`], with 64 MiB.
+    pub fn threads(&mut self, lines: &[ThreadsLine]) -> Result<(), ArchiveError> {
+        let bytes = waits::threads(&self.partial.join(names::THREADS), lines)?;
+        self.keep(names::THREADS, &bytes)
+    }
+
+    /// Writes the scheduling latency of groups of threads in the hold.
+    ///
+    /// # Errors
+    /// As [`TrialWriter::threads`].
+    pub fn latency(
+        &mut self,
+        hold: (Duration, Duration),
+        groups: &Latencies,
+    ) -> Result<(), ArchiveError> {
+        let bytes = waits::latency(&self.partial.join(names::LATENCY), hold, groups)?;
+        self.keep(names::LATENCY, &bytes)
+    }
+
+    fn profile(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), ArchiveError> {
         if bytes.len() as u64 > names::MOST_PROFILE_BYTES {
+            let path = self.partial.join(name);
             return Err(ArchiveError::unwritable(&path, "it is larger than 16 MiB"));
         }
-        let mut sink = Sink::create(path)?;
+        self.keep(name, bytes)
+    }
+
+    fn keep(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), ArchiveError> {
+        let mut sink = Sink::create(self.partial.join(name))?;
         sink.put(bytes)?;
-        self.profile = Some(sink);
+        self.profiles.push((name, sink));
         Ok(())
     }
 
@@ -573,8 +612,8 @@ impl TrialWriter {
         if let Some(clocks) = self.clocks {
             sizes.insert(names::CLOCKS.to_owned(), clocks.seal()?);
         }
-        if let Some(profile) = self.profile {
-            sizes.insert(names::CPU_PROFILE.to_owned(), profile.seal()?);
+        for (name, sink) in self.profiles {
+            sizes.insert(name.to_owned(), sink.seal()?);
         }
         sync_outputs(&self.partial)?;
         let mut record = record.clone();

@@ -117,6 +117,7 @@ pub(crate) fn record(id: u32) -> TrialRecord {
         unanswered: None,
         raw: None,
         profile: None,
+        waits: None,
         generator: GeneratorHealth {
             nice: Some(-20),
             workers: 1,

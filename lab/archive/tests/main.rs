@@ -5,3 +5,4 @@ mod archive;
 mod cpu;
 mod follow;
 mod profiled;
+mod waits;

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use lab_archive::{Circumstances, ErrorExample, Noted, Pinning, Profiled, QuietGate, RawBaseline};
+use lab_archive::{
+    Circumstances, ErrorExample, Noted, Pinning, Profiled, QuietGate, RawBaseline, Waited,
+};
 use lab_driver::{DriverEvent, WorkerThread};
 use lab_machine::scratch::{Scratch, Work};
 use lab_sampling::Sampler;
@@ -114,6 +116,8 @@ pub(crate) struct Facts {
     /// The samples of the system, still without names.
     pub(crate) sampler: Option<Sampler>,
     pub(crate) profile: Option<Profiled>,
+    /// How its waits were recorded.
+    pub(crate) waits: Option<Waited>,
     pub(crate) noted: Vec<Noted>,
     /// Sentences of those who had the system.
     pub(crate) notes: Vec<String>,

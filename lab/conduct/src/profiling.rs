@@ -10,7 +10,7 @@ use std::time::Duration;
 use lab_archive::{Frames, Noted, Profiled, TrialWriter};
 use lab_driver::{Clock, step_back_for_good};
 use lab_host::cores::Pinned;
-use lab_sampling::{Refused, Sampler, Spec};
+use lab_sampling::{Recorded, Refused, Sampler, Spec};
 use lab_study::plan::{FramesWanted, Profiling};
 use lab_workload::seed_of;
 
@@ -60,12 +60,19 @@ impl Conductor<'_> {
             Some(spec) => Sampler::open(spec).map_err(|refused| refused.to_string()),
             None => Err(self.unknown_process()),
         };
-        if let Ok(sampler) = &opened {
+        if let Ok(sampler) = &opened
+            && sampler.refused().is_none()
+        {
             decided.rate.get_or_insert(sampler.rate());
         }
         drop(decided);
         match opened {
-            Ok(sampler) => Some(sampler),
+            Ok(sampler) => {
+                if let Some(refused) = sampler.refused() {
+                    self.no_profile(refused.to_string(), noted);
+                }
+                Some(sampler)
+            }
             Err(problem) => {
                 self.no_profile(problem, noted);
                 None
@@ -107,6 +114,8 @@ impl Conductor<'_> {
             length: self.hold(),
             // By block, so that the seconds without sampling are the same for both systems of a duet.
             seed: seed_of(self.plan.seed, "profile") ^ u64::from(self.trial.block),
+            waits: profiling.waits.level(),
+            idle: profiling.idle.clone(),
         })
     }
 
@@ -146,17 +155,27 @@ impl Conductor<'_> {
         };
         // It reads files of the system, which may be anything.
         let finished = catch_unwind(AssertUnwindSafe(|| sampler.finish()));
-        let Ok((profile, profiled)) = finished else {
+        let Ok(Recorded { cpu, waits }) = finished else {
             let problem = "the names of its functions could not be read: a fault of this program";
             self.no_profile(problem.to_owned(), &mut facts.noted);
             return Ok(());
         };
-        let written = profile.to_pprof();
-        writer.cpu_profile(&written.bytes)?;
-        facts.profile = Some(Profiled {
-            other_samples: profiled.other_samples + written.other_samples,
-            ..profiled
-        });
+        if let Some((profile, profiled)) = cpu {
+            let written = profile.to_pprof();
+            writer.cpu_profile(&written.bytes)?;
+            facts.profile = Some(Profiled {
+                other_samples: profiled.other_samples + written.other_samples,
+                ..profiled
+            });
+        }
+        if let Some(waits) = waits {
+            if let Some(profile) = &waits.profile {
+                writer.waits_profile(&profile.to_pprof().bytes)?;
+            }
+            writer.threads(&waits.threads)?;
+            writer.latency(waits.hold, &waits.latency)?;
+            facts.waits = Some(waits.facts);
+        }
         Ok(())
     }
 

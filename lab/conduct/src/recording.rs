@@ -58,6 +58,7 @@ impl Conductor<'_> {
             unanswered: measured.unanswered,
             raw: facts.raw,
             profile: facts.profile,
+            waits: facts.waits,
             generator,
             start_data_bytes: begun.data_bytes,
             circumstances: facts.circumstances,

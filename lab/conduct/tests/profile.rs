@@ -111,7 +111,7 @@ fn a_trial_has_a_profile_of_its_system() {
         profiled.samples as f64 > few && profiled.samples > 2,
         "{profiled:?}"
     );
-    let weight = profile.weight().cpu_ns as f64 / 1e6;
+    let weight = profile.weight().ns as f64 / 1e6;
     assert!(
         (weight / profiled.cpu_ms - 1.0).abs() < 0.005,
         "{weight} {profiled:?}"
@@ -142,6 +142,40 @@ fn a_trial_has_a_profile_of_its_system() {
             .all(|second| !profiled.off_seconds.contains(&second))
     );
     assert_eq!(open_events(), 0);
+    has_waits(&trial);
+}
+
+/// The files of waits are there, and their sums agree with those of the profile of CPU time.
+fn has_waits(trial: &TrialData) {
+    let (waits, facts) = (&trial.waits, trial.record.waits.as_ref().unwrap());
+    eprintln!("{facts:?}");
+    let groups = waits.groups().unwrap().unwrap();
+    for group in &groups {
+        eprintln!("{group:?}");
+        assert!(
+            group.on_cpu_ns + group.no_core_ns <= group.wall_ns,
+            "{group:?}"
+        );
+    }
+    let cpu: f64 = groups
+        .iter()
+        .map(|group| group.on_cpu_ns as f64 / 1e6)
+        .sum();
+    let blocks = trial
+        .record
+        .profile
+        .iter()
+        .flat_map(|profile| &profile.blocks);
+    let read: f64 = blocks.map(|block| block.on_cpu_ms + block.off_cpu_ms).sum();
+    // Threads of this server live for one connection each, so that some time of theirs isn't seen.
+    assert!((cpu - read).abs() < 0.2 * read + 100.0, "{cpu} {read}");
+    assert!(waits.latency.as_ref().unwrap().is_ok());
+    let bytes = waits.profile.as_ref().unwrap().as_ref().unwrap();
+    let profile = Profile::from_pprof(bytes).unwrap();
+    assert_eq!(profile.kind, lab_profile::Kind::Off);
+    assert!(profile.weight().ns > 0);
+    let mut seconds = profile.samples.iter().map(|sample| sample.second);
+    assert!(seconds.all(|second| (2..=11).contains(&second)));
 }
 
 #[test]

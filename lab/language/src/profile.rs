@@ -36,6 +36,17 @@ pub struct ProfileWithFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub budget: Option<At<Scalar>>,
+    /// What is recorded of the threads' waits. 0: their time on the CPU and without a core; 1: and the kernel functions that
+    /// they sleep in; 3: and the stacks of their waits, which needs the rights that samples need. `auto`, the default,
+    /// records as much as the user may and the budget allows; `off` records none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Value>", extend("enum" = ["auto", "off", 0, 1, 3, null]))]
+    pub waits: Option<At<Scalar>>,
+    /// Regular expressions of functions in which threads have nothing to do, besides those that are known: waits in them
+    /// are `idle`, not `lock`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<String>>")]
+    pub idle: Option<At<Vec<At<Scalar>>>>,
 }
 
 #[derive(JsonSchema)]
@@ -56,11 +67,15 @@ impl Decode for ProfileFile {
         let rate = fields.optional("rate", problems);
         let frames = fields.optional("frames", problems);
         let budget = fields.optional("budget", problems);
+        let waits = fields.optional("waits", problems);
+        let idle = fields.optional("idle", problems);
         fields.finish(problems);
         Some(Self::With(ProfileWithFile {
             rate,
             frames,
             budget,
+            waits,
+            idle,
         }))
     }
 }

@@ -24,7 +24,7 @@ pub use lab_prediction::{
 };
 pub use lab_workload::{Level, LoadKind, LoadSpec, Need, Population, Spacing, Stage, Transfer};
 pub use plan::{Plan, SCHEMA, Search, Trial};
-pub use profiling::{FramesWanted, PROFILE_BUDGET, Profiling};
+pub use profiling::{FramesWanted, PROFILE_BUDGET, Profiling, WaitsWanted};
 pub use question::{
     Cell, Factor, Order, PopulationOutline, Published, Question, SessionOutline, SharedKind,
     SharedOutline, StepOutline, TagOutline, VARIANT, WorkloadOutline,

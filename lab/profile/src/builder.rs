@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::model::{Function, Line, Location, Mapping, Profile, Sample};
+use crate::model::{Function, Kind, Line, Location, Mapping, Profile, Sample, Wait};
 
 /// Puts a profile together and keeps what is equal once.
 ///
@@ -15,7 +15,8 @@ pub struct Builder {
     functions: HashMap<Function, usize>,
     locations: HashMap<Location, usize>,
     threads: HashMap<String, usize>,
-    samples: HashMap<(Vec<usize>, usize, u32), usize>,
+    wakers: HashMap<String, usize>,
+    samples: HashMap<(Vec<usize>, usize, u32, Option<Wait>), usize>,
 }
 
 /// The position of a value in a list; a value that isn't there yet is appended.
@@ -33,7 +34,22 @@ fn position<T: Clone + Eq + Hash>(
     index
 }
 
+/// The position of a name in a list; a name that isn't there yet is appended.
+fn named(list: &mut Vec<String>, known: &mut HashMap<String, usize>, name: &str) -> usize {
+    if let Some(index) = known.get(name) {
+        return *index;
+    }
+    position(list, known, name.to_owned())
+}
+
 impl Builder {
+    /// A builder of a profile of this kind. The default is one of CPU time.
+    pub fn of(kind: Kind) -> Self {
+        let mut builder = Self::default();
+        builder.profile.kind = kind;
+        builder
+    }
+
     /// The position of a mapping.
     pub fn mapping(&mut self, mapping: Mapping) -> usize {
         position(&mut self.profile.mappings, &mut self.mappings, mapping)
@@ -51,14 +67,12 @@ impl Builder {
 
     /// The position of a thread's name.
     pub fn thread(&mut self, name: &str) -> usize {
-        if let Some(index) = self.threads.get(name) {
-            return *index;
-        }
-        position(
-            &mut self.profile.threads,
-            &mut self.threads,
-            name.to_owned(),
-        )
+        named(&mut self.profile.threads, &mut self.threads, name)
+    }
+
+    /// The position of what ends waits, such as `http-* in handle`.
+    pub fn waker(&mut self, name: &str) -> usize {
+        named(&mut self.profile.wakers, &mut self.wakers, name)
     }
 
     /// The position of a location that stands for something else than code, such as [`Profile::BROKEN`].
@@ -87,11 +101,11 @@ impl Builder {
 
     /// Adds a sample, whose positions are this builder's. Counts and times of equal samples are added up.
     pub fn add(&mut self, sample: Sample) {
-        let key = (sample.stack, sample.thread, sample.second);
+        let key = (sample.stack, sample.thread, sample.second, sample.wait);
         if let Some(index) = self.samples.get(&key) {
             let known = &mut self.profile.samples[*index];
             known.count = known.count.saturating_add(sample.count);
-            known.cpu_ns = known.cpu_ns.saturating_add(sample.cpu_ns);
+            known.ns = known.ns.saturating_add(sample.ns);
             return;
         }
         self.profile.samples.push(Sample {

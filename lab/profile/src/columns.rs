@@ -63,7 +63,7 @@ impl Sampled {
             let frames: Vec<usize> = profile.frames(sample).map(|at| positions[at]).collect();
             if !frames.is_empty() {
                 let frames = frames.into_iter().rev().collect();
-                *stacks.entry(frames).or_default() += sample.cpu_ns;
+                *stacks.entry(frames).or_default() += sample.ns;
             }
         }
         let mut stacks: Vec<(Vec<usize>, u64)> = stacks.into_iter().collect();
@@ -223,7 +223,7 @@ mod tests {
                     stack: vec![0, 1],
                     second,
                     count: 2,
-                    cpu_ns: 1_000,
+                    ns: 1_000,
                     ..Sample::default()
                 })
                 .collect(),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{Builder, Function, Key, Line, Location, Mapping, Profile, Sample};
+use crate::{Builder, Function, Key, Line, Location, Mapping, Profile, Sample, Wait};
 
 /// Which information about functions some profile of a run lacks.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ impl Common {
     /// interrupt that it runs for. Sampling interrupts are late where the kernel has interrupts off, so that samples
     /// show the wrong kernel function.
     pub fn comparable(&self, profile: &Profile) -> Comparable {
-        let mut builder = Builder::default();
+        let mut builder = Builder::of(profile.kind);
         let mut unnamed_ns = 0;
         let mut known: Vec<Option<(usize, bool)>> = vec![None; profile.locations.len()];
         for sample in &profile.samples {
@@ -74,12 +74,18 @@ impl Common {
                 is_unnamed |= at == 0 && kernel.is_empty() && !named;
                 stack.push(location);
             }
-            unnamed_ns += if is_unnamed { sample.cpu_ns } else { 0 };
+            unnamed_ns += if is_unnamed { sample.ns } else { 0 };
             let thread = profile.threads.get(sample.thread);
             let thread = builder.thread(thread.map_or("", String::as_str));
+            // Comparisons are by class; what ended a wait isn't compared.
+            let wait = sample.wait.map(|wait| Wait {
+                waker: None,
+                ..wait
+            });
             builder.add(Sample {
                 stack,
                 thread,
+                wait,
                 ..*sample
             });
         }
@@ -207,7 +213,8 @@ mod tests {
             thread,
             second: 3,
             count: 2,
-            cpu_ns: 1_000,
+            ns: 1_000,
+            wait: None,
         });
         builder.finish()
     }

@@ -20,6 +20,8 @@ const GRADES: u8 = 3;
 pub struct Graph {
     /// What it shows.
     pub name: String,
+    /// What its width is: `CPU time`.
+    pub width: &'static str,
     /// Each after its caller; the first is the whole.
     pub frames: Vec<Frame>,
     /// Call paths that are too small to be drawn.
@@ -67,6 +69,8 @@ pub enum Tint {
 pub struct Options {
     /// What the graph shows.
     pub name: String,
+    /// What its width is: `CPU time`.
+    pub width: &'static str,
     /// What the whole stands for, in µs of CPU time per transaction.
     pub us_per_transaction: Option<f64>,
     /// Frames at most: with more of them, the smallest are left out.
@@ -100,6 +104,7 @@ impl Graph {
         }
         Self {
             name: options.name.clone(),
+            width: options.width,
             left_out: tree.nodes.len() - frames.len(),
             frames,
         }
@@ -117,7 +122,7 @@ impl Graph {
     reason = "nanoseconds of CPU time of a run stay below 2^53 but for centuries of it"
 )]
 fn nanoseconds(weight: Weight) -> f64 {
-    weight.cpu_ns as f64
+    weight.ns as f64
 }
 
 /// The smallest part of the whole that is drawn. A callee is never larger than its caller, so the caller of each frame

@@ -4,11 +4,13 @@ mod firefox;
 mod folded;
 mod speedscope;
 mod table;
+mod waits;
 
 pub use firefox::firefox;
 pub use folded::folded;
 pub use speedscope::speedscope;
 pub use table::table;
+pub use waits::waits_table;
 
 use std::collections::BTreeMap;
 

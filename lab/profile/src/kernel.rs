@@ -54,9 +54,13 @@ impl Mapping {
     }
 }
 
+/// The system call that a function of the kernel carries out.
+pub(crate) fn call(name: &str) -> Option<&str> {
+    CALLS.iter().find_map(|begin| name.strip_prefix(begin))
+}
+
 fn entry(name: &str) -> Option<&str> {
-    let call = CALLS.iter().find_map(|begin| name.strip_prefix(begin));
-    call.or_else(|| {
+    call(name).or_else(|| {
         let entry = ENTRIES.iter().find(|(part, _)| name.contains(part));
         entry.map(|(_, what)| *what)
     })

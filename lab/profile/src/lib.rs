@@ -4,7 +4,9 @@
 //! function. The types have the shape and the names of the pprof format (`profile.proto`), so that nothing is lost between
 //! the two. Nothing here reads a clock, a file, or the kernel.
 
+pub mod bars;
 mod builder;
+mod class;
 pub mod columns;
 pub mod comparable;
 pub mod differences;
@@ -16,11 +18,13 @@ mod model;
 mod pprof;
 mod shrink;
 mod sums;
+mod svg;
 mod tree;
+pub mod waits;
 
 pub use builder::Builder;
 pub use key::{Key, thread_group};
-pub use model::{Function, Line, Location, Mapping, Profile, Sample, Weight};
+pub use model::{Function, Kind, Line, Location, Mapping, Profile, Sample, Wait, Weight};
 pub use pprof::{MOST_COMPRESSED_BYTES, MOST_UNCOMPRESSED_BYTES, ReadError, Written};
 pub use sums::{FunctionSum, Sums, ThreadSum};
 pub use tree::{Node, Tree};

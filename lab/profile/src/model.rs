@@ -3,9 +3,23 @@
 use std::iter::Sum;
 use std::ops::AddAssign;
 
+use crate::class::Class;
+
+/// What the samples of a profile are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Samples of threads on a CPU, with CPU time.
+    #[default]
+    Cpu,
+    /// Intervals in which threads were off the CPU, with their length.
+    Off,
+}
+
 /// The samples of one profile, and the tables that they refer to by position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
+    /// What its samples are.
+    pub kind: Kind,
     /// Executables and libraries whose code was sampled.
     pub mappings: Vec<Mapping>,
     /// Functions, named by their demangled names.
@@ -14,6 +28,8 @@ pub struct Profile {
     pub locations: Vec<Location>,
     /// Names of threads.
     pub threads: Vec<String>,
+    /// What ended waits: the group and the function of the thread that did it, such as `http-* in handle`.
+    pub wakers: Vec<String>,
     /// Samples, equal ones of a second as one.
     pub samples: Vec<Sample>,
 }
@@ -66,36 +82,47 @@ pub struct Sample {
     pub thread: usize,
     /// The second of the trial's clock.
     pub second: u32,
-    /// The number of samples.
+    /// The number of samples; of waits, of intervals.
     pub count: u64,
-    /// The CPU time that they stand for, in nanoseconds. The sum over a profile is the CPU time of the system while it was
-    /// sampled.
-    pub cpu_ns: u64,
+    /// The CPU time that they stand for, in nanoseconds; of waits, their length. The sum over a CPU profile is the CPU time
+    /// of the system while it was sampled.
+    pub ns: u64,
+    /// Of a profile of waits: what the thread waited for.
+    pub wait: Option<Wait>,
+}
+
+/// What a thread waited for while it was off the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Wait {
+    /// The kind of wait.
+    pub class: Class,
+    /// What ended it: a position in [`Profile::wakers`], where it is known.
+    pub waker: Option<usize>,
 }
 
 impl Sample {
-    /// The number of samples and their CPU time.
+    /// The number of samples and their time.
     pub fn weight(&self) -> Weight {
         Weight {
             count: self.count,
-            cpu_ns: self.cpu_ns,
+            ns: self.ns,
         }
     }
 }
 
-/// Samples and the CPU time that they stand for.
+/// Samples and the time that they stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weight {
     /// The number of samples.
     pub count: u64,
-    /// CPU time in nanoseconds.
-    pub cpu_ns: u64,
+    /// CPU time in nanoseconds; of waits, their length.
+    pub ns: u64,
 }
 
 impl AddAssign for Weight {
     fn add_assign(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
-        self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
+        self.ns = self.ns.saturating_add(other.ns);
     }
 }
 
@@ -127,7 +154,7 @@ impl Profile {
             .map(|line| line.function)
     }
 
-    /// The number of samples and the CPU time of all of them.
+    /// The number of samples and the time of all of them.
     pub fn weight(&self) -> Weight {
         self.samples.iter().map(Sample::weight).sum()
     }

@@ -7,6 +7,8 @@ mod write;
 pub use read::ReadError;
 pub use write::Written;
 
+use crate::model::Kind;
+
 /// The largest file that is read or written.
 pub const MOST_COMPRESSED_BYTES: usize = 16 << 20;
 /// The most bytes that a file may have without its compression.
@@ -36,13 +38,25 @@ const MOST_FRAMES: usize = MOST_STACK * MOST_INLINED;
 /// Functions of all stacks together.
 const MOST_FRAMES_TOGETHER: usize = 32 << 20;
 
-const SAMPLES: &str = "samples";
 const COUNT: &str = "count";
-const CPU: &str = "cpu";
 const NANOSECONDS: &str = "nanoseconds";
 const SECOND: &str = "second";
 const SECONDS: &str = "seconds";
 const THREAD: &str = "thread";
+/// What a thread waited for: the name of a [`Class`](crate::class::Class).
+const CLASS: &str = "class";
+/// What ended a wait.
+const WAKER: &str = "waker";
+
+impl Kind {
+    /// The types of the two values of each sample: how many, and their time.
+    const fn values(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Cpu => ("samples", "cpu"),
+            Self::Off => ("intervals", "off"),
+        }
+    }
+}
 
 /// The numbers of the fields of a profile, whose messages are read one at a time.
 mod field {

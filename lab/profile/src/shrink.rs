@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::builder::Builder;
-use crate::model::{Line, Location, Profile, Sample};
+use crate::model::{Kind, Line, Location, Profile, Sample, Wait};
 
 /// Copies samples of a profile into a builder; tables are copied as far as samples use them.
 struct Copy<'a> {
@@ -41,15 +41,25 @@ impl<'a> Copy<'a> {
         position
     }
 
+    /// The wait of a sample by the positions of another profile.
+    fn wait(&self, into: &mut Builder, sample: &Sample) -> Option<Wait> {
+        sample.wait.map(|wait| Wait {
+            waker: wait.waker.map(|waker| into.waker(&self.from.wakers[waker])),
+            ..wait
+        })
+    }
+
     /// Adds a sample with some of its stack.
     fn add(&mut self, into: &mut Builder, sample: &Sample, stack: &[usize], second: u32) {
         let locations = stack.iter().map(|index| self.location(into, *index));
         let stack = locations.collect();
         let thread = into.thread(&self.from.threads[sample.thread]);
+        let wait = self.wait(into, sample);
         into.add(Sample {
             stack,
             thread,
             second,
+            wait,
             ..*sample
         });
     }
@@ -65,9 +75,11 @@ pub(crate) struct Lost {
 
 impl Profile {
     /// The samples of several profiles as one, such as those of a cell's trials. Seconds become 0, since seconds of different
-    /// trials have nothing in common.
+    /// trials have nothing in common. All are of one kind.
     pub fn merged<'a>(profiles: impl IntoIterator<Item = &'a Self>) -> Self {
-        let mut into = Builder::default();
+        let mut profiles = profiles.into_iter().peekable();
+        let kind = profiles.peek().map_or(Kind::Cpu, |profile| profile.kind);
+        let mut into = Builder::of(kind);
         for profile in profiles {
             let mut copy = Copy::new(profile);
             for sample in &profile.samples {
@@ -79,10 +91,15 @@ impl Profile {
 
     /// The samples of some seconds of the trial's clock.
     pub fn within(&self, seconds: Range<u32>) -> Self {
-        let mut into = Builder::default();
+        self.filtered(|sample| seconds.contains(&sample.second))
+    }
+
+    /// The samples that are kept.
+    pub fn filtered(&self, keeps: impl Fn(&Sample) -> bool) -> Self {
+        let mut into = Builder::of(self.kind);
         let mut copy = Copy::new(self);
         for sample in &self.samples {
-            if seconds.contains(&sample.second) {
+            if keeps(sample) {
                 copy.add(&mut into, sample, &sample.stack, sample.second);
             }
         }
@@ -96,7 +113,7 @@ impl Profile {
     pub(crate) fn bounded(&self, most_stacks: usize, most_frames: usize) -> (Self, Lost) {
         let kept = self.commonest_stacks(most_stacks);
         let mut lost = Lost::default();
-        let mut into = Builder::default();
+        let mut into = Builder::of(self.kind);
         let mut copy = Copy::new(self);
         let mut seen = HashSet::new();
         for sample in &self.samples {
@@ -119,9 +136,11 @@ impl Profile {
                 kept.collect()
             };
             let thread = into.thread(&self.threads[sample.thread]);
+            let wait = copy.wait(&mut into, sample);
             into.add(Sample {
                 stack,
                 thread,
+                wait,
                 ..*sample
             });
         }

@@ -123,9 +123,9 @@ fn functions(profile: &Profile) -> Vec<FunctionSum> {
         growing.add(index, sample);
     }
     let mut sums = growing.sums;
-    sums.retain(|sum| sum.total.count > 0 || sum.total.cpu_ns > 0);
+    sums.retain(|sum| sum.total.count > 0 || sum.total.ns > 0);
     sums.sort_by(|a, b| {
-        let by = |sum: &FunctionSum| (sum.own.cpu_ns, sum.total.cpu_ns, sum.own.count);
+        let by = |sum: &FunctionSum| (sum.own.ns, sum.total.ns, sum.own.count);
         by(b).cmp(&by(a)).then_with(|| a.key.cmp(&b.key))
     });
     sums
@@ -143,7 +143,7 @@ fn threads(profile: &Profile) -> Vec<ThreadSum> {
     let sum = |(group, weight)| ThreadSum { group, weight };
     let mut groups: Vec<ThreadSum> = groups.into_iter().map(sum).collect();
     groups.sort_by(|a, b| {
-        let by = |sum: &ThreadSum| (sum.weight.cpu_ns, sum.weight.count);
+        let by = |sum: &ThreadSum| (sum.weight.ns, sum.weight.count);
         by(b).cmp(&by(a)).then_with(|| a.group.cmp(&b.group))
     });
     groups

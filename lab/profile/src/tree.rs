@@ -92,7 +92,7 @@ impl Tree {
         for index in 0..self.nodes.len() {
             let mut children = std::mem::take(&mut self.nodes[index].children);
             children.sort_by(|a, b| {
-                let time = |node: &usize| self.nodes[*node].total.cpu_ns;
+                let time = |node: &usize| self.nodes[*node].total.ns;
                 let by_time = time(b).cmp(&time(a));
                 by_time.then_with(|| self.key(*a).cmp(&self.key(*b)))
             });

@@ -159,13 +159,7 @@ fn a_location_without_a_function_is_named_by_its_place() {
         .map(|sum| sum.key.name.as_str())
         .collect();
     assert_eq!(names, ["work+0x23d66", "[unknown]"]);
-    assert_eq!(
-        sums.all,
-        Weight {
-            count: 3,
-            cpu_ns: 4
-        }
-    );
+    assert_eq!(sums.all, Weight { count: 3, ns: 4 });
     assert_eq!(
         (profile.locations[0].address, profile.locations[1].address),
         (0x23d66, 0)
@@ -208,7 +202,8 @@ fn of_stacks(stacks: u64, length: usize) -> Profile {
             thread,
             second: 1,
             count: number + 1,
-            cpu_ns: 1,
+            ns: 1,
+            wait: None,
         });
     }
     builder.finish()
@@ -233,14 +228,8 @@ fn the_rarest_stacks_become_other() {
         .find(|sum| sum.key.name == Profile::OTHER)
         .unwrap();
     assert_eq!(
-        (other.own, other.total.cpu_ns),
-        (
-            Weight {
-                count: 66,
-                cpu_ns: 11
-            },
-            11
-        )
+        (other.own, other.total.ns),
+        (Weight { count: 66, ns: 11 }, 11)
     );
 }
 

@@ -15,7 +15,8 @@ fn tree(stacks: &[(&str, u64)]) -> Tree {
             thread,
             second: 0,
             count: *count,
-            cpu_ns: count * 1_000_000,
+            ns: count * 1_000_000,
+            wait: None,
         });
     }
     Tree::of(&builder.finish())
@@ -24,6 +25,7 @@ fn tree(stacks: &[(&str, u64)]) -> Tree {
 fn options(most: usize) -> Options {
     Options {
         name: "a".to_owned(),
+        width: "CPU time",
         us_per_transaction: Some(500.0),
         most,
     }

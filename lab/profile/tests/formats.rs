@@ -1,5 +1,6 @@
 //! The formats of other tools.
 
+use lab_profile::waits::{Class, Patterns, Summary, Trial};
 use lab_profile::{Profile, Sums, formats};
 use serde_json::Value;
 
@@ -95,4 +96,54 @@ fn a_table_gives_time_per_transaction() {
         formats::table(&sums, None, 9).contains("  66.7      40.00    66.7      40.00  work\n")
     );
     assert!(formats::table(&Sums::default(), Some(0.0), 9).contains("ms"));
+}
+
+fn waits() -> Profile {
+    Stacks::of_waits()
+        .waiting(
+            ("http-0", 1),
+            "main;lock\u{7}ed;~futex_wait",
+            (6, Class::Lock, Some("http-* in a\nb")),
+        )
+        .waiting(("http-1", 2), "main;~ep_poll", (2, Class::Poll, None))
+        .profile()
+}
+
+#[test]
+fn folded_waits_have_microseconds() {
+    assert_eq!(
+        formats::folded(&waits()),
+        "http-*;main;ep_poll 10000\nhttp-*;main;lock ed;futex_wait 30000\n"
+    );
+    let file = formats::firefox(&waits(), "waits").unwrap();
+    let file: Value = serde_json::from_str(&file).unwrap();
+    let deltas = file["threads"][0]["samples"]["threadCPUDelta"]
+        .as_array()
+        .unwrap();
+    assert!(
+        deltas.iter().all(|delta| delta.as_f64() == Some(0.0)),
+        "{deltas:?}"
+    );
+}
+
+#[test]
+fn a_table_of_waits_has_those_for_work_last() {
+    let profile = waits();
+    let trial = Trial {
+        profile: Some(&profile),
+        groups: &[],
+        recorded_seconds: 2.0,
+        seconds: 2.0,
+        transactions_per_s: None,
+    };
+    let summary = Summary::of(&[trial], &Patterns::new(&[]).unwrap()).unwrap();
+    assert_eq!(
+        formats::waits_table(&summary, 9),
+        "      µs/s    waits/s  waits for          function
+  15000.00      3.000  lock               lock ed, ended by http-* in a b (100 %)
+waits for work:
+   5000.00      1.000  poll               main
+"
+    );
+    assert!(formats::waits_table(&summary, 1).ends_with("further waits: 1\n"));
 }

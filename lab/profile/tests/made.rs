@@ -3,7 +3,8 @@
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
-use lab_profile::{Builder, Function, Line, Location, Mapping, Profile, Sample};
+use lab_profile::waits::Class;
+use lab_profile::{Builder, Function, Kind, Line, Location, Mapping, Profile, Sample, Wait};
 use proptest::prelude::*;
 
 /// Puts a profile together from names of functions.
@@ -14,13 +15,39 @@ pub(crate) struct Stacks {
 
 impl Stacks {
     /// Adds samples of 5 ms each: `stack` is a list of functions, the outermost first, such as `main;serve;work`.
-    pub(crate) fn with(mut self, thread: &str, second: u32, stack: &str, count: u64) -> Self {
+    pub(crate) fn with(self, thread: &str, second: u32, stack: &str, count: u64) -> Self {
+        self.with_wait(thread, second, stack, (count, None))
+    }
+
+    /// Adds intervals of 5 ms each, in which a thread waited.
+    pub(crate) fn waiting(
+        mut self,
+        (thread, second): (&str, u32),
+        stack: &str,
+        (count, class, waker): (u64, Class, Option<&str>),
+    ) -> Self {
+        let waker = waker.map(|name| self.builder.waker(name));
+        self.with_wait(thread, second, stack, (count, Some(Wait { class, waker })))
+    }
+
+    fn with_wait(
+        mut self,
+        thread: &str,
+        second: u32,
+        stack: &str,
+        (count, wait): (u64, Option<Wait>),
+    ) -> Self {
         let builder = &mut self.builder;
-        let mapping = builder.mapping(Mapping {
-            file: "/srv/server".to_owned(),
-            build_id: "0badcafe".to_owned(),
-        });
         let mut locate = |name: &str| {
+            // A kernel's function is written with `~` before it.
+            let (file, name) = match name.strip_prefix('~') {
+                Some(name) => ("[kernel]", name),
+                None => ("/srv/server", name),
+            };
+            let mapping = builder.mapping(Mapping {
+                file: file.to_owned(),
+                build_id: "0badcafe".to_owned(),
+            });
             let function = builder.function(Function {
                 name: name.to_owned(),
                 file: "/src/server.rs".to_owned(),
@@ -38,9 +65,16 @@ impl Stacks {
             thread,
             second,
             count,
-            cpu_ns: count * 5_000_000,
+            ns: count * 5_000_000,
+            wait,
         });
         self
+    }
+
+    pub(crate) fn of_waits() -> Self {
+        Self {
+            builder: Builder::of(Kind::Off),
+        }
     }
 
     pub(crate) fn profile(self) -> Profile {
@@ -63,13 +97,12 @@ pub(crate) fn told(profile: &Profile) -> Vec<String> {
     let sample = |sample: &Sample| {
         let stack: Vec<String> = sample.stack.iter().map(location).collect();
         let thread = &profile.threads[sample.thread];
-        let Sample {
-            second,
-            count,
-            cpu_ns,
-            ..
-        } = sample;
-        format!("{thread} {second} {count} {cpu_ns} {stack:?}")
+        let wait = sample.wait.map(|wait| {
+            let waker = wait.waker.map(|waker| &profile.wakers[waker]);
+            (wait.class, waker)
+        });
+        let (second, weight) = (sample.second, sample.weight());
+        format!("{thread} {second} {weight:?} {wait:?} {stack:?}")
     };
     let mut lines: Vec<String> = profile.samples.iter().map(sample).collect();
     lines.sort();
@@ -77,6 +110,10 @@ pub(crate) fn told(profile: &Profile) -> Vec<String> {
 }
 
 fn any_profile() -> impl Strategy<Value = Profile> {
+    prop_oneof![Just(Kind::Cpu), Just(Kind::Off)].prop_flat_map(profile_of)
+}
+
+fn profile_of(kind: Kind) -> impl Strategy<Value = Profile> {
     let text = || "[a-z_<>:&é ]{0,12}";
     let mapping = (text(), "[0-9a-f]{0,8}").prop_map(|(file, build_id)| Mapping { file, build_id });
     let function = (text(), text()).prop_map(|(name, file)| Function { name, file });
@@ -92,11 +129,12 @@ fn any_profile() -> impl Strategy<Value = Profile> {
         any::<u32>(),
         0..u64::from(u32::MAX),
         0..u64::from(u32::MAX),
+        prop::option::of((0..Class::ALL.len(), prop::option::of("[a-z* ]{1,9}"))),
     );
     let samples = prop::collection::vec(sample, 0..12);
     (mappings, functions, locations, samples).prop_map(
-        |(mappings, functions, locations, samples)| {
-            let mut builder = Builder::default();
+        move |(mappings, functions, locations, samples)| {
+            let mut builder = Builder::of(kind);
             let mut known = Vec::new();
             for (mapping, address, lines) in locations {
                 let mapping =
@@ -114,18 +152,25 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                     lines,
                 }));
             }
-            for (stack, thread, second, count, cpu_ns) in samples {
+            for (stack, thread, second, count, ns, wait) in samples {
                 let stack = stack
                     .into_iter()
                     .map(|index| known[index % known.len()])
                     .collect();
                 let thread = builder.thread(&thread);
+                // A profile of CPU time has no waits.
+                let wait = wait.filter(|_| kind == Kind::Off);
+                let wait = wait.map(|(class, waker)| Wait {
+                    class: Class::ALL[class],
+                    waker: waker.map(|name| builder.waker(&name)),
+                });
                 builder.add(Sample {
                     stack,
                     thread,
                     second,
                     count,
-                    cpu_ns,
+                    ns,
+                    wait,
                 });
             }
             builder.finish()
@@ -140,10 +185,14 @@ proptest! {
         prop_assert_eq!((written.other_stacks, written.cut_stacks), (0, 0));
         let read = Profile::from_pprof(&written.bytes).unwrap();
         prop_assert_eq!(told(&read), told(&profile));
+        prop_assert_eq!(read.kind, profile.kind);
     }
 
     #[test]
-    fn merging_keeps_samples_and_time(a in any_profile(), b in any_profile()) {
+    fn merging_keeps_samples_and_time(
+        a in profile_of(Kind::Off),
+        b in profile_of(Kind::Off),
+    ) {
         let mut both = a.weight();
         both += b.weight();
         let merged = Profile::merged([&a, &b]);

@@ -1,4 +1,4 @@
-//! Tests of profiles: files, sums, formats, and flame graphs.
+//! Tests of profiles: files, sums, formats, flame graphs, and waits.
 
 mod bounds;
 mod flame;
@@ -6,3 +6,4 @@ mod formats;
 mod go;
 mod made;
 mod sums;
+mod waits;

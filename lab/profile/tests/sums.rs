@@ -35,9 +35,9 @@ fn a_recursive_function_counts_once_per_stack() {
 #[test]
 fn own_time_of_all_functions_is_the_time_of_all_samples() {
     let sums = Sums::of(&profile());
-    let own: u64 = sums.functions.iter().map(|sum| sum.own.cpu_ns).sum();
+    let own: u64 = sums.functions.iter().map(|sum| sum.own.ns).sum();
     assert_eq!((own, sums.all.count), (13 * 5_000_000, 13));
-    assert_eq!(sums.all.cpu_ns, own);
+    assert_eq!(sums.all.ns, own);
 }
 
 #[test]
@@ -152,7 +152,8 @@ fn time_of_the_kernel_is_summed_up_by_system_call() {
             thread,
             second: 1,
             count,
-            cpu_ns: count,
+            ns: count,
+            wait: None,
         });
     }
     let sums = Sums::of(&builder.finish());

@@ -6,11 +6,11 @@
 //! file.
 
 pub mod bench;
-pub mod chart;
-pub mod document;
 pub mod render;
 pub mod sections;
 pub mod write;
+
+pub use lab_document::{self as document, chart};
 
 use lab_analysis::{Analysis, format, model};
 use lab_profile::flame;

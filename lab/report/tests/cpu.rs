@@ -44,7 +44,8 @@ fn profile(extra: u64, seconds: u32) -> Profile {
                 thread,
                 second,
                 count,
-                cpu_ns: count * 5_000_000,
+                ns: count * 5_000_000,
+                wait: None,
             });
         };
         for (n, at) in work.iter().enumerate() {

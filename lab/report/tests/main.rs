@@ -22,4 +22,5 @@ mod support;
 mod traces;
 mod transfer;
 mod unmeasured;
+mod waits;
 mod writers;

@@ -38,7 +38,8 @@ fn profile(trial: u64, is_after: bool) -> Profile {
                 thread,
                 second: 25,
                 count,
-                cpu_ns: count * 5_000_000,
+                ns: count * 5_000_000,
+                wait: None,
             });
         }
     }

@@ -10,6 +10,8 @@ use crate::names::{Name, Named, Names};
 use crate::spaces::Place;
 use crate::stacks::{Frame, Key, OTHER, Stacks};
 
+/// The name of the function that stands for stacks that were not sampled.
+const NOT_SAMPLED: &str = "[not sampled]";
 /// Functions that threads begin with.
 const STARTS: [&str; 16] = [
     "_start",
@@ -31,6 +33,41 @@ const STARTS: [&str; 16] = [
 ];
 /// Libraries in which threads begin. Stripped ones have no names for that.
 const C_LIBRARIES: [&str; 5] = ["libc.so", "libc-", "libpthread", "ld-linux", "ld-musl"];
+
+/// Stacks with their names, as positions in the tables of a profile.
+#[derive(Debug)]
+pub(crate) struct NamedStacks {
+    /// Tables without samples.
+    pub(crate) profile: Profile,
+    locations: Vec<usize>,
+    broken: usize,
+    names: Names,
+}
+
+impl NamedStacks {
+    /// Names all frames. `sleeps` are the kernel functions of [`Frame::Sleeps`].
+    pub(crate) fn of(frames: &[Frame], modules: &Modules, sleeps: &[String]) -> Self {
+        let mut names = Names::look_up(frames, modules);
+        names.sleeps(sleeps);
+        let mut tables = Tables::new(&names, modules);
+        let locations = frames.iter().map(|frame| tables.location(*frame)).collect();
+        let broken = tables.location(Frame::Broken);
+        Self {
+            profile: tables.profile,
+            locations,
+            broken,
+            names,
+        }
+    }
+
+    /// The positions of a stack, whose frames are given by their numbers.
+    pub(crate) fn stack(&self, frames: &[(u32, Frame)], modules: &Modules) -> Vec<usize> {
+        let found = frames
+            .iter()
+            .map(|(at, frame)| (*frame, self.locations[*at as usize]));
+        Stack::of(found.collect(), self.broken, &self.names, modules).locations
+    }
+}
 
 /// A profile, and the numbers of its good samples.
 #[derive(Debug, Default)]
@@ -96,7 +133,8 @@ pub(crate) fn profile(
             thread: thread as usize,
             second,
             count,
-            cpu_ns: ns.round() as u64,
+            ns: ns.round() as u64,
+            wait: None,
         });
     done.profile.samples = samples.collect();
     done.profile
@@ -163,7 +201,7 @@ fn is_named(frames: &[Frame], names: &Names) -> bool {
         return false;
     };
     match innermost {
-        Frame::Kernel(_) | Frame::Other => true,
+        Frame::Kernel(_) | Frame::Sleeps(_) | Frame::Other => true,
         _ => names.get(*innermost).is_some_and(|named| named.known),
     }
 }
@@ -206,10 +244,10 @@ impl<'a> Tables<'a> {
             known: false,
         });
         let (mapped, address) = match frame {
-            Frame::Kernel(_) => (Some(Mapped::Kernel), 0),
+            Frame::Kernel(_) | Frame::Sleeps(_) => (Some(Mapped::Kernel), 0),
             Frame::User(Place::File(module, address)) => (Some(Mapped::File(module)), address),
             Frame::User(Place::Compiled(..)) => (Some(Mapped::Compiled), 0),
-            Frame::Broken | Frame::Chained | Frame::Other => (None, 0),
+            Frame::NotSampled | Frame::Broken | Frame::Chained | Frame::Other => (None, 0),
         };
         let mapping = mapped.map(|mapped| self.mapping(mapped));
         let key = (mapping, address, named.names.clone());
@@ -291,7 +329,8 @@ fn special(frame: Frame) -> Name {
     let function = match frame {
         Frame::Broken | Frame::Chained => Profile::BROKEN,
         Frame::Other => Profile::OTHER,
-        Frame::Kernel(_) => Profile::KERNEL,
+        Frame::Kernel(_) | Frame::Sleeps(_) => Profile::KERNEL,
+        Frame::NotSampled => NOT_SAMPLED,
         Frame::User(_) => Profile::UNKNOWN,
     };
     Name {

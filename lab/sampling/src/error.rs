@@ -32,6 +32,9 @@ pub enum Refused {
          program CAP_IPC_LOCK"
     )]
     NoMemory(#[source] io::Error),
+    /// A pattern of idle functions is wrong.
+    #[error("profile.idle: {0}")]
+    Idle(String),
     /// Sampling failed within this program.
     #[error("the thread that samples the system panicked")]
     Panicked,

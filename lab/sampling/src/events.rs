@@ -167,17 +167,7 @@ fn open(core: u32, asked: Asked) -> io::Result<Counter> {
         sample_on: SampleOn::Count((1e9 / asked.rate.max(0.1)) as u64),
         sample_format: SampleFormat {
             cgroup: asked.group,
-            call_chain: Some(ChainOf {
-                // Frame pointers cost little, and go on where a copy ends.
-                exclude_user: false,
-                exclude_kernel: false,
-                defer_user: false,
-                // As many as the kernel allows.
-                max_stack_frames: 0,
-            }),
-            user_stack: asked.copies.then_some(Size(COPY)),
-            user_regs: asked.copies.then_some(RegsMask(REGISTERS)),
-            ..SampleFormat::default()
+            ..stacks(asked.copies)
         },
         extra_record: ExtraRecord {
             task: true,
@@ -188,6 +178,14 @@ fn open(core: u32, asked: Asked) -> io::Result<Counter> {
             },
             ..ExtraRecord::default()
         },
+        ..stamped()
+    };
+    Counter::new(Software::CpuClock, (Proc::ALL, Cpu(core)), opts)
+}
+
+/// Records with thread and time.
+pub(crate) fn stamped() -> Opts {
+    Opts {
         record_id_all: true,
         record_id_format: RecordIdFormat {
             task: true,
@@ -196,14 +194,39 @@ fn open(core: u32, asked: Asked) -> io::Result<Counter> {
         },
         timer: Some(Clock::Monotonic),
         ..Opts::default()
-    };
-    Counter::new(Software::CpuClock, (Proc::ALL, Cpu(core)), opts)
+    }
+}
+
+/// Samples with stacks; with copies of the users' stacks, if so asked.
+pub(crate) fn stacks(copies: bool) -> SampleFormat {
+    SampleFormat {
+        call_chain: Some(ChainOf {
+            // Frame pointers cost little, and go on where a copy ends.
+            exclude_user: false,
+            exclude_kernel: false,
+            defer_user: false,
+            // As many as the kernel allows.
+            max_stack_frames: 0,
+        }),
+        user_stack: copies.then_some(Size(COPY)),
+        user_regs: copies.then_some(RegsMask(REGISTERS)),
+        ..SampleFormat::default()
+    }
+}
+
+/// Bytes of a sample with its stack, at most nearly.
+pub(crate) fn stack_bytes(copies: bool) -> f64 {
+    CHAIN_BYTES + if copies { f64::from(COPY) } else { 0.0 }
 }
 
 /// The size of a ring that holds the records of half a second, as a power of two of pages.
 fn largest_ring(cores: usize, asked: Asked) -> u8 {
-    let copy = if asked.copies { f64::from(COPY) } else { 0.0 };
-    let bytes = asked.rate * 1.5 * RING_SECONDS * (CHAIN_BYTES + copy);
+    ring(cores, asked.rate * 1.5 * stack_bytes(asked.copies))
+}
+
+/// The size of a ring that holds half a second of so many bytes a second, as a power of two of pages.
+pub(crate) fn ring(cores: usize, bytes_a_second: f64) -> u8 {
+    let bytes = bytes_a_second * RING_SECONDS;
     let pages = (bytes / procfs::page_size() as f64).max(1.0) as usize;
     let share = (ALL_RINGS / cores.max(1)).max(1);
     // At least 512 KiB, which the kernel allows every user.
@@ -212,7 +235,7 @@ fn largest_ring(cores: usize, asked: Asked) -> u8 {
 }
 
 /// The largest rings that the kernel allows for all cores (`kernel.perf_event_mlock_kb`), all of one size.
-fn rings(counters: &[Counter], largest: u8) -> Result<Vec<Sampler>, Refused> {
+pub(crate) fn rings(counters: &[Counter], largest: u8) -> Result<Vec<Sampler>, Refused> {
     let mut power = largest;
     loop {
         let rings = counters.iter().map(|counter| counter.sampler(power));
@@ -271,7 +294,7 @@ fn event(record: Record) -> Option<(u64, Event)> {
     })
 }
 
-fn raw(sample: Sample) -> Option<RawSample> {
+pub(crate) fn raw(sample: Sample) -> Option<RawSample> {
     let task = sample.record_id.task?;
     let (mut kernel, mut user) = (Vec::new(), Vec::new());
     for chain in sample.call_chain.unwrap_or_default() {

@@ -22,9 +22,12 @@ mod spaces;
 mod stacks;
 mod threads;
 mod unwind;
+mod waits;
+mod walk;
 
 pub use error::Refused;
-pub use sampler::{Sampler, Spec};
+pub use sampler::{Recorded, Sampler, Spec};
+pub use waits::RecordedWaits;
 
 /// Parsers of files that others wrote, for fuzzing.
 pub mod parsers {

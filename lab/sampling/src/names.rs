@@ -55,7 +55,11 @@ impl Names {
                     compiled.entry(*pid).or_default().push(*address)
                 }
                 Frame::Kernel(address) => kernel.push(*address),
-                Frame::Broken | Frame::Chained | Frame::Other => {}
+                Frame::Sleeps(_)
+                | Frame::NotSampled
+                | Frame::Broken
+                | Frame::Chained
+                | Frame::Other => {}
             }
         }
         let mut names = Self::default();
@@ -74,6 +78,14 @@ impl Names {
         }
         names.kernel(&kernel);
         names
+    }
+
+    /// Adds the kernel functions that threads sleep in.
+    pub(crate) fn sleeps(&mut self, functions: &[String]) {
+        for (number, function) in (0..).zip(functions) {
+            let named = plain(function.clone(), true);
+            self.found.insert(Frame::Sleeps(number), named);
+        }
     }
 
     pub(crate) fn get(&self, frame: Frame) -> Option<&Named> {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use lab_archive::{Frames, Profiled};
 use lab_monitor::{CpuTime, Hold, Roots, groups_below};
 use lab_profile::Profile;
+use lab_profile::waits::Patterns;
 use nix::time::{ClockId, clock_gettime};
 
 use crate::assemble;
@@ -18,13 +19,14 @@ use crate::blocks::Blocks;
 use crate::cores;
 use crate::cost;
 use crate::error::Refused;
-use crate::events::{Asked, Event, Events, MOST_FRAMES, RawSample};
+use crate::events::{Asked, Event, Events, RawSample};
 use crate::files::Mapped;
 use crate::schedule::{Periods, Switching};
 use crate::spaces::Spaces;
-use crate::stacks::{Frame, MOST_STACKS, Stacks};
+use crate::stacks::{MOST_STACKS, Stacks};
 use crate::threads::Threads;
-use crate::unwind::Stopped;
+use crate::waits::{RecordedWaits, Shared, Waits};
+use crate::walk::{is_equal, stack};
 
 /// Rings are drained this often.
 const DRAIN: Duration = Duration::from_millis(100);
@@ -56,6 +58,19 @@ pub struct Spec {
     pub length: Duration,
     /// The seed of the random periods and of the seconds without sampling.
     pub seed: u64,
+    /// The most that is recorded of waits: the level; `None` records nothing of them.
+    pub waits: Option<u8>,
+    /// Regular expressions of functions in which threads have nothing to do, besides those that are known.
+    pub idle: Vec<String>,
+}
+
+/// What was recorded in a hold.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The profile of CPU time, and how it was taken; `None` where the kernel refuses samples to this user.
+    pub cpu: Option<(Profile, Profiled)>,
+    /// What threads waited for; `None` where it wasn't wanted.
+    pub waits: Option<RecordedWaits>,
 }
 
 /// Samples the processes of a system until it is dropped.
@@ -80,6 +95,10 @@ pub struct Sampler {
     /// Records that were read, of all programs.
     records: u64,
     off_seconds: Vec<u32>,
+    waits: Option<Waits>,
+    refused: Option<Refused>,
+    /// Whether all is open that the hold needs.
+    is_prepared: bool,
 }
 
 /// The phase of sampling.
@@ -99,6 +118,8 @@ struct Holding {
     switching: Switching,
     /// The kernel's clock at 0 of the trial's.
     zero_ns: u64,
+    /// Cores that the system used in the last unit, on average.
+    cores_used: f64,
     on: bool,
     block: u32,
     /// The time and the value of the last reading of CPU time.
@@ -121,7 +142,13 @@ impl Sampler {
         let rate = rate(&spec, cores.len());
         let groups = cpu.group().map(groups).unwrap_or_default();
         let frames = spec.frames;
-        let events = opened(&cores, frames, &groups, rate)?;
+        let (events, refused) = match opened(&cores, frames, &groups, rate) {
+            Ok(events) => (events, None),
+            // What needs no samples is recorded without them.
+            Err(refused) if spec.waits.is_some() => (Events::default(), Some(refused)),
+            Err(refused) => return Err(refused),
+        };
+        let waits = waits(&spec, cores.len(), refused.as_ref())?;
         let mut sampler = Self {
             periods: Periods::new(rate, spec.seed),
             redraw_at: Duration::ZERO,
@@ -135,6 +162,9 @@ impl Sampler {
             throttled: 0,
             records: 0,
             off_seconds: Vec::new(),
+            waits,
+            refused,
+            is_prepared: false,
             spec,
             rate,
             cpu,
@@ -145,6 +175,12 @@ impl Sampler {
         };
         sampler.redraw(Duration::ZERO)?;
         Ok(sampler)
+    }
+
+    /// Why the kernel gives no samples of CPU time; waits are recorded as far as they need none.
+    #[must_use]
+    pub fn refused(&self) -> Option<&Refused> {
+        self.refused.as_ref()
     }
 
     /// How stacks are found, once that is chosen.
@@ -164,7 +200,7 @@ impl Sampler {
     /// # Errors
     /// [`Refused`]
     pub fn try_out(&mut self) -> Result<(), Refused> {
-        if self.frames.is_none() && matches!(self.phase, Phase::Opened) {
+        if self.frames.is_none() && self.refused.is_none() && matches!(self.phase, Phase::Opened) {
             self.phase = Phase::Trying {
                 stacks: 0,
                 equal: 0,
@@ -183,6 +219,7 @@ impl Sampler {
         self.spaces.forget();
         let monotonic = clock_gettime(ClockId::CLOCK_MONOTONIC);
         let now = clock();
+        let boot = clock_gettime(ClockId::CLOCK_BOOTTIME);
         let read = self.cpu.read();
         self.members();
         let monotonic = monotonic.map_err(|code| Refused::Other(code.into()))?;
@@ -191,6 +228,7 @@ impl Sampler {
         let on = switching.is_on(now);
         self.phase = Phase::Holding(Holding {
             zero_ns: monotonic.saturating_sub(now).as_nanos() as u64,
+            cores_used: 0.0,
             on,
             block: switching.block(now),
             read: (now, read),
@@ -202,6 +240,9 @@ impl Sampler {
             true => self.events.enable().map_err(Refused::Other)?,
             false => self.off(now),
         }
+        let boot = boot.map_err(|code| Refused::Other(code.into()))?;
+        let boot_ns = Duration::from(boot).saturating_sub(now).as_nanos() as u64;
+        self.with_waits(|waits, _, shared| waits.begin(on, boot_ns, shared, &clock));
         Ok(())
     }
 
@@ -212,14 +253,35 @@ impl Sampler {
             self.switch(&clock);
         }
         self.drain();
+        let due = self.with_waits(|waits, _, shared| waits.turn(now, shared, &clock));
         if now >= self.redraw_at {
             // Fails only if the event is gone. Then samples are missing, and the check of their number warns.
             let _ = self.redraw(now);
         }
+        let due = due.flatten().unwrap_or(now + DRAIN).min(now + DRAIN);
         match &self.phase {
-            Phase::Holding(holding) => holding.next.min(now + DRAIN),
-            _ => now + DRAIN,
+            Phase::Holding(holding) => holding.next.min(due),
+            _ => due,
         }
+    }
+
+    /// Records waits, where they are wanted and the hold has begun.
+    fn with_waits<T>(
+        &mut self,
+        what: impl FnOnce(&mut Waits, &Holding, &mut Shared<'_>) -> T,
+    ) -> Option<T> {
+        let (Some(waits), Phase::Holding(holding)) = (&mut self.waits, &self.phase) else {
+            return None;
+        };
+        let mut shared = Shared {
+            pids: &self.pids,
+            spaces: &mut self.spaces,
+            threads: &mut self.threads,
+            frames: self.frames,
+            switching: &holding.switching,
+            zero_ns: holding.zero_ns,
+        };
+        Some(what(waits, holding, &mut shared))
     }
 
     /// Ends the hold.
@@ -228,11 +290,21 @@ impl Sampler {
         let _ = self.events.disable();
         self.spend(clock());
         self.drain();
+        self.with_waits(|waits, _, shared| waits.end(shared, &clock));
     }
 
     /// Names what was sampled and puts it together; the system must still run. Afterwards nothing is sampled.
     #[must_use]
-    pub fn finish(self) -> (Profile, Profiled) {
+    pub fn finish(mut self) -> Recorded {
+        let waits = self
+            .waits
+            .take()
+            .map(|waits| waits.finish(&self.spaces.modules));
+        let cpu = self.refused.is_none().then(|| self.profile());
+        Recorded { cpu, waits }
+    }
+
+    fn profile(self) -> (Profile, Profiled) {
         let frames = self.frames.unwrap_or(Frames::Copies);
         let weights = self.blocks.weights();
         let weight = |block: u32| weights.get(&block).copied().unwrap_or(0.0);
@@ -263,9 +335,20 @@ impl Sampler {
     /// # Errors
     /// [`Refused`]
     pub fn choose(&mut self, agree: impl FnOnce(Frames) -> Frames) -> Result<(), Refused> {
-        if self.frames.is_some() {
+        if self.refused.is_some() || self.is_prepared {
             return Ok(());
         }
+        self.is_prepared = true;
+        if self.frames.is_none() {
+            self.choose_frames(agree)?;
+        }
+        if let (Some(waits), Some(frames)) = (&mut self.waits, self.frames) {
+            waits.prepare(&self.cores, frames);
+        }
+        Ok(())
+    }
+
+    fn choose_frames(&mut self, agree: impl FnOnce(Frames) -> Frames) -> Result<(), Refused> {
         let _ = self.events.disable();
         self.drain();
         let good = match self.phase {
@@ -320,6 +403,9 @@ impl Sampler {
         if !is {
             self.off(now);
         }
+        self.with_waits(|waits, holding, shared| {
+            waits.switch(is, holding.cores_used, shared, &clock)
+        });
         if let Phase::Holding(holding) = &mut self.phase {
             holding.on = is;
             holding.block = holding.switching.block(now);
@@ -340,6 +426,8 @@ impl Sampler {
             .unwrap_or_default()
             .saturating_sub(before.unwrap_or_default());
         let (block, on) = (holding.block, holding.on);
+        let time = now.saturating_sub(at).as_secs_f64();
+        holding.cores_used = cpu.as_secs_f64() / time.max(1e-3);
         self.blocks.spent((block, on), (at, now), cpu);
         holding.read = (now, read);
     }
@@ -466,73 +554,6 @@ impl std::fmt::Debug for Sampler {
     }
 }
 
-/// Whether the chain of frame pointers says as much as the copy of the stack; `None` without a copy.
-fn is_equal(spaces: &mut Spaces, sample: &RawSample) -> Option<bool> {
-    let stopped = Stopped {
-        registers: sample.registers.as_ref()?,
-        stack: &sample.stack,
-    };
-    let (followed, whole) = spaces.follow(sample.pid, stopped);
-    let outermost = sample.user.last().map(|address| address.wrapping_sub(1));
-    let near_end = followed
-        .iter()
-        .rev()
-        .take(3)
-        .any(|address| Some(*address) == outermost);
-    // A function without a frame pointer hides its caller from the chain: up to three frames may be missing.
-    let equal_end = near_end && sample.user.len() + 3 >= followed.len();
-    // If the copy ends early, the chain of frame pointers is good if it is as long.
-    let longer = !whole && sample.user.len() >= followed.len();
-    Some((whole && equal_end) || longer)
-}
-
-/// The places of a stack, the innermost first.
-fn stack(spaces: &mut Spaces, frames: Option<Frames>, sample: &RawSample) -> Vec<Frame> {
-    let kernel = called(&sample.kernel).map(Frame::Kernel);
-    let mut stack: Vec<Frame> = kernel.collect();
-    let chain: Vec<u64> = called(&sample.user).collect();
-    let (user, end) = match (frames, &sample.registers) {
-        (_, _) if chain.is_empty() && sample.registers.is_none() => (chain, None),
-        (Some(Frames::Pointers), _) | (_, None) => (chain, Some(Frame::Chained)),
-        (_, Some(registers)) => {
-            let stopped = Stopped {
-                registers,
-                stack: &sample.stack,
-            };
-            match spaces.follow(sample.pid, stopped) {
-                (followed, true) => (followed, None),
-                // Threads that change to another stack, as those of Go do, have left the copied one.
-                (followed, false) if chain.len() > followed.len() => (chain, Some(Frame::Chained)),
-                (followed, false) => (followed, Some(Frame::Broken)),
-            }
-        }
-    };
-    let user = user
-        .into_iter()
-        .map(|address| Frame::User(spaces.place(sample.pid, address)));
-    stack.extend(user);
-    // The last frame shows whether the stack is complete.
-    if stack.len() >= MOST_FRAMES {
-        stack.truncate(MOST_FRAMES - 1);
-        stack.push(Frame::Broken);
-    } else {
-        stack.extend(end);
-    }
-    stack
-}
-
-/// Addresses of the calls: each return address less one. The first address is no return address and stays.
-fn called(chain: &[u64]) -> impl Iterator<Item = u64> {
-    let addresses = chain.iter().enumerate();
-    addresses.map(|(at, address)| {
-        if at == 0 {
-            *address
-        } else {
-            address.wrapping_sub(1)
-        }
-    })
-}
-
 /// Opens events with the ids of control groups, or without them if the kernel doesn't support them.
 fn opened(
     cores: &[u32],
@@ -556,6 +577,19 @@ fn opened(
         ),
         answer => answer,
     }
+}
+
+/// What records waits, if that is wanted.
+fn waits(spec: &Spec, cores: usize, refused: Option<&Refused>) -> Result<Option<Waits>, Refused> {
+    let Some(level) = spec.waits else {
+        return Ok(None);
+    };
+    let patterns = Patterns::new(&spec.idle).map_err(|bad| Refused::Idle(bad.to_string()))?;
+    let refused = refused.map(ToString::to_string);
+    let budget = (spec.budget, cores);
+    Ok(Some(Waits::new(
+        level, budget, patterns, spec.seed, refused,
+    )))
 }
 
 /// The rate of the study, or the rate that the budget allows; lower in long holds.

@@ -16,6 +16,10 @@ pub(crate) const OTHER: u32 = 0;
 pub(crate) enum Frame {
     Kernel(u64),
     User(Place),
+    /// The function of the kernel that a thread sleeps in, by its number among their names.
+    Sleeps(u32),
+    /// The stack wasn't sampled.
+    NotSampled,
     /// The stack goes on, and couldn't be followed.
     Broken,
     /// The end of a chain of frame pointers. The frames before it show whether the chain is complete.
@@ -83,12 +87,27 @@ impl Stacks {
         }
     }
 
+    /// The number of a stack, the innermost frame first. Beyond the bound it is [`OTHER`].
+    pub(crate) fn number(&mut self, stack: &[Frame]) -> u32 {
+        if self.stacks.len() > self.most {
+            return OTHER;
+        }
+        let frames = stack.iter().map(|frame| self.frames.intern(*frame));
+        let frames = frames.collect();
+        self.stacks.intern(frames)
+    }
+
     pub(crate) fn counts(&self) -> impl Iterator<Item = (Key, u64)> {
         self.counts.iter().map(|(key, count)| (*key, *count))
     }
 
     pub(crate) fn stack(&self, stack: u32) -> impl Iterator<Item = u32> {
         self.stacks.get(stack).iter().copied()
+    }
+
+    /// All stacks, as numbers of frames, in the order of their own numbers.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &[u32]> {
+        self.stacks.values.iter().map(|stack| &**stack)
     }
 
     pub(crate) fn frames(&self) -> &[Frame] {
@@ -132,8 +151,8 @@ impl Stacks {
 
 /// Values by number, each once.
 #[derive(Debug)]
-struct Interner<T> {
-    values: Vec<T>,
+pub(crate) struct Interner<T> {
+    pub(crate) values: Vec<T>,
     numbers: HashMap<T, u32>,
 }
 
@@ -147,7 +166,7 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
-    fn intern(&mut self, value: T) -> u32 {
+    pub(crate) fn intern(&mut self, value: T) -> u32 {
         if let Some(known) = self.numbers.get(&value) {
             return *known;
         }
@@ -161,7 +180,7 @@ impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
         &self.values[number as usize]
     }
 
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
 }

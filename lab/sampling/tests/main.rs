@@ -2,3 +2,4 @@
 
 mod sampled;
 mod subject;
+mod waits;

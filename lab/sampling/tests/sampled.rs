@@ -19,6 +19,8 @@ fn spec(subject: &Subject, frames: Option<Frames>) -> Spec {
         budget: 0.02,
         length: Duration::from_secs(60),
         seed: 11,
+        waits: None,
+        idle: Vec::new(),
     }
 }
 
@@ -62,7 +64,7 @@ fn sample(mut sampler: Sampler, cpu: Duration, pid: u32) -> (Profile, Profiled) 
         wait(next.saturating_sub(clock.elapsed()));
     }
     sampler.end(|| clock.elapsed());
-    sampler.finish()
+    sampler.finish().cpu.unwrap()
 }
 
 /// Names of the functions of a stack, from the innermost on.
@@ -114,7 +116,7 @@ fn check(profile: &Profile, facts: &Profiled) {
     }
     let count: u64 = profile.samples.iter().map(|sample| sample.count).sum();
     assert_eq!(count, facts.samples);
-    let ns: u64 = profile.samples.iter().map(|sample| sample.cpu_ns).sum();
+    let ns: u64 = profile.samples.iter().map(|sample| sample.ns).sum();
     let ratio = ns as f64 / 1e6 / facts.cpu_ms;
     assert!((ratio - 1.0).abs() < 0.005, "{ratio}");
     let off: Vec<u32> = facts.off_seconds.clone();

@@ -76,25 +76,26 @@ pub struct Moderated {
 /// The differences of columns, where `factor` is the log of each block's common factor.
 #[must_use]
 pub fn moderated(columns: &[&[Pair]], factor: &[f64]) -> Moderated {
-    let differences: Vec<Vec<f64>> = columns
-        .iter()
-        .map(|column| differences(column, factor))
-        .collect();
-    let poisson: Vec<f64> = columns
-        .iter()
-        .map(|column| poisson(column, factor))
-        .collect();
+    let of = |column: &&[Pair]| (differences(column, factor), poisson(column, factor));
+    let (differences, poisson): (Vec<Vec<f64>>, Vec<f64>) = columns.iter().map(of).unzip();
+    moderated_by(differences, &poisson, factor.len())
+}
+
+/// The same of differences by column and block. `variances` are the sums over blocks of the variance that each column
+/// has by chance alone: of counts, the counts; of sums of single values, the sums of their squares.
+#[must_use]
+pub fn moderated_by(differences: Vec<Vec<f64>>, variances: &[f64], blocks: usize) -> Moderated {
     let squares: Vec<f64> = differences
         .iter()
         .map(|row| row.iter().map(|d| d * d).sum())
         .collect();
-    let dispersion = dispersion(&squares, &poisson);
-    let prior = PRIOR_BLOCKS / count(factor.len().max(1));
-    let scale = |(squares, poisson): (&f64, &f64)| {
-        ((prior * dispersion * poisson + squares) / (prior + 1.0)).sqrt()
+    let dispersion = dispersion(&squares, variances);
+    let prior = PRIOR_BLOCKS / count(blocks.max(1));
+    let scale = |(squares, variance): (&f64, &f64)| {
+        ((prior * dispersion * variance + squares) / (prior + 1.0)).sqrt()
     };
     Moderated {
-        scales: squares.iter().zip(&poisson).map(scale).collect(),
+        scales: squares.iter().zip(variances).map(scale).collect(),
         differences,
         dispersion,
     }

@@ -28,7 +28,7 @@ use crate::system::{PartSpec, SystemSpec};
 use predictor::Predictor;
 pub(crate) use question::question;
 
-pub use lab_plan::{FramesWanted, HowEnded, Profiling, SCHEMA, SearchEnd};
+pub use lab_plan::{FramesWanted, HowEnded, Profiling, SCHEMA, SearchEnd, WaitsWanted};
 
 /// Slowest and fastest speed.
 pub const SPEEDS: std::ops::RangeInclusive<f64> = 0.001..=100_000.0;

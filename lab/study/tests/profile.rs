@@ -2,7 +2,7 @@
 
 use crate::faults::{STUDY, WORKLOAD, load};
 use lab_study::LoadedAny;
-use lab_study::plan::{FramesWanted, PlanOptions, Profiling, plan};
+use lab_study::plan::{FramesWanted, PlanOptions, Profiling, WaitsWanted, plan};
 
 /// What the plan says, or what is wrong.
 fn planned(profile: &str) -> Result<Option<Profiling>, String> {
@@ -25,10 +25,27 @@ fn a_study_says_how_a_profile_is_taken() {
         rate: Some(199.0),
         frames: FramesWanted::Copies,
         budget: 0.01,
+        waits: WaitsWanted::Sleeps,
+        idle: vec!["^wait_for_".to_owned(), "Queue::next".to_owned()],
     };
-    let written = planned("{ rate: 199, frames: copies, budget: 1% }");
+    let written = planned(
+        "{ rate: 199, frames: copies, budget: 1%, waits: 1, idle: [ ^wait_for_, Queue::next ] }",
+    );
     assert_eq!(written, Ok(Some(all)));
     assert_eq!(planned("{}"), Ok(Some(Profiling::default())));
+}
+
+#[test]
+fn levels_of_waits_have_names() {
+    for (name, level) in [
+        ("auto", Some(3)),
+        ("off", None),
+        ("0", Some(0)),
+        ("3", Some(3)),
+    ] {
+        let written = planned(&format!("{{ waits: {name} }}")).unwrap().unwrap();
+        assert_eq!(written.waits.level(), level, "{name}");
+    }
 }
 
 #[test]
@@ -40,6 +57,8 @@ fn faults_of_a_profile() {
         ("{ frames: some }", "none of auto, pointers, copies"),
         ("{ budget: 80% }", "80%"),
         ("{ rates: 199 }", "rate"),
+        ("{ waits: 2 }", "none of auto, off, 0, 1, 3"),
+        ("{ idle: ['('] }", "unclosed group"),
     ] {
         let error = planned(wrong).unwrap_err();
         assert!(error.contains(said), "{wrong}: {error}");

@@ -1,9 +1,13 @@
 //! Numbers and names as people read them. It knows no layout.
 
+mod code;
+
 use lab_plan::checks::Unit;
 use lab_plan::{Cell, Level, Metric, Question};
 
 use crate::model::Bound;
+
+pub use code::{code, micros, signed_micros};
 
 /// What stands for a figure that isn't there.
 pub const NONE: &str = "–";

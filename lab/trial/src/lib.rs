@@ -32,6 +32,7 @@ mod thresholds;
 mod transactions;
 mod transfer;
 mod trial;
+mod waits;
 mod warmup;
 
 pub use cores::cores_of_trial;
@@ -42,4 +43,5 @@ pub use profile::cpu_profile;
 pub use source::{plan, step_names};
 pub use transfer::kib_per_whole_ms;
 pub use trial::{Input, Judged, alone, answers_by_part, figures, judge, own_time};
+pub use waits::{TrialWaits, WaitsByTrial, waits, waits_of_valid};
 pub use warmup::{Batch, Warmup, warmup};

@@ -17,9 +17,14 @@ pub fn cpu_profile(data: &TrialData, analysis: &TrialAnalysis) -> Result<Option<
         Some(Ok(bytes)) => bytes,
     };
     let profile = Profile::from_pprof(bytes).map_err(|error| format!("cpu.pb.gz: {error}"))?;
+    Ok(Some(profile.within(seconds_of(analysis))))
+}
+
+/// The seconds of the trial's clock that begin within the hold after its warm-up.
+pub(crate) fn seconds_of(analysis: &TrialAnalysis) -> std::ops::Range<u32> {
     let mut hold = Hold::new(analysis.ramp_ms, analysis.hold_ms);
     hold.start_ms += analysis.warmup_cut_ms;
-    Ok(Some(profile.within(seconds(&hold))))
+    seconds(&hold)
 }
 
 /// The seconds of the trial's clock that begin within the hold.

@@ -292,7 +292,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-trial",
         ],
     ),
-    ("lab-archive", &["lab-counts", "lab-stats"]),
+    ("lab-archive", &["lab-counts", "lab-profile", "lab-stats"]),
     (
         "lab-client",
         &["lab-counts", "lab-filters", "lab-units", "lab-workload"],
@@ -327,6 +327,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab-dialogues", &["lab-client", "lab-workload"]),
     ("lab-host", &["lab-archive", "lab-monitor", "lab-study"]),
     ("lab-import", &["lab-units", "lab-workload"]),
+    ("lab-document", &["lab-analysis", "lab-profile"]),
     (
         "lab-driver",
         &[
@@ -407,6 +408,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "lab-analysis",
             "lab-comparison",
+            "lab-document",
             "lab-history",
             "lab-plan",
             "lab-profile",

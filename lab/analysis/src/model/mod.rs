@@ -15,6 +15,7 @@ mod published;
 mod run;
 mod transfer;
 mod unmeasured;
+mod waits;
 
 pub use answer::{Answer, Decision};
 pub use cells::{
@@ -37,5 +38,6 @@ pub use published::{AsIs, Entry, PublishedTable};
 pub use run::{Analysis, HowPaired, Outcome, RESULT_SCHEMA, StudyFacts, Summary};
 pub use transfer::{PublishedTransfer, TransferSummary};
 pub use unmeasured::{Beyond, Demand, Exploratory, Range, Reason, Seen};
+pub use waits::{CellScheduling, CellWaits, SchedulingDifference};
 
 pub(crate) use run::speed_note;

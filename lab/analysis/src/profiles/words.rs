@@ -1,6 +1,9 @@
 //! What the profiles of two cells show, in sentences.
 
-use lab_trial::format::{count, figure, list, plural, plural_count, signed_percent, times};
+use lab_trial::format::{
+    code as name, count, figure, list, micros as time, plural, plural_count,
+    signed_micros as signed_us, signed_percent, times,
+};
 
 use crate::model::{
     CpuDifference, Difference, FunctionDifference, MovedFunction, ProfileDifference, RatioInterval,
@@ -11,8 +14,6 @@ use crate::model::{
 const MOST_NAMED: usize = 10;
 /// Functions that a run's finding names.
 const MOST_OF_RUN: usize = 3;
-/// Letters of a function's name.
-const LETTERS: usize = 100;
 
 /// All sentences of a comparison; the first one is about the whole CPU time.
 pub(super) fn sentences(of: &ProfileDifference, smallest: f64, least: f64) -> Vec<String> {
@@ -159,18 +160,6 @@ fn more(all: usize, noun: &str) -> Option<String> {
     (more > 0).then(|| format!("{} more in result.json.", plural(more, noun)))
 }
 
-/// A name. Of a long one only the end, which is the most specific part.
-fn name(name: &str) -> String {
-    let letters = name.chars().count();
-    match letters > LETTERS {
-        true => {
-            let end: String = name.chars().skip(letters - LETTERS + 1).collect();
-            format!("`…{end}`")
-        }
-        false => format!("`{name}`"),
-    }
-}
-
 fn common(of: &RatioInterval) -> String {
     format!(
         "Functions in general: {} of CPU time. This points to the machine, the build, or a setting that affects all code, \
@@ -221,64 +210,9 @@ fn ratio(of: &RatioInterval) -> String {
     format!("{}{}", percent(of.ratio), interval.unwrap_or_default())
 }
 
-/// `0.415 ms`, `17.9 µs`.
-fn time(us: f64) -> String {
-    match us.abs() {
-        small if small < 100.0 => format!("{} µs", figure(us)),
-        _ => format!("{} ms", figure(us / 1000.0)),
-    }
-}
-
-/// `+17.9 µs [15.9, 20.1]`, with the digits that the interval supports.
-fn signed_us(us: f64, interval: Option<(f64, f64)>) -> String {
-    let half_width = interval.map_or(0.0, |(low, high)| (high - low) / 2.0);
-    let (digits, unit, scale) = match us.abs().max(half_width) {
-        small if small < 1.0 => (3, "µs", 1.0),
-        small if small < 10.0 => (2, "µs", 1.0),
-        small if small < 1000.0 => (1, "µs", 1.0),
-        small if small < 10_000.0 => (2, "ms", 1e-3),
-        _ => (1, "ms", 1e-3),
-    };
-    let number = |us: f64| {
-        let text = format!("{:.digits$}", (us * scale).abs());
-        match us < 0.0 && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
-            true => format!("−{text}"),
-            false => text,
-        }
-    };
-    let sign = if us >= 0.0 { "+" } else { "" };
-    let interval = interval.map(|(low, high)| format!(" [{}, {}]", number(low), number(high)));
-    format!(
-        "{sign}{} {unit}{}",
-        number(us),
-        interval.unwrap_or_default()
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn differences_have_the_digits_of_their_intervals() {
-        for (us, interval, text) in [
-            (17.94, Some((15.9, 20.12)), "+17.9 µs [15.9, 20.1]"),
-            (0.21, Some((-9.75, 9.94)), "+0.21 µs [−9.75, 9.94]"),
-            (-0.21, Some((-19.75, 9.94)), "−0.2 µs [−19.8, 9.9]"),
-            (1129.0, Some((1089.0, 1163.0)), "+1.13 ms [1.09, 1.16]"),
-            (-0.000_01, None, "0.000 µs"),
-        ] {
-            assert_eq!(signed_us(us, interval), text);
-        }
-    }
-
-    #[test]
-    fn long_names_keep_their_ends() {
-        assert_eq!(name("work_17"), "`work_17`");
-        let long = name(&format!("{}::work_17", "a".repeat(200)));
-        assert_eq!(long.chars().count(), LETTERS + 2);
-        assert!(long.starts_with("`…a") && long.ends_with("::work_17`"));
-    }
 
     #[test]
     fn what_is_not_named_is_counted() {

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::{Frame, Graph, Tint};
+use crate::svg::{escaped, hundredths};
 
 /// Height of a frame with the gap to the next.
 const ROW: usize = 18;
@@ -107,31 +108,9 @@ fn letters(share: f64) -> usize {
     (share * LETTERS) as usize
 }
 
-/// A text that can't end an element or an attribute.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
-}
-
-/// Percent with two digits: a tenth of a pixel.
-fn hundredths(share: f64) -> String {
-    let text = format!("{:.2}", 100.0 * share);
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    text.to_owned()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{cut, escaped, fitting};
+    use super::{cut, fitting};
 
     #[test]
     fn a_name_without_room_loses_its_package_and_modules() {
@@ -158,13 +137,5 @@ mod tests {
     #[test]
     fn a_line_break_does_not_end_a_name() {
         assert_eq!(cut("a\nb", 9), "a b");
-    }
-
-    #[test]
-    fn a_name_ends_no_element_and_no_attribute() {
-        assert_eq!(
-            escaped("<T as A>::b & \"c\""),
-            "&lt;T as A&gt;::b &amp; &quot;c&quot;"
-        );
     }
 }

@@ -8,7 +8,7 @@ use fxprof_processed_profile::{
 };
 
 use crate::key::thread_group;
-use crate::model::{Profile, Sample};
+use crate::model::{Kind, Profile, Sample};
 
 /// The name of the process that all threads belong to: the file says nothing of processes.
 const PROCESS: &str = "system under test";
@@ -43,10 +43,13 @@ pub fn firefox(profile: &Profile, title: &str) -> serde_json::Result<String> {
                 thread,
                 Timestamp::from_nanos_since_reference(at_ns),
                 stack,
-                CpuDelta::from_nanos(sample.cpu_ns),
+                CpuDelta::from_nanos(match profile.kind {
+                    Kind::Cpu => sample.ns,
+                    Kind::Off => 0,
+                }),
                 sample.count.try_into().unwrap_or(i32::MAX),
             );
-            at_ns = at_ns.saturating_add(sample.cpu_ns);
+            at_ns = at_ns.saturating_add(sample.ns);
         }
     }
     serde_json::to_string(&processed)
@@ -68,5 +71,5 @@ fn by_group(profile: &Profile) -> BTreeMap<String, Vec<&Sample>> {
 /// The CPU time that a sample stands for on average.
 fn interval(profile: &Profile) -> SamplingInterval {
     let all = profile.weight();
-    SamplingInterval::from_nanos((all.cpu_ns / all.count.max(1)).max(1))
+    SamplingInterval::from_nanos((all.ns / all.count.max(1)).max(1))
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::stacks;
-use crate::model::Profile;
+use crate::model::{Kind, Profile};
 
-/// The profile as folded stacks with their numbers of samples. The group of the threads is the outermost frame.
+/// The profile as folded stacks with their numbers of samples; of waits, with µs. The group of the threads is the outermost frame.
 pub fn folded(profile: &Profile) -> String {
     let mut lines: BTreeMap<String, u64> = BTreeMap::new();
     for (group, stacks) in stacks(profile) {
@@ -17,7 +17,10 @@ pub fn folded(profile: &Profile) -> String {
                 line.push_str(&frame(&profile.functions[function].name));
             }
             let count = lines.entry(line).or_default();
-            *count = count.saturating_add(weight.count);
+            *count = count.saturating_add(match profile.kind {
+                Kind::Cpu => weight.count,
+                Kind::Off => weight.ns / 1_000,
+            });
         }
     }
     let mut text = String::new();

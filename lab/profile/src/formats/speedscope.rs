@@ -62,7 +62,7 @@ pub fn speedscope(profile: &Profile, title: &str) -> serde_json::Result<String> 
 }
 
 fn sampled((name, stacks): (String, Stacks)) -> Sampled {
-    let weights: Vec<u64> = stacks.values().map(|weight| weight.cpu_ns).collect();
+    let weights: Vec<u64> = stacks.values().map(|weight| weight.ns).collect();
     Sampled {
         kind: "sampled",
         name,

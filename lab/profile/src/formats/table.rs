@@ -20,9 +20,9 @@ pub fn table(sums: &Sums, transactions: Option<f64>, most: usize) -> String {
         "self", "", "total", ""
     );
     let _ = writeln!(text, "{:>6}  {unit:>9}  {:>6}  {unit:>9}", "%", "%");
-    let all = sums.all.cpu_ns.max(1) as f64;
+    let all = sums.all.ns.max(1) as f64;
     for sum in sums.functions.iter().take(most) {
-        let (own, total) = (sum.own.cpu_ns as f64, sum.total.cpu_ns as f64);
+        let (own, total) = (sum.own.ns as f64, sum.total.ns as f64);
         let name = sum
             .key
             .name
@@ -44,7 +44,7 @@ pub fn table(sums: &Sums, transactions: Option<f64>, most: usize) -> String {
             .functions
             .iter()
             .skip(most)
-            .map(|sum| sum.own.cpu_ns as f64);
+            .map(|sum| sum.own.ns as f64);
         let own: f64 = own.sum();
         let _ = writeln!(
             text,

@@ -11,13 +11,14 @@ use flate2::read::MultiGzDecoder;
 use prost::encoding::{WireType, decode_key, decode_varint};
 
 use super::{
-    COUNT, CPU, MOST_COMPRESSED_BYTES, MOST_FRAMES, MOST_FRAMES_TOGETHER, MOST_FUNCTIONS,
+    CLASS, COUNT, MOST_COMPRESSED_BYTES, MOST_FRAMES, MOST_FRAMES_TOGETHER, MOST_FUNCTIONS,
     MOST_LOCATIONS, MOST_MAPPINGS, MOST_MESSAGE_BYTES, MOST_NAME_BYTES, MOST_SAMPLES,
-    MOST_TEXT_BYTES, MOST_TEXTS, MOST_UNCOMPRESSED_BYTES, NANOSECONDS, SAMPLES, SECOND, THREAD,
+    MOST_TEXT_BYTES, MOST_TEXTS, MOST_UNCOMPRESSED_BYTES, NANOSECONDS, SECOND, THREAD, WAKER,
     field, message,
 };
 use crate::builder::Builder;
-use crate::model::{Function, Line, Location, Mapping, Profile, Sample};
+use crate::class::Class;
+use crate::model::{Function, Kind, Line, Location, Mapping, Profile, Sample, Wait};
 
 /// The reason why bytes are no profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,7 +68,7 @@ pub enum ReadError {
         /// The id.
         id: u64,
     },
-    /// The profile is of something else than CPU time.
+    /// The profile is of something else than CPU time and waits.
     #[error("it has no values of the type {wanted}; it has: {found}")]
     Type {
         /// The type and unit.
@@ -100,8 +101,8 @@ impl std::fmt::Display for Place {
 impl Profile {
     /// The profile in a pprof file, compressed or not.
     ///
-    /// Labels other than `second` and `thread`, and values other than samples and CPU time, are left out. Addresses become
-    /// relative to their files. A location without a function is named by its file and address.
+    /// Labels other than `second`, `thread`, and those of waits, and values other than samples and their time, are left out. A
+    /// class of waits that isn't known is [`Class::Other`]. Addresses become relative to their files. A location without a function is named by its file and address.
     ///
     /// # Errors
     /// When the bytes are no such file, or exceed the bounds.
@@ -132,11 +133,12 @@ impl Profile {
 
 fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     let mut parts = Parts::of(bytes)?;
-    let mut into = Builder::default();
+    let values = Values::of(&mut parts)?;
+    let mut into = Builder::of(values.kind);
     let mappings = mappings(&mut parts, &mut into)?;
     let functions = functions(&mut parts, &mut into)?;
     let locations = locations(&parts, &mappings, &functions, &mut into)?;
-    samples(&mut parts, &locations, &mut into)?;
+    samples(&mut parts, &locations, &values, &mut into)?;
     Ok(into.finish())
 }
 
@@ -389,37 +391,66 @@ fn locations(
     Ok(ids)
 }
 
-/// The positions of the two values that count, among all values of a sample.
-fn values(parts: &mut Parts<'_>) -> Result<(usize, usize), ReadError> {
-    let mut found = Vec::new();
-    for (index, part) in std::mem::take(&mut parts.types).into_iter().enumerate() {
-        let place = Place("type of values", index + 1);
-        let kind: message::ValueType = decoded(place, part)?;
-        let (name, unit) = (parts.name(place, kind.kind)?, parts.name(place, kind.unit)?);
-        found.push(format!("{name}/{unit}"));
+/// The kind of a profile, and the positions of its values among all values of a sample.
+struct Values {
+    kind: Kind,
+    count: usize,
+    ns: usize,
+}
+
+impl Values {
+    fn of(parts: &mut Parts<'_>) -> Result<Self, ReadError> {
+        let mut found = Vec::new();
+        for (index, part) in std::mem::take(&mut parts.types).into_iter().enumerate() {
+            let place = Place("type of values", index + 1);
+            let kind: message::ValueType = decoded(place, part)?;
+            let (name, unit) = (parts.name(place, kind.kind)?, parts.name(place, kind.unit)?);
+            found.push(format!("{name}/{unit}"));
+        }
+        let of_kind = |kind: Kind| {
+            let (count, time) = kind.values();
+            let position = |wanted: String| {
+                let index = found.iter().position(|kind| *kind == wanted);
+                index.ok_or_else(|| ReadError::Type {
+                    wanted,
+                    found: match found.as_slice() {
+                        [] => "none".to_owned(),
+                        found => found.join(", "),
+                    },
+                })
+            };
+            Ok(Self {
+                kind,
+                count: position(format!("{count}/{COUNT}"))?,
+                ns: position(format!("{time}/{NANOSECONDS}"))?,
+            })
+        };
+        of_kind(Kind::Off).or_else(|_: ReadError| of_kind(Kind::Cpu))
     }
-    let position = |wanted: String| {
-        let index = found.iter().position(|kind| *kind == wanted);
-        index.ok_or_else(|| ReadError::Type {
-            wanted,
-            found: match found.as_slice() {
-                [] => "none".to_owned(),
-                found => found.join(", "),
-            },
-        })
-    };
-    let count = position(format!("{SAMPLES}/{COUNT}"))?;
-    Ok((count, position(format!("{CPU}/{NANOSECONDS}"))?))
+
+    /// The number of samples and their time.
+    fn weight(&self, place: Place, sample: &message::Sample) -> Result<(u64, u64), ReadError> {
+        let value = |what, at: usize| {
+            let value = sample.value.get(at).copied().unwrap_or(0);
+            let possible = u64::try_from(value);
+            possible.map_err(|_| ReadError::Value { place, what, value })
+        };
+        let (count, ns) = match self.kind {
+            Kind::Cpu => ("the number of samples", "the CPU time"),
+            Kind::Off => ("the number of intervals", "the time off the CPU"),
+        };
+        Ok((value(count, self.count)?, value(ns, self.ns)?))
+    }
 }
 
 fn samples(
     parts: &mut Parts<'_>,
     locations: &Ids<Located>,
+    values: &Values,
     into: &mut Builder,
 ) -> Result<(), ReadError> {
-    let (count, cpu) = values(parts)?;
     let mut frames_together = 0;
-    let mut threads = HashMap::new();
+    let (mut threads, mut wakers) = (HashMap::new(), HashMap::new());
     for (index, part) in std::mem::take(&mut parts.samples).into_iter().enumerate() {
         let place = Place("sample", index + 1);
         let sample: message::Sample = decoded(place, part)?;
@@ -443,53 +474,86 @@ fn samples(
                 },
             });
         }
-        let value = |what, at: usize| {
-            let value = sample.value.get(at).copied().unwrap_or(0);
-            let possible = u64::try_from(value);
-            possible.map_err(|_| ReadError::Value { place, what, value })
-        };
-        let (count, cpu_ns) = (
-            value("the number of samples", count)?,
-            value("the CPU time", cpu)?,
-        );
-        let (second, thread) = labels(parts, place, &sample.label)?;
-        let thread = match threads.entry(thread) {
+        let (count, ns) = values.weight(place, &sample)?;
+        let labels = Labels::of(parts, place, &sample.label)?;
+        let thread = match threads.entry(labels.thread) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {
-                let name = parts.name(place, thread)?;
+                let name = parts.name(place, labels.thread)?;
                 *new.insert(into.thread(&name))
             }
+        };
+        let wait = match values.kind {
+            Kind::Cpu => None,
+            Kind::Off => wait(parts, place, &labels, &mut wakers, into)?,
         };
         into.add(Sample {
             stack,
             thread,
-            second,
+            second: labels.second,
             count,
-            cpu_ns,
+            ns,
+            wait,
         });
     }
     Ok(())
 }
 
-/// The second of a sample and the text that names its thread: 0 where it has none.
-fn labels(
-    parts: &Parts<'_>,
-    place: Place,
-    labels: &[message::Label],
-) -> Result<(u32, i64), ReadError> {
-    let (mut second, mut thread) = (0, 0);
-    for label in labels {
-        let key = parts.text(place, label.key)?;
-        if key == SECOND.as_bytes() {
-            let value = label.number;
-            second = u32::try_from(value).map_err(|_| ReadError::Value {
-                place,
-                what: SECOND,
-                value,
-            })?;
-        } else if key == THREAD.as_bytes() {
-            thread = label.text;
+/// The labels of a sample: numbers, and positions of texts, which are 0 where there is no label.
+#[derive(Default)]
+struct Labels {
+    second: u32,
+    thread: i64,
+    class: i64,
+    waker: i64,
+}
+
+impl Labels {
+    fn of(parts: &Parts<'_>, place: Place, labels: &[message::Label]) -> Result<Self, ReadError> {
+        let mut found = Self::default();
+        for label in labels {
+            let key = parts.text(place, label.key)?;
+            let text = match std::str::from_utf8(key) {
+                Ok(SECOND) => {
+                    let value = label.number;
+                    found.second = u32::try_from(value).map_err(|_| ReadError::Value {
+                        place,
+                        what: SECOND,
+                        value,
+                    })?;
+                    continue;
+                }
+                Ok(THREAD) => &mut found.thread,
+                Ok(CLASS) => &mut found.class,
+                Ok(WAKER) => &mut found.waker,
+                _ => continue,
+            };
+            *text = label.text;
         }
+        Ok(found)
     }
-    Ok((second, thread))
+}
+
+/// What a sample's labels say of its wait; `wakers` are those that were read before, by the positions of their texts.
+fn wait(
+    parts: &mut Parts<'_>,
+    place: Place,
+    labels: &Labels,
+    wakers: &mut HashMap<i64, usize>,
+    into: &mut Builder,
+) -> Result<Option<Wait>, ReadError> {
+    let waker = match wakers.entry(labels.waker) {
+        _ if labels.waker == 0 => None,
+        Entry::Occupied(known) => Some(*known.get()),
+        Entry::Vacant(new) => {
+            let name = parts.name(place, labels.waker)?;
+            Some(*new.insert(into.waker(&name)))
+        }
+    };
+    if labels.class == 0 && waker.is_none() {
+        return Ok(None);
+    }
+    let class = std::str::from_utf8(parts.text(place, labels.class)?);
+    let class = class.ok().and_then(Class::named).unwrap_or(Class::Other);
+    Ok(Some(Wait { class, waker }))
 }

@@ -8,10 +8,10 @@ use flate2::{Compression, GzBuilder};
 use prost::Message as _;
 
 use super::{
-    COUNT, CPU, MOST_COMPRESSED_BYTES, MOST_FRAMES_TOGETHER, MOST_FUNCTIONS, MOST_INLINED,
+    CLASS, COUNT, MOST_COMPRESSED_BYTES, MOST_FRAMES_TOGETHER, MOST_FUNCTIONS, MOST_INLINED,
     MOST_LOCATIONS, MOST_MAPPINGS, MOST_NAME_BYTES, MOST_SAMPLES, MOST_STACK, MOST_STACKS,
-    MOST_TEXT_BYTES, MOST_TEXTS, MOST_UNCOMPRESSED_BYTES, NANOSECONDS, SAMPLES, SECOND, SECONDS,
-    THREAD, message,
+    MOST_TEXT_BYTES, MOST_TEXTS, MOST_UNCOMPRESSED_BYTES, NANOSECONDS, SECOND, SECONDS, THREAD,
+    WAKER, message,
 };
 use crate::model::{Line, Profile};
 
@@ -71,15 +71,17 @@ fn fits(profile: &Profile) -> bool {
     let names = mappings
         .flat_map(|mapping| [&mapping.file, &mapping.build_id])
         .chain(functions.flat_map(|function| [&function.name, &function.file]))
-        .chain(&profile.threads);
+        .chain(&profile.threads)
+        .chain(&profile.wakers);
     let name_bytes: usize = names.map(|name| name.len().min(MOST_TEXT_BYTES)).sum();
-    let texts = 2 * profile.mappings.len() + 2 * profile.functions.len() + profile.threads.len();
+    let threads = profile.threads.len() + profile.wakers.len();
+    let texts = 2 * profile.mappings.len() + 2 * profile.functions.len() + threads;
     profile.samples.len() <= MOST_SAMPLES
         && profile.mappings.len() <= MOST_MAPPINGS
         && profile.functions.len() <= MOST_FUNCTIONS
         && profile.locations.len() <= MOST_LOCATIONS
         && name_bytes + 1024 <= MOST_NAME_BYTES
-        && texts + 16 <= MOST_TEXTS
+        && texts + 32 <= MOST_TEXTS
         && stacks.map(lines).sum::<usize>() <= MOST_FRAMES_TOGETHER
 }
 
@@ -136,7 +138,8 @@ fn id(position: usize) -> u64 {
 
 fn message(profile: &Profile) -> message::Profile {
     let mut texts = Texts::new();
-    let sample_type = vec![texts.kind(SAMPLES, COUNT), texts.kind(CPU, NANOSECONDS)];
+    let (count, time) = profile.kind.values();
+    let sample_type = vec![texts.kind(count, COUNT), texts.kind(time, NANOSECONDS)];
     message::Profile {
         period_type: Some(sample_type[1]),
         default_sample_type: sample_type[1].kind,
@@ -151,23 +154,31 @@ fn message(profile: &Profile) -> message::Profile {
 
 fn samples<'a>(profile: &'a Profile, texts: &mut Texts<'a>) -> Vec<message::Sample> {
     let (second, seconds) = (texts.of(SECOND), texts.of(SECONDS));
-    let thread = texts.of(THREAD);
-    let sample = |sample: &crate::model::Sample| message::Sample {
-        location_id: sample.stack.iter().map(|index| id(*index)).collect(),
-        value: vec![number(sample.count), number(sample.cpu_ns)],
-        label: vec![
+    let mut text = |key, text| message::Label {
+        key: texts.of(key),
+        text: texts.of(text),
+        ..message::Label::default()
+    };
+    let sample = |sample: &crate::model::Sample| {
+        let mut label = vec![
             message::Label {
                 key: second,
                 number: sample.second.into(),
                 unit: seconds,
                 text: 0,
             },
-            message::Label {
-                key: thread,
-                text: texts.of(&profile.threads[sample.thread]),
-                ..message::Label::default()
-            },
-        ],
+            text(THREAD, &profile.threads[sample.thread]),
+        ];
+        if let Some(wait) = sample.wait {
+            label.push(text(CLASS, wait.class.name()));
+            let waker = wait.waker.map(|waker| profile.wakers[waker].as_str());
+            label.extend(waker.map(|waker| text(WAKER, waker)));
+        }
+        message::Sample {
+            location_id: sample.stack.iter().map(|index| id(*index)).collect(),
+            value: vec![number(sample.count), number(sample.ns)],
+            label,
+        }
     };
     profile.samples.iter().map(sample).collect()
 }

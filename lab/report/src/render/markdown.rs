@@ -126,7 +126,11 @@ fn block(page: &mut Page, block: &Block) {
         Block::Table(one) | Block::Lookup(one) => page.part(table(one)),
         Block::Figures(one) => figures(page, one),
         Block::Matrices(all) => all.iter().for_each(|one| page.part(matrix(one))),
-        Block::KeyFigures(_) | Block::Fold(..) | Block::Charts(_) | Block::Flame(_) => {}
+        Block::KeyFigures(_)
+        | Block::Fold(..)
+        | Block::Charts(_)
+        | Block::Flame(_)
+        | Block::Spent(_) => {}
     }
 }
 

@@ -111,7 +111,8 @@ fn block(page: &mut Page, block: &Block) {
         | Block::Fold(..)
         | Block::Lookup(_)
         | Block::Charts(_)
-        | Block::Flame(_) => {}
+        | Block::Flame(_)
+        | Block::Spent(_) => {}
     }
 }
 

@@ -128,6 +128,7 @@ fn check(check: &Check, is_told: bool) -> Row {
     let outcome_cell = Cell::outcome(outcome.to_lowercase(), tone);
     Row {
         struck: false,
+        muted: false,
         sentence: is_told.then(|| {
             format!(
                 "{}, {outcome}: {}.{then}{advice}",

@@ -210,6 +210,7 @@ fn row(one: &Comparison, named: bool) -> Row {
     };
     Row {
         struck: false,
+        muted: false,
         cells: figures
             .into_iter()
             .map(Cell::text)

@@ -70,6 +70,7 @@ fn of_cell(profile: &CpuProfile, cells: usize, names_cell: bool) -> Vec<Block> {
         ));
     }
     let options = Options {
+        width: "CPU time",
         name: format!("CPU time by call path, {}", profile.label),
         us_per_transaction: profile.us_per_transaction,
         most: MOST_FRAMES / cells,
@@ -152,7 +153,7 @@ fn table(profile: &CpuProfile, functions: &[FunctionTime], letters: usize) -> Ta
 }
 
 /// The end of a long name, which is the most specific part.
-fn shortened(name: &str, most: usize) -> String {
+pub(super) fn shortened(name: &str, most: usize) -> String {
     let letters = name.chars().count();
     match letters > most {
         true => std::iter::once('…')

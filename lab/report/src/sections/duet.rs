@@ -179,6 +179,7 @@ fn row(duet: &Duet, block: &DuetBlock) -> Row {
     ];
     Row {
         struck: false,
+        muted: false,
         cells: texts.into_iter().map(Cell::text).collect(),
         sentence: Some(sentence),
     }

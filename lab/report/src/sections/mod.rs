@@ -25,6 +25,7 @@ mod transactions;
 mod trials;
 mod unmeasured;
 mod void;
+mod waits;
 mod words;
 
 pub use history::history;
@@ -125,6 +126,8 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         measures::measures(analysis),
         cpu::cpu(analysis),
         profiles::differences(analysis),
+        waits::waits(analysis),
+        waits::scheduling(analysis),
         trials::through_trials(analysis),
         trials::trials(analysis),
         trials::machines(analysis),

@@ -78,6 +78,7 @@ fn graph(of: &ProfileDifference, most: usize) -> Option<Block> {
         by_path.get(&names).copied()
     };
     let options = Options {
+        width: "CPU time",
         name: format!("CPU time of {} against {}: what differs", of.b, of.a),
         us_per_transaction: Some(f64::midpoint(of.cpu.us_a, of.cpu.us_b)),
         most,

@@ -140,8 +140,8 @@ pub(crate) struct StudyFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) raw_baseline: Option<At<Scalar>>,
-    /// `true` samples in each trial where the system spends its CPU time: its call stacks during the hold, by function,
-    /// in `cpu.pb.gz` of the trial's folder. The system must run on this machine, and the lab as root or with
+    /// `true` samples in each trial where the system spends its CPU time and what its threads wait for: call stacks
+    /// during the hold, by function, in `cpu.pb.gz` and `waits.pb.gz` of the trial's folder. The system must run on this machine, and the lab as root or with
     /// CAP_PERFMON; otherwise trials run without a profile and report why. One second in six is not sampled, to measure
     /// the cost of sampling. `{ rate: 199, frames: copies, budget: 2% }` sets the details.
     #[serde(skip_serializing_if = "Option::is_none")]

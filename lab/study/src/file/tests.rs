@@ -414,14 +414,18 @@ fn profile() -> impl Strategy<Value = ProfileFile> {
         option::of(scalar()),
         option::of(scalar()),
         option::of(scalar()),
+        option::of(scalar()),
+        option::of(vec(scalar(), 0..3).prop_map(at)),
     );
     prop_oneof![
         scalar().prop_map(ProfileFile::Switch),
-        with.prop_map(|(rate, frames, budget)| {
+        with.prop_map(|(rate, frames, budget, waits, idle)| {
             ProfileFile::With(ProfileWithFile {
                 rate,
                 frames,
                 budget,
+                waits,
+                idle,
             })
         }),
     ]

@@ -1,7 +1,7 @@
 //! The profile that a study asks for.
 
 use lab_language::{Problems, TextError, switch, units};
-use lab_plan::{FramesWanted, Profiling};
+use lab_plan::{FramesWanted, Profiling, WaitsWanted};
 
 use super::noted::noted;
 use crate::file::{ProfileFile, ProfileWithFile};
@@ -27,7 +27,23 @@ fn with(file: &ProfileWithFile, problems: &mut Problems) -> Profiling {
         let wrong = || format!("`{text}` is none of {}", FramesWanted::NAMES.join(", "));
         FramesWanted::named(text).ok_or_else(|| TextError::new(wrong(), 0..text.len()))
     };
+    let waits = |text: &str| {
+        let wrong = || format!("`{text}` is none of {}", WaitsWanted::NAMES.join(", "));
+        WaitsWanted::named(text).ok_or_else(|| TextError::new(wrong(), 0..text.len()))
+    };
+    let pattern = |text: &str| match regex::Regex::new(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(TextError::new(error.to_string(), 0..text.len())),
+    };
+    let idle = file.idle.iter().flat_map(|list| &list.value);
+    let idle = idle.filter_map(|at| noted("idle", at, pattern, problems));
     Profiling {
+        idle: idle.collect(),
+        waits: file
+            .waits
+            .as_ref()
+            .and_then(|at| noted("waits", at, waits, problems))
+            .unwrap_or(usual.waits),
         rate: file
             .rate
             .as_ref()

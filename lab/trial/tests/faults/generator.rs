@@ -402,6 +402,7 @@ fn record(trial: &Trial, unanswered: Unanswered) -> TrialRecord {
         schema: String::new(),
         id: trial.id,
         profile: None,
+        waits: None,
         attempt_of: None,
         duet: None,
         started: "2026-01-05T10:00:00Z".to_owned(),

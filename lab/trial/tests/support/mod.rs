@@ -419,6 +419,7 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
         schema: String::new(),
         id: trial.id,
         profile: None,
+        waits: None,
         attempt_of: shape.attempt_of,
         duet: trial.duet.map(|duet| DuetRecord {
             // Attempts run in pairs, too.

@@ -1,5 +1,6 @@
 //! Charts of the page: cards beside each other, under what their marks mean.
 
+use lab_profile::bars::Bars;
 use maud::{Markup, PreEscaped, html};
 
 use super::parts::{class_of, facts, judged};
@@ -35,7 +36,7 @@ pub(super) fn flame(graph: &Graph) -> Markup {
         figure.flame {
             div.tall tabindex="0" role="region" aria-label=(graph.name) { (PreEscaped(graph.svg(&figure))) }
             figcaption.meta {
-                "Callers stand above what they called; the width is CPU time."
+                "Callers stand above what they called; the width is " (graph.width) "."
                 @if is_difference { " Red takes more time, blue less; callers of both are outlined." }
                 @if graph.left_out > 0 {
                     " " (count(graph.left_out as u64)) " call paths with less are left out."
@@ -43,6 +44,22 @@ pub(super) fn flame(graph: &Graph) -> Markup {
             }
         }
         "\n"
+    }
+}
+
+/// Bars of groups of threads, with what their colours mean.
+pub(super) fn spent(bars: &Bars) -> Markup {
+    html! {
+        @if !bars.bars.is_empty() {
+            figure.card.spent {
+                ul.key {
+                    @for one in bars.key() { li { i class=(one.colour()) {} (one.label()) } }
+                }
+                (PreEscaped(bars.svg(&figure)))
+                figcaption.meta { "Time of all threads of a group together. Waits for work are left out." }
+            }
+            "\n"
+        }
     }
 }
 

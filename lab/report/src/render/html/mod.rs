@@ -167,5 +167,6 @@ fn block(block: &Block) -> Markup {
         Block::Matrices(all) => figures::matrices(all),
         Block::Charts(all) => charts::charts(all),
         Block::Flame(graph) => charts::flame(graph),
+        Block::Spent(bars) => charts::spent(bars),
     }
 }

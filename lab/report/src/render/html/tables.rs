@@ -97,7 +97,7 @@ fn one_table(table: &Table, groups: &[&Group]) -> Markup {
 fn rows_of(table: &Table, rows: &[Row]) -> Markup {
     html! {
         @for row in rows {
-            tr class=[row.struck.then_some("invalid")] { (cells(&table.columns, &row.cells)) }
+            tr class=[class_of_row(row)] { (cells(&table.columns, &row.cells)) }
             "\n"
         }
     }
@@ -137,4 +137,12 @@ fn folds(table: &Table, mut groups: Vec<&Group>) -> Markup {
 
 fn summary_line(summary: &Badge) -> Markup {
     html! { summary class=(class_of(summary.tone)) { (judged(summary.tone, &summary.text)) } }
+}
+
+fn class_of_row(row: &Row) -> Option<&'static str> {
+    match (row.struck, row.muted) {
+        (true, _) => Some("invalid"),
+        (false, true) => Some("muted"),
+        (false, false) => None,
+    }
 }

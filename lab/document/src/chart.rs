@@ -1,6 +1,6 @@
 //! What charts show: lines, bands, bars, intervals, as figures. It knows no size, colour, or markup.
 
-use crate::model::LoadLine;
+use lab_analysis::model::LoadLine;
 
 /// A chart with a name for those who don't see it.
 #[derive(Debug, Clone)]

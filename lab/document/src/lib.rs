@@ -3,10 +3,13 @@
 //! A section is written once, into blocks that carry meaning; a renderer lays them out for its medium
 //! and leaves out what the medium can't show. Nothing here knows a width, a colour, or markup.
 
+pub mod chart;
+
 use crate::chart::{Chart, Mark};
-use crate::flame::Graph;
-use crate::format::{figure, or_none};
-use crate::model::LoadLine;
+use lab_analysis::format::{figure, or_none};
+use lab_analysis::model::LoadLine;
+use lab_profile::bars::Bars;
+use lab_profile::flame::Graph;
 
 /// A report, or a comparison of two runs.
 #[derive(Debug, Clone)]
@@ -115,6 +118,8 @@ pub enum Block {
     Charts(Charts),
     /// Functions as they were called; a page only.
     Flame(Graph),
+    /// What groups of threads spend their time on; a page only.
+    Spent(Bars),
 }
 
 /// A figure that matters most.
@@ -192,6 +197,8 @@ pub struct Row {
     pub sentence: Option<String>,
     /// Whether it counts nowhere.
     pub struck: bool,
+    /// Whether it matters less than the others.
+    pub muted: bool,
 }
 
 /// A cell of a table.
@@ -421,7 +428,14 @@ impl Row {
             cells,
             sentence: None,
             struck: false,
+            muted: false,
         }
+    }
+
+    /// The same, if it matters less than the others.
+    #[must_use]
+    pub fn muted(self, muted: bool) -> Self {
+        Self { muted, ..self }
     }
 }
 

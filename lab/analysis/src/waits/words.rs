@@ -1,0 +1,149 @@
+//! What differs between the waits of two cells, in sentences.
+
+use lab_profile::waits::ANY_CODE;
+use lab_profile::waits::differences::{CodeDifference, WaitDifference};
+use lab_profile::waits::scheduling::NoCore;
+use lab_trial::format::{
+    code as name, list, micros as time, ms, plural, ratio_or_percent, signed_micros as signed_us,
+};
+
+use crate::model::{CellScheduling, Comparison, Difference, Measure, SchedulingDifference};
+
+/// Waits that are named; all are in `result.json`.
+const MOST_NAMED: usize = 10;
+/// Waits that a run's finding names.
+const MOST_OF_RUN: usize = 2;
+/// The part of a longer response time that waiting for a core must come to before it is called the reason.
+const REASON: f64 = 0.5;
+const BECAUSE: &str = "Responses are longer because";
+
+/// All sentences of a comparison; the first one is about all waits.
+pub(super) fn sentences(of: &WaitDifference, least: f64) -> Vec<String> {
+    let whole = format!(
+        "Time that threads waited, waits for work left out, {} against {}: {} against {} per {}, {}.",
+        of.b,
+        of.a,
+        time(of.us_b),
+        time(of.us_a),
+        of.per.word(),
+        signed_us(of.us, of.us_interval)
+    );
+    if let Some(reason) = &of.reason {
+        return vec![whole, format!("Single waits are not compared: {reason}.")];
+    }
+    let nothing = of.findings.is_empty().then(|| {
+        format!(
+            "No single wait differs by {} or more beyond noise.",
+            time(least * of.us_a)
+        )
+    });
+    let more = of.findings.len().saturating_sub(MOST_NAMED);
+    let more = (more > 0).then(|| format!("{} more in result.json.", plural(more, "wait")));
+    let finding =
+        |one: &CodeDifference| format!("{}: {}.", signed_us(one.us, one.us_interval), what(one));
+    std::iter::once(whole)
+        .chain(of.findings.iter().take(MOST_NAMED).map(finding))
+        .chain(nothing)
+        .chain(more)
+        .collect()
+}
+
+/// `waiting for a lock in work_17`.
+fn what(of: &CodeDifference) -> String {
+    let awaited = of.class.doing();
+    match of.function == ANY_CODE {
+        true => awaited.to_owned(),
+        false => format!("{awaited}, in {}", name(&of.function)),
+    }
+}
+
+/// The run's finding: what threads wait for longer, or less long.
+pub(super) fn summary(of: &WaitDifference) -> Option<String> {
+    let named: Vec<String> = of
+        .findings
+        .iter()
+        .take(MOST_OF_RUN)
+        .map(|one| format!("{} {}", signed_us(one.us, one.us_interval), what(one)))
+        .collect();
+    (!named.is_empty()).then(|| {
+        let (a, b, per) = (&of.a, &of.b, of.per.word());
+        format!(
+            "{b} against {a}: per {per}, threads spent {}.",
+            list(&named)
+        )
+    })
+}
+
+/// Whether a sentence gives waits for a core as the reason of longer responses.
+pub(super) fn is_reason(sentence: &str) -> bool {
+    sentence.starts_with(BECAUSE)
+}
+
+/// Sentences of waits for a core; `of_b` has the distribution of what is compared with the baseline.
+pub(super) fn scheduling(
+    of: &SchedulingDifference,
+    comparisons: &[Comparison],
+    of_b: Option<&CellScheduling>,
+) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(no_core) = &of.no_core {
+        sentences.push(cores(of, no_core, comparisons, of_b));
+    }
+    let differing = of.latencies.iter().filter(|one| one.differs);
+    sentences.extend(differing.map(|one| {
+        let interval = one
+            .ratio_interval
+            .map(|(low, high)| format!(" [{}, {}]", ratio_or_percent(low), ratio_or_percent(high)));
+        format!(
+            "{} of the waits of {} for a core: {} against {}, {}{}.",
+            one.quantile,
+            name(&one.group),
+            time(one.us_b),
+            time(one.us_a),
+            ratio_or_percent(one.ratio),
+            interval.unwrap_or_default()
+        )
+    }));
+    sentences
+}
+
+/// Waits for a core; the reason of longer responses, where they are most of the difference and both are beyond noise.
+fn cores(
+    of: &SchedulingDifference,
+    no_core: &NoCore,
+    comparisons: &[Comparison],
+    of_b: Option<&CellScheduling>,
+) -> String {
+    let is_more = no_core.us_interval.is_some_and(|(low, _)| low > 0.0);
+    let slower = comparisons.iter().find(|one| {
+        one.a == of.a
+            && one.b == of.b
+            && one.metric == Measure::Mean
+            && one.verdict == Some(Difference::Slower)
+    });
+    let is_reason = slower.is_some_and(|one| no_core.us / 1000.0 >= REASON * one.difference);
+    let difference = signed_us(no_core.us, no_core.us_interval);
+    let per = no_core.per.word();
+    let longest = of_b.and_then(|cell| {
+        let groups = cell.groups.iter().filter_map(|group| group.p99_us);
+        groups.reduce(f64::max)
+    });
+    let longest = longest.map(|us| format!("; 99 % of these waits were below {} ms", ms(us / 1e3)));
+    match slower.filter(|_| is_more && is_reason) {
+        Some(slower) => format!(
+            "{BECAUSE} threads that were ready waited for a core, {} against {}: {difference} per {per}, beside +{} ms of \
+             the mean response{}.",
+            of.b,
+            of.a,
+            ms(slower.difference),
+            longest.unwrap_or_default()
+        ),
+        None => format!(
+            "Ready, but without a core, {} against {}: {} against {} per {per}, {difference}.",
+            of.b,
+            of.a,
+            time(no_core.us_b),
+            time(no_core.us_a)
+        ),
+    }
+}

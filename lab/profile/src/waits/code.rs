@@ -1,0 +1,120 @@
+//! Which code waits, and for what.
+
+use std::collections::HashMap;
+
+use super::patterns::{Frame, Patterns};
+use crate::class::Class;
+use crate::key::Key;
+use crate::model::{Profile, Sample};
+
+/// The code of threads that were interrupted: a thread can lose its core anywhere.
+pub const ANY_CODE: &str = "[any code]";
+
+/// A wait: what for, and in which function.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Code {
+    /// What the thread waits for.
+    pub class: Class,
+    /// The function nearest to the wait that is neither libc's nor a runtime's.
+    pub function: String,
+}
+
+impl Code {
+    /// Whether it stands for waits without a known function, such as those whose stacks weren't recorded.
+    pub(super) fn is_placeholder(&self) -> bool {
+        let name = self.function.as_str();
+        name.starts_with('[') && name != ANY_CODE && !name.starts_with(Profile::KERNEL)
+    }
+}
+
+/// Beginnings of the names of files that all programs use.
+const LIBRARIES: [&str; 7] = [
+    "libc.so",
+    "libc-",
+    "ld-",
+    "libpthread",
+    "libjvm.so",
+    "libstdc++",
+    "[vdso]",
+];
+
+/// The code of a profile's samples.
+pub(super) struct Codes<'a> {
+    profile: &'a Profile,
+    patterns: &'a Patterns,
+    functions: HashMap<&'a [usize], String>,
+}
+
+impl<'a> Codes<'a> {
+    pub(super) fn new(profile: &'a Profile, patterns: &'a Patterns) -> Self {
+        Self {
+            profile,
+            patterns,
+            functions: HashMap::new(),
+        }
+    }
+
+    pub(super) fn of(&mut self, sample: &'a Sample) -> Code {
+        let class = class_of(sample);
+        let function = match class {
+            Class::NoCore => ANY_CODE.to_owned(),
+            _ => self.function(&sample.stack),
+        };
+        Code { class, function }
+    }
+
+    fn function(&mut self, stack: &'a [usize]) -> String {
+        let (profile, patterns) = (self.profile, self.patterns);
+        let known = self.functions.entry(stack);
+        known
+            .or_insert_with(|| waiting_function(profile, patterns, stack))
+            .clone()
+    }
+}
+
+/// What the thread of a sample waited for.
+pub fn class_of(sample: &Sample) -> Class {
+    sample.wait.map_or(Class::Other, |wait| wait.class)
+}
+
+/// The functions of a stack as [`Patterns`] take them, the innermost first.
+pub fn frames<'a>(profile: &'a Profile, stack: &[usize]) -> Vec<Frame<'a>> {
+    let of_location = |location: &usize| {
+        let is_kernel = profile.is_of_kernel(*location);
+        let lines = profile.locations[*location].lines.iter();
+        lines.map(move |line| (profile.functions[line.function].name.as_str(), is_kernel))
+    };
+    stack.iter().flat_map(of_location).collect()
+}
+
+fn waiting_function(profile: &Profile, patterns: &Patterns, stack: &[usize]) -> String {
+    let is_user = |location: &&usize| !profile.is_of_kernel(**location);
+    let user = || stack.iter().filter(is_user);
+    let functions = |location: &usize| {
+        let lines = profile.locations[*location].lines.iter();
+        lines.map(|line| &profile.functions[line.function])
+    };
+    let is_library = |location: &&usize| {
+        let mapping = profile.locations[**location].mapping;
+        let file = mapping.map_or("", |mapping| profile.mappings[mapping].base());
+        LIBRARIES.iter().any(|begin| file.starts_with(begin))
+    };
+    let name = |function| Key::of(function).name;
+    let own = user().filter(|at| !is_library(at)).flat_map(functions);
+    let nearest = own.map(name).find(|name| !patterns.is_runtime(name));
+    // Threads of a runtime wait in nothing else.
+    let of_runtime = || {
+        let mut names = user().filter(|at| !is_library(at)).flat_map(functions);
+        names.find(|one| !one.name.starts_with('[')).map(name)
+    };
+    let of_library = || user().flat_map(functions).next().map(name);
+    let of_kernel = || {
+        let kernel: Vec<usize> = stack.iter().filter(|at| !is_user(at)).copied().collect();
+        (!kernel.is_empty()).then(|| profile.kernel_entry(&kernel))
+    };
+    nearest
+        .or_else(of_runtime)
+        .or_else(of_library)
+        .or_else(of_kernel)
+        .unwrap_or_else(|| Profile::UNKNOWN.to_owned())
+}

@@ -1,0 +1,538 @@
+//! Records what threads of the system wait for: their time on the CPU and without a core, the kernel functions that they
+//! sleep in, and the stacks of their switches, as far as this user may.
+
+mod pace;
+mod profile;
+mod records;
+mod switches;
+mod usage;
+mod wchan;
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use lab_archive::{Frames, Latencies, ThreadsLine, Waited};
+use lab_profile::Profile;
+use lab_profile::waits::Patterns;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::events::RawSample;
+use crate::files::Modules;
+use crate::schedule::Switching;
+use crate::spaces::Spaces;
+use crate::stacks::{Frame, Interner, MOST_STACKS, OTHER, Stacks};
+use crate::threads::Threads;
+use crate::walk;
+use pace::{Load, Pace, SLICE};
+use records::{Recorded, Records};
+use switches::{Begun, Number, Switches};
+use usage::{Times, Usage};
+use wchan::{Doing, Found, Rounds};
+
+/// The part of the budget that recording waits may use; samples of CPU time use the other half.
+const PART: f64 = 0.5;
+/// Pieces of code that wake threads, at most.
+const MOST_WAKERS: usize = 100_000;
+/// Threads that are looked at when recording goes on after a pause, at most.
+const MOST_LOOKED_AT: usize = 5000;
+
+/// The waits of the hold.
+#[derive(Debug, Default)]
+pub struct RecordedWaits {
+    /// How they were recorded.
+    pub facts: Waited,
+    /// The time of groups of threads, by second.
+    pub threads: Vec<ThreadsLine>,
+    /// Scheduling latency of groups of threads, in µs.
+    pub latency: Latencies,
+    /// The times of the hold on the trial's clock.
+    pub hold: (Duration, Duration),
+    /// What threads waited for; `None` where only level 0 was recorded.
+    pub profile: Option<Profile>,
+}
+
+/// What the recorder shares with the sampler of CPU time.
+pub(crate) struct Shared<'a> {
+    pub(crate) pids: &'a HashSet<i32>,
+    pub(crate) spaces: &'a mut Spaces,
+    pub(crate) threads: &'a mut Threads,
+    pub(crate) frames: Option<Frames>,
+    pub(crate) switching: &'a Switching,
+    /// The kernel's clock at 0 of the trial's.
+    pub(crate) zero_ns: u64,
+}
+
+impl Shared<'_> {
+    fn kernel_ns(&self, at: Duration) -> u64 {
+        self.zero_ns + at.as_nanos() as u64
+    }
+
+    fn pids(&self) -> Vec<i32> {
+        let mut pids: Vec<i32> = self.pids.iter().copied().collect();
+        pids.sort_unstable();
+        pids
+    }
+}
+
+/// Some seconds of the hold, all of them sampled or none.
+#[derive(Debug)]
+struct Row {
+    from: Duration,
+    to: Duration,
+    is_on: bool,
+    groups: BTreeMap<String, Times>,
+    found: Found,
+}
+
+/// Records waits until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Waits {
+    level: u8,
+    budget: f64,
+    cores: usize,
+    patterns: Patterns,
+    missing: Vec<String>,
+    usage: Usage,
+    rounds: Rounds,
+    /// Threads for [`Rounds`], which change once a second.
+    looked_at: Vec<(i32, i32, String)>,
+    records: Records,
+    copies: bool,
+    switches: Switches,
+    pace: Pace,
+    random: Xoshiro256PlusPlus,
+    slice_end: Duration,
+    slices: u64,
+    stacks: Stacks,
+    groups: Interner<String>,
+    sleeps: Interner<String>,
+    wakers: Interner<(Number, Number)>,
+    is_on: bool,
+    row_from: Duration,
+    rows: Vec<Row>,
+    open_at: Duration,
+    recorded: Duration,
+    /// Switches of all threads, of the system's, and the time, since the pace was chosen.
+    since: (u64, u64, Duration),
+    lost: u64,
+}
+
+impl Waits {
+    /// Records at most at this level. `refused` says why the kernel gives no records of switches.
+    pub(crate) fn new(
+        most: u8,
+        (budget, cores): (f64, usize),
+        patterns: Patterns,
+        seed: u64,
+        refused: Option<String>,
+    ) -> Self {
+        let mut missing = Vec::new();
+        let mut level = if most == 2 { 1 } else { most.min(3) };
+        if let (3, Some(problem)) = (level, refused) {
+            missing.push(format!("stacks of waits: {problem}"));
+            level = 1;
+        }
+        Self {
+            level,
+            budget: budget * PART,
+            cores: cores.max(1),
+            patterns,
+            missing,
+            usage: Usage::default(),
+            rounds: Rounds::new(budget * PART),
+            looked_at: Vec::new(),
+            records: Records::default(),
+            copies: true,
+            switches: Switches::default(),
+            pace: Pace::All { one_of: 11 },
+            random: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x7761_6974),
+            slice_end: Duration::ZERO,
+            slices: 0,
+            stacks: Stacks::new(MOST_STACKS),
+            groups: Interner::default(),
+            sleeps: Interner::default(),
+            wakers: Interner::default(),
+            is_on: false,
+            row_from: Duration::ZERO,
+            rows: Vec::new(),
+            open_at: Duration::ZERO,
+            recorded: Duration::ZERO,
+            since: (0, 0, Duration::ZERO),
+            lost: 0,
+        }
+    }
+
+    /// Opens what the hold needs, once that the way to find stacks is chosen.
+    pub(crate) fn prepare(&mut self, cores: &[u32], frames: Frames) {
+        if self.level < 3 {
+            return;
+        }
+        self.copies = frames == Frames::Copies;
+        let waking = records::waking();
+        let opened = Records::open(cores, self.copies, waking.clone().ok()).or_else(|refused| {
+            // What the tracepoint lacks, the others may have.
+            match waking.is_ok() {
+                true => Records::open(cores, self.copies, None),
+                false => Err(refused),
+            }
+        });
+        match opened {
+            Ok(records) => {
+                if !records.has_wakers() {
+                    let problem = waking
+                        .err()
+                        .unwrap_or_else(|| "the kernel refuses it".to_owned());
+                    self.missing.push(format!(
+                        "what ended waits, and the time from waking to running (tracepoint sched:sched_waking): {problem}"
+                    ));
+                }
+                self.records = records;
+            }
+            Err(refused) => {
+                self.missing.push(format!("stacks of waits: {refused}"));
+                self.level = 1;
+            }
+        }
+    }
+
+    /// Starts the hold. `boot_ns` is the clock since boot at 0 of the trial's.
+    pub(crate) fn begin(
+        &mut self,
+        is_on: bool,
+        boot_ns: u64,
+        shared: &mut Shared<'_>,
+        clock: &impl Fn() -> Duration,
+    ) {
+        self.switches.begin(shared.zero_ns);
+        self.usage
+            .begin(&shared.pids(), boot_ns, clock, shared.threads);
+        self.look();
+        self.row_from = clock();
+        self.is_on = is_on;
+        self.rounds.begin(self.row_from);
+        if is_on && self.level >= 3 {
+            self.open(shared, clock, true);
+        }
+    }
+
+    /// Does what is due, and returns when it is to be called again.
+    pub(crate) fn turn(
+        &mut self,
+        now: Duration,
+        shared: &mut Shared<'_>,
+        clock: &impl Fn() -> Duration,
+    ) -> Option<Duration> {
+        if !self.is_on {
+            return None;
+        }
+        let sliced = matches!(self.pace, Pace::Slices { .. });
+        if self.level == 1 || self.level == 3 && sliced {
+            self.rounds.turn(now, &self.looked_at);
+        }
+        if self.level < 3 {
+            // Moments that are spread out don't fall into step with what the threads do.
+            let wait = Duration::from_millis(20 + self.random.next_u64() % 60);
+            return (self.level == 1).then_some(now + wait);
+        }
+        if self.switches.is_open() {
+            self.take(shared.kernel_ns(now), shared);
+        }
+        if let Pace::Slices { part, .. } = self.pace
+            && now >= self.slice_end
+        {
+            let draw = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+            match (draw < part, self.switches.is_open()) {
+                (true, false) => self.open(shared, clock, false),
+                (false, true) => self.close(shared, clock),
+                _ => {}
+            }
+            self.slices += u64::from(draw < part);
+            self.slice_end = now + SLICE;
+        }
+        self.jitter();
+        sliced.then_some(self.slice_end)
+    }
+
+    /// Goes on to the next part of the hold, which is recorded or not. `cores_used` is what the system used in the last one.
+    pub(crate) fn switch(
+        &mut self,
+        is_on: bool,
+        cores_used: f64,
+        shared: &mut Shared<'_>,
+        clock: &impl Fn() -> Duration,
+    ) {
+        let was_open = self.switches.is_open();
+        if was_open && !is_on {
+            self.close(shared, clock);
+        } else if was_open {
+            self.take(shared.kernel_ns(clock()), shared);
+            self.count_time(clock());
+        }
+        self.row(shared, clock);
+        if was_open {
+            self.usage.mark();
+            self.switches.keep(|tid| self.usage.lives(tid));
+        }
+        if self.is_on && self.level >= 3 {
+            self.choose(cores_used);
+        }
+        let all = matches!(self.pace, Pace::All { .. });
+        if is_on && self.switches.is_open() && !all {
+            self.close(shared, clock);
+        }
+        self.is_on = is_on;
+        self.rounds.begin(clock());
+        if is_on && self.level >= 3 && all && !self.switches.is_open() {
+            self.open(shared, clock, true);
+        }
+    }
+
+    /// Ends the hold.
+    pub(crate) fn end(&mut self, shared: &mut Shared<'_>, clock: &impl Fn() -> Duration) {
+        if self.switches.is_open() {
+            self.close(shared, clock);
+        }
+        self.row(shared, clock);
+        self.records = Records::default();
+    }
+
+    /// Names what was recorded and puts it together; the system must still run.
+    pub(crate) fn finish(mut self, modules: &Modules) -> RecordedWaits {
+        let on: u64 = self
+            .on_rows()
+            .flat_map(|row| row.groups.values())
+            .map(|times| times.on_ns)
+            .sum();
+        if self.level == 1 && self.rounds.reads > 50 && self.rounds.asleep == 0 {
+            self.missing.push(
+                "what threads sleep in: the kernel shows this user no wchan of these threads, or none of them slept".to_owned(),
+            );
+        }
+        let all = matches!(self.pace, Pace::All { .. }) && self.slices == 0 && self.lost == 0;
+        let facts = Waited {
+            level: self.level,
+            switches: self.switches.switches,
+            stacks: self.switches.stacks,
+            wakings: self.switches.wakings,
+            one_of: if self.level >= 3 {
+                self.pace.one_of()
+            } else {
+                0
+            },
+            recorded_ms: (self.level >= 3).then_some(self.recorded.as_secs_f64() * 1e3),
+            slices: (self.slices > 0).then_some(self.slices),
+            lost: self.lost,
+            on_cpu_ms: on as f64 / 1e6,
+            switched_on_cpu_ms: (self.level >= 3 && all)
+                .then(|| self.switches.on_ns.values().sum::<u64>() as f64 / 1e6),
+            missing: std::mem::take(&mut self.missing),
+        };
+        let hold = self.rows.first().map_or(Duration::ZERO, |row| row.from);
+        let hold = (hold, self.rows.last().map_or(hold, |row| row.to));
+        let latency = std::mem::take(&mut self.switches.latency).into_iter();
+        let latency = latency
+            .map(|(group, histogram)| (self.groups.values[group as usize].clone(), histogram));
+        let latency = latency.collect();
+        let (profile, threads) = profile::of(&self, modules);
+        RecordedWaits {
+            facts,
+            threads,
+            latency,
+            hold,
+            profile: (self.level >= 1).then_some(profile),
+        }
+    }
+
+    fn on_rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.is_on)
+    }
+
+    /// Ends a row of the table of threads.
+    fn row(&mut self, shared: &mut Shared<'_>, clock: &impl Fn() -> Duration) {
+        let groups = self.usage.read(&shared.pids(), clock, shared.threads);
+        let now = clock();
+        self.rows.push(Row {
+            from: self.row_from,
+            to: now,
+            is_on: self.is_on,
+            groups,
+            found: self.rounds.take(),
+        });
+        self.row_from = now;
+        self.look();
+    }
+
+    fn look(&mut self) {
+        let threads = self.usage.threads();
+        self.looked_at = threads
+            .map(|(pid, tid, group)| (pid, tid, group.to_owned()))
+            .collect();
+    }
+
+    /// Begins to record switches; with what each thread does now, unless this is one of many slices.
+    fn open(&mut self, shared: &mut Shared<'_>, clock: &impl Fn() -> Duration, with_state: bool) {
+        // What came while nothing was recorded.
+        self.records.take(u64::MAX);
+        let mut begun = Vec::with_capacity(self.looked_at.len());
+        for (at, (pid, tid, group)) in self.looked_at.iter().enumerate() {
+            let does = (with_state && at < MOST_LOOKED_AT)
+                .then(|| self.does(*pid, *tid))
+                .flatten();
+            let does = does.map(|does| match does {
+                Ok(begun) => begun,
+                Err(function) => Begun::Sleeps(
+                    self.stacks
+                        .number(&[Frame::Sleeps(self.sleeps.intern(function))]),
+                ),
+            });
+            begun.push((*tid, self.groups.intern(group.clone()), does));
+        }
+        if self.records.enable().is_err() {
+            return;
+        }
+        let now = clock();
+        self.open_at = now;
+        self.switches.open(shared.kernel_ns(now));
+        for (tid, group, does) in begun {
+            self.switches.thread(tid, group, does);
+        }
+    }
+
+    /// What a thread does; the kernel function if its stack isn't known otherwise.
+    fn does(&self, pid: i32, tid: i32) -> Option<Result<Begun, String>> {
+        if self.switches.slept(tid) && self.usage.has_slept(pid, tid) {
+            return Some(Ok(Begun::SleepsOn));
+        }
+        Some(match wchan::doing(pid, tid)? {
+            Doing::Runs => Ok(Begun::Runs),
+            Doing::Sleeps(function) => Err(function),
+        })
+    }
+
+    fn close(&mut self, shared: &mut Shared<'_>, clock: &impl Fn() -> Duration) {
+        // Refused only where the event is gone.
+        let _ = self.records.disable();
+        let now = clock();
+        let at = shared.kernel_ns(now);
+        self.take(at, shared);
+        self.count_time(now);
+        let switching = shared.switching;
+        self.switches
+            .close(at, &|ns| switching.second(Duration::from_nanos(ns)));
+    }
+
+    /// Adds the time since the window was opened, or since the last call.
+    fn count_time(&mut self, now: Duration) {
+        let time = now.saturating_sub(self.open_at);
+        self.recorded += time;
+        self.since.2 += time;
+        self.open_at = now;
+    }
+
+    /// Takes in records until a moment of the kernel's clock.
+    fn take(&mut self, until: u64, shared: &mut Shared<'_>) {
+        let switching = shared.switching;
+        let second = |ns: u64| switching.second(Duration::from_nanos(ns));
+        for (at, record) in self.records.take(until) {
+            match record {
+                Recorded::Left {
+                    pid,
+                    tid,
+                    preempted,
+                } => {
+                    if self.knows(pid, tid, shared) {
+                        self.since.1 += 1;
+                        self.switches.left(tid, at, preempted);
+                    }
+                }
+                Recorded::Came { pid, tid } => {
+                    self.since.0 += 1;
+                    if self.knows(pid, tid, shared) {
+                        self.switches.came(tid, at, &second);
+                    }
+                }
+                Recorded::Stack(sample) => {
+                    if self.knows(sample.pid, sample.tid, shared) {
+                        let stack = walk::stack(shared.spaces, shared.frames, &sample);
+                        let stack = self.stacks.number(&stack);
+                        self.switches.stack(sample.tid, at, stack);
+                    }
+                }
+                Recorded::Exited { tid } => self.switches.exited(tid, at),
+                Recorded::Waking { woken, by } => {
+                    if self.switches.group(woken).is_some() {
+                        let waker = self.waker(&by, shared);
+                        self.switches.woken(woken, at, waker);
+                    }
+                }
+                Recorded::Lost { records, switches } => {
+                    self.lost += records;
+                    if switches {
+                        self.switches.forget();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a thread is one of the system's. One that is new is taken in.
+    fn knows(&mut self, pid: i32, tid: i32, shared: &mut Shared<'_>) -> bool {
+        if !shared.pids.contains(&pid) {
+            return false;
+        }
+        if self.switches.group(tid).is_none() {
+            let name = shared.threads.name(pid, tid).to_owned();
+            let group = self.groups.intern(name);
+            self.switches.appeared(tid, group);
+        }
+        true
+    }
+
+    /// The code that wakes a thread, if it is of the system.
+    fn waker(&mut self, by: &RawSample, shared: &mut Shared<'_>) -> Option<Number> {
+        if !shared.pids.contains(&by.pid) || self.wakers.len() >= MOST_WAKERS {
+            return None;
+        }
+        let stack = walk::stack(shared.spaces, shared.frames, by);
+        let stack = self.stacks.number(&stack);
+        let group = self
+            .groups
+            .intern(shared.threads.name(by.pid, by.tid).to_owned());
+        (stack != OTHER).then(|| self.wakers.intern((group, stack)))
+    }
+
+    /// Chooses the pace for what follows by the switches since it was last chosen.
+    fn choose(&mut self, cores_used: f64) {
+        let (all, ours, time) = std::mem::take(&mut self.since);
+        let seconds = time.as_secs_f64();
+        if seconds < 0.05 {
+            return;
+        }
+        let load = Load {
+            switches: ours as f64 / seconds,
+            of_a_core: all as f64 / seconds / self.cores as f64,
+            cores: cores_used,
+            copies: self.copies,
+            wakers: self.records.has_wakers(),
+        };
+        self.pace = Pace::choose(load, self.budget);
+        if self.pace == Pace::Off {
+            self.missing.push(format!(
+                "stacks of waits: the system's threads switch {:.0} times a second, and recording that costs more than the budget",
+                load.switches
+            ));
+            self.records = Records::default();
+            self.level = 1;
+        }
+    }
+
+    /// Draws the number of switches for one stack anew, so that it doesn't fall into step with what repeats.
+    fn jitter(&mut self) {
+        let one_of = self.pace.one_of();
+        let spread = one_of / 2;
+        let drawn = one_of - spread + self.random.next_u64() % (2 * spread + 1);
+        // Refused only where the event is gone.
+        let _ = self.records.one_of(drawn);
+    }
+}
