@@ -11,6 +11,7 @@
 //!                              kinds: response, service, and the phases
 //! RUN/trials/001/monitor.csv   `t_ms` and one column per counter; an empty field is a gap
 //! RUN/trials/001/cpu.pb.gz    the CPU profile of the system, pprof; where one was recorded
+//! RUN/trials/001/asked.jsonl   what the system said that it counts, where it was asked (opaque here)
 //! RUN/trials/001/system.log    what the system under test printed: its first and its last 16 MiB
 //! RUN/trials/001/system.NAME.log   the same of a part of it on another machine
 //! RUN/trials/002.partial/      a trial under way, or one that a killed run left behind

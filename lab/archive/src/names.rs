@@ -21,7 +21,9 @@ pub(crate) const HLOG: &str = "steps.hlog";
 pub(crate) const MONITOR: &str = "monitor.csv";
 /// The CPU profile of a trial: pprof, compressed.
 pub(crate) const CPU_PROFILE: &str = "cpu.pb.gz";
-/// No larger one is written or read.
+/// What a trial's system said that it counts, line by line.
+pub(crate) const ASKED: &str = "asked.jsonl";
+/// No larger profile, and no larger [`ASKED`], is written or read.
 pub(crate) const MOST_PROFILE_BYTES: u64 = 16 << 20;
 pub(crate) const CLOCKS: &str = "clocks.jsonl";
 pub(crate) const SYSTEM_LOG: &str = "system.log";

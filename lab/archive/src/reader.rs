@@ -43,6 +43,9 @@ pub struct TrialData {
     /// The CPU profile of the system, a pprof file as it lies on disk, or why it can't be read; `None` where none was
     /// recorded. Figures need no profile, so that a damaged one leaves the rest as it is.
     pub cpu_profile: Option<Result<Vec<u8>, String>>,
+    /// What the system said that it counts, `asked.jsonl` as it lies on disk, or why it can't be read; `None` where it
+    /// was not asked.
+    pub asked: Option<Result<Vec<u8>, String>>,
 }
 
 impl Run {
@@ -155,7 +158,8 @@ impl TrialData {
             windows,
             hlog,
             monitor,
-            cpu_profile: read_cpu_profile(&folder.join(names::CPU_PROFILE), &file_bytes),
+            cpu_profile: read_beside(&folder, names::CPU_PROFILE, &file_bytes),
+            asked: read_beside(&folder, names::ASKED, &file_bytes),
         })
     }
 
@@ -233,9 +237,10 @@ fn known_series(path: &Path, hlog: &[Interval], named: Named) -> Result<(), Arch
     }
 }
 
-/// The bytes of a profile, or what is wrong with the file.
-fn read_cpu_profile(path: &Path, sizes: &Sizes) -> Option<Result<Vec<u8>, String>> {
-    if !path.exists() && !sizes.contains_key(names::CPU_PROFILE) {
+/// The bytes of a file that figures don't need, or what is wrong with it; `None` where there is none.
+fn read_beside(folder: &Path, name: &str, sizes: &Sizes) -> Option<Result<Vec<u8>, String>> {
+    let path = &folder.join(name);
+    if !path.exists() && !sizes.contains_key(name) {
         return None;
     }
     let largest = |path: &Path| match path.metadata() {
@@ -246,7 +251,7 @@ fn read_cpu_profile(path: &Path, sizes: &Sizes) -> Option<Result<Vec<u8>, String
         )),
         _ => Ok(()),
     };
-    let bytes = largest(path).and_then(|()| wire::read_sized(path, names::CPU_PROFILE, sizes));
+    let bytes = largest(path).and_then(|()| wire::read_sized(path, name, sizes));
     Some(bytes.map_err(|error| error.to_string()))
 }
 

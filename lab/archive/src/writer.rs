@@ -419,6 +419,7 @@ pub struct TrialWriter {
     monitor: Option<MonitorSink>,
     clocks: Option<Sink>,
     profile: Option<Sink>,
+    asked: Option<Sink>,
 }
 
 #[derive(Debug)]
@@ -442,6 +443,7 @@ impl TrialWriter {
             monitor: None,
             clocks: None,
             profile: None,
+            asked: None,
         })
     }
 
@@ -548,14 +550,28 @@ impl TrialWriter {
     /// # Errors
     /// [`ArchiveError::Write`], for a full disk too; [`ArchiveError::Unwritable`] if it is larger than 16 MiB.
     pub fn cpu_profile(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
-        let path = self.partial.join(names::CPU_PROFILE);
+        self.profile = Some(self.beside(names::CPU_PROFILE, bytes)?);
+        Ok(())
+    }
+
+    /// Writes what the system said that it counts.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Write`], for a full disk too; [`ArchiveError::Unwritable`] if it is larger than 16 MiB.
+    pub fn asked(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
+        self.asked = Some(self.beside(names::ASKED, bytes)?);
+        Ok(())
+    }
+
+    /// A whole file of bounded size.
+    fn beside(&self, name: &str, bytes: &[u8]) -> Result<Sink, ArchiveError> {
+        let path = self.partial.join(name);
         if bytes.len() as u64 > names::MOST_PROFILE_BYTES {
             return Err(ArchiveError::unwritable(&path, "it is larger than 16 MiB"));
         }
         let mut sink = Sink::create(path)?;
         sink.put(bytes)?;
-        self.profile = Some(sink);
-        Ok(())
+        Ok(sink)
     }
 
     /// Completes the trial: everything is synced, then the folder gets its final name. The
@@ -575,6 +591,9 @@ impl TrialWriter {
         }
         if let Some(profile) = self.profile {
             sizes.insert(names::CPU_PROFILE.to_owned(), profile.seal()?);
+        }
+        if let Some(asked) = self.asked {
+            sizes.insert(names::ASKED.to_owned(), asked.seal()?);
         }
         sync_outputs(&self.partial)?;
         let mut record = record.clone();

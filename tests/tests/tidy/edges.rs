@@ -294,6 +294,11 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lab-archive", &["lab-counts", "lab-stats"]),
     (
+        "lab-ask",
+        &["lab-asked", "lab-filters", "lab-language", "lab-workload"],
+    ),
+    ("lab-asked", &["lab-filters", "lab-monitor", "lab-stats"]),
+    (
         "lab-client",
         &["lab-counts", "lab-filters", "lab-units", "lab-workload"],
     ),
@@ -416,7 +421,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab-stats", &[]),
     (
         "lab-study",
-        &["lab-language", "lab-plan", "lab-prediction", "lab-workload"],
+        &[
+            "lab-ask",
+            "lab-language",
+            "lab-plan",
+            "lab-prediction",
+            "lab-workload",
+        ],
     ),
     (
         "lab-trial",
