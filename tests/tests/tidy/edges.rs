@@ -385,6 +385,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "lab-machine",
         &[
             "lab-archive",
+            "lab-asked",
             "lab-client",
             "lab-driver",
             "lab-host",
