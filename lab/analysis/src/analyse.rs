@@ -17,8 +17,8 @@ use crate::model::{
 use crate::published::tables;
 use crate::sample::{CellSample, Fate};
 use crate::{
-    capacity, cells, checks, compare, cpu, effects, findings, left_out, limits_set, line, profiles,
-    repeated, sample, unmeasured,
+    asked, capacity, cells, checks, compare, cpu, effects, findings, left_out, limits_set, line,
+    profiles, repeated, sample, unmeasured,
 };
 
 /// What a reader of a duet's figures must know.
@@ -50,9 +50,12 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     duet::couple(&mut trials);
     repeated::choose(&mut trials);
     let profiled = cpu::profiled(&inputs, &mut trials);
+    let asked = asked::asked(&inputs, &mut trials);
     let cells = cells::summarise(study, &steps, &trials);
     let cpu_profiles = cpu::summarise(&cells, &trials, &profiled);
     let profile_differences = profiles::differences(&plan, &cells, &trials, &profiled);
+    let ask_differences = asked::differences(&plan, &cells, &trials, &asked);
+    let counted = asked::summarise(&cells, &trials, &asked);
     let duets = Duets::of(&plan, &inputs, &trials)?;
     let mut differences = compare::compare(&plan, &trials, (&cells, &samples), duets.as_ref());
     left_out::add_to(&mut differences.answer, &left_out, &plan);
@@ -78,6 +81,7 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     let mut findings = findings_of(&found, duets.is_some(), &line_differences);
     findings.extend(effects::sentences(&differences));
     findings.extend(profiles::sentences(&profile_differences));
+    findings.extend(ask_differences.iter().filter_map(lab_asked::summary));
     findings.extend(usl.as_ref().map(capacity::sentence));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
@@ -103,6 +107,8 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         usl,
         cpu_profiles,
         profile_differences,
+        counted,
+        ask_differences,
         findings,
         published,
         demand,

@@ -5,6 +5,9 @@ use std::time::Duration;
 use lab_asked::How;
 use serde::{Deserialize, Serialize};
 
+/// Letters of a program's name or an address in words.
+const MOST_LETTERS: usize = 30;
+
 /// What a system is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskSpec {
@@ -46,17 +49,18 @@ impl AskSpec {
         }
     }
 
-    /// A line for the reader of a plan: `db.waits: psql every 1 s, rows as states`.
+    /// A line for the reader of a plan: `db.waits: psql every 1 s, states`.
     #[must_use]
     pub fn words(&self, hold: Duration) -> String {
         let by = match &self.by {
             By::Command(argv) => argv.first().map_or("", String::as_str),
             By::Http(url) => url,
         };
+        let by: String = by.chars().take(MOST_LETTERS).collect();
         let every = self.how.every(hold).as_secs_f64();
         let kind = match self.how.rows_ms {
-            Some(_) => "rows as states",
-            None => "counters, and at the end of the hold",
+            Some(_) => "states",
+            None => "counters",
         };
         format!("{}: {by} every {every} s, {kind}", self.name)
     }

@@ -95,7 +95,9 @@ fn text(written: &str) -> Result<String, TextError> {
 fn address(written: &str) -> Result<String, TextError> {
     let text = written.trim();
     let plain = text.replace("{{ ", "").replace(" }}", "");
-    let rest = plain.strip_prefix("http://").or_else(|| plain.strip_prefix("https://"));
+    let rest = plain
+        .strip_prefix("http://")
+        .or_else(|| plain.strip_prefix("https://"));
     let is_odd = |c: char| c.is_control() || c.is_whitespace();
     match rest {
         Some(rest) if !rest.is_empty() && !rest.starts_with('/') && !rest.contains(is_odd) => {
@@ -130,7 +132,10 @@ pub fn templates(
     if made.len() > MOST_ASKS
         && let Some((name, _)) = asks.iter().last()
     {
-        let message = format!("a system is asked at most {MOST_ASKS} things, and these are {}", made.len());
+        let message = format!(
+            "a system is asked at most {MOST_ASKS} things, and these are {}",
+            made.len()
+        );
         reader.note(&name.span, &message, "leave some out");
         is_good = false;
     }
@@ -147,14 +152,19 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn note(&mut self, span: &Span, message: &str, help: &str) {
-        self.problems.push(span.first_line().problem(message, "here").help(help));
+        self.problems
+            .push(span.first_line().problem(message, "here").help(help));
     }
 
     fn one(&mut self, name: &At<String>, file: &AskFile) -> Option<Vec<One>> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.value.is_empty() || name.value.len() > 32 || !name.value.chars().all(is_plain) {
             let message = format!("`{}` can't be the name of an ask", name.value);
-            self.note(&name.span, &message, "use letters, digits, `_`, and `-`, 32 at most");
+            self.note(
+                &name.span,
+                &message,
+                "use letters, digits, `_`, and `-`, 32 at most",
+            );
             return None;
         }
         match &file.preset {
@@ -170,16 +180,26 @@ impl Reader<'_> {
             (None, Some(http)) => self.setting("http", http).map(ByTemplate::Http),
             (None, None) => {
                 let message = format!("nothing says whom `{}` asks", name.value);
-                self.note(&name.span, &message, "add `command: […]`, `http: …`, or `preset: …`");
+                self.note(
+                    &name.span,
+                    &message,
+                    "add `command: […]`, `http: …`, or `preset: …`",
+                );
                 None
             }
         };
         let Some(read) = &file.read else {
             let message = format!("nothing says how the answer to `{}` is read", name.value);
-            self.note(&name.span, &message, "add `read: table`, `lines`, `json`, or `prometheus`");
+            self.note(
+                &name.span,
+                &message,
+                "add `read: table`, `lines`, `json`, or `prometheus`",
+            );
             return None;
         };
-        let read = self.noted("read", read, |text| units::one_named("form", text, &Read::NAMED));
+        let read = self.noted("read", read, |text| {
+            units::one_named("form", text, &Read::NAMED)
+        });
         let how = read.and_then(|read| self.how(How::of(read), file));
         Some(One {
             name: name.value.clone(),
@@ -194,21 +214,44 @@ impl Reader<'_> {
         preset: &At<Scalar>,
         file: &AskFile,
     ) -> Option<Vec<One>> {
-        let named: Vec<(&str, &Preset)> =
-            PRESETS.iter().map(|(name, preset)| (*name, preset)).collect();
-        let found = self.noted("preset", preset, |text| units::one_named("preset", text, &named))?;
+        let named: Vec<(&str, &Preset)> = PRESETS
+            .iter()
+            .map(|(name, preset)| (*name, preset))
+            .collect();
+        let found = self.noted("preset", preset, |text| {
+            units::one_named("preset", text, &named)
+        })?;
         let said = [
             ("read", file.read.as_ref().map(|at| &at.span)),
             ("count", file.count.as_ref().map(|count| &count.rows.span)),
-            ("paths", file.paths.iter().next().map(|(name, _)| &name.span)),
+            (
+                "paths",
+                file.paths.iter().next().map(|(name, _)| &name.span),
+            ),
             // A client is no address, and the other way round.
-            ("http", file.http.as_ref().map(|at| &at.span).filter(|_| found.http.is_none())),
-            ("command", file.command.as_ref().map(|at| &at.span).filter(|_| found.http.is_some())),
+            (
+                "http",
+                file.http
+                    .as_ref()
+                    .map(|at| &at.span)
+                    .filter(|_| found.http.is_none()),
+            ),
+            (
+                "command",
+                file.command
+                    .as_ref()
+                    .map(|at| &at.span)
+                    .filter(|_| found.http.is_some()),
+            ),
         ];
         let said = said.into_iter().find_map(|(key, span)| Some((key, span?)));
         if let Some((key, span)) = said {
             let message = format!("the preset says `{key}` already");
-            self.note(span, &message, "leave it out, or write the ask without a preset");
+            self.note(
+                span,
+                &message,
+                "leave it out, or write the ask without a preset",
+            );
             return None;
         }
         let client = match &file.command {
@@ -243,12 +286,19 @@ impl Reader<'_> {
                 let time = units::duration(text, most)?;
                 match time >= least {
                     true => Ok(time),
-                    false => Err(TextError::new("100ms is the shortest time between answers", 0..text.len())),
+                    false => Err(TextError::new(
+                        "100ms is the shortest time between answers",
+                        0..text.len(),
+                    )),
                 }
             })?;
             if how.read != Read::Table {
                 let message = "only rows of a table are counted as states";
-                self.note(&count.rows.span, message, "write `read: table`, or leave `count` out");
+                self.note(
+                    &count.rows.span,
+                    message,
+                    "write `read: table`, or leave `count` out",
+                );
                 return None;
             }
             how.rows_ms = u64::try_from(rows.as_millis()).ok();
@@ -257,19 +307,26 @@ impl Reader<'_> {
             how.keep = keep.value.iter().map(At::text).map(Into::into).collect();
         }
         if let Some(labels) = &file.labels {
-            how.labels.extend(labels.value.iter().map(|at| at.text().to_string()));
+            how.labels
+                .extend(labels.value.iter().map(|at| at.text().to_string()));
         }
         for (column, unit) in file.units.iter() {
-            how.units.insert(column.value.clone(), unit.text().to_string());
+            how.units
+                .insert(column.value.clone(), unit.text().to_string());
         }
         for (column, path) in file.paths.iter() {
             if how.read != Read::Json {
                 let message = "only a JSON document has paths";
-                self.note(&column.span, message, "write `read: json`, or choose counters by `keep`");
+                self.note(
+                    &column.span,
+                    message,
+                    "write `read: json`, or choose counters by `keep`",
+                );
                 return None;
             }
             let path = self.noted("paths", path, |text| {
-                let wrong = |error| TextError::new(format!("this is no JSON path: {error}"), 0..text.len());
+                let wrong =
+                    |error| TextError::new(format!("this is no JSON path: {error}"), 0..text.len());
                 JsonPath::parse(text).map_err(wrong)
             })?;
             how.paths.insert(column.value.clone(), path);
@@ -286,8 +343,11 @@ impl Reader<'_> {
             self.note(&command.span, "`command` names no program", help);
             return None;
         }
-        let words: Vec<Option<Setting>> =
-            command.value.iter().map(|word| self.setting("command", word)).collect();
+        let words: Vec<Option<Setting>> = command
+            .value
+            .iter()
+            .map(|word| self.setting("command", word))
+            .collect();
         words.into_iter().collect()
     }
 
@@ -312,7 +372,8 @@ impl Reader<'_> {
                 at: at.clone(),
             }),
             Err(error) => {
-                self.problems.push(at.span.text_problem(field, &text, &error.into()));
+                self.problems
+                    .push(at.span.text_problem(field, &text, &error.into()));
                 None
             }
         }
@@ -329,7 +390,8 @@ impl Reader<'_> {
             Ok(value) => return Some(value),
             Err(error) => error,
         };
-        self.problems.push(at.span.text_problem(what, &text, &error));
+        self.problems
+            .push(at.span.text_problem(what, &text, &error));
         None
     }
 }

@@ -54,7 +54,11 @@ impl OfTrial {
             _ => (0.0, 0.0),
         };
         let is_enough = span.1 - span.0 >= LEAST_PART * (to_ms - from_ms) && to_ms > from_ms;
-        found.transactions = if is_enough { transactions(span.0, span.1) } else { 0.0 };
+        found.transactions = if is_enough {
+            transactions(span.0, span.1)
+        } else {
+            0.0
+        };
         if found.transactions <= 0.0 {
             if recorded.missed < recorded.asked {
                 found.notes.push(format!(
@@ -75,7 +79,11 @@ impl OfTrial {
             }
         }
         if back > 0 {
-            let counters = if back == 1 { "1 counter".to_owned() } else { format!("{back} counters") };
+            let counters = if back == 1 {
+                "1 counter".to_owned()
+            } else {
+                format!("{back} counters")
+            };
             found.notes.push(format!(
                 "{counters} of `{name}` went back or vanished and {} no value: the system counted anew, or {}.",
                 if back == 1 { "has" } else { "have" },
@@ -138,14 +146,20 @@ mod tests {
         let mut recorder = Recorder::new("db", How::of(Read::Lines), Duration::from_secs(20));
         for (at, (second, text)) in answers.iter().enumerate() {
             let answer = text.ok_or_else(|| "late".to_owned());
-            recorder.take(Duration::from_secs(*second), answer, at + 1 == answers.len());
+            recorder.take(
+                Duration::from_secs(*second),
+                answer,
+                at + 1 == answers.len(),
+            );
         }
         recorder.finish()
     }
 
     fn shown(of: &OfTrial) -> Vec<(String, Option<f64>)> {
         let values = of.values.iter();
-        values.map(|(series, value)| (series.to_string(), *value)).collect()
+        values
+            .map(|(series, value)| (series.to_string(), *value))
+            .collect()
     }
 
     fn per_second(from: f64, to: f64) -> f64 {
@@ -175,11 +189,17 @@ mod tests {
             (25, Some("a: 260\nc: 1\n")),
         ]);
         let of = OfTrial::of(&of, (5_000.0, 25_000.0), per_second);
-        let expected = [("a".to_owned(), None), ("b".to_owned(), None), ("c".to_owned(), Some(0.0))];
+        let expected = [
+            ("a".to_owned(), None),
+            ("b".to_owned(), None),
+            ("c".to_owned(), Some(0.0)),
+        ];
         assert_eq!(shown(&of), expected);
         assert_eq!(
             of.notes,
-            ["2 counters of `db` went back or vanished and have no value: the system counted anew, or they count nothing."]
+            [
+                "2 counters of `db` went back or vanished and have no value: the system counted anew, or they count nothing."
+            ]
         );
     }
 
@@ -189,11 +209,23 @@ mod tests {
         let of = OfTrial::of(&late, (5_000.0, 25_000.0), per_second);
         assert_eq!(shown(&of), [("a".to_owned(), Some(1.0))]);
         assert_eq!(of.notes, ["1 of 3 answers of `db` are missing: late."]);
-        let short = recorded(&[(5, None), (15, None), (20, Some("a: 1\n")), (25, Some("a: 21\n"))]);
+        let short = recorded(&[
+            (5, None),
+            (15, None),
+            (20, Some("a: 1\n")),
+            (25, Some("a: 21\n")),
+        ]);
         let of = OfTrial::of(&short, (5_000.0, 25_000.0), per_second);
         assert!(of.values.is_empty());
-        assert!(of.notes[1].contains("too little of the hold"), "{:?}", of.notes);
+        assert!(
+            of.notes[1].contains("too little of the hold"),
+            "{:?}",
+            of.notes
+        );
         let none = OfTrial::of(&recorded(&[(5, None)]), (5_000.0, 25_000.0), per_second);
-        assert_eq!(none.notes, ["The system did not say what it counts as `db`: late."]);
+        assert_eq!(
+            none.notes,
+            ["The system did not say what it counts as `db`: late."]
+        );
     }
 }

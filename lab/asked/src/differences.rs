@@ -110,7 +110,10 @@ fn family(tables: &[Table<'_, '_>], tested: &[Vec<&Column>], seed: u64) -> Vec<A
     let (mut rows, mut scales) = (Vec::new(), Vec::new());
     for (table, tested) in tables.iter().zip(tested) {
         let counts = table.sides.blocks.len();
-        let known: Vec<&[Pair]> = tested.iter().filter_map(|one| one.events.as_deref()).collect();
+        let known: Vec<&[Pair]> = tested
+            .iter()
+            .filter_map(|one| one.events.as_deref())
+            .collect();
         let mut known = {
             let found = moderated(&known, &vec![0.0; table.blocks.len()]);
             found.differences.into_iter().zip(found.scales)
@@ -155,7 +158,11 @@ impl<'s, 'a> Table<'s, 'a> {
             let whole: &mut f64 = wholes.entry(one.series.column.clone()).or_default();
             *whole += mean(one.pairs.iter().map(|pair| pair.a));
         }
-        columns.sort_by(|a, b| b.size().total_cmp(&a.size()).then_with(|| a.series.cmp(&b.series)));
+        columns.sort_by(|a, b| {
+            b.size()
+                .total_cmp(&a.size())
+                .then_with(|| a.series.cmp(&b.series))
+        });
         Some(Self {
             sides,
             blocks: both.iter().map(|(block, ..)| *block).collect(),
@@ -219,7 +226,9 @@ impl<'s, 'a> Table<'s, 'a> {
         let size = |one: &CounterDifference| one.part.map_or(f64::INFINITY, f64::abs);
         findings.sort_by(|a, b| size(b).total_cmp(&size(a)));
         findings.truncate(MOST_FINDINGS);
-        let nothing = tested.is_empty().then(|| "nothing was counted often enough".to_owned());
+        let nothing = tested
+            .is_empty()
+            .then(|| "nothing was counted often enough".to_owned());
         let mut difference = AskDifference {
             ask: ask.to_owned(),
             a: self.sides.a.to_owned(),
@@ -247,14 +256,17 @@ impl<'s, 'a> Table<'s, 'a> {
             difference,
             interval: interval(&differences, ALPHA, seed).ends(),
             p: p.joint,
-            part: whole.filter(|whole| *whole > 0.0).map(|whole| difference / whole),
+            part: whole
+                .filter(|whole| *whole > 0.0)
+                .map(|whole| difference / whole),
         }
     }
 }
 
 /// The values of a counter in the blocks that have them. A trial whose answers lack it has counted nothing of it.
 fn column(series: &Series, both: &[(usize, &OfTrial, &OfTrial)]) -> Column {
-    let of = |trial: &OfTrial, series: &Series| trial.values.get(series).copied().unwrap_or(Some(0.0));
+    let of =
+        |trial: &OfTrial, series: &Series| trial.values.get(series).copied().unwrap_or(Some(0.0));
     let (mut blocks, mut pairs, mut scales) = (Vec::new(), Vec::new(), Vec::new());
     for (block, a, b) in both {
         if let (Some(in_a), Some(in_b)) = (of(a, series), of(b, series)) {
@@ -267,9 +279,9 @@ fn column(series: &Series, both: &[(usize, &OfTrial, &OfTrial)]) -> Column {
     let unit = units.find_map(|trial| trial.units.get(series).cloned());
     let events = events_column(series).and_then(|name| {
         let name = series.sibling(&name);
-        let is_known = both.iter().any(|(_, a, b)| {
-            a.values.contains_key(&name) || b.values.contains_key(&name)
-        });
+        let is_known = both
+            .iter()
+            .any(|(_, a, b)| a.values.contains_key(&name) || b.values.contains_key(&name));
         let counts: Option<Vec<f64>> = both
             .iter()
             .filter(|(block, ..)| blocks.contains(block))
@@ -282,7 +294,12 @@ fn column(series: &Series, both: &[(usize, &OfTrial, &OfTrial)]) -> Column {
         let scaled = |value: f64| value / of_one * transactions;
         (of_one.is_finite() && of_one > 0.0).then(|| {
             let pairs = pairs.iter();
-            pairs.map(|pair| Pair { a: scaled(pair.a), b: scaled(pair.b) }).collect()
+            pairs
+                .map(|pair| Pair {
+                    a: scaled(pair.a),
+                    b: scaled(pair.b),
+                })
+                .collect()
         })
     });
     Column {

@@ -51,9 +51,23 @@ struct Counter {
     unit: Option<String>,
 }
 
-/// The text of a file.
+/// Largest file.
+const MOST_BYTES: usize = 16 << 20;
+
+/// The text of a file, of at most 16 MiB: of what is larger, answers between others and the counters that changed least
+/// are left out.
 #[must_use]
-pub fn to_jsonl(all: &[Recorded]) -> String {
+pub fn to_jsonl(mut all: Vec<Recorded>) -> String {
+    loop {
+        let text = text(&all);
+        if text.len() <= MOST_BYTES {
+            return text;
+        }
+        all.iter_mut().for_each(Recorded::shrink);
+    }
+}
+
+fn text(all: &[Recorded]) -> String {
     let mut text = String::new();
     let mut put = |line: &Line| {
         // Texts and finite numbers always have a form.
@@ -131,7 +145,10 @@ fn take(line: Line, all: &mut Vec<Recorded>) -> Result<(), String> {
             }
             all.push(Recorded {
                 name,
-                series: series.into_iter().map(|one| (one.series, one.unit)).collect(),
+                series: series
+                    .into_iter()
+                    .map(|one| (one.series, one.unit))
+                    .collect(),
                 left_out,
                 asked,
                 missed,
@@ -148,8 +165,14 @@ fn take(line: Line, all: &mut Vec<Recorded>) -> Result<(), String> {
     };
     let of = all.iter_mut().find(|one| one.name == name);
     let of = of.ok_or_else(|| format!("nothing is said of what `{name}` counts"))?;
-    if values.as_ref().is_ok_and(|values| values.len() != of.series.len()) {
-        return Err(format!("`{name}` has {} counters, and this line another number", of.series.len()));
+    if values
+        .as_ref()
+        .is_ok_and(|values| values.len() != of.series.len())
+    {
+        return Err(format!(
+            "`{name}` has {} counters, and this line another number",
+            of.series.len()
+        ));
     }
     if of.answers.last().is_some_and(|last| last.t_ms > t_ms) {
         return Err("it is earlier than the line before".to_owned());
@@ -164,7 +187,9 @@ mod tests {
 
     fn recorded() -> Recorded {
         let mut series = Series::of("calls");
-        series.labels.push(("query".to_owned(), "select 1".to_owned()));
+        series
+            .labels
+            .push(("query".to_owned(), "select 1".to_owned()));
         Recorded {
             name: "db.statements".to_owned(),
             series: vec![(series, None), (Series::of("usec"), Some("µs".to_owned()))],
@@ -191,7 +216,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let all = [recorded()];
-        let text = to_jsonl(&all);
+        let text = to_jsonl(all.to_vec());
         assert!(text.starts_with(
             r#"{"name":"db.statements","series":[{"column":"calls","labels":[["query","select 1"]]},"#
         ));
@@ -201,13 +226,44 @@ mod tests {
     }
 
     #[test]
+    fn what_is_too_large_is_made_smaller() {
+        let counter = |n: usize| {
+            let mut series = Series::of("calls");
+            let label = |at: usize| (format!("label {at}"), format!("{n} {}", "x".repeat(650)));
+            series.labels = (0..16).map(label).collect();
+            (series, None)
+        };
+        let values = |t: u32| Answer {
+            t_ms: f64::from(t),
+            values: Ok((0..2_000_u32).map(|n| Some(f64::from(t * n))).collect()),
+        };
+        let large = Recorded {
+            series: (0..2_000).map(counter).collect(),
+            answers: (0..20).map(values).collect(),
+            ..recorded()
+        };
+        let text = to_jsonl(vec![large]);
+        assert!(text.len() <= MOST_BYTES);
+        let read = from_jsonl(text.as_bytes()).unwrap().remove(0);
+        assert_eq!(read.series.len(), 1_000);
+        assert_eq!(read.left_out, 3 + 1_000);
+        // Those that changed most are left, and the first and the last answer.
+        assert!(read.series[0].0.labels[0].1.starts_with("1000 "));
+        assert!((read.answers.last().unwrap().t_ms - 19.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn damage_is_found_with_its_line() {
-        let text = to_jsonl(&[recorded()]);
+        let text = to_jsonl(vec![recorded()]);
         let lines: Vec<&str> = text.lines().collect();
         for (damaged, line, says) in [
             (lines[1].to_owned(), 1, "nothing is said"),
             (format!("{}\n{}", lines[0], lines[0]), 2, "begins twice"),
-            (format!("{}\n{}\n{}", lines[0], lines[3], lines[1]), 3, "earlier"),
+            (
+                format!("{}\n{}\n{}", lines[0], lines[3], lines[1]),
+                3,
+                "earlier",
+            ),
             (format!("{}\n{}", lines[0], &lines[1][..30]), 2, "EOF"),
             (
                 format!("{}\n{}", lines[0], lines[1].replace(",null", "")),

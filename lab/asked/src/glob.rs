@@ -7,7 +7,8 @@ pub(crate) fn matches_any(patterns: &[String], name: &str) -> bool {
 
 /// Takes at most pattern × name steps: after a mismatch only the last `*` takes one letter more.
 fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {

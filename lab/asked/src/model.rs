@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::units::{is_time, value};
+use crate::words::shortened;
+
 /// A counter of the system itself, over the valid trials of each cell.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CountedSeries {
@@ -20,6 +23,51 @@ pub struct CountedSeries {
     pub unit: Option<String>,
     /// One for each cell, in their order.
     pub cells: Vec<CountedMean>,
+}
+
+impl CountedSeries {
+    /// The largest of its means.
+    #[must_use]
+    pub fn size(&self) -> f64 {
+        let means = self.cells.iter().filter_map(|cell| cell.per_transaction);
+        means.map(f64::abs).fold(0.0, f64::max)
+    }
+
+    /// What is counted, in short: the texts of its labels.
+    #[must_use]
+    pub fn subject(&self) -> String {
+        let labels = self.labels.iter().map(|(_, text)| shortened(text));
+        labels.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The value in a cell, with its unit.
+    #[must_use]
+    pub fn figure(&self, cell: &CountedMean) -> Option<String> {
+        let mean = cell.per_transaction?;
+        Some(value(mean, self.unit.as_deref(), None))
+    }
+}
+
+/// The largest counters of an ask, so many in all: those of times first, and of each column the same number.
+#[must_use]
+pub fn largest<'a>(all: &'a [CountedSeries], ask: &str, most: usize) -> Vec<&'a CountedSeries> {
+    let of_ask = || all.iter().filter(|one| one.ask == ask);
+    let mut columns: Vec<&str> = Vec::new();
+    let is_of_time = |one: &&CountedSeries| is_time(one.unit.as_deref());
+    let others = of_ask().filter(|one| !is_of_time(one));
+    for one in of_ask().filter(is_of_time).chain(others) {
+        if !columns.contains(&one.column.as_str()) {
+            columns.push(&one.column);
+        }
+    }
+    let each = (most / columns.len().max(1)).max(2);
+    let of_column = columns.into_iter().flat_map(|column| {
+        let mut own: Vec<&CountedSeries> = of_ask().filter(|one| one.column == column).collect();
+        own.sort_by(|a, b| b.size().total_cmp(&a.size()));
+        own.truncate(each);
+        own
+    });
+    of_column.take(most).collect()
 }
 
 /// The mean of a counter in a cell.

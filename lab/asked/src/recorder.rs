@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::how::How;
-use crate::read::{Reading, read};
+use crate::read::{MOST_READ, Reading, read};
 use crate::series::Series;
 
 /// Longest wait for an answer.
@@ -20,9 +20,11 @@ const MOST_ANSWERS: u32 = 500;
 /// Most values that are kept of an ask.
 const MOST_VALUES: usize = 500_000;
 /// Most counters that are followed during a trial.
-const MOST_FOLLOWED: usize = 20_000;
+const MOST_FOLLOWED: usize = MOST_READ;
 /// Most lines about answers that are missing.
 const MOST_PROBLEMS: usize = 100;
+/// Of no more answers than this none is left out to save space.
+const FEW_ANSWERS: usize = 8;
 /// A row counts for at most so many times the usual time between two answers.
 const MOST_PERIODS: f64 = 2.0;
 
@@ -63,6 +65,16 @@ impl Recorded {
     pub fn problem(&self) -> Option<&str> {
         let mut answers = self.answers.iter();
         answers.find_map(|answer| answer.values.as_ref().err().map(String::as_str))
+    }
+
+    /// Leaves out half of the answers, or half of the counters where few answers are left.
+    pub(crate) fn shrink(&mut self) {
+        if self.answers.len() > FEW_ANSWERS {
+            return thin_to(self, self.answers.len() / 2);
+        }
+        let most = self.series.len() / 2;
+        self.left_out += (self.series.len() - most) as u64;
+        keep_largest(self, most);
     }
 }
 
@@ -145,7 +157,7 @@ impl Recorder {
     /// The values by the places of their counters. New counters get places.
     fn values(&mut self, reading: &Reading) -> Vec<Option<f64>> {
         let mut values = vec![None; self.recorded.series.len()];
-        let mut unfollowed = 0;
+        let mut unfollowed = reading.left_out;
         for (series, value) in &reading.values {
             if let Some(place) = self.places.get(series) {
                 values[*place] = Some(*value);
@@ -166,13 +178,10 @@ impl Recorder {
     }
 
     /// The time that rows with these labels were there: each counts for the time since the answer before.
-    fn add_states(
-        &mut self,
-        at: Duration,
-        rows: &[Option<f64>],
-        period: f64,
-    ) -> Vec<Option<f64>> {
-        let since = self.last.map_or(0.0, |last| at.saturating_sub(last).as_secs_f64() * 1e3);
+    fn add_states(&mut self, at: Duration, rows: &[Option<f64>], period: f64) -> Vec<Option<f64>> {
+        let since = self
+            .last
+            .map_or(0.0, |last| at.saturating_sub(last).as_secs_f64() * 1e3);
         let time = since.min(MOST_PERIODS * period);
         self.last = Some(at);
         self.states.resize(rows.len(), 0.0);
@@ -188,13 +197,17 @@ impl Recorder {
         let mut recorded = self.recorded;
         let all = recorded.series.len();
         // Counters that came later are not in earlier answers.
-        for values in recorded.answers.iter_mut().filter_map(|one| one.values.as_mut().ok()) {
+        for values in recorded
+            .answers
+            .iter_mut()
+            .filter_map(|one| one.values.as_mut().ok())
+        {
             values.resize(all, None);
         }
         recorded.left_out = self.unfollowed;
         if all > MOST_SERIES {
             recorded.left_out += (all - MOST_SERIES) as u64;
-            keep_largest(&mut recorded);
+            keep_largest(&mut recorded, MOST_SERIES);
         }
         thin(&mut recorded);
         recorded
@@ -202,7 +215,7 @@ impl Recorder {
 }
 
 /// Keeps the counters that changed most, among those of their column.
-fn keep_largest(recorded: &mut Recorded) {
+fn keep_largest(recorded: &mut Recorded, most: usize) {
     let changed = |place: usize| {
         let values = || {
             let answers = recorded.answers.iter();
@@ -223,25 +236,38 @@ fn keep_largest(recorded: &mut Recorded) {
         ranked.extend(places.enumerate());
     }
     ranked.sort_unstable();
-    let mut kept: Vec<usize> = ranked.iter().map(|(_, place)| *place).take(MOST_SERIES).collect();
+    let mut kept: Vec<usize> = ranked.iter().map(|(_, place)| *place).take(most).collect();
     kept.sort_unstable();
-    recorded.series = kept.iter().map(|place| recorded.series[*place].clone()).collect();
-    for values in recorded.answers.iter_mut().filter_map(|one| one.values.as_mut().ok()) {
+    recorded.series = kept
+        .iter()
+        .map(|place| recorded.series[*place].clone())
+        .collect();
+    for values in recorded
+        .answers
+        .iter_mut()
+        .filter_map(|one| one.values.as_mut().ok())
+    {
         *values = kept.iter().map(|place| values[*place]).collect();
     }
 }
 
 /// Leaves out answers between the first and the last, evenly, until the rest is small enough.
 fn thin(recorded: &mut Recorded) {
-    let most = (MOST_VALUES / recorded.series.len().max(1)).max(2);
+    thin_to(
+        recorded,
+        (MOST_VALUES / recorded.series.len().max(1)).max(2),
+    );
+}
+
+fn thin_to(recorded: &mut Recorded, most: usize) {
     let count = recorded.answers.len();
     if count <= most {
         return;
     }
     let step = count.div_ceil(most - 1);
     let mut at = 0;
-    recorded.answers.retain(|answer| {
-        let is_kept = at % step == 0 || at + 1 == count || answer.values.is_err();
+    recorded.answers.retain(|_| {
+        let is_kept = at % step == 0 || at + 1 == count;
         at += 1;
         is_kept
     });
@@ -265,7 +291,11 @@ mod tests {
         let recorded = recorder.finish();
         assert_eq!((recorded.asked, recorded.missed), (3, 1));
         assert_eq!(recorded.problem(), Some("no answer within 1 s"));
-        let values: Vec<_> = recorded.answers.iter().map(|one| one.values.clone().ok()).collect();
+        let values: Vec<_> = recorded
+            .answers
+            .iter()
+            .map(|one| one.values.clone().ok())
+            .collect();
         assert_eq!(
             values,
             [
@@ -282,7 +312,11 @@ mod tests {
         how.rows_ms = Some(1000);
         let mut recorder = Recorder::new("waits", how, seconds(60));
         for second in 0..=21 {
-            let rows = if second % 2 == 0 { "event\nlock\nlock\n" } else { "event\nio\n" };
+            let rows = if second % 2 == 0 {
+                "event\nlock\nlock\n"
+            } else {
+                "event\nio\n"
+            };
             // Two answers are missing.
             let answer = match second {
                 4 | 5 => Err("late".to_owned()),
@@ -294,8 +328,11 @@ mod tests {
         let kept = recorded.answers.iter().filter(|one| one.values.is_ok());
         assert_eq!(kept.count(), 4);
         let last = recorded.answers.last().unwrap().values.clone().unwrap();
-        let names: Vec<String> =
-            recorded.series.iter().map(|(series, _)| series.to_string()).collect();
+        let names: Vec<String> = recorded
+            .series
+            .iter()
+            .map(|(series, _)| series.to_string())
+            .collect();
         assert_eq!(names, ["time{event=\"lock\"}", "time{event=\"io\"}"]);
         // Even seconds 2 to 20 without 4; second 6 counts twice, not three times.
         assert_eq!(last, [Some(2.0 * 1000.0 * 10.0), Some(1000.0 * 10.0)]);
@@ -318,7 +355,12 @@ mod tests {
             series.filter(|(series, _)| series.column == column).count()
         };
         assert_eq!((of("calls"), of("bytes")), (1_000, 1_000));
-        assert!(recorded.series.iter().any(|(series, _)| series.labels[0].1 == "q1499"));
+        assert!(
+            recorded
+                .series
+                .iter()
+                .any(|(series, _)| series.labels[0].1 == "q1499")
+        );
     }
 
     #[test]

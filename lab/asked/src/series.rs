@@ -91,7 +91,10 @@ mod tests {
 
     #[test]
     fn labels_are_one_line_of_bounded_length() {
-        assert_eq!(label("select  1\n\tfrom x").as_deref(), Some("select 1 from x"));
+        assert_eq!(
+            label("select  1\n\tfrom x").as_deref(),
+            Some("select 1 from x")
+        );
         assert_eq!(label(" \n"), None);
         let long = label(&"é".repeat(1000)).unwrap();
         assert_eq!(long.chars().count(), MOST_LETTERS + 1);
@@ -101,7 +104,9 @@ mod tests {
     fn a_counter_is_written_as_prometheus_does() {
         let mut series = Series::of("calls");
         assert_eq!(series.to_string(), "calls");
-        series.labels.push(("query".to_owned(), "select \"x\"".to_owned()));
+        series
+            .labels
+            .push(("query".to_owned(), "select \"x\"".to_owned()));
         assert_eq!(series.to_string(), "calls{query=\"select \\\"x\\\"\"}");
     }
 }

@@ -152,7 +152,10 @@ mod tests {
                 let slow = if statement == 5 && is_b { factor } else { 1.0 };
                 let seed = block * 31 + statement * 5 + u32::from(is_b) * 3;
                 let ms = 0.1 * f64::from(statement + 1) * slow * noise(seed);
-                values.insert(series("calls", &query), Some(1.0 + noise(seed + 1) / 1000.0));
+                values.insert(
+                    series("calls", &query),
+                    Some(1.0 + noise(seed + 1) / 1000.0),
+                );
                 values.insert(series("total_exec_time", &query), Some(ms));
                 units.insert(series("total_exec_time", &query), "ms".to_owned());
             }
@@ -164,12 +167,18 @@ mod tests {
                 notes: Vec::new(),
             }
         };
-        (0..8).map(|block| (of(block, false), of(block, true))).collect()
+        (0..8)
+            .map(|block| (of(block, false), of(block, true)))
+            .collect()
     }
 
     fn compared(trials: &[(OfTrial, OfTrial)]) -> AskDifference {
         let blocks = trials.iter().map(|(a, b)| Some((a, b))).collect();
-        let sides = [Sides { a: "before", b: "after", blocks }];
+        let sides = [Sides {
+            a: "before",
+            b: "after",
+            blocks,
+        }];
         compare("db.statements", &sides, RULES).remove(0)
     }
 
@@ -184,7 +193,10 @@ mod tests {
             summary.starts_with("after against before, `db.statements`: `select 5` takes 1.2"),
             "{summary}"
         );
-        assert!(summary.ends_with("] more per transaction (total_exec_time)."), "{summary}");
+        assert!(
+            summary.ends_with("] more per transaction (total_exec_time)."),
+            "{summary}"
+        );
         assert_eq!(found.sentences.len(), 2);
     }
 
@@ -207,7 +219,8 @@ mod tests {
     fn a_statement_that_one_side_never_ran_counts_nothing_there() {
         let mut trials = trials(1.0);
         for (a, _) in &mut trials {
-            a.values.retain(|series, _| series.labels[0].1 != "select 3");
+            a.values
+                .retain(|series, _| series.labels[0].1 != "select 3");
         }
         let found = compared(&trials);
         let named: Vec<_> = found.findings.iter().map(|one| &one.labels[0].1).collect();
@@ -250,9 +263,14 @@ mod tests {
         };
         assert_eq!(
             summary(&of).as_deref(),
-            Some("b against a, `cache`: `keyspace_misses` is 0.0500 [0.0400, 0.0600] less per transaction.")
+            Some(
+                "b against a, `cache`: `keyspace_misses` is 0.0500 [0.0400, 0.0600] less per transaction."
+            )
         );
-        assert_eq!(sentences(&of)[1], "−0.0500 [−0.0600, −0.0400] keyspace_misses.");
+        assert_eq!(
+            sentences(&of)[1],
+            "−0.0500 [−0.0600, −0.0400] keyspace_misses."
+        );
     }
 
     #[test]

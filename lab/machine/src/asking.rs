@@ -69,14 +69,25 @@ impl Asking {
 
     /// Asks a last time, where the hold isn't over, and gives all answers.
     #[must_use]
-    pub fn end(self) -> Vec<Recorded> {
+    pub fn end(mut self) -> Vec<Recorded> {
+        self.tell();
+        let ended = self.threads.drain(..).map(JoinHandle::join);
+        // One that panicked has said so on its own.
+        ended.filter_map(Result::ok).collect()
+    }
+
+    fn tell(&self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in &self.threads {
             thread.thread().unpark();
         }
-        let ended = self.threads.into_iter().map(JoinHandle::join);
-        // One that panicked has said so on its own.
-        ended.filter_map(Result::ok).collect()
+    }
+}
+
+impl Drop for Asking {
+    /// Those of a trial that has failed end on their own.
+    fn drop(&mut self) {
+        self.tell();
     }
 }
 
@@ -274,7 +285,10 @@ mod tests {
             "its answer is larger than 4 MiB"
         );
         let none = by_command(&["/no/such/program".to_owned()], &asker()).unwrap_err();
-        assert!(none.starts_with("/no/such/program can't be started"), "{none}");
+        assert!(
+            none.starts_with("/no/such/program can't be started"),
+            "{none}"
+        );
     }
 
     #[test]
@@ -282,21 +296,34 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/stats?x=1", listener.local_addr().unwrap());
         let server = std::thread::spawn(move || {
-            for answer in ["200 OK\r\nContent-Length: 5\r\n\r\na: 1\n", "503 No\r\nContent-Length: 0\r\n\r\n"] {
+            for answer in [
+                "200 OK\r\nContent-Length: 5\r\n\r\na: 1\n",
+                "503 No\r\nContent-Length: 0\r\n\r\n",
+            ] {
                 let (mut socket, _) = listener.accept().unwrap();
                 let mut request = [0; 1000];
                 let read = socket.read(&mut request).unwrap();
                 assert!(request[..read].starts_with(b"GET /stats?x=1 HTTP/1.1"));
-                let answer = format!("HTTP/1.1 {}", answer.replacen("\r\n", "\r\nConnection: close\r\n", 1));
+                let answer = format!(
+                    "HTTP/1.1 {}",
+                    answer.replacen("\r\n", "\r\nConnection: close\r\n", 1)
+                );
                 socket.write_all(answer.as_bytes()).unwrap();
             }
         });
         let mut kept = None;
         assert_eq!(by_http(&url, &mut kept).unwrap(), b"a: 1\n");
-        assert_eq!(by_http(&url, &mut kept).unwrap_err(), "it answers with status 503");
+        assert_eq!(
+            by_http(&url, &mut kept).unwrap_err(),
+            "it answers with status 503"
+        );
         server.join().unwrap();
         assert!(by_http(&url, &mut None).is_err());
-        assert!(by_http("ftp://x", &mut None).unwrap_err().contains("not of the form"));
+        assert!(
+            by_http("ftp://x", &mut None)
+                .unwrap_err()
+                .contains("not of the form")
+        );
     }
 
     #[test]

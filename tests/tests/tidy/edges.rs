@@ -285,6 +285,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "lab-analysis",
         &[
             "lab-archive",
+            "lab-asked",
             "lab-counts",
             "lab-plan",
             "lab-profile",
@@ -316,6 +317,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "lab-conduct",
         &[
             "lab-archive",
+            "lab-asked",
             "lab-client",
             "lab-counts",
             "lab-driver",
@@ -412,6 +414,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "lab-report",
         &[
             "lab-analysis",
+            "lab-asked",
             "lab-comparison",
             "lab-history",
             "lab-plan",
@@ -510,6 +513,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-proto-smtp",
             "groupware-store",
             "lab-archive",
+            "lab-asked",
             "lab-client",
             "lab-dialogues",
             "lab-driver",

@@ -15,7 +15,11 @@ pub(super) fn read(how: &How, text: &str, found: &mut Found<'_>) -> Result<(), U
     }
     for (name, path) in &how.paths {
         // Several numbers, such as those of all caches, are added up.
-        for value in path.query(&document).iter().filter_map(|value| value.as_f64()) {
+        for value in path
+            .query(&document)
+            .iter()
+            .filter_map(|value| value.as_f64())
+        {
             found.add(name, &[], value);
         }
     }

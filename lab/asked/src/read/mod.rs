@@ -10,6 +10,8 @@ use std::collections::HashMap;
 use crate::how::{How, Read};
 use crate::series::{Series, hashed, label};
 
+/// Most counters of an answer.
+pub(crate) const MOST_READ: usize = 20_000;
 /// Most labels of a counter.
 const MOST_LABELS: usize = 16;
 
@@ -18,6 +20,8 @@ const MOST_LABELS: usize = 16;
 pub struct Reading {
     /// Their values; finite numbers.
     pub values: Vec<(Series, f64)>,
+    /// Counters beyond the most that an answer may have, each as often as it is in the answer.
+    pub left_out: u64,
 }
 
 /// Why an answer has no counters.
@@ -101,6 +105,7 @@ impl<'h> Found<'h> {
         };
         match self.places.get(&series) {
             Some(place) => self.reading.values[*place].1 += value,
+            None if self.places.len() >= MOST_READ => self.reading.left_out += 1,
             None => {
                 self.places
                     .insert(series.clone(), self.reading.values.len());
@@ -165,11 +170,17 @@ mod tests {
         how.text = false;
         how.keep = vec!["c*".to_owned()];
         let hidden = shown(&how, csv);
-        assert!(hidden[0].starts_with("calls{queryid=\"77\",query=\"#"), "{hidden:?}");
+        assert!(
+            hidden[0].starts_with("calls{queryid=\"77\",query=\"#"),
+            "{hidden:?}"
+        );
         assert_eq!(hidden.len(), 2);
         // As `mysql --batch` prints them.
         let tabs = "digest\tcalls\nselect ?\t3\n";
-        assert_eq!(shown(&How::of(Read::Table), tabs), ["calls{digest=\"select ?\"} 3"]);
+        assert_eq!(
+            shown(&How::of(Read::Table), tabs),
+            ["calls{digest=\"select ?\"} 3"]
+        );
         // Nothing was counted yet.
         assert!(shown(&How::of(Read::Table), "query,calls\n").is_empty());
         assert!(matches!(
@@ -215,11 +226,17 @@ mod tests {
             ]
         );
         let jvm = "4711:\njava.ci.totalTime=123456\nsun.gc.collector.0.name=\"G1\"\n";
-        assert_eq!(shown(&How::of(Read::Lines), jvm), ["java.ci.totalTime 123456"]);
+        assert_eq!(
+            shown(&How::of(Read::Lines), jvm),
+            ["java.ci.totalTime 123456"]
+        );
         let mysql = "Variable_name\tValue\nCom_select\t42\nSsl_cipher\t\n";
         assert_eq!(shown(&How::of(Read::Lines), mysql), ["Com_select 42"]);
         let memcached = "STAT cmd_get 7\r\nSTAT version 1.6\r\nEND\r\n";
-        assert_eq!(shown(&How::of(Read::Lines), memcached), ["cmd_get 7", "version 1.6"]);
+        assert_eq!(
+            shown(&How::of(Read::Lines), memcached),
+            ["cmd_get 7", "version 1.6"]
+        );
         let error = read(&How::of(Read::Lines), "(error) NOAUTH").unwrap_err();
         assert_eq!(error.to_string(), "its answer has no counter");
     }
@@ -247,7 +264,12 @@ mod tests {
                     bare_total 7\nbare 8\n";
         assert_eq!(
             shown(&How::of(Read::Prometheus), text),
-            ["http_requests_total{path=\"/a\"} 5", "lag_sum 2.5", "lag_count 4", "bare_total 7"]
+            [
+                "http_requests_total{path=\"/a\"} 5",
+                "lag_sum 2.5",
+                "lag_count 4",
+                "bare_total 7"
+            ]
         );
         let mut how = How::of(Read::Prometheus);
         how.keep = vec!["bare*".to_owned(), "up".to_owned()];

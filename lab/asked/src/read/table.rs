@@ -5,6 +5,8 @@ use crate::how::How;
 
 /// Most columns of a table.
 const MOST_COLUMNS: usize = 256;
+/// Most rows of a table.
+const MOST_ROWS: usize = 100_000;
 /// The column of states: how long rows with these labels were there.
 const TIME: &str = "time";
 
@@ -27,8 +29,12 @@ pub(super) fn read(how: &How, text: &str, found: &mut Found<'_>) -> Result<(), U
     if names.len() > MOST_COLUMNS {
         return Err(wrong(&format!("it has over {MOST_COLUMNS} columns")));
     }
-    let rows: Result<Vec<csv::StringRecord>, _> = reader.into_records().collect();
+    let rows: Result<Vec<csv::StringRecord>, _> =
+        reader.into_records().take(MOST_ROWS + 1).collect();
     let rows = rows.map_err(|error| wrong(&error))?;
+    if rows.len() > MOST_ROWS {
+        return Err(wrong(&format!("it has over {MOST_ROWS} rows")));
+    }
     let is_label: Vec<bool> = (0..names.len())
         .map(|at| {
             let cells = rows.iter().filter_map(|row| row.get(at));

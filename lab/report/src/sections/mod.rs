@@ -4,6 +4,7 @@
 mod by_cell;
 mod checks;
 mod comparisons;
+mod counted;
 mod cpu;
 mod curves;
 mod duet;
@@ -125,6 +126,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         measures::measures(analysis),
         cpu::cpu(analysis),
         profiles::differences(analysis),
+        counted::counted(analysis),
         trials::through_trials(analysis),
         trials::trials(analysis),
         trials::machines(analysis),

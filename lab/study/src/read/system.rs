@@ -85,7 +85,10 @@ fn ask(system: &SystemFile, settings: &mut Settings<'_>) -> Option<AskTemplate> 
     }
     let processes = system.processes.iter().flat_map(|all| all.value.iter());
     let last = processes.clone().last();
-    let on = system.on.as_ref().or(last.and_then(|(_, last)| last.on.as_ref()));
+    let on = system
+        .on
+        .as_ref()
+        .or(last.and_then(|(_, last)| last.on.as_ref()));
     if let (Some(on), None) = (on, &system.attach) {
         let message = "`ask` asks a system on this machine, and this one is `on` another";
         let help = "leave `ask` out, or start the system there and `attach` to it";
@@ -98,9 +101,11 @@ fn ask(system: &SystemFile, settings: &mut Settings<'_>) -> Option<AskTemplate> 
             ![PORT_FILE, SECRET_FILE].contains(&text.as_str()) && *name != lab_ask::PORT
         };
         filled_in.extend(FILLED_IN.into_iter().filter(is_known).map(str::to_owned));
-        filled_in.extend(processes.flat_map(|(name, _)| {
-            [OF_PORT, OF_ADDRESS].map(|end| format!("{}{end}", name.value))
-        }));
+        filled_in.extend(
+            processes.flat_map(|(name, _)| {
+                [OF_PORT, OF_ADDRESS].map(|end| format!("{}{end}", name.value))
+            }),
+        );
     }
     filled_in.retain(|name| !settings.known.contains(name));
     lab_ask::templates(&system.ask, (settings.known, &filled_in), settings.problems)
