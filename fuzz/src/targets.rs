@@ -1,6 +1,8 @@
 //! All targets, and what each may take where that is more than usual.
 
 mod archive;
+mod asked;
+mod asked_file;
 mod calendar_icalendar;
 mod calendar_json;
 mod calendar_objects;
@@ -52,6 +54,13 @@ const CAPTURED_BYTES: usize = 3 * (8 << 20);
 
 pub(crate) const ALL: &[Target] = &[
     Target::new("archive", archive::run).base(256 << 10),
+    // A number of two bytes in lists has their places as its name, once in a list and once in a map, which double; and
+    // again in the file.
+    Target::new("asked", asked::run).base(2 << 20).times(1_024),
+    // A counter of a few bytes is one of 80, in lists that double.
+    Target::new("asked_file", asked_file::run)
+        .base(256 << 10)
+        .times(256),
     Target::new("calendar_icalendar", calendar_icalendar::run),
     Target::new("calendar_json", calendar_json::run),
     // The instances of a rule, 20,000 at most, in a list and by what they stand for.

@@ -17,8 +17,8 @@ use crate::model::{
 use crate::published::tables;
 use crate::sample::{CellSample, Fate};
 use crate::{
-    capacity, cells, checks, compare, cpu, effects, findings, left_out, limits_set, line, profiles,
-    repeated, sample, unmeasured, waits,
+    asked, capacity, cells, checks, compare, cpu, effects, findings, left_out, limits_set, line,
+    profiles, repeated, sample, unmeasured, waits,
 };
 
 /// What a reader of a duet's figures must know.
@@ -51,9 +51,12 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     repeated::choose(&mut trials);
     let profiled = cpu::profiled(&inputs, &mut trials);
     let waits = lab_trial::waits_of_valid(&inputs, &mut trials);
+    let asked = asked::asked(&inputs, &mut trials);
     let cells = cells::summarise(study, &steps, &trials);
     let cpu_profiles = cpu::summarise(&cells, &trials, &profiled);
     let profile_differences = profiles::differences(&plan, &cells, &trials, &profiled);
+    let ask_differences = asked::differences(&plan, &cells, &trials, &asked);
+    let counted = asked::summarise(&cells, &trials, &asked);
     let duets = Duets::of(&plan, &inputs, &trials)?;
     let mut differences = compare::compare(&plan, &trials, (&cells, &samples), duets.as_ref());
     left_out::add_to(&mut differences.answer, &left_out, &plan);
@@ -81,6 +84,7 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     findings.extend(effects::sentences(&differences));
     findings.extend(profiles::sentences(&profile_differences));
     findings.extend(waits::sentences(&waiting));
+    findings.extend(ask_differences.iter().filter_map(lab_asked::summary));
     findings.extend(usl.as_ref().map(capacity::sentence));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
@@ -110,6 +114,8 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         wait_differences: waiting.differences,
         scheduling: waiting.scheduling,
         scheduling_differences: waiting.scheduling_differences,
+        counted,
+        ask_differences,
         findings,
         published,
         demand,

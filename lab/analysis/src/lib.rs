@@ -10,6 +10,7 @@
 
 mod analyse;
 pub mod answer;
+mod asked;
 mod capacity;
 mod cells;
 mod checks;

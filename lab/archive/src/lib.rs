@@ -14,6 +14,7 @@
 //! RUN/trials/001/waits.pb.gz  the profile of its waits, pprof; likewise
 //! RUN/trials/001/threads.csv  the time of its groups of threads, a line for each second and group; likewise
 //! RUN/trials/001/latency.hlog the scheduling latency of its groups of threads, µs, tag = group; likewise
+//! RUN/trials/001/asked.jsonl   what the system said that it counts, where it was asked (opaque here)
 //! RUN/trials/001/system.log    what the system under test printed: its first and its last 16 MiB
 //! RUN/trials/001/system.NAME.log   the same of a part of it on another machine
 //! RUN/trials/002.partial/      a trial under way, or one that a killed run left behind

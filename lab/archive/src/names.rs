@@ -27,7 +27,9 @@ pub(crate) const WAITS: &str = "waits.pb.gz";
 pub(crate) const THREADS: &str = "threads.csv";
 /// Scheduling latency of groups of threads.
 pub(crate) const LATENCY: &str = "latency.hlog";
-/// No larger profile is written or read.
+/// What a trial's system said that it counts, line by line.
+pub(crate) const ASKED: &str = "asked.jsonl";
+/// No larger profile, and no larger [`ASKED`], is written or read.
 pub(crate) const MOST_PROFILE_BYTES: u64 = 16 << 20;
 pub(crate) const CLOCKS: &str = "clocks.jsonl";
 pub(crate) const SYSTEM_LOG: &str = "system.log";

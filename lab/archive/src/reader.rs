@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::hlog::{self, Interval};
 use crate::monitor::{self, MonitorTable};
+use crate::waits;
 use crate::wire::{self, ManifestFile, Sizes, TrialFile};
 use crate::writer::trial_folders;
 use crate::{
@@ -46,6 +47,9 @@ pub struct TrialData {
     pub cpu_profile: Option<Result<Vec<u8>, String>>,
     /// What the threads of the system waited for.
     pub waits: Waits,
+    /// What the system said that it counts, `asked.jsonl` as it lies on disk, or why it can't be read; `None` where it
+    /// was not asked.
+    pub asked: Option<Result<Vec<u8>, String>>,
 }
 
 impl Run {
@@ -158,8 +162,9 @@ impl TrialData {
             windows,
             hlog,
             monitor,
-            cpu_profile: read_cpu_profile(&folder.join(names::CPU_PROFILE), &file_bytes),
+            cpu_profile: waits::whole(folder, names::CPU_PROFILE, &file_bytes),
             waits: Waits::read(folder, &file_bytes),
+            asked: waits::whole(folder, names::ASKED, &file_bytes),
         })
     }
 
@@ -235,23 +240,6 @@ fn known_series(path: &Path, hlog: &[Interval], named: Named) -> Result<(), Arch
         Some(problem) => Err(ArchiveError::damaged(path, None, problem)),
         None => Ok(()),
     }
-}
-
-/// The bytes of a profile, or what is wrong with the file.
-fn read_cpu_profile(path: &Path, sizes: &Sizes) -> Option<Result<Vec<u8>, String>> {
-    if !path.exists() && !sizes.contains_key(names::CPU_PROFILE) {
-        return None;
-    }
-    let largest = |path: &Path| match path.metadata() {
-        Ok(file) if file.len() > names::MOST_PROFILE_BYTES => Err(ArchiveError::damaged(
-            path,
-            None,
-            "it is larger than 16 MiB",
-        )),
-        _ => Ok(()),
-    };
-    let bytes = largest(path).and_then(|()| wire::read_sized(path, names::CPU_PROFILE, sizes));
-    Some(bytes.map_err(|error| error.to_string()))
 }
 
 /// A trial whose system never started has no samples and no file.

@@ -119,13 +119,7 @@ impl Waits {
 
     pub(crate) fn read(folder: &Path, sizes: &Sizes) -> Self {
         Self {
-            profile: bounded(
-                folder,
-                names::WAITS,
-                names::MOST_PROFILE_BYTES,
-                sizes,
-                |_, bytes| Ok(bytes),
-            ),
+            profile: whole(folder, names::WAITS, sizes),
             threads: bounded(folder, names::THREADS, MOST_BYTES, sizes, |path, bytes| {
                 parse_threads(path, &bytes)
             }),
@@ -136,7 +130,18 @@ impl Waits {
     }
 }
 
-/// A file, or what is wrong with it.
+/// The bytes of a file of at most 16 MiB that figures don't need, or what is wrong with it; `None` where there is none.
+pub(crate) fn whole(folder: &Path, name: &str, sizes: &Sizes) -> Option<Result<Vec<u8>, String>> {
+    bounded(
+        folder,
+        name,
+        names::MOST_PROFILE_BYTES,
+        sizes,
+        |_, bytes| Ok(bytes),
+    )
+}
+
+/// What a file holds, or what is wrong with it.
 fn bounded<T>(
     folder: &Path,
     name: &str,

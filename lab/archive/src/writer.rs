@@ -418,7 +418,7 @@ pub struct TrialWriter {
     encoder: Encoder,
     monitor: Option<MonitorSink>,
     clocks: Option<Sink>,
-    /// Profiles and what belongs to them, by their names.
+    /// Profiles, and what belongs to them, by the names of their files.
     profiles: Vec<(&'static str, Sink)>,
 }
 
@@ -582,6 +582,15 @@ impl TrialWriter {
         self.keep(names::LATENCY, &bytes)
     }
 
+    /// Writes what the system said that it counts.
+    ///
+    /// # Errors
+    /// As [`TrialWriter::cpu_profile`].
+    pub fn asked(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
+        self.profile(names::ASKED, bytes)
+    }
+
+    /// A whole file of at most 16 MiB.
     fn profile(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), ArchiveError> {
         if bytes.len() as u64 > names::MOST_PROFILE_BYTES {
             let path = self.partial.join(name);

@@ -20,6 +20,7 @@
 //! - A system that fails is a fact of its trial, never an error of the run.
 
 mod abort;
+mod asking;
 mod attach;
 mod attend;
 mod calibrate;

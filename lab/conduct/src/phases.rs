@@ -123,6 +123,7 @@ impl Conductor<'_> {
         self.meet(driver)?;
         let clock = driver.begin().map_err(driver_stop)?;
         let profiler = sampler.map(|sampler| self.take_profile(sampler, clock, spans));
+        let asking = self.ask(system, clock, spans);
         if let Some(beside) = &self.beside {
             beside.seat.begin();
         }
@@ -140,6 +141,7 @@ impl Conductor<'_> {
         if let Some(profiler) = profiler {
             self.end_profile(profiler, facts);
         }
+        self.end_asking(asking, writer)?;
         if let Some(beside) = &self.beside {
             beside.change_places(None);
         }

@@ -38,6 +38,21 @@ fn shared(workload: &WorkloadOutline) -> String {
     text
 }
 
+/// What systems are asked during holds, each ask once; empty where nothing is asked.
+fn asks(plan: &Plan) -> String {
+    let mut lines = BTreeSet::new();
+    for trial in plan.every_trial() {
+        let hold = Duration::from_millis(trial.load.hold_ms);
+        lines.extend(trial.ask.iter().map(|ask| ask.words(hold)));
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let lines = lines.iter().map(|line| format!("  {line}\n"));
+    let lines: String = lines.collect();
+    format!("the system is asked during each hold what it counts:\n{lines}")
+}
+
 /// The trials of a plan, the time and disk that they need, and their limits, at most 80 columns wide.
 #[must_use]
 pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64, waits: Waits) -> String {
@@ -55,6 +70,7 @@ pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64, waits: Waits) -> St
     }
     text.push_str(&shared(&plan.question.workload));
     text.push_str(&tokens(study, plan));
+    text.push_str(&asks(plan));
     if (plan.speed - 1.0).abs() > f64::EPSILON {
         let _ = writeln!(
             text,

@@ -8,7 +8,9 @@
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child as Process, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{
+    Child as Process, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio,
+};
 use std::time::Duration;
 
 use lab_host::clock::{Stopwatch, pause};
@@ -86,6 +88,11 @@ impl Child {
 
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// What it prints and what it complains about, where these are pipes that nobody has yet.
+    pub(crate) fn pipes(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
+        (self.process.stdout.take(), self.process.stderr.take())
     }
 
     /// What is held; `None` of one that was only started.

@@ -11,6 +11,7 @@
 
 mod afar;
 mod allow;
+mod asking;
 mod child;
 mod command;
 mod error;
@@ -37,6 +38,7 @@ mod watched;
 
 pub use afar::Afar;
 pub use allow::Allowed;
+pub use asking::{Asker, Asking};
 pub use error::{Failed, MachineError};
 pub use hands::{Beside, Hand, both};
 pub use local::Local;

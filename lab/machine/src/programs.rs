@@ -6,7 +6,7 @@ use std::path::Path;
 
 use lab_study::model::Requires;
 use lab_study::plan::{Plan, Trial};
-use lab_study::{Action, CommandSpec, Preparation, SystemSpec};
+use lab_study::{Action, By, CommandSpec, Preparation, SystemSpec};
 
 /// What a trial fills in begins so.
 const FILLED_IN: &str = "{{";
@@ -38,7 +38,11 @@ pub fn check(plan: &Plan, requires: &Requires) -> Vec<String> {
             }
             _ => Vec::new(),
         };
-        for problem in found {
+        let asks = trial.ask.iter().filter_map(|ask| match &ask.by {
+            By::Command(argv) => in_path(argv.first()?, None),
+            By::Http(_) => None,
+        });
+        for problem in found.into_iter().chain(asks) {
             if !problems.contains(&problem) {
                 problems.push(problem);
             }

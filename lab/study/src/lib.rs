@@ -27,6 +27,7 @@ pub use archived::{ArchivedError, present_plan};
 pub use attach::AttachSpec;
 pub use command::{CommandSpec, FilledIn, PresetUse, Ready, StopSignal};
 pub use file::schema_study;
+pub use lab_ask::{AskSpec, By, filled_in};
 pub use lab_language::host::{HostSpec, KernelSetting};
 pub use lab_language::machine::{CPU_LATENCY, Cpus, Filesystem, filesystem, kernel_path};
 pub use lab_language::reach::{HttpSpec, HttpVersion, ReachSpec, TlsSpec};

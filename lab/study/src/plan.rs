@@ -8,6 +8,7 @@ mod question;
 
 use std::collections::BTreeMap;
 
+use lab_ask::AskSpec;
 use lab_language::host::HostSpec;
 use lab_language::reach::{HttpVersion, ReachSpec};
 use lab_language::{CellError, Secrets};
@@ -140,6 +141,9 @@ pub struct Trial {
     /// How its users reach it.
     #[serde(default, skip_serializing_if = "ReachSpec::is_default")]
     pub reach: ReachSpec,
+    /// What it is asked during the hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ask: Vec<AskSpec>,
     /// What it is to carry.
     pub load: LoadSpec,
     /// How far apart the probe is meant to be sent, ms.
@@ -168,6 +172,7 @@ impl Trial {
             parts: Vec::new(),
             host: HostSpec::default(),
             reach: ReachSpec::default(),
+            ask: Vec::new(),
             load,
             probe_every_ms: None,
             connections_beside: 0,
@@ -390,6 +395,7 @@ fn trial_of(study: &Study, cell: &Cell, speed: f64) -> Result<Trial, PlanError> 
         parts: of.parts(cell)?,
         host,
         reach,
+        ask: of.ask.spec(cell)?,
         parameters,
         ..Trial::of(0, system, load)
     })

@@ -1,6 +1,7 @@
 //! The system under test as written, and what it comes to in one cell: how it is set up, and what
 //! is set around it.
 
+use lab_ask::AskTemplate;
 use lab_language::CellError;
 use lab_language::host::{HostSpec, HostTemplate};
 use lab_language::reach::ReachTemplate;
@@ -83,6 +84,7 @@ pub(crate) struct SystemTemplate {
     pub(crate) kind: KindTemplate,
     pub(crate) host: HostTemplate,
     pub(crate) reach: ReachTemplate,
+    pub(crate) ask: AskTemplate,
 }
 
 /// A system of one kind, still with references to factors.

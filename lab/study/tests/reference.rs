@@ -85,8 +85,9 @@ pub(crate) const OF_WORKLOADS: [&str; 9] = [
     "docs/credentials.md",
     "docs/shared.md",
 ];
-pub(crate) const OF_STUDIES: [&str; 6] = [
+pub(crate) const OF_STUDIES: [&str; 7] = [
     "docs/studies.md",
+    "docs/counted.md",
     "docs/http.md",
     "docs/clients.md",
     "docs/recipes.md",

@@ -1,6 +1,7 @@
 //! Protocols other than HTTP against real servers, with every request counted on both sides. Where one of
 //! Debian's servers is missing, its tests say so and pass.
 
+mod asked;
 mod grpc;
 mod imap;
 mod postgres;

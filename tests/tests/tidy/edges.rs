@@ -285,6 +285,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "lab-analysis",
         &[
             "lab-archive",
+            "lab-asked",
             "lab-counts",
             "lab-plan",
             "lab-profile",
@@ -293,6 +294,11 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-archive", &["lab-counts", "lab-profile", "lab-stats"]),
+    (
+        "lab-ask",
+        &["lab-asked", "lab-filters", "lab-language", "lab-workload"],
+    ),
+    ("lab-asked", &["lab-filters", "lab-monitor", "lab-stats"]),
     (
         "lab-client",
         &["lab-counts", "lab-filters", "lab-units", "lab-workload"],
@@ -311,6 +317,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "lab-conduct",
         &[
             "lab-archive",
+            "lab-asked",
             "lab-client",
             "lab-counts",
             "lab-driver",
@@ -381,6 +388,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "lab-machine",
         &[
             "lab-archive",
+            "lab-asked",
             "lab-client",
             "lab-driver",
             "lab-host",
@@ -407,6 +415,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "lab-report",
         &[
             "lab-analysis",
+            "lab-asked",
             "lab-comparison",
             "lab-document",
             "lab-history",
@@ -418,7 +427,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab-stats", &[]),
     (
         "lab-study",
-        &["lab-language", "lab-plan", "lab-prediction", "lab-workload"],
+        &[
+            "lab-ask",
+            "lab-language",
+            "lab-plan",
+            "lab-prediction",
+            "lab-workload",
+        ],
     ),
     (
         "lab-trial",
@@ -500,6 +515,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "groupware-proto-smtp",
             "groupware-store",
             "lab-archive",
+            "lab-asked",
             "lab-client",
             "lab-dialogues",
             "lab-driver",

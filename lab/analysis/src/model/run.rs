@@ -4,6 +4,7 @@
 //! that was never sampled, is `null`, never a number. The writers read nothing but this.
 
 use lab_archive::model::Environment;
+use lab_asked::{AskDifference, CountedSeries};
 use lab_plan::Decides;
 use lab_profile::waits::differences::WaitDifference;
 use lab_trial::format::plural_count;
@@ -97,6 +98,12 @@ pub struct Analysis {
     /// The same of each cell beside its baseline.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scheduling_differences: Vec<SchedulingDifference>,
+    /// What the systems count of themselves, per transaction, where the study asks them: the largest counters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counted: Vec<CountedSeries>,
+    /// The same of each cell beside its baseline: which counters differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ask_differences: Vec<AskDifference>,
     /// Sentences that the numbers support.
     pub findings: Vec<String>,
     /// Published figures beside ours.

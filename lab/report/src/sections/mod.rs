@@ -4,6 +4,7 @@
 mod by_cell;
 mod checks;
 mod comparisons;
+mod counted;
 mod cpu;
 mod curves;
 mod duet;
@@ -128,6 +129,7 @@ fn sections(analysis: &Analysis) -> Vec<Section> {
         profiles::differences(analysis),
         waits::waits(analysis),
         waits::scheduling(analysis),
+        counted::counted(analysis),
         trials::through_trials(analysis),
         trials::trials(analysis),
         trials::machines(analysis),

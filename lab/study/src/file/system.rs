@@ -1,5 +1,6 @@
 //! The system under test as a study file writes it.
 
+use lab_ask::AskFile;
 use lab_language::{
     At, Container, Count, Decode, Fields, Problems, Scalar, StorageFile, Table, node::Node,
 };
@@ -66,6 +67,10 @@ pub(crate) struct SystemFile {
     /// mapping also whether they share connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) http: Option<HttpFile>,
+    /// What the system itself counts, by names of yours: commands and addresses that say it are read during the hold.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[schemars(default, with = "Table<AskFile>")]
+    pub(crate) ask: Table<AskFile>,
 }
 
 /// Settings of the groupware server.
@@ -142,6 +147,7 @@ impl Decode for SystemFile {
         let tls = fields.optional("tls", problems);
         let resolve = fields.optional("resolve", problems);
         let http = fields.optional("http", problems);
+        let ask = fields.optional("ask", problems);
         let named = fields.named(&["groupware", "command", "processes", "attach"]);
         fields.finish(problems);
         match named.as_slice() {
@@ -174,6 +180,7 @@ impl Decode for SystemFile {
             tls,
             resolve: resolve.unwrap_or_default(),
             http,
+            ask: ask.unwrap_or_default(),
         })
     }
 }

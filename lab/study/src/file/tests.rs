@@ -161,7 +161,7 @@ prop_compose! {
         let groupware = Some(GroupwareFile {
             http_threads, requests_at_once, mailbox_pad, engine, lookup_layout, mail,
         });
-        SystemFile { groupware, command: None, processes: None, attach: None, kernel, on: cpus.clone(), cpus, storage, scheme: None, tls: None, resolve: Table::default(), http: None }
+        SystemFile { groupware, command: None, processes: None, attach: None, kernel, on: cpus.clone(), cpus, storage, scheme: None, tls: None, resolve: Table::default(), http: None, ask: Table::default() }
     }
 }
 
@@ -192,6 +192,7 @@ prop_compose! {
         let processes = other.as_ref().map(|other| at(Table(vec![named(other), named("last_one")])));
         SystemFile {
             groupware: None,
+            ask: Table::default(),
             command: processes.is_none().then_some(command),
             processes,
             attach: None,
@@ -261,7 +262,7 @@ prop_compose! {
         http in option::of(http()),
     ) -> SystemFile {
         let attach = Some(AttachFile { url, pid, node_exporter, reset, provision, fill });
-        SystemFile { groupware: None, command: None, processes: None, attach, kernel, cpus: None, on: None, storage: None, scheme: None, tls, resolve, http }
+        SystemFile { groupware: None, command: None, processes: None, attach, kernel, cpus: None, on: None, storage: None, scheme: None, tls, resolve, http, ask: Table::default() }
     }
 }
 

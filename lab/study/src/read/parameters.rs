@@ -107,6 +107,7 @@ pub(super) fn check_cells(
         let system = template.system.of(cell).system(cell).map(drop);
         let host = template.system.of(cell).host(cell).map(drop);
         let reach = template.reach(cell).map(drop);
+        let ask = template.system.of(cell).ask.spec(cell).map(drop);
         let parameters = template.parameters.parameters(cell);
         let workload = match &parameters {
             Ok(parameters) => workloads.of(parameters, problems),
@@ -129,7 +130,7 @@ pub(super) fn check_cells(
             }),
             None => Ok(()),
         };
-        let results = [system, host, reach, parameters.map(drop), load];
+        let results = [system, host, reach, ask, parameters.map(drop), load];
         for error in results.into_iter().filter_map(Result::err) {
             if !reported.contains(&error.field) {
                 problems.push(cell_problem(file, &error));

@@ -1,0 +1,13 @@
+//! The key `ask` of study files: which commands and addresses of a system say what it counts, and how their answers are
+//! read.
+//!
+//! Pure: text → file → template → [`AskSpec`] in a cell. It starts no command and reads no answer.
+
+mod file;
+mod preset;
+mod spec;
+mod template;
+
+pub use file::AskFile;
+pub use spec::{AskSpec, By};
+pub use template::{AskTemplate, PID, PORT, filled_in, templates};

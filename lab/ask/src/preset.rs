@@ -1,0 +1,62 @@
+//! What common systems count, as data: files in `presets/`. Nothing here knows a product.
+
+use std::sync::LazyLock;
+
+use lab_asked::How;
+use serde::Deserialize;
+
+/// Names and texts.
+const FILES: [(&str, &str); 5] = [
+    ("postgresql", include_str!("../presets/postgresql.yaml")),
+    ("mysql", include_str!("../presets/mysql.yaml")),
+    ("redis", include_str!("../presets/redis.yaml")),
+    ("jvm", include_str!("../presets/jvm.yaml")),
+    ("go", include_str!("../presets/go.yaml")),
+];
+
+/// All presets, by name.
+pub(crate) static PRESETS: LazyLock<Vec<(&'static str, Preset)>> = LazyLock::new(|| {
+    let read = |(name, text)| match serde_saphyr::from_str(text) {
+        Ok(preset) => (name, preset),
+        // The texts are part of this program.
+        Err(error) => unreachable!("the preset {name} is not readable: {error}"),
+    };
+    FILES.into_iter().map(read).collect()
+});
+
+/// What is asked of a common system.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Preset {
+    /// The client, to which what is asked is appended.
+    #[serde(default)]
+    pub(crate) command: Vec<String>,
+    /// An address, in the place of a client.
+    pub(crate) http: Option<String>,
+    pub(crate) asks: Asks,
+}
+
+/// By name.
+pub(crate) type Asks = std::collections::BTreeMap<String, PresetAsk>;
+
+/// One of them.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PresetAsk {
+    #[serde(default)]
+    pub(crate) append: Vec<String>,
+    #[serde(flatten)]
+    pub(crate) how: How,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_are_readable_and_ask_by_one_way() {
+        for (name, preset) in PRESETS.iter() {
+            assert_eq!(preset.command.is_empty(), preset.http.is_some(), "{name}");
+            assert!(!preset.asks.is_empty(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! The asks of a system as written, with references to factors, and what they come to in a cell.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lab_asked::{How, Read};
+use lab_filters::JsonPath;
+use lab_language::{
+    At, CellError, Problems, Scalar, Setting, Span, Table, TextError, switch, units,
+};
+use lab_workload::{Level, Template};
+
+use crate::file::AskFile;
+use crate::preset::{PRESETS, Preset, PresetAsk};
+use crate::spec::{AskSpec, By};
+
+/// The port that users of the system come to.
+pub const PORT: &str = "port";
+/// The first process of the system.
+pub const PID: &str = "pid";
+/// Most asks of a system.
+const MOST_ASKS: usize = 16;
+/// How often states may be asked for.
+const ROWS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
+
+/// What stands in a text until a trial fills it in.
+#[must_use]
+pub fn filled_in(name: &str) -> String {
+    format!("{{{{ {name} }}}}")
+}
+
+/// The asks of a system, still with references to factors.
+#[derive(Debug, Clone, Default)]
+pub struct AskTemplate {
+    asks: Vec<One>,
+    /// Names of what a trial fills in.
+    filled_in: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+struct One {
+    name: String,
+    by: ByTemplate,
+    how: How,
+}
+
+#[derive(Debug, Clone)]
+enum ByTemplate {
+    Command(Vec<Setting>),
+    Http(Setting),
+}
+
+impl AskTemplate {
+    /// Whether nothing is asked.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.asks.is_empty()
+    }
+
+    /// What is asked in `cell`.
+    ///
+    /// # Errors
+    /// A text that can't be rendered in the cell, or that is no address.
+    pub fn spec(&self, cell: &BTreeMap<String, Level>) -> Result<Vec<AskSpec>, CellError> {
+        let mut cell = cell.clone();
+        for name in &self.filled_in {
+            cell.insert(name.clone(), Level::Text(filled_in(name)));
+        }
+        let one = |one: &One| {
+            let by = match &one.by {
+                ByTemplate::Command(argv) => {
+                    let words = argv.iter().map(|word| word.value(&cell, text));
+                    By::Command(words.collect::<Result<_, _>>()?)
+                }
+                ByTemplate::Http(url) => By::Http(url.value(&cell, address)?),
+            };
+            Ok(AskSpec {
+                name: one.name.clone(),
+                by,
+                how: one.how.clone(),
+            })
+        };
+        self.asks.iter().map(one).collect()
+    }
+}
+
+fn text(written: &str) -> Result<String, TextError> {
+    match written.contains('\0') {
+        true => Err(TextError::new("an argument has no NUL", 0..written.len())),
+        false => Ok(written.to_owned()),
+    }
+}
+
+/// An address; blanks of what a trial fills in are none of its own.
+fn address(written: &str) -> Result<String, TextError> {
+    let text = written.trim();
+    let plain = text.replace("{{ ", "").replace(" }}", "");
+    let rest = plain
+        .strip_prefix("http://")
+        .or_else(|| plain.strip_prefix("https://"));
+    let is_odd = |c: char| c.is_control() || c.is_whitespace();
+    match rest {
+        Some(rest) if !rest.is_empty() && !rest.starts_with('/') && !rest.contains(is_odd) => {
+            Ok(text.to_owned())
+        }
+        _ => {
+            let error = TextError::new(format!("`{text}` is not an address"), 0..written.len());
+            Err(error.help("write `http://127.0.0.1:{{ port }}/metrics`"))
+        }
+    }
+}
+
+/// The asks of a system whose texts may name `factors` and `filled_in`; problems are noted, and `None` is given then.
+pub fn templates(
+    asks: &Table<AskFile>,
+    (factors, filled_in): (&[String], &[String]),
+    problems: &mut Problems,
+) -> Option<AskTemplate> {
+    let known: Vec<String> = factors.iter().chain(filled_in).cloned().collect();
+    let mut reader = Reader {
+        known: &known,
+        problems,
+    };
+    let mut made = Vec::new();
+    let mut is_good = true;
+    for (name, file) in asks.iter() {
+        match reader.one(name, file) {
+            Some(ones) => made.extend(ones),
+            None => is_good = false,
+        }
+    }
+    if made.len() > MOST_ASKS
+        && let Some((name, _)) = asks.iter().last()
+    {
+        let message = format!(
+            "a system is asked at most {MOST_ASKS} things, and these are {}",
+            made.len()
+        );
+        reader.note(&name.span, &message, "leave some out");
+        is_good = false;
+    }
+    is_good.then(|| AskTemplate {
+        asks: made,
+        filled_in: filled_in.to_vec(),
+    })
+}
+
+struct Reader<'a> {
+    known: &'a [String],
+    problems: &'a mut Problems,
+}
+
+impl Reader<'_> {
+    fn note(&mut self, span: &Span, message: &str, help: &str) {
+        self.problems
+            .push(span.first_line().problem(message, "here").help(help));
+    }
+
+    fn one(&mut self, name: &At<String>, file: &AskFile) -> Option<Vec<One>> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.value.is_empty() || name.value.len() > 32 || !name.value.chars().all(is_plain) {
+            let message = format!("`{}` can't be the name of an ask", name.value);
+            self.note(
+                &name.span,
+                &message,
+                "use letters, digits, `_`, and `-`, 32 at most",
+            );
+            return None;
+        }
+        match &file.preset {
+            Some(preset) => self.of_preset(name, preset, file),
+            None => self.own(name, file).map(|one| vec![one]),
+        }
+    }
+
+    /// An ask that the study writes out.
+    fn own(&mut self, name: &At<String>, file: &AskFile) -> Option<One> {
+        let by = match (&file.command, &file.http) {
+            (Some(command), _) => self.argv(command).map(ByTemplate::Command),
+            (None, Some(http)) => self.setting("http", http).map(ByTemplate::Http),
+            (None, None) => {
+                let message = format!("nothing says whom `{}` asks", name.value);
+                self.note(
+                    &name.span,
+                    &message,
+                    "add `command: […]`, `http: …`, or `preset: …`",
+                );
+                None
+            }
+        };
+        let Some(read) = &file.read else {
+            let message = format!("nothing says how the answer to `{}` is read", name.value);
+            self.note(
+                &name.span,
+                &message,
+                "add `read: table`, `lines`, `json`, or `prometheus`",
+            );
+            return None;
+        };
+        let read = self.noted("read", read, |text| {
+            units::one_named("form", text, &Read::NAMED)
+        });
+        let how = read.and_then(|read| self.how(How::of(read), file));
+        Some(One {
+            name: name.value.clone(),
+            by: by?,
+            how: how?,
+        })
+    }
+
+    fn of_preset(
+        &mut self,
+        name: &At<String>,
+        preset: &At<Scalar>,
+        file: &AskFile,
+    ) -> Option<Vec<One>> {
+        let named: Vec<(&str, &Preset)> = PRESETS
+            .iter()
+            .map(|(name, preset)| (*name, preset))
+            .collect();
+        let found = self.noted("preset", preset, |text| {
+            units::one_named("preset", text, &named)
+        })?;
+        let said = [
+            ("read", file.read.as_ref().map(|at| &at.span)),
+            ("count", file.count.as_ref().map(|count| &count.rows.span)),
+            (
+                "paths",
+                file.paths.iter().next().map(|(name, _)| &name.span),
+            ),
+            // A client is no address, and the other way round.
+            (
+                "http",
+                file.http
+                    .as_ref()
+                    .map(|at| &at.span)
+                    .filter(|_| found.http.is_none()),
+            ),
+            (
+                "command",
+                file.command
+                    .as_ref()
+                    .map(|at| &at.span)
+                    .filter(|_| found.http.is_some()),
+            ),
+        ];
+        let said = said.into_iter().find_map(|(key, span)| Some((key, span?)));
+        if let Some((key, span)) = said {
+            let message = format!("the preset says `{key}` already");
+            self.note(
+                span,
+                &message,
+                "leave it out, or write the ask without a preset",
+            );
+            return None;
+        }
+        let client = match &file.command {
+            Some(command) => self.argv(command)?,
+            None => self.words(preset, &found.command)?,
+        };
+        let address = match (&file.http, &found.http) {
+            (Some(at), _) => Some(self.setting("http", at)?),
+            (None, Some(text)) => Some(self.words(preset, std::slice::from_ref(text))?.remove(0)),
+            (None, None) => None,
+        };
+        let one = |(of, ask): (&String, &PresetAsk)| {
+            let appended = self.words(preset, &ask.append)?;
+            let by = match &address {
+                Some(address) => ByTemplate::Http(address.clone()),
+                None => ByTemplate::Command([client.clone(), appended].concat()),
+            };
+            Some(One {
+                name: format!("{}.{of}", name.value),
+                by,
+                how: self.how(ask.how.clone(), file)?,
+            })
+        };
+        found.asks.iter().map(one).collect()
+    }
+
+    /// What the file says of reading beside what is known.
+    fn how(&mut self, mut how: How, file: &AskFile) -> Option<How> {
+        if let Some(count) = &file.count {
+            let rows = self.noted("rows", &count.rows, |text| {
+                let (least, most) = ROWS;
+                let time = units::duration(text, most)?;
+                match time >= least {
+                    true => Ok(time),
+                    false => Err(TextError::new(
+                        "100ms is the shortest time between answers",
+                        0..text.len(),
+                    )),
+                }
+            })?;
+            if how.read != Read::Table {
+                let message = "only rows of a table are counted as states";
+                self.note(
+                    &count.rows.span,
+                    message,
+                    "write `read: table`, or leave `count` out",
+                );
+                return None;
+            }
+            how.rows_ms = u64::try_from(rows.as_millis()).ok();
+        }
+        if let Some(keep) = &file.keep {
+            how.keep = keep.value.iter().map(At::text).map(Into::into).collect();
+        }
+        if let Some(labels) = &file.labels {
+            how.labels
+                .extend(labels.value.iter().map(|at| at.text().to_string()));
+        }
+        for (column, unit) in file.units.iter() {
+            how.units
+                .insert(column.value.clone(), unit.text().to_string());
+        }
+        for (column, path) in file.paths.iter() {
+            if how.read != Read::Json {
+                let message = "only a JSON document has paths";
+                self.note(
+                    &column.span,
+                    message,
+                    "write `read: json`, or choose counters by `keep`",
+                );
+                return None;
+            }
+            let path = self.noted("paths", path, |text| {
+                let wrong =
+                    |error| TextError::new(format!("this is no JSON path: {error}"), 0..text.len());
+                JsonPath::parse(text).map_err(wrong)
+            })?;
+            how.paths.insert(column.value.clone(), path);
+        }
+        if file.text.is_some() {
+            how.text = switch(file.text.as_ref(), self.problems);
+        }
+        Some(how)
+    }
+
+    fn argv(&mut self, command: &At<Vec<At<Scalar>>>) -> Option<Vec<Setting>> {
+        if command.value.is_empty() {
+            let help = "list the program and its arguments, such as `[redis-cli, INFO]`";
+            self.note(&command.span, "`command` names no program", help);
+            return None;
+        }
+        let words: Vec<Option<Setting>> = command
+            .value
+            .iter()
+            .map(|word| self.setting("command", word))
+            .collect();
+        words.into_iter().collect()
+    }
+
+    /// Texts of a preset, whose place is that of its name.
+    fn words(&mut self, preset: &At<Scalar>, words: &[String]) -> Option<Vec<Setting>> {
+        let word = |word: &String| {
+            let at = At {
+                value: Scalar::Text(word.clone()),
+                span: preset.span.clone(),
+            };
+            self.setting("preset", &at)
+        };
+        words.iter().map(word).collect()
+    }
+
+    fn setting(&mut self, field: &str, at: &At<Scalar>) -> Option<Setting> {
+        let text = at.text();
+        match Template::parse_setting(&text, self.known) {
+            Ok(template) => Some(Setting {
+                field: field.to_owned(),
+                template,
+                at: at.clone(),
+            }),
+            Err(error) => {
+                self.problems
+                    .push(at.span.text_problem(field, &text, &error.into()));
+                None
+            }
+        }
+    }
+
+    fn noted<T>(
+        &mut self,
+        what: &str,
+        at: &At<Scalar>,
+        read: impl FnOnce(&str) -> Result<T, TextError>,
+    ) -> Option<T> {
+        let text = at.text();
+        let error = match read(&text) {
+            Ok(value) => return Some(value),
+            Err(error) => error,
+        };
+        self.problems
+            .push(at.span.text_problem(what, &text, &error));
+        None
+    }
+}

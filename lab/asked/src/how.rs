@@ -1,0 +1,134 @@
+//! How the answers of one ask are read.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lab_filters::JsonPath;
+use serde::{Deserialize, Serialize};
+
+use crate::glob::matches_any;
+
+/// The form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Read {
+    /// Rows with a first row of names, separated by commas or tabs.
+    Table,
+    /// A name and a number on each line.
+    Lines,
+    /// A JSON document.
+    Json,
+    /// The text format of Prometheus.
+    Prometheus,
+}
+
+impl Read {
+    /// All of them, by the names that studies use.
+    pub const NAMED: [(&'static str, Self); 4] = [
+        ("table", Self::Table),
+        ("lines", Self::Lines),
+        ("json", Self::Json),
+        ("prometheus", Self::Prometheus),
+    ];
+}
+
+/// How the answers of an ask are read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct How {
+    /// Their form.
+    pub read: Read,
+    /// Of states: each row of an answer counts as the time since the answer before, which is this long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_ms: Option<u64>,
+    /// Patterns of the counters that are kept; all if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<String>,
+    /// Patterns of columns of a table that are labels although they are numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Units of counters, by patterns of their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub units: BTreeMap<String, String>,
+    /// Counters of a JSON document by name, with the paths of their numbers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub paths: BTreeMap<String, JsonPath>,
+    /// Whether texts of labels are kept; otherwise a hash takes their place.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    pub text: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+fn is_true(is: &bool) -> bool {
+    *is
+}
+
+impl PartialEq for How {
+    fn eq(&self, other: &Self) -> bool {
+        let paths = |how: &Self| -> Vec<(String, String)> {
+            let paths = how.paths.iter();
+            paths
+                .map(|(name, path)| (name.clone(), path.as_str().to_owned()))
+                .collect()
+        };
+        self.read == other.read
+            && self.rows_ms == other.rows_ms
+            && self.keep == other.keep
+            && self.labels == other.labels
+            && self.units == other.units
+            && self.text == other.text
+            && paths(self) == paths(other)
+    }
+}
+
+impl How {
+    /// Reads answers of this form with nothing else said.
+    #[must_use]
+    pub fn of(read: Read) -> Self {
+        Self {
+            read,
+            rows_ms: None,
+            keep: Vec::new(),
+            labels: Vec::new(),
+            units: BTreeMap::new(),
+            paths: BTreeMap::new(),
+            text: true,
+        }
+    }
+
+    /// How often the system is asked during a hold of this length.
+    #[must_use]
+    pub fn every(&self, hold: Duration) -> Duration {
+        match self.rows_ms {
+            Some(ms) => Duration::from_millis(ms.max(1)),
+            None => crate::recorder::kept_every(hold),
+        }
+    }
+
+    pub(crate) fn keeps(&self, column: &str) -> bool {
+        self.keep.is_empty() || matches_any(&self.keep, column)
+    }
+
+    /// Whether a column of a table is a label, whatever is in it. Ids are numbers that count nothing.
+    pub(crate) fn is_label(&self, column: &str) -> bool {
+        self.rows_ms.is_some()
+            || column.eq_ignore_ascii_case("id")
+            || column.to_ascii_lowercase().ends_with("id")
+            || matches_any(&self.labels, column)
+    }
+
+    /// The unit of a counter, as the study says or as its name shows.
+    pub(crate) fn unit(&self, column: &str) -> Option<String> {
+        let said = self.units.iter().find(|(pattern, _)| {
+            let pattern = std::slice::from_ref(*pattern);
+            matches_any(pattern, column)
+        });
+        match said {
+            Some((_, unit)) => Some(unit.clone()),
+            None => crate::units::of_name(column).map(str::to_owned),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What is counted: a column, and the labels that tell its counters apart.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Letters of a label's text that are kept.
+const MOST_LETTERS: usize = 300;
+
+/// One counter.
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub struct Series {
+    /// The name of the column, or of the metric.
+    pub column: String,
+    /// Names and texts of its labels, in the order of the answer; those without text are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<(String, String)>,
+}
+
+impl Series {
+    /// A counter without labels.
+    #[must_use]
+    pub fn of(column: &str) -> Self {
+        Self {
+            column: column.to_owned(),
+            labels: Vec::new(),
+        }
+    }
+
+    /// The same labels with another column.
+    pub(crate) fn sibling(&self, column: &str) -> Self {
+        Self {
+            column: column.to_owned(),
+            labels: self.labels.clone(),
+        }
+    }
+}
+
+/// As Prometheus writes it: `calls{query="select …"}`.
+impl fmt::Display for Series {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.column)?;
+        if self.labels.is_empty() {
+            return Ok(());
+        }
+        let labels = self.labels.iter();
+        let labels: Vec<String> = labels
+            .map(|(name, text)| {
+                let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+                format!("{name}=\"{text}\"")
+            })
+            .collect();
+        write!(f, "{{{}}}", labels.join(","))
+    }
+}
+
+/// The text of a label as it is kept: one line of printable letters, not too long. `None` of an empty one.
+pub(crate) fn label(text: &str) -> Option<String> {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let mut kept = String::new();
+    let mut letters = 0;
+    for word in words.filter(|word| !word.is_empty()) {
+        if letters > 0 {
+            kept.push(' ');
+            letters += 1;
+        }
+        for c in word.chars() {
+            if letters >= MOST_LETTERS {
+                kept.push('…');
+                return Some(kept);
+            }
+            kept.push(c);
+            letters += 1;
+        }
+    }
+    (!kept.is_empty()).then_some(kept)
+}
+
+/// What stands for a text that is not kept: the same for the same text.
+pub(crate) fn hashed(text: &str) -> String {
+    let hash = lab_filters::sha256(text.as_bytes());
+    format!("#{}", &hash[..8])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_one_line_of_bounded_length() {
+        assert_eq!(
+            label("select  1\n\tfrom x").as_deref(),
+            Some("select 1 from x")
+        );
+        assert_eq!(label(" \n"), None);
+        let long = label(&"é".repeat(1000)).unwrap();
+        assert_eq!(long.chars().count(), MOST_LETTERS + 1);
+    }
+
+    #[test]
+    fn a_counter_is_written_as_prometheus_does() {
+        let mut series = Series::of("calls");
+        assert_eq!(series.to_string(), "calls");
+        series
+            .labels
+            .push(("query".to_owned(), "select \"x\"".to_owned()));
+        assert_eq!(series.to_string(), "calls{query=\"select \\\"x\\\"\"}");
+    }
+}
