@@ -132,8 +132,9 @@ fn a_table_of_waits_has_those_for_work_last() {
     let trial = Trial {
         profile: Some(&profile),
         groups: &[],
+        recorded_seconds: 2.0,
         seconds: 2.0,
-        transactions: None,
+        transactions_per_s: None,
     };
     let summary = Summary::of(&[trial], &Patterns::new(&[]).unwrap()).unwrap();
     assert_eq!(

@@ -9,6 +9,8 @@ use lab_profile::waits::{
     ANY_CODE, Class, Code, Frame, Patterns, Per, Summary, ThreadGroup, Trial,
 };
 
+use proptest::prelude::*;
+
 use crate::made::Stacks;
 
 const FUTEX: &str = "futex_do_wait;__futex_wait;futex_wait;do_futex;__x64_sys_futex;do_syscall_64";
@@ -503,8 +505,9 @@ fn waits_are_summed_up_by_class_and_function() {
     let trial = Trial {
         profile: Some(&profile),
         groups: &[],
+        recorded_seconds: 2.0,
         seconds: 2.0,
-        transactions: Some(100.0),
+        transactions_per_s: Some(50.0),
     };
     let summary = Summary::of(&[trial, trial], patterns()).unwrap();
     assert_eq!((summary.per, summary.waits_found), (Per::Transaction, 5));
@@ -551,16 +554,17 @@ fn groups_of_threads_have_the_rest_of_their_time() {
     };
     let known = [group(Some(&[(Class::Poll, 6_000_000_000)]))];
     let unknown = [group(None)];
-    let of = |groups: &[ThreadGroup], transactions| {
+    let of = |groups: &[ThreadGroup], rate| {
         let trial = Trial {
             profile: None,
             groups,
+            recorded_seconds: 4.0,
             seconds: 4.0,
-            transactions,
+            transactions_per_s: rate,
         };
         Summary::of(&[trial], patterns()).unwrap()
     };
-    let summary = of(&known, Some(1000.0));
+    let summary = of(&known, Some(250.0));
     let one = &summary.groups[0];
     assert_eq!(
         (one.threads, one.on_cpu_us, one.no_core_us),
@@ -603,8 +607,9 @@ fn the_wait_that_differs_is_named_and_no_other() {
         let trial = Trial {
             profile: Some(&profile),
             groups: &[],
+            recorded_seconds: 1.0,
             seconds: 1.0,
-            transactions: Some(1_000.0),
+            transactions_per_s: Some(1000.0),
         };
         Columns::of(&trial, Per::Transaction, patterns()).unwrap()
     };
@@ -750,4 +755,15 @@ fn equal_variants_seldom_differ_and_a_longer_wait_is_found() {
     let found = found.count();
     eprintln!("equal: {named} of {studies} name a wait; half longer: found in {found} of 100");
     assert!(found >= 80, "{found} of 100");
+}
+
+proptest! {
+    #[test]
+    fn any_names_have_a_class(names in prop::collection::vec(("\\PC{0,30}|[a-z:<>() =-]{0,40}", any::<bool>()), 0..6)) {
+        let stack: Vec<Frame<'_>> = names.iter().map(|(name, kernel)| (name.as_str(), *kernel)).collect();
+        let class = patterns().class(&stack, false);
+        prop_assert!(Class::ALL.contains(&class));
+        let waker = patterns().waker(&stack);
+        prop_assert!(waker.is_none_or(|waker| stack.contains(&(waker, false))));
+    }
 }

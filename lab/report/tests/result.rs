@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::support::{Made, Shape, WORKLOAD};
 use crate::{
-    answers, cpu, formats, line, parts, populations, profiles, search, stages, transfer, unmeasured,
+    answers, cpu, formats, line, parts, populations, profiles, search, stages, transfer,
+    unmeasured, waits,
 };
 
 /// Definitions, and keys of definitions, that need no example: those of agents, remote hosts, HTTP/2, retries,
@@ -153,6 +154,8 @@ fn examples() -> Vec<Analysis> {
         transfer::analysis(true),
         line::variants(0.8),
         parts::queued(),
+        waits::analysis(),
+        waits::few(),
     ]);
     examples
 }

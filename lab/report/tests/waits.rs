@@ -169,6 +169,11 @@ pub(crate) fn analysis() -> Analysis {
     analyse(&run(8, 1.2)).unwrap()
 }
 
+/// Too few blocks to compare.
+pub(crate) fn few() -> Analysis {
+    analyse(&run(5, 1.2)).unwrap()
+}
+
 #[test]
 fn times_are_those_of_the_archive_by_transaction() {
     let analysis = analysis();
@@ -280,7 +285,7 @@ fn equal_responses_have_no_reason() {
         said.starts_with("Ready, but without a core, variant after against variant before"),
         "{said}"
     );
-    let few = analyse(&run(5, 1.2)).unwrap();
+    let few = few();
     assert!(few.wait_differences[0].findings.is_empty());
     assert!(few.wait_differences[0].reason.is_some());
     assert!(

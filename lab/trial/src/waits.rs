@@ -1,8 +1,8 @@
 //! What the threads of a trial's system waited for, in the time that its figures are taken from.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use lab_archive::{Latencies, TrialData, Waits};
+use lab_archive::{Latencies, ThreadsLine, TrialData, Waits};
 use lab_profile::Profile;
 use lab_profile::waits::{ThreadGroup, Trial};
 
@@ -20,10 +20,12 @@ pub struct TrialWaits {
     pub groups: Vec<ThreadGroup>,
     /// The scheduling latency of each group over the whole hold, in µs.
     pub latencies: Latencies,
-    /// The time that groups and profile cover, in seconds.
+    /// The time that the profile covers, in seconds.
+    pub recorded_seconds: f64,
+    /// The time that the groups cover, in seconds.
     pub seconds: f64,
-    /// Transactions in that time.
-    pub transactions: Option<f64>,
+    /// Transactions in a second.
+    pub transactions_per_s: Option<f64>,
     /// What is damaged and therefore left out, in words.
     pub problems: Vec<String>,
 }
@@ -41,8 +43,9 @@ impl TrialWaits {
         Trial {
             profile: self.profile.as_ref(),
             groups: &self.groups,
+            recorded_seconds: self.recorded_seconds,
             seconds: self.seconds,
-            transactions: self.transactions,
+            transactions_per_s: self.transactions_per_s,
         }
     }
 }
@@ -89,10 +92,20 @@ pub fn waits(data: &TrialData, analysis: &TrialAnalysis) -> TrialWaits {
         },
     };
     let profile = profile.filter(|profile| !profile.samples.is_empty());
-    let groups = groups(data, analysis).unwrap_or_else(|problem| {
+    let lines = lines(data, analysis).unwrap_or_else(|problem| {
         problems.push(problem);
         Vec::new()
     });
+    let (seconds, known) = seconds_covered(&lines);
+    let recorded_seconds = match (&profile, known > 0.0) {
+        (Some(profile), false) => seconds_with_samples(profile),
+        (Some(_) | None, _) => known,
+    };
+    let inside = Waits {
+        threads: Some(Ok(lines)),
+        ..Waits::default()
+    };
+    let groups = inside.groups().unwrap_or_else(|| Ok(Vec::new()));
     let latencies = match &data.waits.latency {
         Some(Ok(latencies)) => latencies.clone(),
         Some(Err(problem)) => {
@@ -101,20 +114,19 @@ pub fn waits(data: &TrialData, analysis: &TrialAnalysis) -> TrialWaits {
         }
         None => Latencies::new(),
     };
-    let seconds = seconds_covered(&groups, profile.as_ref());
-    let transactions = analysis.throughput_per_s.map(|rate| rate * seconds);
     TrialWaits {
         profile,
-        groups,
+        groups: groups.unwrap_or_default(),
         latencies,
+        recorded_seconds,
         seconds,
-        transactions: transactions.filter(|count| *count > 0.0),
+        transactions_per_s: analysis.throughput_per_s.filter(|rate| *rate > 0.0),
         problems,
     }
 }
 
-/// How groups of threads spent the seconds of the hold after its warm-up.
-fn groups(data: &TrialData, analysis: &TrialAnalysis) -> Result<Vec<ThreadGroup>, String> {
+/// How groups of threads spent each second of the hold after its warm-up.
+fn lines(data: &TrialData, analysis: &TrialAnalysis) -> Result<Vec<ThreadsLine>, String> {
     let lines = match &data.waits.threads {
         None => return Ok(Vec::new()),
         Some(lines) => lines.as_ref().map_err(Clone::clone)?,
@@ -123,23 +135,56 @@ fn groups(data: &TrialData, analysis: &TrialAnalysis) -> Result<Vec<ThreadGroup>
     // A line has the time up to its end, about a second.
     let (from, to) = (f64::from(seconds.start), f64::from(seconds.end));
     let is_inside = |t_ms: f64| (from + 0.5..=to + 0.5).contains(&(t_ms / 1000.0));
-    let lines = lines.iter().filter(|line| is_inside(line.t_ms)).cloned();
-    let inside = Waits {
-        threads: Some(Ok(lines.collect())),
-        ..Waits::default()
-    };
-    inside.groups().unwrap_or_else(|| Ok(Vec::new()))
+    let lines = lines.iter().filter(|line| is_inside(line.t_ms));
+    Ok(lines.cloned().collect())
 }
 
-/// The time that was recorded. Some seconds of a hold are not, and a group whose threads lived through all of it, such as
-/// that of the main thread, has the others.
-fn seconds_covered(groups: &[ThreadGroup], profile: Option<&Profile>) -> f64 {
-    let life = |group: &ThreadGroup| as_f64(group.wall_ns) / 1e9 / f64::from(group.threads.max(1));
-    let longest = groups.iter().map(life).fold(0.0, f64::max);
-    if longest > 0.0 {
-        return longest;
+/// The time that lines cover, and that of lines that say what threads were blocked for: some seconds of a hold are not
+/// recorded. Groups whose threads lived through all of a second, such as that of the main thread, have its length.
+fn seconds_covered(lines: &[ThreadsLine]) -> (f64, f64) {
+    let mut longest: BTreeMap<u64, (f64, bool)> = BTreeMap::new();
+    for ThreadsLine { t_ms, group } in lines {
+        let life = as_f64(group.wall_ns) / 1e9 / f64::from(group.threads.max(1));
+        let of_second = longest.entry(t_ms.to_bits()).or_default();
+        of_second.0 = of_second.0.max(life);
+        of_second.1 |= group.blocked_ns.is_some();
     }
-    let samples = profile.iter().flat_map(|profile| &profile.samples);
-    let seconds: BTreeSet<u32> = samples.map(|sample| sample.second).collect();
-    as_f64(seconds.len() as u64)
+    let sum = |known: bool| {
+        let seconds = longest.values().filter(|(_, is_known)| *is_known || !known);
+        seconds.map(|(life, _)| life).sum()
+    };
+    (sum(false), sum(true))
+}
+
+/// The seconds of a profile. Threads of a system under load wait in each second.
+fn seconds_with_samples(profile: &Profile) -> f64 {
+    let seconds = profile.samples.iter().map(|sample| sample.second);
+    as_f64(seconds.collect::<BTreeSet<u32>>().len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_without_classes_are_not_recorded() {
+        let line = |t_ms: f64, threads, wall_ms: u64, is_known: bool| ThreadsLine {
+            t_ms,
+            group: ThreadGroup {
+                threads,
+                wall_ns: wall_ms * 1_000_000,
+                blocked_ns: is_known.then(BTreeMap::new),
+                ..ThreadGroup::default()
+            },
+        };
+        let lines = [
+            line(1000.0, 1, 1000, true),
+            // Four threads, three of which began within the second.
+            line(1000.0, 4, 1900, false),
+            line(2000.0, 1, 1000, false),
+            line(2500.0, 2, 1000, true),
+        ];
+        assert_eq!(seconds_covered(&lines), (2.5, 1.5));
+        assert_eq!(seconds_covered(&[]), (0.0, 0.0));
+    }
 }

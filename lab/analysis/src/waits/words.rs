@@ -131,7 +131,7 @@ fn cores(
     let longest = longest.map(|us| format!("; 99 % of these waits were below {} ms", ms(us / 1e3)));
     match slower.filter(|_| is_more && is_reason) {
         Some(slower) => format!(
-            "{BECAUSE} threads that were ready waited for a core, {} against {}: {difference} per {per}, beside {} ms of \
+            "{BECAUSE} threads that were ready waited for a core, {} against {}: {difference} per {per}, beside +{} ms of \
              the mean response{}.",
             of.b,
             of.a,

@@ -19,6 +19,14 @@ pub struct Code {
     pub function: String,
 }
 
+impl Code {
+    /// Whether it stands for waits without a known function, such as those whose stacks weren't recorded.
+    pub(super) fn is_placeholder(&self) -> bool {
+        let name = self.function.as_str();
+        name.starts_with('[') && name != ANY_CODE && !name.starts_with(Profile::KERNEL)
+    }
+}
+
 /// Beginnings of the names of files that all programs use.
 const LIBRARIES: [&str; 7] = [
     "libc.so",

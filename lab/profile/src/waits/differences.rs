@@ -37,13 +37,13 @@ struct Column {
 impl Columns {
     /// The waits of a trial; `None` if its stacks weren't recorded.
     pub fn of(trial: &Trial<'_>, per: Per, patterns: &Patterns) -> Option<Self> {
-        let divisor = trial.divisor(per)?;
+        let divisor = trial.divisor(per, trial.recorded_seconds)?;
         let profile = trial.profile?;
         let mut codes = Codes::new(profile, patterns);
         let mut columns: BTreeMap<Code, Column> = BTreeMap::new();
         for sample in &profile.samples {
             let code = codes.of(sample);
-            if code.class.is_waiting_for_work() || sample.count == 0 {
+            if code.class.is_waiting_for_work() || sample.count == 0 || code.is_placeholder() {
                 continue;
             }
             let column = columns.entry(code).or_default();

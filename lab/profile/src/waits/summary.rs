@@ -29,25 +29,27 @@ pub struct Trial<'a> {
     pub profile: Option<&'a Profile>,
     /// How each group of threads spent the hold; empty if that wasn't recorded.
     pub groups: &'a [ThreadGroup],
-    /// The time that both cover, in seconds.
+    /// The time that the profile covers, in seconds.
+    pub recorded_seconds: f64,
+    /// The time that the groups cover, in seconds.
     pub seconds: f64,
-    /// Transactions in that time; `None` if none was counted.
-    pub transactions: Option<f64>,
+    /// Transactions in a second; `None` if none was counted.
+    pub transactions_per_s: Option<f64>,
 }
 
 impl Trial<'_> {
     /// The time in which threads were ready and had no core, in µs of all threads; `None` if it wasn't recorded.
     pub fn no_core_us(&self, per: Per) -> Option<f64> {
-        let divisor = self.divisor(per)?;
+        let divisor = self.divisor(per, self.seconds)?;
         let ns: u64 = self.groups.iter().map(|group| group.no_core_ns).sum();
         (!self.groups.is_empty()).then(|| ns as f64 / 1e3 / divisor)
     }
 
-    /// What times are divided by.
-    pub(super) fn divisor(&self, per: Per) -> Option<f64> {
+    /// What times are divided by, of so many seconds.
+    pub(super) fn divisor(&self, per: Per, seconds: f64) -> Option<f64> {
         let divisor = match per {
-            Per::Second => self.seconds,
-            Per::Transaction => self.transactions?,
+            Per::Second => seconds,
+            Per::Transaction => self.transactions_per_s? * seconds,
         };
         (divisor.is_finite() && divisor > 0.0).then_some(divisor)
     }
@@ -67,7 +69,7 @@ pub enum Per {
 impl Per {
     /// A transaction, if all trials have some.
     pub fn of<'a>(mut trials: impl Iterator<Item = Trial<'a>>) -> Self {
-        let has_some = |trial: Trial<'_>| trial.transactions.is_some_and(|count| count > 0.0);
+        let has_some = |trial: Trial<'_>| trial.transactions_per_s.is_some_and(|rate| rate > 0.0);
         match trials.all(has_some) {
             true => Self::Transaction,
             false => Self::Second,
@@ -109,6 +111,9 @@ pub struct Summary {
     /// The calls by group of threads, without waits for work; for the flame graph.
     #[serde(skip)]
     pub tree: Option<Tree>,
+    /// The time of all these calls, in µs.
+    #[serde(skip)]
+    pub tree_us: f64,
 }
 
 /// How the threads of a group spend their time, in µs of all of them together.
@@ -183,6 +188,11 @@ impl Summary {
             groups,
             waits_found: waits.len(),
             intervals: intervals.sum(),
+            tree_us: waits
+                .iter()
+                .filter(|one| !one.is_for_work)
+                .map(|one| one.us)
+                .sum(),
             waits: waits.into_iter().take(MOST_WAITS).collect(),
             tree: (!shown.samples.is_empty()).then(|| Tree::by_thread(&shown)),
         })
@@ -202,7 +212,7 @@ fn waits(trials: &[Trial<'_>], per: Per, patterns: &Patterns) -> Vec<CodeWait> {
     let with_profile: Vec<_> = trials
         .iter()
         .filter_map(|trial| {
-            let divisor = trial.divisor(per)?;
+            let divisor = trial.divisor(per, trial.recorded_seconds)?;
             Some((trial.profile?, divisor))
         })
         .collect();
@@ -266,7 +276,7 @@ fn groups(trials: &[Trial<'_>], per: Per) -> Vec<GroupTime> {
     let with_groups: Vec<_> = trials
         .iter()
         .filter(|trial| !trial.groups.is_empty())
-        .filter_map(|trial| Some((trial, trial.divisor(per)?)))
+        .filter_map(|trial| Some((trial, trial.divisor(per, trial.seconds)?)))
         .collect();
     let number = with_groups.len() as f64;
     let mut sums: BTreeMap<&str, GroupTime> = BTreeMap::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lab_profile::bars::Bars;
 use lab_profile::waits::scheduling::GroupLatency;
-use lab_profile::waits::{ANY_CODE, Class, CodeWait, GroupTime};
+use lab_profile::waits::{ANY_CODE, Class, CodeWait, GroupTime, Per};
 
 use super::cpu::shortened;
 use crate::Analysis;
@@ -127,11 +127,10 @@ fn of_cell(cell: &CellWaits, name: Option<&str>, frames: usize) -> Vec<Block> {
         blocks.push(Block::Fold(title, table(&all, LETTERS.1)));
     }
     if let Some(tree) = &summary.tree {
-        let us = others.iter().map(|one| one.us).sum();
         let options = Options {
             name: format!("Waits by call path, {}", cell.label),
             width: "time off the CPU, waits for work left out",
-            us_per_transaction: (per == "transaction").then_some(us),
+            us_per_transaction: (summary.per == Per::Transaction).then_some(summary.tree_us),
             most: frames,
         };
         blocks.push(Block::Flame(Graph::of(tree, &options, None)));
