@@ -331,3 +331,95 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let values: Vec<f64> = values.collect();
     lab_stats::paired::mean(&values).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STUDIES: u64 = 40;
+
+    /// Random numbers of a seed (SplitMix64), as normal as twelve sums make them.
+    struct Draws(u64);
+
+    impl Draws {
+        fn uniform(&mut self) -> f64 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = self.0;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+        }
+
+        fn normal(&mut self) -> f64 {
+            (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+        }
+    }
+
+    /// Thirty statements whose numbers vary as counts do and whose times vary by 4 % besides; a trial varies by 5 % as
+    /// a whole. One statement takes `factor` times as long.
+    fn trial(draws: &mut Draws, factor: f64) -> OfTrial {
+        let transactions = 3_000.0;
+        let machine = 1.0 + 0.05 * draws.normal();
+        let mut values = BTreeMap::new();
+        for n in 0..30_u32 {
+            let labels = vec![("query".to_owned(), format!("select {n}"))];
+            let series = |column: &str| Series {
+                column: column.to_owned(),
+                labels: labels.clone(),
+            };
+            let expected = transactions / f64::from(n + 1);
+            let calls = (expected + expected.sqrt() * draws.normal()).round();
+            let slow = if n == 3 { factor } else { 1.0 };
+            let noise = machine * (1.0 + 0.04 * draws.normal());
+            let time = 0.1 * f64::from(n + 1) * slow * calls * noise;
+            values.insert(series("calls"), Some(calls / transactions));
+            values.insert(series("total_exec_time"), Some(time / transactions));
+        }
+        OfTrial {
+            name: "db".to_owned(),
+            values,
+            units: BTreeMap::new(),
+            transactions,
+            notes: Vec::new(),
+        }
+    }
+
+    /// In how many studies of six blocks the statement is named, and in how many another one.
+    fn studies(factor: f64) -> (u64, u64) {
+        let (mut named, mut others) = (0, 0);
+        for study in 0..STUDIES {
+            let mut draws = Draws(study * 1_000_003 + 17);
+            let trials: Vec<(OfTrial, OfTrial)> = (0..6)
+                .map(|_| (trial(&mut draws, 1.0), trial(&mut draws, factor)))
+                .collect();
+            let blocks = trials.iter().map(|(a, b)| Some((a, b))).collect();
+            let sides = [Sides {
+                a: "a",
+                b: "b",
+                blocks,
+            }];
+            let rules = Rules {
+                seed: study,
+                smallest: 0.05,
+                swapped: None,
+            };
+            let found = compare("db", &sides, rules).remove(0);
+            let is_it = |one: &CounterDifference| {
+                one.column == "total_exec_time" && one.labels[0].1 == "select 3"
+            };
+            named += u64::from(found.findings.iter().any(is_it));
+            others += u64::from(found.findings.iter().any(|one| !is_it(one)));
+        }
+        (named, others)
+    }
+
+    #[test]
+    fn six_blocks_name_the_statement_and_rarely_another_one() {
+        let (named, others) = studies(2.0);
+        println!("twice as long: {named} named, {others} with another one, of {STUDIES}");
+        assert!(named >= 36 && others <= 5);
+        let (named, others) = studies(1.0);
+        println!("equal: {named} named, {others} with another one, of {STUDIES}");
+        assert!(named + others <= 5);
+    }
+}

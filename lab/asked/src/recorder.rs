@@ -13,8 +13,12 @@ pub const WITHIN: Duration = Duration::from_secs(1);
 pub const MOST_ANSWER_BYTES: usize = 4 << 20;
 /// Most counters of an ask that are kept, by how much they changed.
 pub const MOST_SERIES: usize = 2_000;
-/// How often counters are read, unless the hold is long.
+/// How often counters are read, unless the hold is short or very long.
 pub const EVERY: Duration = Duration::from_secs(10);
+/// A hold has so many answers, unless they would be less than [`SHORTEST`] apart.
+const LEAST_ANSWERS: u32 = 6;
+/// The shortest time between two answers of counters.
+const SHORTEST: Duration = Duration::from_millis(500);
 /// Most answers that are kept of an ask; of a longer hold they are further apart.
 const MOST_ANSWERS: u32 = 500;
 /// Most values that are kept of an ask.
@@ -28,9 +32,11 @@ const FEW_ANSWERS: usize = 8;
 /// A row counts for at most so many times the usual time between two answers.
 const MOST_PERIODS: f64 = 2.0;
 
-/// How far apart answers are that are kept.
+/// How far apart answers are that are kept. Short holds have several, since some begin with a warm-up that counts in no
+/// figure.
 pub(crate) fn kept_every(hold: Duration) -> Duration {
-    EVERY.max(hold / MOST_ANSWERS)
+    let short = (hold / LEAST_ANSWERS).max(SHORTEST);
+    EVERY.min(short).max(hold / MOST_ANSWERS)
 }
 
 /// One answer, or why there is none.
@@ -280,6 +286,19 @@ mod tests {
 
     fn seconds(s: u64) -> Duration {
         Duration::from_secs(s)
+    }
+
+    #[test]
+    fn counters_are_read_as_often_as_the_hold_is_long() {
+        for (hold, every) in [
+            (60, 10_000),
+            (600, 10_000),
+            (30, 5_000),
+            (1, 500),
+            (10_000, 20_000),
+        ] {
+            assert_eq!(kept_every(seconds(hold)), Duration::from_millis(every));
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod analysis;
 mod answers;
 mod arrivals;
 mod bounds;
+mod counted;
 mod cpu;
 mod differences;
 mod events;

@@ -2,6 +2,7 @@
 //! One program, since each would be linked by itself.
 
 mod archived;
+mod ask;
 mod auth;
 mod book;
 mod calendar;

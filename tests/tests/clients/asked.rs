@@ -77,7 +77,7 @@ fn the_statement_that_lost_its_index_is_named() {
     let planned = String::from_utf8_lossy(&planned.stdout).into_owned();
     assert!(
         planned.contains(
-            "  db.statements: psql every 10 s, counters\n  db.waits: psql every 1 s, states\n"
+            "  db.statements: psql every 0.5 s, counters\n  db.waits: psql every 1 s, states\n"
         ),
         "{planned}"
     );
@@ -131,7 +131,7 @@ fn the_statement_that_lost_its_index_is_named() {
     let says = says.expect("the run says so");
     println!("{says}");
     assert!(
-        says.starts_with("after against before, `db.statements`: `SELECT count(*) AS many FROM things WHERE owner = $1` takes "),
+        says.starts_with("variant after against variant before, `db.statements`: `SELECT count(*) AS many FROM things WHERE owner = $1` takes "),
         "{says}"
     );
     let report = fs::read_to_string(folder.path().join("run/report.md")).expect("a report");
