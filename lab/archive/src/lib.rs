@@ -55,10 +55,10 @@ pub use model::{
 };
 pub use monitor::MonitorTable;
 pub use noted::Noted;
-pub use profiled::{Frames, Profiled, SampledBlock};
+pub use profiled::{Frames, Profiled, SampledBlock, Waited};
 pub use reader::{Run, TrialData};
 pub use series::{Kind, Outcome, Series};
-pub use waits::{Latencies, ThreadsLine, Waited, Waits};
+pub use waits::{Latencies, ThreadsLine, Waits};
 pub use writer::{RunWriter, TrialWriter};
 
 /// Value of [`Manifest::schema`] that this version writes, and the only one that it reads.

@@ -69,3 +69,40 @@ pub struct SampledBlock {
     /// CPU time of the system in it.
     pub off_cpu_ms: f64,
 }
+
+/// How the waits of a trial's system were recorded, in `waits.pb.gz`, `threads.csv`, and `latency.hlog`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Waited {
+    /// 0: time on the CPU and without a core; 1: and the kernel functions that threads sleep in; 3: and the stacks of
+    /// switches.
+    pub level: u8,
+    /// Switches of the system's threads that were recorded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub switches: u64,
+    /// Intervals off the CPU whose stack was recorded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stacks: u64,
+    /// Intervals off the CPU whose end was recorded: when the thread was woken, and by which code.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wakings: u64,
+    /// At the end of the hold one of so many switches had its stack recorded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub one_of: u64,
+    /// Time in which switches were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_ms: Option<f64>,
+    /// Slices of a tenth of a second in which switches were recorded, where there were too many to record all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices: Option<u64>,
+    /// Records that the kernel dropped.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u64,
+    /// CPU time of the threads while the system was sampled, as the scheduler counts it.
+    pub on_cpu_ms: f64,
+    /// The same by the records of switches, where all were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switched_on_cpu_ms: Option<f64>,
+    /// What wasn't recorded, and why, in sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}

@@ -36,7 +36,7 @@ impl AskSpec {
     pub fn filled(&self, with: &[(String, String)]) -> Self {
         let fill = |text: &String| {
             with.iter().fold(text.clone(), |text, (name, value)| {
-                text.replace(&crate::filled_in(name), value)
+                text.replace(&filled_in(name), value)
             })
         };
         Self {
@@ -64,4 +64,10 @@ impl AskSpec {
         };
         format!("{}: {by} every {every} s, {kind}", self.name)
     }
+}
+
+/// What stands in a text until a trial fills it in.
+#[must_use]
+pub fn filled_in(name: &str) -> String {
+    format!("{{{{ {name} }}}}")
 }

@@ -12,7 +12,7 @@ use lab_workload::{Level, Template};
 
 use crate::file::AskFile;
 use crate::preset::{PRESETS, Preset, PresetAsk};
-use crate::spec::{AskSpec, By};
+use crate::spec::{AskSpec, By, filled_in};
 
 /// The port that users of the system come to.
 pub const PORT: &str = "port";
@@ -22,12 +22,6 @@ pub const PID: &str = "pid";
 const MOST_ASKS: usize = 16;
 /// How often states may be asked for.
 const ROWS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
-
-/// What stands in a text until a trial fills it in.
-#[must_use]
-pub fn filled_in(name: &str) -> String {
-    format!("{{{{ {name} }}}}")
-}
 
 /// The asks of a system, still with references to factors.
 #[derive(Debug, Clone, Default)]

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Letters of a label's text at its begin and at its end.
+const LETTERS: (usize, usize) = (60, 60);
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +86,18 @@ pub(crate) fn label(text: &str) -> Option<String> {
 pub(crate) fn hashed(text: &str) -> String {
     let hash = lab_filters::sha256(text.as_bytes());
     format!("#{}", &hash[..8])
+}
+
+/// The begin and the end of a long text: a statement ends with what it looks for.
+pub(crate) fn shortened(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let (first, last) = LETTERS;
+    if letters.len() <= first + last {
+        return text.to_owned();
+    }
+    let begin: String = letters[..first].iter().collect();
+    let end: String = letters[letters.len() - last..].iter().collect();
+    format!("{} … {}", begin.trim_end(), end.trim_start())
 }
 
 #[cfg(test)]

@@ -1,14 +1,13 @@
 //! What a system counts differently, in sentences.
 
 use crate::model::{AskDifference, CounterDifference};
+use crate::series::shortened;
 use crate::units::{is_time, value};
 
 /// Labels that are named of a pair of cells; all are in `result.json`.
 const MOST_NAMED: usize = 10;
 /// Counters that are named of one of them.
 const MOST_OF_ONE: usize = 4;
-/// Letters of a label's text at its begin and at its end.
-const LETTERS: (usize, usize) = (60, 60);
 
 /// All sentences of a comparison.
 pub(crate) fn sentences(of: &AskDifference) -> Vec<String> {
@@ -98,18 +97,6 @@ fn sentence(group: &[&CounterDifference]) -> String {
 fn subject(of: &CounterDifference) -> Option<String> {
     let texts: Vec<String> = of.labels.iter().map(|(_, text)| shortened(text)).collect();
     (!texts.is_empty()).then(|| format!("`{}`", texts.join(", ").replace('`', "'")))
-}
-
-/// The begin and the end of a long text: a statement ends with what it looks for.
-pub(crate) fn shortened(text: &str) -> String {
-    let letters: Vec<char> = text.chars().collect();
-    let (first, last) = LETTERS;
-    if letters.len() <= first + last {
-        return text.to_owned();
-    }
-    let begin: String = letters[..first].iter().collect();
-    let end: String = letters[letters.len() - last..].iter().collect();
-    format!("{} … {}", begin.trim_end(), end.trim_start())
 }
 
 fn plural(n: usize, noun: &str) -> String {
