@@ -23,12 +23,10 @@ mod fitness;
 mod left_out;
 mod limits_set;
 mod line;
-pub mod model;
 pub mod power;
 mod profiles;
 mod published;
 mod repeated;
-pub mod sample;
 mod unmeasured;
 mod waits;
 
@@ -37,9 +35,10 @@ pub use compare::margins;
 pub use cpu::us_per_transaction;
 pub use findings::most_loaded;
 pub use fitness::{Fitness, fitness};
+pub use lab_result as model;
+pub use lab_result::{Analysis, sample};
 pub use lab_trial::{ReportError, format};
 pub use line::{
     difference_sentence as line_difference_sentence, figure as load_line_figure,
     regression as line_regression, safe_words as safe_line_words,
 };
-pub use model::Analysis;

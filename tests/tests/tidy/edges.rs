@@ -289,6 +289,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-counts",
             "lab-plan",
             "lab-profile",
+            "lab-result",
             "lab-stats",
             "lab-trial",
         ],
@@ -403,6 +404,18 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lab-prediction", &["lab-workload"]),
     ("lab-profile", &["lab-stats"]),
+    (
+        "lab-result",
+        &[
+            "lab-archive",
+            "lab-asked",
+            "lab-counts",
+            "lab-plan",
+            "lab-profile",
+            "lab-stats",
+            "lab-trial",
+        ],
+    ),
     (
         "lab-sampling",
         &["lab-archive", "lab-monitor", "lab-profile"],

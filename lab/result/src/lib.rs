@@ -1,7 +1,7 @@
-//! The analysis of a run, as `result.json` has it (schema `plimsoll.result/1`).
+//! The analysis of a run, as `result.json` has it (schema `plimsoll.result/1`), and the one rule of which trials count.
 //!
 //! Times end in `_ms`, rates in `_per_s`. A quantile that its sample can't support, and a counter
-//! that was never sampled, is `null`, never a number. Whoever writes a report reads nothing but this.
+//! that was never sampled, is `null`, never a number. Reports read nothing but this.
 
 mod answer;
 mod cells;
@@ -13,6 +13,7 @@ mod line;
 mod profiles;
 mod published;
 mod run;
+pub mod sample;
 mod transfer;
 mod unmeasured;
 mod waits;
@@ -35,9 +36,7 @@ pub use profiles::{
     ProfileDifference, RatioInterval, RestDifference, SamplesOf,
 };
 pub use published::{AsIs, Entry, PublishedTable};
-pub use run::{Analysis, HowPaired, Outcome, RESULT_SCHEMA, StudyFacts, Summary};
+pub use run::{Analysis, HowPaired, Outcome, RESULT_SCHEMA, StudyFacts, Summary, speed_note};
 pub use transfer::{PublishedTransfer, TransferSummary};
 pub use unmeasured::{Beyond, Demand, Exploratory, Range, Reason, Seen};
 pub use waits::{CellScheduling, CellWaits, SchedulingDifference};
-
-pub(crate) use run::speed_note;

@@ -347,7 +347,7 @@ impl Analysis {
 }
 
 /// What is said beside published figures at a speed other than 1.
-pub(crate) fn speed_note(speed: f64) -> Option<String> {
+pub fn speed_note(speed: f64) -> Option<String> {
     ((speed - 1.0).abs() > 1e-9)
         .then(|| format!("at --speed {speed}: load per user is {speed} times the report's"))
 }

@@ -172,7 +172,7 @@ pub struct CellSample {
 
 /// A sample for each planned cell; none of a search, whose trials are chosen as it goes and count in its
 /// line. Trials come in the order in which they ran, each as it is by itself.
-pub(crate) fn samples(plan: &Plan, trials: &[TrialAnalysis]) -> Vec<CellSample> {
+pub fn samples(plan: &Plan, trials: &[TrialAnalysis]) -> Vec<CellSample> {
     let mut samples: Vec<CellSample> = Vec::new();
     if plan.search.is_some() {
         return samples;
