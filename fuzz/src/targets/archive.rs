@@ -42,6 +42,14 @@ const FILES: &[(&str, &[u8])] = &[
         include_bytes!("../../../lab/archive/tests/fixtures/version-1/trials/001/monitor.csv"),
     ),
     (
+        "trials/001/threads.csv",
+        b"t_ms,group,threads,wall_ms,on_cpu_ms,no_core_ms,lock_ms\n1000.000,http-*,4,4000.000000,1000.5,20,7\n",
+    ),
+    (
+        "trials/001/latency.hlog",
+        b"1.000,2.000,0.020,x\n",
+    ),
+    (
         "events.jsonl",
         b"{\"at\":\"2026-11-22T10:00:00Z\",\"event\":\"note\",\"text\":\"one\"}\n",
     ),

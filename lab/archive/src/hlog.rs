@@ -39,6 +39,9 @@ const MAX_INFLATED_BYTES: u64 = 64 << 20;
 /// Longer than the line of any histogram that is taken.
 const MAX_LINE_BYTES: u64 = 2 * MAX_INFLATED_BYTES;
 
+/// The largest value of a histogram that is kept with all its counts.
+const LONGEST_US: u64 = 1 << 42;
+
 /// Cookie base 0x1c849304 with the "one byte words" nibble, as HdrHistogram's V2 defines it.
 const DEFLATED: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
 
@@ -255,7 +258,14 @@ impl Decoder {
             .as_str()
             .to_owned();
         self.counted(&entry)?;
-        let histogram = decode_v2(&self.plain).map_err(|e| e.to_string())?;
+        let largest = self.counts.iter().map(|one| one.largest()).max();
+        if largest.is_some_and(|us| us > LONGEST_US) {
+            return Err("the histogram has values of more than fifty days".to_owned());
+        }
+        // Its memory grows with the largest value, whatever range the file says.
+        let mut histogram = Histogram::new(3).map_err(|e| e.to_string())?;
+        let added = self.counts.add_to(&mut histogram);
+        added.map_err(|e| e.to_string())?;
         Ok(Some((tag, histogram)))
     }
 

@@ -57,8 +57,6 @@ pub use noted::Noted;
 pub use profiled::{Frames, Profiled, SampledBlock};
 pub use reader::{Run, TrialData};
 pub use series::{Kind, Outcome, Series};
-#[doc(hidden)]
-pub use waits::parse_any as parse_waits;
 pub use waits::{Latencies, ThreadsLine, Waited, Waits};
 pub use writer::{RunWriter, TrialWriter};
 

@@ -230,10 +230,10 @@ impl Waits {
         if self.level == 1 || self.level == 3 && sliced {
             self.rounds.turn(now, &self.looked_at);
         }
+        // Moments that are spread out don't fall into step with what the threads do.
+        let again = now + Duration::from_millis(20 + self.random.next_u64() % 60);
         if self.level < 3 {
-            // Moments that are spread out don't fall into step with what the threads do.
-            let wait = Duration::from_millis(20 + self.random.next_u64() % 60);
-            return (self.level == 1).then_some(now + wait);
+            return (self.level == 1).then_some(again);
         }
         if self.switches.is_open() {
             self.take(shared.kernel_ns(now), shared);
@@ -251,7 +251,7 @@ impl Waits {
             self.slice_end = now + SLICE;
         }
         self.jitter();
-        sliced.then_some(self.slice_end)
+        sliced.then_some(self.slice_end.min(again))
     }
 
     /// Goes on to the next part of the hold, which is recorded or not. `cores_used` is what the system used in the last one.

@@ -10,6 +10,9 @@ const MOST_THREADS: usize = 100_000;
 /// Different pieces of intervals, at most. Beyond it pieces lose their stacks.
 const MOST_PIECES: usize = 1_000_000;
 
+/// A day: longer latencies count as one.
+const LONGEST_US: u64 = 86_400_000_000;
+
 /// A group, a stack, or a waker, by its number in a table.
 pub(crate) type Number = u32;
 
@@ -357,13 +360,13 @@ impl Switches {
             (None, false) => None,
         };
         if let Some(ready) = ready.filter(|_| ended) {
-            let us = to.saturating_sub(ready).div_ceil(1000);
+            let us = to.saturating_sub(ready).div_ceil(1000).min(LONGEST_US);
             self.latency_of(group).saturating_record(us);
         }
     }
 
     fn latency_of(&mut self, group: Number) -> &mut Histogram<u64> {
-        let new = || Histogram::new_with_bounds(1, 3_600_000_000, 3).expect("valid bounds");
+        let new = || Histogram::new(3).expect("digits are within 0..=5");
         self.latency.entry(group).or_insert_with(new)
     }
 
