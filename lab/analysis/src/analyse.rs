@@ -9,7 +9,6 @@ use lab_plan::{Decides, HowEnded, Plan};
 use lab_trial::{Input, ReportError, Warmup, step_names};
 use sha2::{Digest, Sha256};
 
-use crate::compare::Differences;
 use crate::duet::{self, Duets};
 use crate::model::{
     Analysis, Answer, Check, CheckOutcome, Decision, HowPaired, LineDifference, LoadLine, Outcome,
@@ -53,7 +52,6 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     repeated::choose(&mut trials);
     let profiled = cpu::profiled(&inputs, &mut trials);
     let cells = cells::summarise(study, &steps, &trials);
-    let cpu_profiles = cpu::summarise(&cells, &trials, &profiled);
     let profile_differences = profiles::differences(&plan, &cells, &trials, &profiled);
     let duets = Duets::of(&plan, &inputs, &trials)?;
     let mut differences = compare::compare(&plan, &trials, (&cells, &samples), duets.as_ref());
@@ -79,7 +77,8 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     };
     let headline = headline_of(&found, &reasons, (&load_lines, answer), &study.checks);
     let mut findings = findings_of(&found, duets.is_some(), &line_differences);
-    findings.extend(explained(&differences, &profile_differences, &waiting, usl.as_ref()));
+    findings.extend(effects::sentences(&differences));
+    findings.extend(explained(&profile_differences, &waiting, usl.as_ref()));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
         study: facts,
@@ -90,6 +89,7 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         checks,
         seen: unmeasured::seen(&cells, &trials),
         exploratory: unmeasured::exploratory(&plan, &cells, &trials),
+        cpu_profiles: cpu::summarise(&cells, &trials, &profiled),
         cells,
         samples,
         comparisons: differences.comparisons,
@@ -102,7 +102,6 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         load_lines,
         load_line_differences: line_differences,
         usl,
-        cpu_profiles,
         profile_differences,
         waiting,
         findings,
@@ -112,16 +111,14 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     })
 }
 
-/// What levels, functions, and waits show, and how throughput scales.
+/// What functions and waits show, and how throughput scales.
 fn explained(
-    differences: &Differences,
     profiles: &[ProfileDifference],
     waiting: &Waiting,
     usl: Option<&Scaling>,
 ) -> Vec<String> {
-    let effects = effects::sentences(differences).into_iter();
-    let found = effects.chain(profiles::sentences(profiles));
-    let found = found.chain(waits::sentences(waiting));
+    let profiles = profiles::sentences(profiles).into_iter();
+    let found = profiles.chain(waits::sentences(waiting));
     found.chain(usl.map(capacity::sentence)).collect()
 }
 
