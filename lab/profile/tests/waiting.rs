@@ -3,9 +3,12 @@
 use std::sync::LazyLock;
 
 use lab_profile::Profile;
+use lab_profile::bars::{Bars, Spent};
 use lab_profile::waits::differences::{Columns, Rules, Sides, compare};
 use lab_profile::waits::scheduling::{self, Latencies};
-use lab_profile::waits::{ANY_CODE, Class, Code, Patterns, Per, Summary, ThreadGroup, Trial};
+use lab_profile::waits::{
+    ANY_CODE, Class, Code, GroupTime, Patterns, Per, Summary, ThreadGroup, Trial,
+};
 
 use crate::made::Stacks;
 
@@ -290,4 +293,36 @@ fn equal_variants_seldom_differ_and_a_longer_wait_is_found() {
     let found = found.count();
     eprintln!("equal: {named} of {studies} name a wait; half longer: found in {found} of 100");
     assert!(found >= 80, "{found} of 100");
+}
+
+#[test]
+fn bars_leave_waits_for_work_out_and_escape_names() {
+    let group = |group: &str, on_cpu_us, blocked: &[(Class, f64)]| GroupTime {
+        group: group.to_owned(),
+        threads: 1.0,
+        on_cpu_us,
+        no_core_us: 0.0,
+        blocked_us: Some(blocked.iter().copied().collect()),
+        unknown_us: 0.0,
+    };
+    let groups = [
+        group("<a>", 60.0, &[(Class::Lock, 40.0), (Class::Idle, 9_000.0)]),
+        group("b", 50.0, &[]),
+        group("idle", 0.0, &[(Class::Poll, 9_000.0)]),
+        group("tiny", 0.1, &[]),
+    ];
+    let bars = Bars::of(&groups, ("what".to_owned(), "µs".to_owned()), 9);
+    let names: Vec<&str> = bars.bars.iter().map(|bar| bar.name.as_str()).collect();
+    assert_eq!(names, ["<a>", "b"]);
+    assert_eq!(bars.key(), [Spent::OnCpu, Spent::Waiting(Class::Lock)]);
+    let svg = bars.svg(&|us| format!("{us:.0}"));
+    assert!(
+        svg.contains("&lt;a&gt;</text>") && !svg.contains("<a>"),
+        "{svg}"
+    );
+    assert!(
+        svg.contains("class=\"w-lock\" x=\"60%\" y=\"18\" width=\"40%\""),
+        "{svg}"
+    );
+    assert!(svg.contains("<title>b: on a CPU, 50 µs</title>"), "{svg}");
 }
