@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use lab_archive::{Run, TrialData};
+use lab_asked::Counting;
 use lab_counts::Scope;
 use lab_plan::checks::Limits;
 use lab_plan::{Decides, HowEnded, Plan};
@@ -12,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::duet::{self, Duets};
 use crate::model::{
     Analysis, Answer, Check, CheckOutcome, Decision, HowPaired, LineDifference, LoadLine, Outcome,
-    RESULT_SCHEMA, Reason, StudyFacts, Summary, TrialAnalysis, Verdict,
+    ProfileDifference, RESULT_SCHEMA, Reason, StudyFacts, Summary, TrialAnalysis, Verdict, Waiting,
 };
 use crate::published::tables;
 use crate::sample::{CellSample, Fate};
@@ -50,17 +51,13 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     duet::couple(&mut trials);
     repeated::choose(&mut trials);
     let profiled = cpu::profiled(&inputs, &mut trials);
-    let waits = lab_trial::waits_of_valid(&inputs, &mut trials);
-    let asked = asked::asked(&inputs, &mut trials);
     let cells = cells::summarise(study, &steps, &trials);
-    let cpu_profiles = cpu::summarise(&cells, &trials, &profiled);
     let profile_differences = profiles::differences(&plan, &cells, &trials, &profiled);
-    let ask_differences = asked::differences(&plan, &cells, &trials, &asked);
-    let counted = asked::summarise(&cells, &trials, &asked);
     let duets = Duets::of(&plan, &inputs, &trials)?;
     let mut differences = compare::compare(&plan, &trials, (&cells, &samples), duets.as_ref());
     left_out::add_to(&mut differences.answer, &left_out, &plan);
-    let waiting = waits::of_run(&plan, (&cells, &trials), &waits, &differences.comparisons);
+    let waiting = waits::of_run(&plan, &inputs, (&cells, &mut trials), &differences);
+    let counting = asked::of_run(&plan, &inputs, (&cells, &mut trials));
     let demand = unmeasured::demand(&plan, &cells, &trials, &differences.comparisons);
     let usl = capacity::scaling(study, &trials);
     let published = tables::compare(study, plan.speed, &trials, &cells);
@@ -82,9 +79,7 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     let headline = headline_of(&found, &reasons, (&load_lines, answer), &study.checks);
     let mut findings = findings_of(&found, duets.is_some(), &line_differences);
     findings.extend(effects::sentences(&differences));
-    findings.extend(profiles::sentences(&profile_differences));
-    findings.extend(waits::sentences(&waiting));
-    findings.extend(ask_differences.iter().filter_map(lab_asked::summary));
+    findings.extend(explained(&profile_differences, &waiting, &counting));
     findings.extend(usl.as_ref().map(capacity::sentence));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
@@ -96,6 +91,7 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         checks,
         seen: unmeasured::seen(&cells, &trials),
         exploratory: unmeasured::exploratory(&plan, &cells, &trials),
+        cpu_profiles: cpu::summarise(&cells, &trials, &profiled),
         cells,
         samples,
         comparisons: differences.comparisons,
@@ -108,19 +104,29 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         load_lines,
         load_line_differences: line_differences,
         usl,
-        cpu_profiles,
         profile_differences,
-        waits: waiting.cells,
-        wait_differences: waiting.differences,
-        scheduling: waiting.scheduling,
-        scheduling_differences: waiting.scheduling_differences,
-        counted,
-        ask_differences,
+        waiting,
+        counting,
         findings,
         published,
         demand,
         reasons,
     })
+}
+
+/// What functions, waits, and counters of the systems show.
+fn explained(
+    profiles: &[ProfileDifference],
+    waiting: &Waiting,
+    counting: &Counting,
+) -> Vec<String> {
+    let profiles = profiles::sentences(profiles).into_iter();
+    let counted = counting.ask_differences.iter();
+    let counted = counted.filter_map(lab_asked::summary);
+    profiles
+        .chain(waits::sentences(waiting))
+        .chain(counted)
+        .collect()
 }
 
 /// The plan of a run, with another measure that decides if there is one.

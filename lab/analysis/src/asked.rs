@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use lab_archive::{PROBE, TrialData};
 use lab_asked::{
-    AskDifference, CountedMean, CountedSeries, OfTrial, Rules, Series, Sides, compare, from_jsonl,
+    AskDifference, CountedMean, CountedSeries, Counting, OfTrial, Rules, Series, Sides, compare,
+    from_jsonl,
 };
 use lab_plan::Plan;
 use lab_trial::{Input, as_f64};
@@ -17,9 +18,22 @@ use crate::model::{CellSummary, TrialAnalysis, Verdict};
 const MOST_COUNTERS: usize = 200;
 
 /// The asks of the valid trials, by trial. What is damaged or missing is a note of its trial.
-pub(crate) type Asked = HashMap<u32, Vec<OfTrial>>;
+type Asked = HashMap<u32, Vec<OfTrial>>;
 
-pub(crate) fn asked(inputs: &[Input<'_>], trials: &mut [TrialAnalysis]) -> Asked {
+/// What the systems of a run count: by cell, and what of it differs.
+pub(crate) fn of_run(
+    plan: &Plan,
+    inputs: &[Input<'_>],
+    (cells, trials): (&[CellSummary], &mut [TrialAnalysis]),
+) -> Counting {
+    let asked = asked(inputs, trials);
+    Counting {
+        counted: summarise(cells, trials, &asked),
+        ask_differences: differences(plan, cells, trials, &asked),
+    }
+}
+
+fn asked(inputs: &[Input<'_>], trials: &mut [TrialAnalysis]) -> Asked {
     let mut found = Asked::new();
     for trial in trials {
         let input = inputs.iter().find(|input| input.data.record.id == trial.id);
@@ -83,11 +97,7 @@ fn transactions(data: &TrialData, steps: usize, (from, to): (f64, f64)) -> f64 {
 }
 
 /// What is counted in each cell, the largest counters of each column first.
-pub(crate) fn summarise(
-    cells: &[CellSummary],
-    trials: &[TrialAnalysis],
-    asked: &Asked,
-) -> Vec<CountedSeries> {
+fn summarise(cells: &[CellSummary], trials: &[TrialAnalysis], asked: &Asked) -> Vec<CountedSeries> {
     let by_cell: Vec<(&CellSummary, Vec<&OfTrial>)> = cells
         .iter()
         .map(|cell| {
@@ -159,7 +169,7 @@ fn mean_of(cell: &CellSummary, name: &str, series: &Series, own: &[&OfTrial]) ->
 }
 
 /// Compares what each cell counts with its baseline; empty for a run that asked nothing.
-pub(crate) fn differences(
+fn differences(
     plan: &Plan,
     cells: &[CellSummary],
     trials: &[TrialAnalysis],

@@ -24,7 +24,7 @@ pub use change::OfTrial;
 pub use differences::{Rules, Sides, compare};
 pub use file::{BadLine, from_jsonl, to_jsonl};
 pub use how::{EVERY, How, Read};
-pub use model::{AskDifference, CountedMean, CountedSeries, CounterDifference, largest};
+pub use model::{AskDifference, CountedMean, CountedSeries, CounterDifference, Counting, largest};
 pub use read::{Reading, Unreadable, read};
 pub use recorder::{Answer, MOST_ANSWER_BYTES, MOST_SERIES, Recorded, Recorder, WITHIN};
 pub use series::Series;

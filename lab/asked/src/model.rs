@@ -6,6 +6,17 @@ use serde::Serialize;
 use crate::series::shortened;
 use crate::units::{is_time, value};
 
+/// What systems count of themselves, over a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Counting {
+    /// What the systems count of themselves, per transaction, where the study asks them: the largest counters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counted: Vec<CountedSeries>,
+    /// The same of each cell beside its baseline: which counters differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ask_differences: Vec<AskDifference>,
+}
+
 /// A counter of the system itself, over the valid trials of each cell.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CountedSeries {

@@ -66,8 +66,8 @@ fn made(blocks: usize) -> Analysis {
 #[test]
 fn the_statement_that_takes_longer_is_named() {
     let analysis = made(8);
-    let [found] = &analysis.ask_differences[..] else {
-        panic!("{:#?}", analysis.ask_differences);
+    let [found] = &analysis.counting.ask_differences[..] else {
+        panic!("{:#?}", analysis.counting.ask_differences);
     };
     assert_eq!(
         (found.a.as_str(), found.blocks, found.tested),
@@ -99,7 +99,7 @@ fn the_statement_that_takes_longer_is_named() {
 #[test]
 fn few_blocks_and_damaged_files_are_said() {
     let analysis = made(6);
-    let found = &analysis.ask_differences[0];
+    let found = &analysis.counting.ask_differences[0];
     assert!(found.findings.is_empty());
     assert!(
         found

@@ -39,4 +39,4 @@ pub use published::{AsIs, Entry, PublishedTable};
 pub use run::{Analysis, HowPaired, Outcome, RESULT_SCHEMA, StudyFacts, Summary, speed_note};
 pub use transfer::{PublishedTransfer, TransferSummary};
 pub use unmeasured::{Beyond, Demand, Exploratory, Range, Reason, Seen};
-pub use waits::{CellScheduling, CellWaits, SchedulingDifference};
+pub use waits::{CellScheduling, CellWaits, Waiting};

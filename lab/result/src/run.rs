@@ -4,9 +4,8 @@
 //! that was never sampled, is `null`, never a number. The writers read nothing but this.
 
 use lab_archive::model::Environment;
-use lab_asked::{AskDifference, CountedSeries};
+use lab_asked::Counting;
 use lab_plan::Decides;
-use lab_profile::waits::differences::WaitDifference;
 use lab_trial::format::plural_count;
 use lab_trial::model::{Check, TrialAnalysis};
 use schemars::JsonSchema;
@@ -21,7 +20,7 @@ use super::line::{LineDifference, LoadLine, Scaling};
 use super::profiles::ProfileDifference;
 use super::published::PublishedTable;
 use super::unmeasured::{Demand, Exploratory, Reason, Seen};
-use super::waits::{CellScheduling, CellWaits, SchedulingDifference};
+use super::waits::Waiting;
 use crate::sample::{CellSample, Fate};
 
 /// The `schema` of `result.json`.
@@ -86,24 +85,12 @@ pub struct Analysis {
     /// The same of each cell beside its baseline: which functions differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub profile_differences: Vec<ProfileDifference>,
-    /// What the threads of the system waited for, for each cell where it was recorded.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub waits: Vec<CellWaits>,
-    /// The same of each cell beside its baseline: which waits differ.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub wait_differences: Vec<WaitDifference>,
-    /// How long threads that were ready waited for a core, for each cell where it was recorded.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub scheduling: Vec<CellScheduling>,
-    /// The same of each cell beside its baseline.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub scheduling_differences: Vec<SchedulingDifference>,
-    /// What the systems count of themselves, per transaction, where the study asks them: the largest counters.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub counted: Vec<CountedSeries>,
-    /// The same of each cell beside its baseline: which counters differ.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ask_differences: Vec<AskDifference>,
+    /// What the threads of the system waited for.
+    #[serde(flatten)]
+    pub waiting: Waiting,
+    /// What the systems count of themselves.
+    #[serde(flatten)]
+    pub counting: Counting,
     /// Sentences that the numbers support.
     pub findings: Vec<String>,
     /// Published figures beside ours.

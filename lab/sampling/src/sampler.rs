@@ -444,6 +444,10 @@ impl Sampler {
 
     /// Updates the processes and control groups of the system.
     fn members(&mut self) {
+        if self.refused.is_some() {
+            // Without events nothing says that a process has ended.
+            self.pids.clear();
+        }
         self.pids.extend(self.cpu.processes());
         if let Some(group) = self.cpu.group() {
             self.groups = groups(group);

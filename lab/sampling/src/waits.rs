@@ -1,6 +1,7 @@
 //! Records what threads of the system wait for: their time on the CPU and without a core, the kernel functions that they
 //! sleep in, and the stacks of their switches, as far as this user may.
 
+mod collected;
 mod pace;
 mod profile;
 mod records;
@@ -8,7 +9,7 @@ mod switches;
 mod usage;
 mod wchan;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
 use lab_archive::{Frames, Latencies, ThreadsLine, Waited};
@@ -24,11 +25,12 @@ use crate::spaces::Spaces;
 use crate::stacks::{Frame, Interner, MOST_STACKS, OTHER, Stacks};
 use crate::threads::Threads;
 use crate::walk;
+use collected::{Collected, Row};
 use pace::{Load, Pace, SLICE};
 use records::{Recorded, Records};
 use switches::{Begun, Number, Switches};
-use usage::{Times, Usage};
-use wchan::{Doing, Found, Rounds};
+use usage::Usage;
+use wchan::{Doing, Rounds};
 
 /// The part of the budget that recording waits may use; samples of CPU time use the other half.
 const PART: f64 = 0.5;
@@ -75,23 +77,12 @@ impl Shared<'_> {
     }
 }
 
-/// Some seconds of the hold, all of them sampled or none.
-#[derive(Debug)]
-struct Row {
-    from: Duration,
-    to: Duration,
-    is_on: bool,
-    groups: BTreeMap<String, Times>,
-    found: Found,
-}
-
 /// Records waits until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Waits {
-    level: u8,
+    got: Collected,
     budget: f64,
     cores: usize,
-    patterns: Patterns,
     missing: Vec<String>,
     usage: Usage,
     rounds: Rounds,
@@ -99,18 +90,11 @@ pub(crate) struct Waits {
     looked_at: Vec<(i32, i32, String)>,
     records: Records,
     copies: bool,
-    switches: Switches,
     pace: Pace,
     random: Xoshiro256PlusPlus,
     slice_end: Duration,
-    slices: u64,
-    stacks: Stacks,
-    groups: Interner<String>,
-    sleeps: Interner<String>,
-    wakers: Interner<(Number, Number)>,
     is_on: bool,
     row_from: Duration,
-    rows: Vec<Row>,
     open_at: Duration,
     recorded: Duration,
     /// Switches of all threads, of the system's, and the time, since the pace was chosen.
@@ -134,28 +118,30 @@ impl Waits {
             level = 1;
         }
         Self {
-            level,
+            got: Collected {
+                level,
+                slices: 0,
+                patterns,
+                rows: Vec::new(),
+                switches: Switches::default(),
+                stacks: Stacks::new(MOST_STACKS),
+                groups: Interner::default(),
+                sleeps: Interner::default(),
+                wakers: Interner::default(),
+            },
             budget: budget * PART,
             cores: cores.max(1),
-            patterns,
             missing,
             usage: Usage::default(),
             rounds: Rounds::new(budget * PART),
             looked_at: Vec::new(),
             records: Records::default(),
             copies: true,
-            switches: Switches::default(),
             pace: Pace::All { one_of: 11 },
             random: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x7761_6974),
             slice_end: Duration::ZERO,
-            slices: 0,
-            stacks: Stacks::new(MOST_STACKS),
-            groups: Interner::default(),
-            sleeps: Interner::default(),
-            wakers: Interner::default(),
             is_on: false,
             row_from: Duration::ZERO,
-            rows: Vec::new(),
             open_at: Duration::ZERO,
             recorded: Duration::ZERO,
             since: (0, 0, Duration::ZERO),
@@ -165,7 +151,7 @@ impl Waits {
 
     /// Opens what the hold needs, once that the way to find stacks is chosen.
     pub(crate) fn prepare(&mut self, cores: &[u32], frames: Frames) {
-        if self.level < 3 {
+        if self.got.level < 3 {
             return;
         }
         self.copies = frames == Frames::Copies;
@@ -191,7 +177,7 @@ impl Waits {
             }
             Err(refused) => {
                 self.missing.push(format!("stacks of waits: {refused}"));
-                self.level = 1;
+                self.got.level = 1;
             }
         }
     }
@@ -204,14 +190,14 @@ impl Waits {
         shared: &mut Shared<'_>,
         clock: &impl Fn() -> Duration,
     ) {
-        self.switches.begin(shared.zero_ns);
+        self.got.switches.begin(shared.zero_ns);
         self.usage
             .begin(&shared.pids(), boot_ns, clock, shared.threads);
         self.look();
         self.row_from = clock();
         self.is_on = is_on;
         self.rounds.begin(self.row_from);
-        if is_on && self.level >= 3 {
+        if is_on && self.got.level >= 3 {
             self.open(shared, clock, true);
         }
     }
@@ -227,27 +213,27 @@ impl Waits {
             return None;
         }
         let sliced = matches!(self.pace, Pace::Slices { .. });
-        if self.level == 1 || self.level == 3 && sliced {
+        if self.got.level == 1 || self.got.level == 3 && sliced {
             self.rounds.turn(now, &self.looked_at);
         }
         // Moments that are spread out don't fall into step with what the threads do.
         let again = now + Duration::from_millis(20 + self.random.next_u64() % 60);
-        if self.level < 3 {
-            return (self.level == 1).then_some(again);
+        if self.got.level < 3 {
+            return (self.got.level == 1).then_some(again);
         }
-        if self.switches.is_open() {
+        if self.got.switches.is_open() {
             self.take(shared.kernel_ns(now), shared);
         }
         if let Pace::Slices { part, .. } = self.pace
             && now >= self.slice_end
         {
             let draw = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-            match (draw < part, self.switches.is_open()) {
+            match (draw < part, self.got.switches.is_open()) {
                 (true, false) => self.open(shared, clock, false),
                 (false, true) => self.close(shared, clock),
                 _ => {}
             }
-            self.slices += u64::from(draw < part);
+            self.got.slices += u64::from(draw < part);
             self.slice_end = now + SLICE;
         }
         self.jitter();
@@ -262,7 +248,7 @@ impl Waits {
         shared: &mut Shared<'_>,
         clock: &impl Fn() -> Duration,
     ) {
-        let was_open = self.switches.is_open();
+        let was_open = self.got.switches.is_open();
         if was_open && !is_on {
             self.close(shared, clock);
         } else if was_open {
@@ -272,25 +258,25 @@ impl Waits {
         self.row(shared, clock);
         if was_open {
             self.usage.mark();
-            self.switches.keep(|tid| self.usage.lives(tid));
+            self.got.switches.keep(|tid| self.usage.lives(tid));
         }
-        if self.is_on && self.level >= 3 {
+        if self.is_on && self.got.level >= 3 {
             self.choose(cores_used);
         }
         let all = matches!(self.pace, Pace::All { .. });
-        if is_on && self.switches.is_open() && !all {
+        if is_on && self.got.switches.is_open() && !all {
             self.close(shared, clock);
         }
         self.is_on = is_on;
         self.rounds.begin(clock());
-        if is_on && self.level >= 3 && all && !self.switches.is_open() {
+        if is_on && self.got.level >= 3 && all && !self.got.switches.is_open() {
             self.open(shared, clock, true);
         }
     }
 
     /// Ends the hold.
     pub(crate) fn end(&mut self, shared: &mut Shared<'_>, clock: &impl Fn() -> Duration) {
-        if self.switches.is_open() {
+        if self.got.switches.is_open() {
             self.close(shared, clock);
         }
         self.row(shared, clock);
@@ -300,59 +286,56 @@ impl Waits {
     /// Names what was recorded and puts it together; the system must still run.
     pub(crate) fn finish(mut self, modules: &Modules) -> RecordedWaits {
         let on: u64 = self
+            .got
             .on_rows()
             .flat_map(|row| row.groups.values())
             .map(|times| times.on_ns)
             .sum();
-        if self.level == 1 && self.rounds.reads > 50 && self.rounds.asleep == 0 {
+        if self.got.level == 1 && self.rounds.reads > 50 && self.rounds.asleep == 0 {
             self.missing.push(
                 "what threads sleep in: the kernel shows this user no wchan of these threads, or none of them slept".to_owned(),
             );
         }
-        let all = matches!(self.pace, Pace::All { .. }) && self.slices == 0 && self.lost == 0;
+        let all = matches!(self.pace, Pace::All { .. }) && self.got.slices == 0 && self.lost == 0;
         let facts = Waited {
-            level: self.level,
-            switches: self.switches.switches,
-            stacks: self.switches.stacks,
-            wakings: self.switches.wakings,
-            one_of: if self.level >= 3 {
+            level: self.got.level,
+            switches: self.got.switches.switches,
+            stacks: self.got.switches.stacks,
+            wakings: self.got.switches.wakings,
+            one_of: if self.got.level >= 3 {
                 self.pace.one_of()
             } else {
                 0
             },
-            recorded_ms: (self.level >= 3).then_some(self.recorded.as_secs_f64() * 1e3),
-            slices: (self.slices > 0).then_some(self.slices),
+            recorded_ms: (self.got.level >= 3).then_some(self.recorded.as_secs_f64() * 1e3),
+            slices: (self.got.slices > 0).then_some(self.got.slices),
             lost: self.lost,
             on_cpu_ms: on as f64 / 1e6,
-            switched_on_cpu_ms: (self.level >= 3 && all)
-                .then(|| self.switches.on_ns.values().sum::<u64>() as f64 / 1e6),
+            switched_on_cpu_ms: (self.got.level >= 3 && all)
+                .then(|| self.got.switches.on_ns.values().sum::<u64>() as f64 / 1e6),
             missing: std::mem::take(&mut self.missing),
         };
-        let hold = self.rows.first().map_or(Duration::ZERO, |row| row.from);
-        let hold = (hold, self.rows.last().map_or(hold, |row| row.to));
-        let latency = std::mem::take(&mut self.switches.latency).into_iter();
+        let hold = self.got.rows.first().map_or(Duration::ZERO, |row| row.from);
+        let hold = (hold, self.got.rows.last().map_or(hold, |row| row.to));
+        let latency = std::mem::take(&mut self.got.switches.latency).into_iter();
         let latency = latency
-            .map(|(group, histogram)| (self.groups.values[group as usize].clone(), histogram));
+            .map(|(group, histogram)| (self.got.groups.values[group as usize].clone(), histogram));
         let latency = latency.collect();
-        let (profile, threads) = profile::of(&self, modules);
+        let (profile, threads) = profile::of(&self.got, modules);
         RecordedWaits {
             facts,
             threads,
             latency,
             hold,
-            profile: (self.level >= 1).then_some(profile),
+            profile: (self.got.level >= 1).then_some(profile),
         }
-    }
-
-    fn on_rows(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(|row| row.is_on)
     }
 
     /// Ends a row of the table of threads.
     fn row(&mut self, shared: &mut Shared<'_>, clock: &impl Fn() -> Duration) {
         let groups = self.usage.read(&shared.pids(), clock, shared.threads);
         let now = clock();
-        self.rows.push(Row {
+        self.got.rows.push(Row {
             from: self.row_from,
             to: now,
             is_on: self.is_on,
@@ -382,26 +365,27 @@ impl Waits {
             let does = does.map(|does| match does {
                 Ok(begun) => begun,
                 Err(function) => Begun::Sleeps(
-                    self.stacks
-                        .number(&[Frame::Sleeps(self.sleeps.intern(function))]),
+                    self.got
+                        .stacks
+                        .number(&[Frame::Sleeps(self.got.sleeps.intern(function))]),
                 ),
             });
-            begun.push((*tid, self.groups.intern(group.clone()), does));
+            begun.push((*tid, self.got.groups.intern(group.clone()), does));
         }
         if self.records.enable().is_err() {
             return;
         }
         let now = clock();
         self.open_at = now;
-        self.switches.open(shared.kernel_ns(now));
+        self.got.switches.open(shared.kernel_ns(now));
         for (tid, group, does) in begun {
-            self.switches.thread(tid, group, does);
+            self.got.switches.thread(tid, group, does);
         }
     }
 
     /// What a thread does; the kernel function if its stack isn't known otherwise.
     fn does(&self, pid: i32, tid: i32) -> Option<Result<Begun, String>> {
-        if self.switches.slept(tid) && self.usage.has_slept(pid, tid) {
+        if self.got.switches.slept(tid) && self.usage.has_slept(pid, tid) {
             return Some(Ok(Begun::SleepsOn));
         }
         Some(match wchan::doing(pid, tid)? {
@@ -418,7 +402,8 @@ impl Waits {
         self.take(at, shared);
         self.count_time(now);
         let switching = shared.switching;
-        self.switches
+        self.got
+            .switches
             .close(at, &|ns| switching.second(Duration::from_nanos(ns)));
     }
 
@@ -443,33 +428,33 @@ impl Waits {
                 } => {
                     if self.knows(pid, tid, shared) {
                         self.since.1 += 1;
-                        self.switches.left(tid, at, preempted);
+                        self.got.switches.left(tid, at, preempted);
                     }
                 }
                 Recorded::Came { pid, tid } => {
                     self.since.0 += 1;
                     if self.knows(pid, tid, shared) {
-                        self.switches.came(tid, at, &second);
+                        self.got.switches.came(tid, at, &second);
                     }
                 }
                 Recorded::Stack(sample) => {
                     if self.knows(sample.pid, sample.tid, shared) {
                         let stack = walk::stack(shared.spaces, shared.frames, &sample);
-                        let stack = self.stacks.number(&stack);
-                        self.switches.stack(sample.tid, at, stack);
+                        let stack = self.got.stacks.number(&stack);
+                        self.got.switches.stack(sample.tid, at, stack);
                     }
                 }
-                Recorded::Exited { tid } => self.switches.exited(tid, at),
+                Recorded::Exited { tid } => self.got.switches.exited(tid, at),
                 Recorded::Waking { woken, by } => {
-                    if self.switches.group(woken).is_some() {
+                    if self.got.switches.group(woken).is_some() {
                         let waker = self.waker(&by, shared);
-                        self.switches.woken(woken, at, waker);
+                        self.got.switches.woken(woken, at, waker);
                     }
                 }
                 Recorded::Lost { records, switches } => {
                     self.lost += records;
                     if switches {
-                        self.switches.forget();
+                        self.got.switches.forget();
                     }
                 }
             }
@@ -481,25 +466,26 @@ impl Waits {
         if !shared.pids.contains(&pid) {
             return false;
         }
-        if self.switches.group(tid).is_none() {
+        if self.got.switches.group(tid).is_none() {
             let name = shared.threads.name(pid, tid).to_owned();
-            let group = self.groups.intern(name);
-            self.switches.appeared(tid, group);
+            let group = self.got.groups.intern(name);
+            self.got.switches.appeared(tid, group);
         }
         true
     }
 
     /// The code that wakes a thread, if it is of the system.
     fn waker(&mut self, by: &RawSample, shared: &mut Shared<'_>) -> Option<Number> {
-        if !shared.pids.contains(&by.pid) || self.wakers.len() >= MOST_WAKERS {
+        if !shared.pids.contains(&by.pid) || self.got.wakers.len() >= MOST_WAKERS {
             return None;
         }
         let stack = walk::stack(shared.spaces, shared.frames, by);
-        let stack = self.stacks.number(&stack);
+        let stack = self.got.stacks.number(&stack);
         let group = self
+            .got
             .groups
             .intern(shared.threads.name(by.pid, by.tid).to_owned());
-        (stack != OTHER).then(|| self.wakers.intern((group, stack)))
+        (stack != OTHER).then(|| self.got.wakers.intern((group, stack)))
     }
 
     /// Chooses the pace for what follows by the switches since it was last chosen.
@@ -523,7 +509,7 @@ impl Waits {
                 load.switches
             ));
             self.records = Records::default();
-            self.level = 1;
+            self.got.level = 1;
         }
     }
 

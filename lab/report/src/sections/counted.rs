@@ -17,7 +17,7 @@ const TESTED: &str = "Compared block by block, all counters of an ask tested tog
 
 /// `What the system counted`.
 pub(super) fn counted(analysis: &Analysis) -> Option<Section> {
-    let all = &analysis.counted;
+    let all = &analysis.counting.counted;
     if all.is_empty() {
         return None;
     }
@@ -25,7 +25,11 @@ pub(super) fn counted(analysis: &Analysis) -> Option<Section> {
     let mut asks: Vec<&str> = all.iter().map(|one| one.ask.as_str()).collect();
     asks.dedup();
     for ask in asks {
-        let differences = analysis.ask_differences.iter().filter(|one| one.ask == ask);
+        let differences = analysis
+            .counting
+            .ask_differences
+            .iter()
+            .filter(|one| one.ask == ask);
         let sentences: Vec<String> = differences
             .flat_map(|one| one.sentences.iter().cloned())
             .collect();
@@ -35,7 +39,7 @@ pub(super) fn counted(analysis: &Analysis) -> Option<Section> {
             blocks.push(Block::List(sentences));
         }
     }
-    if !analysis.ask_differences.is_empty() {
+    if !analysis.counting.ask_differences.is_empty() {
         blocks.push(Block::Paragraph(TESTED.to_owned()));
     }
     Some(Section::new("What the system counted", blocks))

@@ -8,7 +8,7 @@ const SWITCH: f64 = 0.85e-6;
 const STACK: f64 = 3.5e-6;
 const WAKER: f64 = 2.1e-6;
 /// What a copy of 64 KiB of a stack costs on top.
-const COPY: f64 = 10e-6;
+const COPY: f64 = 6e-6;
 /// Stacks a second of a core, at most, by frame pointers and by copies: rings and the lab's thread have to take them in.
 const MOST_CHAINS: f64 = 2000.0;
 const MOST_COPIES: f64 = 250.0;

@@ -9,9 +9,9 @@ use lab_archive::ThreadsLine;
 use lab_profile::waits::{Class, ThreadGroup};
 use lab_profile::{Kind as ProfileKind, Profile, Sample, Wait};
 
+use super::collected::{Collected, Row};
 use super::switches::{Kind, Number, Piece, Stratum, Sum};
 use super::usage::Times;
-use super::{Row, Waits};
 use crate::assemble::NamedStacks;
 use crate::files::Modules;
 use crate::stacks::Frame;
@@ -46,7 +46,7 @@ type Classes = BTreeMap<Class, u64>;
 type Columns = HashMap<Column, Estimate>;
 
 /// The profile of all waits in recorded seconds, and the lines of the table of threads.
-pub(super) fn of(waits: &Waits, modules: &Modules) -> (Profile, Vec<ThreadsLine>) {
+pub(super) fn of(waits: &Collected, modules: &Modules) -> (Profile, Vec<ThreadsLine>) {
     let numbers = Numbers::of(waits);
     let mut named = Named::of(waits, &numbers, modules);
     let columns = match waits.level {
@@ -71,7 +71,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn of(waits: &Waits) -> Self {
+    fn of(waits: &Collected) -> Self {
         let mut numbers = Self {
             frames: waits.stacks.frames().to_vec(),
             stacks: waits.stacks.all().map(<[u32]>::to_vec).collect(),
@@ -117,7 +117,7 @@ impl Numbers {
 }
 
 /// The times of each group in recorded seconds.
-fn targets(waits: &Waits) -> BTreeMap<String, Times> {
+fn targets(waits: &Collected) -> BTreeMap<String, Times> {
     let mut targets: BTreeMap<String, Times> = BTreeMap::new();
     for (group, times) in waits.on_rows().flat_map(|row| &row.groups) {
         targets.entry(group.clone()).or_default().add(times);
@@ -126,7 +126,7 @@ fn targets(waits: &Waits) -> BTreeMap<String, Times> {
 }
 
 /// By the records of switches.
-fn switched(waits: &Waits, numbers: &Numbers, named: &mut Named<'_>) -> Columns {
+fn switched(waits: &Collected, numbers: &Numbers, named: &mut Named<'_>) -> Columns {
     let not_sampled = numbers.not_sampled;
     let mut by_kind: BTreeMap<(Number, Kind), Columns> = BTreeMap::new();
     for (piece, estimate) in weighted(waits, not_sampled) {
@@ -197,7 +197,7 @@ fn scale(all: &mut Columns, columns: Columns, target_ns: f64) {
 }
 
 /// Each piece with the intervals that it stands for; those that nothing stands for have no stack.
-fn weighted(waits: &Waits, not_sampled: Number) -> Vec<(Piece, Estimate)> {
+fn weighted(waits: &Collected, not_sampled: Number) -> Vec<(Piece, Estimate)> {
     let switches = &waits.switches;
     let mut sampled: HashMap<Stratum, Sum> = HashMap::new();
     for (piece, sum) in switches.pieces.iter().filter(|(piece, _)| !piece.is_known) {
@@ -309,7 +309,7 @@ fn shares(wakers: &HashMap<Number, Estimate>) -> Vec<(Option<Number>, f64)> {
 
 /// The time of a group in recorded seconds, without stacks.
 fn spread(
-    waits: &Waits,
+    waits: &Collected,
     name: &str,
     (group, stack): (Number, Number),
     is_blocked: bool,
@@ -355,7 +355,7 @@ fn sleeps<'w>(rows: impl Iterator<Item = &'w Row>, group: &str) -> BTreeMap<&'w 
 /// Where switches were recorded in slices, long waits are cut, and many of them are missing. The kernel functions that
 /// threads were found in say how much time each kind of wait took; stacks say which code waited.
 fn by_sleeps(
-    waits: &Waits,
+    waits: &Collected,
     numbers: &Numbers,
     named: &mut Named<'_>,
     name: &str,
@@ -404,7 +404,7 @@ fn by_sleeps(
 }
 
 /// By the kernel functions that threads were found in.
-fn found(waits: &Waits, numbers: &Numbers) -> Columns {
+fn found(waits: &Collected, numbers: &Numbers) -> Columns {
     let mut all = Columns::new();
     let mut together: HashMap<&str, BTreeMap<&str, u64>> = HashMap::new();
     for row in waits.on_rows() {
@@ -442,7 +442,7 @@ fn found(waits: &Waits, numbers: &Numbers) -> Columns {
 
 /// Stacks with their names and classes.
 struct Named<'a> {
-    waits: &'a Waits,
+    waits: &'a Collected,
     numbers: &'a Numbers,
     modules: &'a Modules,
     named: NamedStacks,
@@ -458,7 +458,7 @@ struct Waiting {
 }
 
 impl<'a> Named<'a> {
-    fn of(waits: &'a Waits, numbers: &'a Numbers, modules: &'a Modules) -> Self {
+    fn of(waits: &'a Collected, numbers: &'a Numbers, modules: &'a Modules) -> Self {
         Self {
             waits,
             numbers,
@@ -580,7 +580,7 @@ fn functions<'p>(
 
 /// The table of threads, with the time in which they were blocked by class as the profile has it. Seconds of a group that
 /// the profile doesn't know are like the others.
-fn lines(waits: &Waits, profile: &Profile) -> Vec<ThreadsLine> {
+fn lines(waits: &Collected, profile: &Profile) -> Vec<ThreadsLine> {
     let mut by_second: HashMap<(u32, &str), Classes> = HashMap::new();
     let mut together: HashMap<&str, Classes> = HashMap::new();
     for sample in &profile.samples {

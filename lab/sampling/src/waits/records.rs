@@ -104,8 +104,10 @@ impl Records {
     /// Opens the events, disabled. `waking` is the number of a tracepoint.
     pub(crate) fn open(cores: &[u32], copies: bool, waking: Option<u64>) -> Result<Self, Refused> {
         let most = if copies { COPIES } else { STACKS };
-        let power = ring(cores.len(), most * stack_bytes(copies));
-        let switches = opened(cores, ring(cores.len(), SWITCH_BYTES), |core| {
+        // All three kinds of events share the memory for rings.
+        let share = 3 * cores.len();
+        let power = ring(share, most * stack_bytes(copies));
+        let switches = opened(cores, ring(share, SWITCH_BYTES), |core| {
             let opts = Opts {
                 extra_record: ExtraRecord {
                     ctx_switch: true,
