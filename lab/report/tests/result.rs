@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::support::{Made, Shape, WORKLOAD};
 use crate::{
-    answers, cpu, formats, line, parts, populations, profiles, search, stages, transfer, unmeasured,
+    answers, counted, cpu, formats, line, parts, populations, profiles, search, stages, transfer,
+    unmeasured,
 };
 
 /// Definitions, and keys of definitions, that need no example: those of agents, remote hosts, HTTP/2, retries,
@@ -154,6 +155,7 @@ fn examples() -> Vec<Analysis> {
         line::variants(0.8),
         parts::queued(),
     ]);
+    examples.extend(counted::analyses());
     examples
 }
 
