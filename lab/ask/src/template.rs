@@ -6,7 +6,7 @@ use std::time::Duration;
 use lab_asked::{How, Read};
 use lab_filters::JsonPath;
 use lab_language::{
-    At, CellError, Problems, Scalar, Setting, Span, Table, TextError, switch, units,
+    At, CellError, Problems, Scalar, Setting, Span, Table, TextError, parsed, switch, units,
 };
 use lab_workload::{Level, Template};
 
@@ -191,9 +191,12 @@ impl Reader<'_> {
             );
             return None;
         };
-        let read = self.noted("read", read, |text| {
-            units::one_named("form", text, &Read::NAMED)
-        });
+        let read = parsed(
+            read,
+            "read",
+            |text| units::one_named("form", text, &Read::NAMED),
+            self.problems,
+        );
         let how = read.and_then(|read| self.how(How::of(read), file));
         Some(One {
             name: name.value.clone(),
@@ -212,9 +215,12 @@ impl Reader<'_> {
             .iter()
             .map(|(name, preset)| (*name, preset))
             .collect();
-        let found = self.noted("preset", preset, |text| {
-            units::one_named("preset", text, &named)
-        })?;
+        let found = parsed(
+            preset,
+            "preset",
+            |text| units::one_named("preset", text, &named),
+            self.problems,
+        )?;
         let said = [
             ("read", file.read.as_ref().map(|at| &at.span)),
             ("count", file.count.as_ref().map(|count| &count.rows.span)),
@@ -275,17 +281,22 @@ impl Reader<'_> {
     /// What the file says of reading beside what is known.
     fn how(&mut self, mut how: How, file: &AskFile) -> Option<How> {
         if let Some(count) = &file.count {
-            let rows = self.noted("rows", &count.rows, |text| {
-                let (least, most) = ROWS;
-                let time = units::duration(text, most)?;
-                match time >= least {
-                    true => Ok(time),
-                    false => Err(TextError::new(
-                        "100ms is the shortest time between answers",
-                        0..text.len(),
-                    )),
-                }
-            })?;
+            let rows = parsed(
+                &count.rows,
+                "rows",
+                |text| {
+                    let (least, most) = ROWS;
+                    let time = units::duration(text, most)?;
+                    match time >= least {
+                        true => Ok(time),
+                        false => Err(TextError::new(
+                            "100ms is the shortest time between answers",
+                            0..text.len(),
+                        )),
+                    }
+                },
+                self.problems,
+            )?;
             if how.read != Read::Table {
                 let message = "only rows of a table are counted as states";
                 self.note(
@@ -318,11 +329,17 @@ impl Reader<'_> {
                 );
                 return None;
             }
-            let path = self.noted("paths", path, |text| {
-                let wrong =
-                    |error| TextError::new(format!("this is no JSON path: {error}"), 0..text.len());
-                JsonPath::parse(text).map_err(wrong)
-            })?;
+            let path = parsed(
+                path,
+                "paths",
+                |text| {
+                    let wrong = |error| {
+                        TextError::new(format!("this is no JSON path: {error}"), 0..text.len())
+                    };
+                    JsonPath::parse(text).map_err(wrong)
+                },
+                self.problems,
+            )?;
             how.paths.insert(column.value.clone(), path);
         }
         if file.text.is_some() {
@@ -371,21 +388,5 @@ impl Reader<'_> {
                 None
             }
         }
-    }
-
-    fn noted<T>(
-        &mut self,
-        what: &str,
-        at: &At<Scalar>,
-        read: impl FnOnce(&str) -> Result<T, TextError>,
-    ) -> Option<T> {
-        let text = at.text();
-        let error = match read(&text) {
-            Ok(value) => return Some(value),
-            Err(error) => error,
-        };
-        self.problems
-            .push(at.span.text_problem(what, &text, &error));
-        None
     }
 }

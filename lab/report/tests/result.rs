@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::{Made, Shape, WORKLOAD};
 use crate::{
-    answers, cpu, formats, line, parts, populations, profiles, search, stages, transfer,
+    answers, counted, cpu, formats, line, parts, populations, profiles, search, stages, transfer,
     unmeasured, waits,
 };
 
@@ -157,6 +157,7 @@ fn examples() -> Vec<Analysis> {
         waits::analysis(),
         waits::few(),
     ]);
+    examples.extend(counted::analyses());
     examples
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lab_workload::{Data, Each, PASSWORD, Slot, Table, TableError};
 
 use super::files::{Files, beside, open};
-use super::names::switch;
+use super::names::{parsed, switch};
 use super::variable::{RESERVED, is_word};
 use crate::error::Problems;
 use crate::file::{DataFile, RowsFile};
@@ -156,11 +156,12 @@ fn choice<T: Copy>(
     let Some(at) = at else {
         return Some(otherwise);
     };
-    let text = at.text();
-    let chosen = units::one_named("choice", &text, named);
-    chosen
-        .map_err(|error| problems.push(at.span.text_problem(what, &text, &error)))
-        .ok()
+    parsed(
+        at,
+        what,
+        |text| units::one_named("choice", text, named),
+        problems,
+    )
 }
 
 fn note(span: &Span, message: String, help: &str, problems: &mut Problems) {

@@ -37,6 +37,6 @@ mod workload;
 pub use files::{Environment, Files, beside, decode, first_file, read_yaml};
 pub use header::header_problem;
 pub use method::method_problem;
-pub use names::{check_short_name, level, switch, unknown_name};
+pub use names::{check_short_name, level, parsed, switch, unknown_name};
 pub use request::has_gap;
 pub use workload::{read as read_workload, workload_with};

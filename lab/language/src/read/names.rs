@@ -5,6 +5,7 @@ use lab_workload::Level;
 use crate::error::Problems;
 use crate::node::Node;
 use crate::source::Span;
+use lab_units::TextError;
 use lab_units::nearest::one_of;
 use lab_units::parts::{At, Scalar};
 
@@ -52,6 +53,19 @@ pub fn check_short_name(what: &str, name: &At<Scalar>, problems: &mut Problems) 
         problem.help = Some("use lower-case letters, digits, and hyphens, 64 at most".to_owned());
         problems.push(problem);
     }
+}
+
+/// A value as `read` understands it. If it is wrong, that is a problem under the name `what`.
+pub fn parsed<T>(
+    at: &At<Scalar>,
+    what: &str,
+    read: impl FnOnce(&str) -> Result<T, TextError>,
+    problems: &mut Problems,
+) -> Option<T> {
+    let text = at.text();
+    read(&text)
+        .map_err(|error| problems.push(at.span.text_problem(what, &text, &error)))
+        .ok()
 }
 
 /// `true` or `false`; nothing said is `false`.

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use lab_language::{Problems, TextError, units, unknown_name};
+use lab_language::{Problems, TextError, parsed, units, unknown_name};
 
-use super::noted::noted;
 use super::threshold::threshold;
 use lab_plan::Scope;
 
@@ -29,9 +28,9 @@ fn abort(file: &AbortFile, problems: &mut Problems) -> Option<(Threshold, Durati
         AbortFile::Limit(when) => (when, None),
         AbortFile::For(both) => (&both.when, both.lasts.as_ref()),
     };
-    let when = noted("abort_on", when, limit, problems);
+    let when = parsed(when, "abort_on", limit, problems);
     let lasts = match lasts {
-        Some(at) => noted("for", at, lasting, problems),
+        Some(at) => parsed(at, "for", lasting, problems),
         None => Some(USUAL),
     };
     Some((when?, lasts?))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lab_language::{Problems, TextError, units, unknown_name};
+use lab_language::{Problems, TextError, parsed, units, unknown_name};
 use lab_plan::checks::{self, Limit, Limits, Set, Unit};
 
 use crate::file::{At, ChecksFile, LimitFile, Scalar};
@@ -53,13 +53,8 @@ fn known(key: &At<String>, problems: &mut Problems) -> Option<&'static Limit> {
 }
 
 fn set(limit: &Limit, written: &LimitFile, problems: &mut Problems) -> Set {
-    let mut value = |at: Option<&At<Scalar>>| {
-        let at = at?;
-        let text = at.text();
-        figure(limit.unit, &text)
-            .map_err(|error| problems.push(at.span.text_problem(limit.key, &text, &error)))
-            .ok()
-    };
+    let mut value =
+        |at: Option<&At<Scalar>>| parsed(at?, limit.key, |text| figure(limit.unit, text), problems);
     match written {
         LimitFile::Invalid(at) => Set {
             warn: None,

@@ -1,8 +1,7 @@
 //! The search for the load line, judged.
 
-use lab_language::{Problems, units};
+use lab_language::{Problems, parsed, units};
 
-use super::noted::noted;
 use super::parts::Parts;
 use super::settings::note_problem;
 use super::thresholds::{thresholds, with_error_rate};
@@ -35,7 +34,7 @@ pub(super) fn find(
     let resolution = match &find.value.resolution {
         Some(at) => {
             let share = |text: &str| units::fraction(text, 0.005..=0.5);
-            noted("resolution", at, share, problems)
+            parsed(at, "resolution", share, problems)
         }
         None => Some(RESOLUTION),
     };
@@ -46,7 +45,7 @@ pub(super) fn find(
     let safe = match &find.value.safe {
         Some(at) => {
             let share = |text: &str| units::fraction(text, 0.5..=0.99);
-            Some(noted("safe", at, share, problems)?)
+            Some(parsed(at, "safe", share, problems)?)
         }
         None => None,
     };
@@ -114,5 +113,5 @@ fn number(
     problems: &mut Problems,
 ) -> Option<u32> {
     let parse = |text: &str| units::whole_number(text, range);
-    noted(what, at, parse, problems).map(|n| n as u32)
+    parsed(at, what, parse, problems).map(|n| n as u32)
 }

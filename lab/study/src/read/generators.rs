@@ -1,6 +1,6 @@
 //! What drives the load of a study, judged.
 
-use lab_language::{Agents, TextError, Which, agents, units};
+use lab_language::{Agents, TextError, Which, agents, parsed, units};
 
 use super::settings::{Settings, note};
 use crate::demand::GeneratorsTemplate;
@@ -117,11 +117,5 @@ fn value<T>(
         settings.problems.push(problem.help("write it out"));
         return None;
     }
-    let value = read(&text);
-    value
-        .map_err(|error| {
-            let problem = at.span.text_problem(field, &text, &error);
-            settings.problems.push(problem);
-        })
-        .ok()
+    parsed(at, field, read, settings.problems)
 }

@@ -17,7 +17,6 @@ mod loaded;
 mod matrix;
 mod meaning;
 mod mix;
-mod noted;
 mod overrides;
 mod parameters;
 mod parts;

@@ -1,9 +1,8 @@
 //! The profile that a study asks for.
 
-use lab_language::{Problems, TextError, switch, units};
+use lab_language::{Problems, TextError, parsed, switch, units};
 use lab_plan::{FramesWanted, Profiling, WaitsWanted};
 
-use super::noted::noted;
 use crate::file::{ProfileFile, ProfileWithFile};
 
 /// Samples a second of a core.
@@ -23,40 +22,46 @@ fn with(file: &ProfileWithFile, problems: &mut Problems) -> Profiling {
     let usual = Profiling::default();
     let rate = |text: &str| units::whole_number(text, RATES).map(|rate| rate as f64);
     let budget = |text: &str| units::fraction(text, BUDGETS);
-    let frames = |text: &str| {
-        let wrong = || format!("`{text}` is none of {}", FramesWanted::NAMES.join(", "));
-        FramesWanted::named(text).ok_or_else(|| TextError::new(wrong(), 0..text.len()))
-    };
-    let waits = |text: &str| {
-        let wrong = || format!("`{text}` is none of {}", WaitsWanted::NAMES.join(", "));
-        WaitsWanted::named(text).ok_or_else(|| TextError::new(wrong(), 0..text.len()))
-    };
     let pattern = |text: &str| match regex::Regex::new(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(TextError::new(error.to_string(), 0..text.len())),
     };
     let idle = file.idle.iter().flat_map(|list| &list.value);
-    let idle = idle.filter_map(|at| noted("idle", at, pattern, problems));
+    let idle = idle.filter_map(|at| parsed(at, "idle", pattern, problems));
+    let idle = idle.collect();
+    let frames = |text: &str| one_of(text, FramesWanted::named, &FramesWanted::NAMES);
+    let frames = file
+        .frames
+        .as_ref()
+        .and_then(|at| parsed(at, "frames", frames, problems));
+    let waits = |text: &str| one_of(text, WaitsWanted::named, &WaitsWanted::NAMES);
+    let waits = file
+        .waits
+        .as_ref()
+        .and_then(|at| parsed(at, "waits", waits, problems));
+    let rate = file
+        .rate
+        .as_ref()
+        .and_then(|at| parsed(at, "rate", rate, problems));
+    let budget = file
+        .budget
+        .as_ref()
+        .and_then(|at| parsed(at, "budget", budget, problems));
     Profiling {
-        idle: idle.collect(),
-        waits: file
-            .waits
-            .as_ref()
-            .and_then(|at| noted("waits", at, waits, problems))
-            .unwrap_or(usual.waits),
-        rate: file
-            .rate
-            .as_ref()
-            .and_then(|at| noted("rate", at, rate, problems)),
-        frames: file
-            .frames
-            .as_ref()
-            .and_then(|at| noted("frames", at, frames, problems))
-            .unwrap_or(usual.frames),
-        budget: file
-            .budget
-            .as_ref()
-            .and_then(|at| noted("budget", at, budget, problems))
-            .unwrap_or(usual.budget),
+        idle,
+        waits: waits.unwrap_or(usual.waits),
+        rate,
+        frames: frames.unwrap_or(usual.frames),
+        budget: budget.unwrap_or(usual.budget),
     }
+}
+
+fn one_of<T>(text: &str, named: fn(&str) -> Option<T>, names: &[&str]) -> Result<T, TextError> {
+    let wrong = || {
+        TextError::new(
+            format!("`{text}` is none of {}", names.join(", ")),
+            0..text.len(),
+        )
+    };
+    named(text).ok_or_else(wrong)
 }

@@ -6,12 +6,11 @@ use jiff::civil::Date;
 use lab_language::{
     Files, LoadError, Problems, Secrets, WorkloadFile, check_short_name, decode, first_file, kept,
     node::{self, Node},
-    switch, template_words, units, unknown_name,
+    parsed, switch, template_words, units, unknown_name,
 };
 use lab_workload::{Descriptors, JsonSchema, Key};
 
 use super::loaded::Loaded;
-use super::noted::noted;
 use super::parameters::check_cells;
 use super::parts::Parts;
 use super::settings::Settings;
@@ -302,12 +301,12 @@ fn number(
     range: std::ops::RangeInclusive<u64>,
     problems: &mut Problems,
 ) -> Option<u64> {
-    noted(what, at?, |text| units::whole_number(text, range), problems)
+    parsed(at?, what, |text| units::whole_number(text, range), problems)
 }
 
 fn smallest_difference(at: Option<&At<Scalar>>, problems: &mut Problems) -> f64 {
     let part = |text: &str| units::fraction(text, 0.001..=1.0);
-    let given = at.and_then(|at| noted("smallest_difference", at, part, problems));
+    let given = at.and_then(|at| parsed(at, "smallest_difference", part, problems));
     given.unwrap_or(SMALLEST_DIFFERENCE)
 }
 

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lab_language::{TextError, units, unknown_name};
+use lab_language::{TextError, parsed, units, unknown_name};
 use lab_workload::{Data, Each, Recorded, Table, TimeUnit};
 
-use super::noted::noted;
 use super::settings::{Settings, note};
 use crate::extent::MAX_PHASE;
 use crate::file::{At, Scalar, TimelineFile};
@@ -23,16 +22,16 @@ pub(super) fn template(
     let (data, table) = rows(at, workload, settings)?;
     let column = column(&file.column, data, table, settings)?;
     let unit = match &file.unit {
-        Some(unit) => noted("unit", unit, unit_named, settings.problems)?,
+        Some(unit) => parsed(unit, "unit", unit_named, settings.problems)?,
         None => TimeUnit::default(),
     };
     let time = |text: &str| units::duration(text, MAX_PHASE);
     let from = match &file.from {
-        Some(from) => noted("from", from, time, settings.problems)?,
+        Some(from) => parsed(from, "from", time, settings.problems)?,
         None => Duration::ZERO,
     };
     let to = match &file.to {
-        Some(to) => Some(noted("to", to, time, settings.problems)?),
+        Some(to) => Some(parsed(to, "to", time, settings.problems)?),
         None => None,
     };
     let scale = settings.optional("scale", file.scale.as_ref())?;
