@@ -10,10 +10,12 @@ use lab_plan::{Decides, HowEnded, Plan};
 use lab_trial::{Input, ReportError, Warmup, step_names};
 use sha2::{Digest, Sha256};
 
+use crate::compare::Differences;
 use crate::duet::{self, Duets};
 use crate::model::{
     Analysis, Answer, Check, CheckOutcome, Decision, HowPaired, LineDifference, LoadLine, Outcome,
-    ProfileDifference, RESULT_SCHEMA, Reason, StudyFacts, Summary, TrialAnalysis, Verdict, Waiting,
+    ProfileDifference, RESULT_SCHEMA, Reason, Scaling, StudyFacts, Summary, TrialAnalysis, Verdict,
+    Waiting,
 };
 use crate::published::tables;
 use crate::sample::{CellSample, Fate};
@@ -78,9 +80,8 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     };
     let headline = headline_of(&found, &reasons, (&load_lines, answer), &study.checks);
     let mut findings = findings_of(&found, duets.is_some(), &line_differences);
-    findings.extend(effects::sentences(&differences));
-    findings.extend(explained(&profile_differences, &waiting, &counting));
-    findings.extend(usl.as_ref().map(capacity::sentence));
+    let causes = (&profile_differences[..], &waiting, &counting);
+    findings.extend(explained(&differences, causes, usl.as_ref()));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
         study: facts,
@@ -114,19 +115,18 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     })
 }
 
-/// What functions, waits, and counters of the systems show.
+/// What explains differences: factors, functions, waits, and counters of the systems; and how throughput scales.
 fn explained(
-    profiles: &[ProfileDifference],
-    waiting: &Waiting,
-    counting: &Counting,
+    differences: &Differences,
+    (profiles, waiting, counting): (&[ProfileDifference], &Waiting, &Counting),
+    usl: Option<&Scaling>,
 ) -> Vec<String> {
-    let profiles = profiles::sentences(profiles).into_iter();
     let counted = counting.ask_differences.iter();
-    let counted = counted.filter_map(lab_asked::summary);
-    profiles
-        .chain(waits::sentences(waiting))
-        .chain(counted)
-        .collect()
+    let functions = profiles::sentences(profiles).into_iter();
+    let effects = effects::sentences(differences).into_iter();
+    let found = effects.chain(functions).chain(waits::sentences(waiting));
+    let found = found.chain(counted.filter_map(lab_asked::summary));
+    found.chain(usl.map(capacity::sentence)).collect()
 }
 
 /// The plan of a run, with another measure that decides if there is one.
