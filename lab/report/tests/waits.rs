@@ -316,6 +316,41 @@ fn a_page_has_bars_and_a_flame_graph_without_waits_for_work() {
 }
 
 #[test]
+fn without_stacks_there_is_the_time_of_threads() {
+    let mut run = run(8, 1.2);
+    for trial in &mut run.trials {
+        trial.waits.profile = None;
+        trial.waits.latency = None;
+        if let Some(Ok(lines)) = &mut trial.waits.threads {
+            lines
+                .iter_mut()
+                .for_each(|line| line.group.blocked_ns = None);
+        }
+    }
+    let analysis = analyse(&run).unwrap();
+    let waiting = &analysis.waiting;
+    assert!(waiting.wait_differences.is_empty() && waiting.scheduling.is_empty());
+    let [cell, _] = &waiting.waits[..] else {
+        panic!("{} cells", waiting.waits.len());
+    };
+    assert!(cell.summary.waits.is_empty() && cell.summary.tree.is_none());
+    assert!(waiting.scheduling_differences[0].is_reason);
+    let text = terminal(&analysis, 80);
+    let (_, section) = text
+        .split_once("What threads wait for\n")
+        .expect("the section");
+    assert!(
+        section.contains("threads, µs       threads  on CPU  no core  blocked\n"),
+        "{section}"
+    );
+    assert!(
+        section.contains("Responses are longer because threads that were ready waited"),
+        "{section}"
+    );
+    assert!(!html(&analysis).contains("Waits by call path"));
+}
+
+#[test]
 fn damaged_files_are_notes_and_the_rest_stands() {
     let mut run = run(6, 1.0);
     run.trials[0].waits.profile = Some(Ok(b"nonsense".to_vec()));
