@@ -7,8 +7,8 @@ use crate::units::{is_time, value};
 const MOST_NAMED: usize = 10;
 /// Counters that are named of one of them.
 const MOST_OF_ONE: usize = 4;
-/// Letters of a label's text at its begin and at its end.
-const LETTERS: (usize, usize) = (60, 60);
+/// Letters of a label's text.
+const LETTERS: usize = 120;
 
 /// All sentences of a comparison.
 pub(crate) fn sentences(of: &AskDifference) -> Vec<String> {
@@ -96,19 +96,23 @@ fn sentence(group: &[&CounterDifference]) -> String {
 
 /// What was counted: the texts of its labels.
 fn subject(of: &CounterDifference) -> Option<String> {
-    let texts: Vec<String> = of.labels.iter().map(|(_, text)| shortened(text)).collect();
+    let texts: Vec<String> = of
+        .labels
+        .iter()
+        .map(|(_, text)| shortened(text, LETTERS))
+        .collect();
     (!texts.is_empty()).then(|| format!("`{}`", texts.join(", ").replace('`', "'")))
 }
 
 /// The begin and the end of a long text: a statement ends with what it looks for.
-pub(crate) fn shortened(text: &str) -> String {
-    let letters: Vec<char> = text.chars().collect();
-    let (first, last) = LETTERS;
-    if letters.len() <= first + last {
+pub(crate) fn shortened(text: &str, letters: usize) -> String {
+    let all: Vec<char> = text.chars().collect();
+    if all.len() <= letters {
         return text.to_owned();
     }
-    let begin: String = letters[..first].iter().collect();
-    let end: String = letters[letters.len() - last..].iter().collect();
+    let each = letters.saturating_sub(3) / 2;
+    let begin: String = all[..each].iter().collect();
+    let end: String = all[all.len() - each..].iter().collect();
     format!("{} … {}", begin.trim_end(), end.trim_start())
 }
 
@@ -276,8 +280,8 @@ mod tests {
     #[test]
     fn long_texts_keep_both_ends() {
         let text = format!("select {} where owner = $1", "x, ".repeat(100));
-        let short = shortened(&text);
+        let short = shortened(&text, LETTERS);
         assert!(short.starts_with("select x") && short.ends_with("where owner = $1"));
-        assert!(short.chars().count() <= 123);
+        assert!(short.chars().count() <= LETTERS);
     }
 }
