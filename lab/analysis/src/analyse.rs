@@ -54,13 +54,12 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     repeated::choose(&mut trials);
     let profiled = cpu::profiled(&inputs, &mut trials);
     let cells = cells::summarise(study, &steps, &trials);
-    let profile_differences = profiles::differences(&plan, &cells, &trials, &profiled);
+    let functions = profiles::differences(&plan, &cells, &trials, &profiled);
     let duets = Duets::of(&plan, &inputs, &trials)?;
     let mut differences = compare::compare(&plan, &trials, (&cells, &samples), duets.as_ref());
     left_out::add_to(&mut differences.answer, &left_out, &plan);
     let waiting = waits::of_run(&plan, &inputs, (&cells, &mut trials), &differences);
     let counting = asked::of_run(&plan, &inputs, (&cells, &mut trials));
-    let demand = unmeasured::demand(&plan, &cells, &trials, &differences.comparisons);
     let usl = capacity::scaling(study, &trials);
     let published = tables::compare(study, plan.speed, &trials, &cells);
     let checks = checks::of_run(study, plan.seed, run, &trials);
@@ -80,8 +79,11 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     };
     let headline = headline_of(&found, &reasons, (&load_lines, answer), &study.checks);
     let mut findings = findings_of(&found, duets.is_some(), &line_differences);
-    let causes = (&profile_differences[..], &waiting, &counting);
-    findings.extend(explained(&differences, causes, usl.as_ref()));
+    findings.extend(explained(
+        &differences,
+        (&functions, &waiting, &counting),
+        usl.as_ref(),
+    ));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
         study: facts,
@@ -92,6 +94,7 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         checks,
         seen: unmeasured::seen(&cells, &trials),
         exploratory: unmeasured::exploratory(&plan, &cells, &trials),
+        demand: unmeasured::demand(&plan, &cells, &trials, &differences.comparisons),
         cpu_profiles: cpu::summarise(&cells, &trials, &profiled),
         cells,
         samples,
@@ -105,12 +108,11 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         load_lines,
         load_line_differences: line_differences,
         usl,
-        profile_differences,
+        profile_differences: functions,
         waiting,
         counting,
         findings,
         published,
-        demand,
         reasons,
     })
 }

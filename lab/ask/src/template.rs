@@ -221,37 +221,10 @@ impl Reader<'_> {
             |text| units::one_named("preset", text, &named),
             self.problems,
         )?;
-        let said = [
-            ("read", file.read.as_ref().map(|at| &at.span)),
-            ("count", file.count.as_ref().map(|count| &count.rows.span)),
-            (
-                "paths",
-                file.paths.iter().next().map(|(name, _)| &name.span),
-            ),
-            // A client is no address, and the other way round.
-            (
-                "http",
-                file.http
-                    .as_ref()
-                    .map(|at| &at.span)
-                    .filter(|_| found.http.is_none()),
-            ),
-            (
-                "command",
-                file.command
-                    .as_ref()
-                    .map(|at| &at.span)
-                    .filter(|_| found.http.is_some()),
-            ),
-        ];
-        let said = said.into_iter().find_map(|(key, span)| Some((key, span?)));
-        if let Some((key, span)) = said {
+        if let Some((key, span)) = said_beside(file, found) {
             let message = format!("the preset says `{key}` already");
-            self.note(
-                span,
-                &message,
-                "leave it out, or write the ask without a preset",
-            );
+            let help = "leave it out, or write the ask without a preset";
+            self.note(span, &message, help);
             return None;
         }
         let client = match &file.command {
@@ -389,4 +362,21 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// A key beside a preset that says what the preset says. A client is no address, and the other way round.
+fn said_beside<'f>(file: &'f AskFile, preset: &Preset) -> Option<(&'static str, &'f Span)> {
+    let http = file.http.as_ref().map(|at| &at.span);
+    let command = file.command.as_ref().map(|at| &at.span);
+    let said = [
+        ("read", file.read.as_ref().map(|at| &at.span)),
+        ("count", file.count.as_ref().map(|count| &count.rows.span)),
+        (
+            "paths",
+            file.paths.iter().next().map(|(name, _)| &name.span),
+        ),
+        ("http", http.filter(|_| preset.http.is_none())),
+        ("command", command.filter(|_| preset.http.is_some())),
+    ];
+    said.into_iter().find_map(|(key, span)| Some((key, span?)))
 }

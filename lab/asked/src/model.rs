@@ -44,11 +44,11 @@ impl CountedSeries {
         means.map(f64::abs).fold(0.0, f64::max)
     }
 
-    /// What is counted, in short: the texts of its labels.
+    /// What is counted, in so many letters: the texts of its labels.
     #[must_use]
-    pub fn subject(&self) -> String {
-        let labels = self.labels.iter().map(|(_, text)| shortened(text));
-        labels.collect::<Vec<_>>().join(", ")
+    pub fn subject(&self, letters: usize) -> String {
+        let labels: Vec<&str> = self.labels.iter().map(|(_, text)| text.as_str()).collect();
+        shortened(&labels.join(", "), letters)
     }
 
     /// The value in a cell, with its unit.

@@ -2,9 +2,6 @@
 
 use std::fmt;
 
-/// Letters of a label's text at its begin and at its end.
-const LETTERS: (usize, usize) = (60, 60);
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -89,14 +86,14 @@ pub(crate) fn hashed(text: &str) -> String {
 }
 
 /// The begin and the end of a long text: a statement ends with what it looks for.
-pub(crate) fn shortened(text: &str) -> String {
-    let letters: Vec<char> = text.chars().collect();
-    let (first, last) = LETTERS;
-    if letters.len() <= first + last {
+pub(crate) fn shortened(text: &str, letters: usize) -> String {
+    let all: Vec<char> = text.chars().collect();
+    if all.len() <= letters {
         return text.to_owned();
     }
-    let begin: String = letters[..first].iter().collect();
-    let end: String = letters[letters.len() - last..].iter().collect();
+    let each = letters.saturating_sub(3) / 2;
+    let begin: String = all[..each].iter().collect();
+    let end: String = all[all.len() - each..].iter().collect();
     format!("{} … {}", begin.trim_end(), end.trim_start())
 }
 

@@ -8,6 +8,8 @@ use crate::units::{is_time, value};
 const MOST_NAMED: usize = 10;
 /// Counters that are named of one of them.
 const MOST_OF_ONE: usize = 4;
+/// Letters of a label's text.
+const LETTERS: usize = 120;
 
 /// All sentences of a comparison.
 pub(crate) fn sentences(of: &AskDifference) -> Vec<String> {
@@ -95,7 +97,11 @@ fn sentence(group: &[&CounterDifference]) -> String {
 
 /// What was counted: the texts of its labels.
 fn subject(of: &CounterDifference) -> Option<String> {
-    let texts: Vec<String> = of.labels.iter().map(|(_, text)| shortened(text)).collect();
+    let texts: Vec<String> = of
+        .labels
+        .iter()
+        .map(|(_, text)| shortened(text, LETTERS))
+        .collect();
     (!texts.is_empty()).then(|| format!("`{}`", texts.join(", ").replace('`', "'")))
 }
 
@@ -263,8 +269,8 @@ mod tests {
     #[test]
     fn long_texts_keep_both_ends() {
         let text = format!("select {} where owner = $1", "x, ".repeat(100));
-        let short = shortened(&text);
+        let short = shortened(&text, LETTERS);
         assert!(short.starts_with("select x") && short.ends_with("where owner = $1"));
-        assert!(short.chars().count() <= 123);
+        assert!(short.chars().count() <= LETTERS);
     }
 }

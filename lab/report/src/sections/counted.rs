@@ -7,6 +7,8 @@ use crate::document::{Block, Cell, Column, Kind, Row, Section, Table};
 
 /// Rows of an ask's table.
 const ROWS: usize = 20;
+/// Letters of what is counted, beside figures in a terminal.
+const LETTERS: usize = 38;
 /// Cells that have a column.
 const MOST_CELLS: usize = 4;
 
@@ -60,7 +62,7 @@ fn table(rows: &[&CountedSeries]) -> Table {
             ..Cell::text(one.figure(cell).unwrap_or_else(|| "–".to_owned()))
         });
         let figures = std::iter::once(Cell::text(&one.column)).chain(figures);
-        Row::new(figures.chain([Cell::text(one.subject())]).collect())
+        Row::new(figures.chain([Cell::text(one.subject(LETTERS))]).collect())
     };
     Table::new(
         "What the system counted",

@@ -1,6 +1,6 @@
 //! The load of a study: its settings as templates, each with its place.
 
-use lab_language::{AddressRange, OneOrMany};
+use lab_language::{AddressRange, OneOrMany, parsed};
 
 use super::settings::{Settings, note};
 use super::{generators, kinds, mix};
@@ -72,16 +72,9 @@ fn sources(load: &LoadFile, settings: &mut Settings<'_>) -> Option<Vec<AddressRa
         let message = "agents don't have the addresses of this machine";
         return note(&first.span, message, help, settings);
     }
-    let each = written.iter().map(|at| {
-        let text = at.text();
-        let range = text.parse::<AddressRange>();
-        range
-            .map_err(|error| {
-                let problem = at.span.text_problem("sources", &text, &error);
-                settings.problems.push(problem);
-            })
-            .ok()
-    });
+    let range = |text: &str| text.parse::<AddressRange>();
+    let each = written.iter();
+    let each = each.map(|at| parsed(at, "sources", range, settings.problems));
     let each: Vec<_> = each.collect();
     each.into_iter().collect()
 }

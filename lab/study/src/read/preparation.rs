@@ -1,6 +1,8 @@
 //! The preparation of a system: its requests and commands, every name in them judged.
 
-use lab_language::{TextError, has_gap, header_problem, method_problem, units, unknown_name};
+use lab_language::{
+    TextError, has_gap, header_problem, method_problem, parsed, units, unknown_name,
+};
 use lab_workload::JsonPath;
 use lab_workload::Template;
 use lab_workload::template::{Escape, Symbols};
@@ -237,15 +239,12 @@ impl<'a, 's> Compiler<'a, 's> {
     fn expect(&mut self, file: &ActionFile) -> Option<Vec<std::ops::RangeInclusive<u16>>> {
         let mut ranges = Vec::new();
         for status in file.expect.iter().flat_map(|expect| expect.as_slice()) {
-            let text = status.text();
-            match units::statuses(&text) {
-                Ok(range) => ranges.push(range),
-                Err(error) => {
-                    let problem = status.span.text_problem("expect", &text, &error);
-                    self.settings.problems.push(problem);
-                    return None;
-                }
-            }
+            ranges.push(parsed(
+                status,
+                "expect",
+                units::statuses,
+                self.settings.problems,
+            )?);
         }
         if ranges.is_empty() {
             ranges.push(200..=299);
@@ -263,15 +262,13 @@ impl<'a, 's> Compiler<'a, 's> {
                 self.settings.problems.push(problem.help(help));
                 return None;
             }
-            let text = path.text();
-            if let Err(error) = JsonPath::parse(&text) {
-                let error = TextError::new(error.to_string(), 0..text.len())
-                    .help("write a JSON path, such as `$.users[*].password`");
-                let problem = path.span.text_problem("capture", &text, &error);
-                self.settings.problems.push(problem);
-                return None;
-            }
-            captures.push((name.value.clone(), text));
+            let read = |text: &str| match JsonPath::parse(text) {
+                Ok(_) => Ok(text.to_owned()),
+                Err(error) => Err(TextError::new(error.to_string(), 0..text.len())
+                    .help("write a JSON path, such as `$.users[*].password`")),
+            };
+            let path = parsed(path, "capture", read, self.settings.problems)?;
+            captures.push((name.value.clone(), path));
         }
         Some(captures)
     }

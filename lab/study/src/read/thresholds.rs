@@ -1,7 +1,7 @@
 //! Thresholds: which metric, of which step, against which limit; and the one that holds unless a
 //! study says otherwise.
 
-use lab_language::{Problems, TextError, unknown_name};
+use lab_language::{Problems, TextError, parsed, unknown_name};
 
 use super::parts::Parts;
 use super::threshold::threshold;
@@ -16,20 +16,17 @@ pub(super) fn thresholds(
     parts: &Parts,
     problems: &mut Problems,
 ) -> Vec<Threshold> {
-    let mut parsed = Vec::new();
+    let mut all = Vec::new();
     for (key, list) in table.iter() {
-        let Some((metric, scope)) = threshold_key(key, parts, problems) else {
-            continue;
-        };
-        for at in list {
-            let text = at.text();
-            match threshold(metric, scope.clone(), &text) {
-                Ok(threshold) => parsed.push(threshold),
-                Err(error) => problems.push(at.span.text_problem("threshold", &text, &error)),
-            }
+        if let Some((metric, scope)) = threshold_key(key, parts, problems) {
+            let read = |text: &str| threshold(metric, scope.clone(), text);
+            all.extend(
+                list.iter()
+                    .filter_map(|at| parsed(at, "threshold", read, problems)),
+            );
         }
     }
-    parsed
+    all
 }
 
 /// With the limit on the error rate that holds where the study sets none for all its steps.
