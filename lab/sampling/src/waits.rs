@@ -469,7 +469,7 @@ impl Waits {
 
     /// Whether a thread is one of the system's. One that is new is taken in.
     fn knows(&mut self, (pid, tid): (i32, i32), at: u64, shared: &mut Shared<'_>) -> bool {
-        if !shared.pids.contains(&pid) {
+        if tid <= 0 || !shared.pids.contains(&pid) {
             return false;
         }
         if self.got.switches.group(tid).is_none() {
