@@ -455,6 +455,7 @@ impl Sampler {
     }
 
     fn drain(&mut self) {
+        self.threads.sweep();
         for event in self.events.drain() {
             self.records += 1;
             match event {

@@ -10,6 +10,7 @@ const MOST: usize = 100_000;
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     names: HashMap<i32, String>,
+    ended: Vec<i32>,
 }
 
 impl Threads {
@@ -38,8 +39,16 @@ impl Threads {
         }
     }
 
+    /// The name stays until the next [`Threads::sweep`], for other records of the thread.
     pub(crate) fn exited(&mut self, tid: i32) {
-        self.names.remove(&tid);
+        self.ended.push(tid);
+    }
+
+    /// Drops the names of threads that have ended.
+    pub(crate) fn sweep(&mut self) {
+        for tid in self.ended.drain(..) {
+            self.names.remove(&tid);
+        }
     }
 }
 
@@ -76,6 +85,8 @@ mod tests {
         threads.named(1 << 30, b"other");
         assert_eq!(threads.name(pid, 1 << 30), "other");
         threads.exited(1 << 30);
+        assert_eq!(threads.name(pid, 1 << 30), "other", "for records of before");
+        threads.sweep();
         assert_eq!(threads.name(pid, 1 << 30), "[ended]");
     }
 }

@@ -333,8 +333,14 @@ impl Waits {
 
     /// Ends a row of the table of threads.
     fn row(&mut self, shared: &mut Shared<'_>, clock: &impl Fn() -> Duration) {
-        let groups = self.usage.read(&shared.pids(), clock, shared.threads);
+        let mut groups = self.usage.read(&shared.pids(), clock, shared.threads);
         let now = clock();
+        // Threads that ended since the last reading are in the records only.
+        for (group, times) in self.got.switches.take_ended() {
+            let name = self.got.groups.values[group as usize].clone();
+            groups.entry(name).or_default().add(&times);
+        }
+        self.got.switches.mark(shared.kernel_ns(now));
         self.got.rows.push(Row {
             from: self.row_from,
             to: now,
@@ -426,19 +432,19 @@ impl Waits {
                     tid,
                     preempted,
                 } => {
-                    if self.knows(pid, tid, shared) {
+                    if self.knows((pid, tid), at, shared) {
                         self.since.1 += 1;
                         self.got.switches.left(tid, at, preempted);
                     }
                 }
                 Recorded::Came { pid, tid } => {
                     self.since.0 += 1;
-                    if self.knows(pid, tid, shared) {
+                    if self.knows((pid, tid), at, shared) {
                         self.got.switches.came(tid, at, &second);
                     }
                 }
                 Recorded::Stack(sample) => {
-                    if self.knows(sample.pid, sample.tid, shared) {
+                    if self.knows((sample.pid, sample.tid), at, shared) {
                         let stack = walk::stack(shared.spaces, shared.frames, &sample);
                         let stack = self.got.stacks.number(&stack);
                         self.got.switches.stack(sample.tid, at, stack);
@@ -462,14 +468,14 @@ impl Waits {
     }
 
     /// Whether a thread is one of the system's. One that is new is taken in.
-    fn knows(&mut self, pid: i32, tid: i32, shared: &mut Shared<'_>) -> bool {
-        if !shared.pids.contains(&pid) {
+    fn knows(&mut self, (pid, tid): (i32, i32), at: u64, shared: &mut Shared<'_>) -> bool {
+        if tid <= 0 || !shared.pids.contains(&pid) {
             return false;
         }
         if self.got.switches.group(tid).is_none() {
             let name = shared.threads.name(pid, tid).to_owned();
             let group = self.got.groups.intern(name);
-            self.got.switches.appeared(tid, group);
+            self.got.switches.appeared(tid, group, at);
         }
         true
     }

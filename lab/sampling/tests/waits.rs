@@ -262,7 +262,11 @@ fn threads_without_a_core_are_told_from_blocked_ones() {
         latency.len(),
         latency.value_at_quantile(0.5)
     );
-    assert!(latency.len() > 20 && latency.value_at_quantile(0.5) > 100);
+    assert!(
+        latency.len() > 20 && latency.max() > 1000,
+        "{}",
+        latency.max()
+    );
 }
 
 #[test]
@@ -291,15 +295,31 @@ fn sleepers_pollers_and_waiters_are_told_apart() {
 }
 
 #[test]
-fn threads_that_live_shortly_count_as_far_as_they_are_seen() {
+fn threads_that_live_shortly_count() {
     let folder = tempfile::tempdir().unwrap();
     let program = Waiting::start(folder.path(), &["short"]);
     let Some(recorded) = record(spec(program.child.id(), 3), 4) else {
         return;
     };
     let waits = recorded.waits.unwrap();
-    let spawner = part(&groups(&waits)["spawner"], Class::Sleep);
-    assert!(spawner > 0.3, "{spawner}");
+    let groups = groups(&waits);
+    let spawner = part(&groups["spawner"], Class::Sleep);
+    assert!(spawner > 0.1, "{spawner}");
+    // Each spins for 200 µs, and most live between two readings of the scheduler's counters.
+    if let Some(switched) = waits.facts.switched_on_cpu_ms {
+        let ratio = waits.facts.on_cpu_ms / switched;
+        eprintln!("{:?}, {ratio}", waits.facts);
+        assert!((ratio - 1.0).abs() < 0.2, "{ratio}");
+    }
+    let ended = groups.get("[ended]").map_or(0, |group| group.on_cpu_ns);
+    assert!((ended as f64) < 0.1 * groups["short-*"].on_cpu_ns as f64);
+    for (name, group) in &groups {
+        eprintln!("{name}: {group:?}");
+        assert!(
+            group.on_cpu_ns + group.no_core_ns <= group.wall_ns,
+            "{group:?}"
+        );
+    }
 }
 
 #[test]

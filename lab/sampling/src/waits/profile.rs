@@ -1,7 +1,7 @@
 //! Puts intervals and names together as a profile of waits, and divides the time of thread groups by class.
 //!
 //! Stacks are those of some intervals. They stand for all intervals of their group that are as long, within a factor of
-//! four, and of the same kind. The sums of a group are then made the times that the scheduler counted.
+//! two, and of the same kind. The sums of a group are then made the times that the scheduler counted.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -228,7 +228,8 @@ fn recorded(record: Record, switches: bool) -> Option<(u64, Recorded)> {
                 },
                 Switch::InFrom(_) => Recorded::Came { pid, tid },
             };
-            (tid != 0).then_some((time, record))
+            // A thread that is gone has no id.
+            (tid > 0).then_some((time, record))
         }
         Record::Sample(mut sample) => {
             let data = sample.raw.take();

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use hdrhistogram::Histogram;
 
+use super::usage::Times;
+
 /// Threads that are remembered, at most.
 const MOST_THREADS: usize = 100_000;
 /// Different pieces of intervals, at most. Beyond it pieces lose their stacks.
@@ -27,7 +29,7 @@ pub(crate) enum Kind {
     Woken,
 }
 
-/// Intervals of one group that are alike: of one kind, and as long within a factor of four.
+/// Intervals of one group that are alike: of one kind, and as long within a factor of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Stratum {
     pub(crate) group: Number,
@@ -103,6 +105,15 @@ struct Thread {
     state: State,
     /// The stack of the switch that follows.
     next: Option<(At, Number)>,
+    since: Since,
+}
+
+/// What a thread did since the last mark.
+#[derive(Clone, Copy, Debug, Default)]
+struct Since {
+    at: At,
+    on_ns: u64,
+    preempted_ns: u64,
 }
 
 /// What a thread does when a window is opened.
@@ -122,6 +133,7 @@ pub(crate) struct Switches {
     threads: HashMap<i32, Thread>,
     /// Threads as they were when the last window was closed.
     before: HashMap<i32, Thread>,
+    ended: BTreeMap<Number, Times>,
     /// When the window that is open began.
     window: Option<At>,
     /// The trial's clock at 0 of the kernel's.
@@ -181,7 +193,7 @@ impl Switches {
             },
             (Some(Begun::SleepsOn), _) => State::Unknown,
         };
-        self.put(tid, group, state);
+        self.put(tid, group, state, window);
     }
 
     /// Whether a thread slept with a known stack when the last window was closed.
@@ -192,12 +204,38 @@ impl Switches {
         })
     }
 
-    fn put(&mut self, tid: i32, group: Number, state: State) {
+    fn put(&mut self, tid: i32, group: Number, state: State, at: At) {
         if self.threads.len() < MOST_THREADS || self.threads.contains_key(&tid) {
-            let next = None;
-            let thread = Thread { group, state, next };
+            let thread = Thread {
+                group,
+                state,
+                next: None,
+                since: Since {
+                    at,
+                    ..Since::default()
+                },
+            };
             self.threads.insert(tid, thread);
         }
+    }
+
+    /// Counts times of threads for [`Switches::take_ended`] from now on.
+    pub(crate) fn mark(&mut self, at: At) {
+        for thread in self.threads.values_mut() {
+            if let State::On(since) = &mut thread.state {
+                *self.on_ns.entry(thread.group).or_default() += at.saturating_sub(*since);
+                *since = at;
+            }
+            thread.since = Since {
+                at,
+                ..Since::default()
+            };
+        }
+    }
+
+    /// The times of threads that ended, by group: from the last mark, or from their start, to their end.
+    pub(crate) fn take_ended(&mut self) -> BTreeMap<Number, Times> {
+        std::mem::take(&mut self.ended)
     }
 
     /// Opens a window of records. The caller then takes in all threads.
@@ -224,7 +262,7 @@ impl Switches {
             };
             match thread.state {
                 State::Off(off) => self.interval(thread.group, off, at, false, second),
-                State::On(since) | State::Ready(since) => self.on(thread.group, since, at),
+                State::On(since) | State::Ready(since) => self.on(tid, since, at),
                 State::Unknown => {}
             }
         }
@@ -239,16 +277,26 @@ impl Switches {
     }
 
     /// Takes in a thread of which nothing is known yet.
-    pub(crate) fn appeared(&mut self, tid: i32, group: Number) {
-        self.put(tid, group, State::Unknown);
+    pub(crate) fn appeared(&mut self, tid: i32, group: Number, at: At) {
+        self.put(tid, group, State::Unknown, at);
     }
 
     /// A thread ends. Its last switch has no id.
     pub(crate) fn exited(&mut self, tid: i32, at: At) {
-        let thread = self.threads.remove(&tid);
-        if let Some(State::On(since) | State::Ready(since)) = thread.map(|thread| thread.state) {
-            let group = thread.map_or(0, |thread| thread.group);
-            self.on(group, since, at);
+        if let Some(thread) = self.threads.get(&tid)
+            && let State::On(since) | State::Ready(since) = thread.state
+        {
+            self.on(tid, since, at);
+        }
+        if let Some(Thread { group, since, .. }) = self.threads.remove(&tid) {
+            let wall_ns = at.saturating_sub(since.at);
+            let times = Times {
+                threads: 1,
+                wall_ns: wall_ns.max(since.on_ns + since.preempted_ns),
+                on_ns: since.on_ns,
+                no_core_ns: since.preempted_ns,
+            };
+            self.ended.entry(group).or_default().add(&times);
         }
     }
 
@@ -269,7 +317,7 @@ impl Switches {
             Some((_, stack)) => Stack::Sampled(stack),
             None => Stack::NotSampled,
         };
-        let (group, old) = (thread.group, thread.state);
+        let old = thread.state;
         thread.state = State::Off(Off {
             since: at,
             preempted,
@@ -277,7 +325,7 @@ impl Switches {
             woken: None,
         });
         if let State::On(since) | State::Ready(since) = old {
-            self.on(group, since, at);
+            self.on(tid, since, at);
         }
     }
 
@@ -288,6 +336,12 @@ impl Switches {
         };
         thread.next = None;
         let (group, old) = (thread.group, thread.state);
+        if let State::Off(off) = old
+            && off.preempted
+        {
+            let since = off.since.max(thread.since.at);
+            thread.since.preempted_ns += at.saturating_sub(since);
+        }
         thread.state = State::On(at);
         match old {
             State::Off(off) => self.interval(group, off, at, true, second),
@@ -316,8 +370,12 @@ impl Switches {
         }
     }
 
-    fn on(&mut self, group: Number, since: At, to: At) {
-        *self.on_ns.entry(group).or_default() += to.saturating_sub(since);
+    fn on(&mut self, tid: i32, since: At, to: At) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            let ns = to.saturating_sub(since);
+            thread.since.on_ns += ns;
+            *self.on_ns.entry(thread.group).or_default() += ns;
+        }
     }
 
     /// Adds an interval; `ended` if the thread runs again.
@@ -361,7 +419,8 @@ impl Switches {
         };
         if let Some(ready) = ready.filter(|_| ended) {
             let us = to.saturating_sub(ready).div_ceil(1000).min(LONGEST_US);
-            self.latency_of(group).saturating_record(us);
+            // It grows as it needs to.
+            let _ = self.latency_of(group).record(us);
         }
     }
 
@@ -425,9 +484,9 @@ impl Switches {
     }
 }
 
-/// Lengths that differ by less than four are alike.
+/// Lengths between two powers of two are alike.
 fn length(ns: u64) -> u8 {
-    (ns.max(1).ilog2() / 2) as u8
+    ns.max(1).ilog2() as u8
 }
 
 #[cfg(test)]
@@ -508,7 +567,7 @@ mod tests {
         assert_eq!(blocked.unwrap().0.waker, Some(3));
         assert_eq!(sum(&switches, Kind::Woken), 4 * MS);
         let latency = &switches.latency[&0];
-        assert_eq!((latency.len(), latency.min() / 10), (1, 400));
+        assert_eq!((latency.len(), latency.max() / 100), (1, 40));
     }
 
     #[test]
@@ -526,6 +585,26 @@ mod tests {
         assert_eq!(ns, 14 * MS, "without the pause");
         let stacks = switches.pieces.keys().map(|piece| piece.stack);
         assert!(stacks.into_iter().all(|stack| stack == 7));
+    }
+
+    #[test]
+    fn threads_that_end_leave_their_times() {
+        let mut switches = begun();
+        switches.appeared(1, 0, 1000 + MS);
+        switches.came(1, 1000 + MS, &second);
+        switches.left(1, 1000 + 2 * MS, false);
+        switches.came(1, 1000 + 5 * MS, &second);
+        switches.exited(1, 1000 + 7 * MS);
+        let ended = switches.take_ended()[&0];
+        assert_eq!((ended.wall_ns, ended.on_ns), (6 * MS, 3 * MS));
+        assert!(switches.take_ended().is_empty());
+        switches.appeared(2, 0, 1000 + 7 * MS);
+        switches.came(2, 1000 + 7 * MS, &second);
+        switches.mark(1000 + 8 * MS);
+        switches.exited(2, 1000 + 9 * MS);
+        let ended = switches.take_ended()[&0];
+        assert_eq!((ended.wall_ns, ended.on_ns), (MS, MS), "since the mark");
+        assert_eq!(switches.on_ns[&0], 5 * MS);
     }
 
     #[test]
