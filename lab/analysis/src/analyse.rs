@@ -44,8 +44,7 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
 /// the study doesn't have.
 pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, ReportError> {
     let plan = plan_by(run, decides)?;
-    let study = &plan.question;
-    let steps = step_names(study);
+    let (study, steps) = (&plan.question, step_names(&plan.question));
     let inputs = inputs(run, &plan, &steps)?;
     let mut trials = analyse_trials(&inputs, plan.search.is_some())?;
     let samples = sample::samples(&plan, &trials);
@@ -79,11 +78,8 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     };
     let headline = headline_of(&found, &reasons, (&load_lines, answer), &study.checks);
     let mut findings = findings_of(&found, duets.is_some(), &line_differences);
-    findings.extend(explained(
-        &differences,
-        (&functions, &waiting, &counting),
-        usl.as_ref(),
-    ));
+    let causes = (&functions[..], &waiting, &counting);
+    findings.extend(explained(&differences, causes, usl.as_ref()));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
         study: facts,

@@ -237,14 +237,9 @@ impl<'a, 's> Compiler<'a, 's> {
     }
 
     fn expect(&mut self, file: &ActionFile) -> Option<Vec<std::ops::RangeInclusive<u16>>> {
-        let mut ranges = Vec::new();
+        let (mut ranges, problems) = (Vec::new(), &mut *self.settings.problems);
         for status in file.expect.iter().flat_map(|expect| expect.as_slice()) {
-            ranges.push(parsed(
-                status,
-                "expect",
-                units::statuses,
-                self.settings.problems,
-            )?);
+            ranges.push(parsed(status, "expect", units::statuses, problems)?);
         }
         if ranges.is_empty() {
             ranges.push(200..=299);
