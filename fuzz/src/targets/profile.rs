@@ -3,7 +3,7 @@
 
 use lab_profile::{Profile, Sums, Tree};
 
-/// Samples and functions of stacks beyond which the sums aren't made: they cost what their number is, and not only once.
+/// The maximum samples and functions of stacks for the sums, whose cost is a multiple of their number.
 const MOST_FRAMES: usize = 10_000;
 
 pub(crate) fn run(data: &[u8]) {
@@ -22,6 +22,6 @@ pub(crate) fn run(data: &[u8]) {
     assert_eq!(Tree::by_thread(&profile).nodes[0].total, sums.all);
     let written = profile.to_pprof();
     let again = Profile::from_pprof(&written.bytes).expect("what is written can be read");
-    // Names that are shortened may be equal then.
+    // Shortened names may be equal.
     assert!(again.samples.len() <= profile.samples.len());
 }
