@@ -1,8 +1,7 @@
-//! What admission costs: CPU of the server for a request, with the shares that everything is taken from, and in a
-//! build that has none of them. Both servers run at once and are asked in turn, so that what disturbs the
-//! machine disturbs both: the ratio counts.
+//! The cost of admission: the server's CPU for a request, with all shares, and in a build without them. Both servers
+//! run at once and serve requests in turn, so that disturbances of the machine affect both: the ratio counts.
 //!
-//! It runs only when it is named, with both programs (`bench/admission.sh`).
+//! Runs only by name, with both programs (`bench/admission.sh`).
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -14,14 +13,14 @@ use serde_json::{Value, json};
 
 use crate::common::{Error, median};
 
-/// Who asks: nobody that a server trusts, so that all shares are the user's.
+/// The client's address: not a trusted one, so that all shares are the user's.
 const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 9));
-/// Turns of each server that count, and those before, in which caches fill.
+/// Turns of each server that count, and those before, which fill the caches.
 const TURNS: usize = 60;
 const WARM_UP: usize = 5;
 /// Requests of each kind in a turn.
 const REQUESTS: usize = 300;
-/// What admission may cost of a request's CPU.
+/// The maximum ratio of a request's CPU.
 const MOST: f64 = 1.03;
 
 /// A request that is measured.
@@ -39,17 +38,17 @@ struct Side {
     _folder: tempfile::TempDir,
 }
 
-/// Compares two programs and prints the ratios.
+/// Compares two programs; prints the ratios.
 ///
 /// # Errors
-/// When a server can't be asked, or the shares cost more than they may.
+/// When a request fails, or the shares cost more than they may.
 pub(crate) fn compare(with: &Path, without: &Path) -> Result<(), Error> {
     let mut sides = [Side::start(with)?, Side::start(without)?];
     let mut ratios: Vec<Vec<f64>> = vec![Vec::new(); asked().len()];
     for turn in 0..WARM_UP + TURNS {
         for (kind, asked) in asked().iter().enumerate() {
             let mut cpu = [0.0; 2];
-            // Who is first in a turn is last in the next.
+            // The first in a turn is the last in the next.
             for place in [turn % 2, (turn + 1) % 2] {
                 cpu[place] = sides[place].ask(asked)?;
             }
@@ -129,7 +128,7 @@ impl Side {
         })
     }
 
-    /// Asks so often; nanoseconds of CPU that the server took for all of it.
+    /// Sends the requests of a turn; returns the server's CPU time for all of them, in nanoseconds.
     fn ask(&mut self, asked: &Measured) -> Result<f64, Error> {
         let before = cpu_ns(self.server.pid())?;
         for _ in 0..REQUESTS {
@@ -142,7 +141,7 @@ impl Side {
     }
 }
 
-/// What all threads of a process have had of the processor so far (see proc(5), schedstat).
+/// Returns the CPU time of all threads of a process so far (see proc(5), schedstat).
 fn cpu_ns(pid: u32) -> Result<u64, Error> {
     let mut sum = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -156,7 +155,7 @@ fn cpu_ns(pid: u32) -> Result<u64, Error> {
     Ok(sum)
 }
 
-/// Where the middle half of values lies.
+/// Returns the quartiles of the values.
 fn middle_half(values: &[f64]) -> (f64, f64) {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,5 +1,5 @@
-//! Half a day of load by 200 agents in one archive: what it takes on the disk, and what its analysis takes. It is no
-//! run of that length: plan, record, and counters are a real run's, the windows are drawn.
+//! Half a day of load by 200 agents in one archive: its size on disk, and the cost of its analysis. It is no run of
+//! that length: plan, record, and counters are a real run's, the windows are random.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -23,9 +23,9 @@ const AGENTS: u32 = 200;
 const STEPS: u16 = 30;
 const HOURS: u64 = 12;
 const HOLD_S: u64 = HOURS * 3600;
-/// Answers of each step a second: 15,000 of all.
+/// Answers of each step per second: 15,000 over all steps.
 const PER_STEP_S: u64 = 500;
-/// An agent's clock is known anew about so often.
+/// The interval between two measurements of an agent's clock.
 const CLOCK_S: u64 = 31;
 const BEGINS_WITHIN: Duration = Duration::from_secs(60);
 
@@ -72,17 +72,17 @@ pub(crate) fn measure(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The most that any program had that this one has waited for.
+/// Returns the maximum memory of any child process so far.
 fn most_mb() -> Result<f64, Error> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(std::io::Error::from)?;
     Ok(usage.max_rss() as f64 / 1024.0)
 }
 
-/// The lab as users have it.
+/// The released program.
 struct Lab(PathBuf);
 
 impl Lab {
-    /// The one that was built beside this program.
+    /// Returns the program that was built beside this one.
     fn here() -> Result<Self, Error> {
         let program = std::env::current_exe()?.with_file_name("plimsoll");
         match program.is_file() {
@@ -98,7 +98,7 @@ impl Lab {
         command
     }
 
-    /// Runs a study to its end, which its checks may find invalid.
+    /// Runs a study to its end; its checks may find it invalid.
     fn run(&self, study: &Path, out: &Path) -> Result<(), Error> {
         let mut command = self.command("run", study);
         let run = command.args(["--lenient", "--out"]).arg(out);
@@ -153,13 +153,13 @@ fn study(folder: &Path, nginx: &Nginx, name: &str, hold: &str) -> Result<PathBuf
     Ok(path)
 }
 
-/// What was written.
+/// The numbers of written lines.
 struct Lines {
     windows: u64,
     clocks: u64,
 }
 
-/// Writes the trial that a run has begun, from another's record and drawn windows.
+/// Writes the trial of a started run, from another's record and random windows.
 fn write(begun: &Run, real: &TrialData) -> Result<Lines, Error> {
     let fail = |error: lab_archive::ArchiveError| Error::Peer(error.to_string());
     let writer = RunWriter::open_for_resume(&begun.dir, &begun.manifest, &begun.plan, &begun.files);
@@ -194,7 +194,7 @@ fn agent(number: u32) -> Agent {
     }
 }
 
-/// Drawn anew for each window, so that no two compress alike.
+/// Random for each window, so that no two compress alike.
 struct Draws(u64);
 
 impl Draws {
@@ -206,7 +206,7 @@ impl Draws {
         mixed ^ (mixed >> 31)
     }
 
-    /// So many times around a middle, µs: most near it, few ten times as long.
+    /// Returns `count` times around a middle, µs: most near it, few ten times as long.
     fn times(&mut self, count: u64, middle_us: u64) -> Histogram<u64> {
         let mut times = Histogram::new_with_bounds(1, 60_000_000, 3).expect("its bounds are right");
         for _ in 0..count {
@@ -283,7 +283,7 @@ fn clocks(trial: &mut TrialWriter) -> Result<u64, lab_archive::ArchiveError> {
     Ok(lines)
 }
 
-/// A sample a second: the real run's, again and again.
+/// Writes a sample per second: the real run's, repeated.
 fn counters(
     trial: &mut TrialWriter,
     ramp_ms: u64,

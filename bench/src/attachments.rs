@@ -1,5 +1,5 @@
-//! Attachments in durable chunks, beside what the disk itself can do with the same writes, and beside
-//! nginx, which takes whole files and doesn't sync them.
+//! Attachments in durable chunks, beside the same writes directly to the disk, and beside nginx, which stores whole
+//! files and doesn't sync them.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,12 +18,12 @@ use crate::nginx::Nginx;
 const CHUNK_BYTES: usize = 256 << 10;
 const CHUNKS: usize = 8;
 const AT_ONCE: usize = 4;
-/// Attachments of a round, over all that are at once.
+/// Attachments of a round, over all concurrent clients.
 const PER_ROUND: usize = 100;
 const ROUNDS: usize = 5;
 const ADMIN_TOKEN: &str = "bench-admin-token-0123456789";
 
-/// Prints the comparison. `base` must lie on the disk that is meant.
+/// Prints the comparison. `base` must be on the disk to be measured.
 pub(crate) fn compare(base: &Path) -> Result<(), Error> {
     let folder = tempfile::tempdir_in(base)?;
     let server = Plimsoll::start(&folder.path().join("plimsoll"))?;
@@ -84,7 +84,7 @@ fn print(disks: &[f64], ours: &[f64], nginxes: &[f64]) {
     );
 }
 
-/// The chunks of an attachment, none of which is like another.
+/// The chunks of an attachment, all different.
 fn chunks(round: usize, worker: usize, number: usize) -> impl Iterator<Item = Vec<u8>> {
     (0..CHUNKS).map(move |chunk| {
         let mut bytes = noise();
@@ -112,7 +112,7 @@ fn noise() -> Vec<u8> {
     NOISE.with(Clone::clone)
 }
 
-/// MiB per second of all attachments of a round, `AT_ONCE` of them at a time.
+/// Returns the MiB per second over all attachments of a round, `AT_ONCE` at a time.
 fn rate(attach: impl Fn(usize, usize) -> Result<(), Error> + Sync) -> Result<f64, Error> {
     let begin = now();
     std::thread::scope(|scope| {
@@ -156,7 +156,7 @@ fn write_raw(folder: &Path, worker: usize, number: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// A server of ours as a child, ended with its value.
+/// Our server as a child process, ended on drop.
 struct Plimsoll {
     child: Child,
     address: SocketAddr,
@@ -213,7 +213,7 @@ impl Plimsoll {
         Ok(())
     }
 
-    /// A round: a document for each worker first, which isn't timed, as deleting it afterwards.
+    /// Runs a round. Creating a document for each worker, and deleting it, is not timed.
     fn rate(&self, round: usize) -> Result<f64, Error> {
         let mut connection = Connection::open(self.address)?;
         let head = format!("{}content-type: application/json\r\n", self.authorization);

@@ -1,4 +1,4 @@
-//! The one place where the benchmarks read the clock.
+//! Only this module of the benchmarks reads the clock.
 
 use std::time::Instant;
 

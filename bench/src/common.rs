@@ -1,4 +1,4 @@
-//! What all benchmarks of this program need: their errors, servers that end, and the middle of several goes.
+//! Shared parts of all benchmarks of this program: errors, child servers, and the median.
 
 use std::process::Child;
 
@@ -7,7 +7,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 
-/// What can go wrong in a benchmark.
+/// The errors of a benchmark.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("{0}")]
@@ -22,19 +22,19 @@ pub(crate) enum Error {
     Peer(String),
 }
 
-/// A server, ended with its value.
+/// A server that ends on drop.
 pub(crate) struct Server(pub(crate) Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
         let pid = Pid::from_raw(self.0.id().cast_signed());
-        // It may have ended by itself; then there is nothing to end.
+        // It may have ended by itself.
         let _ = kill(pid, Signal::SIGTERM);
         let _ = self.0.wait();
     }
 }
 
-/// The middle value (the mean of the two middle ones).
+/// Returns the median (the mean of the two middle values).
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;
@@ -45,7 +45,7 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// CPU time so far of this process, or of the children that it has waited for, in microseconds.
+/// Returns the CPU time so far of this process, or of its finished children, in microseconds.
 pub(crate) fn cpu_us(whose: UsageWho) -> Result<f64, Error> {
     let usage = getrusage(whose).map_err(std::io::Error::from)?;
     let total = usage.user_time() + usage.system_time();

@@ -1,4 +1,4 @@
-//! What the disk itself can do: append 4 KiB and fdatasync, one thread, no store.
+//! The speed of the disk itself: append 4 KiB and fdatasync, one thread, no store.
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -26,12 +26,12 @@ const SERVER_CORE: usize = 1;
 /// Connections that all users share.
 const SHARED: u32 = 8;
 
-/// What is called over gRPC: a key that isn't there, answered from memory.
+/// The gRPC call: a key that isn't there, answered from memory.
 const CALL: &str = "etcdserverpb.KV/Range";
 const CALLED_WITH: &str = r#"{ "key": "a", "serializable": true }"#;
 const PROTO: &str = include_str!("../../workloads/etcd.proto");
 
-/// What a generator used.
+/// The resources that a generator used.
 pub(crate) struct Usage {
     pub(crate) requests: f64,
     pub(crate) cpu_us: f64,
@@ -59,7 +59,7 @@ pub(crate) fn compare() -> Result<(), Error> {
     calls()
 }
 
-/// Calls of gRPC, where the other generator and the server are installed.
+/// Compares gRPC calls, if the other generator and the server are installed.
 fn calls() -> Result<(), Error> {
     let (Some(ghz), Some(_)) = (found("ghz"), found("etcd")) else {
         println!(
@@ -108,7 +108,7 @@ fn calls() -> Result<(), Error> {
     Ok(())
 }
 
-/// Where a program is: on the path, or where Go puts what it installs.
+/// Returns the path of a program: on the path, or where Go installs programs.
 fn found(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let of_go = std::env::var_os("HOME").map(|home| Path::new(&home).join("go/bin"));
@@ -117,7 +117,7 @@ fn found(program: &str) -> Option<PathBuf> {
     places.find(|place| place.is_file())
 }
 
-/// A comparison with another generator.
+/// Compares ours with another generator.
 pub(crate) fn beside(
     name: &str,
     other: impl Fn() -> Result<Usage, Error>,
@@ -143,7 +143,7 @@ pub(crate) fn beside(
     Ok(())
 }
 
-/// Ours, reaching the server by VERSION:CONNECTIONS.
+/// Runs ours; `reach` is VERSION:CONNECTIONS.
 fn plimsoll(url: &str, reach: &str) -> Result<Usage, Error> {
     let program = std::env::current_exe()?;
     let users = CONNECTIONS.to_string();
@@ -155,7 +155,7 @@ fn plimsoll(url: &str, reach: &str) -> Result<Usage, Error> {
     Ok(Usage { requests, cpu_us })
 }
 
-/// `wrk`, with a script of what it sends where there is one.
+/// Runs `wrk`, with a script of its requests if there is one.
 pub(crate) fn wrk(url: &str, script: Option<&Path>) -> Result<Usage, Error> {
     let mut command = pinned("wrk");
     command.args(["-t1", &format!("-c{CONNECTIONS}"), &format!("-d{SECONDS}s")]);
@@ -170,7 +170,7 @@ pub(crate) fn wrk(url: &str, script: Option<&Path>) -> Result<Usage, Error> {
     Ok(Usage { requests, cpu_us })
 }
 
-/// As many requests at a time as we have users, on so many connections.
+/// Runs `h2load` with as many concurrent requests as we have users, on this many connections.
 fn h2load(url: &str, connections: u32) -> Result<Usage, Error> {
     let mut command = pinned("h2load");
     command.args([
@@ -198,7 +198,7 @@ pub(crate) fn pinned(program: &str) -> Command {
     command
 }
 
-/// Runs to the end; its output and the CPU time that it used, in µs.
+/// Runs a command to its end; returns its output and its CPU time, in µs.
 pub(crate) fn run(mut command: Command) -> Result<(String, f64), Error> {
     let before = cpu_us(UsageWho::RUSAGE_CHILDREN)?;
     let output = command.output()?;
@@ -210,14 +210,14 @@ pub(crate) fn run(mut command: Command) -> Result<(String, f64), Error> {
     Ok((String::from_utf8_lossy(&output.stdout).into_owned(), cpu_us))
 }
 
-/// The number that follows `mark` in a child's output.
+/// Returns the number that follows `mark` in a child's output.
 pub(crate) fn number_after(text: &str, mark: &str) -> Result<f64, Error> {
     let at = text.find(mark).map(|at| &text[at + mark.len()..]);
     at.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
         .ok_or_else(|| Error::Peer(format!("no “{mark}” in:\n{text}")))
 }
 
-/// A workload, beside what describes the calls that it may have.
+/// A workload, with the description of its calls if it has any.
 struct OneFile(String);
 
 impl lab_study::Files for OneFile {
@@ -229,12 +229,12 @@ impl lab_study::Files for OneFile {
     }
 }
 
-/// Whatever can't be read as what it is to be.
+/// The error for unexpected output of a peer.
 pub(crate) fn peer(text: impl std::fmt::Display) -> Error {
     Error::Peer(text.to_string())
 }
 
-/// What `VERSION:CONNECTIONS` says.
+/// Parses `VERSION:CONNECTIONS`.
 fn protocol(reach: &str) -> Result<Protocol, Error> {
     let Some((version, connections)) = reach.split_once(':') else {
         return Err(peer("it takes VERSION:CONNECTIONS"));
@@ -250,9 +250,9 @@ fn protocol(reach: &str) -> Result<Protocol, Error> {
     })
 }
 
-/// The generator as a program of its own: `--drive URL USERS SECONDS WAIT [VERSION:CONNECTIONS]`. Users start evenly
-/// over the first half of the time where they wait, at once where they don't. They speak that version of HTTP, 1
-/// unless said, or gRPC where the URL has its scheme, on so many connections, or each on its own where that is 0.
+/// The generator as a separate program: `--drive URL USERS SECONDS WAIT [VERSION:CONNECTIONS]`. Users start evenly over
+/// the first half of the time if they wait, otherwise at once. They use that version of HTTP, by default 1, or gRPC if
+/// the URL has its scheme, on this many connections, or one each for 0.
 pub(crate) fn child(args: &[String]) -> Result<(), Error> {
     let [url, users, seconds, wait, reach @ ..] = args else {
         return Err(peer(
@@ -293,7 +293,7 @@ pub(crate) fn child(args: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// One user of this workload, on the generator's core, for no time yet.
+/// Builds the load of one user of this workload, on the generator's core, of zero length yet.
 pub(crate) fn drive(url: &str, yaml: String) -> Result<Drive, Error> {
     let workload = lab_study::load_workload("get.workload.yaml", &OneFile(yaml)).map_err(peer)?;
     Ok(Drive {
@@ -323,12 +323,12 @@ pub(crate) fn drive(url: &str, yaml: String) -> Result<Drive, Error> {
     })
 }
 
-/// What a drive came to.
+/// The totals of a load.
 #[derive(Default)]
 pub(crate) struct Sum {
     pub(crate) requests: u64,
     pub(crate) errors: u64,
-    /// Most files open at once, connections among them; 0 where they were not counted.
+    /// The maximum number of open files, connections included; 0 if they were not counted.
     open_files: usize,
 }
 

@@ -1,4 +1,4 @@
-//! A scratch etcd, for calls of gRPC, on one core, ended with its value.
+//! A scratch etcd for gRPC calls, on one core, ended on drop.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::clock::now;
 use crate::common::{Error, Server};
 
-/// It chooses a leader first, which takes a second or two.
+/// It first elects a leader, which takes a second or two.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// A running etcd.
@@ -42,7 +42,7 @@ impl Etcd {
         Ok(etcd)
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }

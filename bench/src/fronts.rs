@@ -1,11 +1,11 @@
-//! What several servers over one database cost: CPU for a batch, of the servers' writers and of the database
-//! together, by one and by two of them, and beside the SQLite file. Rounds in turn, so that a drift of the machine
-//! touches all: the ratios count.
+//! The cost of several servers over one database: CPU for a batch, of the servers' writers and of the database
+//! together, with one and two servers, and beside the SQLite file. Rounds alternate, so that a drift of the machine
+//! affects all: the ratios count.
 //!
-//! Each of two servers gathers groups of half as many batches, since half of the writers come to it. What that alone
-//! costs is shown by one server with half of the writers; what is above it is what two do to each other.
+//! Each of two servers gathers groups of half as many batches, since it has half of the writers. One server with half
+//! of the writers shows the cost of that alone; the rest is the cost of contention.
 //!
-//! It runs only when it is named, since it needs Debian's PostgreSQL.
+//! Runs only by name, since it needs Debian's PostgreSQL.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ const THREADS: usize = 2;
 const PUTS: usize = 8;
 const VALUE_BYTES: usize = 512;
 
-/// What is written.
+/// The written data.
 #[derive(Clone, Copy)]
 struct Load {
     name: &'static str,
@@ -54,16 +54,16 @@ const LOADS: [Load; 5] = [
     load("1 asserted put, 64 writers", 64, 1, false),
 ];
 
-/// Who writes: by name, through these stores.
+/// A system under comparison: its name and stores.
 struct Side {
     name: &'static str,
     stores: Vec<Store>,
-    /// Only every so many of a load's writers write.
+    /// Only every nth of a load's writers writes.
     every: usize,
 }
 
 impl Side {
-    /// Batches that took effect so far, and transactions.
+    /// Returns the batches so far that took effect, and the transactions.
     fn counted(&self) -> (u64, u64) {
         let stats = self.stores.iter().map(Store::stats);
         stats.fold((0, 0), |(commits, groups), stats| {
@@ -72,12 +72,12 @@ impl Side {
     }
 }
 
-/// What a side did in a round.
+/// The results of a side in a round.
 #[derive(Clone, Copy)]
 struct Done {
     per_s: f64,
     cpu_us: f64,
-    /// Batches in a transaction.
+    /// Batches per transaction.
     group: f64,
 }
 
@@ -152,7 +152,7 @@ fn show(load: Load, sides: &[Side; 4], done: &[Vec<Done>; 4]) {
     }
 }
 
-/// Has a side write for a while.
+/// Writes through a side for a fixed time.
 fn write(side: &Side, load: Load, server: u32) -> Result<Done, Error> {
     let (cpu, begin, batches) = (cpu(server)?, now(), AtomicU64::new(0));
     let before = side.counted();
@@ -176,7 +176,7 @@ fn write(side: &Side, load: Load, server: u32) -> Result<Done, Error> {
     })
 }
 
-/// One thread's writers.
+/// Runs one thread's share of the writers.
 fn share(
     side: &Side,
     load: Load,
@@ -187,10 +187,10 @@ fn share(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    // Where half of them are none, one is.
+    // At least one writer, if half of them would be none.
     let count = (load.writers / side.every).max(1);
     let writers = (thread..count).step_by(THREADS);
-    // A writer in two threads' turns comes to one server: its partitions are that one's own.
+    // Each writer uses one server: its partitions belong to that one alone.
     let writers = writers.map(|writer| {
         let store = &side.stores[writer / THREADS % side.stores.len()];
         writer_until(store, load, writer, begin, batches)
@@ -237,7 +237,7 @@ async fn writer_until(
     Ok(())
 }
 
-/// What this process and the database have had of the processor so far.
+/// Returns the CPU time so far of this process and the database.
 fn cpu(server: u32) -> Result<Duration, Error> {
     let own = getrusage(UsageWho::RUSAGE_SELF).map_err(std::io::Error::from)?;
     let micros = |time: nix::sys::time::TimeVal| time.tv_sec() * 1_000_000 + time.tv_usec();
@@ -245,7 +245,7 @@ fn cpu(server: u32) -> Result<Duration, Error> {
     let children = fs::read_to_string(format!("/proc/{server}/task/{server}/children"))?;
     let mut ns = 0;
     for process in children.split_whitespace() {
-        // A worker for a moment may be gone; it did no batch.
+        // A short-lived worker may be gone; it wrote no batch.
         let path = Path::new("/proc").join(process).join("schedstat");
         let text = fs::read_to_string(path).unwrap_or_default();
         let used = text.split_ascii_whitespace().next();

@@ -1,9 +1,9 @@
-//! What the calendar's operations cost where there are more and more mailboxes, each with as many entries: CPU of the
-//! whole process for each, the store's writer included, and the bytes that its commit wrote to a device that nothing else
-//! writes to; what the pages of the database take later is `meetings`' figure.
+//! The cost of the calendar's operations with a growing number of mailboxes of equal size: CPU of the whole process for
+//! each, the store's writer included, and the bytes that its commit wrote to a separate device. The later writes of
+//! database pages are part of `meetings`.
 //!
-//! The largest store is made by a million meetings, which takes some minutes and ten gigabytes. Needs root; runs only
-//! when it is named (`bench/run.sh growth`, or `growth-100000` for what takes seconds).
+//! The largest store is filled with a million meetings, which takes some minutes and ten gigabytes. Needs root; runs
+//! only by name (`bench/run.sh growth`, or `growth-100000` for a run of seconds).
 
 use std::path::Path;
 
@@ -17,24 +17,24 @@ use crate::common::Error;
 use crate::loop_disk::LoopDisk;
 use crate::meetings::{World, context, meet, name};
 
-/// The smallest has as many as one leaf's worth of mailboxes; each next one has ten times as many.
+/// The smallest store has one leaf's worth of mailboxes; each next one has ten times as many.
 const FIRST: u32 = 100;
 const LAST: u32 = 1_000_000;
 const DISK_BYTES: u64 = 40 << 30;
 const READS: u32 = 10_000;
-/// Each changes what the next one finds, so they are few: a fifth of the smallest store.
+/// Each changes the input of the next one, so they are few: a fifth of the smallest store.
 const CHANGES: u32 = 20;
-/// The writes of the first of them wait for what the filling left.
+/// The writes of the first round include pending writes of the filling.
 const ROUNDS: u32 = 5;
 
-/// What one operation cost, on average.
+/// The average cost of one operation.
 struct Cost {
     operation: &'static str,
     cpu_us: f64,
     kib: f64,
 }
 
-/// The largest store asked for: a million mailboxes, or `-NUMBER` of them.
+/// Parses the largest store: a million mailboxes by default, or `-NUMBER` of them.
 pub(crate) fn last(asked: &str) -> Result<u32, Error> {
     let number = |text: &str| text.parse().ok().filter(|number| *number >= FIRST);
     if asked.is_empty() {
@@ -48,7 +48,7 @@ pub(crate) fn last(asked: &str) -> Result<u32, Error> {
     })
 }
 
-/// Prints what each operation costs in stores of growing size, and that as a multiple of the smallest's.
+/// Prints the cost of each operation in stores of growing size, also as a multiple of the smallest's.
 pub(crate) fn measure(base: &Path, last: u32) -> Result<(), Error> {
     println!("growth: meetings with six people, seven entries in each mailbox, SQLite on ext4");
     let mut first: Option<Vec<Cost>> = None;
@@ -78,7 +78,7 @@ fn of(disk: &LoopDisk, mailboxes: u32) -> Result<Vec<Cost>, Error> {
     let store = Store::open_sqlite(&folder, StoreOptions::default())?;
     world.in_turn.set(true);
     meet(&store, &world, mailboxes, 64)?;
-    // All that waits is in the tree then, as after hours.
+    // Then all pending writes are in the tree, as after hours.
     store.close_blocking();
     drop(store);
     let store = Store::open_sqlite(&folder, StoreOptions::default())?;
@@ -101,7 +101,7 @@ fn of(disk: &LoopDisk, mailboxes: u32) -> Result<Vec<Cost>, Error> {
     Ok(costs)
 }
 
-/// The median of some rounds of changes.
+/// Returns the median of some rounds of changes.
 fn changes(
     disk: &LoopDisk,
     operation: &'static str,
@@ -153,7 +153,7 @@ fn invited(store: &Store, world: &World, number: u32) -> Result<(), Error> {
     list.map(drop).map_err(wrong)
 }
 
-/// Accepts the newest invitation of somebody.
+/// Accepts the newest invitation of a user.
 fn accept(store: &Store, world: &World, number: u32) -> Result<(), Error> {
     let mailbox = name(world.anybody(number.into()));
     let batch: Option<Batch> = store

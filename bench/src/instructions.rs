@@ -1,10 +1,10 @@
-//! Instructions that a request takes in the server's HTTP thread, by kind of request, as callgrind counts them: nearly
-//! the same on a noisy machine as on a quiet one, so that a change of a hundredth is seen.
+//! Instructions per request in the server's HTTP thread, by kind of request, as counted by callgrind: nearly
+//! independent of the machine's load, so that a change of a hundredth is visible.
 //!
-//! What the kernel does isn't counted, nor what the store's writer does in its own thread. A ring of users goes
-//! through the cycle of the calendar's workload, all of them one step before anybody the next.
+//! The kernel and the thread of the store's writer are not counted. A ring of users runs the cycle of the calendar's
+//! workload; all finish a step before the next begins.
 //!
-//! It runs only when it is named, with the program (`bench/instructions.sh`), since it needs valgrind.
+//! Runs only by name, with the program (`bench/instructions.sh`), since it needs valgrind.
 
 mod server;
 mod user;
@@ -16,12 +16,12 @@ use self::server::Server;
 use self::user::{Connection, User};
 use crate::common::Error;
 
-/// All organizers, attendees, and delegates of a user are different, and it isn't all in the processor's caches.
+/// All organizers, attendees, and delegates of a user differ, and the data exceeds the processor's caches.
 const USERS: usize = 60;
-/// Cycles of which the last one counts.
+/// The number of cycles; the last one counts.
 const CYCLES: u32 = 2;
 
-/// A kind of request: how often it is in a cycle, and the most instructions that it may take.
+/// A kind of request: its number in a cycle, and its maximum number of instructions.
 struct Kind {
     name: &'static str,
     in_cycle: u32,
@@ -36,7 +36,7 @@ const fn kind(name: &'static str, in_cycle: u32, most: u32) -> Kind {
     }
 }
 
-/// What may be taken is what was taken when it was last changed, and a twentieth: of some there are few.
+/// The limits are the counts at their last change, plus a twentieth: of some kinds there are few.
 const KINDS: [Kind; 9] = [
     kind("log in", 1, 60_000),
     kind("list invitations", 2, 46_300),
@@ -49,13 +49,13 @@ const KINDS: [Kind; 9] = [
     kind("open an event", 1, 67_800),
 ];
 
-/// The most that a request may take in the mean of a cycle: what was taken, and a hundredth.
+/// The maximum mean over a cycle: the count at its last change, plus a hundredth.
 const MEAN_MOST: u64 = 94_600;
 
-/// Counts, and prints a table.
+/// Counts instructions; prints a table.
 ///
 /// # Errors
-/// When the server can't be asked, or something takes more than it may.
+/// When a request fails, or a kind exceeds its limit.
 pub(crate) fn measure(program: &Path) -> Result<(), Error> {
     let server = Server::start(program, Path::new("target/instructions"))?;
     let mut run = Run {
@@ -74,7 +74,7 @@ pub(crate) fn measure(program: &Path) -> Result<(), Error> {
     run.print()
 }
 
-/// What is counted of a kind of request.
+/// The counts of a kind of request.
 #[derive(Debug, Default, Clone, Copy)]
 struct Counted {
     requests: u64,
@@ -87,17 +87,17 @@ impl Counted {
     }
 }
 
-/// The users in the middle of their cycle.
+/// The users, in the middle of their cycle.
 struct Run {
     server: Server,
-    /// Two, so that the HTTP thread has others to serve and leaves writing to the writer.
+    /// Two, so that the HTTP thread serves others meanwhile and leaves writing to the writer.
     connections: [Connection; 2],
     users: Vec<User>,
     counts: BTreeMap<&'static str, Counted>,
 }
 
 impl Run {
-    /// Has all users do something, one after the other, and counts it, if it counts.
+    /// Runs a step for all users, one after the other; counts it if `counts` is set.
     fn all(
         &mut self,
         (name, counts): (&'static str, bool),
@@ -117,7 +117,7 @@ impl Run {
         Ok(())
     }
 
-    /// Seven events in each calendar, and two invitations.
+    /// Creates seven events in each calendar, and two invitations.
     fn set_up(&mut self) -> Result<(), Error> {
         let not = |name| (name, false);
         self.all(not("log in"), User::log_in)?;

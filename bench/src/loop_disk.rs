@@ -1,5 +1,5 @@
-//! A disk that is nobody else's: a loop device over a file, with an ext4 of its own. The kernel counts
-//! what is written to it, journal of the file system included.
+//! A disk without other users: a loop device over a file, with an ext4 of its own. The kernel counts its writes,
+//! journal of the file system included.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use crate::common::{Error, cpu_us};
 
 const SECTOR_BYTES: u64 = 512;
 
-/// The disk, mounted; gone when dropped.
+/// The mounted disk, removed on drop.
 pub(crate) struct LoopDisk {
     folder: tempfile::TempDir,
     device: String,
 }
 
 impl LoopDisk {
-    /// Makes one of `bytes` in a scratch folder under `base`.
+    /// Creates a disk of `bytes` in a scratch folder under `base`.
     ///
     /// # Errors
     /// Where a tool is missing or refuses: root and a kernel with loop devices are needed.
@@ -39,12 +39,12 @@ impl LoopDisk {
         Ok(disk)
     }
 
-    /// Where its files are.
+    /// The mount point.
     pub(crate) fn mounted(&self) -> PathBuf {
         self.folder.path().join("disk")
     }
 
-    /// Has everything that waits written.
+    /// Writes all pending data.
     fn sync(&self) -> Result<(), Error> {
         run(Command::new("sync")
             .arg("--file-system")
@@ -52,8 +52,8 @@ impl LoopDisk {
         .map(drop)
     }
 
-    /// Does something that this disk is there for; bytes that were written to it for that, and microseconds of this
-    /// process's CPU.
+    /// Runs `all`, which uses this disk; returns the bytes written to the disk, and the microseconds of this process's
+    /// CPU.
     pub(crate) fn spent(
         &self,
         all: impl FnOnce() -> Result<(), Error>,
@@ -98,7 +98,7 @@ impl Drop for LoopDisk {
     }
 }
 
-/// What a tool printed.
+/// Runs a tool; returns its output.
 fn run(command: &mut Command) -> Result<String, Error> {
     let tool = command.get_program().to_string_lossy().into_owned();
     let failed = |what: String| Error::Peer(format!("{tool}: {what}"));

@@ -25,13 +25,13 @@ const ROUNDS: usize = 3;
 const SPAN: Duration = Duration::from_secs(2);
 const CONNECTIONS: [usize; 2] = [1, 16];
 const LARGE_INBOX: u32 = 100_000;
-/// What is asked at 16 connections, as multiples of Dovecot's rates: list, send, delete.
+/// The goals at 16 connections, as multiples of Dovecot's rates: list, send, delete.
 const GOALS: [f64; 3] = [3.0, 5.0, 5.0];
 const STEPS: [&str; 3] = ["open inbox", "send 10 KB", "delete"];
-/// From this share of its core on, a client may be what is measured.
+/// From this share of its core on, the clients may be the bottleneck.
 const CLIENT_IS_BUSY: f64 = 0.9;
 
-/// What all users did together.
+/// The rate of all users together.
 #[derive(Clone, Copy)]
 struct Rate {
     per_s: f64,
@@ -70,7 +70,7 @@ pub(crate) fn compare() -> Result<(), Error> {
     large_inbox(&ours)
 }
 
-/// Keeps this thread, and all that it starts from now on, on one core.
+/// Pins this thread, and all its later children, to one core.
 fn pin(core: usize) -> Result<(), Error> {
     let mut cores = CpuSet::new();
     let pinned = cores
@@ -110,7 +110,7 @@ fn print(connections: usize, ours: &[[Rate; 3]], theirs: &[[Rate; 3]]) {
     }
 }
 
-/// Each step's rate over all users.
+/// Returns each step's rate over all users.
 fn rates(mut users: Vec<Box<dyn User>>) -> Result<[Rate; 3], Error> {
     let text = message();
     let list = together(&mut users, &|user, _| user.list().map(|()| true))?;
@@ -127,10 +127,10 @@ fn rates(mut users: Vec<Box<dyn User>>) -> Result<[Rate; 3], Error> {
     Ok([list, send, delete])
 }
 
-/// One thing a user does: with the user's number and how often it was done; whether it was done.
+/// A step of a user: takes the user's number and the repetition; returns true if it was done.
 type Step<'a> = &'a (dyn Fn(&mut dyn User, (usize, usize)) -> Result<bool, Error> + Sync);
 
-/// Has all users do the same, over and over, for the span or until one has nothing left to do.
+/// Repeats a step with all users, for the span or until one has nothing left to do.
 fn together(users: &mut [Box<dyn User>], step: Step<'_>) -> Result<Rate, Error> {
     let (start, over) = (Barrier::new(users.len()), AtomicBool::new(false));
     let (begin, cpu_before) = (now(), cpu_us(UsageWho::RUSAGE_SELF)?);

@@ -1,11 +1,11 @@
 //! Side-by-side benchmarks against peers, reported as ratios: `make bench`.
 //!
-//! Each pair is taken in turn in one run; the machine's drift touches both sides. Pass the name of
-//! a part (`monitor`, `store`, `driver`, `sessions`, `memory`, `merger`, `attachments`) to run only that; `mail`, which
-//! needs Dovecot and root, runs only when it is named (`bench/mail.sh`); so do `meetings` and `growth`, which
-//! need root for a disk of their own, `admission`, which needs two programs (`bench/admission.sh`), `instructions`, which
-//! needs valgrind and a program (`bench/instructions.sh`), `fronts`, which needs PostgreSQL, and `archive`, which writes
-//! half a gigabyte. What agents on a hub cost is measured with the programs as users run them, by `bench/agents.sh` alone.
+//! Each pair alternates in one run; the machine's drift affects both sides. Pass the name of a part (`monitor`,
+//! `store`, `driver`, `sessions`, `memory`, `merger`, `attachments`) to run only that. Some parts run only by name:
+//! `mail`, which needs Dovecot and root (`bench/mail.sh`); `meetings` and `growth`, which need root for a separate
+//! disk; `admission`, which needs two programs (`bench/admission.sh`); `instructions`, which needs valgrind and a
+//! program (`bench/instructions.sh`); `fronts`, which needs PostgreSQL; and `archive`, which writes half a gigabyte.
+//! Only `bench/agents.sh` measures the cost of agents on a hub, with the released programs.
 
 mod admission;
 mod archive;
@@ -33,7 +33,7 @@ use std::process::ExitCode;
 
 use common::Error;
 
-/// That of the program whose parts are measured here.
+/// The allocator of the measured program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

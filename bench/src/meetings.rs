@@ -1,8 +1,8 @@
-//! What a meeting with six people costs the disk and the CPU: bytes from the counter of a device that
-//! nothing else writes to, so they are the same on a noisy machine as on a quiet one.
+//! The cost of a meeting with six people, in disk writes and CPU: bytes are counted by a device without other writers,
+//! so they don't depend on the machine's load.
 //!
-//! The device is a loop device with a file system of its own, over a file in the scratch folder. Needs
-//! root; runs only when it is named (`bench/run.sh meetings`).
+//! The device is a loop device with a separate file system, over a file in the scratch folder. Needs root; runs only by
+//! name (`bench/run.sh meetings`).
 
 use std::cell::Cell;
 use std::path::Path;
@@ -17,15 +17,15 @@ use crate::common::Error;
 use crate::loop_disk::LoopDisk;
 
 const MAILBOXES: u32 = 3_000;
-/// The organizer of a meeting, and who is invited.
+/// The number of invited people, beside the organizer.
 const INVITED: u32 = 6;
-/// Meetings that are there before any is measured: some 18 entries in each mailbox.
+/// Meetings scheduled before the measured ones: some 18 entries in each mailbox.
 const FILLED: u32 = 8_000;
 const MEASURED: u32 = 2_000;
 const OUTSTANDING: [u32; 2] = [16, 64];
 const DISK_BYTES: u64 = 4 << 30;
 
-/// Schedules meetings and prints what each cost.
+/// Schedules meetings; prints the cost of each.
 pub(crate) fn measure(base: &Path) -> Result<(), Error> {
     let disk = LoopDisk::make(base, DISK_BYTES)?;
     let folder = disk.mounted().join("store");
@@ -43,11 +43,11 @@ pub(crate) fn measure(base: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Who there is, and how many meetings there have been: what is random is a function of that number.
+/// The users, and the number of meetings so far: random choices are a function of that number.
 pub(crate) struct World {
     mailboxes: u32,
     meetings: Cell<u32>,
-    /// People meet their neighbours, one organizer after the other; otherwise anybody meets anybody.
+    /// Whether people meet their neighbours, one organizer after the other; otherwise the choice is random.
     pub(crate) in_turn: Cell<bool>,
 }
 
@@ -65,7 +65,7 @@ impl World {
         self.meetings.get()
     }
 
-    /// Who has this place in a meeting: its organizer the first.
+    /// Returns the person with this place in a meeting: 0 is the organizer.
     fn person(&self, meeting: u32, place: u32) -> String {
         let user = match self.in_turn.get() {
             true => (meeting + place) % self.mailboxes,
@@ -74,14 +74,14 @@ impl World {
         name(user)
     }
 
-    /// The same one for a number each time.
+    /// Returns a random user, the same for a number each time.
     pub(crate) fn anybody(&self, number: u64) -> u32 {
         u32::try_from(blend(number) % u64::from(self.mailboxes)).unwrap_or(0)
     }
 }
 
-/// Opens the store, schedules `count` meetings, `outstanding` of them at a time, and closes it: what the
-/// log still holds is in the file then.
+/// Opens the store, schedules `count` meetings, `outstanding` of them at a time, and closes it, which copies the log
+/// into the file.
 fn run(folder: &Path, world: &World, count: u32, outstanding: u32) -> Result<(), Error> {
     let store = Store::open_sqlite(folder, StoreOptions::default())?;
     let result = meet(&store, world, count, outstanding);
@@ -114,7 +114,7 @@ pub(crate) fn meet(
     result.map(drop)
 }
 
-/// What a decision at this moment is made with; ids follow from it.
+/// The context of a decision at this moment; ids follow from it.
 pub(crate) fn context<'a>(
     snapshot: &'a dyn Snapshot,
     mailbox: &'a str,
@@ -143,7 +143,7 @@ async fn schedule(store: &Store, world: &World) -> Result<(), Error> {
     Ok(())
 }
 
-/// A meeting as the calendar study's users write it.
+/// A meeting as written by the calendar study's users.
 fn meeting(world: &World, number: u32) -> NewEvent {
     let people: Vec<_> = (1..=INVITED)
         .map(|place| {
@@ -175,7 +175,7 @@ pub(crate) fn name(user: u32) -> String {
     format!("user{user:05}")
 }
 
-/// Every user there could be; the mailbox is the name.
+/// All possible users; the mailbox is the name.
 struct Users;
 
 impl Directory for Users {

@@ -1,4 +1,4 @@
-//! The generator's memory: of a user with an open connection, and of one more among very many who share some.
+//! The generator's memory: of a user with an open connection, and of each additional user on shared connections.
 
 use std::process::Command;
 
@@ -6,9 +6,9 @@ use crate::common::Error;
 use crate::driver::{CHILD, number_after};
 use crate::nginx::Nginx;
 
-/// Each with an open connection.
+/// Users with an open connection each.
 const CONNECTED: u32 = 15_000;
-/// Few and many of those who share.
+/// A small and a large number of users on shared connections.
 const SHARING: [u32; 2] = [20_000, 220_000];
 const SHARED: &str = "100";
 const SECONDS: u64 = 30;
@@ -49,12 +49,12 @@ pub(crate) fn measure() -> Result<(), Error> {
     Ok(())
 }
 
-/// The most that the generator had at a time.
+/// Parses the generator's peak memory.
 fn kb(text: &str) -> Result<f64, Error> {
     number_after(text, "peak_kb ")
 }
 
-/// What a generator of so many users, in a process of its own, says at its end.
+/// Returns the final output of a generator with these users, in a separate process.
 fn drive(nginx: &Nginx, users: u32, wait: &str, shared: Option<&str>) -> Result<String, Error> {
     let (url, users, seconds) = (nginx.url(), users.to_string(), SECONDS.to_string());
     let mut command = Command::new(std::env::current_exe()?);

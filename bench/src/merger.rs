@@ -1,5 +1,5 @@
-//! What many generators cost the one program that merges what they tell: 200 of them, each with a session of 30
-//! steps, a window a second; and how far behind the load its windows are.
+//! The cost of many generators for the one program that merges their reports: 200 of them, each with a session of 30
+//! steps, a window a second; and how far its windows lag behind the load.
 
 use std::io::{stdin, stdout};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -21,29 +21,29 @@ const GENERATORS: u32 = 200;
 const STEPS: usize = 30;
 /// So that each step of each generator is in each window.
 const WAIT: &str = "30ms";
-/// Windows that are not looked at: the users come in turn, and code runs for the first time.
+/// The number of first windows that are skipped: users start one by one, and code runs for the first time.
 const FIRST: usize = 5;
 const WINDOWS: usize = 20;
 
-/// Is a generator, by this program's standard input and output.
+/// Runs a generator, over this program's standard input and output.
 pub(crate) fn generate() -> Result<(), Error> {
     lab_driver::remote::generate(Piped(stdin()), Piped(stdout()))
         .map_err(|error| Error::Peer(error.to_string()))
 }
 
-/// What was seen of the windows.
+/// The figures of the windows.
 #[derive(Default)]
 struct Looked {
     windows: usize,
-    /// Steps that had answers, on average.
+    /// The mean number of steps with answers.
     steps: f64,
     requests: u64,
     errors: u64,
     /// CPU time of the merging program, s.
     cpu: f64,
-    /// The load that it took in meanwhile, s: where cores are few, windows come late, and then faster than a second each.
+    /// The load time of the windows, s: where cores are few, windows are late, and then faster than one a second.
     load: f64,
-    /// How much later than its end each window was told, s.
+    /// The delay of each window after its end, s.
     behind: Vec<f64>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn measure() -> Result<(), Error> {
     Ok(())
 }
 
-/// Begins the drive and hears it to its end.
+/// Starts the load, and receives its events to the end.
 fn look(driver: &Driver, events: &Receiver<DriverEvent>) -> Result<Looked, Error> {
     let mut looked = Looked::default();
     let (mut clock, mut seen, mut begun) = (driver.clock(), 0, None);

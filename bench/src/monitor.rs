@@ -1,4 +1,4 @@
-//! What one sample of the host and a process costs the generator's machine.
+//! The cost of one sample of the host and a process on the generator's machine.
 
 use std::time::Duration;
 

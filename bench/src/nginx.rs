@@ -1,4 +1,4 @@
-//! A scratch nginx that answers one small JSON document, on one core, ended with its value.
+//! A scratch nginx that answers one small JSON document, on one core, ended on drop.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 pub(crate) struct Nginx {
     _server: Server,
     pub(crate) port: u16,
-    /// Where it speaks HTTP/2 without TLS.
+    /// The port of HTTP/2 without TLS.
     two: u16,
     _folder: tempfile::TempDir,
 }
@@ -29,8 +29,8 @@ impl Nginx {
         Self::start_with(&location, &["-c", &core.to_string()], None)
     }
 
-    /// Starts one that stores files in `folder` by WebDAV, on all cores, and with its temporary
-    /// files on the same disk.
+    /// Starts one that stores files in `folder` over WebDAV, on all cores, and with its temporary files on the same
+    /// disk.
     pub(crate) fn start_dav(folder: &Path) -> Result<Self, Error> {
         let root = folder.canonicalize()?;
         let location = format!(
@@ -42,7 +42,7 @@ impl Nginx {
         Self::start_with(&location, &["-c", &all], root.parent())
     }
 
-    /// Starts one that answers so, kept to the cores that these arguments of `taskset` name.
+    /// Starts one with this `location`, pinned to the cores that these arguments of `taskset` name.
     pub(crate) fn start_with(
         location: &str,
         cores: &[&str],
@@ -84,7 +84,7 @@ impl Nginx {
         Ok(nginx)
     }
 
-    /// The address to ask.
+    /// The URL of the document.
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }

@@ -1,8 +1,7 @@
-//! CPU time of the generator per request in full sessions (a sign-in that sets a cookie, a list of which entries are
-//! kept, templates, two JSON bodies, answers that are judged): beside `wrk`, once with its plain GET of 1 KB, and once
-//! with a script in Lua that sends messages of the same length and reads nothing of what it is answered. Then
-//! two workers of one program beside two programs with a worker each, which share nothing: what is between them is
-//! what workers take from each other.
+//! CPU time of the generator per request in full sessions (a sign-in that sets a cookie, a list whose entries are
+//! captured, templates, two JSON bodies, checked answers): beside `wrk`, once with its plain GET of 1 KB, and once with
+//! a Lua script that sends messages of the same length and ignores the answers. Then two workers of one program beside
+//! two programs with a worker each, which share nothing: the difference is the cost of contention between workers.
 
 use std::fmt::Write as _;
 use std::process::{Child, Command, Stdio};
@@ -23,7 +22,7 @@ pub(crate) const CHILD: &str = "--sessions";
 const ROUNDS: usize = 5;
 const SECONDS: u64 = 4;
 const SERVER_CORE: usize = 1;
-/// Entries of the list that is answered.
+/// Entries of the list in the answer.
 const ENTRIES: usize = 12;
 
 const SESSION: &str = r#"workload: sessions
@@ -69,7 +68,7 @@ session:
       expect: { status: 200, json: { "$.state": open } }
 "#;
 
-/// What nginx answers to it.
+/// Returns nginx's answers to it.
 fn locations() -> String {
     let mut entries = String::new();
     for number in 0..ENTRIES {
@@ -93,7 +92,7 @@ fn locations() -> String {
     )
 }
 
-/// The same messages for `wrk`, as they are after templates and cookies, one after another.
+/// The same messages for `wrk`, with templates and cookies filled in, one after another.
 const SCRIPT: &str = r#"
 local name = "user00017"
 local form = { ["Content-Type"] = "application/x-www-form-urlencoded" }
@@ -151,7 +150,7 @@ fn arguments(url: &str, users: u32, cores: &str) -> [String; 4] {
     [CHILD, url, &users.to_string(), cores].map(str::to_owned)
 }
 
-/// One program with a worker on each of two cores, and two programs with a worker on one of them.
+/// Compares one program with a worker on each of two cores with two programs of one worker each.
 fn workers(url: &str) -> Result<(), Error> {
     let (mut one, mut two) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
@@ -173,7 +172,7 @@ fn workers(url: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// What programs used that ran at the same time.
+/// Returns the resources that concurrent programs used.
 fn at_once(url: &str, programs: &[(u32, &str)]) -> Result<Usage, Error> {
     let program = std::env::current_exe()?;
     let before = cpu_us(UsageWho::RUSAGE_CHILDREN)?;
@@ -193,10 +192,10 @@ fn at_once(url: &str, programs: &[(u32, &str)]) -> Result<Usage, Error> {
     Ok(Usage { requests, cpu_us })
 }
 
-/// The generator as a program of its own: `--sessions URL USERS CORE[,CORE]`, with a worker on each core.
+/// The generator as a separate program: `--sessions URL USERS CORE[,CORE]`, with a worker on each core.
 ///
 /// # Errors
-/// What can't be driven, and any request that failed: figures would be of something else.
+/// When the load can't run, or any request failed: the figures would be wrong.
 pub(crate) fn child(args: &[String]) -> Result<(), Error> {
     let [url, users, cores] = args else {
         return Err(peer("--sessions takes URL USERS CORE[,CORE]"));

@@ -1,5 +1,5 @@
-//! Durable commits of the store beside this disk's own append + fdatasync, rounds taken in turn so
-//! that a drift of the disk touches both.
+//! Durable commits of the store beside this disk's own append + fdatasync, in alternating rounds, so that a drift of
+//! the disk affects both.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) struct Result {
     pub(crate) many_writers_ratio: f64,
 }
 
-/// Runs the comparison in a scratch folder under `base`, which must lie on a real disk.
+/// Runs the comparison in a scratch folder under `base`, which must be on a real disk.
 pub(crate) fn run(base: &Path) -> std::result::Result<Result, Error> {
     let folder = tempfile::tempdir_in(base)?;
     let store = Store::open_sqlite(&folder.path().join("store"), StoreOptions::default())?;
@@ -52,8 +52,7 @@ pub(crate) fn run(base: &Path) -> std::result::Result<Result, Error> {
     })
 }
 
-/// `writers` tasks, each with one commit of one record under way, on two threads as the server's
-/// workers would be.
+/// Runs `writers` tasks, each with one commit of one record under way, on two threads like the server's workers.
 fn commits_per_s(store: &Store, writers: u64) -> std::result::Result<f64, Error> {
     let done = Arc::new(AtomicU64::new(0));
     let begin = now();

@@ -1,5 +1,5 @@
-//! The admin interface of a running server, spoken to over HTTP. The one place of the commands for
-//! operators that knows the token.
+//! A client of the admin interface of a running server, over HTTP. Only this module of the operator commands handles
+//! the token.
 
 use std::fs;
 use std::net::IpAddr;
@@ -13,24 +13,24 @@ use ureq::tls::{RootCerts, TlsConfig, parse_pem};
 use crate::exit::{Exit, Failure};
 use crate::operating::ServerArgs;
 
-/// The admin token, where it comes from the environment rather than a file.
+/// The environment variable with the admin token, in place of a file.
 pub(crate) const TOKEN: &str = "PLIMSOLL_ADMIN_TOKEN";
-/// Where a server that was started here with no other settings keeps it.
+/// The token file of a server that was started here with default settings.
 const TOKEN_FILE: &str = "plimsoll-data/admin-token";
-/// Longest answer.
+/// The maximum bytes of an answer.
 const ANSWER_BYTES: u64 = 64 << 20;
-/// Longest file of a token or certificates.
+/// The maximum bytes of a file with a token or certificates.
 const FILE_BYTES: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// A server, and the right to administer it.
+/// A server, with the right to administer it.
 pub(crate) struct Admin {
     agent: Agent,
     base: String,
     authorization: String,
 }
 
-/// What the server said.
+/// The server's answer.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
@@ -42,7 +42,7 @@ impl Answer {
             .map_err(|_| Failure::text(Exit::Internal, "the server's answer can't be read"))
     }
 
-    /// The answer, or the failure that it tells.
+    /// Returns the answer, or the failure that it reports.
     pub(crate) fn good(self) -> Result<Self, Failure> {
         if (200..300).contains(&self.status) {
             return Ok(self);
@@ -95,7 +95,7 @@ impl Admin {
         })
     }
 
-    /// Sends a request. Only failures to reach the server are failures here.
+    /// Sends a request. Only a failure to reach the server is an error here.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &[u8]) -> Result<Answer, Failure> {
         let request = self.request(method, path, body)?;
         let mut response = self.agent.run(request).map_err(|e| self.unreachable(&e))?;
@@ -105,7 +105,7 @@ impl Admin {
         Ok(Answer { status, body })
     }
 
-    /// Asks for what may be long, and takes long: the reader of its body.
+    /// Sends a request with a long and slow answer; returns the reader of its body.
     pub(crate) fn download(&self, path: &str) -> Result<impl std::io::Read + use<>, Failure> {
         let request = self.request("GET", path, ())?;
         let config = self.agent.configure_request(request);
@@ -134,13 +134,13 @@ impl Admin {
         Failure::text(Exit::Internal, text).hint("is the server running? --server says where it is")
     }
 
-    /// Sends a request that must succeed, and reads the JSON of its answer.
+    /// Sends a request that must succeed, and parses the JSON of its answer.
     pub(crate) fn get(&self, path: &str) -> Result<Value, Failure> {
         self.ask("GET", path, b"")?.good()?.json()
     }
 }
 
-/// The token goes over the network only where nobody can read it.
+/// Permits only addresses over which no third party can read the token.
 fn check(base: &str) -> Result<(), Failure> {
     let bad = || Failure::text(Exit::BadInput, format!("{base} is no address of a server"));
     let uri: Uri = base.parse().map_err(|_| bad())?;

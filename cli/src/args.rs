@@ -1,4 +1,4 @@
-//! The command line: what can be typed, with help and examples. Text only; nothing happens here.
+//! The command line: its options, with help and examples. Text only; there is no code of commands here.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -596,7 +596,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(signed).map_err(|_| "a time that isn't negative".to_owned())
 }
 
-/// A number of bytes, or none at all.
+/// Parses a number of bytes, or `none`.
 fn quota(text: &str) -> Result<u64, String> {
     match text {
         "none" => Ok(u64::MAX),
@@ -606,7 +606,7 @@ fn quota(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A time that may be given in days.
+/// Parses a time, which may be in days.
 fn age(text: &str) -> Result<Duration, String> {
     let days = text
         .strip_suffix('d')

@@ -1,8 +1,8 @@
-//! What can be typed about what this machine's generator can be trusted with. Text only; nothing happens here.
+//! The arguments of `plimsoll calibrate`. Text only; there is no code of commands here.
 
 use clap::{Args, ValueEnum};
 
-/// Length of each of the two measurements, unless said.
+/// The default length of each of the two measurements.
 pub(crate) const SECONDS: u32 = 5;
 
 #[derive(Debug, Args)]

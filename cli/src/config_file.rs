@@ -1,7 +1,7 @@
 //! `plimsoll.toml`: the settings of a server in a file, by the names of the options of `plimsoll serve`.
 //!
-//! What the file says takes the place of the options' defaults, so that the order is the command line's
-//! own: an option counts before the environment, that before the file, and that before the default.
+//! The file's values replace the options' defaults, so that the order is the command line's own: an option precedes the
+//! environment, that the file, and that the default.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use toml::{Spanned, Value};
 use crate::args::{Cli, Command as Subcommand, ServeArgs};
 use crate::exit::{Exit, Failure};
 
-/// Options that ask for something else than a server with other settings.
+/// Options that request something other than a server with other settings.
 const NOT_SETTINGS: [&str; 8] = [
     "check",
     "json",
@@ -27,10 +27,10 @@ const NOT_SETTINGS: [&str; 8] = [
     "print-config",
     "version",
 ];
-/// Largest file, in bytes.
+/// The maximum bytes of a file.
 const FILE_BYTES: u64 = 1 << 20;
 
-/// The settings as they hold.
+/// The effective settings.
 pub(crate) struct Effective {
     pub(crate) args: ServeArgs,
     matches: ArgMatches,
@@ -38,7 +38,7 @@ pub(crate) struct Effective {
     from_file: Vec<String>,
 }
 
-/// The settings that this process was started with, and those of a file behind them.
+/// Returns the settings that this process was started with, completed by those of a file.
 pub(crate) fn effective(file: Option<&Path>) -> Result<Effective, Failure> {
     let values = match file {
         Some(path) => read(path)?,
@@ -47,7 +47,7 @@ pub(crate) fn effective(file: Option<&Path>) -> Result<Effective, Failure> {
     merged(&values, std::env::args_os())
 }
 
-/// What a file says, by the names of options. An option may have several values.
+/// A file's values, by the names of options. An option may have several values.
 type Values = BTreeMap<String, Vec<String>>;
 
 fn merged(
@@ -74,7 +74,7 @@ fn merged(
     }
 }
 
-/// The options of a server that a file can set.
+/// Returns the server options that a file can set.
 fn settings(command: &Command) -> Vec<Arg> {
     let serve = command.find_subcommand("serve");
     let options = serve.into_iter().flat_map(Command::get_arguments);
@@ -88,7 +88,7 @@ fn settings(command: &Command) -> Vec<Arg> {
         .collect()
 }
 
-/// A command line lives as long as its process: so may its defaults, of which each file has few.
+/// The defaults are leaked: a command line lives as long as its process, and a file has few of them.
 fn with_defaults(serve: Command, values: &Values) -> Command {
     let ids: Vec<_> = serve
         .get_arguments()
@@ -119,7 +119,7 @@ fn read(path: &Path) -> Result<Values, Failure> {
     parse(&text, &settings(&Cli::command())).map_err(|wrong| wrong.shown(path, &text))
 }
 
-/// What is wrong in a file, and where.
+/// A fault in a file, and its place.
 #[derive(Debug)]
 struct Wrong {
     at: Range<usize>,
@@ -136,7 +136,7 @@ impl Wrong {
         }
     }
 
-    /// With its line, counted from 1.
+    /// Formats the fault with its line, counted from 1.
     fn shown(self, path: &Path, text: &str) -> Failure {
         let before = text.get(..self.at.start).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
@@ -177,14 +177,14 @@ fn unknown(key: &Spanned<String>, options: &[Arg]) -> Wrong {
         wrong.hint = Some(format!("`--{name}` is for the command line alone"));
         return wrong;
     }
-    // Who writes `tls_cert` means `tls-cert`.
+    // `tls_cert` is taken for `tls-cert`.
     let names: Vec<&str> = options.iter().filter_map(Arg::get_long).collect();
     let nearest = lab_study::nearest(&name.replace('_', "-"), &names);
     wrong.hint = nearest.map(|known| format!("did you mean `{known}`?"));
     wrong
 }
 
-/// A value as it would be typed. Lists are for options that take several.
+/// Returns a value as typed on the command line. Lists are for options with several values.
 fn texts(option: &Arg, value: &Value) -> Option<Vec<String>> {
     let one = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
@@ -219,14 +219,14 @@ fn kind(value: &Spanned<Value>) -> &'static str {
     }
 }
 
-/// Whether the option takes the values, by having it take them.
+/// Validates the values by parsing them as the option's.
 fn check(option: &Arg, values: &[String]) -> Result<(), String> {
     if matches!(option.get_action(), ArgAction::SetTrue) {
         return Ok(());
     }
     let name = option.get_long().unwrap_or_default();
     let typed = values.iter().map(|value| format!("--{name}={value}"));
-    // With all options, since they name each other; of all the others nothing is given.
+    // With all options, since they name each other; the others get no values.
     let command = ServeArgs::augment_args(Command::new("file").no_binary_name(true));
     let command = command.mut_args(|one| one.env(None).required(false));
     match command.try_get_matches_from(typed) {
@@ -240,8 +240,8 @@ fn check(option: &Arg, values: &[String]) -> Result<(), String> {
 }
 
 impl Effective {
-    /// All settings as a file that says the same. Secrets are in no file: of the variable that holds one,
-    /// no more is said than that it is set.
+    /// Prints all settings as a file with the same effect. Secrets are never printed: for a variable with a secret, the
+    /// output only states that it is set.
     pub(crate) fn printed(&self, secret: Option<&str>) -> String {
         let mut out = String::from(
             "# The settings of `plimsoll serve --config FILE`, by the names of its options.\n\
@@ -306,7 +306,7 @@ impl Effective {
     }
 }
 
-/// A value without a secret in it.
+/// Returns a value without its secret.
 fn shown(name: &str, value: &str) -> String {
     match name {
         "store" => groupware_server::without_password(value),
@@ -314,7 +314,7 @@ fn shown(name: &str, value: &str) -> String {
     }
 }
 
-/// A value as TOML has it. JSON's texts are TOML's too.
+/// Formats a value as TOML. JSON's strings are TOML's too.
 fn literal(value: &str) -> String {
     let is_number = value
         .parse::<i64>()

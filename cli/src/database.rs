@@ -1,5 +1,5 @@
-//! A database as it is named on the command line, with the password that is kept elsewhere: in `PGPASSWORD`, or
-//! in the file that PostgreSQL's own programs look it up in.
+//! A database as given on the command line, with its password from elsewhere: `PGPASSWORD`, or the file that
+//! PostgreSQL's own programs read.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use groupware_server::{Database, Records};
 use crate::exit::{Exit, Failure};
 use crate::private_file::read;
 
-/// Whether a text names a database, and not a folder.
+/// Returns true if a text names a database, and not a folder.
 pub(crate) fn is_address(place: &str) -> bool {
     place.starts_with("postgres://") || place.starts_with("postgresql://")
 }
 
-/// Reads an address, and finds its password where it has none.
+/// Parses an address, and looks up its password if it has none.
 pub(crate) fn database(address: &str) -> Result<Database, Failure> {
     let parsed = Database::parse(address);
     let database = parsed.map_err(|error| Failure::new(Exit::BadInput, &error))?;
@@ -37,7 +37,7 @@ pub(crate) fn database(address: &str) -> Result<Database, Failure> {
     }
 }
 
-/// A database by its address, or a data folder.
+/// Parses a database's address, or a data folder.
 pub(crate) fn records(place: &str) -> Result<Records, Failure> {
     match is_address(place) {
         true => database(place).map(Records::Database),

@@ -1,4 +1,4 @@
-//! How the program ends: one exit code per outcome, and the order in which they win.
+//! The exit codes of the program: one per outcome, and their precedence.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -10,26 +10,26 @@ use lab_host::HostError;
 use crate::args::GateArgs;
 use crate::talk::say;
 
-/// Why the program ended, by rising precedence where several hold: 99, 121, 120, 110, 105.
+/// The outcome of the program, by rising precedence where several hold: 99, 121, 120, 110, 105.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// All is well.
+    /// Success.
     Success,
     /// A threshold on the server failed.
     ThresholdFailed,
     /// A run, or a variant, is worse than its baseline.
     Regression,
-    /// What was asked has no answer: the noise leaves it open, or nothing could be compared.
+    /// Inconclusive: the noise leaves the question open, or nothing could be compared.
     CouldNotTell,
     /// Too few valid trials for an answer, or a search that was not finished.
     TooFewValidTrials,
     /// The system under test did not start, could not be prepared, or died.
     SystemFailed,
-    /// Interrupted; of a run, `--resume` goes on.
+    /// Interrupted; `--resume` continues a run.
     Interrupted,
     /// A bad file or flag.
     BadInput,
-    /// A fault of this program or its surroundings (a full disk, say).
+    /// A fault of this program or its environment (a full disk, say).
     Internal,
 }
 
@@ -48,7 +48,7 @@ impl Exit {
     }
 }
 
-/// What an open answer is worth to who asked for `--lenient`: as if nobody had asked, which is said.
+/// The exit code of an inconclusive answer under `--lenient`: as if there were no question, with a message.
 pub(crate) fn unless_lenient(exit: Exit, gate: GateArgs, otherwise: Exit) -> Exit {
     if exit != Exit::CouldNotTell || !gate.lenient {
         return exit;
@@ -65,7 +65,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A failure with the exit code it asks for and the text a person reads.
+/// A failure with its exit code and the text for people.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -101,7 +101,7 @@ impl Failure {
         }
     }
 
-    /// A report that is laid out already, with its own heading and hints.
+    /// A formatted report, with its own heading and hints.
     pub(crate) fn rendered(exit: Exit, report: String) -> Failure {
         Failure {
             exit,
@@ -130,7 +130,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A load that this machine can't carry or an archive that doesn't fit is the caller's to mend.
+/// A load beyond this machine's limits, or an archive that doesn't fit, is a bad input.
 pub(crate) fn failure(error: &ConductError) -> Failure {
     match error {
         ConductError::Preflight { .. }

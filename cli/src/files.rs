@@ -1,4 +1,4 @@
-//! Study files from the folder they lie in: the one place where the lab's texts are read from disk.
+//! Study files from their folder: only this module reads the lab's texts from disk.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -9,17 +9,17 @@ use lab_study::{Bytes, Environment, Files};
 
 use crate::watched::Watched;
 
-/// No study, workload, or table of figures is larger; a wrong path shall not fill the memory.
+/// The maximum bytes of a study, workload, or table of figures; a wrong path must not fill the memory.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// More names than this help nobody to find the right one.
+/// The maximum number of names in an error: more don't help to find the right one.
 const MAX_NAMES: usize = 10_000;
 
-/// Reads paths as the shell gives them.
+/// Reads paths as given by the shell.
 pub(crate) struct Disk;
 
-/// As [`Disk`], for who runs what is read: values of the environment are told, and those that lack are
-/// missed before anything starts.
+/// As [`Disk`], for commands that run the study: variables of the environment are resolved, and missing ones are
+/// reported before anything starts.
 pub(crate) struct DiskAndEnvironment;
 
 impl Files for DiskAndEnvironment {

@@ -1,4 +1,4 @@
-//! What can be typed about load generators on other machines. Text only; nothing happens here.
+//! The arguments about load generators on other machines. Text only; there is no code of commands here.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

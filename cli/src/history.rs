@@ -1,11 +1,11 @@
-//! The command line of what looks at runs over time.
+//! The arguments of commands about runs over time.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Any free port of this machine, for this machine.
+/// Any free port on loopback.
 pub(crate) const ANY_PORT: &str = "127.0.0.1:0";
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! How a run is interrupted from outside.
+//! The interruption of a run by signals.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -7,15 +7,15 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::exit::{Exit, Failure};
 
-/// What ends a run when it becomes true.
+/// Ends a run when it becomes true.
 pub(crate) type Interrupt = Arc<AtomicBool>;
 
-/// Becomes true with the first Ctrl-C (or SIGTERM, or the terminal's end), which ends the trial under way cleanly; a second one ends the
-/// program at once (the server follows by itself).
+/// Becomes true with the first Ctrl-C (or SIGTERM, or the terminal's end), which ends the trial under way cleanly. A
+/// second one ends the program at once (the server ends by itself).
 pub(crate) fn interrupt() -> Result<Interrupt, Failure> {
     let interrupt = Arc::new(AtomicBool::new(false));
     let signals = [SIGINT, SIGTERM, SIGHUP];
-    // What `nohup` had ignored goes on being ignored.
+    // Signals that `nohup` ignores stay ignored.
     let heard = signals
         .into_iter()
         .filter(|signal| *signal != SIGHUP || !ignored(SIGHUP));
@@ -29,7 +29,7 @@ pub(crate) fn interrupt() -> Result<Interrupt, Failure> {
     Ok(interrupt)
 }
 
-/// Whether this program was started with a signal ignored, as the kernel tells.
+/// Returns true if this program was started with a signal ignored, by the kernel's record.
 fn ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status

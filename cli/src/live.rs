@@ -1,5 +1,5 @@
-//! Whether a run has a live page, and where: as the command line says, or else where somebody sits at a terminal whose
-//! browser gets there.
+//! Whether a run has a live page, and at which address: by the command line, else if there is a terminal whose user can
+//! open it in a browser.
 
 use std::io::{IsTerminal, stderr};
 use std::net::{AddrParseError, Ipv4Addr, SocketAddr};
@@ -9,7 +9,7 @@ use lab_live::Token;
 
 use crate::history::ANY_PORT;
 
-/// What stands for no page.
+/// The value for no page.
 const OFF: &str = "off";
 
 /// The page of a run.
@@ -37,21 +37,21 @@ pub(crate) struct LiveArgs {
     no_live: bool,
 }
 
-/// What is said of the page.
+/// The option for the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PageFlag {
     Off,
     At(SocketAddr),
 }
 
-/// Where the page of a run is served.
+/// The address of a run's page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Page {
-    /// Nowhere.
+    /// No page.
     None,
-    /// Here, since it may be of use: the run does without where it can't be.
+    /// A default page: the run continues without it if it can't be served.
     Offered(SocketAddr),
-    /// Here, as somebody wants.
+    /// A requested page.
     Asked(SocketAddr),
 }
 
@@ -61,7 +61,7 @@ impl LiveArgs {
         self.page_where(stderr().is_terminal() && has_browser(says))
     }
 
-    /// What is to stand in its address.
+    /// Returns the token in the page's address.
     pub(crate) fn token(&self) -> Option<Token> {
         self.live_token.clone()
     }
@@ -76,8 +76,8 @@ impl LiveArgs {
     }
 }
 
-/// Whether a browser of who sits at the terminal gets to this machine's own addresses. Pipelines have terminals that
-/// nobody sits at, and that of SSH is another machine's.
+/// Returns true if the terminal's user has a browser that can reach this machine's loopback addresses. Pipelines may
+/// have terminals without a user, and SSH's terminal is on another machine.
 fn has_browser(says: impl Fn(&str) -> Option<String>) -> bool {
     let is_pipeline = says("CI").is_some_and(|text| !matches!(text.as_str(), "false" | "0"));
     let is_plain = says("TERM").is_none_or(|term| term == "dumb");
@@ -96,7 +96,7 @@ fn asked(text: &str) -> Result<PageFlag, AddrParseError> {
     }
 }
 
-/// The address of `watch`, for which the page is what it is for: `PLIMSOLL_LIVE=off` is about runs.
+/// Parses the address of `watch`, which always needs its page: `PLIMSOLL_LIVE=off` is about runs.
 pub(crate) fn watched(text: &str) -> Result<SocketAddr, AddrParseError> {
     match text {
         OFF => ANY_PORT.parse(),

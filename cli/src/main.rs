@@ -1,5 +1,4 @@
-//! The command `plimsoll`: arguments, exit codes, wiring. The libraries never touch the terminal;
-//! this does.
+//! The command `plimsoll`: arguments, exit codes, wiring. Only this crate uses the terminal; the libraries never do.
 
 mod admin;
 mod args;
@@ -93,7 +92,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
 
 /// Help and version are no errors; every other fault in the arguments is a bad flag.
 fn usage(error: &clap::Error) -> ExitCode {
-    // A closed pipe while help is printed is nobody's fault.
+    // A closed pipe while help is printed is no failure.
     let _ = error.print();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Success.into(),
@@ -108,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    /// What a page says to type, in its blocks: each line of this program, without what a shell makes of it.
+    /// Returns the commands in a page's code blocks: each line of this program, without shell syntax.
     fn typed(page: &str) -> Vec<String> {
         let blocks = page.split("\n```").skip(1).step_by(2);
         let lines = blocks.flat_map(|block| {

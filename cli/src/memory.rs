@@ -1,9 +1,9 @@
-//! What the C library keeps of memory that was freed: SQLite, which is C, has it from there.
+//! Limits the freed memory that the C library keeps: SQLite, which is C, allocates there.
 //!
-//! It learns from what is freed. Once a mail of 10 MB has gone through, it takes pieces of that size from what it keeps, and
-//! keeps them, for each thread its own: that was half of what a server took for such mails.
+//! The library adapts to freed sizes. After a mail of 10 MB, it serves pieces of that size from its heap and keeps
+//! them, separately for each thread: that was half of a server's memory for such mails.
 
-/// Pieces from this size on are the system's own, and go back to it when they are freed.
+/// Pieces from this size on are mapped separately, and unmapped when freed.
 #[cfg(target_env = "gnu")]
 const LARGE_BYTES: std::ffi::c_int = 1 << 20;
 
@@ -20,13 +20,13 @@ unsafe extern "C" {
     safe fn mallopt(parameter: std::ffi::c_int, value: std::ffi::c_int) -> std::ffi::c_int;
 }
 
-/// Has large pieces go back when they are freed; whether it could be told.
+/// Returns large pieces to the system when freed; returns true if the setting was accepted.
 #[cfg(target_env = "gnu")]
 pub(crate) fn give_back_large() -> bool {
     mallopt(MMAP_THRESHOLD, LARGE_BYTES) == 1
 }
 
-/// Other C libraries give them back anyway.
+/// Other C libraries return them anyway.
 #[cfg(not(target_env = "gnu"))]
 pub(crate) fn give_back_large() -> bool {
     true

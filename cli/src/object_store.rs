@@ -1,5 +1,5 @@
-//! An object store as it is named on the command line, with the credentials that are kept elsewhere: in the variables,
-//! or in the file, that AWS' own programs look them up in.
+//! An object store as given on the command line, with its credentials from elsewhere: the variables, or the file, that
+//! AWS' own programs read.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use groupware_server::{ObjectAddress, ObjectCredentials, ObjectPlace};
 use crate::exit::{Exit, Failure};
 use crate::private_file::read;
 
-/// Reads an address, and finds who this program is there.
+/// Parses an address, and looks up the credentials.
 pub(crate) fn object_place(address: &str) -> Result<ObjectPlace, Failure> {
     let address = ObjectAddress::parse(address);
     let address = address.map_err(|error| Failure::new(Exit::BadInput, &error))?;

@@ -1,4 +1,4 @@
-//! The command line of who runs a groupware server: what can be typed. Text only; nothing happens here.
+//! The arguments of the commands for operators of a groupware server. Text only; there is no code of commands here.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -469,7 +469,7 @@ fn mapping(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// The setting is gone, and a server that has it is to say so.
+/// Reports the removed setting to a server that still has it.
 pub(crate) fn no_reached_at(_: &str) -> Result<Infallible, String> {
     Err("servers pass no requests on to each other any more: with --store and --content, any of them goes on with any \
          upload. Leave this setting out"

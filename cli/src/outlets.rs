@@ -1,4 +1,4 @@
-//! What can be typed about figures that go elsewhere. Text only; nothing happens here.
+//! The arguments about exports of figures. Text only; there is no code of commands here.
 
 use std::path::PathBuf;
 

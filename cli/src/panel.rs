@@ -1,5 +1,5 @@
-//! The panel that a terminal shows while the load goes on: where in the plan, how the load goes, how it
-//! went. Text only; who shows it keeps it up to date.
+//! The panel on a terminal during the load: the position in the plan, the load now, and its recent past. Text only; the
+//! caller updates it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use textwrap::core::display_width;
 
 use crate::words::whole_seconds;
 
-/// A panel needs so many columns; narrower terminals get plain lines.
+/// The minimum columns of a panel; narrower terminals get plain lines.
 pub(crate) const LEAST_WIDTH: usize = 60;
-/// Wider ones leave the rest free.
+/// The maximum columns of a panel.
 const MOST_WIDTH: usize = 100;
 /// Columns of the names before figures.
 const NAMES: usize = 11;
@@ -18,23 +18,23 @@ const NAMES: usize = 11;
 const FIGURES: usize = 14;
 /// Heights of a spark line.
 const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Seconds that are kept: as many as the widest panel shows.
+/// The number of seconds that are kept: as many as the widest panel shows.
 const KEPT: usize = MOST_WIDTH;
 
-/// What the panel shows of a trial, and of the run around it.
+/// The panel's state of a trial, and of the run around it.
 #[derive(Debug, Default)]
 pub(crate) struct Panel {
-    /// Which trial, its levels, its phase.
+    /// The trial, its levels, its phase.
     pub(crate) title: String,
-    /// Trials of the plan that are done, of how many, and how many of them are no measurements.
+    /// Finished trials of the plan, all of them, and the invalid ones.
     pub(crate) done: (u32, u32, u32),
-    /// Loads that are left in the run.
+    /// The remaining load time of the run.
     pub(crate) left: Duration,
-    /// Of the trial's load: over, and to come.
+    /// The elapsed and the remaining load time of the trial.
     pub(crate) trial: (Duration, Duration),
     /// Users or sessions, in words.
     pub(crate) load: String,
-    /// Failed requests of the trial, and the newest of them in words.
+    /// The number of failed requests of the trial, and the newest failure in words.
     pub(crate) errors: (u64, String),
     throughput: VecDeque<Option<f64>>,
     p50: VecDeque<Option<f64>>,
@@ -42,7 +42,7 @@ pub(crate) struct Panel {
 }
 
 impl Panel {
-    /// Another trial: nothing is known of it yet.
+    /// Starts another trial, without figures.
     pub(crate) fn begin(&mut self, title: String) {
         *self = Self {
             title,
@@ -52,7 +52,7 @@ impl Panel {
         };
     }
 
-    /// Figures of the last seconds.
+    /// Adds the figures of the last second.
     pub(crate) fn take(&mut self, tx_per_s: f64, p50_ms: Option<f64>, p95_ms: Option<f64>) {
         let all = [
             (&mut self.throughput, Some(tx_per_s)),
@@ -67,7 +67,7 @@ impl Panel {
         }
     }
 
-    /// The lines, each at most `width` columns.
+    /// Returns the lines, each at most `width` columns.
     pub(crate) fn text(&self, width: usize) -> String {
         let width = width.clamp(LEAST_WIDTH, MOST_WIDTH);
         let (done, of, invalid) = self.done;
@@ -112,7 +112,7 @@ impl Panel {
         lines.map(|line| clip(&line, width)).join("\n")
     }
 
-    /// How much of the trial's load is over.
+    /// The share of the trial's load time that is over.
     fn bar(&self, width: usize) -> String {
         let (over, left) = self.trial;
         let all = (over + left).as_secs_f64();
@@ -131,7 +131,7 @@ fn named(name: &str, text: &str) -> String {
     format!("{name:NAMES$}{text}")
 }
 
-/// The newest seconds that fit, from 0 up to their most, then the figure.
+/// The newest seconds that fit, from 0 to their maximum, then the figure.
 fn spark(name: &str, line: &VecDeque<Option<f64>>, figure: &str, width: usize) -> String {
     let room = width - NAMES - FIGURES;
     let shown = || line.iter().skip(line.len().saturating_sub(room));
@@ -147,7 +147,7 @@ fn spark(name: &str, line: &VecDeque<Option<f64>>, figure: &str, width: usize) -
     named(name, &format!("{sparks:room$} {figure}"))
 }
 
-/// At most so many columns, of which some letters take two, without what could steer the terminal.
+/// Truncates a text to this many columns (some letters take two), and removes control characters.
 fn clip(text: &str, width: usize) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let text: String = text.chars().map(plain).collect();

@@ -1,4 +1,4 @@
-//! Files with secrets in them, which nobody but their owner may read.
+//! Files with secrets, which only their owner may read.
 
 use std::fs;
 use std::io;
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use crate::exit::{Exit, Failure};
 
-/// Largest file.
+/// The maximum bytes of a file.
 const FILE_BYTES: u64 = 64 << 10;
-/// The rights of others on a file.
+/// The permission bits of other users.
 const OTHERS: u32 = 0o077;
 
-/// The text of a file; `None` if it isn't there.
+/// Reads a file; `None` if it doesn't exist.
 pub(crate) fn read(file: &Path) -> Result<Option<String>, Failure> {
     let wrong = |words: String| {
         Failure::text(

@@ -16,14 +16,14 @@ use crate::panel::{LEAST_WIDTH, Panel};
 use crate::talk::say;
 use crate::words::{self, whole_seconds};
 
-/// Plain lines come this far apart while the load goes on.
+/// The interval between plain lines during the load.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Draws the events of a run.
 pub(crate) struct Display {
     bar: Option<ProgressBar>,
     panel: Panel,
-    /// Whether the trial under way repeats one of the plan.
+    /// Whether the current trial repeats one of the plan.
     repeats: bool,
     trial: String,
     kind: LoadKind,
@@ -31,7 +31,7 @@ pub(crate) struct Display {
     phase: &'static str,
     last_line: Option<Duration>,
     setup_step: Option<u32>,
-    /// Looks at a machine that wasn't quiet, before this trial.
+    /// The number of looks at a busy machine before this trial.
     waiting: u32,
 }
 
@@ -141,7 +141,7 @@ impl Display {
         ));
     }
 
-    /// Clears the panel; what follows is the report.
+    /// Clears the panel; the report follows.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -164,8 +164,8 @@ impl Display {
         }
     }
 
-    /// Goes over to plain lines, for good, where a terminal was made too narrow for the panel: it would wrap, and
-    /// what was drawn before could not be drawn over.
+    /// Changes to plain lines, for good, when the terminal becomes too narrow for the panel: it would wrap, and could
+    /// not be redrawn.
     fn keep_panel(&mut self, columns: usize) {
         if columns < LEAST_WIDTH
             && let Some(bar) = self.bar.take()
@@ -174,7 +174,7 @@ impl Display {
         }
     }
 
-    /// Draws the panel anew, with what the trial does now.
+    /// Redraws the panel, with the trial's current state.
     fn now(&mut self, title: &str) {
         if let Some(bar) = &self.bar {
             title.clone_into(&mut self.panel.title);
@@ -182,7 +182,7 @@ impl Display {
         }
     }
 
-    /// Says what it waits for: at the first look, and every half a minute where no line lives.
+    /// Prints the reason for a wait: at the first look, and every half a minute without a panel.
     fn wait(&mut self, disturbed_by: &[String], programs: &[OtherProgram], left: Duration) {
         let busiest: Vec<String> = programs
             .iter()
@@ -258,7 +258,7 @@ impl Display {
         }
     }
 
-    /// The stage, where the load has any, or else the phase.
+    /// Returns the stage, if the load has any, or else the phase.
     fn stage_at(&self, elapsed: Duration) -> String {
         let mut end = 0;
         let present = self.stages.iter().find(|stage| {
@@ -280,7 +280,7 @@ impl Display {
         let (done, _, invalid) = &mut self.panel.done;
         let is_valid = judged.failed.is_empty() && *end == TrialEnd::Complete;
         match self.repeats {
-            // It was counted, as no measurement.
+            // It was counted as invalid.
             true => *invalid -= u32::from(is_valid).min(*invalid),
             false => {
                 *done += 1;
@@ -320,19 +320,19 @@ impl Display {
     }
 }
 
-/// Whether stderr is a terminal with room for the panel, and nobody asks for plain text.
+/// Returns true if stderr is a terminal with room for the panel, and plain text is not requested.
 fn has_room() -> bool {
     let says = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let is_plain = says("NO_COLOR").is_some() || says("TERM").is_none_or(|term| term == "dumb");
     stderr().is_terminal() && !is_plain && columns() >= LEAST_WIDTH
 }
 
-/// Columns of the terminal as it is now.
+/// The current columns of the terminal.
 fn columns() -> usize {
     textwrap::termwidth()
 }
 
-/// `valid`, or why not.
+/// `valid`, or the reasons against it.
 fn verdict(judged: &Judged) -> String {
     let Some((first, others)) = judged.failed.split_first() else {
         return "valid".to_owned();
@@ -357,7 +357,7 @@ fn trial_words(cell: &Cell, load: &LoadSpec, control: bool) -> String {
     words
 }
 
-/// What makes the load of a cell without factors.
+/// The load in words, for a cell without factors.
 fn load_words(load: &LoadSpec) -> String {
     match load.kind {
         LoadKind::Users if !load.stages.is_empty() => format!("up to {} users", load.users),
@@ -370,7 +370,7 @@ fn load_words(load: &LoadSpec) -> String {
     }
 }
 
-/// That of a recording is a quotient, of which nobody wants to read all.
+/// A recording's rate is a quotient with many digits, so it is rounded.
 fn rate(per_s: f64) -> String {
     let parts = if per_s < 1.0 { 1e4 } else { 1e2 };
     ((per_s * parts).round() / parts).to_string()
@@ -394,7 +394,7 @@ mod tests {
         assert!(display.bar.is_some());
         display.keep_panel(LEAST_WIDTH - 1);
         assert!(display.bar.is_none());
-        // Made wide again, it goes on as it was.
+        // Widened again, the display stays as it is.
         display.keep_panel(LEAST_WIDTH);
         assert!(display.bar.is_none());
     }

@@ -1,4 +1,4 @@
-//! Bytes as people read them.
+//! Sizes in bytes for people.
 
 /// In units of 1,000.
 pub(crate) fn size(bytes: u64) -> String {

@@ -1,4 +1,4 @@
-//! The folder where this user's runs keep what must outlive them: the journal of kernel settings.
+//! The folder for data of this user's runs that must survive them: the journal of kernel settings.
 
 use std::path::{Path, PathBuf};
 
@@ -6,9 +6,8 @@ use lab_host::machine::is_root;
 
 use crate::exit::{Exit, Failure};
 
-/// The folder named, or else the user's own: `/var/lib/plimsoll` for root, and
-/// `$XDG_STATE_HOME/plimsoll` or `~/.local/state/plimsoll` for everybody else. Root's does not
-/// depend on the environment, which `sudo` changes.
+/// The given folder, or else the user's own: `/var/lib/plimsoll` for root, and `$XDG_STATE_HOME/plimsoll` or
+/// `~/.local/state/plimsoll` for other users. Root's does not depend on the environment, which `sudo` changes.
 pub(crate) fn folder(named: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(named) = named {
         return Ok(named.to_path_buf());

@@ -1,10 +1,10 @@
-//! Talk on stderr. Nobody may listen any more: a terminal that was closed, or a pipe whose reader has
-//! ended, is no reason to leave what is under way as it is.
+//! Messages on stderr. Write errors are ignored: a closed terminal, or a pipe without a reader, is no reason to abandon
+//! the work under way.
 
 use std::fmt::Arguments;
 use std::io::{Write, stderr};
 
-/// Says a line to whoever listens.
+/// Prints a line.
 pub(crate) fn say(line: Arguments<'_>) {
     let _ = writeln!(stderr().lock(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! What can be typed to measure a server without a study file. Text only; nothing happens here.
+//! The arguments for measurements without a study file. Text only; there is no code of commands here.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use lab_conduct::Patience;
 
-/// Longest time that a flag may ask for.
+/// The maximum time of a flag.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// In the place of a study: a server that runs already, and the load.
@@ -132,7 +132,7 @@ fn header(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// How long to wait for a quiet machine: before a trial, and over the whole run.
+/// Parses the maximum wait for an idle machine: before a trial, and over the whole run.
 pub(crate) fn patience(text: &str) -> Result<Patience, String> {
     let length = |text: &str| match text.trim() {
         "0" => Ok(Duration::ZERO),

@@ -1,5 +1,4 @@
-//! A file that is gone through from its beginning to its end, with a sign of life on stderr where that takes a
-//! while.
+//! A file that is read from beginning to end, with a progress bar on stderr if that takes a while.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, stderr};
@@ -12,7 +11,7 @@ use lab_study::Bytes;
 
 use crate::talk::say;
 
-/// What takes no longer goes by unseen.
+/// Shorter reads show no progress.
 const QUICK: Duration = Duration::from_secs(2);
 
 /// The file.
@@ -20,9 +19,9 @@ pub(crate) struct Watched {
     file: File,
     name: String,
     length: u64,
-    /// Not drawn before it takes long.
+    /// Not drawn before [`QUICK`] has passed.
     bar: ProgressBar,
-    /// Its end was seen, or all is said: from now on it is only read.
+    /// Whether the end was reached, or the progress is complete: then the bar is not updated.
     is_quiet: AtomicBool,
 }
 

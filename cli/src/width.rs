@@ -1,12 +1,12 @@
-//! How wide what is printed is: as the terminal, or as whoever asks says (`COLUMNS`).
+//! The width of printed text: that of the terminal, or `COLUMNS`.
 
 use std::io::{IsTerminal, stdout};
 
-/// Of a pipe, and of short pages.
+/// The width for pipes, and of short pages.
 pub(crate) const USUAL: usize = 80;
-/// Longer lines are hard to read.
+/// The maximum width: longer lines are hard to read.
 const MOST: usize = 120;
-/// Tables of reports take as much.
+/// The minimum width of the tables in reports.
 const LEAST_OF_REPORTS: usize = 60;
 
 /// Columns of a report.
@@ -14,7 +14,7 @@ pub(crate) fn of_reports() -> usize {
     at_least(LEAST_OF_REPORTS)
 }
 
-/// Columns of what needs no more than these.
+/// Returns the width of a text that needs at least this many columns.
 pub(crate) fn at_least(least: usize) -> usize {
     let said = std::env::var("COLUMNS").ok();
     let columns = match said.and_then(|text| text.parse().ok()) {

@@ -1,4 +1,4 @@
-//! Words that several commands use: lengths of time, what was put back or taken away.
+//! Texts that several commands print: durations, restored settings, removed file systems.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use lab_estimate::duration;
 use lab_host::journal::Restored;
 
-/// Whole seconds with their two largest units.
+/// Formats whole seconds with their two largest units.
 pub(crate) fn whole_seconds(time: Duration) -> String {
     duration(Duration::from_secs(time.as_secs_f64().round() as u64))
 }
 
-/// What was put back, in a sentence.
+/// Describes a restored setting, in a sentence.
 pub(crate) fn restored(restored: &Restored) -> String {
     let Restored {
         path,
@@ -22,13 +22,13 @@ pub(crate) fn restored(restored: &Restored) -> String {
     format!("put {path} back to `{value}`: a killed run (process {pid}) had left it at `{found}`")
 }
 
-/// What was taken away, in a sentence.
+/// Describes a removed file system, in a sentence.
 pub(crate) fn cleared(path: &Path, pid: u32) -> String {
     let path = path.display();
     format!("took away the file system at {path}, which a killed run (process {pid}) had made")
 }
 
-/// A kernel setting of a killed run that is not there any more.
+/// Describes a kernel setting of a killed run that no longer exists.
 pub(crate) fn gone(path: &str, value: &str) -> String {
     format!(
         "{path} is gone: its old value `{value}` can't be put back (`plimsoll restore` forgets it)"

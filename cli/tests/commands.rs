@@ -1,17 +1,16 @@
-//! Every command as people meet it: what it prints on both streams, and how it ends.
+//! Every command as users see it: its output on both streams, and its exit code.
 //!
-//! The program that is built runs as it ships, 80 columns wide and with an empty environment. What
-//! depends on the machine is taken out strictly: the folder of a test, and a plan's last word on this
-//! machine's limits.
+//! The built program runs as released, 80 columns wide and with an empty environment. Only these machine-dependent
+//! texts are masked: the folder of a test, and a plan's last sentence on this machine's limits.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What stands for a test's own folder.
+/// The placeholder of a test's own folder.
 const FOLDER: &str = "[FOLDER]";
-/// What `plan` says of the machine that it runs on.
+/// The sentence of `plan` about this machine.
 const LIMITS: &str = "this machine's limits allow it\n";
 
 struct Said {
@@ -110,7 +109,7 @@ fn run(inside: &Path, hidden: &Path, arguments: &str) -> Said {
     }
 }
 
-/// Compares one command's words with the kept ones.
+/// Compares a command's output with the snapshot.
 macro_rules! kept {
     ($name:expr, $said:expr) => {
         insta::assert_snapshot!($name, $said.text())
@@ -272,11 +271,11 @@ fn plans_of_the_studies_that_come_along() {
     assert!(names.len() >= 13, "{names:?}");
     for name in names {
         let mut said = run(repository(), &folder, &format!("plan studies/{name}"));
-        // Whether this machine can run it, and why not, is the machine's.
+        // Whether this machine can run it, and why not, depends on the machine.
         (said.code, said.stderr) = (None, String::new());
         let before = said.stdout.split(LIMITS).next();
         said.stdout = before.unwrap_or_default().to_owned();
-        // The first line is the title, as long as the study has it.
+        // The first line is the title, of any length.
         let widths = said.stdout.lines().skip(1).map(|line| line.chars().count());
         assert!(
             widths.max().is_some_and(|width| width <= 80),
@@ -470,7 +469,7 @@ fn runs_over_time() {
     let json = place.run("runs . --format json").stdout;
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["studies"].as_array().map(Vec::len), Some(3));
-    // Without its result, and with one that is cut off, a run is analysed and says the same.
+    // Without its result, and with a truncated one, a run is analysed with the same output.
     let result = place.path("golden-search/result.json");
     fs::write(&result, "{\"schema\":").expect("written");
     let again = place.run("runs . --format json");
@@ -574,7 +573,7 @@ fn runs_beside_each_other() {
         "compare_with_nothing",
         place.run("compare workload nothing")
     );
-    // Copies of the runs that are compared are no earlier ones, and two copies of another one are one.
+    // Copies of the compared runs are not earlier runs, and two copies of another one are one.
     let copy = |name: &str, started: &str| {
         place.golden("comparison");
         let manifest = place.path("comparison/manifest.json");
@@ -651,7 +650,7 @@ fn servers_that_do_not_start() {
     );
 }
 
-/// It refers to a file below its folder, to one out of it, and to a link out of it.
+/// It refers to a file below its folder, to one outside of it, and to a link that leads outside.
 const BOATS: &str = "openapi: 3.0.3
 paths:
   /boats:

@@ -1,28 +1,28 @@
-//! What a run took of memory and of the processor.
+//! The memory and CPU time of a run.
 
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-/// What no run is too slow with.
+/// The time that any run may take.
 const BASE_TIME: Duration = Duration::from_millis(200);
-/// What a byte may take on top, in a program that is watched by a fuzzer, beside others. What takes longer the
-/// longer the input is takes many times that.
+/// The additional time per byte, in an instrumented program, beside others. Superlinear time exceeds it many times
+/// over.
 const TIME_PER_BYTE: Duration = Duration::from_micros(20);
 
-/// What a run took.
+/// The cost of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
-    /// The most memory that it held at a time.
+    /// The peak memory.
     pub peak_bytes: u64,
-    /// The time that it had of the processor.
+    /// The CPU time.
     pub time: Duration,
-    /// The time that inputs so long may take.
+    /// The maximum time for inputs of this length.
     pub most_time: Duration,
 }
 
 impl Cost {
-    /// Of a run on so many bytes.
+    /// Measures a run on this many bytes.
     pub(crate) fn of(bytes: usize, run: impl FnOnce()) -> Self {
         let before = thread_time();
         let taken = allocation_counter::measure(run);
@@ -34,7 +34,7 @@ impl Cost {
         }
     }
 
-    /// Of both runs.
+    /// The cost of both runs.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             peak_bytes: self.peak_bytes.max(other.peak_bytes),
@@ -44,7 +44,7 @@ impl Cost {
     }
 }
 
-/// What this thread has had of the processor.
+/// Returns the CPU time of this thread.
 fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("Linux has this clock");
     time.into()

@@ -1,25 +1,25 @@
-//! One target per parser that meets the network or a person's file: any bytes are understood or refused, in
-//! memory and time that have a ratio to them.
+//! One target per parser of bytes from the network or a person's file: any bytes are parsed or rejected, in memory and
+//! time proportional to them.
 //!
-//! `make fuzz` has libFuzzer look for inputs that break a target (`main`); tests play the ones in `corpus/`,
-//! so that what was found once isn't found again. It knows no fuzzer.
+//! With `make fuzz`, libFuzzer searches for inputs that break a target (`main`); tests run the ones in `corpus/`, so
+//! that found faults stay fixed. It is independent of the fuzzer.
 
 mod cost;
 mod targets;
 
 pub use cost::Cost;
 
-/// A parser, as it is fuzzed.
+/// A parser as a fuzz target.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
     /// The name of its module, and of its folder in `corpus/`.
     pub name: &'static str,
     run: fn(&[u8]),
-    /// Longest input that is tried.
+    /// The maximum bytes of an input.
     most_bytes: usize,
-    /// What it may allocate besides what depends on the input.
+    /// The bytes that it may allocate regardless of the input.
     base_bytes: usize,
-    /// What it may allocate for each byte of the input.
+    /// The bytes that it may allocate for each byte of the input.
     times: usize,
 }
 
@@ -47,11 +47,10 @@ impl Target {
         Self { times, ..self }
     }
 
-    /// Runs it on an input, and on the same over and over: what takes more than it should for each byte
-    /// shows when there are many.
+    /// Runs it on an input, and on many copies of it in a row: an excessive cost per byte shows when there are many.
     ///
     /// # Panics
-    /// When the target does, or takes more memory than it may.
+    /// When the target does, or uses more memory than it may.
     pub fn play(&self, input: &[u8]) -> Cost {
         let input = &input[..input.len().min(self.most_bytes)];
         let long = input.iter().copied().cycle().take(match input.len() {
@@ -65,7 +64,7 @@ impl Target {
     /// Runs it on an input.
     ///
     /// # Panics
-    /// When the target does, or takes more memory than it may.
+    /// When the target does, or uses more memory than it may.
     pub fn once(&self, input: &[u8]) -> Cost {
         let input = &input[..input.len().min(self.most_bytes)];
         let cost = Cost::of(input.len(), || (self.run)(input));

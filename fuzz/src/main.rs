@@ -1,5 +1,5 @@
 #![no_main]
-//! The program that libFuzzer looks for inputs with, for the target that `PLIMSOLL_TARGET` names.
+//! The program with which libFuzzer searches for inputs, for the target that `PLIMSOLL_TARGET` names.
 
 use std::sync::LazyLock;
 

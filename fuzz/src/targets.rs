@@ -1,4 +1,4 @@
-//! All targets, and what each may take where that is more than usual.
+//! All targets, and their limits where these are larger than usual.
 
 mod archive;
 mod asked;
@@ -48,8 +48,8 @@ mod websocket_messages;
 
 use crate::Target;
 
-/// What captures from an answer may take whatever its length: texts of elements within each other are kept for
-/// each, up to 8 MiB together, in texts that grow by doubling, and once more as they are handed on.
+/// The allocation of captures from an answer, whatever its length: texts of nested elements are kept for each, up to 8
+/// MiB together, in strings that grow by doubling, and once more when they are returned.
 const CAPTURED_BYTES: usize = 3 * (8 << 20);
 
 pub(crate) const ALL: &[Target] = &[
@@ -65,11 +65,11 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("calendar_json", calendar_json::run),
     // The instances of a rule, 20,000 at most, in a list and by what they stand for.
     Target::new("calendar_objects", calendar_objects::run).base(8 << 20),
-    // A parameter of four bytes becomes two texts in a list that doubles, and each challenge is parsed twice.
+    // A parameter of four bytes becomes two strings in a list that doubles, and each challenge is parsed twice.
     Target::new("challenge", challenge::run).times(256),
     Target::new("changes", changes::run),
-    // The largest window of brotli, 16 MiB, which a stream of a few bytes asks for; and what decompressors may
-    // make of anything.
+    // The largest window of brotli, 16 MiB, which a stream of a few bytes may request; and the output of decompressors
+    // for any input.
     Target::new("content_coding", content_coding::run).base(18 << 20),
     Target::new("database_address", database_address::run),
     Target::new("documents", documents::run),
@@ -81,19 +81,19 @@ pub(crate) const ALL: &[Target] = &[
         .base(1 << 20)
         .times(256),
     Target::new("http_events", http_events::run),
-    // An open element, of three bytes, has a value, an entry in two lists, and what awaits its end.
+    // An open element, of three bytes, has a value, an entry in two lists, and the work at its end.
     Target::new("http_html", http_html::run)
         .base(CAPTURED_BYTES)
         .times(160),
     Target::new("sampled_files", sampled_files::run),
-    // A list in a list, of two bytes, is a value of 32, in lists that double; and once more in the tree that it is held
-    // against.
+    // A list in a list, of two bytes, is a value of 32, in lists that double; and once more in the tree for the
+    // comparison.
     Target::new("http_json", http_json::run).times(512),
     Target::new("http_response", http_response::run),
     Target::new("http_xml", http_xml::run).base(CAPTURED_BYTES),
     // A number of a list, of two bytes, is a value of 32, in lists that double.
     Target::new("imap_answer", imap_answer::run).times(256),
-    // What it makes of a text is loaded, which costs as much for each of its bytes as `study_file`.
+    // The generated workload is loaded, which costs as much per byte as `study_file`.
     Target::new("import", import::run)
         .base(512 << 10)
         .times(512),
@@ -109,20 +109,20 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("mail_json", mail_json::run),
     Target::new("mail_message", mail_message::run).times(128),
     Target::new("object_store", object_store::run),
-    // A row of 11 bytes has the name of its column once more, in a text that doubles.
+    // A row of 11 bytes has the name of its column once more, in a string that doubles.
     Target::new("postgres_answer", postgres_answer::run).times(128),
     // A location of one byte takes eight bytes in each of two lists and a node in a tree. The base is for compressing
     // the written file.
     Target::new("profile", profile::run)
         .base(8 << 20)
         .times(256),
-    // A field of a few bytes has a name with those of all that it is within, in several tables.
+    // A field of a few bytes has a name with those of all enclosing messages, in several tables.
     Target::new("proto_file", proto_file::run)
         .base(2 << 20)
         .times(1_024),
     Target::new("proxy_header", proxy_header::run),
     Target::new("redis_reply", redis_reply::run),
-    // A head says how long a frame is, and so much is made ready, up to the longest message.
+    // A head states the length of a frame, and that much is reserved, up to the longest message.
     Target::new("websocket_messages", websocket_messages::run).base(64 << 20),
     Target::new("rows", rows::run),
     // A list in a list, of two bytes, is a value of 32, in lists that double; a row, of a line of twenty, has 200.
@@ -132,7 +132,7 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("sign_in", sign_in::run),
     Target::new("smtp", smtp::run),
     Target::new("smtp_reply", smtp_reply::run),
-    // A valid study of a few bytes loads a whole workload, which comes along.
+    // A valid study of a few bytes loads a whole bundled workload.
     Target::new("study_file", study_file::run)
         .base(384 << 10)
         .times(512),

@@ -1,4 +1,4 @@
-//! Each target on what is kept in `corpus/`: what was found once, and what each begins with.
+//! Runs each target on its files in `corpus/`: found faults, and seeds.
 
 use std::collections::BTreeSet;
 use std::fs;

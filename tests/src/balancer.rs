@@ -1,4 +1,4 @@
-//! What stands before several servers: gives each connection to the next of them that accepts it.
+//! A balancer before several servers: it gives each connection to the next server that accepts it.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ pub struct Balancer {
 }
 
 impl Balancer {
-    /// Starts one before these servers.
+    /// Starts a balancer before these servers.
     ///
     /// # Panics
     /// When there is no free port.
@@ -31,7 +31,7 @@ impl Balancer {
                     let mut in_turn = (0..servers.len()).map(|at| first + at);
                     let server =
                         in_turn.find_map(|at| TcpStream::connect(servers[at % servers.len()]).ok());
-                    // Who can be given to nobody is hung up on.
+                    // The connection is closed if no server accepts it.
                     let _ = server.map(|server| between(client, server));
                 });
             }
@@ -39,7 +39,7 @@ impl Balancer {
         Self { address }
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -59,7 +59,7 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream) {
             break;
         }
     }
-    // The other way ends with this one.
+    // The other direction ends with this one.
     let _ = to.shutdown(Shutdown::Both);
     let _ = from.shutdown(Shutdown::Both);
 }

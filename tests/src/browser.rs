@@ -13,8 +13,8 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Starts one on a free port. Without driver or browser there is none, and a line on standard
-    /// error says that `test` is skipped, past the test's captured output.
+    /// Starts `chromedriver` on a free port. Without driver or browser, returns `None` and prints to standard error
+    /// that `test` is skipped, past the test's captured output.
     pub fn start(test: &str) -> Option<Self> {
         let found = find("chromedriver").zip(find("chromium").or_else(|| find("google-chrome")));
         let Some((driver, browser)) = found else {
@@ -36,7 +36,7 @@ impl Driver {
             let rest = line.split_once("started successfully on port ")?.1;
             rest.trim_end_matches('.').parse().ok()
         });
-        // What it says later must not fill the pipe.
+        // Later output must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Self {
             child,
@@ -45,12 +45,12 @@ impl Driver {
         })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The browser that it drives.
+    /// The path of the browser that it drives.
     pub fn browser(&self) -> &Path {
         &self.browser
     }

@@ -1,4 +1,4 @@
-//! A name server that knows a few names, over UDP on loopback: enough for who asks it for texts and addresses.
+//! A name server with a few names, over UDP on loopback: enough for lookups of texts and addresses.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -9,21 +9,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 const A: u16 = 1;
 const MX: u16 = 15;
 const TXT: u16 = 16;
-/// Flags of an answer: that it is one, that recursion was asked for, that it is to be had.
+/// Flags of an answer: response, recursion desired, recursion available.
 const ANSWER: [u8; 2] = [0x81, 0x80];
-/// There is no such name.
+/// NXDOMAIN: there is no such name.
 const NO_NAME: u8 = 3;
 
-/// What a name has.
+/// A record of a name.
 #[derive(Debug, Clone)]
 pub enum Record {
     /// A text.
     Text(String),
     /// An address.
     Address(Ipv4Addr),
-    /// The name of a host that takes its mail.
+    /// The name of the host that receives its mail.
     Mail(String),
-    /// It is never answered.
+    /// Questions are never answered.
     Silence,
 }
 
@@ -38,10 +38,10 @@ pub struct NameServer {
 }
 
 impl NameServer {
-    /// One that knows no name yet.
+    /// Starts a server without names.
     ///
     /// # Panics
-    /// When the system has no socket to give.
+    /// When the system has no free socket.
     pub fn start() -> Self {
         let socket = UdpSocket::bind((IpAddr::from(Ipv4Addr::LOCALHOST), 0)).expect("a free port");
         let server = Self {
@@ -54,17 +54,17 @@ impl NameServer {
         server
     }
 
-    /// Where it is asked.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many questions there were.
+    /// The number of questions so far.
     pub fn asked(&self) -> usize {
         self.asked.load(Relaxed)
     }
 
-    /// Gives a name one more record.
+    /// Adds a record to a name.
     pub fn add(&self, name: &str, record: Record) {
         let mut zone = self.zone.lock().unwrap_or_else(PoisonError::into_inner);
         zone.entry(name.to_owned()).or_default().push(record);
@@ -75,13 +75,13 @@ impl NameServer {
         while let Ok((count, from)) = socket.recv_from(&mut bytes) {
             self.asked.fetch_add(1, Relaxed);
             if let Some(answer) = self.answer(&bytes[..count]) {
-                // Who has gone asks no more.
+                // The client may be gone.
                 let _ = socket.send_to(&answer, from);
             }
         }
     }
 
-    /// The answer to a question; `None` where there is none, or silence is kept.
+    /// Returns the answer to a question; `None` if there is none, or for [`Record::Silence`].
     fn answer(&self, question: &[u8]) -> Option<Vec<u8>> {
         let (name, end) = name(question)?;
         let kind = u16::from_be_bytes(question.get(end..end + 2)?.try_into().ok()?);
@@ -104,7 +104,7 @@ impl NameServer {
         out.extend([0, 1, count[0], count[1], 0, 0, 0, 0]);
         out.extend(question.get(12..end + 4)?);
         for data in answers {
-            // The name of the question, the type, the class, a minute to live.
+            // The name of the question, the type, the class, a TTL of a minute.
             out.extend([0xc0, 12]);
             out.extend(kind.to_be_bytes());
             out.extend([0, 1, 0, 0, 0, 60]);
@@ -115,7 +115,7 @@ impl NameServer {
     }
 }
 
-/// The name in a question, in lower case, and where it ends.
+/// Parses the name in a question: in lower case, and where it ends.
 fn name(question: &[u8]) -> Option<(String, usize)> {
     let (mut labels, mut at) = (Vec::new(), 12);
     loop {
@@ -137,7 +137,7 @@ fn text_data(text: &str) -> Vec<u8> {
     pieces.collect::<Vec<_>>().concat()
 }
 
-/// A host that takes mail: a preference, and its name in labels behind their lengths.
+/// The data of a mail host: a preference, and its name in labels behind their lengths.
 fn mail_data(host: &str) -> Vec<u8> {
     let mut data = vec![0, 10];
     for label in host.split('.') {

@@ -1,27 +1,27 @@
-//! A disturbance that drifts: for a while one part of the time of some cores is taken, then another part of
-//! others'. What that takes of whom is drawn from a seed; taking it is somebody else's.
+//! A disturbance that drifts: for a while one part of the time of some cores is taken, then another part of others'. It
+//! only draws the duties of cores from a seed; the caller takes the time.
 
 use std::time::Duration;
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Of a core never more than this part is taken: what runs there goes on.
+/// At most this share of a core is taken, so that its programs make progress.
 pub const MOST: f64 = 0.9;
-/// Exponential lengths end here, in means, so that none is for ever.
+/// Exponential lengths are truncated here, in means, so that none lasts for ever.
 const LONGEST: f64 = 8.0;
 
-/// A while in which nothing changes.
+/// A span in which nothing changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spell {
-    /// How long.
+    /// The length.
     pub length: Duration,
-    /// Of each core, the part of its time that is taken.
+    /// The share of each core's time that is taken.
     pub duties: Vec<f64>,
 }
 
-/// One spell after the other, without end: of exponential length, with one duty between none and twice the
-/// usual one, on cores of which each is taken as often as not, and at least one is.
+/// Spells without end: each of exponential length, with one duty between none and twice the usual one. Each core is
+/// taken with probability one half, and at least one is.
 #[derive(Debug)]
 pub struct Drift {
     random: Xoshiro256PlusPlus,
@@ -31,7 +31,7 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Of so many cores, at least one.
+    /// A drift over `cores` cores, at least one.
     #[must_use]
     pub fn new(seed: u64, cores: usize, duty: f64, mean: Duration) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Iterator for Drift {
         while duties.iter().all(|duty| *duty == 0.0) {
             for of in &mut duties {
                 let is_taken = self.random.next_u64() >> 63 == 1;
-                // Not even a duty of none would draw without end.
+                // Even a duty of 0 must not draw without end.
                 *of = if is_taken {
                     duty.max(f64::MIN_POSITIVE)
                 } else {
@@ -65,12 +65,12 @@ impl Iterator for Drift {
     }
 }
 
-/// In 0…1.
+/// A number in 0…1.
 pub fn unit(random: &mut impl Rng) -> f64 {
     (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Exponential with this mean, so that long ones come, too.
+/// An exponential length with this mean, so that there are long ones, too.
 pub fn exponential(random: &mut impl Rng, mean: Duration) -> Duration {
     mean.mul_f64((-(1.0 - unit(random)).ln()).min(LONGEST))
 }
@@ -101,7 +101,7 @@ mod tests {
             for core in 0..2 {
                 let taken: Vec<f64> = spells.iter().map(|one| one.duties[core]).collect();
                 let on = taken.iter().filter(|duty| **duty > 0.0).count() as f64;
-                // One of two, or both: two of three choices have it.
+                // One of two cores, or both: two of three choices include it.
                 assert!((on / n - 2.0 / 3.0).abs() < 0.02, "{on}");
                 let mean = taken.iter().sum::<f64>() / on;
                 assert!((mean - 0.3).abs() < 0.01, "{mean}");
@@ -115,7 +115,7 @@ mod tests {
         }
         let most = Drift::new(1, 1, 0.9, MEAN).take(1_000);
         assert!(most.flat_map(|one| one.duties).all(|duty| duty <= MOST));
-        // Of none, none is taken, and drawing ends.
+        // With a duty of 0, nothing is taken, and drawing ends.
         let none = Drift::new(1, 3, 0.0, MEAN).take(10);
         assert!(none.flat_map(|one| one.duties).all(|duty| duty < 1e-9));
     }

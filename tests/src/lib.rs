@@ -30,8 +30,7 @@ pub fn repository() -> &'static Path {
         .expect("this package lies in the repository")
 }
 
-/// The program `plimsoll`, built from what the repository holds now and with the profile of the
-/// test that asks for it.
+/// Returns the program `plimsoll`, built from the current sources with the profile of the calling test.
 ///
 /// # Panics
 /// When it can't be built.
@@ -57,16 +56,15 @@ pub fn program() -> &'static Path {
                 built.expect("cargo runs").success(),
                 "the program can't be built"
             );
-            // Without the note, the next program of tests looks for itself.
+            // Without the note, the next test program checks for itself.
             let _ = std::fs::write(note, caller.unwrap_or_default());
         }
         profile.join("plimsoll")
     })
 }
 
-/// The `cargo test` or `programs` that runs this program, told from all others. It runs some thirty, and each would have a
-/// second cargo look through all packages whether the program is as new as they are; what the first has seen to
-/// holds for those after it, as what cargo itself has built does.
+/// Identifies the `cargo test` or `programs` that runs this program. It runs some thirty, and each would start a second
+/// cargo to check all packages for changes. The first check holds for the later ones, as cargo's own builds do.
 fn caller() -> Option<String> {
     let parent = std::os::unix::process::parent_id();
     let stat = Process::new(parent.cast_signed()).ok()?.stat().ok()?;
@@ -75,7 +73,7 @@ fn caller() -> Option<String> {
         .then(|| format!("{} {parent} {}", boot.trim(), stat.starttime))
 }
 
-/// Whether there is a server of NATS, at which agents meet; says so where there is none.
+/// Returns true if a NATS server is installed, at which agents meet; prints a message if not.
 pub fn has_nats() -> bool {
     let has = ["nats-server", "/usr/sbin/nats-server"]
         .iter()
@@ -90,9 +88,9 @@ pub fn has_nats() -> bool {
     has
 }
 
-/// What builds the program: the released one as users build it; the other as `cargo test --workspace` does on
-/// its way, for the programs of `cli/tests`. Of all packages, those features of their dependencies are on that
-/// tests want; for this one alone, fewer, and a third of everything would be built a second time.
+/// The command that builds the program: in release as users build it, else as `cargo test --workspace` does for the
+/// programs of `cli/tests`. For all packages, dependencies have the features that tests need; for this one alone they
+/// have fewer, and a third of everything would be built a second time.
 fn build(release: bool) -> Command {
     let mut build = cargo();
     build.args(if release {
@@ -104,12 +102,12 @@ fn build(release: bool) -> Command {
     build
 }
 
-/// Cargo, for this workspace, as nobody had started it who was started by cargo.
+/// Cargo for this workspace, without the variables that an outer cargo sets.
 pub fn cargo() -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(repository());
-    // What cargo says to a test about its package is no setting of the build: the build script of ring looks at it,
-    // and would have everything above ring built anew, here and once more afterwards.
+    // The variables of the package under test are no build settings, but ring's build script reads them: everything
+    // above ring would be rebuilt, here and once more afterwards.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {

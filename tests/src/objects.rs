@@ -1,5 +1,5 @@
-//! An object store of a test's own: a server that speaks S3, as far as one is installed, over a scratch folder and on
-//! a free port. It ends with the test's process, however that ends.
+//! An object store of a test's own: an S3 server, if one is installed, over a scratch folder and on a free port. It
+//! ends with the test's process, however that ends.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,18 +13,18 @@ use tempfile::TempDir;
 use crate::server::free_address;
 use crate::wait_until;
 
-/// Who may use it.
+/// The access key id.
 pub const KEY_ID: &str = "plimsoll-tests";
-/// The secret that proves it.
+/// The secret access key.
 pub const SECRET: &str = "not-a-secret-at-all";
-/// The bucket that there is.
+/// The only bucket.
 pub const BUCKET: &str = "attachments";
 
-/// So many ports are tried.
+/// The number of ports that are tried.
 const PORTS: u32 = 10;
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A server of which it is known how it is started.
+/// A server that this module can start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Make {
     /// A gateway before a folder, by Versity.
@@ -44,7 +44,7 @@ impl Make {
         }
     }
 
-    /// Where it is installed: in the path, or where Go puts what it builds.
+    /// Returns the installed program: in the path, or where Go puts its builds.
     fn program(self) -> Option<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let home = std::env::var_os("HOME").map(|home| Path::new(&home).join("go/bin"));
@@ -54,7 +54,7 @@ impl Make {
     }
 
     fn command(self, program: &Path, data: &Path, address: SocketAddr) -> Command {
-        // Ends with the thread that starts it, which waits for it.
+        // It ends with the thread that starts it, which waits for it.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--"]).arg(program);
         let at = address.to_string();
@@ -82,14 +82,14 @@ pub struct ObjectServer {
     make: Make,
     program: PathBuf,
     scratch: TempDir,
-    /// Where it keeps what it is given, if not in the scratch folder.
+    /// The data folder, if not in the scratch folder.
     data: PathBuf,
     address: SocketAddr,
     process: Mutex<Option<u32>>,
 }
 
 impl ObjectServer {
-    /// Starts one of any make, or says on standard output that none can be had here.
+    /// Starts one of any make, or prints to standard output that none is installed.
     pub fn start() -> Option<Self> {
         let found = MAKES.into_iter().find_map(Self::of);
         if found.is_none() {
@@ -108,7 +108,7 @@ impl ObjectServer {
         Self::on(make, scratch, data)
     }
 
-    /// Starts one of any make that keeps what it is given in this folder.
+    /// Starts one of any make with this data folder.
     ///
     /// # Panics
     /// When it doesn't start.
@@ -129,7 +129,7 @@ impl ObjectServer {
             process: Mutex::default(),
         };
         std::fs::create_dir_all(server.bucket()).expect("a folder can be made");
-        // A port that was free a moment ago may be another's by now.
+        // Another process may have taken a port that was free a moment ago.
         let is_there = (0..PORTS).any(|_| {
             server.address = free_address();
             server.begin()
@@ -146,7 +146,7 @@ impl ObjectServer {
         assert!(self.begin(), "the object store starts again");
     }
 
-    /// Whether it listens, and hasn't ended at once.
+    /// Starts the process; returns true if it listens and hasn't ended at once.
     fn begin(&self) -> bool {
         let mut command = self.make.command(&self.program, &self.data, self.address);
         let log = std::fs::File::options()
@@ -174,7 +174,7 @@ impl ObjectServer {
         !has_ended
     }
 
-    /// Ends it in the midst of whatever it does.
+    /// Kills it, whatever it does.
     ///
     /// # Panics
     /// When it does not end.
@@ -188,12 +188,12 @@ impl ObjectServer {
         });
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address of a prefix of its bucket, reached here or by a relay.
+    /// The URL of a prefix of its bucket, reached directly or by a relay.
     pub fn url(&self, at: SocketAddr, prefix: &str) -> String {
         format!("s3://{BUCKET}/{prefix}?endpoint=http://{at}&path-style=true")
     }
@@ -215,7 +215,7 @@ impl Drop for ObjectServer {
     }
 }
 
-/// Whether it is this process that listens there, and no other.
+/// Returns true if this process listens there, and no other.
 fn listens(process: &Path, address: SocketAddr) -> bool {
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
     let port = format!(":{:04X}", address.port());

@@ -1,4 +1,4 @@
-//! A server and a folder to work in, for tests of the commands of who runs a server.
+//! A server and a scratch folder, for tests of the operator commands.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use crate::program;
 use crate::server::{ADMIN_TOKEN, ServerProcess};
 
-/// A server and a folder to work in.
+/// A server and a scratch folder.
 #[derive(Debug)]
 pub struct ServedFolder {
     folder: tempfile::TempDir,
@@ -34,7 +34,7 @@ impl ServedFolder {
         }
     }
 
-    /// Kills the server in the middle of whatever it does.
+    /// Kills the server, whatever it does.
     pub fn stop(&mut self) {
         drop(self.server.take());
     }
@@ -59,7 +59,7 @@ impl ServedFolder {
         self.server.as_ref().expect("the server runs")
     }
 
-    /// A command that is not started yet.
+    /// Returns a command that is not started yet.
     pub fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(program());
         command
@@ -76,17 +76,17 @@ impl ServedFolder {
         command
     }
 
-    /// What a command says that is told this on its input.
+    /// Runs a command with this input; returns its output.
     pub fn run(&self, arguments: &str, input: &str) -> Output {
         let mut child = self.command(arguments).spawn().expect("the program starts");
         let mut stdin = child.stdin.take().expect("it is piped");
-        // It may not want to be told.
+        // The command may close its input.
         let _ = stdin.write_all(input.as_bytes());
         drop(stdin);
         child.wait_with_output().expect("it ends")
     }
 
-    /// What a command says that succeeds.
+    /// Returns the output of a command that must succeed.
     #[track_caller]
     pub fn good(&self, arguments: &str, input: &str) -> String {
         let output = self.run(arguments, input);
@@ -95,7 +95,7 @@ impl ServedFolder {
         String::from_utf8(output.stdout).expect("it is text")
     }
 
-    /// What a command says that ends with this code.
+    /// Returns the output of a command that must end with this code.
     #[track_caller]
     pub fn bad(&self, arguments: &str, input: &str, code: i32) -> String {
         let output = self.run(arguments, input);

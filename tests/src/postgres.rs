@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub struct Postgres {
     folder: TempDir,
-    /// Where that is, and those of servers that follow it.
+    /// The folder in which its own folder is, and those of its standbys.
     within: PathBuf,
     programs: PathBuf,
     port: u16,
@@ -33,7 +33,7 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Starts one, or says on standard output that it can't be had here.
+    /// Starts one, or prints to standard output that it isn't installed.
     ///
     /// # Panics
     /// When it is installed, and doesn't start.
@@ -49,7 +49,7 @@ impl Postgres {
         Self::start_in(&std::env::temp_dir(), options)
     }
 
-    /// The same with its data in a folder that everybody may enter, and those of servers that follow it.
+    /// The same with its data in a folder that all users may enter, and those of its standbys.
     ///
     /// # Panics
     /// As [`Postgres::start`].
@@ -67,7 +67,7 @@ impl Postgres {
         Some(server)
     }
 
-    /// Starts another that follows this one, and could take its place. What is acknowledged is on its way there.
+    /// Starts a standby of this one that could take its place. Acknowledged commits are on their way there.
     ///
     /// # Panics
     /// When it doesn't start.
@@ -80,20 +80,20 @@ impl Postgres {
         );
         let copied = standby
             .program("pg_basebackup")
-            // With a slot, the copy that is being made would count as a standby that has what it was sent.
+            // With a slot, the copy under way would count as a standby that has received everything.
             .args(["-R", "-X", "stream", "--no-slot", "-c", "fast", "-d", &from])
             .arg("-D")
             .arg(standby.data())
             .stdout(Stdio::null())
             .status();
         assert!(copied.is_ok_and(|copied| copied.success()), "no copy");
-        // The copy takes its time, in which others may have taken the port.
+        // Another process may have taken the port during the copy.
         standby.port = free_address().port();
         standby.restart();
         standby
     }
 
-    /// Has every commit wait until a standby has it on its disk, as it should be for data that must not be lost.
+    /// Makes every commit wait until a standby has it on its disk, as data that must not be lost needs.
     ///
     /// # Panics
     /// When no standby follows.
@@ -107,7 +107,7 @@ impl Postgres {
         });
     }
 
-    /// Has standbys hear nothing more of this one until it ends.
+    /// Stops replication to the standbys until this server ends.
     ///
     /// # Panics
     /// When no standby follows.
@@ -120,16 +120,16 @@ impl Postgres {
         }
     }
 
-    /// Has a standby take writes from now on.
+    /// Promotes a standby: it accepts writes from now on.
     ///
     /// # Panics
-    /// When it doesn't.
+    /// When the promotion fails.
     pub fn promote(&self) {
         let taken = self.sql("SELECT pg_promote()");
         assert_eq!(taken.as_deref(), Some("t"), "it takes over");
     }
 
-    /// A folder and a port for a server; says on standard output where there can't be one.
+    /// A folder and a port for a server; prints to standard output if there can't be one.
     fn place(within: &Path, options: &[&str]) -> Option<Self> {
         let Some(programs) = programs() else {
             println!("SKIPPED: PostgreSQL is not installed here");
@@ -181,7 +181,7 @@ impl Postgres {
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(log.expect("the log can be opened"));
         let (started, starts) = sync_channel(1);
-        // A child that is told of its parent's end is told of the end of the thread that started it.
+        // A parent-death signal is sent when the thread that started the child ends.
         std::thread::spawn(move || {
             let mut child = command.spawn().expect("PostgreSQL can be started");
             let id = i32::try_from(child.id()).expect("ids are small");
@@ -190,21 +190,21 @@ impl Postgres {
         });
         let process = starts.recv().expect("the thread says what it has started");
         *self.process.lock().expect("nobody panics with it") = Some(process);
-        // Another one may have been given its port.
+        // Another process may have been given its port.
         let is_ours = |data: String| self.data() == Path::new(&data);
         wait_until(LIMIT, "PostgreSQL to start", || {
             self.sql("SHOW data_directory").is_some_and(is_ours)
         });
     }
 
-    /// Ends it as a crash of its machine does, but for what the disk has.
+    /// Ends it as a crash of its machine does, except that written pages are kept.
     ///
     /// # Panics
     /// When it does not end.
     pub fn kill(&self) {
         let process = self.process.lock().expect("nobody panics with it").take();
         let Some(process) = process else { return };
-        // With its children, which would go on for a moment.
+        // The children, too, which would continue for a moment.
         let children = children(process);
         let _ = kill(process, Signal::SIGKILL);
         for child in &children {
@@ -216,40 +216,40 @@ impl Postgres {
         let _ = std::fs::remove_file(self.data().join("postmaster.pid"));
     }
 
-    /// Ends it in order: it sends what it has to its standbys first.
+    /// Shuts it down in order: it first sends its data to the standbys.
     ///
     /// # Panics
     /// When it does not end.
     pub fn stop(&self) {
         let process = self.process.lock().expect("nobody panics with it").take();
         let Some(process) = process else { return };
-        // Its word for: end all sessions, and then yourself.
+        // SIGINT is a fast shutdown: it ends all sessions, and then itself.
         let _ = kill(process, Signal::SIGINT);
         wait_until(LIMIT, "PostgreSQL to end", || kill(process, None).is_err());
     }
 
-    /// Sends a signal to all its processes: has them stand still, say, and go on.
+    /// Sends a signal to all its processes, such as to stop and continue them.
     ///
     /// # Panics
-    /// When it was ended.
+    /// After [`Postgres::kill`] or [`Postgres::stop`].
     pub fn signal(&self, signal: Signal) {
         let process = *self.process.lock().expect("nobody panics with it");
         let process = process.expect("it runs");
-        // First the one that makes the others. One that has just ended needs none.
+        // The parent first, since it starts the others. A process that has just ended needs no signal.
         let _ = kill(process, signal);
         for child in children(process) {
             let _ = kill(child, signal);
         }
     }
 
-    /// Starts it again if it has ended by itself, as it does where its disk is full.
+    /// Restarts it if it has ended by itself, as it does if its disk is full.
     ///
     /// # Panics
     /// When it does not start.
     pub fn revive(&self) {
         let process = *self.process.lock().expect("nobody panics with it");
         let runs = || process.is_some_and(|process| kill(process, None).is_ok());
-        // After a crash of one of its processes, it starts the others anew.
+        // After a crash of one of its processes, it restarts the others.
         wait_until(LIMIT, "PostgreSQL to be there, or to have ended", || {
             !runs() || self.sql("SELECT 1").is_some()
         });
@@ -259,12 +259,12 @@ impl Postgres {
         }
     }
 
-    /// The address of its database, over TCP.
+    /// The URL of its database, over TCP.
     pub fn address(&self) -> String {
         format!("postgres://{USER}@127.0.0.1:{}/{USER}", self.port)
     }
 
-    /// The address of a database that any of several servers may have: the one of them that takes writes.
+    /// The URL of a database on any of several servers: the one of them that accepts writes.
     pub fn address_of(servers: &[&Self]) -> String {
         let hosts = servers
             .iter()
@@ -278,21 +278,21 @@ impl Postgres {
         self.port
     }
 
-    /// Its first process, whose children do the work.
+    /// The id of its first process, whose children do the work.
     ///
     /// # Panics
-    /// When it was ended.
+    /// After [`Postgres::kill`] or [`Postgres::stop`].
     pub fn pid(&self) -> u32 {
         let process = *self.process.lock().expect("nobody panics with it");
         process.expect("it runs").as_raw().unsigned_abs()
     }
 
-    /// Where its socket, its log, and its data are.
+    /// The folder of its socket, its log, and its data.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// What a statement gives, as `psql` prints it without decoration; `None` if it fails.
+    /// The result of a statement, as `psql` prints it without decoration; `None` if it fails.
     pub fn sql(&self, statement: &str) -> Option<String> {
         let said = Command::new(self.programs.join("psql"))
             .args([
@@ -314,7 +314,7 @@ impl Postgres {
         said.status.success().then_some(text)
     }
 
-    /// Makes a file its own, that nobody else may read.
+    /// Makes PostgreSQL's user the owner of a file and its only reader.
     ///
     /// # Panics
     /// When the file isn't ours.
@@ -327,7 +327,7 @@ impl Postgres {
         }
     }
 
-    /// The end of its log, for whoever wonders why a test failed.
+    /// Prints the end of its log, to explain a failed test.
     fn say_what_it_said(&self) {
         let log = std::fs::read(self.folder.path().join("log")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
@@ -340,7 +340,7 @@ impl Postgres {
         self.folder.path().join("data")
     }
 
-    /// One of its programs, as its user, which ends with us.
+    /// One of its programs, under its user; it ends with this process.
     fn program(&self, name: &str) -> Command {
         let program = self.programs.join(name);
         let mut command = Command::new("setpriv");
@@ -362,7 +362,7 @@ impl Drop for Postgres {
     }
 }
 
-/// The processes that a process has started.
+/// Returns the child processes of a process.
 fn children(process: Pid) -> Vec<Pid> {
     let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
     let children = children.unwrap_or_default();

@@ -1,6 +1,5 @@
-//! A bad way between two programs that speak over TCP. It delays, narrows, stalls, halves, and cuts what it
-//! passes on, each direction by itself; what it passes on, it passes on in order. It knows nothing of what is
-//! said.
+//! A bad link between two programs that speak TCP. It delays, narrows, stalls, halves, and cuts the forwarded bytes,
+//! each direction by itself, and keeps their order. It is independent of the protocol.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,25 +11,25 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
-/// How often it is looked whether a way has changed.
+/// The interval between two looks at the setting of a direction.
 const LOOK: Duration = Duration::from_millis(10);
-/// Between two pieces on a narrow way.
+/// The interval between two pieces on a narrow link.
 const BETWEEN: Duration = Duration::from_millis(20);
 /// The largest piece.
 const PIECE: usize = 16 << 10;
 
-/// How one direction fares.
+/// The state of one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Way {
-    /// All passes as it comes.
+    /// All bytes pass at once.
     #[default]
     Open,
-    /// Each piece waits so long.
+    /// Each piece is delayed by this.
     Delayed(Duration),
-    /// So many bytes pass at a time, fifty times a second: what is said comes in halves, and whoever says more
-    /// fills all buffers.
+    /// This many bytes pass at a time, fifty times a second: messages arrive in halves, and senders of more fill all
+    /// buffers.
     Narrow(usize),
-    /// Nothing passes, and nobody is told.
+    /// Nothing passes, without an error.
     Stalled,
     /// Of each connection's next piece the first half passes; then the connection is cut.
     Halved,
@@ -39,32 +38,32 @@ pub enum Way {
 /// A direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// From who connects.
+    /// From the client.
     There,
-    /// To who connected.
+    /// To the client.
     Back,
 }
 
 #[derive(Debug, Default)]
 struct State {
     ways: [Way; 2],
-    /// Who connects is sent away.
+    /// New connections are closed.
     is_closed: bool,
-    /// How often all connections were cut.
+    /// The number of times that all connections were cut.
     cuts: u64,
     is_over: bool,
 }
 
-/// A relay in front of one address. Dropped, it cuts all that goes through it.
+/// A relay in front of one address. When dropped, it cuts all connections.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
 }
 
-/// Lets the time pass.
+/// Waits this long.
 pub fn pause(length: Duration) {
-    // Nobody ever sends.
+    // Never sent to.
     let (_never, timer) = sync_channel::<()>(1);
     let _ = timer.recv_timeout(length);
 }
@@ -74,10 +73,10 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Relay {
-    /// Starts one on a free port of this machine.
+    /// Starts a relay on a free port of this machine.
     ///
     /// # Errors
-    /// When there is none.
+    /// When no port is free.
     pub fn start(to: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let relay = Self {
@@ -89,29 +88,29 @@ impl Relay {
         Ok(relay)
     }
 
-    /// Where to connect to.
+    /// The address to connect to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How a direction fares from now on, on connections that are there and on later ones.
+    /// Sets the state of a direction, for existing and later connections.
     pub fn set(&self, direction: Direction, way: Way) {
         lock(&self.state).ways[direction as usize] = way;
     }
 
-    /// Cuts all connections; new ones may come.
+    /// Cuts all connections; new ones are accepted.
     pub fn cut(&self) {
         lock(&self.state).cuts += 1;
     }
 
-    /// Cuts all connections, and new ones end before a word is said.
+    /// Cuts all connections; new ones end before any byte passes.
     pub fn close(&self) {
         let mut state = lock(&self.state);
         state.is_closed = true;
         state.cuts += 1;
     }
 
-    /// All is well again, for connections that are still there and for new ones.
+    /// Ends all disturbances, for existing and new connections.
     pub fn heal(&self) {
         let mut state = lock(&self.state);
         state.ways = Default::default();
@@ -125,7 +124,7 @@ impl Drop for Relay {
         state.is_over = true;
         state.cuts += 1;
         drop(state);
-        // So that it is seen by who waits for connections.
+        // Wakes the accepting thread.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -142,14 +141,14 @@ fn accept(listener: &TcpListener, to: SocketAddr, state: &Arc<Mutex<State>>) {
         if is_closed {
             continue;
         }
-        // Where nobody accepts there, the connection ends here.
+        // If the server doesn't accept, the connection ends here.
         if let Ok(server) = TcpStream::connect(to) {
             let _ended_at_once = join((client, server), state, cuts);
         }
     }
 }
 
-/// Two threads for a connection, one each way.
+/// Starts two threads for a connection, one for each direction.
 fn join(
     (client, server): (TcpStream, TcpStream),
     state: &Arc<Mutex<State>>,
@@ -180,10 +179,10 @@ fn join(
 /// One direction of a connection.
 struct Half {
     state: Arc<Mutex<State>>,
-    /// This connection alone is cut.
+    /// Whether this connection alone is cut.
     broken: Arc<AtomicBool>,
     direction: Direction,
-    /// As many cuts were there before it.
+    /// The number of cuts when it began.
     cuts: u64,
 }
 
@@ -196,12 +195,12 @@ impl Half {
                 _ => PIECE,
             };
             match from.read(&mut piece[..most]) {
-                // The other direction may go on.
+                // The other direction may continue.
                 Ok(0) => {
                     let _gone = to.shutdown(Shutdown::Write);
                     return;
                 }
-                // As it is by now.
+                // By the state at this moment.
                 Ok(bytes) => match self.passable() {
                     Some(way) => self.pass(&mut to, &piece[..bytes], way),
                     None => break,
@@ -210,13 +209,13 @@ impl Half {
                 Err(_) => self.broken.store(true, Relaxed),
             }
         }
-        // A reset, as of a machine that is gone, when the other direction has let go, too.
+        // A reset, as of a machine that is gone, once the other direction has closed, too.
         for stream in [&from, &to] {
             let _gone = SockRef::from(stream).set_linger(Some(Duration::ZERO));
         }
     }
 
-    /// Waits while nothing passes. `None` when it is cut.
+    /// Waits while nothing passes. Returns `None` when it is cut.
     fn passable(&self) -> Option<Way> {
         loop {
             match self.way() {
@@ -226,7 +225,7 @@ impl Half {
         }
     }
 
-    /// `None` when it is cut.
+    /// Returns the state; `None` when it is cut.
     fn way(&self) -> Option<Way> {
         let state = lock(&self.state);
         let is_cut = state.cuts != self.cuts || self.broken.load(Relaxed);
@@ -272,7 +271,7 @@ fn is_for_now(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
-    /// Longer than anything takes.
+    /// Longer than any step takes.
     const DEADLINE: Duration = Duration::from_secs(120);
     const SHORT: Duration = Duration::from_millis(100);
 
@@ -292,7 +291,7 @@ mod tests {
         (0..bytes).map(|at| (at % 251) as u8).collect()
     }
 
-    /// What comes next, all of it.
+    /// Reads this many bytes.
     fn read(from: &mut TcpStream, bytes: usize) -> Vec<u8> {
         let mut read = vec![0; bytes];
         from.read_exact(&mut read).unwrap();

@@ -20,13 +20,13 @@ use crate::{program, wait_until};
 /// The admin token of every server started here.
 pub const ADMIN_TOKEN: &str = "whole-product-test-token";
 
-/// Longest wait for bytes of an answer.
+/// The maximum wait for bytes of an answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// An address that was free a moment ago.
+/// Returns an address that was free a moment ago.
 ///
 /// # Panics
-/// If there is none.
+/// If no port is free.
 pub fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener
@@ -34,7 +34,7 @@ pub fn free_address() -> SocketAddr {
         .expect("a bound socket has an address")
 }
 
-/// A server that ends, by SIGKILL, with this value.
+/// A server that is killed when this value is dropped.
 #[derive(Debug)]
 pub struct ServerProcess {
     child: Child,
@@ -53,12 +53,12 @@ impl ServerProcess {
         Self::start_by(folder, Command::new(program()), arguments)
     }
 
-    /// The same by a command that executes the program with the arguments that it is given.
+    /// The same by a command that executes the program with its arguments.
     pub fn start_by(folder: &Path, command: Command, arguments: &[&str]) -> Self {
         Self::start_on(&folder.join("data"), folder, command, arguments)
     }
 
-    /// The same on data that lies elsewhere than what is written about the server.
+    /// The same on data that lies elsewhere than the server's log and port file.
     pub fn start_on(data: &Path, beside: &Path, mut command: Command, arguments: &[&str]) -> Self {
         let port_file = beside.join("port");
         let _ = std::fs::remove_file(&port_file);
@@ -103,13 +103,13 @@ impl ServerProcess {
         }
     }
 
-    /// What it has said on standard error so far.
+    /// What it has printed to standard error so far.
     pub fn said(&self) -> String {
         std::fs::read_to_string(&self.log).expect("the log can be read")
     }
 
-    /// Sends a signal. One that stops it is waited for: its threads run on until one of them has a CPU to take the
-    /// signal on.
+    /// Sends a signal. After SIGSTOP, waits until it stands still: its threads run until one of them has a CPU to take
+    /// the signal on.
     pub fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child.id()).expect("an id");
         kill(Pid::from_raw(id), signal).expect("it runs");
@@ -120,7 +120,7 @@ impl ServerProcess {
         }
     }
 
-    /// Waits for it to end by itself, and gives the code that it ends with.
+    /// Waits until it ends by itself; returns its exit code.
     pub fn ended(&mut self) -> Option<i32> {
         let mut ended = None;
         wait_until(Duration::from_secs(120), "the server ends", || {
@@ -130,22 +130,22 @@ impl ServerProcess {
         ended.and_then(|status| status.code())
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it takes in mail, of a server that was told to take a free port for that.
+    /// The SMTP address for incoming mail, of a server that listens on a free port for it.
     pub fn smtp(&self) -> SocketAddr {
         self.told("taking in mail on smtp://")
     }
 
-    /// Where it takes mail from users, likewise.
+    /// The address for mail submission, likewise.
     pub fn submission(&self) -> SocketAddr {
         self.told("taking mail from users on smtp://")
     }
 
-    /// The address that it tells as it starts, behind this.
+    /// Returns the address that the startup log has after this text.
     fn told(&self, before: &str) -> SocketAddr {
         let mut told = None;
         wait_until(Duration::from_secs(120), before, || {
@@ -159,13 +159,13 @@ impl ServerProcess {
         told.expect("it was waited for")
     }
 
-    /// The process.
+    /// The process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends it in the middle of whatever it does. What it has written is still with the system,
-    /// flushed or not: unlike a power failure, this doesn't show whether it flushes.
+    /// Kills it, whatever it does. Its writes are still with the system, flushed or not: unlike a power failure, this
+    /// doesn't show whether it flushes.
     pub fn kill(mut self) {
         self.end();
     }
@@ -185,7 +185,7 @@ impl Drop for ServerProcess {
 /// Connects from one of this machine's own addresses, so that the server takes it for another client.
 ///
 /// # Errors
-/// When nobody accepts the connection.
+/// When the connection is refused.
 pub fn connect_from(source: IpAddr, address: SocketAddr) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     socket.bind(&SocketAddr::new(source, 0).into())?;
@@ -196,7 +196,7 @@ pub fn connect_from(source: IpAddr, address: SocketAddr) -> io::Result<TcpStream
     Ok(stream)
 }
 
-/// What requests go over, and answers come by.
+/// A transport of requests and answers.
 pub trait Stream: Read + Write + Send {}
 
 impl<T: Read + Write + Send> Stream for T {}
@@ -207,7 +207,7 @@ pub fn basic(name: &str, password: &str) -> String {
     format!("Basic {secret}")
 }
 
-/// A connection that is kept, with the credentials that its requests bear.
+/// A kept connection with the credentials of its requests.
 pub struct Client {
     stream: BufReader<Box<dyn Stream>>,
     authorization: String,
@@ -230,7 +230,7 @@ pub struct Answer {
     pub body: Value,
 }
 
-/// An answer as it came.
+/// An answer as received.
 #[derive(Debug)]
 pub struct RawAnswer {
     /// The status code.
@@ -252,7 +252,7 @@ impl Client {
     /// Connects as a user.
     ///
     /// # Errors
-    /// When nobody accepts the connection.
+    /// When the connection is refused.
     pub fn user(address: SocketAddr, name: &str, password: &str) -> io::Result<Self> {
         Self::over(TcpStream::connect(address)?, basic(name, password))
     }
@@ -260,7 +260,7 @@ impl Client {
     /// Connects as the admin.
     ///
     /// # Errors
-    /// When nobody accepts the connection.
+    /// When the connection is refused.
     pub fn admin(address: SocketAddr) -> io::Result<Self> {
         Self::over(
             TcpStream::connect(address)?,
@@ -278,7 +278,7 @@ impl Client {
         Ok(Self::within(Box::new(stream), authorization))
     }
 
-    /// The same over whatever lies on a connection, such as TLS.
+    /// The same over any stream on top of a connection, such as TLS.
     pub fn within(stream: Box<dyn Stream>, authorization: String) -> Self {
         Self {
             stream: BufReader::new(stream),
@@ -322,7 +322,7 @@ impl Client {
         self.read_raw(method != "HEAD")
     }
 
-    /// Sends a request whose body comes in parts, `length` bytes in all, and waits for its answer.
+    /// Sends a request whose body is sent in parts, `length` bytes in all, and waits for its answer.
     ///
     /// # Errors
     /// When the connection ends before the whole answer is there.
@@ -393,7 +393,7 @@ impl Client {
         })
     }
 
-    /// A whole line: an end of the connection within one is an error, not a shorter line.
+    /// Reads a whole line: an end of the connection within a line is an error, not a shorter line.
     fn read_line(&mut self) -> io::Result<String> {
         let mut line = String::new();
         self.stream.read_line(&mut line)?;
@@ -405,12 +405,12 @@ impl Client {
     }
 }
 
-/// Whether no thread of the process runs.
+/// Returns true if no thread of the process runs.
 fn stands_still(process: i32) -> bool {
     let mut threads = Process::new(process)
         .and_then(|process| process.tasks())
         .expect("it runs");
-    // If one has just ended, all are looked at again.
+    // If a thread has just ended, all are checked again.
     threads.all(|thread| {
         let stat = thread.and_then(|thread| thread.stat());
         stat.is_ok_and(|stat| stat.state == 'T')

@@ -1,22 +1,22 @@
-//! Records of a store as lines of text and back, so that a test can hold the stored form still: a
-//! line is `partition key value`, and whatever isn't printable ASCII is written as `\xHH`.
+//! Records of a store as lines of text and back, so that a test can pin the stored form: a line is `partition key
+//! value`, and bytes that aren't printable ASCII are written as `\xHH`.
 //!
-//! Knows no store: a test puts in what it scanned, and writes what comes out.
+//! Independent of the store: the test scans and writes the records.
 
 /// Partition, key, and value.
 pub type Row = (String, Vec<u8>, Vec<u8>);
 
-/// One line for each record.
+/// Writes one line for each record.
 pub fn lines(rows: &[Row]) -> String {
     rows.iter()
         .map(|(partition, key, value)| format!("{partition} {} {}\n", shown(key), shown(value)))
         .collect()
 }
 
-/// The records of a snapshot file, whose head is skipped.
+/// Reads the records of a snapshot file, whose head is skipped.
 ///
 /// # Panics
-/// When it isn't one.
+/// When the file is malformed.
 pub fn rows(snapshot: &str) -> Vec<Row> {
     let body = snapshot
         .splitn(3, "---\n")

@@ -1,5 +1,4 @@
-//! Studies run by the real program, one after the other, for what they find: the result of one, and what its
-//! answer is.
+//! Runs of studies by the real program, one after the other, for their findings: the result of a run and its answer.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,14 +8,14 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// The path, with the folder of this program before all else: a study may start one that is beside it.
+/// The path, with this program's folder first: a study may start a program beside it.
 fn path_with_own_programs() -> Option<OsString> {
     let own = env::current_exe().ok()?.parent()?.to_owned();
     let usual = env::var_os("PATH").unwrap_or_default();
     env::join_paths([own].into_iter().chain(env::split_paths(&usual))).ok()
 }
 
-/// The result of a run.
+/// Runs a study; returns its result.
 pub fn run(program: &Path, arguments: &[String], seed: u64) -> Option<Value> {
     let folder = tempfile::tempdir().ok()?;
     let out = folder.path().join("run");
@@ -34,7 +33,7 @@ pub fn run(program: &Path, arguments: &[String], seed: u64) -> Option<Value> {
     serde_json::from_slice(&fs::read(out.join("result.json")).ok()?).ok()
 }
 
-/// The decision in a word and in a sentence; or why there is none.
+/// Returns the decision in a word and in a sentence, or the reason why there is none.
 ///
 /// # Errors
 /// The headline of a result without an answer.
@@ -47,7 +46,7 @@ pub fn answer(result: &Value) -> Result<(String, String), String> {
     }
 }
 
-/// Of the first comparison that decides: the ratio and its interval.
+/// Returns the ratio and its interval of the first comparison that decides.
 pub fn decided(result: &Value) -> Option<(f64, [f64; 2])> {
     let mut comparisons = result["comparisons"].as_array()?.iter();
     let one = comparisons.find(|one| one["decides"] == true)?;

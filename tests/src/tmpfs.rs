@@ -1,20 +1,20 @@
-//! A small file system of its own, to be filled up: a tmpfs, which takes root to mount.
+//! A small file system to be filled up: a tmpfs, which only root can mount.
 //!
-//! No other program is started for that: until a child has become one, it has the locks of all files that tests beside
-//! this one have open.
+//! It starts no other program: until it calls `exec`, a child holds the locks of all files that concurrent tests have
+//! open.
 
 use std::path::Path;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
-/// A small file system that is unmounted with this value.
+/// A small file system that is unmounted on drop.
 #[derive(Debug)]
 pub struct Tmpfs {
     folder: tempfile::TempDir,
 }
 
 impl Tmpfs {
-    /// Mounts one of a size as `mount` takes it, such as `16m`; `None` where that is not permitted.
+    /// Mounts a file system of a size as `mount` takes it, such as `16m`; `None` where that is not permitted.
     ///
     /// # Panics
     /// When no folder can be made to mount it on.
@@ -31,7 +31,7 @@ impl Tmpfs {
         mounted.is_ok().then_some(Self { folder })
     }
 
-    /// Where it is.
+    /// The mount point.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

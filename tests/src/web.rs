@@ -1,4 +1,4 @@
-//! Small servers of tests, which answer as a function says, and runs of the program against them.
+//! Small servers for tests, which answer by a function, and runs of the program against them.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::{program, repository};
 
-/// A request as it came.
+/// A request as received.
 pub struct Received {
     lines: Vec<String>,
     /// Its body.
@@ -50,8 +50,8 @@ impl Received {
     }
 }
 
-/// Starts a server on a port of its own, as long as the test runs. `answer` gives the status with further headers, such as
-/// `302 There\r\nLocation: /b`, and the body; `answered` is called with what was answered, once it was.
+/// Starts a server on a port of its own, for as long as the test runs. `answer` returns the status with further
+/// headers, such as `302 There\r\nLocation: /b`, and the body; `answered` is called with each answer after it was sent.
 ///
 /// # Panics
 /// Without a free port.
@@ -71,7 +71,7 @@ pub fn serve_told(
     port
 }
 
-/// The same, where nobody hears what was answered.
+/// The same without a callback.
 ///
 /// # Panics
 /// Without a free port.
@@ -137,7 +137,7 @@ fn converse(
     }
 }
 
-/// What the program writes to its outputs in a folder, with these variables of the environment.
+/// Runs the program in a folder, with these environment variables; returns its outputs.
 ///
 /// # Panics
 /// When it can't be started.
@@ -155,7 +155,7 @@ pub fn plimsoll(folder: &Path, arguments: &[&str], given: &[(&str, &str)]) -> (S
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// A folder with these files.
+/// Creates a folder with these files.
 ///
 /// # Panics
 /// When they can't be written.
@@ -168,7 +168,7 @@ pub fn folder(files: &[(&str, &[u8])]) -> TempDir {
     folder
 }
 
-/// The result of a study's run in a folder, and what the run wrote to its outputs.
+/// Runs a study in a folder; returns its result and the outputs.
 ///
 /// # Panics
 /// If the run has no result.

@@ -1,5 +1,4 @@
-//! Reads a zip archive strictly, by its list of entries, as PKWARE's APPNOTE has it: for tests of what
-//! writes one.
+//! Reads a zip archive strictly, by its list of entries, as PKWARE's APPNOTE specifies: for tests of zip writers.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -7,7 +6,7 @@ use std::io::Read;
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
 
-/// Numbers at places in an archive.
+/// Reads numbers at offsets in an archive.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -22,7 +21,7 @@ impl<'a> Bytes<'a> {
         &self.0[at as usize..(at + length) as usize]
     }
 
-    /// Takes numbers of 64 bits from the extra field, for those that have no room elsewhere.
+    /// Takes numbers of 64 bits from the extra field, for those that don't fit elsewhere.
     fn large(&self, (at, length): (u64, u64), numbers: [&mut u64; 3]) {
         let mut wanted: Vec<_> = numbers
             .into_iter()
@@ -41,7 +40,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// The entries of an archive, by name. Everything in it is looked at: heads, sizes, and sums.
+/// Returns the entries of an archive, by name. Checks everything: heads, sizes, and checksums.
 ///
 /// # Panics
 /// If anything is wrong.

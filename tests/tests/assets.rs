@@ -1,4 +1,4 @@
-//! A page with its assets, which a server answers only once all of a user's are there.
+//! A page with its assets, which a server answers only once all requests of a user are there.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex};
@@ -10,7 +10,7 @@ const PAGE: &str =
     "<img src=\"/1.png\"><img src=\"/2.png\"><img src=\"/3.png\"><img src=\"/4.png\">";
 const ASSETS: u64 = 6;
 
-/// The assets of each user that have come so far.
+/// The requested assets of each user so far.
 #[derive(Default)]
 struct Waiting {
     came: Mutex<HashMap<String, u64>>,
@@ -18,7 +18,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Awaits all assets of the page that this one is a part of; false where they don't come.
+    /// Waits for all assets of the page with this one; returns false if they aren't requested.
     fn all_here(&self, user: String) -> bool {
         let mut came = self.came.lock().expect("no panic");
         let number = came.entry(user.clone()).or_default();
@@ -68,7 +68,7 @@ fn a_page_is_fetched_with_its_assets_and_has_a_time() {
         .collect();
     let pages = counts["Leave"];
     assert!(pages > 20, "{counts:?}");
-    // A page is the first request and the style sheet; those that the end of the hold cuts are a few.
+    // A page is the first request and the style sheet; the deadline truncates a few.
     let near = |name: &str, each: u64| counts[name].abs_diff(pages * each) <= 3 * each;
     assert!(
         near("Product page", 2) && near("Script", 1) && near("Picture", 4),

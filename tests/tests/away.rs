@@ -1,6 +1,6 @@
-//! Two servers over a database that goes away in all the ways that databases do: it stands still, dies, is cut off, or the
-//! way to it passes nothing on. Whoever writes meanwhile is told to come again, nothing is acknowledged that isn't stored,
-//! and when the database is back, each mail is there once or not at all, at sender and recipient alike.
+//! Two servers over a database that becomes unavailable in all the ways that databases do: it stops, dies, is cut off,
+//! or the link to it stalls. Writers meanwhile get a retry answer, nothing is acknowledged that isn't stored, and when
+//! the database is back, each mail is there once or not at all, at sender and recipient alike.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,25 +17,25 @@ use plimsoll_tests::{program, wait_until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Longer than anything takes.
+/// Longer than any step takes.
 const LIMIT: Duration = Duration::from_secs(180);
-/// Mails of each writer that are taken before something happens, and refused before it is over.
+/// Mails of each writer that are accepted before the trouble, and refused before its end.
 const FEW: usize = 2;
-/// How long a client lets a server alone that told it to come again. Nothing hangs on it but what this test costs.
+/// The client's pause after a retry answer. It only affects the cost of this test.
 const BREATH: Duration = Duration::from_millis(20);
 const USERS: [&str; 2] = ["ada", "bob"];
 
-/// What becomes of the database, or of the way to it.
+/// The trouble of the database, or of the link to it.
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
-    /// All its processes stand still: connections are taken, and nobody answers.
+    /// All its processes are stopped: connections are accepted, without answers.
     Stopped,
     Killed,
-    /// Connections end, and so do new ones.
+    /// Connections are closed, new ones too.
     Cut,
-    /// Nothing passes, either way, and nobody is told.
+    /// Nothing passes, either way, without an error.
     Stalled,
-    /// What it is told arrives; what it answers doesn't: commits are stored whose answer is lost.
+    /// Requests arrive, answers don't: commits are stored whose answer is lost.
     Unheard,
     /// Each connection is cut in the middle of the next answer.
     Halved,
@@ -50,7 +50,7 @@ const TROUBLES: [Trouble; 6] = [
     Trouble::Halved,
 ];
 
-/// A server, and how many mails of each user it has taken and refused.
+/// A server, and the numbers of each user's mails that it has accepted and refused.
 struct Front {
     server: ServerProcess,
     stored: [AtomicUsize; 2],
@@ -64,12 +64,12 @@ impl Front {
         answer.is_ok_and(|answer| answer.status == expected)
     }
 
-    /// Waits until it has taken a few more mails of each user.
+    /// Waits until it has accepted a few more mails of each user.
     fn takes(&self, when: &str) {
         more(&self.stored, when);
     }
 
-    /// The same of those that it has refused.
+    /// Waits until it has refused a few more mails of each user.
     fn refuses(&self, when: &str) {
         more(&self.refused, when);
     }
@@ -92,13 +92,13 @@ struct Stage {
     relay: Relay,
     database: Postgres,
     passwords: [String; 2],
-    /// By subject, who sent it, and whether that was acknowledged.
+    /// By subject, the sender, and whether it was acknowledged.
     sent: Mutex<BTreeMap<String, (usize, bool)>>,
     _folder: TempDir,
 }
 
 impl Stage {
-    /// `None` where there is no PostgreSQL.
+    /// Returns `None` without PostgreSQL.
     fn start() -> Option<Self> {
         let database = Postgres::start()?;
         let relay = Relay::start(([127, 0, 0, 1], database.port()).into()).unwrap();
@@ -162,7 +162,7 @@ impl Stage {
         Client::user(at, USERS[user], &self.passwords[user])
     }
 
-    /// Sends mails from one user to the other at this server, one after the other, each once, whatever is said to it.
+    /// Sends mails from one user to the other at this server, one after the other, each once, whatever the answer.
     fn write(&self, front: usize, user: usize, ends: &AtomicBool) {
         let path = format!("/mail/{}/api/mail/outbox", USERS[user]);
         let json = ("content-type", "application/json");
@@ -199,7 +199,7 @@ impl Stage {
         sent.insert(subject.to_owned(), what);
     }
 
-    /// One trouble from its beginning to its end, while everybody writes.
+    /// Runs one trouble from beginning to end, while all users write.
     fn go_through(&self, trouble: Trouble) {
         for front in &self.fronts {
             front.takes(&format!("mails before: {trouble:?}"));
@@ -211,8 +211,7 @@ impl Stage {
             });
             front.refuses(&format!("refusals: {trouble:?}"));
         }
-        // Each writer has been told since, so that nothing is on its way from before; nobody can know of anything that it
-        // is stored.
+        // Each writer has been refused since, so no earlier request is on its way; no mail can be known to be stored.
         let stored = || self.fronts.each_ref().map(|it| counts(&it.stored));
         let before = stored();
         for front in &self.fronts {
@@ -229,7 +228,7 @@ impl Stage {
         }
     }
 
-    /// How often each subject lies in a folder of a user, as this server shows it.
+    /// The number of copies of each subject in a folder of a user, as this server shows it.
     fn folder(&self, front: usize, user: usize, folder: &str) -> BTreeMap<String, usize> {
         let mut client = self.client(front, user).unwrap();
         let base = format!("/mail/{}/api/mail/folders/{folder}", USERS[user]);
@@ -253,7 +252,7 @@ impl Stage {
         seen
     }
 
-    /// Compares what a server shows with what was said about each mail; how many are there that were refused.
+    /// Compares a server's mails with the answers for each; returns how many are there that were refused.
     fn verify(&self, front: usize) -> usize {
         let shown = |user, folder: &str| self.folder(front, user, folder);
         let inboxes = [0, 1].map(|user| shown(user, "inbox"));
@@ -279,7 +278,7 @@ impl Stage {
     }
 }
 
-/// Ends the writers, however this ends.
+/// Ends the writers on drop.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {

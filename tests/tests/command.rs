@@ -1,5 +1,5 @@
-//! A program that is not ours as the system under test: its files, reset, readiness, stop, and all
-//! that can go wrong with it. The program is a shell script around `plimsoll serve`.
+//! A program that is not ours as the system under test: its files, reset, readiness, stop, and all its failures. The
+//! program is a shell script around `plimsoll serve`.
 
 use std::fs;
 use std::net::TcpListener;
@@ -69,7 +69,7 @@ impl Stage {
         stage
     }
 
-    /// With one text of the study replaced by another, in which `STAGE` is the folder.
+    /// The study with one text replaced by another, in which `STAGE` is the folder.
     fn with(hold: &str, from: &str, to: &str) -> Self {
         let stage = Self::new(hold);
         let study = fs::read_to_string(stage.study()).expect("the study");
@@ -107,8 +107,8 @@ impl Stage {
         output
     }
 
-    /// No process of the system lives on, and no scratch folder. One that was killed is gone when the
-    /// kernel has had the time for it, which on a busy machine is not at once.
+    /// Asserts that no process of the system and no scratch folder is left. A killed process is gone only after some
+    /// time, which may be long on a busy machine.
     #[track_caller]
     fn nothing_is_left(&self) {
         assert!(!self.path("run/work").exists());
@@ -117,7 +117,7 @@ impl Stage {
         });
     }
 
-    /// Processes that run in a folder of this stage.
+    /// Processes whose working directory is in this stage.
     fn processes(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir("/proc").expect("/proc").flatten();
         let inside = |path: &PathBuf| {
@@ -144,7 +144,7 @@ fn text(bytes: &[u8]) -> String {
 fn a_command_is_made_ready_measured_and_stopped() {
     let stage = Stage::new("1s");
     let output = stage.run();
-    // Whether a second is enough for a valid measurement is not what this is about.
+    // This test does not care whether a second is enough for a valid measurement.
     let code = output.status.code();
     assert!(
         matches!(code, Some(0 | 120)),
@@ -278,7 +278,7 @@ fn a_system_that_does_not_listen_is_killed_and_an_interrupt_leaves_nothing() {
 fn a_terminal_that_is_closed_interrupts_a_run_as_ctrl_c_does() {
     let stage = Stage::new("5m");
     let plimsoll = stage.command("run");
-    // Also where these tests themselves run under nohup.
+    // Also if these tests themselves run under nohup.
     let mut command = Command::new("env");
     command
         .arg("--default-signal=HUP")
@@ -286,7 +286,7 @@ fn a_terminal_that_is_closed_interrupts_a_run_as_ctrl_c_does() {
     command.args(plimsoll.get_args());
     command.env("PLIMSOLL_PATIENCE", "0").stdin(Stdio::null());
     command.arg("--out").arg(stage.path("run"));
-    // Nothing can be written to either any more, as to a terminal that is gone.
+    // Writes to both fail from now on, as on a terminal that is gone.
     let full = fs::File::options().write(true).open("/dev/full");
     command.stdout(full.expect("it is there"));
     command.stderr(Stdio::piped());
@@ -314,7 +314,7 @@ fn under_nohup_the_end_of_the_terminal_ends_nothing() {
     let pid = Pid::from_raw(run.id().cast_signed());
     wait_until(DEADLINE, "the system runs", || stage.processes().len() >= 3);
     kill(pid, Signal::SIGHUP).expect("it is there");
-    // Had it been heard, the run would be over before it hears this one, and with the same code.
+    // If the first signal had been handled, the run would have ended before this one, with the same code.
     let hold = stage.path("run/trials/001.partial/windows.jsonl");
     wait_until(DEADLINE, "the load goes on", || {
         fs::metadata(&hold).is_ok_and(|windows| windows.len() > 0)
@@ -409,7 +409,7 @@ fn secrets_are_in_nothing_that_is_kept_or_shown() {
 
 #[test]
 fn a_system_that_becomes_a_daemon_is_watched_pinned_and_ended() {
-    // By a name of its own, since other tests' servers are others to this one.
+    // A unique name, since other tests' servers count as other programs.
     let daemon = "cd /; setsid taskset -p 1 $$ >/dev/null; ln -s \"$PROGRAM\" {{ scratch }}/a-daemon; \
                   (setsid {{ scratch }}/a-daemon serve";
     let stage = Stage::with("1s", "\"$PROGRAM\" serve", daemon);
@@ -453,7 +453,7 @@ fn a_system_that_dies_or_ends_badly_is_a_fact_of_its_trial() {
     let said = "ended with exit status: 7 when it was asked to end by SIGTERM";
     assert!(notes.contains(said), "{notes}");
 
-    // It dies when the test says so, which is when its users are at work.
+    // It dies when the test requests it, which is while its users are active.
     let dies = Stage::with(
         "5m",
         "sleep 600 &",

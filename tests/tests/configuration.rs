@@ -1,5 +1,4 @@
-//! A server with a configuration file, under a service manager: what it says of itself, and what SIGHUP
-//! changes.
+//! A server with a configuration file, under a service manager: its notifications, and the effects of SIGHUP.
 
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -11,7 +10,7 @@ use plimsoll_tests::server::{Client, ServerProcess};
 use plimsoll_tests::{program, repository, wait_until};
 use serde_json::{Value, json};
 
-/// What the manager hears next.
+/// Returns the next notification to the manager.
 fn heard(manager: &UnixDatagram) -> String {
     let mut bytes = [0; 500];
     let length = manager.recv(&mut bytes).expect("the server says something");
@@ -49,7 +48,7 @@ fn packaged(name: &str) -> String {
     std::fs::read_to_string(file).expect("it is there")
 }
 
-/// The services of the compose file, as Python's YAML reads it; says so where there is none.
+/// The services of the compose file, as parsed by Python's YAML; prints a message if that is missing.
 fn services() -> Option<Value> {
     let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))";
     let read = Command::new("python3")
@@ -81,7 +80,7 @@ fn what_the_compose_file_tells_servers_is_understood() {
         let given = services[name]["environment"].as_object();
         for (name, value) in given.expect("a service has an environment") {
             let value = value.as_str().expect("a text");
-            // Compose puts in what it is given itself.
+            // Compose substitutes variables itself.
             let value = match value.starts_with("${PLIMSOLL_DB_PASSWORD:?") {
                 true => "pa55word",
                 false => value,
@@ -114,7 +113,7 @@ fn haproxy_understands_its_files() {
         let text = packaged(name).replace("/etc/haproxy/plimsoll.pem", &pem.display().to_string());
         let file = folder.path().join("haproxy.cfg");
         std::fs::write(&file, text).expect("it can be written");
-        // Debian has it where only root looks.
+        // Debian puts it where only root's path has it.
         let path = format!(
             "{}:/usr/sbin",
             std::env::var("PATH").expect("there is a path")

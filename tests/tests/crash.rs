@@ -1,12 +1,10 @@
-//! Kills the server under write load, again and again, and looks at what is left: every
-//! acknowledged change must be there, and what was under way must have happened in every calendar
-//! that it touches, or in none.
+//! Kills the server under write load, again and again, and checks its data: every acknowledged change must be there,
+//! and an open one must have happened in every calendar that it touches, or in none.
 //!
-//! A killed process leaves its written pages with the system, so this tests what the server
-//! writes and in which order it does, not that it reaches the disk.
+//! A killed process leaves its written pages with the system, so this tests what the server writes and in which order,
+//! not that it reaches the disk.
 //!
-//! `PLIMSOLL_SEED=N` repeats the choices of a run; what was under way at each kill depends on the
-//! machine's moment all the same.
+//! `PLIMSOLL_SEED=N` repeats the choices of a run; what is under way at each kill depends on the machine all the same.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -23,36 +21,36 @@ use serde_json::{Value, json};
 const KILLS: u32 = 60;
 const USERS: usize = 8;
 const WRITERS: usize = 6;
-/// The whole test, kills and checks, must end within this; a loaded machine does fewer kills, and
-/// fewer than [`MIN_KILLS`] is a failure.
+/// The whole test, kills and checks, must end within this. A loaded machine does fewer kills; fewer than [`MIN_KILLS`]
+/// is a failure.
 const MIN_KILLS: u32 = 50;
-/// The server runs this long before it is killed, at most.
+/// The maximum time that the server runs before it is killed.
 const MAX_LIFE_MS: u32 = 200;
 
-/// What is known of a meeting.
+/// The expected state of a meeting.
 #[derive(Debug)]
 struct Meeting {
     organizer: usize,
-    /// Whom the organizer invited.
+    /// The users that the organizer invited.
     attendees: Vec<usize>,
     /// The meeting's path in the organizer's mailbox, once creating it was acknowledged.
     path: Option<String>,
-    /// How often the organizer has changed it.
+    /// The number of the organizer's changes.
     updates: u32,
-    /// After all that was acknowledged.
+    /// The picture after all acknowledged changes.
     sure: Picture,
-    /// After the change that was sent and not acknowledged, if there is one.
+    /// The picture after the change that was sent and not acknowledged, if there is one.
     open: Option<Picture>,
-    /// No change of it was sent after the last look.
+    /// Whether no change of it was sent after the last check.
     settled: bool,
 }
 
-/// What all calendars together show of one meeting.
+/// The combined view of one meeting in all calendars.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Picture {
-    /// Whose calendars show it, and how.
+    /// Its view in each calendar that shows it.
     shown: BTreeMap<usize, Shown>,
-    /// Who is invited by the organizer's copy, with their answer there.
+    /// The invited users in the organizer's copy, with their answers there.
     answers: BTreeMap<usize, String>,
 }
 
@@ -71,8 +69,7 @@ enum Kind {
 }
 
 impl Picture {
-    /// After the organizer has written it with this location: everybody who hasn't delegated is
-    /// asked.
+    /// The picture after the organizer has written it with this location: everyone without a delegate is asked.
     fn asked(&self, organizer: usize, attendees: &[usize], location: &str) -> Self {
         let shown = |kind| Shown {
             kind,
@@ -93,7 +90,7 @@ impl Picture {
         picture
     }
 
-    /// After an invited person's answer; `delegate` is invited in their place.
+    /// The picture after an invited person's answer; `delegate` is invited in their place.
     fn answered(&self, person: usize, answer: &str, delegate: Option<usize>) -> Self {
         let mut picture = self.clone();
         let mut copy = picture.shown.remove(&person).unwrap();
@@ -108,7 +105,7 @@ impl Picture {
         picture
     }
 
-    /// After the organizer has deleted it: invitations are gone, who accepted sees it cancelled.
+    /// The picture after the organizer has deleted it: invitations are gone, accepted copies are cancelled.
     fn deleted(&self) -> Self {
         let mut picture = self.clone();
         picture.answers.clear();
@@ -161,8 +158,8 @@ impl Users {
     }
 }
 
-/// One writer's life until the server dies: creates meetings, changes them, answers them for
-/// their attendees, and deletes some. Nobody else touches them.
+/// One writer until the server dies: creates meetings, changes them, answers them for their attendees, and deletes
+/// some. No other writer touches them.
 struct Writer<'a> {
     users: &'a Users,
     address: SocketAddr,
@@ -176,7 +173,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Works until a request fails, as they do once the server is killed.
+    /// Works until a request fails, as all do once the server is killed.
     fn work(mut self, killed: &AtomicBool) -> Known {
         let mut number = 0;
         loop {
@@ -213,7 +210,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// One of those who have not answered.
+    /// Returns an invited user without an answer.
     fn invited(&mut self, summary: &str) -> Option<usize> {
         let shown = &self.meetings[summary].sure.shown;
         let invited = shown.iter().filter(|(_, copy)| copy.kind == Kind::Invited);
@@ -252,7 +249,7 @@ impl Writer<'_> {
         let meeting = self.meetings.get_mut(summary).unwrap();
         meeting.updates += 1;
         let location = format!("Room {}", meeting.updates);
-        // The organizer's list has no delegates on it: they stay all the same.
+        // The organizer's list lacks the delegates: they stay all the same.
         let body = document(summary, &meeting.attendees, &location);
         let changed = meeting.sure.asked(self.user, &meeting.attendees, &location);
         let path = meeting.path.clone().unwrap();
@@ -293,7 +290,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The path of somebody's unanswered invitation.
+    /// Returns the path of a person's unanswered invitation.
     fn notice(&mut self, summary: &str, person: usize) -> std::io::Result<String> {
         let path = self.meetings[summary].path.as_deref().unwrap();
         let id = path.rsplit('/').next().unwrap();
@@ -304,7 +301,7 @@ impl Writer<'_> {
         Ok(href.to_owned())
     }
 
-    /// Sends a change that leads to `after`; once it is acknowledged, that is what must be there.
+    /// Sends a change that leads to `after`; once it is acknowledged, that is the expected picture.
     fn change(
         &mut self,
         summary: &str,
@@ -353,7 +350,7 @@ fn document(summary: &str, attendees: &[usize], location: &str) -> Value {
     }] })
 }
 
-/// Everything that a user's calendar shows, by summary, with its path.
+/// Returns all entries of a user's calendar, by summary, with their paths.
 fn look(client: &mut Client, user: usize) -> BTreeMap<String, (Shown, String)> {
     let mut seen = BTreeMap::new();
     loop {
@@ -404,7 +401,7 @@ fn kind(line: &Value, user: usize) -> Kind {
     }
 }
 
-/// The answers that the organizer's copy has.
+/// Returns the answers in the organizer's copy.
 fn answers(client: &mut Client, path: &str) -> BTreeMap<usize, String> {
     let answer = client.request("GET", path, &Value::Null).unwrap();
     assert_eq!(answer.status, 200, "{path}: {answer:?}");
@@ -416,10 +413,10 @@ fn answers(client: &mut Client, path: &str) -> BTreeMap<usize, String> {
     answers.collect()
 }
 
-/// Compares what is there with what must be, and settles what was open. Gives the numbers of
-/// changes that were under way and turned out to have happened, and not to have.
+/// Compares the server's state with the expected one, and settles open changes. Returns how many open changes turned
+/// out to have happened, and not to have.
 ///
-/// `all` also reads the answers of meetings that no change was sent of since the last look.
+/// `all` also reads the answers of meetings without a change since the last check.
 fn verify(users: &Users, address: SocketAddr, known: &mut Known, all: bool) -> (u32, u32) {
     let mut clients: Vec<_> = (0..USERS)
         .map(|user| users.client(address, user).unwrap())
@@ -497,10 +494,10 @@ fn live(users: &Users, server: ServerProcess, round: u32, seed: u64, total: &Ato
                 scope.spawn(|| writer.work(&killed))
             })
             .collect();
-        // Nobody ever sends: this is a wait of the drawn length.
+        // Never sent to: this is a wait of the drawn length.
         let (_never, timer) = sync_channel::<()>(1);
         let _ = timer.recv_timeout(Duration::from_millis(u64::from(life)));
-        // A life in which nothing was written, on a slow machine, would show nothing.
+        // On a slow machine, a life without writes would test nothing.
         wait_until(Duration::from_secs(120), "a write", || {
             total.load(Relaxed) > before
         });

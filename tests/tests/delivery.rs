@@ -22,7 +22,7 @@ session:
       measure: { delivery: { from: "{{ (now_us() - sent_us | int) / 1000 }}", unit: ms } }
 "#;
 
-/// How long the server keeps a message back, ms.
+/// The server's delay of a message, ms.
 const KEPT_MS: u64 = 40;
 
 /// The messages of a room that no user has received.
@@ -101,7 +101,7 @@ fn the_time_of_a_message_between_two_users_is_measured() {
     assert!(mean >= KEPT_MS as f64, "{delivery}");
 }
 
-/// How long the server takes for a payment, ms.
+/// The server's time for a payment, ms.
 const PAYMENT_MS: u64 = 60;
 
 /// A shop with slow payments.

@@ -1,4 +1,4 @@
-//! `plimsoll serve --demo`: one command, something to look at, nothing left.
+//! `plimsoll serve --demo`: one command starts a filled server, and nothing is left afterwards.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -10,7 +10,7 @@ use plimsoll_tests::program;
 use plimsoll_tests::server::Client;
 use serde_json::Value;
 
-/// A child that ends, by SIGKILL, with this value, if it hasn't ended in order.
+/// A child that is killed on drop, if it hasn't ended in order.
 struct Demo(Child);
 
 impl Drop for Demo {
@@ -21,7 +21,7 @@ impl Drop for Demo {
 }
 
 impl Demo {
-    /// One that is started in a folder, with its temporary files there, too, and what it says at first.
+    /// Starts a demo in a folder, also of its temporary files; returns its first output, too.
     fn start(folder: &Path) -> (Self, String) {
         let mut demo = Self(
             Command::new(program())
@@ -53,7 +53,7 @@ impl Demo {
     }
 }
 
-/// What there is in a folder.
+/// The number of entries in a folder.
 fn count(folder: &Path) -> usize {
     std::fs::read_dir(folder).expect("the folder").count()
 }

@@ -1,8 +1,7 @@
-//! Uploads against the real program: killed under load, many at once, and a look through what it
-//! has stored.
+//! Uploads against the real program: killed under load, many at once, and a check of the stored content.
 //!
-//! `PLIMSOLL_SEED=N` repeats the choices of the run with the kills; what was under way at each kill
-//! depends on the machine's moment all the same.
+//! `PLIMSOLL_SEED=N` repeats the choices of the run with the kills; what is under way at each kill depends on the
+//! machine all the same.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -18,7 +17,7 @@ use serde_json::json;
 
 const KILLS: u32 = 12;
 const WRITERS: usize = 4;
-/// The server acknowledges so many chunks before it is killed, at most.
+/// The maximum number of chunks that the server acknowledges before it is killed.
 const MOST_CHUNKS: u32 = 60;
 const LIMIT: Duration = Duration::from_secs(120);
 const VERSION: (&str, &str) = ("tus-resumable", "1.0.0");
@@ -32,7 +31,7 @@ fn register(address: SocketAddr) -> String {
     password.to_owned()
 }
 
-/// The path of a new document.
+/// Creates a document; returns its path.
 fn document(client: &mut Client) -> String {
     let path = "/docs/ada/notes/api/data/documents";
     let answer = client.request("POST", path, &json!({})).unwrap();
@@ -40,7 +39,7 @@ fn document(client: &mut Client) -> String {
     answer.location.unwrap()
 }
 
-/// Bytes that depend on where they are: from `at` on in the content with this seed.
+/// Bytes that depend on their position: from `at` on in the content with this seed.
 fn content(seed: u64, at: usize, length: usize) -> Vec<u8> {
     (at..at + length)
         .map(|at| {
@@ -51,7 +50,7 @@ fn content(seed: u64, at: usize, length: usize) -> Vec<u8> {
         .collect()
 }
 
-/// What is known of an upload.
+/// The expected state of an upload.
 #[derive(Debug, Clone)]
 struct Upload {
     path: String,
@@ -59,9 +58,9 @@ struct Upload {
     attachment: String,
     seed: u64,
     length: usize,
-    /// Acknowledged.
+    /// The acknowledged bytes.
     sure: usize,
-    /// Sent.
+    /// The sent bytes.
     sent: usize,
 }
 
@@ -113,7 +112,7 @@ impl Upload {
         Ok(())
     }
 
-    /// What is there must be what was acknowledged or, of the chunk that was under way, more.
+    /// The stored bytes must be the acknowledged ones or, of the chunk under way, more.
     fn look(&mut self, client: &mut Client) {
         let answer = client.send("HEAD", &self.path, &[VERSION], b"").unwrap();
         assert_eq!(answer.status, 200, "{self:?} {answer:?}");
@@ -138,7 +137,7 @@ impl Upload {
     }
 }
 
-/// Uploads until the server dies; gives all uploads that were acknowledged.
+/// Uploads until the server dies; returns all acknowledged uploads.
 fn write(
     address: SocketAddr,
     password: &str,
@@ -195,7 +194,7 @@ fn live_and_die(
                 scope.spawn(move || write(address, password, random, seen))
             })
             .collect();
-        // So much work and not so much time, in which a slow machine may have done nothing.
+        // A life ends by work, not by time, in which a slow machine may have done nothing.
         wait_until(LIMIT, "uploads under way", || chunks.load(Relaxed) >= life);
         killed.store(true, Relaxed);
         server.kill();
@@ -243,7 +242,7 @@ fn uploads_go_on_at_their_true_offset_after_kills() {
     println!("{text}");
 }
 
-/// Runs `serve --check`; its exit code and all that it says.
+/// Runs `serve --check`; returns its exit code and its output.
 fn check(data: &Path) -> (i32, String) {
     let mut command = Command::new(program());
     let output = command
@@ -329,14 +328,14 @@ fn memory_kib(server: &ServerProcess, field: &str) -> u64 {
 fn a_hundred_uploads_and_downloads_at_once_take_bounded_memory() {
     const AT_ONCE: usize = 100;
     const BYTES: usize = 5 << 20;
-    /// What all buffers may take, as the server states it, and half as much that an allocator keeps around them.
+    /// The limit of all buffers, as the server states it, and half as much for the allocator.
     const BUFFERS_KIB: u64 = (64 + 32) << 10;
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::start(folder.path());
     let password = register(server.address());
     let mut client = Client::user(server.address(), "ada", &password).unwrap();
     let document = document(&mut client);
-    // Connections and threads are there, and have done something, before memory is looked at.
+    // Connections and threads exist, and have done something, before memory is measured.
     let small = |number: usize| format!("{document}/Body/small-{number}");
     let all = |work: &(dyn Fn(usize, &mut Client) + Sync)| {
         std::thread::scope(|scope| {

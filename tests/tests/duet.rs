@@ -1,5 +1,5 @@
-//! Two systems at the same time, each with its own generator, on the same cores or on halves: what the archive
-//! and the report have of it.
+//! Two systems at the same time, each with its own generator, on the same cores or on halves: their data in the archive
+//! and the report.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ repeats: 0
 duet: DUET
 ";
 
-/// With so many blocks.
+/// Runs the study with this many blocks.
 fn run(folder: &Path, (duet, trials): (&str, u32), resume: bool) -> Output {
     let study = folder.join("both.study.yaml");
     let workload = repository().join("workloads/calendar.workload.yaml");
@@ -96,9 +96,9 @@ fn two_trials_run_at_the_same_time_on_the_same_cores() {
         assert_eq!(record["duet"]["left"], at % 2 == 0);
         assert_eq!(record["duet"]["together"], true, "{record}");
         assert!(cores(record) == cores(partner) && cores(record).len() > 1);
-        // Their generators changed places meanwhile.
+        // The generators changed places meanwhile.
         assert!(record["duet"]["exchanges"].as_u64() > Some(0), "{record}");
-        // They met: both ramps began, each by so much later as the other earlier.
+        // They met: both ramps began, one as much later as the other was earlier.
         let later = |of: &Value| of["duet"]["later_ms"].as_f64().expect("both began");
         assert!((later(record) + later(partner)).abs() < 1e-6, "{record}");
         let counters = fs::read_to_string(trial(at as u32 + 1).join("monitor.csv"));
@@ -113,7 +113,7 @@ fn two_trials_run_at_the_same_time_on_the_same_cores() {
     assert!(page.contains("ICPE 2020") && page.contains("What it does not say"));
     assert!(!folder.path().join("run/work").exists());
 
-    // Half a duet, as a killed run may leave it: both run again, and what is there stays.
+    // Half a duet, as a killed run may leave it: both run again, and existing trials stay.
     fs::remove_dir_all(trial(4)).expect("it is there");
     let output = run(folder.path(), ("true", 2), true);
     let said = String::from_utf8_lossy(&output.stderr);

@@ -101,7 +101,7 @@ fn events_are_counted_and_timed_from_the_file_to_the_report() {
     assert!(ms(first) >= 19.0 && ms(between) > 0.0, "{step:#}");
     assert!(ms(&step["response_ms"]) >= 45.0, "{step:#}");
     let report = fs::read_to_string(at("run/report.html")).expect("a report");
-    // Figures of a trial that other programs disturbed are not shown.
+    // The figures of a trial that other programs disturbed are not shown.
     let valid = trial["verdict"] == "valid";
     assert_eq!(report.contains("between them, ms"), valid);
 

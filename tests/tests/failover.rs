@@ -1,5 +1,5 @@
-//! Two servers over a database on two machines, of which the one that writes dies and the other takes over: what was
-//! acknowledged is there, and all goes on without a restart. And what two servers do that start at the same moment.
+//! Two servers over a database on two machines. The primary dies and the standby takes over: acknowledged changes are
+//! there, and all works without a restart. And two servers that start at the same moment.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn status(world: &World, path: &str) -> u16 {
     answer.map_or(0, |answer| answer.status)
 }
 
-/// All services write at both servers until the ledger has so many more, and then something happens.
+/// All services write at both servers until the ledger has `more` new changes; then `end` runs.
 fn live(both: &[World; 2], ledger: &Ledger, label: &str, more: usize, end: impl FnOnce()) {
     let (ends, before) = (AtomicBool::new(false), ledger.acknowledged());
     let [one, other] = both;
@@ -85,7 +85,7 @@ fn servers_go_on_where_the_standby_takes_over() {
     }
 }
 
-/// Starts a server that is to have a first administrator.
+/// Starts a server that creates a first administrator.
 fn start(folder: &Path, name: &str, store: &str) -> ServerProcess {
     let beside = folder.join(name);
     std::fs::create_dir_all(&beside).unwrap();
@@ -120,7 +120,7 @@ fn of_two_servers_that_start_at_once_one_makes_the_first_administrator() {
             let [one, other] = both.map(|starting| starting.join().unwrap());
             (one, other)
         });
-        // It is made once the server listens.
+        // The file is created once the server listens.
         let data = folder.path().join("data");
         wait_until(LIMIT, "one password", || names(&data) == ["first-password"]);
         let password = std::fs::read_to_string(data.join("first-password")).unwrap();

@@ -1,4 +1,4 @@
-//! A stranger's first hour: a server that runs already is measured without a study file.
+//! A new user's first hour: a running server is measured without a study file.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A machine that others use makes no measurement of it; the figures are there anyway.
+/// On a machine that others use, the trial is invalid; the figures are there anyway.
 fn went_through(output: &Output) -> String {
     let code = output.status.code();
     let (said, told) = (text(&output.stdout), text(&output.stderr));
@@ -58,11 +58,11 @@ fn one_request_is_benched_without_a_file() {
         page.contains("2 users, 2 s after a ramp of 200 ms"),
         "{page}"
     );
-    // The server is not another program: it is found by its port.
+    // The server does not count as another program: it is found by its port.
     assert!(page.contains("ms CPU per request"), "{page}");
     let kept = fs::read_to_string(folder.path().join("closed/files/study.yaml")).expect("kept");
     assert!(kept.contains(&format!("pid: {}", server.pid())), "{kept}");
-    // The archive is one like any other.
+    // The archive is a usual one.
     let again = plimsoll(folder.path(), &["report", "closed", "--format", "md"]);
     assert!(
         text(&again.stdout).starts_with("# GET http://"),
@@ -87,7 +87,7 @@ fn a_benched_request_may_have_all_parts_and_its_errors_show() {
         "--body",
         "username=a{{b}}&password=c",
     ];
-    // On a machine that is starved not one answer may come in that time.
+    // On a starved machine there may be no answer in that time.
     let answered = (0..10).find_map(|n| {
         let out = format!("rated-{n}");
         let said = plimsoll(folder.path(), &[&arguments[..], &["--out", &out]].concat());
@@ -98,7 +98,7 @@ fn a_benched_request_may_have_all_parts_and_its_errors_show() {
     let (said, out) = answered.expect("an answer in one of ten times");
     let page = text(&said.stdout);
     assert!(page.starts_with(&format!("POST {url}\n")), "{page}");
-    // Where nothing but errors comes back, they are all that there is to tell.
+    // If there are only errors, they are all there is to report.
     assert!(page.contains("\nNothing was measured: "), "{page}");
     assert!(!page.contains("response time"), "{page}");
     assert_eq!(said.status.code(), Some(110), "{said:?}");
@@ -161,7 +161,7 @@ session:
     - { step: Never, share: 0.001%, request: GET /never }
 ";
 
-/// What a request captures is for the answer that its redirects lead to: of the others nothing is said to be missing.
+/// Captures apply to the answer at the end of the redirects: nothing is reported as missing in the others.
 #[test]
 fn who_is_redirected_captures_at_the_end() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -231,7 +231,7 @@ fn one_user_is_tried_and_every_message_is_shown_but_no_secret() {
     assert_eq!(entries.len(), 4);
     assert_eq!(entries[1]["request"]["url"], format!("{url}/login"));
     assert_eq!(entries[3]["response"]["status"], 404);
-    // Who asks for them gets them.
+    // They are shown on request.
     let arguments = [&arguments[..6], &["--show-secrets"]].concat();
     let shown = text(&plimsoll(folder.path(), &arguments).stdout);
     assert!(shown.contains("password=correct+horse"), "{shown}");
@@ -296,12 +296,12 @@ fn a_first_study_runs_as_it_was_written() {
     run.extend(short.iter().flat_map(|set| ["--set", *set]));
     let page = went_through(&plimsoll(folder.path(), &run));
     assert!(page.contains("under 3 users"), "{page}");
-    // Its process was found by its port: its CPU is not other programs'.
+    // Its process was found by its port: its CPU is not counted as other programs'.
     let steps = fs::read_to_string(folder.path().join("run/result.json")).expect("figures");
     assert!(steps.contains("\"cpu_ms_per_transaction\""), "{steps}");
 }
 
-/// What this program records itself is imported, tried, and does the same once more.
+/// The program's own recording is imported and tried, and sends the same requests.
 #[test]
 fn a_recording_is_imported_and_does_the_same_once_more() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -348,7 +348,7 @@ fn a_recording_is_imported_and_does_the_same_once_more() {
     );
 }
 
-/// The README's first block whose opening says this, and what follows it.
+/// The README's first block with this opening, and the text after it.
 fn block<'a>(page: &'a str, opening: &str) -> (&'a str, &'a str) {
     let opening = format!("\n```{opening}\n");
     let (_, rest) = page.split_once(&opening).expect("it opens");
@@ -378,12 +378,12 @@ fn what_the_readme_says_to_save_and_to_type_works() {
             .env("PATH", std::env::join_paths(&folders).expect("folders"))
             .env("PLIMSOLL_STATE", folder.path().join("state"))
             .env("PLIMSOLL_PATIENCE", "0")
-            // Beside other tests a trial is no measurement, and is run three times more.
+            // Beside other tests a trial is invalid, and is repeated three times.
             .env("PLIMSOLL_SPEED", "20")
             .stdin(Stdio::null())
             .output()
             .expect("it runs");
-        // A machine that others use makes no measurement of it, and a slow one breaks thresholds.
+        // On a machine that others use, the trial is invalid, and a slow one breaks thresholds.
         let fine: &[i32] = match line.contains(" run ") {
             true => &[0, 99, 120],
             false => &[0],
@@ -414,7 +414,7 @@ fn the_command_line_is_told_to_shells_and_to_man() {
     assert!(page.contains(r"\-\-without"), "{page}");
 }
 
-/// A token on the command line is sent, and stands in no file of the archive.
+/// A token on the command line is sent, and is in no file of the archive.
 #[test]
 fn a_token_of_bench_is_sent_and_kept_nowhere() {
     let folder = tempfile::tempdir().expect("a folder");

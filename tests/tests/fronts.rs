@@ -1,5 +1,5 @@
-//! Two servers over one database and one folder, with a balancer before them: whatever one of them acknowledges is
-//! there at the other, and whatever one revokes is dead there.
+//! Two servers over one database and one folder, with a balancer before them: everything that one of them acknowledges
+//! is there at the other, and everything that one revokes is invalid there.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 const PASSWORD: &str = "correct horse battery";
 const TUS: (&str, &str) = ("tus-resumable", "1.0.0");
 
-/// Two servers, and what they share.
+/// Two servers, and their shared resources.
 struct Two {
     one: ServerProcess,
     other: ServerProcess,
@@ -34,7 +34,7 @@ struct Two {
 }
 
 impl Two {
-    /// Starts them with a user ada; `None` where there is no PostgreSQL.
+    /// Starts them with a user ada; `None` without PostgreSQL.
     fn start() -> Option<Self> {
         let database = Postgres::start()?;
         let folder = tempfile::tempdir().expect("a folder can be made");
@@ -62,7 +62,7 @@ fn start(folder: &Path, name: &str, data: &str, store: &str) -> ServerProcess {
     ServerProcess::start_on(&folder.join(data), &beside, command, &["--store", store])
 }
 
-/// Signs in and gives the cookie.
+/// Signs in; returns the cookie.
 fn sign_in(at: SocketAddr, password: &str) -> Option<String> {
     let mut client = Client::over(TcpStream::connect(at).ok()?, String::new()).ok()?;
     let body = json!({ "username": "ada", "password": password }).to_string();
@@ -73,7 +73,7 @@ fn sign_in(at: SocketAddr, password: &str) -> Option<String> {
     (answer.status == 200).then_some(cookie)
 }
 
-/// What a request of a session gives.
+/// Sends a request of a session.
 fn ask(at: SocketAddr, cookie: &str, method: &str, path: &str) -> RawAnswer {
     let stream = TcpStream::connect(at).expect("the server accepts");
     let mut client = Client::over(stream, String::new()).expect("it takes settings");
@@ -82,14 +82,14 @@ fn ask(at: SocketAddr, cookie: &str, method: &str, path: &str) -> RawAnswer {
 }
 
 const INBOX: &str = "/box/inbox";
-/// To the page for signing in.
+/// A redirect to the sign-in page.
 const SENT_AWAY: u16 = 303;
 
 fn status(at: SocketAddr, cookie: &str) -> u16 {
     ask(at, cookie, "GET", INBOX).status
 }
 
-/// Waits until a session is dead, and says how long that took.
+/// Waits until a session is invalid; returns how long that took.
 fn wait_for_death(at: SocketAddr, cookie: &str, what: &str) {
     #[expect(
         clippy::disallowed_methods,
@@ -113,7 +113,7 @@ fn a_session_holds_at_both_and_ends_at_both() {
     assert_eq!(status(one, &cookie), SENT_AWAY);
     wait_for_death(other, &cookie, "the session's end at the other");
     assert_eq!(status(other, &elsewhere), 200);
-    // With a new password nobody has to wait, and what began with the old one ends.
+    // A new password takes effect at once, and sessions of the old one end.
     let mut admin = Client::admin(one).unwrap();
     let body = json!({ "password": "another horse" });
     let set = admin.request("PUT", "/admin/users/ada", &body).unwrap();
@@ -121,7 +121,7 @@ fn a_session_holds_at_both_and_ends_at_both() {
     assert!(sign_in(other, "another horse").is_some());
     assert!(sign_in(other, PASSWORD).is_none());
     wait_for_death(other, &elsewhere, "the end by a new password");
-    // A restart of all ends nobody's session.
+    // A restart of all servers ends no session.
     let last = sign_in(one, "another horse").unwrap();
     let store = two.database.address();
     drop((two.one, two.other));
@@ -130,7 +130,7 @@ fn a_session_holds_at_both_and_ends_at_both() {
     assert_eq!(status(again.address(), &elsewhere), SENT_AWAY);
 }
 
-/// Sends the form for a mail to ada with this proof; the status.
+/// Sends the form for a mail to ada with this proof; returns the status.
 fn send_form(at: SocketAddr, cookie: &str, proof: &str) -> u16 {
     let fields = [
         ("proof", proof),
@@ -153,7 +153,7 @@ fn send_form(at: SocketAddr, cookie: &str, proof: &str) -> u16 {
     answer.expect("the server answers").status
 }
 
-/// As a balancer has it that gives each request to another.
+/// As behind a balancer that gives each request to another server.
 #[test]
 fn a_form_that_one_has_shown_the_other_takes() {
     let Some(two) = Two::start() else { return };
@@ -173,7 +173,7 @@ fn a_form_that_one_has_shown_the_other_takes() {
     assert_eq!(found.matches(">Form<").count(), 2, "{found}");
 }
 
-/// It slept while the session was ended, as a machine does that is cut off or paused.
+/// It was stopped while the session ended, like a machine that is cut off or paused.
 #[test]
 fn who_slept_trusts_nothing_that_it_remembers() {
     let Some(two) = Two::start() else { return };
@@ -216,7 +216,7 @@ fn mail_that_one_delivers_is_seen_at_the_other() {
         let body = json!({ "password": PASSWORD });
         let made = admin.request("PUT", &format!("/admin/users/{name}"), &body);
         assert_eq!(made.unwrap().status, 201);
-        // The other has never heard of this recipient.
+        // The other server has not seen this recipient.
         let mut ada = Client::user(other, "ada", PASSWORD).unwrap();
         let letter = json!({
             "subject": "Hello", "to": [name],
@@ -236,7 +236,7 @@ fn user(at: SocketAddr) -> Client {
     Client::user(at, "ada", PASSWORD).expect("the server accepts")
 }
 
-/// Makes a document, and an upload for it of so many bytes; gives the path of the attachment, and the upload's.
+/// Creates a document and an upload of this many bytes for it; returns the paths of attachment and upload.
 fn begin_upload(at: SocketAddr, bytes: usize) -> (String, String) {
     let mut client = user(at);
     let documents = "/docs/ada/files/api/data/documents";
@@ -273,7 +273,7 @@ fn send_chunk(at: SocketAddr, upload: &str, from: usize, chunk: &[u8]) -> u16 {
     sent.status
 }
 
-/// The head of a request with a chunk of so many bytes.
+/// The head of a request with a chunk of this many bytes.
 fn chunk_head(upload: &str, (from, bytes): (usize, usize)) -> String {
     let authorization = basic("ada", PASSWORD);
     format!(
@@ -290,7 +290,7 @@ fn an_upload_that_one_begins_the_other_continues() {
     let content: Vec<u8> = (0..300_000_u32).map(|at| (at % 251) as u8).collect();
     let (attachment, upload) = begin_upload(both[0], content.len());
     let mut from = 0;
-    // In turn, so that each finds what the other has done since it was last at it.
+    // In turn, so that each finds the other's changes since its own last request.
     for (turn, chunk) in content.chunks(40_000).enumerate() {
         let at = both[turn % 2];
         assert_eq!(offset(at, &upload), from);
@@ -305,7 +305,7 @@ fn an_upload_that_one_begins_the_other_continues() {
     }
 }
 
-/// Its client is cut off in the middle of a chunk, which the server at the other end need not notice.
+/// Its client is cut off in the middle of a chunk, which the server may not notice.
 #[test]
 fn an_upload_whose_client_comes_back_by_another_way_goes_on() {
     let Some(two) = Two::start() else { return };
@@ -332,7 +332,7 @@ fn while_the_database_is_away_nobody_is_told_that_anything_was_done() {
     let cookie = sign_in(both[0], PASSWORD).expect("the password is right");
     for at in both {
         assert_eq!(status(at, &cookie), 200);
-        // The password is remembered from here on, as far as the store's word can be had.
+        // The password is cached from here on, as long as the store can confirm it.
         assert_eq!(
             user(at)
                 .request("GET", "/mail/ada/api/mail/folders/inbox", &Value::Null)
@@ -356,7 +356,7 @@ fn while_the_database_is_away_nobody_is_told_that_anything_was_done() {
             .header("retry-after")
             .and_then(|text| text.parse().ok());
         assert!(after.is_some_and(|seconds: u32| seconds <= 5), "{sent:?}");
-        // What it remembers of sessions isn't trusted for long.
+        // Its cache of sessions isn't trusted for long.
         wait_until(LIMIT, "distrust", || status(at, &cookie) == 503);
     }
     two.database.restart();
@@ -424,7 +424,7 @@ fn a_folder_that_is_not_the_databases_is_refused() {
     assert_eq!(refused.status.code(), Some(104), "{refused:?}");
     let words = String::from_utf8_lossy(&refused.stderr);
     assert!(words.contains("attachments of this database"), "{words}");
-    // While servers are at it, nobody copies out of the database, or looks through it.
+    // While servers use the database, copies and checks of it are refused.
     let copied = Command::new(program())
         .args(["store", "copy", &store, &elsewhere])
         .output()
@@ -441,7 +441,7 @@ struct Apart {
 }
 
 impl Apart {
-    /// Starts them with a user ada; `None` where there is no PostgreSQL, or no object store.
+    /// Starts them with a user ada; `None` without PostgreSQL or an object store.
     fn start() -> Option<Self> {
         let mut apart = Self {
             folder: tempfile::tempdir().expect("a folder can be made"),
@@ -478,7 +478,7 @@ impl Apart {
         self.folder.path().join(format!("data-{which}"))
     }
 
-    /// Starts one of them, on a port that is another each time.
+    /// Starts one of them, on another port each time.
     fn begin(&mut self, which: usize) {
         let beside = self.folder.path().join(format!("beside-{which}"));
         std::fs::create_dir_all(&beside).expect("a folder can be made");
@@ -527,7 +527,7 @@ fn an_upload_goes_on_at_whichever_server_is_asked() {
         let folder = apart.data(which).join("uploads");
         assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
     }
-    // One that is given up at the other server is gone.
+    // An upload that is cancelled at the other server is gone.
     let (_, upload) = begin_upload(apart.address(1), 10);
     let gone = user(apart.address(0))
         .send("DELETE", &upload, &[TUS], b"")
@@ -570,7 +570,7 @@ fn an_upload_outlives_the_server_at_which_it_began() {
     assert_eq!(send_chunk(other, &upload, from, &content[from..]), 204);
     let there = user(other).send("GET", &attachment, &[], b"");
     assert!(there.unwrap().body == content);
-    // Back again, with a folder that is empty.
+    // Restarted with an empty folder.
     std::fs::remove_dir_all(apart.data(0)).unwrap();
     apart.begin(0);
     assert_eq!(offset(apart.address(0), &upload), content.len());

@@ -1,6 +1,5 @@
-//! HTTP/2 against nginx, over TLS and without, with every request counted on both sides; h2load sends the
-//! same requests beside it. Both are Debian's (`nginx-light`, `nghttp2-client`): where they are missing,
-//! the tests say so and pass.
+//! HTTP/2 against nginx, over TLS and without, with every request counted on both sides; h2load sends the same requests
+//! beside it. Both are Debian's (`nginx-light`, `nghttp2-client`): without them, the tests print that and pass.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +58,7 @@ session:
     - { step: Look, wait: 5ms, request: GET /, expect: { status: 200, contains: hello } }
 ";
 
-/// Whether a program is there.
+/// Returns true if a program is installed.
 fn has(name: &str) -> bool {
     let found = Command::new(name).arg("--version").output().is_ok();
     if !found {
@@ -68,7 +67,7 @@ fn has(name: &str) -> bool {
     found
 }
 
-/// Runs the study; gives the result, and the lines that nginx logged, by protocol, status, and connection.
+/// Runs the study; returns the result, and nginx's log lines by protocol, status, and connection.
 fn measured(listen: &str, system: &str) -> Option<(Value, Vec<String>)> {
     if !has("nginx") {
         return None;
@@ -100,7 +99,7 @@ fn plimsoll(folder: &Path, arguments: &[&str]) -> Output {
         .expect("it runs")
 }
 
-/// The requests of both sides are the same, but for those that were cut at the end, one for each user.
+/// Asserts that both sides count the same requests, except those truncated at the end, one for each user.
 #[track_caller]
 fn counted(result: &Value, log: &[String], protocol: &str, connections: usize) {
     let trial = &result["trials"][0];
@@ -147,7 +146,7 @@ fn users_share_connections_and_wait_for_their_turn() {
     let workers = trial["generator"]["workers"].as_u64().unwrap_or(1).max(1) as usize;
     assert!((1..=workers).contains(&connections), "{trial:#}");
     counted(&result, &log, "HTTP/2.0", connections);
-    // Eight users, and nginx takes four requests at once: those that wait for their turn are told.
+    // Eight users, and nginx serves four requests at once: queued ones are reported.
     assert!(
         trial["steps"][0]["phases_ms"]["wait"].is_object(),
         "{trial:#}"
@@ -213,7 +212,7 @@ fn h2load_sends_what_a_sequence_sends() {
         .output()
         .expect("it runs");
     let said = String::from_utf8_lossy(&h2load.stdout).into_owned();
-    // What is answered is logged a moment later.
+    // Answers are logged a moment later.
     let until = |count| plimsoll_tests::wait_until(deadline, "logged", || logged() >= count);
     until(500);
     let theirs = logged();

@@ -1,8 +1,8 @@
-//! Kernel settings of a study, on the real kernel: in force during a trial, recorded, and put back
-//! however the run ends, SIGKILL included.
+//! Kernel settings of a study, on the real kernel: in force during a trial, recorded, and restored however the run
+//! ends, SIGKILL included.
 //!
-//! The settings are limits of ICMP answers, which no other test and no server cares about. One test
-//! has them at a time. Where they can't be written, the tests say so and do nothing.
+//! The settings are limits of ICMP answers, which no other test and no server uses. One test has them at a time. Where
+//! they can't be written, the tests print that and do nothing.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// `None`, with a message, where this machine's settings can't be written.
+    /// Returns `None`, with a message, if this machine's settings can't be written.
     fn new(hold: &str) -> Option<Self> {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,7 +105,7 @@ impl Stage {
         Running(command.spawn().expect("the program runs"))
     }
 
-    /// Both settings are as they were, and no journal is left.
+    /// Asserts that both settings have their original values, and no journal is left.
     #[track_caller]
     fn all_is_as_before(&self) {
         assert_eq!(
@@ -127,11 +127,11 @@ impl Stage {
     }
 }
 
-/// A run that ends, by SIGKILL if need be, with this value.
+/// A run that is killed on drop if need be.
 struct Running(Child);
 
 impl Running {
-    /// Its exit code, if it has one.
+    /// Ends it with a signal; returns its exit code, if there is one.
     fn end(&mut self, with: Signal) -> Option<i32> {
         kill(Pid::from_raw(self.0.id().cast_signed()), with).expect("the run is there");
         self.0.wait().expect("it ends").code()
@@ -147,7 +147,7 @@ impl Drop for Running {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // A test that fails shall not leave the machine changed either.
+        // A failing test must not leave the machine changed either.
         let _ = fs::write(RATE, &self.rate);
         let _ = fs::write(BURST, &self.burst);
     }
@@ -177,7 +177,7 @@ fn settings_are_in_force_recorded_and_put_back() {
         return;
     };
     let output = stage.run("run").output().expect("it runs");
-    // Whether a second is enough for a valid measurement is not what this is about.
+    // This test does not care whether a second is enough for a valid measurement.
     let code = output.status.code();
     assert!(
         matches!(code, Some(0 | 120)),
@@ -343,7 +343,7 @@ fn what_can_not_be_set_is_said_before_anything_starts() {
         &["kernel.study.yaml:10:5", "under /proc/sys or /sys"],
     );
 
-    // What the kernel thinks of a value shows when it is written: before the first trial.
+    // The kernel validates a value when it is written: before the first trial.
     with("1600", "fast");
     let output = stage.run("run").output().expect("it runs");
     refused(

@@ -1,9 +1,9 @@
-//! Kills the server at random moments under a mixed load of all services, again and again: what was
-//! acknowledged is there each time, and nothing is there in part.
+//! Kills the server at random moments under a mixed load of all services, again and again: acknowledged changes are
+//! there each time, and nothing is there in part.
 //!
-//! A killed process leaves its written pages with the system: that they reach the disk is shown by the
-//! tests in `tests/forgetful`. `PLIMSOLL_KILLS=N` kills so often, and `PLIMSOLL_SEED=N` repeats the choices
-//! of a run; what was under way at each kill depends on the machine's moment all the same.
+//! A killed process leaves its written pages with the system: the tests in `tests/forgetful` show that they reach the
+//! disk. `PLIMSOLL_KILLS=N` sets the number of kills, and `PLIMSOLL_SEED=N` repeats the choices of a run; what is under
+//! way at each kill depends on the machine all the same.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,12 +17,11 @@ use plimsoll_tests::{program, wait_until};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// So many, unless more are asked for.
+/// The default number of kills.
 const KILLS: u64 = 8;
-/// After so many, the next server begins with nothing: a look at everything takes the longer, the more
-/// there is.
+/// After so many, the next server starts empty: a check of everything takes longer the more data there is.
 const KILLS_OF_ONE: u64 = 20;
-/// The server runs this long before it is killed, at most.
+/// The maximum time that the server runs before it is killed.
 const MAX_LIFE_MS: u32 = 400;
 
 fn number(name: &str) -> Option<u64> {
@@ -45,10 +44,10 @@ fn live(world: &World, ledger: &Ledger, label: &str, random: &mut Xoshiro256Plus
     let (before, ends) = (ledger.acknowledged(), AtomicBool::new(false));
     let life = Duration::from_millis(u64::from(20 + random.next_u32() % MAX_LIFE_MS));
     world.load(ledger, (label, random.next_u64()), &ends, || {
-        // Nobody ever sends: this is a wait of the drawn length.
+        // Never sent to: this is a wait of the drawn length.
         let (_never, timer) = sync_channel::<()>(1);
         let _ = timer.recv_timeout(life);
-        // A life in which nothing was written, on a slow machine, would show nothing.
+        // On a slow machine, a life without writes would test nothing.
         wait_until(Duration::from_secs(120), "a write", || {
             ledger.acknowledged() > before
         });
@@ -57,8 +56,7 @@ fn live(world: &World, ledger: &Ledger, label: &str, random: &mut Xoshiro256Plus
     });
 }
 
-/// Kills servers on one data folder so often. Gives how many things were acknowledged, and how many
-/// changes that were under way happened.
+/// Kills servers on one data folder. Returns how many things were acknowledged, and how many open changes happened.
 fn kill(kills: u64, first: u64, random: &mut Xoshiro256PlusPlus) -> (usize, u32) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let data = folder.path().join("data");

@@ -1,5 +1,5 @@
-//! The live page of a real run: where it has one, and in a real browser that it grows by itself, and its buttons steer
-//! the run.
+//! The live page of a real run: whether it has one, and in a real browser that it updates by itself, and its buttons
+//! control the run.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -22,7 +22,7 @@ struct Running {
     lines: Receiver<String>,
 }
 
-/// What is run, in words of a shell.
+/// The arguments, separated by spaces.
 const STUDY: &str = "studies/calendar.study.yaml --speed 100 --set matrix.users=[10] --set trials=30 \
                      --set repeats=0 --patience 0";
 
@@ -52,7 +52,7 @@ impl Running {
             .arg("/dev/null")
             .current_dir(repository())
             .env("TERM", "xterm")
-            // Lines in the place of a panel, which has none.
+            // Lines in place of the progress panel.
             .env("NO_COLOR", "1")
             .env("SHELL", "/bin/sh")
             .env_remove("CI")
@@ -89,7 +89,7 @@ impl Running {
         self.until(words).pop().expect("it was found")
     }
 
-    /// All lines up to that one.
+    /// All lines up to the first with these words.
     fn until(&self, words: &str) -> Vec<String> {
         let mut said: Vec<String> = Vec::new();
         while said.last().is_none_or(|line| !line.contains(words)) {
@@ -115,7 +115,7 @@ impl Drop for Running {
     }
 }
 
-/// What the page answers to whoever knows its address.
+/// Returns the page's answer to a client that knows its address.
 fn answer(page: &str) -> String {
     let rest = page.trim().strip_prefix("http://").expect("an address");
     let (address, path) = rest.split_once('/').expect("a path");
@@ -150,7 +150,7 @@ fn pipelines_and_who_wants_none_have_no_page() {
     ] {
         let folder = tempfile::tempdir().expect("a folder for the archive");
         let running = Running::on_a_terminal(&folder.path().join("run"), flags, variables);
-        // The address of a page would come before it.
+        // The address of a page would be before it.
         let said = running.until("archive: ");
         let has_page = said.iter().any(|line| line.contains("live page"));
         assert!(!has_page, "{flags} {variables:?}: {said:?}");
@@ -200,7 +200,7 @@ fn the_page_grows_and_steers_the_run() {
 async fn steer(client: &Client, page: &str) {
     client.goto(page).await.expect("the page opens");
     see(client, "//*[@id='link'][.='live']").await;
-    // Neither waits for a reload: it is told as it happens.
+    // Neither waits for a reload: events are pushed.
     see(
         client,
         "//*[@id='charts']//*[local-name()='path'][@stroke='var(--first)']",
@@ -216,7 +216,7 @@ async fn steer(client: &Client, page: &str) {
         "//*[@id='log']//li[contains(., 'pauses before its next trial')]",
     )
     .await;
-    // What was opened stays open, and what was focused stays focused, while parts are made anew.
+    // Open and focused elements stay so while parts are replaced.
     press(client, "Stop the run…").await;
     let script = "return document.scrollingElement.scrollWidth <= innerWidth";
     let fits = client
@@ -229,7 +229,7 @@ async fn steer(client: &Client, page: &str) {
     see(client, "//*[@id='progress'][contains(., 'interrupted')]").await;
 }
 
-/// A table that a person sorted is sorted when its part is made anew, as it comes from the server.
+/// A table that a person sorted stays sorted when the server's new part replaces it.
 async fn stays_sorted(client: &Client) {
     see(client, "//*[@id='steps']//thead//th[6]/button").await;
     let script = "document.querySelector('#steps thead th:nth-child(6) button').click();
@@ -244,8 +244,8 @@ async fn stays_sorted(client: &Client) {
     assert_eq!(told(client, script).await, json!("descending"));
 }
 
-/// Who has no mouse gets from one to the next in the order of the page, keeps the place when a button was pressed and when
-/// the controls are made anew, and is never put on another button than the one that went.
+/// The Tab key visits the buttons in the order of the page. The focus stays when a button was pressed and when the
+/// controls are replaced, and never moves on when its button is removed.
 async fn by_keyboard(client: &Client) {
     const TAB: &str = "\u{e004}";
     const ENTER: &str = "\u{e007}";
@@ -265,7 +265,7 @@ async fn by_keyboard(client: &Client) {
         (TAB, "to-skip"),
         (ENTER, "to-skip"),
         (TAB, "skip"),
-        // It is asked for once: the same key again opens what asks first.
+        // It asks for confirmation once: the same key again opens the question.
         (ENTER, "to-skip"),
     ] {
         type_key(client, key).await;
@@ -279,7 +279,7 @@ async fn told(client: &Client, script: &str) -> serde_json::Value {
     told.expect("the page can be asked")
 }
 
-/// What has the focus may be made anew between being found and the key.
+/// The focused element may be replaced between lookup and key.
 async fn type_key(client: &Client, key: &str) {
     for _ in 0..20 {
         let found = client.active_element().await;
@@ -320,7 +320,7 @@ async fn see(client: &Client, path: &str) {
     }
 }
 
-/// A part may be made anew between finding a button and pressing it.
+/// A part may be replaced between lookup and press.
 async fn press(client: &Client, name: &str) {
     let path = format!("//*[self::button or self::summary][normalize-space()='{name}']");
     for _ in 0..20 {

@@ -1,4 +1,4 @@
-//! What a server says of itself: a line per request, faults with their causes, and no secrets.
+//! The log of a server: a line per request, faults with their causes, and no secrets.
 
 use std::process::Command;
 use std::time::Duration;
@@ -138,8 +138,8 @@ fn who_asks_for_no_log_gets_slow_requests_alone() {
     );
 }
 
-/// Files may grow to so many bytes and no further, which a write beyond is told as a failure of the disk,
-/// not as a full one. The log stays below it.
+/// The limit of file sizes. The system reports a write beyond it as a failure of the disk, not as a full one. The log
+/// stays below it.
 const FILE_BYTES: u64 = 64 << 10;
 
 fn limit_files(server: &ServerProcess, bytes: Option<u64>) {
@@ -181,7 +181,7 @@ fn a_disk_that_fails_is_told_from_a_full_one_and_the_cause_is_in_the_log() {
 
     limit_files(&server, Some(FILE_BYTES));
     assert_eq!(status("POST", outbox), 500);
-    // It goes on with what it has, and says that it takes nothing more.
+    // Reads still work, and the server reports that it accepts no writes.
     assert_eq!(status("GET", "/mail/ada/api/mail/inbox"), 200);
     assert_eq!(
         (status("GET", "/healthz"), status("GET", "/readyz")),

@@ -1,5 +1,5 @@
-//! The lookup service under SIGKILL: what was acknowledged is there, all of it or nothing, and what
-//! was removed stays away.
+//! The lookup service under SIGKILL: acknowledged registrations are there, each whole or not at all, and removed ones
+//! stay away.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -24,12 +24,12 @@ fn record(service: usize) -> Value {
     json!({ "type": "service", "service-name": service.to_string(), "interface-addresses": addresses })
 }
 
-/// What one writer was told before the server went away.
+/// The acknowledged changes of one writer before the server was killed.
 #[derive(Default)]
 struct Told {
     registered: BTreeSet<usize>,
     removed: BTreeSet<usize>,
-    /// The one that it had asked for last, which may or may not have come about.
+    /// The last request, which may or may not have taken effect.
     asked: Option<usize>,
 }
 
@@ -64,7 +64,7 @@ fn write(server: SocketAddr, next: &AtomicUsize, acknowledged: &AtomicUsize) -> 
     }
 }
 
-/// How many services an address leads to.
+/// The number of services found by an address.
 fn found(client: &mut Client, service: usize, at: usize) -> usize {
     let path = format!(
         "/lookup/records?interface-addresses={}",

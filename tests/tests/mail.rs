@@ -1,8 +1,8 @@
-//! Mail that was acknowledged is there, once, whatever happens to the server: killed under load
-//! again and again, or its disk full.
+//! Acknowledged mail is there, once, whatever happens to the server: killed under load again and again, or its disk
+//! full.
 //!
-//! A killed process leaves its written pages with the system, so this tests what the server
-//! writes and in which order it does, not that it reaches the disk.
+//! A killed process leaves its written pages with the system, so this tests what the server writes and in which order,
+//! not that it reaches the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Write};
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 const KILLS: u32 = 25;
 const USERS: usize = 5;
 const WRITERS: usize = 6;
-/// The server runs this long before it is killed, at most.
+/// The maximum time that the server runs before it is killed.
 const MAX_LIFE_MS: u32 = 200;
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -32,7 +32,7 @@ fn name(user: usize) -> String {
     format!("user{user}")
 }
 
-/// A server that takes in mail over SMTP, too.
+/// A server that also receives mail over SMTP.
 struct World {
     server: ServerProcess,
     smtp: SocketAddr,
@@ -71,20 +71,20 @@ impl World {
     }
 }
 
-/// Where a message must be, or may be.
+/// The folders in which a message must be, or may be.
 #[derive(Debug, Clone)]
 struct Message {
     sender: Option<usize>,
     to: BTreeSet<usize>,
-    /// Its delivery was acknowledged.
+    /// Whether its delivery was acknowledged.
     sent: bool,
-    /// The sender's copy was to be deleted, and whether that was acknowledged.
+    /// If the sender's copy was to be deleted: whether that was acknowledged.
     deleted: Option<bool>,
 }
 
 type Known = BTreeMap<String, Message>;
 
-/// One writer's life until the server dies.
+/// One writer until the server dies.
 struct Writer<'a> {
     world: &'a World,
     random: Xoshiro256PlusPlus,
@@ -205,7 +205,7 @@ impl Smtp {
     }
 }
 
-/// The subjects in a folder, each as often as it is there, checked against what is counted.
+/// The subjects in a folder with their numbers, checked against the folder's counts.
 fn subjects(client: &mut Client, user: usize, folder: &str) -> BTreeMap<String, u32> {
     let mut found = BTreeMap::new();
     let mut seen = 0;
@@ -233,7 +233,7 @@ fn subjects(client: &mut Client, user: usize, folder: &str) -> BTreeMap<String, 
     found
 }
 
-/// Compares what is there with what must be.
+/// Compares the server's mails with the expected ones.
 fn verify(world: &World, known: &Known) -> u32 {
     let mut clients: Vec<_> = (0..USERS).map(|user| world.client(user).unwrap()).collect();
     let mut all = |folder| -> Vec<_> {
@@ -291,10 +291,10 @@ fn live(world: &World, round: u32, life: Duration) -> Known {
                 scope.spawn(move || writer.work(number % 3 == 0, seen))
             })
             .collect();
-        // Nobody ever sends: this is a wait of the drawn length.
+        // Never sent to: this is a wait of the drawn length.
         let (_never, timer) = sync_channel::<()>(1);
         let _ = timer.recv_timeout(life);
-        // A life in which hardly anything was sent, on a slow machine, would show nothing.
+        // On a slow machine, a life with hardly any mail would test nothing.
         wait_until(LIMIT, "mails", || sent.load(Relaxed) >= 2);
         killed.store(true, Relaxed);
         let pid = Pid::from_raw(world.server.pid().cast_signed());
@@ -319,7 +319,7 @@ fn acknowledged_mail_survives_kills_and_comes_once() {
         drop(world);
         world = World::start(folder.path(), passwords);
         happened += verify(&world, &known);
-        // What has turned out to have happened must stay.
+        // Changes that turned out to have happened must stay.
         known.retain(|_, message| message.sent);
     }
     println!(
@@ -368,7 +368,7 @@ fn a_full_disk_refuses_mail_for_now_and_loses_nothing() {
         "{} taken, {refused} refused",
         taken.len()
     );
-    // Over SMTP, large enough not to fit into what may be left.
+    // Over SMTP, probably larger than the room that is left.
     let text = format!("Subject: late\r\n\r\n{}.", "x y z\r\n".repeat(100_000));
     let mut smtp = Smtp::open(world.smtp).unwrap();
     let mut deliver = |digit| {
@@ -396,7 +396,7 @@ fn a_full_disk_refuses_mail_for_now_and_loses_nothing() {
     check(&World::start(disk.path(), passwords));
 }
 
-/// The log goes round several times before this disk is nearly full, so that the database has to grow then.
+/// The log wraps around several times before this disk is nearly full, so that the database has to grow then.
 #[test]
 fn who_removes_mail_from_a_nearly_full_disk_makes_room() {
     let Some(disk) = Tmpfs::mount("300m") else {
@@ -425,16 +425,16 @@ fn who_removes_mail_from_a_nearly_full_disk_makes_room() {
         assert!(taken < 40, "more than the disk has room for");
     };
     assert_eq!(refusal, "452 4.3.1 The server's disk is nearly full.\r\n");
-    // What is left of 300 MiB beside a quarter kept and a log of up to 64 MiB is room for 20, and for some more where the
-    // log was just copied back.
+    // 300 MiB less the reserved quarter and a log of up to 64 MiB has room for 20, and for some more if the log was
+    // just copied back.
     assert!(taken >= 18, "the disk took {taken} mails only");
-    // Nothing new, however small.
+    // No new data, however small.
     let mut client = world.client(1).unwrap();
     let text = json!({ "contentType": "text/plain", "data": "." });
     let body = json!({ "subject": "small", "to": ["user1"], "content": [text] });
     let answer = client.request("POST", "/mail/user1/api/mail/outbox", &body);
     assert_eq!(answer.unwrap().status, 507);
-    // All that frees room, or takes none: again and again, lest what is kept for it is used up by that.
+    // Everything that frees room, or takes none: again and again, lest it uses up the reserve.
     let list = "/mail/user1/api/mail/folders/inbox/messages?count=1000";
     let all = client.request("GET", list, &Value::Null).unwrap().body;
     let paths = all.as_array().unwrap().iter();

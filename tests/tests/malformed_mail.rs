@@ -1,5 +1,5 @@
-//! Mail that is broken or means harm: it is kept byte for byte, listed, and opened as JSON and as a
-//! page, or it is refused with a reason. Nothing of it makes the server fail.
+//! Broken or malicious mail: it is kept byte for byte, listed, and opened as JSON and as a page, or it is refused with
+//! a reason. It never makes the server fail.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const PASSWORD: &str = "correct horse battery";
 
-/// What is wrong with a message, and the message; its lines end in CR LF.
+/// Messages with what is wrong with each; their lines end in CR LF.
 fn corpus() -> Vec<(&'static str, Vec<u8>)> {
     let mut corpus: Vec<(&str, Vec<u8>)> = structures()
         .into_iter()
@@ -86,7 +86,7 @@ fn structures() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Line ends that SMTP refuses, and that come in over HTTP all the same.
+/// Line ends that SMTP refuses, and that HTTP accepts all the same.
 const LINE_ENDS: [&[u8]; 4] = [
     b"Subject: a\nX: b\n\nc\nd\n",
     b"Subject: a\rX: b\r\rc\r",
@@ -94,7 +94,7 @@ const LINE_ENDS: [&[u8]; 4] = [
     b"Content-Type: multipart/mixed; boundary=a\n\n--a\r\n\nx\r--a\r--a--",
 ];
 
-/// What the server puts in front of a message: how it came, and fields that every message has, where they are missing.
+/// The fields that the server prepends: trace fields, and required fields that are missing.
 const ADDED: [&[u8]; 6] = [
     b"Return-Path: ",
     b"Received: ",
@@ -145,7 +145,7 @@ impl World {
         (answer.status, answer.header("location").map(str::to_owned))
     }
 
-    /// A path that must be answered with 200.
+    /// Gets a path, which must be answered with 200.
     fn get(&mut self, what: &str, path: &str) -> Vec<u8> {
         self.ask(what, path).body
     }
@@ -157,8 +157,8 @@ impl World {
         answer
     }
 
-    /// The message at this path as it is kept: the same by REST and from its page, to be saved, and never shown as a
-    /// page of this server.
+    /// The stored message at this path: the same over REST and as a download from its page, and never shown as a page
+    /// of this server.
     fn original(&mut self, what: &str, path: &str) -> Vec<u8> {
         let unid = name(path);
         let rest = self.ask(what, &format!("{path}?format=mime&markread=false"));
@@ -182,8 +182,8 @@ impl World {
         serde_json::from_slice(&self.get(what, path)).unwrap_or_else(|_| panic!("{what}: {path}"))
     }
 
-    /// The message at this path is `message` with nothing but fields in front, and can be opened
-    /// in every way; `pages` are those that show it.
+    /// Asserts that the message at this path is `message` with nothing but fields in front, and can be opened in every
+    /// way; `pages` are those that show it.
     fn check(&mut self, what: &str, path: &str, message: &[u8], pages: &[String]) {
         let kept = self.original(what, path);
         assert!(kept.ends_with(message), "{what} is not kept as it was");
@@ -230,7 +230,7 @@ impl World {
     }
 }
 
-/// With a dot before each dot that begins a line.
+/// Adds a dot before each dot that begins a line.
 fn stuffed(message: &[u8]) -> Vec<u8> {
     let mut stuffed = Vec::new();
     for line in message.split_inclusive(|byte| *byte == b'\n') {
@@ -295,7 +295,7 @@ fn strange_line_ends_are_kept_over_http_and_refused_over_smtp() {
     assert_eq!(inbox.as_array().unwrap().len(), 0);
 }
 
-/// What is too much is refused before it is looked into.
+/// Messages over a limit are refused before they are parsed.
 #[test]
 fn heads_without_bound_are_refused() {
     let mut world = World::start();

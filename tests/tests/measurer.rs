@@ -1,6 +1,5 @@
-//! The measurer measured, as a whole product: load from several processes, a generator that dies, one
-//! that gets no CPU, and a server that is slow under a healthy one. The server is a small program in
-//! Python.
+//! Tests of the measurement itself with the whole product: load from several processes, a generator that dies, one that
+//! gets no CPU, and a slow server under a healthy one. The server is a small program in Python.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,13 +15,13 @@ use serde_json::Value;
 
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// The tests would disturb each other: one of them takes a core.
+/// Takes turns: the tests would disturb each other, since one of them takes a core.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `DELAY` is how long each answer takes, in seconds.
+/// `DELAY` is the time of each answer, in seconds.
 const STUDY: &str = "\
 study: measured
 title: A load on a small server
@@ -101,7 +100,7 @@ impl Stage {
         self.command().output().expect("it runs")
     }
 
-    /// The command of who may not raise the generator's priority, as others than root may not.
+    /// The command without the right to raise the generator's priority, as for users other than root.
     fn command_without_priority(&self) -> Command {
         if !geteuid().is_root() {
             return self.command();
@@ -119,13 +118,13 @@ impl Stage {
         });
     }
 
-    /// Waits until it has ended.
+    /// Waits until the trial has ended.
     fn wait_for_end(&self) {
         let whole = self.path("run/trials/001");
         wait_until(2 * DEADLINE, "the trial ends", || whole.exists());
     }
 
-    /// What the report says of the one trial of a run with this output.
+    /// Returns the one trial of a run with this output, as reported.
     fn trial(&self, output: &Output) -> Value {
         let result = self.result(output);
         result["trials"][0].clone()
@@ -141,7 +140,7 @@ impl Stage {
     }
 }
 
-/// What a file says; where it isn't there, the run that should have written it `said` why.
+/// Reads a JSON file; if it is missing, `said` is the output of the run that should have written it.
 fn json(path: &Path, said: &str) -> Value {
     let text = fs::read_to_string(path);
     let text = text.unwrap_or_else(|e| panic!("{}: {e}: {said}", path.display()));
@@ -160,7 +159,7 @@ fn outcome(trial: &Value, name: &str) -> String {
     check["outcome"].as_str().expect("a text").to_owned()
 }
 
-/// Generator processes of a run.
+/// The generator processes of a run.
 fn generators_of(run: u32) -> Vec<i32> {
     let entries = fs::read_dir("/proc").expect("/proc").flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -184,7 +183,7 @@ fn several_generators_are_one_load() {
     assert_eq!(record["generator"]["workers"], 3, "{record:#}");
     let trial = stage.trial(&output);
     assert_eq!(trial["errors"], 0, "{trial:#}");
-    // 9 users × 3 s ÷ 51 ms, less what a busy machine delays.
+    // 9 users × 3 s ÷ 51 ms, less the delays of a busy machine.
     let transactions = trial["transactions"].as_u64().expect("a count");
     assert!((9..=540).contains(&transactions), "{transactions}");
     // On a busy machine it may be read too seldom, which is noted.
@@ -218,8 +217,7 @@ fn a_generator_that_dies_fails_its_trial_and_leaves_nothing() {
     }
 }
 
-/// Programs that take all the CPU they get, on some cores; they end with this, or by themselves after all that is
-/// waited for.
+/// Programs that take all the CPU they get, on some cores; they end on drop, or by themselves after the longest wait.
 struct Busy(Vec<Child>);
 
 impl Busy {
@@ -230,7 +228,7 @@ impl Busy {
             command.stdin(Stdio::null()).spawn().expect("it starts")
         };
         let before = sched_getaffinity(Pid::from_raw(0)).expect("this thread's cores");
-        // What is started begins on the cores of the thread that starts it.
+        // Children start on the cores of the thread that starts them.
         sched_setaffinity(Pid::from_raw(0), cores).expect("these cores are there");
         let busy = Self((0..count).map(start).collect());
         sched_setaffinity(Pid::from_raw(0), &before).expect("these cores were there");
@@ -241,14 +239,14 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // `timeout` passes it on to the loop.
+            // `timeout` forwards it to the loop.
             let _gone = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
             let _status = child.wait();
         }
     }
 }
 
-/// The generator's cores: a quarter of those that there are, rounded up.
+/// The generator's cores: a quarter of all, rounded up.
 fn generator_cores() -> CpuSet {
     let all = sched_getaffinity(Pid::from_raw(0)).expect("this thread's cores");
     let allowed = (0..CpuSet::count()).filter(|core| all.is_set(*core).unwrap_or(false));
@@ -271,7 +269,7 @@ fn a_generator_without_cpu_is_no_measurement() {
     let run = stage.command_without_priority().spawn().expect("it runs");
     stage.wait_for_load();
     let busy = Busy::on(&cores, 5 * count.count());
-    // What is counted is told although nobody makes way.
+    // Counts are reported although the programs still run.
     stage.wait_for_end();
     drop(busy);
     let output = run.wait_with_output().expect("it ends");
@@ -279,13 +277,13 @@ fn a_generator_without_cpu_is_no_measurement() {
     let trial = stage.trial(&output);
     assert_eq!(trial["verdict"], "invalid", "{trial:#}");
     if record["end"]["how"] == "generator_failed" {
-        // On a machine that is busy anyway it does not even come to its end.
+        // On a machine that is busy anyway, the trial does not even complete.
         let message = record["end"]["message"].as_str().expect("a text");
         assert!(message.contains("gets no CPU time"), "{message}");
         return;
     }
     assert_eq!(output.status.code(), Some(120), "{}", text(&output.stderr));
-    // Whoever reads for how long it waited may get no CPU either.
+    // The reader of the waiting times may get no CPU either.
     let noted = record["noted"].as_array().expect("a list");
     let shown_by: &[&str] = match noted.iter().any(|noted| noted["what"] == "hardly_read") {
         true => &["lateness of sends", "loop lag", "clock and windows"],
@@ -295,7 +293,7 @@ fn a_generator_without_cpu_is_no_measurement() {
     assert!(outcomes.any(|outcome| outcome == "invalid"), "{trial:#}");
 }
 
-/// Checks that others' work on the machine can fail; a slow server fails none of them.
+/// Checks that other programs on the machine can fail; a slow server fails none of them.
 const ENVIRONMENT: [&str; 5] = [
     "lateness of sends",
     "run-queue delay",
@@ -322,13 +320,13 @@ fn a_slow_server_under_a_healthy_generator_is_one() {
             return;
         }
     }
-    // So disturbed a generator can't do its work: then its own checks say so.
+    // A generator so disturbed can't do its work: then its own checks report it.
     let disturbed = ENVIRONMENT.iter().any(|n| outcome(&trial, n) != "pass");
     assert!(disturbed, "{:#}", trial["checks"]);
 }
 
-/// A search goes on from each trial as it was judged when it ended, which the run's log keeps: the report
-/// judges them all the same. The server's delay makes every level a borderline case.
+/// A search continues by the verdict of each trial at its end, which the run's log keeps: the report judges them the
+/// same. The server's delay makes every level a borderline case.
 #[test]
 fn a_search_is_reported_as_it_was_judged_on_its_way() {
     let _alone = alone();
@@ -362,7 +360,7 @@ fn a_search_is_reported_as_it_was_judged_on_its_way() {
     }
 }
 
-/// A server that fails in known ways, and keeps count of them in the file `COUNTS`.
+/// A server that fails in known ways, and counts the failures in the file `COUNTS`.
 const TRUTH: &str = "\
 study: measured
 title: A server that fails in known ways
@@ -421,7 +419,7 @@ trials: 1
 repeats: 0
 ";
 
-/// Every class of failure is found and counted to the request, from the socket to the report.
+/// Every class of failure is detected and counted exactly, from the socket to the report.
 #[test]
 fn the_report_says_what_the_server_did() {
     let _alone = alone();

@@ -1,5 +1,5 @@
-//! Attachments in an object store, by the real program: sent, read in parts, taken out, looked through; what is
-//! acknowledged while the store fails and the server is killed is there; what can't be done says why.
+//! Attachments in an object store, with the real program: sent, read in parts, exported, checked. Acknowledged data
+//! survives failures of the store and kills of the server; refusals have a reason.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -22,7 +22,7 @@ fn content(seed: u32, bytes: u32) -> Vec<u8> {
         .collect()
 }
 
-/// The program with the credentials that it finds in its environment.
+/// The program with the credentials in its environment.
 fn command() -> Command {
     let mut command = Command::new(program());
     command
@@ -69,7 +69,7 @@ impl World {
         Client::user(self.server.address(), "ada", &self.password).expect("the server accepts")
     }
 
-    /// Ends the server in the midst of what it does, and starts it again.
+    /// Kills the server, whatever it does, and restarts it.
     fn kill(self) -> Self {
         let url = self.url();
         self.server.kill();
@@ -79,7 +79,7 @@ impl World {
         }
     }
 
-    /// All that ada has.
+    /// Returns ada's export.
     fn taken_out(&self) -> Vec<u8> {
         let file = self.folder.path().join("ada.zip");
         let taken = command()
@@ -113,7 +113,7 @@ fn get(client: &mut Client, path: &str, headers: &[(&str, &str)]) -> RawAnswer {
     client.send("GET", path, headers, b"").expect("an answer")
 }
 
-/// Begins an upload; where it goes on.
+/// Begins an upload; returns its path.
 fn begin(client: &mut Client, unid: &str, name: &str, bytes: usize) -> String {
     let length = bytes.to_string();
     let encoded = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, name);
@@ -129,7 +129,7 @@ fn begin(client: &mut Client, unid: &str, name: &str, bytes: usize) -> String {
     made.header("location").expect("a place").to_owned()
 }
 
-/// Sends a chunk of an upload; the status.
+/// Sends a chunk of an upload; returns the status.
 fn chunk(client: &mut Client, path: &str, (offset, part): (usize, &[u8])) -> u16 {
     let at = offset.to_string();
     let headers = [
@@ -141,7 +141,7 @@ fn chunk(client: &mut Client, path: &str, (offset, part): (usize, &[u8])) -> u16
     sent.expect("an answer").status
 }
 
-/// Sends a file in chunks; where it is an attachment then.
+/// Sends a file in chunks; returns the attachment's path.
 fn upload(client: &mut Client, document: &str, name: &str, bytes: &[u8]) -> String {
     let unid = document.rsplit('/').next().expect("a name");
     let path = begin(client, unid, name, bytes.len());
@@ -165,7 +165,7 @@ fn serve(arguments: &[&str]) -> Output {
     command.output().expect("it runs")
 }
 
-/// No file of content is in the data folder.
+/// The number of content files in the data folder.
 fn files_of_content(data: &Path) -> usize {
     let folders = std::fs::read_dir(data.join("content")).expect("it is there");
     let files = folders.flatten().map(|folder| {
@@ -215,7 +215,7 @@ fn attachments_are_in_the_object_store_and_come_back() {
         checked.status.success() && words.contains("2 pieces of content"),
         "{words}"
     );
-    // One that is gone is found.
+    // A missing object is detected.
     std::fs::remove_dir_all(world.store.bucket().join("site/content")).expect("it is there");
     let checked = serve(&["--check", "--data", &data, "--content", &url]);
     let words = said(&checked);
@@ -263,7 +263,7 @@ fn a_store_that_is_away_costs_attachments_alone_and_loses_none() {
     assert!(get(&mut ada, &at("second"), &[]).body == bytes);
 }
 
-/// An upload that is whole becomes an attachment when the store is back, and not before.
+/// A complete upload becomes an attachment when the store is back, and not before.
 #[test]
 fn an_upload_whose_end_the_store_missed_ends_later() {
     let Some(world) = World::start() else { return };
@@ -274,7 +274,7 @@ fn an_upload_whose_end_the_store_missed_ends_later() {
     let upload = begin(&mut ada, &unid, "late", bytes.len());
     world.relay.close();
     assert_eq!(chunk(&mut ada, &upload, (0, &bytes)), 503);
-    // What came is there, also when the server is killed now.
+    // The received bytes are there, also if the server is killed now.
     let world = world.kill_while_away();
     world.relay.heal();
     let mut offset = None;
@@ -290,7 +290,7 @@ fn an_upload_whose_end_the_store_missed_ends_later() {
 }
 
 impl World {
-    /// The object store has to be there when a server starts.
+    /// Kills and restarts the server; the object store must be reachable when a server starts.
     fn kill_while_away(self) -> Self {
         self.relay.heal();
         self.kill()
@@ -370,7 +370,7 @@ fn data(arguments: &[&str]) -> Output {
     command.output().expect("it runs")
 }
 
-/// A backup has the attachments in files, and is put back without an object store, or with another prefix.
+/// A backup has the attachments in files, and can be restored without an object store, or with another prefix.
 #[test]
 fn a_backup_stands_by_itself() {
     let Some(world) = World::start() else { return };
@@ -410,7 +410,7 @@ fn a_backup_stands_by_itself() {
     check(&mut user(&moved));
 }
 
-/// Two servers over one database: what one has put the other gives out, and what both put is one object.
+/// Two servers over one database: each returns the other's attachments, and content stored by both is one object.
 #[test]
 fn servers_over_one_database_share_the_objects() {
     let (Some(store), Some(database)) = (ObjectServer::start(), Postgres::start()) else {
@@ -446,7 +446,7 @@ fn servers_over_one_database_share_the_objects() {
     let second = format!("{document}/Body/second");
     assert_eq!(put(&mut at_other, &second, &bytes).status, 201);
     assert_eq!(store.kept_bytes(), before);
-    // What is under way is in the store, too.
+    // Uploads under way are in the store, too.
     let late = content(9, 9 << 20);
     let unid = document.rsplit('/').next().expect("a name");
     let (path, half) = (begin(&mut at_one, unid, "late", late.len()), late.len() / 2);

@@ -1,5 +1,5 @@
-//! The commands of who runs a server, with the program as it ships: users, sessions, mail and calendars brought
-//! and taken out, backups while it runs, one killed in its middle, and what comes of them.
+//! The operator commands, with the released program: users, sessions, mail and calendars imported and exported, backups
+//! while the server runs, one killed half-way, and their results.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use plimsoll_tests::place::ServedFolder;
 use plimsoll_tests::server::{Client, ServerProcess};
 use serde_json::{Value, json};
 
-/// The relative paths of all files, and what is in them.
+/// The relative paths of all files, and their contents.
 fn files(folder: &Path) -> BTreeSet<(String, Vec<u8>)> {
     let mut found = BTreeSet::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -42,7 +42,7 @@ fn users_come_are_shown_and_go() {
     );
     place.bad("users add ben", "short\n", 104);
     place.bad("users add ben", "", 104);
-    // Who could not be given a password is not left behind.
+    // A user without a password is not left behind.
     assert!(!place.good("users list", "").contains("ben"));
     assert!(place.good("users show ada", "").contains("signs in   yes"));
     assert!(
@@ -146,7 +146,7 @@ fn mail_is_brought_once_and_taken_out_as_it_was() {
         messages
     };
     assert_eq!(sorted("boxes/Inbox.mbox"), sorted("carls/Old.mbox"));
-    // Equal mails of one second are as many as there are folders with them, however often they are brought.
+    // Equal mails of one second count once per folder, however often they are imported.
     place.good("users add dan", "correct horse\n");
     for (folder, new) in [("Inbox", 1), ("Sent", 1), ("Inbox", 0), ("Sent", 0)] {
         let mbox = "From x Sat Jan  3 01:05:34 1996\nSubject: same\n\nText\n\n";
@@ -188,7 +188,7 @@ fn calendars_come_in_and_go_out_as_they_are() {
     let place = ServedFolder::new();
     place.good("users add ada", "correct horse\n");
     place.good("users add ben", "correct horse\n");
-    // As Radicale has them: a file for each object, in folders, and its own files beside them.
+    // Radicale's layout: a file for each object, in folders, and its own files beside them.
     let store = place.path().join("store/ada/work");
     fs::create_dir_all(store.join(".Radicale.cache/item")).expect("made");
     for (name, text) in [
@@ -243,7 +243,7 @@ fn calendars_come_in_and_go_out_as_they_are() {
     event["events"][0]["summary"] = json!("Review");
     let changed = ben.request("PUT", &path, &event).expect("an answer");
     assert_eq!(changed.status, 200, "{}", changed.body);
-    // All of its lines but those of when it was changed are as they came.
+    // All lines but the modification times are unchanged.
     let marks = ["DTSTAMP", "LAST-MODIFIED", "SEQUENCE"];
     let others = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| !line.starts_with(' '));
@@ -294,7 +294,7 @@ fn what_is_wrong_in_a_calendar_is_told_with_its_line() {
 fn a_backup_that_is_killed_is_told_as_incomplete_or_is_whole() {
     let place = ServedFolder::new();
     place.good("users add ada", "correct horse\n");
-    // So many bytes that a backup takes a moment.
+    // Large enough that a backup takes a moment.
     let mbox = place.path().join("large.mbox");
     let mut text = String::new();
     for number in 0..40 {
@@ -310,7 +310,7 @@ fn a_backup_that_is_killed_is_told_as_incomplete_or_is_whole() {
             .command("data backup backups")
             .spawn()
             .expect("it starts");
-        // Later each time, by what it has done rather than by the clock: by files that it made.
+        // Later each time, by progress rather than by the clock: by the number of files that it created.
         let folder = place.path().join("backups/backups");
         let made = || fs::read_dir(&folder).map_or(0, Iterator::count);
         let before = made();
@@ -350,7 +350,7 @@ fn a_backup_that_is_killed_is_told_as_incomplete_or_is_whole() {
     let found: Value = serde_json::from_str(&found).expect("it is JSON");
     let whole = (&found["whole"], &found["users"], &found["wrong"]);
     assert_eq!(whole, (&json!(true), &json!(1), &json!([])));
-    // What can't be looked at is told in JSON, too.
+    // Failures of the check are reported in JSON, too.
     for (folder, code) in [("nothing", 104), ("foreign", 1)] {
         fs::create_dir_all(place.path().join("foreign")).expect("made");
         fs::write(place.path().join("foreign/groupware.sqlite"), "a letter").expect("written");
@@ -364,7 +364,7 @@ fn a_backup_that_is_killed_is_told_as_incomplete_or_is_whole() {
     place.bad("data backup backups --data nothing", "", 104);
 }
 
-/// A mail a change: how many there are in a folder of ada's, of the data in another folder.
+/// Each change is a mail: the number of mails in a folder of ada's, in the data of another folder.
 fn mails(place: &ServedFolder, data: &str) -> usize {
     let beside = place.path().join(format!("{data}-beside"));
     fs::create_dir_all(&beside).expect("made");
@@ -389,7 +389,7 @@ fn import_one(place: &ServedFolder, number: u32) {
     place.good("mail import ada one.mbox", "");
 }
 
-/// The moment of the last change that is kept, as the command says it.
+/// The time of the last kept change, as the command prints it.
 fn last_change(place: &ServedFolder) -> String {
     let said = place.good("data changes", "");
     let line = said.lines().last().expect("there is a line");
@@ -416,7 +416,7 @@ fn a_backup_is_brought_to_a_moment_while_the_server_runs_and_after_it_was_killed
         assert!(said.contains("brought forward by"), "{said}");
         assert_eq!(mails(&place, &to), count, "{at}");
     }
-    // Without the changes, it is the backup.
+    // Without the changes, the result is the backup.
     place.good(&format!("data restore backups --to plain --at {eight}"), "");
     assert_eq!(mails(&place, "plain"), 0);
     let arguments = format!("data restore backups --to x --at {eight} --changes plain");
@@ -456,7 +456,7 @@ fn data_that_a_snapshot_brought_back_get_new_numbers_when_that_is_said() {
     assert_eq!(mails(&place, "data"), 1);
 }
 
-/// Killed at whatever moment, what is there afterwards is all that was there before.
+/// Whenever the command is killed, all data is still there afterwards.
 #[test]
 fn making_the_records_anew_loses_nothing_when_it_is_killed() {
     let mut place = ServedFolder::new();
@@ -475,7 +475,7 @@ fn making_the_records_anew_loses_nothing_when_it_is_killed() {
         let mut child = place.command("data compact").spawn().expect("it starts");
         let new = place.path().join("data/groupware.sqlite.compact");
         let length = || fs::metadata(&new).map_or(0, |about| about.len());
-        // Later each time, by how far it has got.
+        // Later each time, by its progress.
         while length() < attempt << 20 && child.try_wait().expect("waited").is_none() {
             std::hint::spin_loop();
         }

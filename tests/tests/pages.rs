@@ -1,5 +1,5 @@
-//! The pages in a real browser: the whole life of a mail and of a meeting between two users, on a
-//! phone's screen with JavaScript, and on a desk's without.
+//! The pages in a real browser: the life cycle of a mail and of a meeting between two users, on a phone's screen with
+//! JavaScript, and on a desktop's without.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn without_javascript_on_a_desk() {
     in_a_browser("pages without JavaScript", json!({ "prefs": off }), false);
 }
 
-/// Lives both lives in a browser with these options.
+/// Runs both life cycles in a browser with these options.
 fn in_a_browser(test: &str, mut options: Value, is_scripted: bool) {
     let Some(driver) = Driver::start(test) else {
         return;
@@ -41,7 +41,7 @@ fn in_a_browser(test: &str, mut options: Value, is_scripted: bool) {
         let made = admin.request("PUT", &path, &json!({ "password": PASSWORD }));
         assert_eq!(made.expect("an answer").status, 201);
     }
-    // More folders than a phone has room for, each with what is not read yet.
+    // More folders than a phone has room for, each with unread mail.
     for number in 0..8 {
         let path = format!("/admin/users/{}/mail?folder=Travels%20{number}", USERS[0]);
         let made = admin.send("POST", &path, &[], b"Subject: away\r\n\r\ntext\r\n");
@@ -74,7 +74,7 @@ fn in_a_browser(test: &str, mut options: Value, is_scripted: bool) {
             root: format!("http://{}", server.address()),
             is_scripted,
         };
-        // A task of its own, so that the browser is closed whatever becomes of it.
+        // A separate task, so that the browser is closed whatever the result.
         let lived = tokio::spawn(async move {
             mail(&browser, file.to_str().expect("a plain path")).await;
             meeting(&browser).await;
@@ -87,7 +87,7 @@ fn in_a_browser(test: &str, mut options: Value, is_scripted: bool) {
     });
 }
 
-/// One browser, in which one user after the other signs in.
+/// One browser, in which the users sign in one after the other.
 struct Browser {
     client: Client,
     root: String,
@@ -142,7 +142,7 @@ impl Browser {
         body.text().await.unwrap_or_default()
     }
 
-    /// Waits until the page says this.
+    /// Waits until the page has this text.
     async fn sees(&self, text: &str) {
         let path = format!("//body[contains(normalize-space(), \"{text}\")]");
         let waited = self.client.wait().at_most(LIMIT);
@@ -152,7 +152,7 @@ impl Browser {
         self.fits().await;
     }
 
-    /// No page is wider than its window.
+    /// Asserts that no page is wider than its window.
     async fn fits(&self) {
         if self.is_scripted {
             let script = "return document.documentElement.scrollWidth";
@@ -179,7 +179,7 @@ impl Browser {
 
 async fn mail(browser: &Browser, file: &str) {
     let [ada, ben] = USERS;
-    // A page asked for before signing in is the one that opens after it.
+    // A page requested before signing in opens after it.
     browser.open("/calendar/week").await;
     browser.fill("username", ada).await;
     browser.fill("password", "wrong").await;

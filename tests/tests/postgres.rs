@@ -1,8 +1,7 @@
-//! The whole server with its records in PostgreSQL: all services, kills of the server and of the database, and
-//! records moved there and back.
+//! The whole server with its records in PostgreSQL: all services, kills of the server and of the database, and records
+//! copied both ways.
 //!
-//! `PLIMSOLL_SEED=N` repeats the choices of a run; what was under way at each kill depends on the machine's
-//! moment all the same.
+//! `PLIMSOLL_SEED=N` repeats the choices of a run; what is under way at each kill depends on the machine all the same.
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Write};
@@ -22,12 +21,12 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Value, json};
 
-/// So often is anything killed.
+/// The number of kills.
 const KILLS: u32 = 4;
-/// It runs this long before, at most.
+/// The maximum time before each.
 const MAX_LIFE_MS: u32 = 400;
 const LIMIT: Duration = Duration::from_secs(120);
-/// So often is a server killed, until what it has committed is what the test is about.
+/// The maximum number of kills until the commit is the one under test.
 const ATTEMPTS: u32 = 20;
 
 fn random() -> Xoshiro256PlusPlus {
@@ -37,7 +36,7 @@ fn random() -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(seed)
 }
 
-/// All services write for a drawn time, and then something ends it.
+/// All services write for a drawn time, and then something ends that.
 fn live(
     world: &World,
     ledger: &Ledger,
@@ -47,7 +46,7 @@ fn live(
     let (before, ends) = (ledger.acknowledged(), AtomicBool::new(false));
     let life = Duration::from_millis(u64::from(20 + random.next_u32() % MAX_LIFE_MS));
     world.load(ledger, (label, random.next_u64()), &ends, || {
-        // Nobody ever sends: this is a wait of the drawn length.
+        // Never sent to: this is a wait of the drawn length.
         let (_never, timer) = sync_channel::<()>(1);
         let _ = timer.recv_timeout(life);
         wait_until(LIMIT, "a write", || ledger.acknowledged() > before);
@@ -148,7 +147,7 @@ fn records_move_to_a_database_and_back() {
     let copied = wait_for_copy(&there, &store);
     let said = String::from_utf8_lossy(&copied.stdout).into_owned();
     assert!(said.contains("the same on both sides"), "{copied:?}");
-    // The records that are in the folder are in the way.
+    // The records that are in the folder prevent it.
     let refused = plimsoll(&["serve", "--data", &there, "--store", &store]);
     let words = String::from_utf8_lossy(&refused.stderr);
     assert!(words.contains("which the database would hide"), "{words}");
@@ -174,7 +173,7 @@ fn records_move_to_a_database_and_back() {
     verify(&world, &ledger, "back in the folder");
 }
 
-/// Copies as soon as the server that is being stopped has let go.
+/// Copies as soon as the stopping server has released the records.
 fn wait_for_copy(from: &str, to: &str) -> Output {
     let mut copied = None;
     wait_until(LIMIT, "the server to let go", || {
@@ -220,13 +219,13 @@ fn passwords_of_databases_are_nowhere_to_be_seen() {
     }
 }
 
-/// So many questions may a request ask of a database that is on another machine: each is a way there and back.
+/// The maximum number of queries of a request, since each is a round trip if the database is remote.
 const QUESTIONS: usize = 4;
-/// So often is each kind of request sent. Background work can only add to what the database is asked meanwhile.
+/// The number of requests of each kind. Background work can only add to the queries meanwhile.
 const TRIES: usize = 5;
 const USERS: [&str; 7] = ["u1", "u2", "u3", "u4", "u5", "u6", "u7"];
 
-/// What was read of the database so far, by its log: statements within transactions that only read.
+/// The number of queries so far, by the database's log: statements within read-only transactions.
 fn questions(database: &Postgres) -> usize {
     let log = std::fs::read(database.folder().join("log")).unwrap();
     let log = String::from_utf8_lossy(&log);
@@ -260,7 +259,7 @@ fn a_request_asks_the_database_few_questions() {
         let password = made.body["users"][which]["app_password"].as_str();
         Client::user(server.address(), USERS[which], password.unwrap()).unwrap()
     });
-    // The least that a kind of request was answered with, each of which may have a path of its own.
+    // The minimum number of queries over a kind of request, each of which may have a path of its own.
     let mut few = |who: usize, method: &str, paths: &[String], body: &Value| {
         let asked = paths
             .iter()
@@ -310,8 +309,8 @@ fn a_request_asks_the_database_few_questions() {
     few(1, "PUT", &accepted, &Value::Null);
 }
 
-/// Has each commit wait for a standby that never comes, or no more: what is committed meanwhile is durable, and nobody
-/// learns that.
+/// Makes each commit wait for a standby that never connects, or stops that: meanwhile, commits are durable, but not
+/// acknowledged.
 fn hold_commits(database: &Postgres, holds: bool) {
     let name = if holds { "nobody" } else { "" };
     let set = format!("ALTER SYSTEM SET synchronous_standby_names = '{name}'");
@@ -324,14 +323,14 @@ fn hold_commits(database: &Postgres, holds: bool) {
     });
 }
 
-/// How many commits are durable and not acknowledged.
+/// The number of commits that are durable and not acknowledged.
 fn held_commits(database: &Postgres) -> usize {
     let held = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     let held = database.sql(held).and_then(|count| count.parse().ok());
     held.expect("a number")
 }
 
-/// A message that a client sends, by one of two ways, and repeats.
+/// A message that a client sends over HTTP or SMTP, and repeats.
 #[derive(Clone, Copy)]
 struct Letter<'a> {
     subject: &'a str,
@@ -341,7 +340,7 @@ struct Letter<'a> {
 }
 
 impl Letter<'_> {
-    /// Sends it to a server; the status of the answer, if there is one.
+    /// Sends it to a server; returns the status of the answer, if there is one.
     fn send(self, server: &ServerProcess) -> std::io::Result<u16> {
         match self.is_over_smtp {
             true => self.send_over_smtp(server),
@@ -383,13 +382,13 @@ impl Letter<'_> {
         Ok(status)
     }
 
-    /// How often it lies in the recipient's inbox, and in the sender's copies.
+    /// The numbers of copies in the recipient's inbox, and in the sender's folder.
     fn copies(self, server: &ServerProcess, recipient: &str) -> [usize; 2] {
         let places = [("u2", recipient, "inbox"), ("u1", self.password, "sent")];
         places.map(|(user, password, folder)| {
             let path = format!("/mail/{user}/api/mail/folders/{folder}/messages?count=1000");
             let mut lines = Vec::new();
-            // A server whose commit takes long may take its store for away.
+            // A server with a long commit may consider its store unavailable.
             wait_until(LIMIT, "a list", || {
                 let mut client = Client::user(server.address(), user, password).unwrap();
                 let listed = client.request("GET", &path, &Value::Null).unwrap();
@@ -422,7 +421,7 @@ fn a_message_whose_server_dies_between_commit_and_answer_is_stored_once() {
     let password = |which: usize| made.body["users"][which]["app_password"].as_str().unwrap();
     for (is_over_smtp, is_restarted) in [(false, true), (true, false)] {
         let mut was_in_doubt = false;
-        // What else a server commits at that moment may be held in its place.
+        // Another commit of the server at that moment may be held instead.
         for attempt in 0..ATTEMPTS {
             let subject = format!("{is_over_smtp} {is_restarted} {attempt}");
             let letter = Letter {

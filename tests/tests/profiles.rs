@@ -1,4 +1,4 @@
-//! `plimsoll profile` on an archive whose first trials have profiles, which Go's runtime wrote.
+//! `plimsoll profile` on an archive whose first trials have profiles written by Go's runtime.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ impl Archive {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What is said of a mistake, and that it ends with 104.
+    /// Returns the error message of a bad call, which must end with 104.
     fn refused(&self, arguments: &[&str]) -> String {
         let output = self.plimsoll("profile", arguments);
         assert_eq!(output.status.code(), Some(104));
@@ -131,7 +131,7 @@ fn writes_the_formats_of_other_tools() {
     assert_eq!(archive.shown(&into), "");
     let file = archive.folder.path().join("cpu.pb.gz");
     assert!(fs::read(&file).unwrap().starts_with(&[0x1f, 0x8b]));
-    // What was written is a profile again.
+    // The exported file is a profile again.
     fs::copy(&file, archive.profile("003")).unwrap();
     let again = archive.shown(&["--trial", "3", "--format", "folded"]);
     assert_eq!(again, folded);
@@ -269,7 +269,7 @@ async fn a_flame_graph_zooms_and_searches_in_a_browser() {
     }
 }
 
-/// Zooms into a function, searches another one, and goes back to the whole.
+/// Zooms into a function, searches for another one, and returns to the whole.
 async fn explore(page: &Client, address: &str) {
     page.goto(address).await.unwrap();
     until(

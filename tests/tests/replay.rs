@@ -1,4 +1,4 @@
-//! The log of a server, imported and replayed against the same server: it logs the same requests once more.
+//! The log of a server, imported and replayed against the same server: it logs the same requests again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,7 +32,7 @@ fn now() -> Duration {
     now.expect("after 1970")
 }
 
-/// A server that answers, and logs as nginx does: when the answer is sent.
+/// A server that logs like nginx: when the answer is sent.
 fn start(log: &Log) -> u16 {
     let log = Arc::clone(log);
     let answer = |request: &Received| {
@@ -55,7 +55,7 @@ fn start(log: &Log) -> u16 {
     })
 }
 
-/// How often each request stands in a log, without what an import drops.
+/// The number of each request in a log, without what an import drops.
 fn requests(lines: &[String]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for line in lines {
@@ -68,7 +68,7 @@ fn requests(lines: &[String]) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Requests by the second in which they began.
+/// The numbers of requests by the second of their start.
 fn seconds(starts_ms: impl Iterator<Item = i64>) -> BTreeMap<i64, usize> {
     let mut counts = BTreeMap::new();
     for start in starts_ms {
@@ -77,7 +77,7 @@ fn seconds(starts_ms: impl Iterator<Item = i64>) -> BTreeMap<i64, usize> {
     counts
 }
 
-/// A decimal number of seconds, in ms.
+/// Parses a decimal number of seconds, in ms.
 fn ms(text: &str) -> i64 {
     let (whole, fraction) = text.split_once('.').expect("a fraction");
     format!("{whole}{fraction}").parse().expect("a number")
@@ -126,7 +126,7 @@ fn a_log_is_replayed_request_by_request() {
         !rows.contains("hidden") && !rows.contains("127.0.0.1"),
         "{rows}"
     );
-    // By the log: the end less the time that it took.
+    // By the log: the end minus the duration.
     let taken = first.iter().filter(|line| !line.contains("\"POST "));
     let in_log = seconds(taken.map(|line| {
         let ended = line.split(['[', ']']).nth(1).expect("a moment");

@@ -1,4 +1,4 @@
-//! A whole run of a small study: report, archive, interruption, resumption, and what stays behind.
+//! A whole run of a small study: report, archive, interruption, resumption, and leftovers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,8 +50,8 @@ fn code(output: &Output) -> i32 {
         .unwrap_or_else(|| panic!("killed: {}", text(&output.stderr)))
 }
 
-/// The exit code that a run's own judgement asks for. Whether the machine was quiet enough for a
-/// valid measurement is not what these tests are about.
+/// The exit code by a run's own verdict. These tests do not care whether the machine was idle enough for a valid
+/// measurement.
 fn judged(result: &serde_json::Value) -> i32 {
     match result["summary"]["outcome"].as_str() {
         Some("ok") => 0,
@@ -78,7 +78,7 @@ fn a_small_run_ends_with_a_report_that_its_archive_gives_again() {
         assert_eq!(trial["errors"], 0, "{trial}");
         let transactions = trial["transactions"].as_f64().expect("a number");
         let planned = users * 21.0 * 4.5;
-        // A machine that is kept from sending in time sends less, and then the trial is no measurement.
+        // A machine that is too busy to send on time sends less, and then the trial is invalid.
         let lowest = if trial["verdict"] == "valid" {
             0.9
         } else {
@@ -258,7 +258,7 @@ fn the_generator_is_calibrated_and_leaves_nothing_behind() {
     let told = text(&output.stderr);
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(found["schema"], "plimsoll.calibration/1");
-    // Whether it is fit depends on what else this machine does; its exit code and words go together.
+    // Fitness depends on the load of this machine; exit code and words must agree.
     let is_fit = found["fit"].as_bool().expect("a judgement");
     assert_eq!(code(&output), if is_fit { 0 } else { 120 }, "{told}");
     let why = found["why"].as_array().expect("reasons");
@@ -267,7 +267,7 @@ fn the_generator_is_calibrated_and_leaves_nothing_behind() {
         found["monitor_ms_per_sample"].as_f64() > Some(0.0),
         "{found}"
     );
-    // A generator that got nothing of the machine has no figure, never one of nothing.
+    // A generator without CPU has no figure, never a figure of 0.
     for figure in ["requests_per_s", "sends_per_s"] {
         let told = found[figure].as_f64();
         assert!(told > Some(0.0) || told.is_none() && !is_fit, "{found}");
@@ -283,7 +283,7 @@ fn the_generator_is_calibrated_and_leaves_nothing_behind() {
     assert_eq!(left, 0, "archives are removed");
 }
 
-/// A study of `plimsoll serve` with a certificate that signed itself, for localhost.
+/// A study of `plimsoll serve` with a self-signed certificate for localhost.
 fn over_tls(folder: &Path) -> Command {
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("written");

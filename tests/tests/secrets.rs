@@ -1,4 +1,4 @@
-//! A secret of the environment is in the requests, and nowhere in what a run keeps and says.
+//! A secret of the environment is in the requests, and nowhere in the archive and output of a run.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,8 +13,7 @@ use plimsoll_tests::program;
 const SECRET: &str = "s3cr3t & <more>";
 const IN_FORM: &str = "s3cr3t+%26+%3Cmore%3E";
 
-/// Answers every request with an error that holds all of the request, and notes whether one held the
-/// secret.
+/// Answers every request with an error that contains the request, and records whether one had the secret.
 fn echo(saw: Arc<AtomicBool>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -33,7 +32,7 @@ fn echo(saw: Arc<AtomicBool>) -> u16 {
                         text.contains(SECRET) && text.contains(IN_FORM),
                         Ordering::Relaxed,
                     );
-                    // Its last part: an example holds no more than the beginning of an answer.
+                    // Its last part: an example holds only the beginning of an answer.
                     let from = text.find("Authorization").unwrap_or(0);
                     let body = &text[from..];
                     let length = body.len();

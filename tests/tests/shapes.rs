@@ -1,5 +1,5 @@
-//! Loads of stages and of several populations as whole runs: over generators in processes of their own,
-//! interrupted and resumed, searched.
+//! Loads of stages and of several populations as whole runs: over generators in separate processes, interrupted and
+//! resumed, searched.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 const DEADLINE: Duration = Duration::from_secs(240);
 
-/// Two workloads for the server that comes along, whose users are told apart by their paths.
+/// Two workloads for the bundled server, whose users are distinguished by their paths.
 const READ: &str = "workload: read\nuser: { name: \"user{{ pad(index, 5) }}\" }\nsession:\n  steps:\n    \
                     - { step: Look, wait: 20ms..60ms, request: GET /, expect: [200..499] }\n";
 const WRITE: &str = "workload: write\nuser: { name: \"user{{ pad(index, 5) }}\" }\nsession:\n  steps:\n    \
@@ -104,7 +104,7 @@ fn stages_over_generators_are_resumed() {
             .collect();
         assert_eq!(names, ["1", "high", "3"]);
         let users = |at: usize| stages[at]["users"].as_f64().expect("a number");
-        // Whoever comes at the very end of a window may be counted in it.
+        // A request at the very end of a window may be counted in it.
         assert!(users(0) < 4.5 && users(1) < 9.5, "{trial}");
         let of_all: u64 = stages
             .iter()
@@ -273,8 +273,8 @@ fn a_recording_over_generators_is_replayed() {
     let output = command(folder.path()).output().expect("it runs");
     let result = result(folder.path());
     for trial in result["trials"].as_array().expect("trials") {
-        // Two rows lie before the part that is replayed. A machine that is too slow for the others in their time
-        // has some without an answer, and then the trial is no measurement.
+        // Two rows are before the replayed part. A machine that is too slow for the others in their time has some
+        // without an answer, and then the trial is invalid.
         let answered = trial["transactions"].as_u64().expect("a number");
         let is_all = answered == 48 || (answered < 48 && trial["verdict"] == "invalid");
         assert!(is_all && trial["errors"] == 0, "{trial} {}", said(&output));
@@ -289,7 +289,7 @@ fn a_population_replays_a_recording_beside_users() {
         "load: { hold: 3s, mix: [{ population: people, users: 3 }, { population: recorded, workload: \
          replay.workload.yaml, timeline: { column: at, unit: ms, scale: 2 }, arrival: { connections: 20 } }] }",
     );
-    // 20 in the first second, and 20 behind the end of the load.
+    // 20 in the first second, and 20 after the end of the load.
     let at = |row: u64| 5_000 + row * 100 + if row < 20 { 0 } else { 10_000 };
     let rows: String = (0..40)
         .map(|row| format!("{},/page/{row}\n", at(row)))
@@ -311,7 +311,7 @@ fn a_population_replays_a_recording_beside_users() {
         let [people, recorded] = [0, 1].map(|at| &trial["populations"][at]);
         assert_eq!(recorded["name"], "recorded", "{trial} {}", said(&output));
         let sent = |of: &Value| of["transactions"].as_u64().expect("a number");
-        // On a machine that is too slow, some are without an answer, and the trial is no measurement.
+        // On a machine that is too slow, some are without an answer, and the trial is invalid.
         let is_all = sent(recorded) == 20 && sent(people) > 0;
         let is_cut = sent(recorded) <= 20 && trial["verdict"] == "invalid";
         assert!(is_all || is_cut, "{trial} {}", said(&output));
@@ -319,7 +319,7 @@ fn a_population_replays_a_recording_beside_users() {
     }
 }
 
-/// A workload of nested transactions beside a limit on each kind of their figures.
+/// A workload of nested transactions with a limit on each kind of their figures.
 #[test]
 fn transactions_are_timed_and_judged() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -350,11 +350,11 @@ fn transactions_are_timed_and_judged() {
         for one in named {
             let count = |key: &str| one[key].as_u64().expect("a count");
             assert!(count("completed") > 0 && count("failed") == 0, "{one}");
-            // Each user has one under way at the end, at most.
+            // Each user has at most one under way at the end.
             assert!(count("unfinished") <= 4, "{one}");
         }
         let mean = |at: usize, key: &str| named[at][key]["mean"].as_f64().expect("a mean");
-        // The session waits for 20 ms before its first request, which are not in its time, and for 70 within.
+        // The session waits for 20 ms before its first request, which are not in its time, and for 70 ms within.
         let thought = mean(0, "elapsed_ms") - mean(0, "time_ms");
         assert!((thought - 70.0).abs() < 1.0, "{trial}");
         let thought = mean(2, "elapsed_ms") - mean(2, "time_ms");

@@ -1,5 +1,5 @@
-//! Users share state: consumers take out what producers put into a queue, each entry once, with unique numbers and with
-//! rows that one session at a time has.
+//! Users share state: consumers take entries that producers put into a queue, each entry once, with unique numbers and
+//! with rows that one session at a time has.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex};
 
 use plimsoll_tests::web::{self, Received};
 
-/// What the server saw.
+/// The server's observations.
 #[derive(Default)]
 struct Seen {
     placed: HashSet<u64>,
     done: HashSet<u64>,
-    /// Who sits at a desk.
+    /// Whether each desk is taken.
     desks: HashMap<String, bool>,
     wrong: Vec<String>,
 }
 
 impl Seen {
-    /// Keeps a request, and gives the body of its response.
+    /// Records a request; returns the body of its response.
     fn answer(&mut self, request: &Received) -> String {
         let path = request.target().0;
         let (kind, name) = path[1..].split_once('/').unwrap_or((path, ""));
@@ -27,7 +27,7 @@ impl Seen {
         let is_right = match (request.method(), kind) {
             ("POST", "orders") => number >= 1000 && self.placed.insert(number),
             ("POST", "done") => self.placed.contains(&number) && self.done.insert(number),
-            // Nobody else sits there.
+            // The desk must be free.
             ("POST", "desks") => self.desks.insert(name.to_owned(), true) != Some(true),
             ("DELETE", "desks") => self.desks.insert(name.to_owned(), false) == Some(true),
             _ => false,
@@ -88,7 +88,7 @@ fn what_some_users_place_others_handle_once() {
     };
     let (puts, takes) = (of("orders", "puts"), of("orders", "takes"));
     let (puts, takes) = (puts.expect("puts"), takes.expect("takes"));
-    // Of each generator and user one may be under way at the end.
+    // Each generator and user may have one under way at the end.
     assert!(takes <= puts && seen.done.len() as u64 <= takes, "{trial}");
     assert!(seen.placed.len() as u64 - puts <= 6, "{trial}");
     assert_eq!(of("orders", "dropped"), Some(0));

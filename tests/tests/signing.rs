@@ -1,4 +1,4 @@
-//! Requests that are signed, against a server that verifies them by another library.
+//! Signed requests, against a server that verifies them with another library.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -42,7 +42,7 @@ fn now() -> u64 {
     now.expect("after 1970").as_secs()
 }
 
-/// Signatures that the program makes: each request is answered once with 503, which is signed anew, and `/moved` leads on.
+/// Signatures of the program: each request gets 503 once and is signed anew, and `/moved` redirects.
 const SIGNED: &str = r#"
 workload: signatures
 sign:
@@ -84,7 +84,7 @@ fn is_signed(text: &str, signature: &[u8]) -> bool {
     mac.verify_slice(signature).is_ok()
 }
 
-/// Whether a payment is signed, and was a minute ago at most.
+/// Returns true if a payment is signed, at most a minute ago.
 fn is_payment(header: impl Fn(&str) -> Option<String>, body: &str) -> Option<bool> {
     let sent = header("x-timestamp")?;
     let signature = STANDARD.decode(header("x-signature")?).ok()?;
@@ -96,7 +96,7 @@ fn is_payment(header: impl Fn(&str) -> Option<String>, body: &str) -> Option<boo
     Some(age < 60 && is_signed(&format!("POST\n/pay\n{sent}\n{hash}"), &signature))
 }
 
-/// Whether a token is signed, is of a user, and holds.
+/// Returns true if a token is signed, belongs to a user, and is valid.
 fn is_token(authorization: &str) -> Option<bool> {
     let (signed, signature) = authorization.strip_prefix("Bearer ")?.rsplit_once('.')?;
     let (head, claims) = signed.split_once('.')?;
@@ -119,7 +119,7 @@ fn hmac(key: &[u8], text: &str) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// Whether the headers of `hmac` are right, and no nonce came before.
+/// Returns true if the headers of `hmac` are right, and the nonce is new.
 fn is_by_hmac(request: &Received, seen: &Mutex<HashSet<String>>) -> Option<bool> {
     let (path, query) = request.target();
     let mut sorted: Vec<&str> = query.split('&').collect();
@@ -141,7 +141,7 @@ fn is_by_hmac(request: &Received, seen: &Mutex<HashSet<String>>) -> Option<bool>
     Some(is_new && knows_user && age < 60 && is_signed(&text.join("\n"), &signature))
 }
 
-/// Whether the signature of AWS is right: the canonical request made from what came, the key derived.
+/// Returns true if the AWS signature is right: the canonical request built from the received one, the key derived.
 fn is_by_aws(request: &Received, (path, query): (&str, &str)) -> Option<bool> {
     let authorization = request.header("authorization")?;
     let fields = authorization.strip_prefix("AWS4-HMAC-SHA256 ")?;
@@ -171,7 +171,7 @@ fn is_by_aws(request: &Received, (path, query): (&str, &str)) -> Option<bool> {
     Some(is_right && all && hex(&hmac(&key, &text)) == signature)
 }
 
-/// What a server keeps of its requests.
+/// The server's record of its requests.
 #[derive(Default)]
 struct Seen {
     nonces: Mutex<HashSet<String>>,
@@ -179,7 +179,7 @@ struct Seen {
     counts: Mutex<HashMap<String, u64>>,
 }
 
-/// What is answered to a request.
+/// Returns the status for a request.
 fn status(request: &Received, seen: &Seen) -> &'static str {
     let judged = |found: Option<bool>| match found {
         Some(true) => "200 OK",
@@ -222,7 +222,7 @@ fn status(request: &Received, seen: &Seen) -> &'static str {
     }
 }
 
-/// A server that answers 200 to what is signed and 401 to all else.
+/// A server that answers 200 to signed requests and 401 to all others.
 fn start() -> u16 {
     let seen = Seen::default();
     web::serve(move |request| (status(request, &seen).to_owned(), String::new()))
@@ -242,7 +242,7 @@ fn folder(name: &str, workload: &str) -> tempfile::TempDir {
     ])
 }
 
-/// What the program writes.
+/// Runs the program; returns its outputs.
 fn plimsoll(folder: &Path, arguments: &[&str], key: &str) -> (String, String) {
     web::plimsoll(folder, arguments, &[("API_KEY", key)])
 }

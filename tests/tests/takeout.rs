@@ -1,5 +1,4 @@
-//! All data of a user as one archive, from the real program: everything is in it, as it was, and what it
-//! holds comes in again.
+//! All data of a user as one archive, from the real program: everything is in it, unchanged, and can be imported again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +15,7 @@ const DOCUMENTS: usize = 60;
 fn user(place: &ServedFolder, name: &str) -> Client {
     let address = place.server().address();
     let mut admin = Client::admin(address).expect("the server listens");
-    // A program's password: nobody waits for the hash of one that people think of.
+    // An application password, to avoid the slow hash of a user's password.
     let body = json!({ "users": [{ "name": name }], "app_passwords": true });
     let made = ask(&mut admin, "POST", "/admin/users", &body);
     let password = made["users"][0]["app_password"]
@@ -34,10 +33,10 @@ fn ask(client: &mut Client, method: &str, path: &str, body: &Value) -> Value {
     }
 }
 
-/// The largest message that there can be.
+/// The maximum size of a message.
 const MESSAGE_BYTES: usize = 16 << 20;
 
-/// Messages that an mbox has trouble with, and what no message should be.
+/// Messages that are difficult for mbox, and some that no message should look like.
 fn strange() -> Vec<Vec<u8>> {
     let mut strange: Vec<Vec<u8>> = [
         &b"Subject: no line end\r\n\r\nx"[..],
@@ -60,7 +59,7 @@ fn strange() -> Vec<Vec<u8>> {
     strange
 }
 
-/// Mail that came, that went, and that was brought with marks.
+/// Mail that was received, sent, and imported with flags.
 fn fill_mail(place: &ServedFolder, ada: &mut Client, ben: &mut Client) {
     for (number, (from, to, size)) in [
         ("ben", "ada", 100),
@@ -115,7 +114,7 @@ fn fill_calendar(ada: &mut Client) {
     }
 }
 
-/// Each event's summary with its moments.
+/// Each event's summary with its times.
 fn events(client: &mut Client, name: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     loop {
@@ -133,7 +132,7 @@ fn events(client: &mut Client, name: &str) -> BTreeSet<String> {
     }
 }
 
-/// Brings each event of an iCalendar object into another calendar.
+/// Imports each event of an iCalendar object into another calendar.
 fn bring_events(ben: &mut Client, calendar: &str) {
     assert!(calendar.starts_with("BEGIN:VCALENDAR\r\n") && calendar.ends_with("END:VCALENDAR\r\n"));
     assert_eq!(calendar.matches("BEGIN:VCALENDAR").count(), 1);
@@ -250,7 +249,7 @@ fn everything_is_in_it_and_comes_in_again() {
     place.good("mail export carl carls", "");
     let (adas, carls) = (mails(&place, "adas"), mails(&place, "carls"));
     let strange = strange();
-    // Two came, one went, and the others were brought.
+    // Two were received, one was sent, and the others were imported.
     assert_eq!(adas.len(), 4 + strange.len());
     for (ada, carl) in adas.iter().zip(&carls) {
         assert_eq!((&ada.0, &ada.1), (&carl.0, &carl.1));
@@ -266,13 +265,13 @@ fn everything_is_in_it_and_comes_in_again() {
     let keywords = fs::read_to_string(keywords).expect("there are some");
     assert_eq!(keywords, "0 $Junk\n1 work\n");
     assert!(carls.iter().any(|(_, flags, _)| flags == "FRSab"));
-    // Nothing is overwritten, and nothing is left of what failed.
+    // Nothing is overwritten, and a failed export leaves no file.
     place.bad("users export ada ada.zip", "", 104);
     place.bad("users export nobody other.zip", "", 104);
     assert!(!place.path().join("other.zip").exists());
 }
 
-/// Folder, letters, and bytes.
+/// Folder, message, and bytes.
 type Mail = (String, String, Vec<u8>);
 
 /// All mails of a Maildir.

@@ -1,5 +1,5 @@
-//! Files uploaded as a whole product: from a workload file to a server that takes forms apart by itself, a
-//! small program in Python, and to the groupware's resumable uploads.
+//! File uploads with the whole product: from a workload file to a server that parses forms by itself, a small program
+//! in Python, and to the groupware's resumable uploads.
 
 use std::fs;
 use std::process::{Command, Output, Stdio};

@@ -1,4 +1,4 @@
-//! The server under callgrind, which is told when to begin to count and when to write down what it has counted.
+//! The server under callgrind, which starts counting and writes its counts on command.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,26 +16,26 @@ use crate::common::Error;
 
 /// A program is some fifty times slower under callgrind.
 const READY_WITHIN: Duration = Duration::from_secs(600);
-/// What the name of a file begins with that callgrind writes.
+/// The prefix of callgrind's files.
 const WRITTEN: &str = "counted";
-/// Of what all threads but one took while requests were answered that write nothing, at most so many hundredths: more
-/// is another thread that answers some.
+/// The maximum share of other threads during read-only requests, in percent: a larger one means that another thread
+/// answers some.
 const MOST_OF_OTHERS: u64 = 20;
 
-/// A running server, ended with its value.
+/// A running server, ended on drop.
 pub(super) struct Server {
     child: Child,
     address: SocketAddr,
-    /// Where callgrind writes.
+    /// The folder of callgrind's files.
     folder: PathBuf,
     files: u32,
-    /// The number that callgrind gives the HTTP thread.
+    /// Callgrind's number of the HTTP thread.
     http: String,
     _data: tempfile::TempDir,
 }
 
 impl Server {
-    /// Starts the program with one HTTP thread, and waits until it can be asked.
+    /// Starts the program with one HTTP thread, and waits until it answers.
     pub(super) fn start(program: &Path, folder: &Path) -> Result<Self, Error> {
         if folder.exists() {
             fs::remove_dir_all(folder)?;
@@ -109,7 +109,7 @@ impl Server {
         self.address
     }
 
-    /// Registers so many users who have what programs sign in with, as a study does.
+    /// Registers users with application passwords, as a study does.
     pub(super) fn users(&self, count: usize) -> Result<Vec<User>, Error> {
         let names: Vec<_> = (0..count).map(User::name_of).collect();
         let users: Vec<_> = names.iter().map(|name| json!({ "name": name })).collect();
@@ -123,12 +123,12 @@ impl Server {
         (0..count).map(user).collect()
     }
 
-    /// Begins to count.
+    /// Resets the counts.
     pub(super) fn zero(&self) -> Result<(), Error> {
         self.tell("zero")
     }
 
-    /// Finds out which thread answers, by what was taken since only requests were answered that write nothing.
+    /// Finds the HTTP thread by its count since the reset, over read-only requests only.
     pub(super) fn note_who_answers(&mut self) -> Result<(), Error> {
         self.tell("dump")?;
         let by_thread = self.written("who-answers")?;
@@ -136,14 +136,14 @@ impl Server {
         Ok(())
     }
 
-    /// What the HTTP thread has taken since.
+    /// Returns the HTTP thread's instructions since the reset.
     pub(super) fn instructions(&mut self, name: &str) -> Result<u64, Error> {
         self.tell("dump")?;
         let counted = self.written(name)?.get(&self.http).copied();
         counted.ok_or_else(|| Error::Peer(format!("nothing is counted of “{name}”")))
     }
 
-    /// Reads what was counted by thread, and names the files by what they are of.
+    /// Reads the counts by thread, and renames the files by their contents.
     fn written(&mut self, name: &str) -> Result<BTreeMap<String, u64>, Error> {
         self.files += 1;
         let mut by_thread = BTreeMap::new();
@@ -183,13 +183,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to end.
+        // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The thread that took nearly all there was to take.
+/// Returns the thread with nearly all instructions.
 fn busiest(by_thread: &BTreeMap<String, u64>) -> Result<String, Error> {
     let all: u64 = by_thread.values().sum();
     let most = by_thread.iter().max_by_key(|(_, count)| **count);

@@ -1,4 +1,4 @@
-//! A user of the calendar, over a connection that it shares with others, and what it asks.
+//! A user of the calendar, over a shared connection, and its requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use crate::common::Error;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// The month in which all meetings lie.
+/// The month of all meetings.
 const SINCE: &str = "since=2026-01-01T00:00:00Z";
 const BEFORE: &str = "before=2026-02-01T00:00:00Z";
 
-/// A connection that is kept.
+/// A kept connection.
 pub(super) struct Connection(BufReader<TcpStream>);
 
 /// An answer.
@@ -61,15 +61,15 @@ impl Connection {
     }
 }
 
-/// Somebody in the ring of users.
+/// A user in the ring.
 pub(super) struct User {
     place: usize,
     of: usize,
     password: String,
     cookie: String,
-    /// Meetings scheduled so far.
+    /// The number of meetings scheduled so far.
     meetings: usize,
-    /// Paths of invitations, the one that is opened next at the end.
+    /// Paths of invitations; the next one to open is at the end.
     invitations: Vec<String>,
     opened: Option<String>,
     /// Paths of accepted events of others.
@@ -102,7 +102,7 @@ impl User {
         Self::name_of((self.place + behind) % self.of)
     }
 
-    /// Asks as the generator of a study does.
+    /// Sends a request like the generator of a study.
     fn ask(
         &self,
         over: &mut Connection,
@@ -218,7 +218,7 @@ impl User {
         Ok(())
     }
 
-    /// Answers the invitation that is open, or the next one.
+    /// Answers the open invitation, or the next one.
     pub(super) fn act(&mut self, over: &mut Connection, action: &str) -> Result<(), Error> {
         let next = self.opened.take().or_else(|| self.invitations.pop());
         let next = next.ok_or_else(|| Error::Peer("no invitation is left".to_owned()))?;

@@ -15,7 +15,7 @@ const JAR: &str = "/usr/share/java/basex.jar";
 /// User and password of a new server, which listens on loopback alone.
 const ADMIN: &str = "admin";
 
-/// A running BaseX, ended with its value.
+/// A running BaseX, ended on drop.
 pub(crate) struct Server {
     child: Child,
     port: u16,
@@ -23,8 +23,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// With `is_indexed`, it keeps its index up to date at each change; as shipped, a change makes
-    /// the index void, and queries read everything.
+    /// Starts a server. With `is_indexed`, it updates its index at each change; as shipped, a change invalidates the
+    /// index, and queries read everything.
     pub(crate) fn start(folder: &Path, is_indexed: bool) -> Result<Self, Error> {
         std::fs::create_dir_all(folder)?;
         let folder = std::fs::canonicalize(folder)?;
@@ -74,8 +74,8 @@ impl Drop for Server {
     }
 }
 
-/// A session by BaseX's server protocol: texts end with 0, the answer to a command with a byte that
-/// is 0 for success.
+/// A session of BaseX's server protocol: texts end with 0; the answer to a command ends with a byte that is 0 for
+/// success.
 pub(crate) struct BaseX {
     stream: BufReader<TcpStream>,
     is_indexed: bool,
@@ -104,7 +104,7 @@ impl BaseX {
         Ok(self.stream.get_mut().write_all(bytes)?)
     }
 
-    /// What the server says about an operation, and whether it was done.
+    /// Reads the server's message about an operation; fails if it was not done.
     fn information(&mut self, what: &str) -> Result<(), Error> {
         let information = self.text()?;
         self.done(&format!("{}: {information}", &what[..what.len().min(60)]))
@@ -119,7 +119,7 @@ impl BaseX {
         }
     }
 
-    /// A text up to its 0; a byte 255 escapes the next.
+    /// Reads a text up to its 0; a byte 255 escapes the next.
     fn text(&mut self) -> Result<String, Error> {
         let mut bytes = Vec::new();
         self.stream.read_until(0, &mut bytes)?;

@@ -1,11 +1,11 @@
-//! What the systems under comparison have in common, and what their drivers need.
+//! Shared parts of the compared systems and their drivers.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use crate::data::Service;
 
-/// What can go wrong in the benchmark.
+/// The errors of the benchmark.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("{0}")]
@@ -21,13 +21,13 @@ pub(crate) trait System {
     fn name(&self) -> &'static str;
     /// Registers the service.
     fn register(&mut self, service: &Service) -> Result<(), Error>;
-    /// Asks for the service that has this address, whole; how many interfaces came back.
+    /// Queries the service with this address, whole; returns its number of interfaces.
     fn query(&mut self, address: &str) -> Result<usize, Error>;
     /// Removes the service.
     fn deregister(&mut self, service: &Service) -> Result<(), Error>;
 }
 
-/// The middle value (the mean of the two middle ones).
+/// Returns the median (the mean of the two middle values).
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;
@@ -47,12 +47,12 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// A port that nobody listens on now.
+/// Returns a port that was free a moment ago.
 pub(crate) fn free_port() -> Result<u16, Error> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-/// Polls until something is there.
+/// Polls until a value is available.
 pub(crate) fn wait_for<T>(
     what: &str,
     mut ready: impl FnMut() -> Result<Option<T>, Error>,

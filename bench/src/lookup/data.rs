@@ -10,7 +10,7 @@ pub(crate) struct Service {
     pub(crate) interfaces: Vec<Interface>,
 }
 
-/// What the XML protocol says of an interface.
+/// The fields of an interface in the XML protocol.
 #[derive(Debug, Clone)]
 pub(crate) struct Interface {
     pub(crate) host: String,
@@ -21,14 +21,14 @@ pub(crate) struct Interface {
     pub(crate) capacity: &'static str,
 }
 
-/// So many services with so many interfaces; those of different sets have different addresses.
+/// Returns `count` services, each with this many interfaces; different sets have different addresses.
 pub(crate) fn services(set: usize, count: usize, interfaces: usize) -> Vec<Service> {
     (0..count)
         .map(|number| service(set, number, interfaces))
         .collect()
 }
 
-/// One service. Its addresses lie side by side, as those of a router or a measurement host do.
+/// One service. Its addresses are consecutive, as those of a router or a measurement host.
 pub(crate) fn service(set: usize, number: usize, interfaces: usize) -> Service {
     let host = format!("host{number}.set{set}.example.net");
     let interface = |at: usize| {
@@ -57,7 +57,7 @@ impl Service {
         self.interfaces[self.interfaces.len() / 2].address.clone()
     }
 
-    /// As a record of the simple lookup service.
+    /// The service as a record of the simple lookup service.
     pub(crate) fn json(&self) -> String {
         let list = |of: fn(&Interface) -> &str| {
             let texts: Vec<String> = self
@@ -82,7 +82,7 @@ impl Service {
         )
     }
 
-    /// As blocks of metadata of the XML protocol.
+    /// The service as blocks of metadata of the XML protocol.
     pub(crate) fn blocks(&self) -> String {
         let mut out = String::with_capacity(700 * self.interfaces.len());
         for (at, interface) in self.interfaces.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! How long a query by an address takes in stores of growing size.
+//! The time of a query by an address, in stores of growing size.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const INTERFACES: usize = 100;
 /// Registrations in one bulk call.
 const BULK: usize = 100;
 const QUERIES: usize = 500;
-/// Between the filling of the store and the queries.
+/// The pause between the filling of the store and the queries.
 const SETTLE: Duration = Duration::from_secs(5);
 
 /// Fills one store step by step and measures at each.
@@ -29,7 +29,7 @@ pub(crate) fn measure(folder: &Path, stores: &[usize]) -> Result<(), Error> {
             filled += many;
         }
         let fill_s = begin.elapsed().as_secs_f64();
-        // The store goes on copying its log for a while, and nothing of what is measured is warm.
+        // The store copies its log for a while, and caches are cold.
         std::thread::park_timeout(SETTLE);
         query_ms(&mut connection, size)?;
         let query = query_ms(&mut connection, size)?;
@@ -57,7 +57,7 @@ fn fill(connection: &mut Connection, from: usize, many: usize) -> Result<(), Err
 fn query_ms(connection: &mut Connection, size: usize) -> Result<f64, Error> {
     let mut times = Vec::with_capacity(QUERIES);
     for query in 0..QUERIES {
-        // Spread over the whole store, by a step that has no factor in common with its size.
+        // Spread over the whole store, by a step that is coprime to its size.
         let number = query * 7919 % size;
         let address = data::service(15, number, INTERFACES).middle_address();
         let line = format!("GET /lookup/records?interface-addresses={address}");

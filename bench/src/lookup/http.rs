@@ -1,4 +1,4 @@
-//! A connection that is kept and speaks as much HTTP as the benchmark needs.
+//! A kept connection with as much HTTP as the benchmark needs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,13 +1,12 @@
 //! The lookup service beside BaseX and PostgreSQL, in one run: register, query, deregister services
 //! with 100, 500, and 1000 interfaces; and how a query's time grows with the store.
 //!
-//! Everything runs on this machine's loopback, one client, one request after another as in report
-//! 004; the systems take turns, ten operations each, in three rounds, so that the machine's drift
-//! touches all. Those that sync begin warm, with as much registered and deregistered again as makes a
-//! log start over: ours begins with an empty file, PostgreSQL with one that its installation has
-//! filled.
-//! `--quick` for a try, `--full` for a store of 100,000 registrations, `--peers` and `--growth` for
-//! one half, a number of interfaces for that one alone.
+//! Everything runs on this machine's loopback, one client, one request after another as in report 004; the systems
+//! alternate, ten operations each, in three rounds, so that the machine's drift affects all. Those that sync are warmed
+//! up, with enough registered and deregistered to make a log start over: ours begins with an empty file, PostgreSQL
+//! with one that its installation has filled.
+//! `--quick` for a trial run, `--full` for a store of 100,000 registrations, `--peers` and `--growth` for one half, a
+//! number of interfaces for that number alone.
 
 mod basex;
 mod common;
@@ -25,22 +24,22 @@ use std::process::ExitCode;
 use common::{Error, System, median, ms, now};
 use data::Service;
 
-/// Operations of one system before the next has its turn. A system whose every request comes after
-/// a pause shows how fast the machine wakes up, not what an operation costs.
+/// Operations of one system before the next has its turn. With a pause before every request, a system would show the
+/// wake-up time of the machine, not the cost of an operation.
 const RUN: usize = 10;
 
-/// How often all is done, each time with other services: the disk has minutes that are faster than
-/// others. BaseX, which does not sync and takes minutes, does it once.
+/// The number of repetitions, each with other services: the disk's speed varies over minutes. BaseX, which does not
+/// sync and takes minutes, does one.
 const ROUNDS: usize = 3;
-/// The first systems, which sync.
+/// The number of systems that sync; they come first.
 const SYNCED: usize = 3;
 
-/// Interfaces of what is registered and deregistered before anything is timed: some 40 MB of our log.
+/// Interfaces registered and deregistered before anything is timed: some 40 MB of our log.
 const WARM_UP: usize = 40_000;
-/// Addresses of their own for that.
+/// The set of services for that.
 const WARM_UP_SET: usize = 8;
 
-/// How much is done.
+/// The extent of the benchmark.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     registrations: fn(usize) -> usize,
@@ -226,8 +225,8 @@ fn print(
     }
 }
 
-/// What was to be reached and wasn't: a query in a tenth of BaseX's time, a registration in less;
-/// less than PostgreSQL in all, or about as much where one sync is most of both.
+/// Returns the missed goals: a query in a tenth of BaseX's time, a registration in less; less than PostgreSQL in all,
+/// or about as much where one sync is most of both.
 fn misses(operation: Operation, medians: &[f64], sync_ms: f64) -> Vec<String> {
     let [json, xml, postgresql, basex, ..] = medians else {
         return Vec::new();
@@ -251,7 +250,7 @@ fn misses(operation: Operation, medians: &[f64], sync_ms: f64) -> Vec<String> {
     .collect()
 }
 
-/// An append of 4 KiB with fdatasync, median.
+/// Returns the median time of an append of 4 KiB with fdatasync.
 fn sync_ms(folder: &Path) -> Result<f64, Error> {
     let path = folder.join("append.dat");
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;

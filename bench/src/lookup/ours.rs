@@ -1,4 +1,4 @@
-//! Our server as a process of its own, in both protocols.
+//! Our server as a separate process, in both protocols.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use crate::common::{Error, System, wait_for};
 use crate::data::Service;
 use crate::http::Connection;
 
-/// A running server with the default layout, ended with its value.
+/// A running server with the default layout, ended on drop.
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
@@ -58,7 +58,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to end.
+        // It may have ended by itself.
         let _ = kill(
             Pid::from_raw(self.child.id().cast_signed()),
             Signal::SIGTERM,
@@ -67,7 +67,7 @@ impl Drop for Server {
     }
 }
 
-/// By records.
+/// A client with records.
 pub(crate) struct Json {
     connection: Connection,
     uris: HashMap<String, String>,
@@ -111,7 +111,7 @@ impl System for Json {
     }
 }
 
-/// By messages.
+/// A client with messages.
 pub(crate) struct Xml {
     connection: Connection,
     keys: HashMap<String, String>,

@@ -13,10 +13,10 @@ use crate::data::{Interface, Service};
 
 /// PostgreSQL refuses to run as root; Debian's package makes this user.
 const USER: &str = "postgres";
-/// The right of others to walk through a folder.
+/// The permission of others to enter a folder.
 const WALK: u32 = 0o001;
 
-/// A running PostgreSQL, ended with its value.
+/// A running PostgreSQL, ended on drop.
 pub(crate) struct Server {
     folder: PathBuf,
     programs: PathBuf,
@@ -40,7 +40,7 @@ impl Server {
             .program("initdb")
             .args(["-A", "trust", "-E", "UTF8", "--locale=C", "-D"])
             .arg(&data))?;
-        // On loopback, as the others. Everything else as shipped: fsync and synchronous_commit are on.
+        // On loopback, like the others. All other settings as shipped: fsync and synchronous_commit are on.
         let options = format!(
             "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories={}",
             server.port,
@@ -112,7 +112,7 @@ impl Drop for Server {
     }
 }
 
-/// Debian keeps each version's programs in a folder of their own.
+/// Debian installs each version's programs in a separate folder.
 fn programs() -> Result<PathBuf, Error> {
     let versions = std::fs::read_dir("/usr/lib/postgresql")?;
     let mut found: Vec<PathBuf> = versions
@@ -125,12 +125,11 @@ fn programs() -> Result<PathBuf, Error> {
         .ok_or_else(|| Error::Peer("PostgreSQL is not installed".to_owned()))
 }
 
-/// Folders on the way to ours that other users could not walk through, with their modes: put back
-/// with this value.
+/// Parent folders that other users could not enter, with their original modes, which are restored on drop.
 struct Opened(Vec<(PathBuf, u32)>);
 
 impl Opened {
-    /// Lets another user walk to a folder.
+    /// Lets other users enter a folder and its parents.
     fn up_to(folder: &Path) -> Result<Self, Error> {
         let mut opened = Self(Vec::new());
         for above in folder.ancestors().skip(1) {

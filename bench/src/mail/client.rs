@@ -1,4 +1,4 @@
-//! The least of HTTP, IMAP, and LMTP that the comparison needs, on blocking sockets.
+//! A minimum of HTTP, IMAP, and LMTP for the comparison, on blocking sockets.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -35,7 +35,7 @@ impl Connection {
         Ok(self.stream.get_mut().write_all(text.as_bytes())?)
     }
 
-    /// The next line, its end included.
+    /// Reads the next line, its end included.
     fn read_line(&mut self) -> Result<&str, Error> {
         self.line.clear();
         if self.stream.read_until(b'\n', &mut self.line)? == 0 {
@@ -72,8 +72,8 @@ impl Connection {
         Ok(Answer { status, body })
     }
 
-    /// Reads lines until the one that begins with `tag`, literals between them included; gives
-    /// the lines before it to `visit`.
+    /// Reads lines until the one that begins with `tag`, literals between them included; calls `visit` with the lines
+    /// before it.
     pub(crate) fn imap(&mut self, tag: &str, mut visit: impl FnMut(&str)) -> Result<(), Error> {
         loop {
             let line = self.read_line()?;

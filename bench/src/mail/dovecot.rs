@@ -1,5 +1,5 @@
-//! A scratch Dovecot of Debian's, and its users over IMAP and LMTP. It is started by root, and
-//! keeps mail as the user `mail`.
+//! A scratch Dovecot from Debian, and its users over IMAP and LMTP. It is started by root, and stores mail as the user
+//! `mail`.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -17,7 +17,7 @@ use crate::common::Error;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// A running Dovecot, ended with its value.
+/// A running Dovecot, ended on drop.
 pub(crate) struct Dovecot {
     child: Child,
     imap: SocketAddr,
@@ -31,7 +31,7 @@ impl Dovecot {
         let version = Command::new("dovecot").arg("--version").output()?.stdout;
         let version = String::from_utf8_lossy(&version);
         let version = version.split(' ').next().unwrap_or_default().to_owned();
-        // Short: sockets lie in it, whose paths have a limit. On the disk that ours is on, too.
+        // Short, since socket paths have a limit. On the same disk as ours.
         let folder = tempfile::Builder::new()
             .prefix("dc")
             .permissions(fs::Permissions::from_mode(0o755))
@@ -91,10 +91,10 @@ fn free_port() -> Result<SocketAddr, Error> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
-/// As shipped where speed is concerned, but for processes that are started beforehand. Its manual
-/// says of `mail_fsync`'s default, `optimized`, that no important data is lost; strace shows that
-/// it syncs the message, the index's log, and the folder before LMTP answers, and the log before
-/// EXPUNGE does. `always` syncs more often, for NFS. mdbox is slower here than sdbox at everything.
+/// The shipped settings where speed is concerned, except for processes that are started beforehand. Its manual says of
+/// `mail_fsync`'s default, `optimized`, that no important data is lost; strace shows that it syncs the message, the
+/// index's log, and the folder before LMTP answers, and the log before EXPUNGE does. `always` syncs more often, for
+/// NFS. mdbox is slower here than sdbox at everything.
 fn config(root: &str, imap: SocketAddr, lmtp: SocketAddr) -> String {
     let (imap, lmtp) = (imap.port(), lmtp.port());
     format!(
@@ -136,7 +136,7 @@ impl Dovecot {
         for _ in 0..MESSAGES {
             user.send(&text)?;
         }
-        // The inbox is opened here, with what it then holds.
+        // The inbox is opened here, with its mails at that time.
         user.command("SELECT INBOX")?;
         Ok(Box::new(user))
     }
@@ -145,7 +145,7 @@ impl Dovecot {
 impl Drop for Dovecot {
     fn drop(&mut self) {
         let pid = Pid::from_raw(self.child.id().cast_signed());
-        // It may have ended by itself; then there is nothing to end.
+        // It may have ended by itself.
         let _ = kill(pid, Signal::SIGTERM);
         let _ = self.child.wait();
     }

@@ -15,7 +15,7 @@ use crate::common::Error;
 const TOKEN: &str = "bench-admin-token-0123456789";
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// A running server, ended with its value.
+/// A running server, ended on drop.
 pub(crate) struct Ours {
     child: Child,
     address: SocketAddr,
@@ -23,7 +23,7 @@ pub(crate) struct Ours {
 }
 
 impl Ours {
-    /// Starts the program that lies beside this one, on a real disk.
+    /// Starts the program beside this one, on a real disk.
     pub(crate) fn start() -> Result<Self, Error> {
         let folder = tempfile::tempdir_in("target")?;
         let port_file = folder.path().join("port");
@@ -55,7 +55,7 @@ impl Ours {
         serde_json::from_slice(&answer).map_err(|error| Error::Peer(error.to_string()))
     }
 
-    /// Users with so many messages of one size.
+    /// Creates users with this many messages of one size.
     pub(crate) fn filled(
         &self,
         names: &[String],
@@ -88,7 +88,7 @@ impl Server for Ours {
 
 impl Drop for Ours {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to end.
+        // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -121,7 +121,7 @@ fn expect(answer: Answer, status: u16) -> Result<Vec<u8>, Error> {
 struct OurUser {
     connection: Connection,
     name: String,
-    /// The header that every request bears.
+    /// The authorization header of every request.
     authorization: String,
 }
 

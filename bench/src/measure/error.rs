@@ -1,6 +1,6 @@
-//! What can go wrong beside the measuring.
+//! Errors other than wrong measurements.
 
-/// What can go wrong beside the measuring.
+/// Errors other than wrong measurements.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("{0}")]

@@ -1,19 +1,19 @@
-//! One experiment: a few goes at most, and what they come to. It knows nothing of what is measured.
+//! One experiment: up to a few attempts, and their verdict. It is independent of the measured thing.
 
 use crate::error::Error;
 use crate::quiet::Quiet;
 
-/// Goes per experiment.
+/// The maximum number of attempts per experiment.
 const GOES: u32 = 3;
 
-/// Something whose true time is known.
+/// An experiment with a known true time.
 pub(crate) struct Experiment {
     pub(crate) name: &'static str,
     /// Measures once.
     pub(crate) go: Box<dyn Fn() -> Result<Outcome, Error>>,
 }
 
-/// What one go found.
+/// The result of one attempt.
 pub(crate) struct Outcome {
     /// Whether the measured times are the true ones.
     pub(crate) right: bool,
@@ -21,11 +21,11 @@ pub(crate) struct Outcome {
     pub(crate) found: String,
 }
 
-/// What the goes come to.
+/// The verdict over all attempts.
 pub(crate) enum Verdict {
     Right(String),
     Wrong(String),
-    /// Each go was disturbed, and not right.
+    /// Each attempt was disturbed, and not right.
     CouldNotMeasure(String),
 }
 
@@ -40,7 +40,7 @@ impl Verdict {
 }
 
 impl Experiment {
-    /// A go that is right is right, whatever went on beside it; a wrong one counts on a quiet machine.
+    /// A right attempt counts even if it was disturbed; a wrong one counts only on an idle machine.
     pub(crate) fn run(&self, quiet: &mut Quiet) -> Result<Verdict, Error> {
         let mut why = String::new();
         for _ in 0..GOES {
@@ -65,7 +65,7 @@ mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
 
-    /// How many goes there were, and what came of them.
+    /// Returns the number of attempts and the verdict.
     fn verdict(right_at: u32, disturbances: &[&str]) -> (u32, String) {
         let goes = Rc::new(Cell::new(0));
         let count = Rc::clone(&goes);

@@ -1,4 +1,4 @@
-//! A server with a single worker: the response times that queueing theory computes from its services.
+//! A server with a single worker, against the response times that queueing theory computes from its service times.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::server::{
 
 const RATE: f64 = 150.0;
 const MEAN: Duration = ms(4);
-/// Median error, ms, that is within what two clock reads and two sockets cost.
+/// The maximum median error, ms: the cost of two clock reads and two sockets.
 const ALLOWED: f64 = 0.2;
 
 pub(crate) fn experiments() -> [Experiment; 2] {
@@ -27,8 +27,8 @@ pub(crate) fn experiments() -> [Experiment; 2] {
     ]
 }
 
-/// Lindley's recursion (1952): a request waits for what the one before it waited and was served,
-/// less the time between the two. Gives waiting + service, ms.
+/// Lindley's recursion (1952): the wait of a request is the wait and the service of the previous one, less the time
+/// between the two. Returns waiting + service, ms.
 fn lindley(arrivals: &[Duration], services: &[Duration]) -> Vec<f64> {
     let mut free_from = Duration::ZERO;
     let responses = arrivals.iter().zip(services).map(|(at, service)| {
@@ -44,13 +44,13 @@ fn quantile(mut values: Vec<f64>, q: f64) -> f64 {
     values.get(at).copied().unwrap_or(f64::INFINITY)
 }
 
-/// The median error of the measured response times; and, to explain it, the p90 of how late the driver
-/// sent and of how late the server looked. One such delay stays for the rest of a busy period, so that
-/// the median error has the greater ones in it.
+/// Returns the median error of the measured response times; and, to explain it, the p90 of the delays of the driver's
+/// sends and of the server's reads. One such delay stays for the rest of a busy period, so that the median error
+/// includes the larger ones.
 fn go(slots: u32) -> Result<Outcome, Error> {
     let cores = two_cores()?;
     let (address, served) = single_worker(MEAN, cores.map(|cores| cores[1]))?;
-    // Setup opens the connections.
+    // The setup opens the connections.
     let workload = "workload: measure\nsetup:\n  - { step: Connect, request: GET / }\n\
                     session:\n  steps:\n    - { step: Get, request: GET / }\n";
     let mut drive = drive(address, workload)?;
@@ -60,8 +60,8 @@ fn go(slots: u32) -> Result<Outcome, Error> {
     };
     drive.users = slots;
     drive.cores = cores.iter().map(|cores| cores[0]).collect();
-    // One worker answers one request at a time, so that windows of 1 ms hold one answer each and
-    // the histograms tell each response time.
+    // One worker answers one request at a time, so that windows of 1 ms hold one answer each and the histograms have
+    // each response time.
     (drive.hold, drive.window) = (ms(6000), ms(1));
     let (seed, block, hold) = (drive.seed, drive.block, drive.hold);
     let profile = Profile::ramp(RATE, Duration::ZERO);

@@ -1,12 +1,12 @@
-//! The measurer measured: servers whose every delay is known, over real sockets and real time, beside
-//! the times that theory computes from them. `make measure`; a part of `make bench`.
+//! Validates the measurement: servers with known delays, over real sockets and real time, against the times that theory
+//! computes from them. `make measure`; a part of `make bench`.
 //!
-//! The rules of time are tests, in simulated time. What is left for here is what a test can't assert on
-//! just any machine: how many milliseconds, or parts of them, the measured times are off. So it looks
-//! whether the machine is quiet, does a disturbed go anew, and says what it can't tell.
+//! The rules of time have tests, in simulated time. Left for here is what a test can't assert on any machine: the error
+//! of measured times in milliseconds, or fractions. So it checks whether the machine is idle, repeats a disturbed
+//! attempt, and reports what it can't decide.
 //!
-//! Exit codes: 0 when each time was right, or could not be measured here (such lines begin with “could
-//! not measure here”); 1 when a time was wrong on a quiet machine, or a part failed.
+//! Exit codes: 0 when each time was right, or could not be measured here (such lines begin with “could not measure
+//! here”); 1 when a time was wrong on an idle machine, or a part failed.
 
 mod error;
 mod experiment;

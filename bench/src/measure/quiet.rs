@@ -1,12 +1,12 @@
-//! Whether the machine is quiet between goes: the lab's own look at what others do, with the limits
-//! from which its checks warn.
+//! Checks whether the machine is idle between attempts: with the lab's own measurement of other programs, and the
+//! limits from which its checks warn.
 
 use std::time::{Duration, Instant};
 
 use lab_monitor::quiet::{Limits, Watch};
 
-/// Up to this a wrong time is the lab's own fault. Its checks warn of stolen CPU and of other programs
-/// from here on; this program's threads, which have cores enough, wait no longer for one.
+/// Up to these limits a wrong time is the lab's own fault. Its checks warn of stolen CPU and of other programs from
+/// here on; this program's threads, which have enough cores, wait no longer for one.
 const LIMITS: Limits = Limits {
     steal_percent: 1.0,
     others_percent: 5.0,
@@ -15,12 +15,12 @@ const LIMITS: Limits = Limits {
     io_pressure_percent: f64::INFINITY,
     disk_queue: f64::INFINITY,
 };
-/// How long a look takes.
+/// The length of a look.
 const LOOK: Duration = Duration::from_millis(500);
-/// Looks in vain, over all experiments: a machine that isn't quiet by then is measured as it is.
+/// The maximum number of looks at a busy machine, over all experiments: after that it is measured as it is.
 const LOOKS: u32 = 40;
 
-/// Looks at the machine between goes.
+/// Looks at the machine between attempts.
 pub(crate) struct Quiet {
     source: Source,
     looks_left: u32,
@@ -58,7 +58,7 @@ impl Quiet {
         }
     }
 
-    /// Waits until the machine is quiet, but not for ever; what comes is seen from then on.
+    /// Waits until the machine is idle, up to a limit; disturbances are recorded from then on.
     pub(crate) fn wait(&mut self) {
         while self.looks_left > 0 {
             self.since_last_look();
@@ -75,7 +75,7 @@ impl Quiet {
         self.since_last_look();
     }
 
-    /// What disturbed since the last look, if anything did.
+    /// Returns the disturbance since the last look, if there was any.
     pub(crate) fn since_last_look(&mut self) -> Option<String> {
         match &mut self.source {
             Source::Machine { watch, begun } => {

@@ -1,4 +1,4 @@
-//! Users that wait, keep a pace, and are probed: whether known delays are measured as they are.
+//! Users that wait, keep a pace, and are probed: compares measured delays with the known ones.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::experiment::{Experiment, Outcome};
 use crate::server::{as_ms, drive, ms, quantile_ms, slow, sum, total, windows};
 
-/// How much longer than it is a delay may be measured, ms.
+/// The maximum error of a measured delay upwards, ms.
 const ALLOWED: f64 = 1.0;
 
 pub(crate) fn experiments() -> [Experiment; 4] {
@@ -52,7 +52,7 @@ fn waits() -> Result<Outcome, Error> {
     let windows = windows(drive, |_| {})?;
     let count: u64 = windows.iter().map(|w| w.steps[0].counts.waits).sum();
     let sum_us: u64 = windows.iter().map(|w| w.steps[0].counts.wait_sum_us).sum();
-    // Each user has had about as many.
+    // Each user has about the same number.
     let each = count / u64::from(users);
     let drawn = (0..users).flat_map(|user| {
         let mut stream = TimingStream::new(seed, block, user);
@@ -84,7 +84,7 @@ fn pace() -> Result<Outcome, Error> {
 }
 
 fn probe() -> Result<Outcome, Error> {
-    // Every answer takes 50 ms, so that one probe in 20 ms queues up behind those before.
+    // Every answer takes 50 ms, so that a probe every 20 ms queues behind the earlier ones.
     let workload = "workload: measure\nsession:\n  pace: 30s\n  steps:\n    - { step: Get, request: GET / }\nprobe:\n  every: 20ms\n  request: GET /probe\n";
     let mut drive = drive(slow(ms(50))?, workload)?;
     drive.hold = ms(510);

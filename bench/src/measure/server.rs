@@ -1,4 +1,4 @@
-//! Servers whose every delay is known, and drives against them.
+//! Servers with known delays, and loads against them.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -38,7 +38,7 @@ impl lab_study::Files for OneFile<'_> {
     }
 }
 
-/// One user, for a second.
+/// Builds the load of one user, for a second.
 pub(crate) fn drive(address: SocketAddr, workload: &str) -> Result<Drive, Error> {
     let workload = lab_study::load_workload("measure.workload.yaml", &OneFile(workload));
     Ok(Drive {
@@ -70,7 +70,7 @@ pub(crate) fn drive(address: SocketAddr, workload: &str) -> Result<Drive, Error>
     })
 }
 
-/// Drives to the end; `begun` gets the trial's clock as soon as there is one.
+/// Runs a load to its end; `begun` receives the trial's clock as soon as there is one.
 pub(crate) fn windows(drive: Drive, begun: impl Fn(Clock)) -> Result<Vec<Window>, Error> {
     let (sender, events) = sync_channel(256);
     let driver = Driver::start(drive, sender)?;
@@ -109,8 +109,8 @@ pub(crate) fn quantile_ms(histogram: &Histogram<u64>, q: f64) -> f64 {
     histogram.value_at_quantile(q) as f64 / 1e3
 }
 
-/// Reads requests from all connections at once, in one thread, and gives each to `request`, which
-/// answers. The thread ends with the program.
+/// Reads requests from all connections in one thread, and calls `request` with each, which answers. The thread ends
+/// with the program.
 pub(crate) fn server<F>(
     request: impl Fn(Arc<TcpStream>) -> F + Clone + Send + 'static,
 ) -> Result<SocketAddr, Error>
@@ -147,7 +147,7 @@ async fn connection<F: Future<Output = ()>>(
     stream: tokio::net::TcpStream,
     request: impl Fn(Arc<TcpStream>) -> F,
 ) -> std::io::Result<()> {
-    // The same socket under two names: one to await bytes on, one to answer from any thread.
+    // The same socket twice: one handle to await bytes on, one to answer from any thread.
     let stream = stream.into_std()?;
     let answers = Arc::new(stream.try_clone()?);
     let mut stream = tokio::net::TcpStream::from_std(stream)?;
@@ -161,7 +161,7 @@ async fn connection<F: Future<Output = ()>>(
     Ok(())
 }
 
-/// Sends; a client that is gone is not this server's worry.
+/// Sends the answer; ignores a client that is gone.
 pub(crate) fn answer(mut socket: &TcpStream) {
     let _gone = socket.write_all(ANSWER);
 }
@@ -169,7 +169,7 @@ pub(crate) fn answer(mut socket: &TcpStream) {
 /// A server that answers each request after `delay`, any number at once.
 pub(crate) fn slow(delay: Duration) -> Result<SocketAddr, Error> {
     server(move |socket| async move {
-        // Rounded up to the next millisecond by tokio's wheel, so the rest is waited for awake.
+        // Tokio's wheel rounds up to the next millisecond, so the rest of the wait is a spin.
         let clock = Clock::start();
         tokio::time::sleep(delay.saturating_sub(ms(2))).await;
         while clock.now() < delay {
@@ -179,26 +179,26 @@ pub(crate) fn slow(delay: Duration) -> Result<SocketAddr, Error> {
     })
 }
 
-/// Two cores, where the machine has them: one for the driver, one for the single worker, which spins.
+/// Returns two cores, if the machine has them: one for the driver, one for the single worker, which spins.
 pub(crate) fn two_cores() -> Result<Option<[usize; 2]>, Error> {
     let all = sched_getaffinity(Pid::from_raw(0))?;
     let mut mine = (0..CpuSet::count()).filter(|core| all.is_set(*core).unwrap_or(false));
     Ok(mine.next().zip(mine.next()).map(|(a, b)| [a, b]))
 }
 
-/// What a single worker did for one request.
+/// One request's service by a single worker.
 #[derive(Clone, Copy)]
 pub(crate) struct Served {
-    /// As it really lasted, to the end of the answer.
+    /// The real length, to the end of the answer.
     pub(crate) service: Duration,
-    /// How long the worker had not looked when it saw the request.
+    /// The time since the worker's previous look when it saw the request.
     pub(crate) unseen: Duration,
 }
 
-/// A server with one worker, first come, first served, exponential service times.
+/// A server with one worker, FIFO, exponential service times.
 ///
-/// It is one thread that spins, so that no request waits for a thread to be woken: that time would
-/// be part of no service, and would stay with all requests of a busy period.
+/// It is one thread that spins, so that no request waits for a thread's wake-up: that time would be part of no service,
+/// and would stay with all requests of a busy period.
 pub(crate) fn single_worker(
     mean: Duration,
     core: Option<usize>,
@@ -210,7 +210,7 @@ pub(crate) fn single_worker(
     std::thread::spawn(move || {
         if let Some(core) = core {
             let mut set = CpuSet::new();
-            // Unpinned it disturbs the driver, which shows in the result.
+            // Unpinned, it disturbs the driver, which shows in the result.
             let _refused = set
                 .set(core)
                 .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
@@ -227,7 +227,7 @@ struct Worker {
     draws: TimingStream,
     log: SyncSender<Served>,
     connections: Vec<TcpStream>,
-    /// Connection, and how long it had not been looked at.
+    /// Each request's connection, and the time since the previous look.
     queue: VecDeque<(usize, Duration)>,
     looked: Duration,
 }
@@ -247,7 +247,7 @@ impl Worker {
         }
     }
 
-    /// Works until the driver hangs up.
+    /// Works until the driver closes the connections.
     fn work(mut self) -> std::io::Result<()> {
         let mut in_service: Option<(Duration, Duration)> = None;
         while self.look()? {
@@ -275,7 +275,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes in connections and requests. False when the driver has hung up.
+    /// Accepts connections and reads requests. Returns false when the driver has closed one.
     fn look(&mut self) -> std::io::Result<bool> {
         if let Ok((stream, _)) = self.listener.accept() {
             stream.set_nonblocking(true)?;

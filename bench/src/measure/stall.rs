@@ -1,4 +1,4 @@
-//! A server that stalls: what falls into a stall waits for its end, whether it was sent or not.
+//! A server that stalls: requests planned during a stall wait for its end, whether they were sent or not.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::experiment::{Experiment, Outcome};
 use crate::server::{answer, drive, ms, quantile_ms, server, sum, windows};
 
 const PERIOD: Duration = ms(5000);
-/// In each period the server stalls from here …
+/// The start of the stall in each period.
 const STALL_FROM: Duration = ms(2000);
-/// … to here.
+/// The end of the stall.
 const STALL_TO: Duration = ms(3000);
-/// Part that a quantile may be off.
+/// The maximum relative error of a quantile.
 const ALLOWED: f64 = 0.02;
 
 pub(crate) fn experiments() -> [Experiment; 2] {
@@ -24,7 +24,7 @@ pub(crate) fn experiments() -> [Experiment; 2] {
         go: Box::new(move || go(slots, service_fits)),
     };
     [
-        // More connections than requests arrive in a stall: each is sent when planned.
+        // More connections than the requests of a stall: each is sent when planned.
         of(
             "stall, a connection for each request",
             1200,
@@ -35,8 +35,8 @@ pub(crate) fn experiments() -> [Experiment; 2] {
     ]
 }
 
-/// A server that works on any number of requests at once, but stalls 1 s in every 5. It follows the
-/// clock that it is given, and before that it doesn't stall.
+/// A server without a limit on concurrency that stalls 1 s in every 5. It follows the given clock, and doesn't stall
+/// before that exists.
 fn stalling(begun: Arc<OnceLock<Clock>>) -> Result<std::net::SocketAddr, Error> {
     server(move |socket| {
         let now = begun.get().map_or(Duration::ZERO, |clock| clock.now());
@@ -50,8 +50,8 @@ fn stalling(begun: Arc<OnceLock<Clock>>) -> Result<std::net::SocketAddr, Error> 
     })
 }
 
-/// The response time at quantile `q`, ms: of all requests the share S = 1 s ÷ 5 s falls into a
-/// stall, evenly, and waits for its end, so that a share of S × (1 − x ÷ 1 s) takes longer than x.
+/// Returns the response time at quantile `q`, ms: of all requests, the share S = 1 s ÷ 5 s falls evenly into a stall
+/// and waits for its end, so that a share of S × (1 − x ÷ 1 s) takes longer than x.
 fn stalled_quantile_ms(q: f64) -> f64 {
     let stall = (STALL_TO - STALL_FROM).as_secs_f64();
     let share = stall / PERIOD.as_secs_f64();

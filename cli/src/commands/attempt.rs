@@ -26,9 +26,9 @@ use crate::interrupt::interrupt;
 use crate::talk::say;
 use crate::width;
 
-/// Most lines of a body, unless all are asked for.
+/// The maximum number of a body's lines, unless `--full` is given.
 const LINES: usize = 20;
-/// Columns that it takes at least.
+/// The minimum number of columns.
 const LEAST_WIDTH: usize = 40;
 
 pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
     Ok(done.exit)
 }
 
-/// What came of it.
+/// The result of the session.
 struct Done {
     moments: Vec<Moment>,
     began: jiff::Timestamp,
@@ -121,14 +121,14 @@ fn visit(args: &TryArgs, request: &RunRequest, interrupt: &AtomicBool) -> Result
     Ok(done)
 }
 
-/// The session, each moment printed as it happens.
+/// Runs the session, and prints each moment as it happens.
 fn rehearsed(
     args: &TryArgs,
     mix: &Mix,
     secrets: &Secrets,
     interrupt: &AtomicBool,
 ) -> Result<(Done, Totals), Failure> {
-    // Whether there is such a user was asked before.
+    // The user was checked before.
     let (drive, user) = mix.user(args.user).unwrap_or((mix.first(), 0));
     let (drive, waiting) = patient(drive, args.timeout);
     let ended = Arc::clone(&waiting.ended);
@@ -150,7 +150,7 @@ fn rehearsed(
             false => by_flags(&text),
         };
         ended.fetch_add(1, Ordering::Relaxed);
-        // Whoever has seen enough (`| head`) ends the printing, and not the session.
+        // A closed stdout (`| head`) ends the printing, and not the session.
         let _ = print(&text);
         kept.borrow_mut().push(moment);
     };
@@ -193,7 +193,7 @@ fn rehearsed(
     ))
 }
 
-/// The drive with another time limit, if one is given, and a report of how long it waits.
+/// Returns the load spec with another time limit, if one is given, and a report of its waits.
 fn patient(drive: &Drive, timeout: Option<Duration>) -> (Drive, Waiting) {
     let mut drive = drive.clone();
     let limit = timeout.unwrap_or(drive.limits.request_timeout);

@@ -1,4 +1,4 @@
-//! `plimsoll bench`: one request under load, whether that was a measurement, and the figures.
+//! `plimsoll bench`: one request under load, whether the result is valid, and the figures.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         None => Folder::new(Path::new(RUNS), &plan.study, now()),
     };
     let mut request = request::new(&study, (loaded, plan), out.path.clone(), false)?;
-    // Who asks for one number doesn't want to wait for a quiet machine; what disturbed is told.
+    // A quick measurement doesn't wait for an idle machine; disturbances are reported.
     request.patience = Patience {
         trial: Duration::ZERO,
         run: Duration::ZERO,

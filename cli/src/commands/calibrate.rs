@@ -1,4 +1,4 @@
-//! `plimsoll calibrate`: whether this machine's generator is fit to measure now, and with how much.
+//! `plimsoll calibrate`: whether this machine's generator is fit to measure now, and up to which load.
 
 use std::fmt::Write as _;
 
@@ -38,8 +38,8 @@ fn internal(error: std::io::Error) -> Failure {
     Failure::new(Exit::Internal, &error)
 }
 
-/// How many requests per second so many cores of this machine drive, as far as one of them tells; said, with
-/// what speaks against it.
+/// Returns the requests per second that this many cores of this machine drive, extrapolated from one of them. Prints it
+/// with its warnings.
 pub(crate) fn speed(cores: usize) -> Result<u32, Failure> {
     let (found, judged) = measured(SECONDS)?;
     let Some(per_core) = found.per_core_per_s else {
@@ -58,7 +58,7 @@ pub(crate) fn speed(cores: usize) -> Result<u32, Failure> {
     Ok(speed)
 }
 
-/// What was measured, and what is to be said of it.
+/// Measures, and judges the result.
 fn measured(seconds: u32) -> Result<(Calibration, Fitness), Failure> {
     let request = CalibrateRequest {
         program: std::env::current_exe().map_err(internal)?,
@@ -148,7 +148,7 @@ fn table(found: &Calibration, judged: &Fitness) -> String {
     text
 }
 
-/// Whether it is fit, for how much, and what speaks against it.
+/// Whether the machine is fit, for which load, and the reasons against it.
 fn verdict(judged: &Fitness) -> String {
     let mut lines = vec![match judged.requests_per_s.map(|most| count(most as u64)) {
         Some(most) if judged.fit => format!(

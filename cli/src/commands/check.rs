@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::files::Disk;
 use crate::talk::say;
 
-/// Checks every file, so that one look shows all faults.
+/// Checks every file, so that one call shows all faults.
 pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let mut exit = Exit::Success;
     for path in &args.files {

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     Ok(unless_lenient(exit(runs.outcome), args.gate, Exit::Success))
 }
 
-/// What is missing is no open answer: `--lenient` doesn't forgive it.
+/// Missing data is not inconclusive: `--lenient` doesn't forgive it.
 fn exit(outcome: RunOutcome) -> Exit {
     match outcome {
         RunOutcome::Ok => Exit::Success,
@@ -86,7 +86,7 @@ fn sides(args: &CompareArgs) -> Result<(&[PathBuf], &[PathBuf]), Failure> {
     }
 }
 
-/// The measure with parts that decides, by which all runs are read: the one asked for, else that of a study of `b`, or
+/// Returns the measure that decides, by which all runs are judged: the requested one, else that of a study of `b`, or
 /// of `a`.
 fn named(asked: Option<Decides>, a: &[PathBuf], b: &[PathBuf]) -> Option<Decides> {
     let mut studies = b.iter().chain(a);
@@ -94,7 +94,7 @@ fn named(asked: Option<Decides>, a: &[PathBuf], b: &[PathBuf]) -> Option<Decides
     decides.filter(|one| matches!(one, Decides::Named(_)))
 }
 
-/// The measure that a study names. What is wrong with an archive shows when it is read.
+/// Returns the measure that a study names. Faults of the archive are reported when it is read.
 fn by_study(archive: &Path) -> Option<Decides> {
     let text = fs::read(archive.join("plan.json")).ok()?;
     let plan: serde_json::Value = serde_json::from_slice(&text).ok()?;
@@ -109,7 +109,7 @@ fn read_all(dirs: &[PathBuf], by: Option<Decides>) -> Result<Vec<Analysis>, Fail
     dirs.iter().map(read).collect()
 }
 
-/// Refuses runs whose machines or loads differ in what their results can't be told from.
+/// Refuses runs whose machines or loads differ in a way that affects their results.
 fn same_setup(runs: &RunComparison) -> Result<(), Failure> {
     let differences: Vec<String> = runs
         .that_matter()

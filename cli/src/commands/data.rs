@@ -1,4 +1,4 @@
-//! `plimsoll data`: backups of a groupware server's data, and their way back.
+//! `plimsoll data`: backups of a groupware server's data, and their restoration.
 
 use std::path::Path;
 
@@ -144,7 +144,7 @@ fn check(args: &CheckDataArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// All backups, or the one of this name.
+/// Returns all backups, or the one of this name.
 fn chosen(folder: &Path, name: Option<&str>) -> Result<Vec<Manifest>, Failure> {
     let mut found = groupware_backup::list(folder)
         .map_err(|error| failure(&error))?
@@ -187,7 +187,7 @@ fn said(to: &Path, restored: &Restored) -> String {
     )
 }
 
-/// The same, brought forward to a moment by what a data folder has kept.
+/// Restores a backup and replays a data folder's kept changes up to a moment.
 fn restore_at(
     args: &RestoreDataArgs,
     backups: &[Manifest],
@@ -227,7 +227,7 @@ fn restore_at(
     Ok(Exit::Success)
 }
 
-/// Each log without a gap: from when to when, and what it takes.
+/// Lists each log without gaps: its times and its size.
 fn changes(args: &ChangesArgs) -> Result<Exit, Failure> {
     let kept = groupware_backup::kept(&args.server.data).map_err(|error| failure(&error))?;
     if kept.is_empty() {

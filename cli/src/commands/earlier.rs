@@ -1,4 +1,4 @@
-//! Earlier runs of a study, beside those that are compared: they tell how far runs spread.
+//! Earlier runs of a study, beside the compared ones: they show how far runs spread.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use crate::commands::{RUNS, report};
 use crate::exit::{Exit, Failure};
 use crate::talk::say;
 
-/// More than this many tell little more, and each takes its time to read.
+/// The maximum number of earlier runs: more add little, and each takes time to read.
 const MOST: usize = 12;
 
-/// The latest earlier runs in `folder` (or where the first of `a` is) that ran the same study as that
-/// one with the same settings, begun before the first of `b`. None of those that are compared is among them.
+/// Returns the latest earlier runs in `folder` (or beside the first of `a`) of the same study with the same settings,
+/// started before the first of `b`. The compared runs are not among them.
 pub(crate) fn runs(
     folder: Option<&Path>,
     a: &[PathBuf],
@@ -33,7 +33,7 @@ pub(crate) fn runs(
     let beside = compared.first().and_then(|dir| dir.parent());
     let entries = match (folder, beside) {
         (Some(folder), _) => listed(folder)?,
-        // What is wrong with the run itself is told when it is read.
+        // Faults of the run itself are reported when it is read.
         (None, beside) => match beside.and_then(|beside| fs::read_dir(beside).ok()) {
             Some(entries) => entries,
             None => return Ok(Vec::new()),
@@ -61,7 +61,7 @@ pub(crate) fn runs(
     Ok(latest(entries, &is_wanted, decides))
 }
 
-/// The latest runs in `folder`, or in `runs`, of the study that is planned.
+/// Returns the latest runs in `folder`, or in `runs`, of the planned study.
 pub(crate) fn of_plan(
     folder: Option<&Path>,
     wanted: &Planned<'_>,
@@ -76,7 +76,7 @@ pub(crate) fn of_plan(
     Ok(latest(entries, &|run| wanted.is_of(run), None))
 }
 
-/// A study as it runs.
+/// A study with its settings.
 pub(crate) struct Planned<'a> {
     pub(crate) study: &'a str,
     pub(crate) file_hash: &'a str,
@@ -110,7 +110,7 @@ fn latest(
     let runs = runs.filter(|(run, _)| is_wanted(run));
     let mut found: Vec<(String, PathBuf)> = runs.map(|(run, dir)| (run.started, dir)).collect();
     found.sort();
-    // A copy of a run is no other run.
+    // A copy of a run is no further run.
     found.dedup_by(|one, before| one.0 == before.0);
     let latest = &found[found.len().saturating_sub(MOST)..];
     if !latest.is_empty() {
@@ -120,14 +120,14 @@ fn latest(
             if latest.len() == 1 { "" } else { "s" }
         ));
     }
-    // One that is damaged tells nothing.
+    // A damaged run is skipped.
     let read = latest
         .iter()
         .filter_map(|(_, dir)| report::read_figures(dir, decides).ok());
     read.collect()
 }
 
-/// Refuses a run that stands twice on one side: beside itself it would tell that runs don't spread.
+/// Refuses a run that is given twice on one side: compared with itself it would suggest that runs don't spread.
 pub(crate) fn each_once(side: &[PathBuf]) -> Result<(), Failure> {
     let mut begun: Vec<(String, &Path)> = Vec::new();
     for dir in side {
@@ -143,7 +143,7 @@ pub(crate) fn each_once(side: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Trials count from 1, so that none is read.
+/// Trials count from 1, so that 0 reads none.
 fn manifest(dir: &Path) -> Option<Manifest> {
     Run::open_trial(dir, 0).ok().map(|run| run.manifest)
 }

@@ -1,4 +1,4 @@
-//! `plimsoll export`, and what `plimsoll run --send` sends meanwhile.
+//! `plimsoll export`, and the live export of `plimsoll run --send`.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -13,9 +13,9 @@ use crate::interrupt::interrupt;
 use crate::outlets::{ExportArgs, SendArgs};
 use crate::talk::say;
 
-/// How long a receiver that takes nothing is tried again, after a run: its figures are in the archive.
+/// The time of retries to an unavailable receiver after a run: its figures are in the archive.
 const AFTER_A_RUN: Duration = Duration::from_secs(10);
-/// The same where sending them is all that is asked for.
+/// The same for `plimsoll export`, which only sends.
 const ALONE: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
@@ -49,19 +49,18 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Where the figures of a run are to go.
+/// Parses the destinations of a run's figures.
 pub(crate) fn destinations(args: &SendArgs) -> Result<Vec<Destination>, Failure> {
     parsed(&args.send)
 }
 
-/// Figures that go out while a run goes on.
+/// An export that runs during a run.
 pub(crate) struct Sending {
     dir: PathBuf,
     senders: Vec<(Destination, Sender)>,
 }
 
-/// Begins to send what the run adds to its archive. A receiver that isn't there is said, and no reason not
-/// to measure.
+/// Starts to send the run's new figures. An unavailable receiver is reported, and does not prevent the measurement.
 pub(crate) fn begin(destinations: &[Destination], dir: &Path) -> Result<Sending, Failure> {
     let mut senders = Vec::new();
     for destination in destinations {
@@ -81,7 +80,7 @@ pub(crate) fn begin(destinations: &[Destination], dir: &Path) -> Result<Sending,
 }
 
 impl Sending {
-    /// After the run: sends what is left, and says what became of it. It changes no exit code.
+    /// After the run: sends the rest, and reports the result. It changes no exit code.
     pub(crate) fn end(self) {
         let not_enough = AtomicBool::new(false);
         let mut is_whole = true;
@@ -110,7 +109,7 @@ fn parsed(texts: &[String]) -> Result<Vec<Destination>, Failure> {
     all.map_err(|error| Failure::new(Exit::BadInput, &error))
 }
 
-/// Says what became of figures; whether all are there.
+/// Prints the result of an export; returns true if it is complete.
 fn told(destination: &Destination, sent: &Sent) -> bool {
     let Sent {
         figures,
@@ -135,7 +134,7 @@ fn failure(error: &SendError) -> Failure {
     Failure::new(exit, error)
 }
 
-/// Whether a value of `--out` is a folder, as it is meant, or what k6 takes there.
+/// Refuses a value of `--out` that is no folder, but an output of k6.
 pub(crate) fn is_folder(out: &Path) -> Result<(), Failure> {
     let text = out.to_string_lossy();
     let Some((kind, _)) = text.split_once("=http") else {

@@ -25,10 +25,10 @@ use crate::interrupt::interrupt;
 use crate::state;
 use crate::talk::say;
 
-/// Longer is no token.
+/// The maximum bytes of a token.
 const MOST_TOKEN: u64 = 16 << 10;
 
-/// What agents must have, too.
+/// The version that agents must have, too.
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
@@ -56,7 +56,7 @@ pub(crate) fn hub(args: &HubArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Meets at a server that runs already.
+/// Uses a server that runs already.
 fn join(folder: &Path, url: &str, ca: Option<&Path>) -> Result<Exit, Failure> {
     let read = |ca: &Path| {
         let named = |error: std::io::Error| {
@@ -233,7 +233,7 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Who has the systems of runs, as far as the owner's file allows it.
+/// The systems of runs, as far as the owner's allow file permits.
 fn station(file: &Path, (state, cores): (&Path, &[usize])) -> Result<Systems, Failure> {
     let allowed = Allowed::read(file).map_err(|error| Failure::text(Exit::BadInput, error))?;
     let program = std::env::current_exe().map_err(|error| Failure::new(Exit::Internal, &error))?;
@@ -245,7 +245,7 @@ fn station(file: &Path, (state, cores): (&Path, &[usize])) -> Result<Systems, Fa
     }))
 }
 
-/// The agents that have the systems of a run.
+/// Returns the agents for the systems of a run.
 pub(crate) fn machines(args: &RunAgentsArgs, plan: &Plan) -> Result<Machines, Failure> {
     let mut machines = Machines::new();
     let all: BTreeSet<&String> = plan
@@ -268,7 +268,7 @@ pub(crate) fn machines(args: &RunAgentsArgs, plan: &Plan) -> Result<Machines, Fa
     Ok(machines)
 }
 
-/// The agents that would have the systems of a run now, in words.
+/// Describes the agents that would run the systems now.
 pub(crate) fn planned_machines(args: &RunAgentsArgs, plan: &Plan) -> Result<String, Failure> {
     let all: BTreeSet<&String> = plan
         .every_trial()
@@ -286,10 +286,10 @@ pub(crate) fn planned_machines(args: &RunAgentsArgs, plan: &Plan) -> Result<Stri
     Ok(format!("systems run by agents:\n{named}\n"))
 }
 
-/// Agents as a run wants them, and the parts of the load that it gives them.
+/// The requested agents, and their weights of the load.
 type Order = (Wanted, Vec<(Name, u32)>);
 
-/// What the command line says, or else the study.
+/// Returns the request of the command line, else that of the study.
 fn order(args: &RunAgentsArgs, study: &Study) -> Result<Option<Order>, Failure> {
     if let Some(wanted) = &args.agents {
         return Ok(Some((wanted.clone(), Vec::new())));
@@ -321,7 +321,7 @@ fn order(args: &RunAgentsArgs, study: &Study) -> Result<Option<Order>, Failure> 
     Ok(Some((wanted, weights)))
 }
 
-/// The agents that a run would take now, in words; nothing where it wants none.
+/// Describes the agents that a run would use now; empty without a request.
 pub(crate) fn planned(args: &RunAgentsArgs, study: &Study) -> Result<String, Failure> {
     let Some((wanted, _)) = order(args, study)? else {
         return Ok(String::new());
@@ -340,7 +340,7 @@ pub(crate) fn planned(args: &RunAgentsArgs, study: &Study) -> Result<String, Fai
     ))
 }
 
-/// The agents that a run wants, if it wants any.
+/// Returns the agents of a run, if it requests any.
 pub(crate) fn crew(args: &RunAgentsArgs, study: &Study) -> Result<Option<LoadGenerators>, Failure> {
     let Some((wanted, weights)) = order(args, study)? else {
         return Ok(None);
@@ -356,7 +356,7 @@ pub(crate) fn crew(args: &RunAgentsArgs, study: &Study) -> Result<Option<LoadGen
     Ok(Some(LoadGenerators::new(Arc::new(crew))))
 }
 
-/// The flags that a resumed run needs again, each followed by a space.
+/// Returns the flags that a resumed run needs again, each followed by a space.
 pub(crate) fn again(args: &RunAgentsArgs) -> String {
     let agents = args
         .agents
@@ -382,7 +382,7 @@ fn conductor(args: &FleetArgs) -> Result<Conductor, Failure> {
     Conductor::connect(&token, version()).map_err(failure)
 }
 
-/// A token on the command line would stand in the list of processes, for all to read.
+/// A token on the command line would be readable by all in the list of processes.
 fn joined_by(join: &str) -> Result<Token, Failure> {
     if join == "-" {
         let mut text = String::new();
@@ -421,7 +421,7 @@ fn hub_folder(args: &HubFolder) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The folder of this machine's hub, for who is not asked for it.
+/// The folder of this machine's hub, without an option for it.
 fn own_hub() -> Result<PathBuf, Failure> {
     let named = std::env::var_os("PLIMSOLL_HUB").filter(|named| !named.is_empty());
     hub_folder(&HubFolder {

@@ -1,5 +1,5 @@
-//! The folder that a new run gets where its user names none: after the study and the time, and its own from the
-//! first moment, so that two runs that begin in one second don't meet in it.
+//! The default folder of a new run: named after the study and the time, and reserved at once, so that two runs that
+//! start in the same second don't share it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 
-/// The folder of an archive. One that was made for it and stays empty, as of a run that can't begin, goes away again.
+/// The folder of an archive. If it was made for the run and stays empty, as after a failed start, it is removed again.
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) path: PathBuf,
@@ -15,7 +15,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// One that is there, or that whoever writes the archive makes.
+    /// A given folder, which exists or is made when the archive is written.
     pub(crate) fn named(path: PathBuf) -> Self {
         Self {
             path,
@@ -23,9 +23,9 @@ impl Folder {
         }
     }
 
-    /// A new one in `runs`; where another run has that of this second, that of the next free one.
+    /// Makes a new folder in `runs`; if another run has that of this second, the next free one.
     pub(crate) fn new(runs: &Path, study: &str, now: Timestamp) -> Self {
-        // What is wrong with the place is said by whoever writes the archive.
+        // A fault of the place is reported when the archive is written.
         let _ = fs::create_dir_all(runs);
         let mut at = now;
         loop {
@@ -44,7 +44,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if self.is_ours {
-            // Of a folder that holds something this fails, and nothing is lost.
+            // This fails for a folder that isn't empty, so nothing is lost.
             let _ = fs::remove_dir(&self.path);
         }
     }

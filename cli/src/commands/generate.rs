@@ -1,4 +1,4 @@
-//! `plimsoll generate`: one of several generators of a run, started by it. Not for people.
+//! `plimsoll generate`: one of several generators of a run, started by it. Not for users.
 
 use std::io::{stdin, stdout};
 

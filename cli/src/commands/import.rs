@@ -14,7 +14,7 @@ use crate::commands::{import_log, print, written};
 use crate::exit::{Exit, Failure};
 use crate::talk::say;
 
-/// How long a description may take to come.
+/// The timeout of a download of a description.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &ImportArgs) -> Result<Exit, Failure> {
@@ -56,7 +56,7 @@ fn of_openapi(args: &OpenApiArgs) -> Result<Exit, Failure> {
     finish(&imported, &options.name, &args.to)
 }
 
-/// The folder of a description, and those below it.
+/// The folder of a description; it includes subfolders.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -72,7 +72,7 @@ impl Files for Folder {
     fn read(&self, path: &str) -> Result<String, String> {
         let found = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
         let (folder, file) = (found(&self.0)?, found(&self.0.join(path))?);
-        // A link may lead anywhere.
+        // A symbolic link may lead anywhere.
         if !file.starts_with(&folder) || !file.is_file() {
             return Err("it is no file in the description's folder or below".to_owned());
         }
@@ -80,7 +80,7 @@ impl Files for Folder {
     }
 }
 
-/// The place of a description that was fetched, and what is below it.
+/// The base address of a downloaded description.
 struct Site(String);
 
 impl Site {

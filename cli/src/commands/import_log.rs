@@ -12,7 +12,7 @@ use crate::commands::{print, written};
 use crate::exit::{Exit, Failure};
 use crate::talk::say;
 
-/// Bytes that are read at a time.
+/// The bytes that are read at a time.
 const BUFFER: usize = 256 << 10;
 
 pub(crate) fn run(args: &LogArgs, name: &str) -> Result<Exit, Failure> {
@@ -69,7 +69,7 @@ fn options(args: &LogArgs, name: String, shown: &str) -> Result<LogOptions, Fail
     })
 }
 
-/// What went wrong: with the log, or with the file of rows.
+/// A failure of the log or of the file of rows.
 enum Fault {
     Log(LogError),
     Rows(io::Error),
@@ -90,7 +90,7 @@ impl From<LogError> for Fault {
     }
 }
 
-/// Writes the rows whole, or leaves what was there.
+/// Writes all rows, or keeps the previous file.
 fn rows_of(args: &LogArgs, options: &LogOptions, path: &Path) -> Result<log::ImportedLog, Fault> {
     let mut log = open(&args.file).map_err(|error| Fault::Log(error.into()))?;
     written::replace_by(path, |file| {
@@ -104,7 +104,7 @@ fn rows_of(args: &LogArgs, options: &LogOptions, path: &Path) -> Result<log::Imp
     })
 }
 
-/// A log, unpacked where it is compressed (RFC 1952, section 2.3.1).
+/// Opens a log, and decompresses it if needed (RFC 1952, section 2.3.1).
 fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let mut reader: Box<dyn BufRead> = match path.as_os_str() == "-" {
         true => Box::new(BufReader::with_capacity(BUFFER, io::stdin())),

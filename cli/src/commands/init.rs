@@ -1,4 +1,4 @@
-//! `plimsoll init`: the first study and workload of one's own server.
+//! `plimsoll init`: the first study and workload of a user's own server.
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -11,11 +11,11 @@ use crate::beginning::InitArgs;
 use crate::commands::{print, written};
 use crate::exit::{Exit, Failure};
 
-/// What is usual.
+/// The defaults.
 const URL: &str = "http://127.0.0.1:8080/";
 const USERS: u32 = 10;
 const LIMIT: &str = "500ms";
-/// Questions that are asked again after an answer that makes no sense.
+/// The maximum number of times that a question is asked.
 const MOST_TIMES: usize = 5;
 
 pub(crate) fn run(args: &InitArgs) -> Result<Exit, Failure> {
@@ -46,7 +46,7 @@ fn next(study: &Path, workload: &Path) -> String {
     )
 }
 
-/// What the files are about, as given, or asked for on a terminal.
+/// Returns the content of the files, from arguments, or from questions on a terminal.
 fn first(args: &InitArgs) -> Result<First, Failure> {
     let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal() && !args.yes;
     if args.url.is_none() && !can_ask {
@@ -84,7 +84,7 @@ fn first(args: &InitArgs) -> Result<First, Failure> {
     })
 }
 
-/// The server's name without port and top: `shop` of `http://www.shop.example:8080`.
+/// The server's name without port and top-level domain: `shop` of `http://www.shop.example:8080`.
 fn name(url: &str) -> String {
     let host = url
         .parse::<BaseUrl>()
@@ -97,7 +97,7 @@ fn name(url: &str) -> String {
     }
 }
 
-/// Asks until the answer makes sense; an empty one takes what is usual.
+/// Asks until the answer is valid; an empty one selects the default.
 fn ask<T>(
     question: &str,
     usual: &str,
@@ -127,7 +127,7 @@ fn ask<T>(
     Err(Failure::text(Exit::BadInput, "the question has no answer"))
 }
 
-/// Server and path of an address; `shop.example` is `http://shop.example/`.
+/// Splits an address into server and path; `shop.example` is `http://shop.example/`.
 fn address(text: &str) -> Result<(String, String), String> {
     let url = match text.contains("://") {
         true => text.to_owned(),

@@ -1,4 +1,4 @@
-//! Loading a study or a workload for a command, with the error as a person reads it.
+//! Loads a study or a workload for a command, with errors for people.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use crate::files::Disk;
 
 /// Narrow enough for a terminal of 80 columns.
 const WIDTH: usize = 80;
-/// How the names of files begin that stand for flags.
+/// The prefix of the names of files that stand for flags.
 const MADE: &str = "plimsoll-quick.";
 
-/// Loads and plans a study as the arguments say, from `files`.
+/// Loads and plans a study with these arguments, from `files`.
 pub(crate) fn study(args: &StudyArgs, files: &dyn Files) -> Result<(Loaded, Plan), Failure> {
     let path = text(&args.study)?;
     match study_from(path, files, args) {
@@ -24,7 +24,7 @@ pub(crate) fn study(args: &StudyArgs, files: &dyn Files) -> Result<(Loaded, Plan
     }
 }
 
-/// What to say of a workload file that stands where a study should.
+/// The failure for a workload file that is given in place of a study.
 fn workload_instead(path: &str) -> Option<Failure> {
     match load_any(path, &Disk) {
         Ok(LoadedAny::Workload(_)) => Some(is_workload(path)),
@@ -33,7 +33,7 @@ fn workload_instead(path: &str) -> Option<Failure> {
     }
 }
 
-/// What to type for a file that is a workload and no study.
+/// The failure with the right commands for a workload file.
 fn is_workload(path: &str) -> Failure {
     Failure::text(
         Exit::BadInput,
@@ -48,7 +48,7 @@ fn is_workload(path: &str) -> Failure {
     ))
 }
 
-/// Loads and plans a study from files that may lie elsewhere than on the disk.
+/// Loads and plans a study from files that may be elsewhere than on the disk.
 pub(crate) fn study_from(
     path: &str,
     files: &dyn Files,
@@ -72,7 +72,7 @@ pub(crate) fn text(path: &Path) -> Result<&str, Failure> {
 
 /// A load error with its excerpts, ready to print.
 pub(crate) fn bad_file(error: &LoadError) -> Failure {
-    // A file that stands for flags has no place that a person could look at.
+    // A file that stands for flags has no place to show.
     let mut problems = error.problems().iter();
     if let Some(problem) = problems.find(|problem| problem.file.starts_with(MADE)) {
         let failure = Failure::text(Exit::BadInput, problem.message.clone());
@@ -99,7 +99,7 @@ pub(crate) fn bad_file(error: &LoadError) -> Failure {
     Failure::rendered(Exit::BadInput, report)
 }
 
-/// The pages of the book about the files that are wrong.
+/// The pages of the book about the invalid files.
 fn where_to_read(error: &LoadError) -> String {
     let mut files = error.problems().iter().map(|problem| &problem.file);
     let page = match files.any(|file| file.ends_with(".workload.yaml")) {

@@ -19,9 +19,9 @@ use crate::exit::{Exit, Failure};
 use crate::operating::{ExportArgs, ImportArgs, MailArgs, MailCommand, MailFormat};
 use crate::talk::say;
 
-/// The largest message that a server takes.
+/// The maximum bytes of a message that a server accepts.
 const MESSAGE_BYTES: usize = 16 << 20;
-/// Most messages that were not taken that are told one by one.
+/// The maximum number of rejected messages that are reported one by one.
 const TOLD: u64 = 20;
 
 pub(crate) fn run(args: &MailArgs) -> Result<Exit, Failure> {
@@ -76,7 +76,7 @@ fn import(admin: &Admin, args: &ImportArgs) -> Result<Exit, Failure> {
                 .hint("a Maildir has the folders cur and new; name an mbox itself"));
         }
         let messages = Mbox::new(BufReader::with_capacity(256 << 10, file), MESSAGE_BYTES);
-        // Where its line doesn't say when a message came, no later than the file was written.
+        // If its line has no date of receipt, the file's modification time is the latest possible.
         let modified = found.modified().ok().and_then(micros);
         import.folder(&args.folder, messages, modified)?;
     }
@@ -101,7 +101,7 @@ fn import(admin: &Admin, args: &ImportArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The failure of an import that found no message: most likely the file is of another kind.
+/// The failure of an import without any message: most likely the file is of another kind.
 fn nothing(source: &Path, kind: &str) -> Failure {
     let text = format!("no message was found in {}", source.display());
     let hint = match kind {
@@ -157,7 +157,7 @@ impl Import<'_> {
             false => folder,
         };
         let copy = self.seen.number(&message.bytes, received);
-        // The folder says whether it is a draft, or was deleted.
+        // The folder determines whether it is a draft or deleted.
         let flags = Flags {
             draft: false,
             trashed: false,
@@ -175,7 +175,7 @@ impl Import<'_> {
         match answer.status {
             201 => self.new += 1,
             200 => self.there += 1,
-            // This message, or its folder, and not the next one.
+            // The fault of this message, or its folder, and not of the next one.
             400 | 409 | 413 => {
                 let told: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
                 let why = told["message"]
@@ -190,7 +190,7 @@ impl Import<'_> {
     }
 }
 
-/// Where an export goes.
+/// The target of an export.
 enum To {
     Maildir(MaildirWriter),
     Mbox,
@@ -240,7 +240,7 @@ fn export(admin: &Admin, args: &ExportArgs) -> Result<Exit, Failure> {
     ))
 }
 
-/// The server's failure, or the disk's.
+/// A failure of the server or of the disk.
 enum Cause {
     Server(Failure),
     Disk(std::io::Error),
@@ -283,7 +283,7 @@ fn export_maildir(
     Ok((written, left_out))
 }
 
-/// What the file of a folder is called, which is none of those that others have.
+/// Returns the file name of a folder, different from all others.
 fn mbox_name(folder: &str, taken: &mut HashSet<String>) -> String {
     let plain = |letter: char| match letter {
         '/' | '\0' => '_',
@@ -318,7 +318,7 @@ fn export_mbox(admin: &Admin, of: &str, path: &Path) -> Result<u64, Cause> {
     Ok(written)
 }
 
-/// Has each message of a folder written, one at a time. One that goes meanwhile is left out.
+/// Writes each message of a folder, one at a time. Messages deleted meanwhile are skipped.
 fn each(
     admin: &Admin,
     of: &str,

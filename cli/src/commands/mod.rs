@@ -38,10 +38,10 @@ use std::io::{self, Write};
 
 use crate::exit::{Exit, Failure};
 
-/// Where archives go unless `--out` says otherwise.
+/// The default folder of archives.
 pub(crate) const RUNS: &str = "runs";
 
-/// Writes data to stdout. A reader that has seen enough (`| head`) ends it quietly.
+/// Writes data to stdout. A closed stdout (`| head`) is no failure.
 pub(crate) fn print(data: impl AsRef<[u8]>) -> Result<Exit, Failure> {
     match io::stdout().lock().write_all(data.as_ref()) {
         Ok(()) => Ok(Exit::Success),

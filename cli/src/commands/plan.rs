@@ -43,7 +43,7 @@ fn earlier_run(dir: &Path, plan: &Plan) -> Result<Earlier, Failure> {
     Ok(Earlier::of(dir.display().to_string(), &analysis, plan))
 }
 
-/// What binds the load, in words: it is driven from here, or by agents.
+/// Describes the limits of the load: those of this machine, or of agents.
 fn room(request: &RunRequest) -> String {
     if let Some(agents) = request.loaded.study.agents() {
         return format!(
@@ -56,7 +56,7 @@ fn room(request: &RunRequest) -> String {
     format!("this machine's limits allow it\n{room}")
 }
 
-/// Earlier runs of the study: what is planned is what they ran.
+/// Reads earlier runs of the study with the planned settings.
 fn history(args: &PlanArgs, loaded: &Loaded, plan: &Plan) -> Result<Vec<Analysis>, Failure> {
     if args.no_history || plan.search.is_some() {
         return Ok(Vec::new());
@@ -70,7 +70,7 @@ fn history(args: &PlanArgs, loaded: &Loaded, plan: &Plan) -> Result<Vec<Analysis
     earlier::of_plan(args.history.as_deref(), &planned)
 }
 
-/// How long a run waits for an idle machine, at most.
+/// The maximum times that a run waits for an idle machine.
 pub(crate) fn waits(patience: Patience) -> Waits {
     Waits {
         trial: patience.trial,

@@ -25,7 +25,7 @@ struct Profiled<'a> {
     waits: Option<TrialWaits>,
 }
 
-/// What is shown: a cell, or a trial.
+/// A cell or a trial to show.
 struct Shown {
     title: String,
     us_per_transaction: Option<f64>,
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
     write(args, &analysis.study.title, &shown)
 }
 
-/// Profiles of all trials that have one, and what is wrong with the others.
+/// Returns the profiles of all trials that have one, and the faults of the others.
 fn profiled<'a>(run: &Run, analysis: &'a Analysis) -> (Vec<Profiled<'a>>, Vec<String>) {
     let (mut found, mut problems) = (Vec::new(), Vec::new());
     for trial in &analysis.trials {
@@ -163,7 +163,7 @@ fn of_trial(
     })
 }
 
-/// Cells in the order of the report, as far as the arguments name them.
+/// Returns the cells in the order of the report, filtered by the arguments.
 fn of_cells(
     args: &ProfileArgs,
     analysis: &Analysis,
@@ -213,7 +213,7 @@ fn of_cells(
     Ok(shown)
 }
 
-/// The valid trials of a cell together; none where they have no profile.
+/// Merges the valid trials of a cell; `None` if they have no profile.
 fn of_cell(label: &str, profiled: &[Profiled<'_>]) -> Option<Shown> {
     let of_cell = |one: &&Profiled<'_>| {
         one.trial.label == label && !one.trial.control && one.trial.verdict == Verdict::Valid
@@ -230,7 +230,7 @@ fn of_cell(label: &str, profiled: &[Profiled<'_>]) -> Option<Shown> {
     })
 }
 
-/// Whether somebody named this cell: by all of its label, or by levels.
+/// Returns true if the text names this cell: by its whole label, or by levels.
 fn is_named(cell: &CellSummary, sought: &str) -> bool {
     if cell.label.eq_ignore_ascii_case(sought.trim()) {
         return true;
@@ -244,7 +244,7 @@ fn is_named(cell: &CellSummary, sought: &str) -> bool {
     })
 }
 
-/// Writes what is shown, which is one cell or trial at least; only tables show several.
+/// Writes the cells or trials, at least one; only tables show several.
 fn write(args: &ProfileArgs, study: &str, shown: &[Shown]) -> Result<Exit, Failure> {
     let internal = |error: serde_json::Error| Failure::new(Exit::Internal, &error);
     let title = || format!("{study}: {}", shown[0].title);

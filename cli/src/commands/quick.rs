@@ -1,4 +1,4 @@
-//! Studies that flags stand for, loaded as if they lay in files.
+//! Studies built from flags, loaded as if they were in files.
 
 use std::io;
 use std::net::IpAddr;
@@ -18,19 +18,19 @@ use crate::files::{Disk, DiskAndEnvironment};
 use crate::talk::say;
 use crate::trying::{BenchArgs, QuickArgs, QuickLoadArgs, ReachArgs};
 
-/// The study lies in no file; this one stands in the archive.
+/// The study is in no file; the archive has it under this name.
 const STUDY: &str = "plimsoll-quick.study.yaml";
 const WORKLOAD: &str = "plimsoll-quick.workload.yaml";
 
-/// Unless said otherwise.
+/// The defaults.
 const USERS: u32 = 10;
 const HOLD: Duration = Duration::from_secs(30);
 const LONGEST_RAMP: Duration = Duration::from_secs(10);
 
-/// Texts that lie in no folder, and for all else the disk.
+/// Texts that are in no folder; all other files are on the disk.
 struct Made<'a> {
     texts: Vec<(String, String)>,
-    /// Secrets of the command line, by the names that the texts ask for.
+    /// Secrets of the command line, by the names in the texts.
     given: Vec<(String, String)>,
     disk: &'a dyn Files,
 }
@@ -55,7 +55,7 @@ impl Files for Made<'_> {
     }
 }
 
-/// A workload file under load, against a server that runs.
+/// A workload file under load, against a running server.
 pub(crate) fn run(
     args: &StudyArgs,
     (url, files): (&str, &dyn Files),
@@ -69,7 +69,7 @@ pub(crate) fn run(
     })
 }
 
-/// A workload file on a server that runs, for one of its users.
+/// A workload file on a running server, for one of its users.
 pub(crate) fn attempt(
     args: &StudyArgs,
     (url, reached): (&str, &ReachArgs),
@@ -86,7 +86,7 @@ pub(crate) fn attempt(
     })
 }
 
-/// A study of what `make` says, with the workload file in place of a study.
+/// A study built by `make`, with the workload file in place of a study.
 fn at(
     args: &StudyArgs,
     (url, files): (&str, &dyn Files),
@@ -185,7 +185,7 @@ fn quick(name: &str, title: String, base: &BaseUrl, load: &QuickLoadArgs) -> Qui
     }
 }
 
-/// As the study says it, which lies beside the workload, or nowhere.
+/// The connection settings; the CA path is absolute.
 fn reach(args: &ReachArgs) -> Result<Reach, Failure> {
     let ca = args.ca.as_deref().map(|path| -> Result<String, Failure> {
         let whole = std::path::absolute(path);
@@ -206,7 +206,7 @@ fn said(path: &Path, what: &str) -> Failure {
     Failure::text(Exit::BadInput, format!("{}: {what}", path.display()))
 }
 
-/// The server's process, where it runs here: then its CPU is not taken for other programs'.
+/// Finds the server's process, if it runs here: so its CPU doesn't count as other programs'.
 fn process(base: &BaseUrl) -> Option<u32> {
     let host = base.host.trim_end_matches('.');
     let address: Option<IpAddr> = host.parse().ok();
@@ -236,7 +236,7 @@ fn bad_url(error: &BaseUrlError) -> Failure {
     Failure::new(Exit::BadInput, error)
 }
 
-/// The text itself, or what the file holds that it names.
+/// Returns the text itself, or the contents of the file that it names.
 fn body(given: &str) -> Result<String, Failure> {
     let Some(path) = given.strip_prefix('@') else {
         return Ok(given.to_owned());
@@ -246,7 +246,7 @@ fn body(given: &str) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| said(Path::new(path), "the body is not UTF-8"))
 }
 
-/// The flags that a resumed run needs again, each followed by a space.
+/// Returns the flags that a resumed run needs again, each followed by a space.
 pub(crate) fn again(args: &QuickArgs) -> String {
     let Some(url) = &args.url else {
         return String::new();

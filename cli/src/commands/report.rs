@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     drop(shown);
     match args.format {
         Format::Terminal => {
-            // Shown first: an archive may be where nothing can be written.
+            // Shown first: the archive may be read-only.
             print(&write::terminal(&analysis, width::of_reports()))?;
             write_files(&analysis, &args.run)?;
         }
@@ -40,14 +40,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         }
         Format::K6 => drop(print(&write::k6(&analysis).map_err(internal)?)?),
     }
-    // A written file is a success of its own: a script goes on to upload it.
+    // A written file is a success of its own: a script continues to upload it.
     match args.format == Format::Terminal || args.exit_code {
         true => Ok(exit(&analysis, args.gate)),
         false => Ok(Exit::Success),
     }
 }
 
-/// Says on a terminal what is read: an archive of half a day takes a minute.
+/// Shows the progress on a terminal: an archive of half a day takes a minute.
 pub(crate) struct Reading(ProgressBar);
 
 impl Reading {
@@ -82,7 +82,7 @@ pub(crate) fn read(dir: &Path) -> Result<Analysis, Failure> {
     analysed(open(dir)?)
 }
 
-/// The figures alone, without what profiles show, as if the study named this measure as the one that decides.
+/// Analyses the figures alone, without profiles, as if the study named this measure as the one that decides.
 pub(crate) fn read_figures(dir: &Path, decides: Option<Decides>) -> Result<Analysis, Failure> {
     let mut run = open(dir)?;
     for trial in &mut run.trials {
@@ -95,7 +95,7 @@ pub(crate) fn open(dir: &Path) -> Result<Run, Failure> {
     Run::open(dir).map_err(|error| Failure::new(Exit::BadInput, &error))
 }
 
-/// The study's file, as its run was asked for.
+/// Returns the name of the study's file, as given to its run.
 pub(crate) fn study_file(run: &Run) -> String {
     run.files
         .first()
@@ -112,13 +112,13 @@ fn analysed_by(run: Run, decides: Option<Decides>) -> Result<Analysis, Failure> 
     analyse_by(&run, decides).map_err(|error| Failure::new(Exit::BadInput, &error))
 }
 
-/// An archive of any version, with its plan in the form that judging reads.
+/// Converts an archive of any version to the present form of the plan.
 pub(crate) fn present(run: Run) -> Result<Run, ArchivedError> {
     let plan = present_plan(run.plan, &run.files, &run.manifest.overrides)?;
     Ok(Run { plan, ..run })
 }
 
-/// Writes the report's files into the archive, each whole or not at all.
+/// Writes the report's files into the archive, each atomically.
 pub(crate) fn write_files(analysis: &Analysis, dir: &Path) -> Result<(), Failure> {
     let files = [
         ("report.html", write::html(analysis)),
@@ -137,7 +137,7 @@ pub(crate) fn write_files(analysis: &Analysis, dir: &Path) -> Result<(), Failure
     Ok(())
 }
 
-/// The exit code that a run's outcome asks for.
+/// The exit code for a run's outcome.
 pub(crate) fn exit(analysis: &Analysis, gate: GateArgs) -> Exit {
     // A run whose system can't start ends by itself.
     let summary = &analysis.summary;
@@ -159,7 +159,7 @@ pub(crate) fn exit(analysis: &Analysis, gate: GateArgs) -> Exit {
 fn of_outcome(outcome: Outcome, decision: Option<Decision>) -> Exit {
     match outcome {
         Outcome::Ok => Exit::Success,
-        // Noise left an answer open; without one there is nothing to be lenient about.
+        // Noise left the decision open; without a decision there is nothing to be lenient about.
         Outcome::CouldNotTell if decision == Some(Decision::NotAnswered) => Exit::TooFewValidTrials,
         Outcome::CouldNotTell => Exit::CouldNotTell,
         Outcome::Regression => Exit::Regression,

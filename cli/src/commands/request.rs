@@ -1,4 +1,4 @@
-//! The request that the conductor takes, from the arguments and the loaded study.
+//! The request to the conductor, from the arguments and the loaded study.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::args::StudyArgs;
 use crate::exit::{Exit, Failure};
 use crate::state;
 
-/// What to run, where to keep it, and with which program as the groupware server: this one.
+/// Builds the request: the study, the archive's folder, and this program as the groupware server.
 pub(crate) fn new(
     args: &StudyArgs,
     (loaded, plan): (Loaded, Plan),
@@ -35,7 +35,7 @@ pub(crate) fn new(
     Ok(request)
 }
 
-/// Resolves `duet: auto` for this machine, and anew if agents drive the load.
+/// Resolves `duet: auto` for this machine, and again if agents drive the load.
 pub(crate) fn settle(request: &mut RunRequest) -> Result<(), Failure> {
     lab_conduct::settle(request).map_err(|error| Failure::new(Exit::BadInput, &error))
 }

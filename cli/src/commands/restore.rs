@@ -1,5 +1,5 @@
-//! `plimsoll restore`: puts back kernel settings that a killed run left changed, and takes away file systems that it
-//! left mounted.
+//! `plimsoll restore`: restores kernel settings that a killed run left changed, and unmounts file systems that it left
+//! mounted.
 
 use lab_host::journal::{Gone, Restoration, restore};
 

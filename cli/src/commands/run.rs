@@ -58,7 +58,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let out = out(args, &plan.study)?;
     let mut request = request::new(&args.study, (loaded, plan), out.path.clone(), args.resume)?;
     request.patience = args.patience;
-    // They may be no others'; who drives may be anybody.
+    // System hosts are reserved first, by name; load generators may be any other agents.
     request.machines = fleet::machines(&args.agents, &request.plan)?;
     request.generators = fleet::crew(&args.agents, &request.loaded.study)?;
     request::settle(&mut request)?;
@@ -75,7 +75,7 @@ pub(crate) fn conduct(
     page: (Page, Option<Token>),
 ) -> Result<Outcome, Failure> {
     let interrupt = interrupt()?;
-    // Until the run is over, and reported if it can't go on.
+    // Lives until the run is over, and reported if it fails.
     let _live = watch::of_run(page, request, &interrupt)?;
     let mut display = Display::new();
     let mut judge = |dir: &Path, id: u32| judged(dir, id);
@@ -91,7 +91,7 @@ pub(crate) fn conduct(
     })
 }
 
-/// What a trial came to, by its archive.
+/// Returns the verdict of a trial, by its archive.
 fn judged(dir: &Path, id: u32) -> Judged {
     let judgement = Run::open_trial(dir, id)
         .map_err(|error| error.to_string())
@@ -124,7 +124,7 @@ fn told(judgement: TrialJudgement) -> Judged {
     }
 }
 
-/// A run that can't go on still reports the trials that it finished.
+/// A failed run still reports its finished trials.
 fn report_finished(dir: &Path) {
     if let Ok(analysis) = report::read(dir)
         && analysis.summary.complete > 0
@@ -139,7 +139,7 @@ fn report_finished(dir: &Path) {
     }
 }
 
-/// Reports what there is, also of an interrupted run.
+/// Reports the archive, also of an interrupted run.
 fn finish(args: &RunArgs, outcome: &Outcome, secrets: &Secrets) -> Result<Exit, Failure> {
     let mut exit = Exit::Success;
     if outcome.completed > 0 {
@@ -148,7 +148,7 @@ fn finish(args: &RunArgs, outcome: &Outcome, secrets: &Secrets) -> Result<Exit, 
         let page = lab_report::write::terminal(&analysis, width::of_reports());
         let path = outcome.dir.join("report.html");
         let printed = print(&format!("{page}\nreport: {}\n", path.display()));
-        // What interrupted the run may be that its terminal is gone.
+        // The interruption may be that the terminal is gone.
         if !outcome.interrupted {
             printed?;
         }
@@ -185,7 +185,7 @@ fn finish(args: &RunArgs, outcome: &Outcome, secrets: &Secrets) -> Result<Exit, 
     Ok(exit)
 }
 
-/// The flags that a resumed run needs again, each followed by a space.
+/// Returns the flags that a resumed run needs again, each followed by a space.
 fn again(args: &StudyArgs, secrets: &Secrets) -> String {
     let mut flags = String::new();
     if (args.speed - 1.0).abs() > f64::EPSILON {
@@ -200,7 +200,7 @@ fn again(args: &StudyArgs, secrets: &Secrets) -> String {
     flags
 }
 
-/// How long it waits for a quiet machine, unless as long as usual.
+/// The flag for the maximum wait for an idle machine, unless it is the default.
 fn waits_again(patience: Patience) -> String {
     let seconds = |time: Duration| match time.is_zero() {
         true => "0".to_owned(),
@@ -216,7 +216,7 @@ fn waits_again(patience: Patience) -> String {
     }
 }
 
-/// The archive's folder: the one named, the newest of this study to resume, or a new one.
+/// The archive's folder: the given one, the newest of this study to resume, or a new one.
 fn out(args: &RunArgs, study: &str) -> Result<Folder, Failure> {
     let runs = Path::new(RUNS);
     match (&args.out, args.resume) {
@@ -252,7 +252,7 @@ fn newest(runs: &Path, study: &str) -> Result<PathBuf, Failure> {
         .ok_or_else(none)
 }
 
-/// Whether trials of its plan are missing, or were disturbed.
+/// Returns true if trials of its plan are missing, or were disturbed.
 fn unfinished(dir: &Path) -> bool {
     let result = fs::read(dir.join("result.json")).ok();
     let result = result.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
@@ -278,12 +278,12 @@ fn unfinished(dir: &Path) -> bool {
     trials.iter().any(|trial| !folder(trial).exists())
 }
 
-/// The time of day, which names archives and dates recordings.
+/// The current time, which names archives and dates recordings.
 pub(crate) fn now() -> jiff::Timestamp {
     clock::now()
 }
 
-/// The one place of this program that reads the calendar clock: archives are named after it.
+/// Only this module of the program reads the calendar clock: archives are named after it.
 mod clock {
     use jiff::Timestamp;
 

@@ -15,7 +15,7 @@ use crate::interrupt::interrupt;
 use crate::talk::say;
 use crate::width;
 
-/// A `result.json` has the figures of a run, not its samples: no true one is larger.
+/// The maximum bytes of a `result.json`: it has the figures of a run, not its samples.
 const LARGEST_RESULT: u64 = 64 << 20;
 
 pub(crate) fn run(args: &RunsArgs) -> Result<Exit, Failure> {
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RunsArgs) -> Result<Exit, Failure> {
         say(format_args!("{of} in {}", args.folder.display()));
     }
     let document = || {
-        // A page's address, whatever the folder is called.
+        // A page's address, for any name of the folder.
         let link = |folder: &str| format!("./{}/report.html", encoded(folder));
         sections::history(&history, &link)
     };
@@ -78,7 +78,7 @@ impl Reports for Folder {
     }
 
     fn report(&self, name: &str) -> Result<Option<String>, String> {
-        // Only what the list leads to is opened, whatever else a name may spell.
+        // Only archives in the list are opened, whatever path a name may spell.
         let archives = archives(&self.folder).map_err(|failure| failure.report)?;
         let Some(dir) = archives.iter().find(|dir| encoded(&name_of(dir)) == name) else {
             return Ok(None);
@@ -88,7 +88,7 @@ impl Reports for Folder {
     }
 }
 
-/// The history of the archives in a folder. What can't be read is said, and left out.
+/// Returns the history of the archives in a folder. Unreadable ones are reported and skipped.
 pub(crate) fn of_folder(
     folder: &Path,
     which: &Which,
@@ -123,7 +123,7 @@ pub(crate) fn of_folder(
     Ok(History::new(runs))
 }
 
-/// Folders with an archive in them, by name.
+/// Returns the folders that hold an archive, by name.
 fn archives(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let is_archive = |dir: &Path| dir.join("manifest.json").exists();
     if is_archive(folder) {
@@ -141,7 +141,7 @@ fn archives(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(dirs)
 }
 
-/// Whether its result is of all its trials: each comes into the folder `trials` by a rename.
+/// Returns true if its result covers all its trials: each is renamed into the folder `trials`.
 fn has_result(dir: &Path) -> bool {
     let changed = |name: &str| {
         fs::metadata(dir.join(name))
@@ -160,7 +160,7 @@ fn name_of(dir: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// By the archive's `result.json`, which is read in no time; else the archive is analysed.
+/// Reads the archive's `result.json`, which is fast; without it, analyses the archive.
 fn recorded(dir: &Path) -> Result<Recorded, String> {
     let name = name_of(dir);
     let path = dir.join("result.json");
@@ -168,7 +168,7 @@ fn recorded(dir: &Path) -> Result<Recorded, String> {
     let written = (is_small && has_result(dir))
         .then(|| fs::read(&path).ok())
         .flatten();
-    // One that another version wrote may say less.
+    // The result of another version may have less.
     if let Some(run) = written.and_then(|bytes| Recorded::new(name.clone(), &bytes).ok()) {
         return Ok(run);
     }

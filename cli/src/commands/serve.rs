@@ -1,4 +1,4 @@
-//! `plimsoll serve`: the groupware server in this process, or a look through its data.
+//! `plimsoll serve`: the groupware server in this process, or a check of its data.
 
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ fn hinted(failure: Failure, error: &ServeError) -> Failure {
     }
 }
 
-/// Where the data is.
+/// Returns the place of the data.
 fn data(args: &ServeArgs) -> Result<Data, Failure> {
     Ok(match (&args.store, args.engine) {
         (Some(address), _) => Data::Postgres {
@@ -100,7 +100,7 @@ fn data(args: &ServeArgs) -> Result<Data, Failure> {
     })
 }
 
-/// Where attachments are, if not with the data.
+/// Returns the place of attachments, if they are not with the data.
 fn objects(args: &ServeArgs) -> Result<Option<ObjectPlace>, Failure> {
     let place = args.content.as_deref().map(object_place).transpose()?;
     if place.is_none() {
@@ -118,7 +118,7 @@ fn objects(args: &ServeArgs) -> Result<Option<ObjectPlace>, Failure> {
     Ok(place)
 }
 
-/// What systemd tells the processes that it starts.
+/// Reads the variables that systemd sets for its services.
 fn surroundings(args: &ServeArgs) -> Surroundings {
     let number = |name| std::env::var(name).ok()?.parse().ok();
     let is_ours = number("WATCHDOG_PID").is_none_or(|id: u64| id == u64::from(std::process::id()));
@@ -139,7 +139,7 @@ fn surroundings(args: &ServeArgs) -> Surroundings {
     }
 }
 
-/// Most faults that are told one by one.
+/// The maximum number of faults that are printed one by one.
 const TOLD: usize = 100;
 
 fn check(data: &Data, place: Option<&ObjectPlace>, as_json: bool) -> Result<Exit, Failure> {
@@ -152,12 +152,12 @@ fn check(data: &Data, place: Option<&ObjectPlace>, as_json: bool) -> Result<Exit
         let failure = Failure::new(exit, &error);
         if as_json {
             let report = failure.report.trim_end();
-            // The exit code and stderr say so, too, where nobody is there to read it.
+            // The exit code and stderr report it, too, if stdout is closed.
             let _ = print(&format!("{}\n", json!({ "whole": false, "error": report })));
         }
         failure
     })?;
-    // Nobody may be there to read it.
+    // Stdout may be closed.
     let _ = match as_json {
         true => print(&in_json(&checked)),
         false => print(&in_words(&checked)),
@@ -265,7 +265,7 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
 fn proxies(args: &ServeArgs, config: &mut Config) -> Result<(), Failure> {
     match &args.trust_client {
         Some(trusted) => config.trusted.clone_from(trusted),
-        // A proxy may pass on everybody's connections from an address of this machine.
+        // A proxy may forward everybody's connections from an address of this machine.
         None if args.expose_without_tls || !args.host.is_empty() => {
             config.trusted = Networks::default();
         }

@@ -1,4 +1,4 @@
-//! `plimsoll completions` and `plimsoll man`: the command line as shells and `man` have it.
+//! `plimsoll completions` and `plimsoll man`: the command line in the forms of shells and `man`.
 
 use std::fs;
 

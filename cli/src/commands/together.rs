@@ -1,4 +1,4 @@
-//! `plimsoll together`: the processes of a system under test, started by a run. Not for people.
+//! `plimsoll together`: the processes of a system under test, started by a run. Not for users.
 
 use std::path::Path;
 

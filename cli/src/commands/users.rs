@@ -1,5 +1,4 @@
-//! `plimsoll users` and `plimsoll sessions`: who has an account on a groupware server, over its admin
-//! interface.
+//! `plimsoll users` and `plimsoll sessions`: the accounts of a groupware server, over its admin interface.
 
 use std::io::{BufRead, IsTerminal, Read, Write, stderr, stdin};
 use std::path::Path;
@@ -87,7 +86,7 @@ fn add(admin: &Admin, name: &str) -> Result<Exit, Failure> {
         )));
     }
     if let Err(failure) = set_password(admin, name, &password) {
-        // Nobody shall be left who can't sign in, and whom the next try calls taken.
+        // Otherwise a user without a password would be left, and the next try would find the name taken.
         let _ = admin.ask("DELETE", &path(name), b"");
         return Err(failure);
     }
@@ -110,7 +109,7 @@ fn set_password(admin: &Admin, name: &str, password: &str) -> Result<(), Failure
     Ok(())
 }
 
-/// Asks for a password twice, without showing it; where nobody sits at a terminal, a line of stdin.
+/// Asks for a password twice, without showing it; without a terminal, reads a line of stdin.
 fn new_password(name: &str) -> Result<String, Failure> {
     let unread = |error: std::io::Error| {
         Failure::text(
@@ -142,7 +141,7 @@ fn new_password(name: &str) -> Result<String, Failure> {
     }
 }
 
-/// All users, page by page.
+/// Returns all users, page by page.
 fn all(admin: &Admin) -> Result<Vec<Value>, Failure> {
     let (mut users, mut after) = (Vec::new(), String::new());
     loop {
@@ -184,7 +183,7 @@ fn list(admin: &Admin, as_json: bool) -> Result<Exit, Failure> {
     ))
 }
 
-/// As programs read it: a line each.
+/// Prints a line each, for programs.
 fn print_lines(values: &[Value]) -> Result<Exit, Failure> {
     let lines: Vec<String> = values.iter().map(|value| format!("{value}\n")).collect();
     print(&lines.concat())
@@ -274,12 +273,12 @@ fn remove(admin: &Admin, name: &str, yes: bool) -> Result<Exit, Failure> {
     print(&format!("{name} is removed\n"))
 }
 
-/// The file has its name when it is whole; whatever ends this before, nothing is left.
+/// The file gets its name when it is complete; a failure leaves no file.
 fn export(admin: &Admin, name: &str, to: &Path) -> Result<Exit, Failure> {
     save(admin, name, &format!("{}/takeout", path(name)), to)
 }
 
-/// Writes what is answered to `of`, which may be long, into a file that must not be there.
+/// Writes the answer of `of`, which may be long, into a file that must not exist.
 pub(crate) fn save(admin: &Admin, name: &str, of: &str, to: &Path) -> Result<Exit, Failure> {
     let failed = |error: std::io::Error| {
         let text = format!("cannot write {}: {error}", to.display());
@@ -412,7 +411,7 @@ fn day(seconds: &Value) -> String {
         .unwrap_or_default()
 }
 
-/// Columns as wide as what stands in them.
+/// Formats a table with columns as wide as their contents.
 fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let head = head.iter().map(|title| (*title).to_owned()).collect();
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();

@@ -16,7 +16,7 @@ use crate::interrupt::{Interrupt, interrupt};
 use crate::live::Page;
 use crate::talk::say;
 
-/// Between two looks at the interrupt.
+/// The interval between two looks at the interrupt.
 const LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &WatchArgs) -> Result<Exit, Failure> {
@@ -40,7 +40,7 @@ pub(crate) fn until_interrupted(interrupt: &Interrupt) {
     }
 }
 
-/// The live page of a run that this process conducts. One that nobody asked for is done without where it can't be.
+/// The live page of a run that this process conducts. A page that is not requested is skipped if it can't be served.
 pub(crate) fn of_run(
     (page, token): (Page, Option<Token>),
     request: &RunRequest,

@@ -1,4 +1,4 @@
-//! Files that a command writes for a person, and never over others unless it is told to.
+//! Files that a command writes for a person; existing files are replaced only with `--force`.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::exit::{Exit, Failure};
 
-/// Whether nothing is there yet.
+/// Fails if a file is there already.
 pub(crate) fn is_free(path: &Path) -> Result<(), Failure> {
     match path.try_exists() {
         Ok(false) => Ok(()),
@@ -20,29 +20,29 @@ pub(crate) fn is_free(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes a file whole, or leaves what was there.
+/// Writes a file whole, or keeps the previous one.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     replace(path, text.as_bytes()).map_err(|error| failure(path, &error))
 }
 
-/// The same, for who says otherwise what could not be written. Who does it at the same moment does it whole, too.
+/// The same for callers with their own error message. Concurrent writes are whole, too.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_by(path, |file| file.write_all(bytes))
 }
 
-/// The folder that a file is in.
+/// Returns the folder of a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     let folder = path.parent();
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
 }
 
-/// The same with what `fill` writes; its failure leaves what was there.
+/// The same with the output of `fill`; if that fails, the previous file is kept.
 pub(crate) fn replace_by<T, E: From<io::Error>>(
     path: &Path,
     fill: impl FnOnce(&mut File) -> Result<T, E>,
 ) -> Result<T, E> {
-    // As any other file is made: the umask takes from it.
+    // The usual mode of new files: the umask reduces it.
     let permissions = fs::Permissions::from_mode(0o666);
     let mut file = tempfile::Builder::new()
         .permissions(permissions)

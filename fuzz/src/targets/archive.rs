@@ -1,4 +1,4 @@
-//! Any bytes as a file of an archive: it opens, or an error names the file; it can be followed, too.
+//! Any bytes as a file of an archive: it opens, or an error names the file; following it works, too.
 
 use std::fs;
 use std::path::Path;
@@ -83,7 +83,7 @@ pub(crate) fn run(data: &[u8]) {
     if let Err(error) = Run::open(folder.path()) {
         assert!(!error.to_string().is_empty());
     }
-    // The same bytes, as they may lie there while the run goes on.
+    // The same bytes, as they may be there during the run.
     if let Ok(mut follow) = Follow::open(folder.path()) {
         let _ = follow.events();
         follow.begin(1);

@@ -1,8 +1,8 @@
-//! Any bytes as a calendar document in JSON: parsed, or refused; never a panic.
+//! Any bytes as a calendar document in JSON: parsed, or rejected; never a panic.
 
 pub(crate) fn run(data: &[u8]) {
     if let Ok(event) = groupware_calendar::parse_json_events(data) {
-        // What was taken can be told again.
+        // An accepted event can be formatted.
         let _ = format!("{event:?}");
     }
 }

@@ -1,13 +1,13 @@
-//! Any bytes as a file of calendar objects: each is taken out of it as it is, or something is refused; what a
-//! calendar makes of one has a bound, whatever recurs in it and whatever zones it has, and so has what a mail that brings
-//! one makes of it; and a change of one leaves it one.
+//! Any bytes as a file of calendar objects: each object is extracted unchanged, or something is rejected. What a
+//! calendar or an iTIP mail derives from one has a bound, whatever its recurrences and time zones; and a changed object
+//! is still an object.
 
 use groupware_calendar::{MailMessage, ready};
 use groupware_proto_ical::{Edit, edited, escaped, split};
 
 /// 2026-01-01T00:00:00Z.
 const NOW: i64 = 1_767_225_600;
-/// Objects that are read: how long each may take does not depend on its length.
+/// The number of objects that are read: the time of each does not depend on its length.
 const READ: usize = 2;
 
 pub(crate) fn run(data: &[u8]) {

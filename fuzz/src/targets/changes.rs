@@ -1,10 +1,9 @@
-//! A group of the log of changes: damaged in whatever way, it is refused, and takes no more memory than it
-//! is long.
+//! A group of the log of changes: any damage is rejected, and the memory is at most its length.
 
 use groupware_store::read_group;
 
 pub(crate) fn run(bytes: &[u8]) {
-    // As whoever writes the log frames it: else nothing gets past the hash.
+    // Framed like by the log's writer: otherwise nothing passes the hash.
     let length = u32::try_from(bytes.len()).expect("inputs are small");
     let hash = blake3::hash(bytes);
     let framed = [&length.to_le_bytes()[..], &hash.as_bytes()[..16], bytes].concat();

@@ -1,4 +1,4 @@
-//! Any bytes as an encoded body: decoded within the limit, or refused.
+//! Any bytes as an encoded body: decoded within the limit, or rejected.
 
 use lab_client::http::Codings;
 

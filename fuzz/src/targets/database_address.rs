@@ -1,5 +1,5 @@
-//! Any text as the address of a database and as a file of passwords: understood or refused, and no password in
-//! what is shown.
+//! Any text as the address of a database and as a file of passwords: parsed or rejected, without a password in the
+//! shown form.
 
 use groupware_postgres::{Database, password_in, without_password};
 

@@ -1,10 +1,10 @@
-//! The parsers of documents: fields, names, ranges, dates, the headers of tus, and forms, which must
-//! say the same whatever pieces they come in.
+//! The parsers of documents: fields, names, ranges, dates, the headers of tus, and forms, whose result must not depend
+//! on how they are split.
 
 use groupware_documents::{DatabaseName, Fields, FileName, ItemName, ListQuery, Unid, UploadId};
 use groupware_proto_http::{Event, Multipart, Ranged, boundary, parse_http_date, tus};
 
-/// The content of each part, and whether the form was whole.
+/// Returns the content of each part, and whether the form was complete.
 fn read(form: &[u8], piece: usize) -> (Vec<Vec<u8>>, bool) {
     let mut multipart = Multipart::new("B");
     let (mut buffer, mut at, mut parts) = (Vec::new(), 0, Vec::new());

@@ -1,4 +1,4 @@
-//! Any bytes as the answer of an exporter, twice: no fault, and as many values as columns.
+//! Any bytes as the answer of an exporter, twice: no panic, and as many values as columns.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Any bytes as what agents and conductors say to each other, and as a token. Also behind the byte of the
-//! version, so that not every input ends at its first one.
+//! Any bytes as messages between agents and conductors, and as a token. Also with the version byte prepended, so that
+//! not every input ends at its first one.
 
 use lab_fleet::{Token, check};
 

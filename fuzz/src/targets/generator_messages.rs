@@ -1,5 +1,5 @@
-//! Any bytes as messages of a generator to its conductor, and the other way round. Also behind a
-//! length that is right, so that not every input ends at its first four bytes.
+//! Any bytes as messages between a generator and its conductor, both ways. Also with the right length prepended, so
+//! that not every input ends at its first four bytes.
 
 use lab_driver::remote::{check_from_generator, check_to_generator};
 

@@ -1,5 +1,5 @@
-//! Any bytes as messages of a call, whole and cut in two: the cut changes nothing of what is read, and what is read
-//! becomes JSON or is told. What became JSON can be said again.
+//! Any bytes as messages of a call, whole and split in two: the split does not change the result. Each message becomes
+//! JSON or an error, and the JSON can be encoded again.
 
 use std::sync::LazyLock;
 
@@ -45,7 +45,7 @@ pub(crate) fn run(data: &[u8]) {
     for json in whole.0.into_iter().flatten() {
         let text = String::from_utf8(json).expect("JSON is text");
         let mut again = Vec::new();
-        // What has a time or a number that JSON has no form for isn't read back.
+        // A time or number without a JSON form isn't read back.
         if KIND.encode(&text, &mut again).is_ok() {
             let mut same = Vec::new();
             assert_eq!(KIND.decode(&again, &mut same), Ok(()));

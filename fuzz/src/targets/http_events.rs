@@ -1,4 +1,4 @@
-//! Any bytes as a stream of events, whole and cut in two: the cut changes no event.
+//! Any bytes as a stream of events, whole and split in two: the split does not change the events.
 
 use lab_client::http::EventParser;
 

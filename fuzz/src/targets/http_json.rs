@@ -1,10 +1,10 @@
-//! Any text as a JSON answer: what is found while it goes by is what a tree of it has.
+//! Any text as a JSON answer: streaming finds the same values as a parsed tree.
 
 use lab_filters::reading::json::values as json_values;
 use lab_workload::JsonPath;
 use serde_json::Value;
 
-/// A name that the library takes for its own in a tree, and for a name elsewhere.
+/// A name that is reserved by the library in a tree, and an ordinary one elsewhere.
 const OF_THE_LIBRARY: &[u8] = b"$serde_json::private::RawValue";
 
 pub(crate) fn run(bytes: &[u8]) {
@@ -34,7 +34,7 @@ pub(crate) fn run(bytes: &[u8]) {
     }
 }
 
-/// Whether a text is what a value is captured as: a text itself, anything else as the answer has it.
+/// Returns true if the capture is right: a string's text, any other value as in the answer.
 fn is(value: &Value, found: &str) -> bool {
     match value {
         Value::String(text) => text == found,

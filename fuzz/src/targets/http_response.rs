@@ -1,4 +1,4 @@
-//! Any bytes as an answer, whole and cut in two: the cut changes nothing of what is read.
+//! Any bytes as an answer, whole and split in two: the split does not change the result.
 
 use lab_client::http::{KeptBody, ResponseReader, Terms};
 
@@ -8,7 +8,7 @@ const TERMS: Terms = Terms {
     max_body_bytes: 65536,
 };
 
-/// Status, kept body, and bytes of the body; `None` where the answer isn't whole.
+/// Returns status, kept body, and bytes of the body; `None` if the answer is incomplete.
 fn read(pieces: &[&[u8]]) -> Result<Option<(u16, Vec<u8>, u64)>, ()> {
     let mut reader = ResponseReader::new(TERMS);
     for piece in pieces.iter().filter(|piece| !piece.is_empty()) {

@@ -1,9 +1,9 @@
-//! Any bytes as answers of IMAP, whole and cut in two: the cut changes nothing of what is read.
+//! Any bytes as answers of IMAP, whole and split in two: the split does not change the result.
 
 use lab_dialogues::{ImapAnswer, ImapTold};
 use serde_json::value::RawValue;
 
-/// All answers: what each command comes to, and what was told.
+/// Returns all answers: each command's result, and its events.
 fn read(pieces: &[&[u8]], greets: bool) -> Result<Vec<(ImapTold, Vec<u8>)>, String> {
     let (mut answer, mut kept, mut answers) = (ImapAnswer::default(), Vec::new(), Vec::new());
     answer.begin(true);

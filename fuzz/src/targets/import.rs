@@ -26,7 +26,7 @@ impl References for Referred<'_> {
 
 fn check(imported: Result<Imported, ImportError>) {
     if let Ok(imported) = imported {
-        // A workload may have more steps or variables than its own limits let through.
+        // A workload may exceed the limits for steps or variables.
         let loaded = load_workload("w.workload.yaml", &One(imported.workload.clone()));
         if let Err(error) = loaded {
             let said = error.to_string();
@@ -51,7 +51,7 @@ pub(crate) fn run(data: &[u8]) {
             without: Noise::USUAL.to_vec(),
         },
     ));
-    // What follows a zero byte is every file that the description refers to.
+    // The text after a zero byte is every file that the description refers to.
     let (description, file) = text.split_once('\0').unwrap_or((text, ""));
     let options = OpenApiOptions { name, from: None };
     check(openapi::import(description, &options, &Referred(file)));

@@ -1,4 +1,4 @@
-//! Any text as a key: one that signs, a secret, or an error that shows nothing of it.
+//! Any text as a key: a signing key, a secret, or an error that shows nothing of it.
 
 use lab_workload::{Key, KeyKind, KeySource};
 

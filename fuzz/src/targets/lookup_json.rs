@@ -1,5 +1,4 @@
-//! Any bytes as the body or the query of a request to the lookup service: it is understood, or
-//! refused with a status of the client's.
+//! Any bytes as the body or the query of a request to the lookup service: parsed, or rejected with a 4xx status.
 
 use groupware_lookup::{BulkRenewal, LookupError, LookupQuery, NewRecord, parse_renewal};
 

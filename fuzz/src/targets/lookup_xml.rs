@@ -1,5 +1,5 @@
-//! Any bytes as messages of the XML protocol, one after another, separated by 0: each is answered,
-//! and what was registered can be asked for. What is read is not much larger than the body.
+//! Any bytes as messages of the XML protocol, one after another, separated by 0: each is answered, and a registered
+//! service can be queried. The parsed form is not much larger than the body.
 
 use groupware_lookup::xml::{self, Message};
 use groupware_lookup::{Context, Layout, LookupQuery, Registrant, query};

@@ -1,5 +1,5 @@
-//! Any bytes as what is said about a system on another machine, and as the file in which its owner says what is
-//! allowed. Also behind the byte of JSON, so that not every input ends at its first one.
+//! Any bytes as messages about a system on another machine, and as its owner's allow file. Also with the byte of JSON
+//! prepended, so that not every input ends at its first one.
 
 use lab_machine::{Allowed, check};
 

@@ -1,5 +1,5 @@
-//! mbox and names of Maildir folders: nothing panics, no message passes its bound, and what was read
-//! is read again once it is written.
+//! mbox and names of Maildir folders: nothing panics, no message exceeds its bound, and messages are the same after
+//! writing and reading.
 
 use std::io::Cursor;
 

@@ -1,4 +1,4 @@
-//! Any text as the HTML of a mail: what is left of it runs nothing and loads nothing.
+//! Any text as the HTML of a mail: the cleaned HTML runs nothing and loads nothing.
 
 use groupware_front_pages::{clean_html, html_text};
 
@@ -7,10 +7,10 @@ pub(crate) fn run(data: &[u8]) {
         return;
     };
     let clean = clean_html(html);
-    // Each link has its address behind it, and each character reference is shorter than what it stands for.
+    // Each link has its address behind it, and each character reference is shorter than its text.
     assert!(html_text(html).len() <= 4 * html.len() + 16, "{html:?}");
-    // Of the markup that is left, quotes within values and text are escaped: whatever stands
-    // between `<` and `>` is a tag of the cleaner's own writing.
+    // In the cleaned markup, quotes within values and text are escaped: everything between `<` and `>` is a tag written
+    // by the cleaner.
     for tag in clean
         .split('<')
         .skip(1)

@@ -1,6 +1,5 @@
-//! Any bytes as a message: its entry, its parts, its view, and what recipients get of it; never a
-//! panic, and never a `Bcc` for them, nor
-//! what only this server may say. What is known of its parts has a bound, whatever its size.
+//! Any bytes as a message: its entry, its parts, its view, and the recipients' copy; never a panic. That copy has no
+//! `Bcc`, and no field reserved for this server. The parsed parts have a bound, whatever the message's size.
 
 use groupware_mail::{Entry, View};
 use groupware_proto_mime::{Findings, as_delivered, date, has_field, limits, names_domain, parts};

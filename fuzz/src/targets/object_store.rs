@@ -1,5 +1,5 @@
-//! Any text as the address of an object store and as a file of credentials: understood or refused, and no secret in
-//! what is shown.
+//! Any text as the address of an object store and as a file of credentials: parsed or rejected, without a secret in the
+//! shown form.
 
 use groupware_objects::{Address, Credentials};
 

@@ -1,10 +1,9 @@
-//! Any bytes as answers of PostgreSQL, whole and cut in two: the cut changes nothing of what is read, and rows are
-//! JSON.
+//! Any bytes as answers of PostgreSQL, whole and split in two: the split does not change the result, and rows are JSON.
 
 use lab_dialogues::{PostgresAnswer, PostgresTold};
 use serde_json::value::RawValue;
 
-/// All answers, and how many other messages there are.
+/// Returns all answers, and the number of other messages.
 fn read(pieces: &[&[u8]], is_read: bool) -> Result<(Vec<Vec<u8>>, usize), String> {
     let (mut answer, mut body, mut kept) = (PostgresAnswer::default(), Vec::new(), Vec::new());
     let (mut answers, mut others) = (Vec::new(), 0);

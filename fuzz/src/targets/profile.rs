@@ -1,5 +1,5 @@
-//! Reads any bytes as a pprof file. A profile that is read can be summed up, also as waits, and written again; an error states the
-//! reason.
+//! Reads any bytes as a pprof file. A profile that is read can be summed up, also as waits, and written again; an
+//! error states the reason.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use lab_profile::{Profile, Sums, Tree};
 static PATTERNS: LazyLock<Patterns> =
     LazyLock::new(|| Patterns::new(&[]).expect("no pattern is given"));
 
-/// Samples and functions of stacks beyond which the sums aren't made: they cost what their number is, and not only once.
+/// The maximum samples and functions of stacks for the sums, whose cost is a multiple of their number.
 const MOST_FRAMES: usize = 10_000;
 
 pub(crate) fn run(data: &[u8]) {
@@ -38,6 +38,6 @@ pub(crate) fn run(data: &[u8]) {
     }
     let written = profile.to_pprof();
     let again = Profile::from_pprof(&written.bytes).expect("what is written can be read");
-    // Names that are shortened may be equal then.
+    // Shortened names may be equal.
     assert!(again.samples.len() <= profile.samples.len());
 }

@@ -1,5 +1,5 @@
-//! Any bytes as what describes the services of a workload, as a `.proto` file and as a compiled set: a load ends in
-//! a workload or an error that can be shown.
+//! Any bytes as the description of a workload's services, as a `.proto` file and as a compiled set: a load ends in a
+//! workload or an error that can be shown.
 
 use lab_study::{Files, load_workload};
 

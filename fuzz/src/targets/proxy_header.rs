@@ -1,4 +1,4 @@
-//! Any bytes ahead of a connection: a header or none, the same however they are cut, and never long.
+//! Any bytes at the start of a connection: a header or none, independent of the split, and never long.
 
 use groupware_proto_proxy::{Header, MAX_BYTES, header};
 

@@ -1,8 +1,8 @@
-//! Any bytes as replies of Redis, whole and cut in two: the cut changes nothing of what is read.
+//! Any bytes as replies of Redis, whole and split in two: the split does not change the result.
 
 use lab_dialogues::ReplyReader;
 
-/// All replies: whether each is an error, and its text.
+/// Returns all replies: whether each is an error, and its text.
 fn read(pieces: &[&[u8]]) -> Result<Vec<(bool, Vec<u8>)>, String> {
     let (mut reader, mut body, mut kept) = (ReplyReader::default(), Vec::new(), Vec::new());
     let mut replies = Vec::new();

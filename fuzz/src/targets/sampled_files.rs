@@ -1,5 +1,5 @@
-//! Any bytes as a file that a sampled process has mapped, or as the names of code that it compiled: all results lie
-//! within the input.
+//! Any bytes as a file mapped by a sampled process, or as the names of its compiled code: all results are within the
+//! input.
 
 use lab_sampling::parsers::{Elf, perf_map};
 

@@ -1,4 +1,4 @@
-//! Any bytes as the headers and forms by which a client signs in.
+//! Any bytes as the headers and forms of a client's sign-in.
 
 use groupware_proto_http::{authorization, login_form, session_cookie};
 

@@ -1,5 +1,4 @@
-//! Any bytes over SMTP: a line is a command or none; a text comes out without bare line ends, the
-//! same however it is cut.
+//! Any bytes over SMTP: a line is a command or none; the text has no bare line ends, whatever the split.
 
 use groupware_proto_smtp::{Text, command as smtp_command};
 

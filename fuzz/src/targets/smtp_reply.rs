@@ -1,8 +1,8 @@
-//! Any bytes as replies of SMTP, whole and cut in two: the cut changes nothing of what is read.
+//! Any bytes as replies of SMTP, whole and split in two: the split does not change the result.
 
 use lab_dialogues::SmtpReplies;
 
-/// All replies up to what is none: codes and texts.
+/// Returns all replies up to the first invalid one: codes and texts.
 fn read(pieces: &[&[u8]]) -> Result<Vec<(u16, Vec<u8>)>, String> {
     let (mut replies, mut text, mut told) = (SmtpReplies::default(), Vec::new(), Vec::new());
     for mut heard in pieces.iter().copied() {

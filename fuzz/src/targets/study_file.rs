@@ -5,7 +5,7 @@ use lab_study::{Files, LoadError, load_any, load_study, load_workload};
 const WORKLOAD: &[u8] = include_bytes!("../../../workloads/calendar.workload.yaml");
 const STUDY: &[u8] = include_bytes!("../../../studies/calendar.study.yaml");
 
-/// The input stands for one file; the others are right.
+/// The input replaces one file; the others are valid.
 struct Folder<'a> {
     study: &'a [u8],
     workload: &'a [u8],

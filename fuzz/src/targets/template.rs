@@ -1,5 +1,5 @@
-//! Any text as a template: it compiles or names a place in the text; what it renders as a JSON
-//! value is JSON, and the user's variables survive.
+//! Any text as a template: it compiles, or the error names a place in the text. Rendered as a JSON value it is JSON,
+//! and the user's variables are unchanged.
 
 use std::sync::OnceLock;
 

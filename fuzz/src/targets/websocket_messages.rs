@@ -1,4 +1,4 @@
-//! Any bytes as frames of a WebSocket, whole and cut in two: the cut changes nothing of what is read.
+//! Any bytes as frames of a WebSocket, whole and split in two: the split does not change the result.
 
 use lab_dialogues::WebSocketMessages;
 

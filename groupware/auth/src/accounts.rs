@@ -1,4 +1,4 @@
-//! The accounts as kept in the store, and the only place that changes them.
+//! The accounts in the store, and the only place that changes them.
 
 use std::sync::Arc;
 
@@ -14,29 +14,29 @@ use tokio::sync::Mutex;
 use crate::emptying::{Emptying, NotEmptied};
 use crate::known::{Decided, Known};
 
-/// Users whose data goes in one batch when everybody's does.
+/// The number of users whose data one batch removes when all data is reset.
 const RESET_AT_ONCE: usize = 1000;
 
-/// Why accounts could not be read or changed.
+/// The reason why accounts could not be read or changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccountsError {
-    /// It was decided that they may not.
+    /// The decision rejected the change.
     #[error(transparent)]
     Decided(#[from] people::AccountError),
-    /// What a mailbox shares with others can't be read.
+    /// The shared bodies of an account can't be read.
     #[error("the mailbox can't be read: {0}")]
     Mailbox(String),
-    /// The data of a user of the same name, who is gone, is being removed.
+    /// The data of a removed user of the same name is still being removed.
     #[error("the data of the user who had the name {0} is being removed")]
     Leaving(Arc<str>),
-    /// The store did not take the change.
+    /// The store rejected the change.
     #[error(transparent)]
     Commit(#[from] CommitError),
 }
 
 impl AccountsError {
-    /// The same as what the store says where nothing but sessions was changed.
+    /// Converts to the store's error, where only sessions were changed.
     pub(crate) fn into_commit(self) -> CommitError {
         match self {
             Self::Commit(error) => error,
@@ -46,17 +46,17 @@ impl AccountsError {
     }
 }
 
-/// Which of a user's sessions end with a change.
+/// The sessions of a user that end with a change.
 #[derive(Debug, Clone, Copy)]
 pub enum Ends<'a> {
     /// All of them.
     All,
-    /// All but the one of this token.
+    /// All but the session of this token.
     AllBut(&'a str),
 }
 
 impl<'a> Ends<'a> {
-    /// All but the one of this token, if there is one.
+    /// All but the session of this token, if there is one.
     pub fn but(token: Option<&'a str>) -> Self {
         token.map_or(Self::All, Self::AllBut)
     }
@@ -69,18 +69,18 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Keeps store and directory in step. Changes wait for each other; look-ups wait for nothing.
+/// Keeps store and directory consistent. Changes wait for each other; lookups wait for nothing.
 #[derive(Debug)]
 pub struct Accounts {
     store: Store,
     known: Arc<Known>,
     max_users: usize,
-    /// Removes the data of those who are gone.
+    /// Serializes the removal of users' data.
     departing: Mutex<()>,
 }
 
 impl Accounts {
-    /// Changes what is known. There may be `max_users`.
+    /// Creates the accounts over an account cache, with at most `max_users`.
     pub(crate) fn new(store: Store, known: Arc<Known>, max_users: usize) -> Self {
         Self {
             store,
@@ -90,10 +90,10 @@ impl Accounts {
         }
     }
 
-    /// Registers users, in one batch, as [`people::register`] decides. The caller writes the filler.
+    /// Registers users in one batch by the decision of [`people::register`]. The caller writes the filler.
     ///
     /// # Errors
-    /// The decision's, and the store's.
+    /// Errors of the decision and of the store.
     pub async fn register(
         &self,
         users: Vec<NewUser>,
@@ -122,11 +122,11 @@ impl Accounts {
         Ok(changes.map(Change::into_registered).collect())
     }
 
-    /// Sets the hash of a user's password, and ends the user's sessions; registers the user, to have so
-    /// much filler, if need be. The caller writes the filler.
+    /// Sets the hash of a user's password, and ends the user's sessions; registers an unknown user
+    /// with this much filler. The caller writes the filler.
     ///
     /// # Errors
-    /// The decision's, and the store's.
+    /// Errors of the decision and of the store.
     pub async fn set_password(
         &self,
         name: UserName,
@@ -141,10 +141,10 @@ impl Accounts {
         Ok(change.await?.into_registered())
     }
 
-    /// Registers a user with the hash of a password, and perhaps the right to manage users.
+    /// Registers a user with the hash of a password, and optionally the right to manage users.
     ///
     /// # Errors
-    /// The decision's, and the store's.
+    /// Errors of the decision and of the store.
     pub async fn add(
         &self,
         name: UserName,
@@ -159,10 +159,10 @@ impl Accounts {
         Ok(Arc::clone(change.await?.account()))
     }
 
-    /// Sets the hash of the password of a user who is there, and ends sessions.
+    /// Sets the hash of an existing user's password, and ends sessions.
     ///
     /// # Errors
-    /// The decision's, and the store's.
+    /// Errors of the decision and of the store.
     pub async fn change_password(
         &self,
         name: &str,
@@ -178,7 +178,7 @@ impl Accounts {
     /// Ends sessions of a user.
     ///
     /// # Errors
-    /// The decision's, and the store's.
+    /// Errors of the decision and of the store.
     pub async fn end_sessions(&self, name: &str, ends: Ends<'_>) -> Result<(), AccountsError> {
         let ended = self.end(name, ends, |users, stamp| {
             people::end_sessions(users, name, stamp)
@@ -186,10 +186,10 @@ impl Accounts {
         ended.await.map(drop)
     }
 
-    /// Makes an application password; returns its id and text.
+    /// Creates an application password; returns its id and text.
     ///
     /// # Errors
-    /// The decision's, and the store's.
+    /// Errors of the decision and of the store.
     pub async fn add_app_password(
         &self,
         name: &str,
@@ -207,7 +207,7 @@ impl Accounts {
     /// Removes an application password, and ends sessions.
     ///
     /// # Errors
-    /// The decision's, and the store's.
+    /// Errors of the decision and of the store.
     pub async fn remove_app_password(
         &self,
         name: &str,
@@ -220,10 +220,10 @@ impl Accounts {
         .await
     }
 
-    /// Lets a user not sign in any more, which ends all sessions, or again.
+    /// Disables a user, which ends all sessions, or enables the user again.
     ///
     /// # Errors
-    /// The decision's, and the store's.
+    /// Errors of the decision and of the store.
     pub async fn set_disabled(
         &self,
         name: &str,
@@ -235,16 +235,16 @@ impl Accounts {
         .await
     }
 
-    /// Lets a user manage users, or not any more.
+    /// Grants or revokes the right to manage users.
     ///
     /// # Errors
-    /// The decision's, and the store's.
+    /// Errors of the decision and of the store.
     pub async fn set_admin(&self, name: &str, admin: bool) -> Result<Arc<Account>, AccountsError> {
         let change = self.decide(|users| people::set_admin(users, name, admin));
         Ok(Arc::clone(change.await?.account()))
     }
 
-    /// Decides about one account and commits; nobody else changes accounts meanwhile.
+    /// Decides about one account and commits, without concurrent changes of accounts.
     async fn decide(
         &self,
         decide: impl Fn(&Users) -> Result<(Batch, Change), people::AccountError>,
@@ -269,8 +269,8 @@ impl Accounts {
         only(made.await?)
     }
 
-    /// Decides about users of whom some may be new: nothing is left of others who had their names. Another
-    /// server may remove one at any moment.
+    /// Decides about users of whom some may be new, once no data of earlier users with their names
+    /// is left. Another server may remove one at any time.
     async fn make(
         &self,
         keys: &[Arc<str>],
@@ -308,7 +308,7 @@ impl Accounts {
         })
     }
 
-    /// The same where sessions bear another stamp from then on, but for one that is kept.
+    /// The same with a new stamp for the user's sessions, except for one that is kept.
     async fn end(
         &self,
         name: &str,
@@ -334,18 +334,18 @@ impl Accounts {
         Ok(Arc::clone(change.await?.account()))
     }
 
-    /// Removes a user, and then all the user's data, some at a time: nobody who writes meanwhile waits
+    /// Removes a user, and then all the user's data in small batches: no concurrent writer waits
     /// for long.
     ///
     /// # Errors
-    /// When there is no such user, and the store's.
+    /// If there is no such user; errors of the store.
     pub async fn delete(&self, name: &str) -> Result<Arc<Account>, AccountsError> {
         let account = self.dismiss(name).await?;
         self.finish_departure(account.name.key()).await?;
         Ok(account)
     }
 
-    /// Removes a user, whose data is to go next.
+    /// Removes a user whose data is removed next.
     async fn dismiss(&self, name: &str) -> Result<Arc<Account>, AccountsError> {
         let dismissed = self.known.change(|users| {
             let account = known(users, name)?;
@@ -370,10 +370,10 @@ impl Accounts {
         Ok(dismissed.await?.outcome)
     }
 
-    /// Removes the data of users who are gone, where an end of the server came between.
+    /// Completes removals of users that a stop of the server interrupted.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn finish_departures(&self) -> Result<(), AccountsError> {
         for key in self.store.read(people::leaving)? {
             self.finish_departure(&key).await?;
@@ -381,19 +381,19 @@ impl Accounts {
         Ok(())
     }
 
-    /// Removes the data of a user who is gone, if there is any.
+    /// Removes the data of a removed user, if there is any.
     async fn finish_departure(&self, key: &str) -> Result<(), AccountsError> {
         let departure = || self.store.read(|snapshot| people::departure(snapshot, key));
         if departure()?.is_none() {
             return Ok(());
         }
         let _departing = self.departing.lock().await;
-        // Somebody else may have been at it; and a new user of the name may be there since.
+        // Another task may have finished this, and a new user may have the name since.
         let Some(departure) = departure()? else {
             return Ok(());
         };
         match self.remove_data(key, &departure).await {
-            // Another server was at it, too.
+            // Another server finished this at the same time.
             Err(AccountsError::Commit(CommitError::Conflict { .. })) => Ok(()),
             done => done,
         }
@@ -410,10 +410,10 @@ impl Accounts {
         Ok(())
     }
 
-    /// Removes a user's data, filler apart.
+    /// Removes a user's data, except filler.
     ///
     /// # Errors
-    /// When there is no such user, and the store's.
+    /// If there is no such user; errors of the store.
     pub async fn reset(&self, name: &str) -> Result<(), AccountsError> {
         let account = self.known.find(name)?;
         let account = account.ok_or_else(|| people::AccountError::Unknown(name.into()))?;
@@ -425,25 +425,25 @@ impl Accounts {
         Ok(emptying.done().await?)
     }
 
-    /// Removes every user's data, filler apart, but for what comes in meanwhile. Returns the number of users.
+    /// Removes every user's data, except filler and concurrent deliveries. Returns the number of users.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn reset_all(&self) -> Result<usize, AccountsError> {
-        // List the shared bodies first: every mailbox that holds one is then among the users read below.
+        // List the shared bodies first: every account that holds one is then among the users read below.
         let shared = self.store.read(remove_shared)?;
         self.known.look_again(self.known.seen())?;
         let keys = self.known.users.keys();
         self.clear(&keys).await?;
-        // Bodies that a message brought meanwhile stay: some of its copies may be there. What is left without a copy
-        // goes with the next reset.
+        // Bodies of concurrently delivered messages stay: some of their copies may exist. The next
+        // reset removes bodies without a copy.
         for batch in shared {
             self.store.commit(batch).await?;
         }
         Ok(keys.len())
     }
 
-    /// Removes the data of users, filler apart.
+    /// Removes the data of users, except filler.
     async fn clear(&self, keys: &[Arc<str>]) -> Result<(), AccountsError> {
         for keys in keys.chunks(RESET_AT_ONCE) {
             let mut batch = Batch::new();
@@ -470,7 +470,7 @@ fn new_stamp() -> u64 {
     people::stamp(random::bytes())
 }
 
-/// The session of this token, if it is a user's own.
+/// Returns the session of this token, if it belongs to the user.
 fn keep(
     snapshot: &dyn Snapshot,
     (users, name): (&Users, &str),
@@ -532,7 +532,7 @@ mod tests {
         found.map_err(|error: StoreError| error).unwrap().is_some()
     }
 
-    /// Delivers a message to ada and ben that is kept once.
+    /// Delivers a message to ada and ben with a shared body.
     async fn deliver(store: &Store, auth: &Auth, seed: u128) {
         let to = ["ada", "ben"].map(str::to_owned).into();
         let message = format!("Subject: {seed}\r\n\r\n{}", "x".repeat(200_000));
@@ -578,7 +578,7 @@ mod tests {
         check(&store, 2, 1);
 
         let shared = store.read(remove_shared).unwrap();
-        // One message is delivered between the two users, and one after both.
+        // One message arrives between the two users, and one after both.
         accounts.clear(&["ada".into()]).await.unwrap();
         deliver(&store, &auth, 2).await;
         accounts.clear(&["ben".into()]).await.unwrap();
@@ -602,7 +602,7 @@ mod tests {
             let mut batch = Batch::new();
             batch.put("ada", "m/x", "mail");
             store.commit(batch).await.unwrap();
-            // The server ends once the user is gone.
+            // The server stops once the user is removed.
             accounts.dismiss("ada").await.unwrap();
             assert!(has_data(&store));
             let auth = start(&store);
@@ -614,7 +614,7 @@ mod tests {
             }
             assert!(!has_data(&store));
             assert!(store.read(people::leaving).unwrap().is_empty());
-            // What comes later is a new user's.
+            // Later data belongs to a new user.
             accounts.register(new_user(), 0).await.unwrap();
             let mut batch = Batch::new();
             batch.put("ada", "m/x", "mail");

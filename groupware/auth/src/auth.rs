@@ -1,4 +1,4 @@
-//! What a server knows of its users, and what changes and proves it.
+//! The users of a server: their accounts, their authentication, and changes of both.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -16,33 +16,33 @@ use crate::passwords::Passwords;
 use crate::sessions::{Lifetime, Sessions};
 use crate::throttle::Throttle;
 
-/// What has to be known of a server's configuration to tell who is who.
+/// The settings of a server that authentication needs.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The domain of the users' addresses.
     pub domain: String,
     /// The organization that canonical names of users may have (`CN=ada/O=Acme`).
     pub organization: Option<String>,
-    /// Most users.
+    /// The maximum number of users.
     pub users: usize,
-    /// Most passwords that are hashed at once.
+    /// The maximum number of passwords hashed concurrently.
     pub hashes_at_once: usize,
-    /// Most sessions that are remembered; others are looked up in the store.
+    /// The maximum number of cached sessions; others are looked up in the store.
     pub sessions: usize,
     /// Whether other servers may change the same store.
     pub is_shared: bool,
-    /// How long sessions last.
+    /// The lifetime of sessions.
     pub session_lifetime: Lifetime,
     /// Failed sign-ins as one user from one address before further ones must wait.
     pub sign_in_failures: u32,
-    /// Time after which one failed sign-in is forgiven.
+    /// The time after which one failed sign-in is forgotten.
     pub sign_in_forgiveness: Duration,
     /// The hash of the administrator's token.
     pub admin_token: SecretHash,
 }
 
 impl Default for Settings {
-    /// A small server whose administrator nobody is.
+    /// A small server without an administrator.
     fn default() -> Self {
         Self {
             domain: "localhost".into(),
@@ -62,7 +62,7 @@ impl Default for Settings {
     }
 }
 
-/// Who is who.
+/// Authenticates users.
 #[derive(Debug)]
 pub struct Auth {
     pub(crate) known: Arc<Known>,
@@ -70,10 +70,10 @@ pub struct Auth {
     pub accounts: Accounts,
     /// Hashes and verifies passwords.
     pub passwords: Passwords,
-    /// Who is signed in.
+    /// The sessions of users.
     pub sessions: Sessions,
     pub(crate) throttle: Throttle,
-    /// Failures are forgiven by it, and passwords forgotten.
+    /// The clock for throttling and for verified passwords.
     pub(crate) clock: Clock,
     pub(crate) admin_token: SecretHash,
 }
@@ -82,7 +82,7 @@ impl Auth {
     /// Reads the accounts of a store.
     ///
     /// # Errors
-    /// When they can't be read.
+    /// If they can't be read.
     pub fn start(store: &Store, settings: &Settings) -> Result<Self, AccountsError> {
         let cache = Cache::new(settings.sessions);
         let nobody = Users::new(&settings.domain).with_organization(settings.organization.clone());
@@ -100,36 +100,36 @@ impl Auth {
         })
     }
 
-    /// Makes sure that it can tell who is who: that what it remembers of users and sessions, which other
-    /// servers may change, counts. May wait for the store.
+    /// Ensures that the cache of users and sessions, which other servers may change, is valid. May
+    /// wait for the store.
     ///
     /// # Errors
-    /// When the store can't be read, or could not a moment ago.
+    /// If the store can't be read, or could not be read recently.
     pub fn ensure_ready(&self) -> Result<(), StoreError> {
         self.known.ensure_ready()
     }
 
-    /// The local users, as they are remembered here.
+    /// The local users in the account cache.
     pub fn directory(&self) -> &Users {
         &self.known.users
     }
 
-    /// Who the local users are, for decisions: where one isn't remembered here, the store is asked.
+    /// The local users, for decisions: users that are missing in the cache are looked up in the store.
     pub fn people(&self) -> &dyn Directory {
         &*self.known
     }
 
-    /// A user by name, in whatever case it is written, whether or not another server has registered the user
+    /// Finds a user by name, case-insensitively, even if another server has registered the user
     /// just now.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub fn find(&self, name: &str) -> Result<Option<Arc<Account>>, StoreError> {
         self.known.find(name)
     }
 
-    /// Looks up when users were registered, in seconds since 1970. The names come from a record that was read before, so one
-    /// look at the store is enough for all that this server doesn't remember.
+    /// Returns a lookup of registration times, in seconds since 1970. The names come from a record
+    /// that was read before, so one read of the store is enough for all users missing in the cache.
     pub fn registrations(&self) -> impl Fn(&str) -> Result<Option<i64>, StoreError> + '_ {
         let has_looked = Cell::new(false);
         move |name| match self.directory().registered(name)? {
@@ -138,10 +138,10 @@ impl Auth {
         }
     }
 
-    /// Looks whether other servers have changed users or sessions. Blocks.
+    /// Reads the changes of users and sessions by other servers. Blocks.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub fn keep_up(&self) -> Result<(), StoreError> {
         self.known.look_again(self.known.seen()).map(drop)
     }

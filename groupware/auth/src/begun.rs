@@ -1,25 +1,25 @@
-//! How many sessions users can have, at most: whoever has few begins another without a look at all of them.
+//! Upper bounds of the users' numbers of sessions: a user with few sessions starts another one without a count.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Users on record; beyond, the record begins anew, and their sessions are looked at once more.
+/// The maximum number of recorded users; beyond it the record is cleared, and their sessions are counted again.
 const USERS: usize = 1 << 16;
 
-/// The most sessions that users can have in a store that no other server changes. Sessions that have ended
-/// are in it until somebody has looked.
+/// Upper bounds of the users' numbers of sessions in a store that no other server changes. Expired
+/// sessions are included until the next count.
 #[derive(Debug)]
 pub(crate) struct Begun {
     most: usize,
     of_users: Mutex<HashMap<Arc<str>, usize>>,
 }
 
-/// How many a user could have when a look began.
+/// The upper bound of a user when a count started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Before(Option<usize>);
 
 impl Begun {
-    /// For users who have so many at once.
+    /// For users with at most this many sessions.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
@@ -27,10 +27,10 @@ impl Begun {
         }
     }
 
-    /// Begins one more.
+    /// Counts one more session.
     ///
     /// # Errors
-    /// When somebody has to look first how many the user has.
+    /// If the user's sessions must be counted first.
     pub(crate) fn begin(&self, user: &str) -> Result<(), Before> {
         match self.lock().get_mut(user) {
             Some(count) if *count < self.most => {
@@ -41,11 +41,11 @@ impl Begun {
         }
     }
 
-    /// Begins one more after a look, which has found so many, those that are about to end not counted.
+    /// Counts one more session after a count of `found` sessions, excluding those that are about to end.
     pub(crate) fn looked(&self, user: &Arc<str>, before: Before, found: usize) {
         let mut of_users = self.lock();
         let now = of_users.get(user).copied();
-        // What others have begun since then may have been found, or not.
+        // The count may or may not include sessions started since then.
         let count = match now {
             Some(now) if Before(Some(now)) != before => now.max(found),
             _ => found,

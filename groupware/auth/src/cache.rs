@@ -1,4 +1,4 @@
-//! Sessions that are in use, so that a request need not look at the store for its own.
+//! A cache of the sessions in use, so that requests need not read theirs from the store.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -6,36 +6,36 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use groupware_people::{Account, SecretHash, Session};
 
-/// Threads that look up sessions at the same moment rarely meet in one of these.
+/// Enough shards that concurrent lookups rarely collide.
 const SHARDS: usize = 64;
 
-/// A session that is remembered.
+/// A cached session.
 #[derive(Debug)]
 pub(crate) struct Cached {
     pub(crate) account: Arc<Account>,
     pub(crate) session: Session,
-    /// The use that is stored, or about to be.
+    /// The last use that is stored, or about to be.
     pub(crate) noted: i64,
 }
 
 type Shard = HashMap<SecretHash, Cached>;
 
-/// Sessions by the hash of their token, within a bound. What is forgotten isn't over: it is in the store.
+/// Sessions by the hash of their token, bounded. Evicted sessions remain valid: they are in the store.
 #[derive(Debug)]
 pub(crate) struct Cache {
     shards: Vec<Mutex<Shard>>,
     per_shard: usize,
     count: AtomicUsize,
-    /// Raised before any session is forgotten because it is over.
+    /// Incremented before a session is removed because it ended.
     ended: AtomicU64,
 }
 
-/// The sessions that had ended at a moment.
+/// A snapshot of the number of ended sessions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment(u64);
 
 impl Cache {
-    /// For so many.
+    /// With a maximum number of sessions.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
@@ -45,13 +45,13 @@ impl Cache {
         }
     }
 
-    /// To be taken before the store is asked for a session.
+    /// Must be called before a session is looked up in the store.
     pub(crate) fn moment(&self) -> Moment {
         Moment(self.ended.load(Ordering::SeqCst))
     }
 
-    /// Remembers what the store had at a moment or later. If any session was forgotten since, it may be this
-    /// one: then it isn't.
+    /// Caches a session that was read from the store at a moment or later. Skips it if any session
+    /// ended since, as it may be this one.
     pub(crate) fn remember(&self, hash: SecretHash, cached: Cached, since: Moment) {
         let mut shard = self.shard(&hash);
         if self.ended.load(Ordering::SeqCst) != since.0 {
@@ -68,7 +68,7 @@ impl Cache {
         self.count.fetch_sub(before, Ordering::Relaxed);
     }
 
-    /// Does something with a session, if it is remembered; and forgets it, if that gives `None`.
+    /// Calls a function with a session, if it is cached; removes it if the function returns `None`.
     pub(crate) fn with<T>(
         &self,
         hash: &SecretHash,
@@ -83,7 +83,7 @@ impl Cache {
         done
     }
 
-    /// Forgets sessions that are over.
+    /// Removes ended sessions.
     pub(crate) fn forget(&self, ended: &[SecretHash]) {
         if ended.is_empty() {
             return;
@@ -96,7 +96,7 @@ impl Cache {
         }
     }
 
-    /// Forgets all: any may be over.
+    /// Removes all sessions: any may have ended.
     pub(crate) fn forget_all(&self) {
         self.ended.fetch_add(1, Ordering::SeqCst);
         for shard in &self.shards {
@@ -106,7 +106,7 @@ impl Cache {
         }
     }
 
-    /// How many there are, those included that nobody has noticed to be over.
+    /// The number of sessions, including those not yet known to have ended.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
@@ -120,8 +120,8 @@ fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Forgets those whose users have ended them, and, if that isn't enough, the eighth that was idle longest: that
-/// many at once, so that a full shard isn't sorted for every session.
+/// Evicts the sessions that their users have ended, and, if that isn't enough, the eighth that was
+/// idle longest: evicting many at once avoids sorting a full shard for every session.
 fn make_room(shard: &mut Shard, most: usize) {
     shard.retain(|_, cached| cached.account.admits(cached.session.stamp));
     if shard.len() < most {

@@ -1,5 +1,5 @@
-//! Takes everything out of a mailbox, on a thread of its own that lets all others go first: what is read for
-//! that keeps no event loop, and what is written holds up nobody's commit for long.
+//! Empties an account on a thread of its own that yields to all others: its reads block no event
+//! loop, and its writes delay no other commit for long.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use groupware_people as people;
 use groupware_runtime::aside;
 use groupware_store::{Assert, Batch, CommitError, Op, Snapshot, Store, StoreError};
 
-/// Messages that let go at once of what they share.
+/// The number of shared bodies that one batch releases.
 const AT_ONCE: usize = 100;
-/// Others may let go of the same at the same moment; each round one of them gets on.
+/// The maximum number of conflicts with concurrent releases; one of them succeeds each time.
 const ROUNDS: u32 = 1000;
 
-/// Why a mailbox could not be emptied.
+/// The reason why an account could not be emptied.
 #[derive(Debug)]
 pub(crate) enum NotEmptied {
-    /// What it shares with others can't be read.
+    /// Its shared bodies can't be read.
     Unreadable(String),
-    /// The store did not take it.
+    /// The store rejected the removal.
     Commit(CommitError),
 }
 
@@ -28,19 +28,19 @@ impl From<CommitError> for NotEmptied {
     }
 }
 
-/// What is to be emptied.
+/// The account to empty.
 pub(crate) struct Emptying {
     pub(crate) store: Store,
     pub(crate) mailbox: Arc<str>,
-    /// Everything goes as long as this holds; without it, what outlives a reset stays.
+    /// Removes everything as long as this assert holds; without it, what a reset must keep stays.
     pub(crate) departure: Option<Assert>,
 }
 
 impl Emptying {
-    /// Does it, and waits for it. What is begun is done to its end, whether somebody waits or not.
+    /// Empties the account, and waits for it. Once started, it finishes even if the caller is dropped.
     ///
     /// # Errors
-    /// The store's; then some may be gone.
+    /// Errors of the store; some of the data may be removed then.
     pub(crate) async fn done(self) -> Result<(), NotEmptied> {
         let done = aside::elsewhere(move || self.empty()).await;
         done.unwrap_or_else(|error| {
@@ -63,7 +63,7 @@ impl Emptying {
         Ok(())
     }
 
-    /// Lets go of what the mailbox shares with others.
+    /// Releases the account's shared bodies.
     fn let_go_of_shared(&self) -> Result<(), NotEmptied> {
         let mut lost = 0;
         while lost < ROUNDS {
@@ -91,7 +91,7 @@ impl Emptying {
     }
 }
 
-/// Reads the bodies that go, so that the writer, which must look at each page of theirs, finds them in memory.
+/// Reads the bodies to be removed, so that the writer, which needs each of their pages, finds them in memory.
 fn read_before(snapshot: &dyn Snapshot, batch: &Batch) -> Result<(), StoreError> {
     if snapshot.is_far() {
         return Ok(());

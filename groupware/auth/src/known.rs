@@ -1,11 +1,11 @@
-//! What this server remembers of users and sessions, and how it is kept in step with the store, which other
+//! This server's cache of users and sessions, and its synchronization with the store, which other
 //! servers may change too.
 //!
-//! Users are all in memory, and sessions that are in use. Every change is an entry in a log in the store
-//! ([`groupware_people::News`]), which this server reads some times a second where there are others. What it
-//! remembers is answered with as long as it has seen the log's end a moment ago; when it can't, each request
-//! looks at the store, or is refused. Nothing has to be delivered for that: a notice that is lost can't keep a
-//! revoked password alive.
+//! The cache holds all users, and the sessions in use. Every change is an entry in a log in the
+//! store ([`groupware_people::News`]), which a shared server reads several times per second. The
+//! cache is valid for a short time after a read up to the log's end; otherwise each request reads
+//! the log, or fails. No notification is needed for that, so a lost one can't keep a revoked
+//! password alive.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,13 +18,13 @@ use groupware_store::{Batch, CommitError, Store, StoreError};
 
 use crate::cache::Cache;
 
-/// How long what is remembered counts after it was known to be right. With the time that a request takes, no
-/// password or session outlives its end by five seconds.
+/// The time for which the cache is valid after it was up to date. Including the time of a request,
+/// no password or session outlives its end by five seconds.
 const TRUST: Duration = Duration::from_secs(4);
-/// After the store could not be read, it isn't asked again for so long: those who wait for it would come to
-/// wait one after the other.
+/// The pause after a failed read of the store: without it, waiting requests would each wait in
+/// turn.
 const RESPITE: Duration = Duration::from_millis(500);
-/// How often a change is decided that others are faster than.
+/// The maximum number of conflicts with other servers before a change fails.
 const ROUNDS: u32 = 64;
 
 /// Users, and sessions in use.
@@ -33,7 +33,7 @@ pub(crate) struct Known {
     store: Store,
     pub(crate) users: Users,
     pub(crate) sessions: Cache,
-    /// How far the log was read. Nobody holds it while the store is read.
+    /// The position up to which the log was read. Not locked during reads of the store.
     seen: Mutex<Position>,
     /// Serializes reads of the log. A caller that had to wait uses the result of the read before it.
     looking: Mutex<()>,
@@ -42,13 +42,13 @@ pub(crate) struct Known {
     others: Option<Others>,
 }
 
-/// What is kept where other servers may change the same store.
+/// The state for other servers that may change the same store.
 #[derive(Debug)]
 struct Others {
     clock: Clock,
-    /// When the last look began that saw the log's end, in microseconds of the clock.
+    /// The start of the last read up to the log's end, in microseconds of the clock.
     right_at_us: AtomicU64,
-    /// When the last look failed, and of what.
+    /// The time and error of the last read, if it failed.
     failure: Mutex<Option<(Duration, StoreError)>>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Decided<T> {
 }
 
 impl<T> Decided<T> {
-    /// A change of one user.
+    /// Returns a change of one user.
     pub(crate) fn of_user(batch: Batch, change: Change, outcome: T) -> Self {
         let users = vec![Arc::clone(change.account().name.key())];
         let sessions = Vec::new();
@@ -108,7 +108,7 @@ impl Known {
         self.others.is_some()
     }
 
-    /// Makes sure that what is remembered counts.
+    /// Ensures that the cache is valid.
     pub(crate) fn ensure(&self) -> Result<(), StoreError> {
         match &self.others {
             Some(others) if !others.is_right() => self.look(others, Others::is_right),
@@ -116,7 +116,7 @@ impl Known {
         }
     }
 
-    /// Makes sure that what is remembered counts, and that nobody is refused who has to look again.
+    /// Ensures that the cache is valid, and that the log can be read again.
     pub(crate) fn ensure_ready(&self) -> Result<(), StoreError> {
         let others = self.others.as_ref();
         match others.and_then(|others| others.recent_failure(others.clock.now())) {
@@ -125,13 +125,13 @@ impl Known {
         }
     }
 
-    /// How far the log was read: what whoever looks something up asks before, to look again if need be.
+    /// The position up to which the log was read: taken before a lookup, for [`Self::look_again`].
     pub(crate) fn seen(&self) -> Position {
         *self.position()
     }
 
-    /// Looks whether there is news, for whoever did not find what there may be by now; whether there was any since
-    /// a moment before. Somebody else may have read it meanwhile.
+    /// Reads the log after a lookup that found nothing. Returns true if there are changes since an
+    /// earlier position, even if a concurrent caller read them.
     pub(crate) fn look_again(&self, since: Position) -> Result<bool, StoreError> {
         let Some(others) = &self.others else {
             return Ok(false);
@@ -140,7 +140,7 @@ impl Known {
         Ok(self.seen() != since)
     }
 
-    /// Reads the log to its end, unless somebody else has done what is `enough` meanwhile.
+    /// Reads the log to its end, unless a concurrent read was `enough`.
     fn look(&self, others: &Others, enough: impl Fn(&Others) -> bool) -> Result<(), StoreError> {
         let _turn = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         if enough(others) {
@@ -182,7 +182,7 @@ impl Known {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A user by name, in whatever case it is written.
+    /// Finds a user by name, case-insensitively.
     pub(crate) fn find(&self, name: &str) -> Result<Option<Arc<Account>>, StoreError> {
         self.ensure()?;
         let seen = self.seen();
@@ -193,7 +193,7 @@ impl Known {
         }
     }
 
-    /// Waits for the changes before.
+    /// Waits for the changes before it.
     pub(crate) async fn begin(&self) -> Changing<'_> {
         Changing {
             known: self,
@@ -201,7 +201,7 @@ impl Known {
         }
     }
 
-    /// Stores what is decided, and makes it known.
+    /// Commits a decision, and updates the cache.
     pub(crate) async fn change<T, E>(
         &self,
         decide: impl FnMut(&Users) -> Result<Decided<T>, E>,
@@ -212,8 +212,8 @@ impl Known {
         self.begin().await.change(decide).await
     }
 
-    /// A change was stored with this revision after what was seen `at` that moment. Whoever has read the log
-    /// since has made it known, and perhaps what followed.
+    /// Updates the cache after a commit with this revision at the log position `at`. If the log was
+    /// read since, the cache has this change and perhaps later ones.
     fn publish<T>(&self, at: Position, revision: u64, decided: &Decided<T>) {
         let mut seen = self.position();
         if *seen != at {
@@ -232,14 +232,14 @@ impl Known {
     }
 }
 
-/// The right to change users and sessions, within this server.
+/// The lock for changes of users and sessions within this server.
 pub(crate) struct Changing<'a> {
     known: &'a Known,
     _turn: tokio::sync::MutexGuard<'a, ()>,
 }
 
 impl Changing<'_> {
-    /// Stores what is decided, and makes it known. Where another server was faster, it is decided anew.
+    /// Commits a decision, and updates the cache. After a conflict with another server, it decides again.
     pub(crate) async fn change<T, E>(
         &self,
         mut decide: impl FnMut(&Users) -> Result<Decided<T>, E>,
@@ -252,7 +252,7 @@ impl Changing<'_> {
             let at = known.seen();
             let mut decided = match decide(&known.users) {
                 Ok(decided) => decided,
-                // What is in the way may be gone, and who is not there have come, at another server.
+                // Another server may have removed the obstacle, or added the missing user.
                 Err(error) => match known.look_again(at).map_err(AccountError::from)? {
                     true => continue,
                     false => return Err(error),
@@ -302,7 +302,7 @@ impl Others {
     }
 }
 
-/// Who is a local user, those included whom other servers have registered just now.
+/// The local users, including those that other servers have registered just now.
 impl Directory for Known {
     fn user(&self, address: &str) -> Result<Option<String>, StoreError> {
         let seen = self.seen();
@@ -353,7 +353,7 @@ mod tests {
             pad_bytes: 0,
         };
         auth.accounts.register(vec![ada], 0).await.unwrap();
-        // Somebody waits for the store as long as the test takes.
+        // A read of the store that blocks as long as the test runs.
         let _turn = auth.known.looking.lock().unwrap();
         assert!(auth.find("ada").unwrap().is_some());
         let found = auth.people().user("ada@localhost").unwrap();
@@ -366,7 +366,7 @@ mod tests {
         let known = Known::load(store, Users::new("example.org"), Cache::new(1), true).unwrap();
         assert!(known.ensure_ready().is_ok());
 
-        // A moment ago for as long as the test takes: what is remembered counts still, and whoever looks is refused.
+        // A recent failure for as long as the test runs: the cache stays valid, and reads of the log fail.
         let others = known.others.as_ref().unwrap();
         others.right_at_us.store(u64::MAX, Relaxed);
         let later = others.clock.now() + Duration::from_secs(3600);

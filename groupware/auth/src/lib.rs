@@ -1,5 +1,5 @@
-//! Who is who: accounts, passwords, and sessions, as this server remembers them and keeps in step with the store, which
-//! other servers may change too. It knows no protocol.
+//! Accounts, passwords, and sessions, as cached by this server and synchronized with the store,
+//! which other servers may change too. It knows no protocol.
 
 mod accounts;
 mod auth;

@@ -1,4 +1,4 @@
-//! Passwords that people choose: hashed with argon2id, a few at a time, on threads of their own.
+//! Passwords that users choose: hashed with argon2id, a few concurrently, on threads of their own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,47 +9,47 @@ use argon2::{Argon2, PasswordHasher, PasswordVerifier};
 use groupware_net::Pool;
 use groupware_runtime::{Caller, random};
 
-/// Longest password that is looked at.
+/// The longest accepted password, in bytes.
 pub const MAX_PASSWORD_BYTES: usize = 1024;
-/// Shortest password that may be set.
+/// The shortest password that may be set, in bytes.
 pub const MIN_PASSWORD_BYTES: usize = 8;
-/// Most hashes that wait for their turn, beyond which those of the highest rank are put off.
+/// The maximum queue of hashes; beyond it, those of the highest rank are rejected.
 const WAITING: usize = 256;
-/// A verified password is remembered this long, so that Basic authentication needn't hash it for
-/// every request.
+/// The time for which a verified password is cached, so that Basic authentication needn't hash it
+/// for every request.
 const REMEMBER: Duration = Duration::from_secs(300);
-/// Most verified passwords remembered.
+/// The maximum number of cached verified passwords.
 const REMEMBERED: usize = 16_384;
 
 /// Too many passwords wait to be hashed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Busy;
 
-/// What became of a password.
+/// The result of verifying a password.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is the user's.
+    /// It is correct.
     Right,
-    /// It isn't.
+    /// It is wrong.
     Wrong,
-    /// It was not looked at, since it was not allowed.
+    /// It was not checked, since the attempt was not allowed.
     Refused,
-    /// It was not looked at, since too many others wait.
+    /// It was not checked, since the queue is full.
     Busy,
 }
 
-/// Hashes and verifies, with a bound on memory (19 MiB per hash at work) and on the queue.
+/// Hashes and verifies passwords, with a bound on memory (19 MiB per concurrent hash) and on the queue.
 #[derive(Debug)]
 pub struct Passwords {
     turns: Pool,
-    /// The hash of a secret that nobody knows: what an unknown user's password is checked
-    /// against, so that it takes as long as a known one's.
+    /// The hash of an unknown secret: the password of an unknown user is checked against it, so
+    /// that it takes as long as a known user's.
     nobody: Arc<str>,
     memory: Memory,
 }
 
 impl Passwords {
-    /// Lets so many be hashed at once.
+    /// Allows this number of concurrent hashes.
     pub(crate) fn new(at_once: usize) -> Self {
         Self {
             turns: Pool::of_turns(at_once, WAITING),
@@ -61,15 +61,15 @@ impl Passwords {
     /// Hashes a new password.
     ///
     /// # Errors
-    /// When too many wait.
+    /// If the queue is full.
     pub async fn hash(&self, caller: &Caller, password: String) -> Result<String, Busy> {
         let hash = self.when_due((caller, 0), || true, move || hash_now(&password));
         Ok(hash.await?.expect("hashing was allowed"))
     }
 
-    /// Whether this is the user's password. `hash` is the user's, or `None` for a user who is
-    /// unknown or has no password, who is refused after the same time. `allowed` is asked before
-    /// the password is looked at, once more after waiting for a turn. A lower rank comes first.
+    /// Verifies a user's password. `hash` is `None` for a user that is unknown or has no password;
+    /// the result is then `Wrong` after the same time. `allowed` is called before the password is
+    /// checked, and again after queueing. A lower rank is served first.
     pub(crate) async fn verify(
         &self,
         (caller, rank): (&Caller, u32),
@@ -111,9 +111,8 @@ impl Passwords {
         }
     }
 
-    /// Hashes, on a thread of its own, when others before have done so; `None` if by then it is
-    /// not allowed any more. The caller gives way meanwhile: a hash takes as long as a hundred other
-    /// requests.
+    /// Hashes on a thread of its own after queueing; `None` if it is no longer allowed then. The
+    /// caller yields its place meanwhile: a hash takes as long as a hundred other requests.
     async fn when_due<T: Send + 'static>(
         &self,
         (caller, rank): (&Caller, u32),
@@ -128,7 +127,7 @@ impl Passwords {
                 if !allowed() {
                     return Ok(None);
                 }
-                // The thread works on when nobody waits any more, and so holds the turn.
+                // The thread continues if the caller is dropped, and so holds the permit.
                 let work = on_own_thread(move || {
                     let done = work();
                     drop(turn);
@@ -164,13 +163,13 @@ fn verify_now(hash: &str, password: &str) -> bool {
     })
 }
 
-/// Proofs of passwords that were verified. A proof names user, hash, and password, keyed by a
-/// secret of this process, so that memory read by others yields no fast hash of a password and a
-/// changed password is forgotten.
+/// Proofs of verified passwords. A proof is a hash of user, password hash, and password, keyed by a
+/// secret of this process: leaked memory yields no fast hash of a password, and a changed password
+/// invalidates it.
 #[derive(Debug)]
 struct Memory {
     secret: [u8; 32],
-    /// Each with the time at which it is forgotten.
+    /// Each with its expiry time.
     proofs: Mutex<HashMap<[u8; 32], Duration>>,
 }
 
@@ -253,7 +252,7 @@ mod tests {
                 verify(Some(&changed), "correct horse", early).await,
                 Verdict::Wrong
             );
-            // Also what is remembered is refused: a guess must not be told from a known one.
+            // Cached passwords are rejected, too: the response must not distinguish a guess from a known one.
             let refused = passwords.verify(
                 (&caller, 0),
                 ("ada", Some(&hash)),
@@ -265,8 +264,8 @@ mod tests {
         });
     }
 
-    /// Guesses from many addresses wait behind a sign-in of an address that hasn't failed, and where too many
-    /// wait, they are put off.
+    /// Guesses from many addresses wait behind a sign-in from an address without failures, and are
+    /// rejected if the queue is full.
     #[test]
     fn many_who_guess_leave_others_their_turn() {
         let (passwords, ada) = (Passwords::new(1), Caller::at([192, 0, 2, 1].into()));

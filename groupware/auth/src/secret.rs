@@ -1,4 +1,4 @@
-//! A secret of all servers over one store, from which they make keys: what one of them has signed, the others know.
+//! A secret shared by all servers over one store, from which they derive keys: each can verify what another has signed.
 
 use groupware_runtime::random;
 use groupware_store::{Batch, CommitError, Store};
@@ -6,10 +6,10 @@ use groupware_store::{Batch, CommitError, Store};
 const PARTITION: &str = "$server";
 const KEY: &str = "secret";
 
-/// The key for a purpose, the same at every start of every server over this store. Blocks.
+/// Returns the key for a purpose, the same at every start of every server over this store. Blocks.
 ///
 /// # Errors
-/// When the secret can be neither read nor, for the first time, stored.
+/// If the secret can be neither read nor, for the first time, stored.
 pub fn key(store: &Store, purpose: &str) -> Result<[u8; 32], CommitError> {
     loop {
         let record = store.read(|snapshot| snapshot.get(PARTITION, KEY.as_bytes()))?;
@@ -22,7 +22,7 @@ pub fn key(store: &Store, purpose: &str) -> Result<[u8; 32], CommitError> {
             .assert_absent(PARTITION, KEY)
             .put(PARTITION, KEY, made);
         match store.commit_blocking(batch) {
-            // Another server may have been faster: then it is the other's.
+            // After a conflict, the secret is another server's.
             Ok(_) | Err(CommitError::Conflict { .. }) => {}
             Err(error) => return Err(error),
         }

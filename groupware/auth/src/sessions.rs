@@ -1,5 +1,5 @@
-//! Who is signed in, by the hash of the cookie's token: in the store, so that a restart ends nobody's session, and
-//! remembered as long as it is in use.
+//! The sessions of users, by the hash of the cookie's token: stored, so that they survive a
+//! restart, and cached while they are in use.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,24 +16,24 @@ use crate::known::{Changing, Decided, Known};
 
 /// In microseconds.
 const SECOND: i64 = 1_000_000;
-/// Most sessions of one user; a further one ends the oldest.
+/// The maximum number of sessions of one user; a further one ends the oldest.
 const MOST_OF_USER: usize = 64;
-/// A use is stored if the last one that was is so long ago: a session lasts so much less than it may, at most,
-/// where requests come to several servers, or a restart comes between.
+/// The minimum interval between stored uses. With several servers, or after a restart, a session
+/// may end this much early.
 const NOTED_EVERY_S: i64 = 300;
-/// Uses that wait to be stored; further ones are with a later request.
+/// The maximum number of uses that wait to be stored; a later request stores further ones.
 const MOST_TO_NOTE: usize = 10_000;
-/// Uses that are stored together.
+/// The number of uses per batch.
 const NOTED_AT_ONCE: usize = 200;
-/// Sessions that are looked at together when those that are over are cleared away.
+/// The number of sessions per batch of the sweep for expired ones.
 const CLEARED_AT_ONCE: usize = 500;
 
-/// How long sessions last.
+/// The lifetime of sessions.
 #[derive(Debug, Clone, Copy)]
 pub struct Lifetime {
     /// Without a request.
     pub idle: Duration,
-    /// With however many.
+    /// In total.
     pub total: Duration,
 }
 
@@ -52,25 +52,25 @@ impl Lifetime {
     }
 }
 
-/// What can be told of a session.
+/// The displayed properties of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionLine {
-    /// What it is called. It opens nothing.
+    /// Its id, which grants no access.
     pub id: String,
-    /// When it began, in seconds since 1970.
+    /// The time of its start, in seconds since 1970.
     pub started: i64,
-    /// When its last request was, to five minutes.
+    /// The time of its last request, within five minutes.
     pub used: i64,
-    /// It is the session of this token.
+    /// Whether it is the session of the given token.
     pub is_own: bool,
 }
 
-/// What a session is called: the beginning of its token's hash, from which nobody finds the token.
+/// The id of a session: the beginning of its token's hash, from which the token can't be derived.
 fn id_of(hash: &SecretHash) -> String {
     hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A session to be ended, and who waits for that.
+/// A session to end, and the channel for the result.
 type Ending = (HeldSession, oneshot::Sender<Result<(), CommitError>>);
 
 /// All sessions.
@@ -79,11 +79,11 @@ pub struct Sessions {
     store: Store,
     known: Arc<Known>,
     lifetime: Lifetime,
-    /// Nobody is on record where other servers begin sessions, too.
+    /// Empty if other servers start sessions, too.
     begun: Begun,
-    /// Those who come while others are ended are ended together.
+    /// Sessions to end, which the next holder of the lock ends in one batch.
     ending: Mutex<Vec<Ending>>,
-    /// Uses that are to be stored.
+    /// Uses that wait to be stored.
     to_note: Mutex<Vec<SecretHash>>,
 }
 
@@ -99,8 +99,8 @@ impl Sessions {
         }
     }
 
-    /// Starts a session and returns its token, which is kept nowhere else. It is the user's as long as the
-    /// user's stamp is the one that the user had when the password was looked at.
+    /// Starts a session and returns its token, which is stored nowhere. It is valid as long as the
+    /// user's stamp is the one at the time of the password check.
     pub(crate) async fn start(
         &self,
         account: &Arc<Account>,
@@ -121,7 +121,7 @@ impl Sessions {
         self.make_room(account, now, &mut batch).await?;
         match self.store.commit(batch).await {
             Ok(_) => {}
-            // Whoever makes room has to sign in first. It ends with this server.
+            // A user must be able to sign in to free room. The session ends with this server.
             Err(CommitError::Full) if !self.known.is_shared() => {}
             Err(error) => return Err(error),
         }
@@ -134,7 +134,7 @@ impl Sessions {
         Ok(token)
     }
 
-    /// Makes room for one more session of a user. Those that are over may go with the batch.
+    /// Ends the oldest sessions so that one more fits. The batch may include expired ones.
     async fn make_room(
         &self,
         account: &Account,
@@ -162,7 +162,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The account of a session that isn't over.
+    /// Returns the account of a valid session.
     pub(crate) fn find(&self, token: &str, now: i64) -> Result<Option<Arc<Account>>, StoreError> {
         self.known.ensure()?;
         let hash = hash_secret(token);
@@ -183,7 +183,7 @@ impl Sessions {
                 self.note(hash);
                 Ok(Some(account))
             }
-            // What is forgotten here, or was used elsewhere, may go on.
+            // A session that was evicted here, or used on another server, may be valid.
             None => self.find_stored(&hash, now),
         }
     }
@@ -200,7 +200,7 @@ impl Sessions {
         let Some(mut account) = self.known.find(&held.user)? else {
             return Ok(None);
         };
-        // Another server may have given the user a new stamp just now, and then begun the session.
+        // Another server may have changed the user's stamp just now, and then started the session.
         if !account.admits(held.session.stamp) && self.known.look_again(seen)? {
             match self.known.find(&held.user)? {
                 Some(again) => account = again,
@@ -231,7 +231,7 @@ impl Sessions {
     /// Ends a session; one that doesn't exist is ended already.
     ///
     /// # Errors
-    /// The store's: then it may not be over.
+    /// Errors of the store: the session may then still be valid.
     pub async fn end(&self, token: &str) -> Result<(), CommitError> {
         let hash = hash_secret(token);
         let held = self
@@ -246,8 +246,8 @@ impl Sessions {
         }
     }
 
-    /// Whoever waits for a turn to change users and sessions leaves the session where the next one who has it
-    /// ends all that are there.
+    /// Adds the session to the queue before waiting for the lock: the next holder ends all queued
+    /// sessions.
     async fn end_held(&self, held: HeldSession) -> Result<(), CommitError> {
         loop {
             let (tell, mut told) = oneshot::channel();
@@ -256,7 +256,7 @@ impl Sessions {
             match told.try_recv() {
                 Ok(ended) => return ended,
                 Err(TryRecvError::Empty) => return self.end_all_that_wait(&changing).await,
-                // Whoever had the turn was given up.
+                // The holder of the lock was dropped.
                 Err(TryRecvError::Closed) => {}
             }
         }
@@ -279,16 +279,16 @@ impl Sessions {
         });
         let ended = ended.await.map(drop).map_err(AccountsError::into_commit);
         for (_, tell) in all {
-            // Whoever has gone has no need to know.
+            // The caller may have been dropped.
             let _ = tell.send(ended.clone());
         }
         ended
     }
 
-    /// A user's sessions, oldest first; `own` is the token of the one that asks.
+    /// Returns a user's sessions, oldest first; `own` is the token of the current one.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub fn of(
         &self,
         account: &Account,
@@ -307,7 +307,7 @@ impl Sessions {
             .collect())
     }
 
-    /// Those of a user's sessions that aren't over, with their last use, as far as it is known here.
+    /// Returns a user's valid sessions, with their last use as far as this server knows.
     fn live(&self, account: &Account, now: i64) -> Result<Vec<HeldSession>, StoreError> {
         let mut all = self.all_of(account.name.key())?;
         for held in &mut all {
@@ -328,10 +328,10 @@ impl Sessions {
         all.map_err(unreadable)
     }
 
-    /// Ends a user's session of this name; whether there was one.
+    /// Ends a user's session with this id; returns whether it existed.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub async fn end_one(&self, account: &Account, id: &str) -> Result<bool, CommitError> {
         let mut all = self.all_of(account.name.key())?.into_iter();
         match all.find(|held| id_of(&held.hash) == id) {
@@ -340,7 +340,7 @@ impl Sessions {
         }
     }
 
-    /// How many are in use here, those included that nobody has noticed to be over.
+    /// The number of sessions cached here, including those not yet known to have ended.
     pub fn count(&self) -> usize {
         self.known.sessions.count()
     }
@@ -352,10 +352,10 @@ impl Sessions {
         }
     }
 
-    /// Stores the uses of sessions that are to be. Blocks.
+    /// Stores the queued uses of sessions. Blocks.
     ///
     /// # Errors
-    /// The store's; those uses are stored with later ones.
+    /// Errors of the store; those uses are stored with later ones.
     pub fn store_uses(&self, now: i64) -> Result<(), CommitError> {
         let used = std::mem::take(&mut *lock(&self.to_note));
         for some in used.chunks(NOTED_AT_ONCE) {
@@ -370,7 +370,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Whether no session was changed meanwhile.
+    /// Returns false if a session was changed meanwhile.
     fn store_some_uses(&self, used: &[SecretHash], now: i64) -> Result<bool, CommitError> {
         let batch = self.store.read(|snapshot| {
             let mut batch = Batch::new();
@@ -397,10 +397,10 @@ impl Sessions {
         }
     }
 
-    /// Clears away sessions that are over. Blocks.
+    /// Removes expired sessions. Blocks.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub fn clear(&self, now: i64) -> Result<(), CommitError> {
         let mut last = None;
         loop {
@@ -515,7 +515,7 @@ mod tests {
         for second in 1..HOUR / 2 {
             assert!(is_there(&before, &token, second));
         }
-        // By a thread that may wait for the store, as jobs are done.
+        // On a thread that may block on the store, as jobs do.
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 before.sessions.store_uses(HOUR / 2).unwrap();
@@ -535,7 +535,7 @@ mod tests {
         let auth = auth(&store);
         let ada = register(&auth, "ada").await;
         let token = start(&auth, &ada, 0).await;
-        // A store that nobody asks gives no answer that is wrong.
+        // The store is not read, so its content doesn't matter.
         let mut batch = Batch::new();
         batch.delete_partition("$sessions");
         store.commit(batch).await.unwrap();
@@ -618,7 +618,7 @@ mod tests {
             .end_sessions("eve", crate::Ends::All)
             .await
             .unwrap();
-        // It may have to wait for the writer, as no asynchronous task may.
+        // It may block on the writer, which asynchronous tasks must not.
         let cleared = std::thread::scope(|scope| {
             let clearing = scope.spawn(|| auth.sessions.clear(HOUR));
             clearing.join().unwrap()
@@ -631,7 +631,7 @@ mod tests {
         assert!(is_there(&auth, &token, HOUR));
     }
 
-    /// Whoever makes room has to sign in first.
+    /// A user must be able to sign in to free room.
     #[tokio::test]
     async fn a_full_store_keeps_nobody_out() {
         let store = Store::memory(StoreOptions::default().quota_bytes(600)).unwrap();

@@ -1,4 +1,4 @@
-//! Proves who somebody is: by password or application password; sessions begin with such a proof.
+//! Authenticates users by password or application password, and starts sessions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,23 +11,23 @@ use crate::auth::Auth;
 use crate::passwords::Verdict;
 use crate::throttle::Attempt;
 
-/// Why nobody is signed in.
+/// The reason why a sign-in failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignInError {
-    /// There is no such user, or it is another's password.
+    /// The user is unknown, or the password is wrong.
     #[error("the user name or password is wrong")]
     Wrong,
-    /// The password was not looked at, since too many were wrong before.
+    /// The password was not checked, since too many were wrong before.
     #[error("too many failed sign-ins")]
     TooManyFailures {
-        /// When the next one is looked at.
+        /// The time until the next check.
         wait: Duration,
     },
-    /// The password was not looked at, since too many others wait.
+    /// The password was not checked, since the queue is full.
     #[error("too many sign-ins at once")]
     Busy,
-    /// The store, in which other servers may have changed what users sign in with, can't be read; or did not
-    /// take the session.
+    /// The store, in which other servers may have changed credentials, can't be read, or rejected
+    /// the session.
     #[error(transparent)]
     Store(#[from] CommitError),
 }
@@ -38,14 +38,14 @@ impl From<StoreError> for SignInError {
     }
 }
 
-/// A user, and what proved it.
+/// An authenticated user, with the proof.
 #[derive(Debug)]
 pub struct Proven {
     /// The user.
     pub account: Arc<Account>,
     by: Proof,
-    /// The user's when the password was looked at: looking takes so long that meanwhile the user may have
-    /// been removed, or the password changed.
+    /// The user's stamp when the password was checked: the check takes so long that the user may be
+    /// removed, or the password changed, meanwhile.
     stamp: u64,
 }
 
@@ -56,12 +56,12 @@ enum Proof {
 }
 
 impl Proven {
-    /// Whether it was proved by the password that the user has chosen, rather than by a program's.
+    /// Returns true if the user signed in with the chosen password, not with an application password.
     pub fn is_by_own_password(&self) -> bool {
         matches!(self.by, Proof::Password)
     }
 
-    /// Whether the proof is still one.
+    /// Returns true if the proof is still valid.
     fn holds(&self) -> bool {
         let is_there = match &self.by {
             Proof::AppPassword(hash) => self.account.credentials().has_app_password(hash),
@@ -72,9 +72,9 @@ impl Proven {
 }
 
 impl Auth {
-    /// Application passwords are looked at first and always: they can't be guessed. Other passwords
-    /// are, and so wait while there are too many failures; an unknown user's is refused after
-    /// the same work as a known user's. A password is wrong if it is by what the store has now, too.
+    /// Verifies a password. Application passwords are checked first and always: they can't be guessed. Other
+    /// passwords can, and so must wait after too many failures; an unknown user takes the same work as a
+    /// known one. A password counts as wrong only if it is wrong by the current store, too.
     ///
     /// # Errors
     /// See [`SignInError`].
@@ -85,7 +85,7 @@ impl Auth {
         user: &str,
         password: &str,
     ) -> Result<Proven, SignInError> {
-        // By whichever of the user's names: failures count for the user.
+        // Failures count for the user, by any of the user's names.
         let user = self.directory().login_name(user).unwrap_or(user);
         let attempt = Attempt { user, client };
         self.known.ensure()?;
@@ -102,7 +102,7 @@ impl Auth {
         proven
     }
 
-    /// The same by what is remembered.
+    /// The same with the cached accounts.
     async fn prove(
         &self,
         caller: &Caller,
@@ -110,7 +110,7 @@ impl Auth {
         password: &str,
     ) -> Result<Proven, SignInError> {
         let user = attempt.user;
-        // Who is disabled is refused as somebody unknown is, after the same work.
+        // A disabled user is rejected like an unknown one, after the same work.
         let enabled = |account: &Arc<Account>| !account.credentials().disabled;
         let account = self.directory().find(user).filter(enabled);
         let hash = hash_secret(password);
@@ -146,8 +146,8 @@ impl Auth {
         }
     }
 
-    /// The user whose application password this is, as far as that is known without asking the store: those
-    /// can't be guessed, and looking at one costs little.
+    /// Returns the user of an application password by the cache alone: such passwords can't be
+    /// guessed, and checking one is cheap.
     pub fn recognise(&self, user: &str, password: &str) -> Option<Arc<Account>> {
         self.known.ensure().ok()?;
         let user = self.directory().login_name(user).unwrap_or(user);
@@ -157,11 +157,11 @@ impl Auth {
         is_known.then_some(account)
     }
 
-    /// Starts a session and gives its token, which is kept nowhere else. A change of the password, or
-    /// of the user, ends the user's sessions by a new stamp: one that starts meanwhile bears the old one.
+    /// Starts a session and returns its token, which is stored nowhere. A change of the password, or of the
+    /// user, ends the user's sessions by a new stamp: a session that starts concurrently has the old one.
     ///
     /// # Errors
-    /// When the proof doesn't hold any more; when the store doesn't take the session.
+    /// If the proof is no longer valid; if the store rejects the session.
     pub async fn start_session(&self, proven: &Proven) -> Result<String, SignInError> {
         if !proven.holds() {
             return Err(SignInError::Wrong);
@@ -176,15 +176,15 @@ impl Auth {
         }
     }
 
-    /// The user of a session that isn't over.
+    /// Returns the user of a valid session.
     ///
     /// # Errors
-    /// When the store has to be asked, and can't be.
+    /// If the store is needed and can't be read.
     pub fn session(&self, token: &str) -> Result<Option<Arc<Account>>, StoreError> {
         self.sessions.find(token, clock::unix_seconds())
     }
 
-    /// Whether this is the administrator's token.
+    /// Returns true for the administrator's token.
     pub fn is_admin(&self, token: &str) -> bool {
         use subtle::ConstantTimeEq;
         hash_secret(token).ct_eq(&self.admin_token).into()
@@ -242,7 +242,7 @@ mod tests {
         [(); 2].map(|()| Auth::start(&store, &settings).unwrap())
     }
 
-    /// Looking at a password takes so long that somebody else reads meanwhile what another server has changed.
+    /// A password check takes so long that another request reads the change of another server meanwhile.
     #[test]
     fn who_was_registered_elsewhere_just_now_can_sign_in() {
         let [here, there] = servers();
@@ -268,7 +268,7 @@ mod tests {
         assert!(here.directory().find("ada").is_none());
         assert_eq!(registered("ada").unwrap(), Some(created));
         assert_eq!(registered("eve").unwrap(), None);
-        // Of names that were read before, one look tells all.
+        // One read of the store is enough for all names that were read before.
         runtime.block_on(there.accounts.delete("ada")).unwrap();
         assert_eq!(registered("ada").unwrap(), Some(created));
         assert_eq!(registered("eve").unwrap(), None);
@@ -295,7 +295,7 @@ mod tests {
             let late = prove(&auth, "ada", "correct horse").await.unwrap();
             auth.accounts.delete("ada").await.unwrap();
             assert!(auth.start_session(&late).await.is_err());
-            // A user of the same name and password is another user.
+            // A user with the same name and password is another user.
             with_password(&auth, "correct horse").await;
             assert!(auth.start_session(&late).await.is_err());
             assert_eq!(auth.sessions.count(), 0);
@@ -314,7 +314,7 @@ mod tests {
             let made = accounts.register(vec![user], 0).await.unwrap();
             let password = made[0].app_password.clone().unwrap();
             let late = prove(&auth, "ada", &password).await.unwrap();
-            // Another one changes nothing.
+            // Another application password has no effect.
             let other = accounts.add_app_password("ada", "tablet", 0).await;
             let token = auth.start_session(&late).await.unwrap();
             assert!(auth.session(&token).unwrap().is_some());

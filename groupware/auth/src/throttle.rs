@@ -1,11 +1,11 @@
-//! Slows down guesses of passwords. It counts failed sign-ins, of known and unknown users alike:
+//! Throttles guesses of passwords. Counts failed sign-ins, of known and unknown users alike:
 //!
-//! - per user and client, so that a stranger locks nobody else out;
+//! - per user and client, so that an attacker locks no other client out;
 //! - per client, so that trying many users gains little;
-//! - per user over all clients that have failed and from which the user has not signed in, so that guessing from many
-//!   addresses gains little, and the user is locked out neither at known addresses nor at new ones.
+//! - per user over all clients that have failed and from which the user has not signed in, so that guessing
+//!   from many addresses gains little, and the user is locked out neither at known addresses nor at new ones.
 //!
-//! Clients that have failed also wait behind those that haven't.
+//! Clients with failures also queue behind those without.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,44 +13,44 @@ use std::time::Duration;
 
 use groupware_runtime::{Client, Limiter, random};
 
-/// A client may fail this many times as often as it may with one user, and is forgiven that much
-/// sooner: behind one address there may be many people.
+/// A client may fail this many times as often as with one user, and its failures are forgotten that
+/// much sooner: one address may have many users.
 const USERS_PER_CLIENT: u32 = 10;
 /// All clients together from which a user has not signed in may fail this many times as often as one.
 const CLIENTS_PER_USER: u32 = 5;
-/// They are forgiven so many times sooner.
+/// Their failures are forgotten this many times sooner.
 const CLIENTS_FORGIVEN: u32 = 3;
-/// A failure counts so many times longer for a client's place among those that wait.
+/// A failure affects a client's rank this many times longer.
 const REMEMBERED: u32 = 10;
-/// Most failures that count for it.
+/// The maximum number of failures that affect the rank.
 const SUSPICION: u32 = 8;
-/// Most clients on record from which users have signed in.
+/// The maximum number of recorded clients from which users have signed in.
 const HOMES: usize = 16_384;
 
-/// Who tries to sign in.
+/// A sign-in attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt<'a> {
-    /// As whom.
+    /// The user name.
     pub(crate) user: &'a str,
-    /// From where.
+    /// The client.
     pub(crate) client: Client,
 }
 
-/// Failures leak away one by one; who has too many must wait for the next to leak.
+/// A leaky bucket of failures; after too many, an attempt must wait for the next one to leak.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     secret: [u8; 32],
     by_user: Limiter<Key>,
     by_client: Limiter<Key>,
-    /// By name alone.
+    /// Failures per user name over all clients.
     by_name: Limiter<Key>,
     suspects: Limiter<Key>,
-    /// Users and clients from which they have signed in, and when they did last.
+    /// Users with the clients from which they have signed in, and the time of the last sign-in.
     homes: Mutex<HashMap<Key, Duration>>,
 }
 
 impl Throttle {
-    /// Lets a client fail so often as one user; one failure is forgiven in each such time.
+    /// Allows a client this many failures as one user; one failure is forgotten per interval.
     pub(crate) fn new(most: u32, forgiveness: Duration) -> Self {
         let most = most.max(1);
         Self {
@@ -69,16 +69,16 @@ impl Throttle {
         }
     }
 
-    /// How long to wait before the next password is looked at.
+    /// Returns the wait before the next password is checked.
     pub(crate) fn wait(&self, attempt: Attempt<'_>, now: Duration) -> Option<Duration> {
         let own = self.key(Some(attempt.user), attempt);
         let as_user = self.by_user.wait(&own, now);
-        // A proxy's address says nothing about who is behind it.
+        // A proxy's address doesn't identify the client.
         if attempt.client.is_shared {
             return as_user;
         }
         let as_client = self.by_client.wait(&self.key(None, attempt), now);
-        // The first attempt of a client is looked at in any case: the user may be at a new address.
+        // The first attempt of a client is always checked: the user may be at a new address.
         let has_failed = || self.suspects.noted(&self.site(attempt.client), now) > 0;
         let by_name = match !self.is_home(&own) && has_failed() {
             true => self.by_name.wait(&self.name(attempt.user), now),
@@ -87,8 +87,8 @@ impl Throttle {
         as_user.max(as_client).max(by_name)
     }
 
-    /// The place among those that wait for their password to be looked at; lower ones come first. Who has signed in
-    /// from there before comes before all others.
+    /// Returns the rank in the queue for password checks; lower ranks are served first. A client
+    /// from which the user has signed in before has the lowest.
     pub(crate) fn rank(&self, attempt: Attempt<'_>, now: Duration) -> u32 {
         let own = self.key(Some(attempt.user), attempt);
         match attempt.client.is_shared {
@@ -112,7 +112,7 @@ impl Throttle {
         }
     }
 
-    /// A user has signed in from there.
+    /// Records a sign-in from this client.
     pub(crate) fn succeeded(&self, attempt: Attempt<'_>, now: Duration) {
         if attempt.client.is_shared {
             return;
@@ -133,7 +133,7 @@ impl Throttle {
         homes.contains_key(own)
     }
 
-    /// The site of a client: of IPv6, the 48 bits that one is given (RFC 6177), in which it has 65,536 networks.
+    /// Returns the site of a client: for IPv6, the 48 bits of one site (RFC 6177), which has 65,536 networks.
     fn site(&self, client: Client) -> Key {
         let mut hasher = blake3::Hasher::new_keyed(&self.secret);
         hasher.update(b"site ");
@@ -151,7 +151,7 @@ impl Throttle {
         short(&hasher)
     }
 
-    /// Names are kept hashed: people type passwords into the wrong field.
+    /// Names are hashed: users type passwords into the wrong field.
     fn key(&self, user: Option<&str>, attempt: Attempt<'_>) -> Key {
         let mut hasher = blake3::Hasher::new_keyed(&self.secret);
         match attempt.client.address.to_canonical() {
@@ -212,7 +212,7 @@ mod tests {
     fn a_stranger_locks_out_only_the_stranger() {
         let throttle = Throttle::new(3, s(30));
         let stranger = attempt("ada", "192.0.2.66");
-        // Also with as many guesses as are looked at.
+        // Even with the maximum number of checked guesses.
         for now in 0..1000 {
             if throttle.wait(stranger, s(now)).is_none() {
                 throttle.failed(stranger, s(now));
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(throttle.wait(eve(false), s(0)), Some(s(3)));
         assert_eq!(throttle.wait(eve(false), s(3)), None);
         assert_eq!(throttle.wait(attempt("eve", "192.0.2.1"), s(0)), None);
-        // A proxy's address says nothing about who is behind it.
+        // A proxy's address doesn't identify the client.
         assert_eq!(throttle.wait(eve(true), s(0)), None);
     }
 
@@ -259,7 +259,7 @@ mod tests {
         // One from each.
         let looked_at = addresses.iter().filter(|one| is_looked_at(one, s(0)));
         assert_eq!(looked_at.count(), 200);
-        // One in ten seconds from all of them from there on.
+        // From then on, one in ten seconds from all of them.
         let later = |now| {
             addresses
                 .iter()
@@ -283,7 +283,7 @@ mod tests {
         throttle.failed(attempt("eve", "2001:db8:1:2::"), s(30));
         assert_eq!(throttle.rank(attempt("ben", "2001:db8:1:3::"), s(30)), 2);
         assert_eq!(throttle.rank(attempt("ben", "2001:db8:2:3::"), s(30)), 1);
-        // A failure of the user's own counts for the user's own client alone.
+        // A failure at the user's own client affects only that client.
         throttle.failed(own, s(30));
         assert_eq!(throttle.wait(own, s(30)), None);
     }

@@ -1,4 +1,4 @@
-//! Two servers over one store: what one of them changes, the other knows.
+//! Two servers over one store: each knows the other's changes.
 
 use groupware_auth::{Auth, Ends, Settings, SignInError};
 use groupware_people::{NewUser, UserName};
@@ -35,7 +35,7 @@ async fn set_password(auth: &Auth, user: &str, password: &str) {
     set.await.unwrap();
 }
 
-/// Signs in, and gives the token of a session.
+/// Signs in, and returns the token of a session.
 async fn sign_in(auth: &Auth, user: &str, password: &str) -> Result<String, SignInError> {
     let (caller, client) = (Caller::internal(), Client::at([0, 0, 0, 0].into()));
     let proven = auth.verify(&caller, client, user, password).await?;
@@ -80,7 +80,7 @@ async fn a_session_holds_at_both_until_either_ends_it() {
     assert_eq!(lines.iter().filter(|line| line.is_own).count(), 1);
     one.sessions.end(&first).await.unwrap();
     assert!(!is_signed_in(&one, &first));
-    // The other hears of it when it looks, which it does twice a second.
+    // The other server notices at its next read, twice a second.
     other.keep_up().unwrap();
     assert!(!is_signed_in(&other, &first) && is_signed_in(&other, &second));
     let id = &lines.iter().find(|line| line.is_own).unwrap().id;
@@ -103,7 +103,7 @@ async fn a_new_password_ends_what_began_with_the_old_one() {
         .accounts
         .change_password("ada", hash, Ends::AllBut(&kept));
     changed.await.unwrap();
-    // With the new one, nobody has to wait.
+    // The new password needs no wait.
     let new = sign_in(&other, "ada", NEW).await.unwrap();
     for auth in [&one, &other] {
         assert!(is_signed_in(auth, &kept) && is_signed_in(auth, &new));
@@ -181,7 +181,7 @@ async fn a_user_who_comes_after_another_of_the_name_is_another() {
     }
 }
 
-/// One server has removed a user, and ended before the data was gone; the next registers one of the name.
+/// One server has removed a user, and stopped before the data was removed; the next registers a user of the same name.
 #[tokio::test]
 async fn nobody_finds_the_data_of_another_of_the_name() {
     let store = Store::memory(StoreOptions::default()).unwrap();
@@ -189,7 +189,7 @@ async fn nobody_finds_the_data_of_another_of_the_name() {
     set_password(&one, "ada", RIGHT).await;
     let mut batch = Batch::new();
     batch.put("ada", "m/x", "mail");
-    // As the removal begins.
+    // The first batch of a removal.
     let account = one.find("ada").unwrap().unwrap();
     let mut removal = groupware_people::delete(&account);
     batch.asserts.append(&mut removal.asserts);

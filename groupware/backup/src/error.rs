@@ -1,4 +1,4 @@
-//! What can go wrong with backups.
+//! Errors of backups.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 use groupware_content::{ContentError, ContentHash};
 use groupware_store::{CommitError, OpenError, ReplayError, StoreError};
 
-/// Why a backup could not be made, looked through, or put back.
+/// Why a backup could not be made, checked, or restored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
     /// There is no data to back up.
     #[error("there is no data folder {}", .0.display())]
     NoData(PathBuf),
-    /// The folder has something else in it.
+    /// The folder contains something other than backups.
     #[error("{} is not empty, and has no backups in it", .0.display())]
     Foreign(PathBuf),
-    /// There is no backup at all, or none of this name, or none so early.
+    /// There is no backup at all, none of this name, or none from before this time.
     #[error("there is no such backup in {}", .0.display())]
     NoBackup(PathBuf),
     /// Another process writes into the folder.
     #[error("another process is making a backup in {}, or of it", .0.display())]
     Busy(PathBuf),
-    /// Data would be overwritten.
+    /// The restore would overwrite data.
     #[error("{} is there already and is not empty", .0.display())]
     NotEmpty(PathBuf),
     /// The manifest can't be read.
@@ -30,24 +30,24 @@ pub enum BackupError {
     Manifest {
         /// The manifest.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The records are not those that the backup was made with.
+    /// The hash of the records is not the one in the manifest.
     #[error("{} is damaged: its hash is not the one in the manifest", .0.display())]
     Records(PathBuf),
-    /// The records don't fit each other, or can't be understood.
+    /// The records are inconsistent or invalid.
     #[error("the records are damaged: {0}")]
     Damaged(String),
     /// Content is missing or damaged.
     #[error("content {hash} is missing or damaged in {}", folder.display())]
     Content {
-        /// The content.
+        /// The content's hash.
         hash: ContentHash,
-        /// Where it was looked for.
+        /// The folder without it.
         folder: PathBuf,
     },
-    /// The content is in an object store, and none was named.
+    /// The content is in an object store, but none was configured.
     #[error(
         "the attachments of these records are in an object store (as {0}), and no --content says where"
     )]
@@ -55,7 +55,7 @@ pub enum BackupError {
     /// The object store can't be used.
     #[error(transparent)]
     Objects(#[from] groupware_objects::OpenError),
-    /// The kept changes don't lead from the backup to that moment.
+    /// The kept changes don't lead from the backup to the requested moment.
     #[error(transparent)]
     Replay(#[from] ReplayError),
     /// The records can't be opened or copied.
@@ -64,18 +64,18 @@ pub enum BackupError {
     /// The records can't be read.
     #[error("cannot read the records")]
     Store(#[from] StoreError),
-    /// What was put back can't be told to be that.
+    /// The records can't be marked as restored.
     #[error("cannot write to the records")]
     Commit(#[from] CommitError),
     /// The content can't be read or written.
     #[error(transparent)]
     Files(#[from] ContentError),
-    /// A disk refuses.
+    /// A file operation failed.
     #[error("cannot use {}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! Files and folders of backups: private, durable, hashed. Knows nothing of what is in them.
+//! Files and folders of backups: private, durable, hashed. This module doesn't know their contents.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
@@ -12,20 +12,20 @@ use groupware_store::{FILE_NAME, OpenError, Store, StoreOptions};
 use crate::BackupError;
 use crate::manifest::{Manifest, Records, SCHEMA};
 
-/// Bytes that are read at once.
+/// The size of a read in bytes.
 const READ_BYTES: usize = 256 << 10;
-/// Longest manifest.
+/// The maximum size of a manifest in bytes.
 const MANIFEST_BYTES: u64 = 1 << 20;
 const MANIFEST: &str = "manifest.json";
-/// What follows the name of a backup that was not finished, and of what is there for a while.
+/// The suffix of an unfinished backup, and of temporary folders.
 pub(crate) const PARTIAL: &str = ".partial";
 
-/// Where the backups lie in their folder.
+/// Returns the folder of the backups.
 pub(crate) fn backups(folder: &Path) -> PathBuf {
     folder.join("backups")
 }
 
-/// Makes a folder that nobody else may enter, and those above it that aren't there, their names durable.
+/// Creates a folder that only its owner may access, and its missing parents, with durable names.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), BackupError> {
     let is_missing = |at: &&Path| !at.as_os_str().is_empty() && !at.exists();
     let missing = folder.ancestors().take_while(is_missing).count();
@@ -49,14 +49,14 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), BackupError> {
     synced.map_err(BackupError::io(folder))
 }
 
-/// Gives a folder its name, durable.
+/// Renames a folder durably.
 pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), BackupError> {
     sync_folder(from)?;
     fs::rename(from, to).map_err(BackupError::io(to))?;
     sync_folder(to.parent().unwrap_or(Path::new("")))
 }
 
-/// Removes a folder with all that is in it, if it is there.
+/// Removes a folder with its contents, if it exists.
 pub(crate) fn remove_folder(folder: &Path) -> Result<(), BackupError> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -71,13 +71,13 @@ fn create(file: &Path) -> io::Result<File> {
     options.write(true).create_new(true).mode(0o600).open(file)
 }
 
-/// The length and hash of the records in a folder.
+/// Returns the length and hash of the records in a folder.
 pub(crate) fn hash_records(folder: &Path) -> Result<Records, BackupError> {
     let file = folder.join(FILE_NAME);
     read_through(&file, |_| Ok(())).map_err(BackupError::io(&file))
 }
 
-/// Copies the records of one folder to another; the length and hash of what was read. Durable.
+/// Copies the records of one folder to another durably; returns the length and hash of the bytes read.
 pub(crate) fn copy_records(from: &Path, to: &Path) -> Result<Records, BackupError> {
     let (from, to) = (from.join(FILE_NAME), to.join(FILE_NAME));
     let mut copy = create(&to).map_err(BackupError::io(&to))?;
@@ -138,7 +138,7 @@ pub(crate) fn read_manifest(folder: &Path) -> Result<Manifest, BackupError> {
     }
 }
 
-/// What records refer to.
+/// The totals of what records refer to.
 #[derive(Debug, Default)]
 pub(crate) struct Referenced {
     pub(crate) users: u64,
@@ -146,8 +146,8 @@ pub(crate) struct Referenced {
     pub(crate) content_bytes: u64,
 }
 
-/// Opens the records of a folder, has the store look whether they are sound, and visits the content
-/// that they refer to, a user's at a time, with its length. The file of the records stays as it is.
+/// Opens the records of a folder, checks them if requested, and visits the content that they refer to, user by user,
+/// with its length. The records file is not changed.
 pub(crate) fn visit_content(
     folder: &Path,
     is_to_be_checked: bool,
@@ -158,10 +158,10 @@ pub(crate) fn visit_content(
     })
 }
 
-/// Is shown content by its hash and length, with the records that refer to it.
+/// A callback for content, by its hash and length, with the records that refer to it.
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(&Store, ContentHash, u64) -> Result<(), BackupError>;
 
-/// The same for who needs the records.
+/// Like [`visit_content`], with the records.
 pub(crate) fn visit_with_records(
     folder: &Path,
     is_to_be_checked: bool,
@@ -197,7 +197,7 @@ pub(crate) fn visit_with_records(
     Ok(referenced)
 }
 
-/// The same for the records of an earlier version, which stay as they are, too: a copy is brought up to date.
+/// Like [`visit_with_records`] for records of an earlier version, which aren't changed either: a copy is upgraded.
 fn visit_older(
     folder: &Path,
     is_to_be_checked: bool,
@@ -215,7 +215,7 @@ fn visit_older(
     visited
 }
 
-/// Has records of an earlier version the form of this one.
+/// Upgrades records of an earlier version.
 pub(crate) fn bring_up_to_date(folder: &Path) -> Result<(), BackupError> {
     close(Store::open_sqlite(folder, StoreOptions::default())?, folder);
     Ok(())
@@ -224,11 +224,11 @@ pub(crate) fn bring_up_to_date(folder: &Path) -> Result<(), BackupError> {
 fn close(store: Store, folder: &Path) {
     store.close_blocking();
     drop(store);
-    // A trace of having been opened.
+    // A trace of opening the records.
     let _ = fs::remove_file(folder.join("lock"));
 }
 
-/// Has records forget the object store that the content was in: beside them, it lies in files.
+/// Removes the object store from records: the content is in files beside them.
 pub(crate) fn forget_objects(folder: &Path) -> Result<(), BackupError> {
     let store = Store::open_sqlite(folder, StoreOptions::default().as_it_is())?;
     if place_of_content(&store)?.is_some() {
@@ -239,7 +239,7 @@ pub(crate) fn forget_objects(folder: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Has records say that they were put back: what was given out after their moment is given out again otherwise.
+/// Marks the records as restored: otherwise numbers assigned after their moment would be assigned again.
 pub(crate) fn note_restored(folder: &Path) -> Result<(), BackupError> {
     let store = Store::open_sqlite(folder, StoreOptions::default().as_it_is())?;
     store.commit_blocking(groupware_mail::restored::note())?;
@@ -247,7 +247,7 @@ pub(crate) fn note_restored(folder: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// The object store that records have their content in, by its name, if it is in one.
+/// Returns the name of the object store with the content of these records, if it is in one.
 pub(crate) fn place_of_content(store: &Store) -> Result<Option<String>, BackupError> {
     let place = store.read(groupware_documents::content_place);
     let place = place.map_err(|error| BackupError::Damaged(error.to_string()))?;
@@ -256,7 +256,7 @@ pub(crate) fn place_of_content(store: &Store) -> Result<Option<String>, BackupEr
         .map(|place| place.name))
 }
 
-/// Copies content, if it is there, to a store, checked by its hash on the way.
+/// Copies content, if it exists, to a store, and checks it by its hash.
 pub(crate) fn copy_content(
     (content, from_folder): (Option<impl Read>, &Path),
     to: &ContentStore,
@@ -281,7 +281,7 @@ pub(crate) fn copy_content(
             read => copy.append(&buffer[..read])?,
         }
     }
-    // Damaged content gets a place by its own hash, where nothing refers to it.
+    // Damaged content is stored under its own hash, which nothing refers to.
     let pin = copy.finish()?;
     match pin.hash() == hash {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! To which moments a data folder's kept changes lead.
+//! The moments that the kept changes of a data folder lead to.
 
 use std::path::Path;
 
@@ -6,21 +6,21 @@ use groupware_store::{CHANGES_FOLDER, segments};
 
 use crate::BackupError;
 
-/// A log of changes without a gap.
+/// A change log without gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
-    /// The first of them, in microseconds since 1970.
+    /// The time of the first change, in microseconds since 1970.
     pub from_us: i64,
-    /// The last.
+    /// The time of the last change.
     pub to_us: i64,
-    /// Bytes of the log.
+    /// The size of the log in bytes.
     pub bytes: u64,
 }
 
-/// The logs of a data folder that have changes in them, oldest first.
+/// Returns the non-empty logs of a data folder, oldest first.
 ///
 /// # Errors
-/// When the disk refuses.
+/// If a file operation fails.
 pub fn kept(data: &Path) -> Result<Vec<Kept>, BackupError> {
     let folder = data.join(CHANGES_FOLDER);
     let io = || BackupError::io(&folder);
@@ -29,7 +29,7 @@ pub fn kept(data: &Path) -> Result<Vec<Kept>, BackupError> {
     for log in files.chunk_by(|one, next| one.log == next.log) {
         let mut times = None;
         for file in log {
-            // Only the last one is read through: it may have nothing in it yet.
+            // Only the last file is read through: it may be empty.
             let first = file.first_us().map_err(io())?;
             times = times.or(first.map(|first| (first, first)));
         }

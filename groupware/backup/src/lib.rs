@@ -1,4 +1,4 @@
-//! Copies of a data folder as of one moment, made while a server uses it, and put back.
+//! Copies of a data folder as of one moment, made while a server uses it, and restored.
 //!
 //! ```text
 //! DIR/backups/{time}/groupware.sqlite   all records as of that moment
@@ -6,14 +6,14 @@
 //! DIR/content/ab/cdef…                  the content of attachments, once for all backups
 //! DIR/backups/{time}.partial            one that was not finished: of no use, removed by the next
 //! ```
-//! A backup gets its name by a rename, when all that it has is durable and was checked: one that has
-//! its name is whole, whenever the machine stopped. Not in it: the admin token, which a server makes
-//! anew, and the bytes of uploads under way, which their clients send again.
+//! A backup is renamed to its final name when all its data is durable and checked. So a backup with such a name is
+//! complete, whenever the machine stopped. It excludes the admin token, which a server makes anew, and the bytes of
+//! unfinished uploads, which clients send again.
 //!
-//! A data folder that keeps its changes leads further: a backup is brought to any later moment by them,
-//! with the content that it still has.
+//! A data folder that keeps its changes allows more: they bring a backup forward to any later moment, with the content
+//! that is still kept.
 //!
-//! Knows no server, users' rights, or network. The caller tells the time.
+//! This crate knows no server, users' rights, or network. The caller supplies the time.
 
 mod compact;
 mod error;

@@ -1,4 +1,4 @@
-//! What backups there are, and whether they are right to the last byte.
+//! Lists backups, and checks them to the last byte.
 
 use std::fs;
 use std::path::Path;
@@ -12,22 +12,22 @@ use crate::manifest::Manifest;
 /// The backups in a folder.
 #[derive(Debug, Clone, Default)]
 pub struct Backups {
-    /// Those that are whole, oldest first.
+    /// The complete backups, oldest first.
     pub whole: Vec<Manifest>,
-    /// The names of those that were not finished, or are being made just now: of no use.
+    /// The names of backups that were not finished or are being made: not usable.
     pub incomplete: Vec<String>,
 }
 
-/// What a look through a backup has found.
+/// The result of a check of a backup.
 #[derive(Debug, Clone)]
 pub struct Look {
     /// The backup.
     pub manifest: Manifest,
-    /// What is wrong with it, a sentence each.
+    /// The problems found, a sentence each.
     pub wrong: Vec<String>,
 }
 
-/// All names, in the order of time.
+/// Returns all names, in the order of time.
 pub(crate) fn names(all: &Path) -> Result<Vec<String>, BackupError> {
     let io = BackupError::io(all);
     let entries = match fs::read_dir(all) {
@@ -45,7 +45,7 @@ pub(crate) fn names(all: &Path) -> Result<Vec<String>, BackupError> {
     Ok(names)
 }
 
-/// The backups in a folder.
+/// Lists the backups in a folder.
 ///
 /// # Errors
 /// When the folder has none, or a manifest can't be read.
@@ -64,11 +64,11 @@ pub fn list(folder: &Path) -> Result<Backups, BackupError> {
     Ok(found)
 }
 
-/// Reads a backup to the last byte: are the records those that it was made with, and sound, and is
-/// all content there and right.
+/// Reads a backup to the last byte. Checks that the records are sound and those that the backup was made with, and that
+/// all content is present and correct.
 ///
 /// # Errors
-/// When there is no such backup, or a disk refuses.
+/// If there is no such backup, or a file operation fails.
 pub fn check(folder: &Path, manifest: &Manifest) -> Result<Look, BackupError> {
     let of = backups(folder).join(&manifest.name);
     let mut look = Look {

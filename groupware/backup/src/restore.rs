@@ -1,4 +1,4 @@
-//! Putting a backup back: a new data folder from it.
+//! Restores a backup to a new data folder.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,30 +13,29 @@ use crate::files::{
 };
 use crate::manifest::Manifest;
 
-/// What was put back.
+/// The result of a restore.
 #[derive(Debug, Clone)]
 pub struct Restored {
     /// The backup.
     pub manifest: Manifest,
-    /// Pieces of content that were copied.
+    /// The number of contents copied.
     pub contents: u64,
-    /// Bytes of these.
+    /// The size of this content in bytes.
     pub content_bytes: u64,
 }
 
-/// Where a restore goes on behind its backup: by the changes that a data folder has kept.
+/// The changes, kept by a data folder, that a restore applies after its backup.
 #[derive(Debug, Clone, Copy)]
 pub struct Forward<'a> {
     /// The data folder, or what is left of it: the folders `changes`, `content`, and `spared`.
     pub data: &'a Path,
-    /// To which moment, in microseconds since 1970.
+    /// The moment to restore, in microseconds since 1970.
     pub until_us: i64,
 }
 
-/// Makes a data folder from a backup, all of it checked by hashes on the way. The folder must not be
-/// there, or be empty, and has its name when it is whole: a restore that was cut off leaves
-/// `{to}.partial`, which the next one removes. Its records say that they were put back, for the server that starts on
-/// them ([`groupware_mail::restored`]).
+/// Makes a data folder from a backup, all of it checked by hashes. The folder must be missing or empty. It gets its
+/// name once it is complete: an interrupted restore leaves `{to}.partial`, which the next one removes. Its records are
+/// marked as restored, for the server that starts on them ([`groupware_mail::restored`]).
 ///
 /// # Errors
 /// See [`BackupError`]; then there is no data folder of this name.
@@ -46,8 +45,8 @@ pub fn restore(folder: &Path, manifest: &Manifest, to: &Path) -> Result<Restored
     finish(folder, manifest, (&partial, to), &[])
 }
 
-/// The same, brought forward to a later moment. Of the backups, the newest that was there at that moment
-/// is taken. `told` hears how many bytes of the changes were gone through.
+/// Like [`restore`], brought forward to a later moment, from the newest backup that existed at that moment. `told`
+/// receives the number of bytes of changes that were read.
 ///
 /// # Errors
 /// See [`BackupError`]; then there is no data folder of this name.
@@ -64,7 +63,7 @@ pub fn restore_at(
         let partial = begin(to)?;
         copy(folder, manifest, &partial)?;
         match replay(&partial, &changes, until_us, told) {
-            // Begun before that moment, and copied after it.
+            // This backup was begun before that moment, and its records were copied after it.
             Err(ReplayError::Later) => {}
             Err(error) => {
                 remove_folder(&partial)?;
@@ -84,7 +83,7 @@ pub fn restore_at(
     Err(BackupError::NoBackup(folder.to_path_buf()))
 }
 
-/// A folder to restore into, which has no name yet.
+/// Creates a folder with a temporary name to restore into.
 fn begin(to: &Path) -> Result<PathBuf, BackupError> {
     let is_empty = match fs::read_dir(to) {
         Ok(mut entries) => entries.next().is_none(),
@@ -112,8 +111,8 @@ fn copy(folder: &Path, manifest: &Manifest, partial: &Path) -> Result<(), Backup
     Ok(())
 }
 
-/// Copies the content that the records refer to, from the backups or wherever else it is, and gives the
-/// folder its name.
+/// Copies the content that the records refer to, from the backups or any other place that has it, and renames the
+/// folder to its final name.
 fn finish(
     folder: &Path,
     manifest: &Manifest,
@@ -129,10 +128,10 @@ fn finish(
         let file = open_content(&kept, elsewhere, hash)?;
         copy_content((file, folder), &content, (hash, bytes))
     })?;
-    // Behind the changes that were gone through, among which an earlier note may have been taken away.
+    // After the changes are applied: they may have removed an earlier mark.
     note_restored(partial)?;
     sync_folder(partial)?;
-    // A name that is free, or an empty folder's.
+    // The name is free, or that of an empty folder.
     rename(partial, to)?;
     Ok(Restored {
         manifest: manifest.clone(),
@@ -141,13 +140,13 @@ fn finish(
     })
 }
 
-/// Where content may be besides the backups.
+/// A place other than the backups that may have content.
 enum ContentAt {
     Content(ContentStore),
     Spared(Spared),
 }
 
-/// Opens content where it is; `None` if it is nowhere.
+/// Opens content in the first place that has it; `None` if no place has it.
 fn open_content(
     kept: &ContentStore,
     elsewhere: &[ContentAt],

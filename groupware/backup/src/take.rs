@@ -1,4 +1,4 @@
-//! Making a backup, and removing old ones.
+//! Makes backups, and removes old ones.
 
 use std::collections::HashMap;
 use std::fs::{self, File, TryLockError};
@@ -17,18 +17,18 @@ use crate::files::{
 use crate::look::names;
 use crate::manifest::{Manifest, SCHEMA};
 
-/// What a backup came to.
+/// The result of a backup.
 #[derive(Debug, Clone)]
 pub struct Taken {
-    /// What it says of itself.
+    /// The backup's manifest.
     pub manifest: Manifest,
-    /// Pieces of content that no backup before had.
+    /// The number of contents that no earlier backup had.
     pub new_contents: u64,
-    /// Bytes of these.
+    /// The size of this content in bytes.
     pub new_bytes: u64,
 }
 
-/// Keeps a second process from writing into a folder of backups.
+/// A lock against other processes that write into the same folder of backups.
 pub(crate) struct Lock(#[expect(dead_code, reason = "held, not used")] File);
 
 impl Lock {
@@ -46,11 +46,11 @@ impl Lock {
     }
 }
 
-/// An object store, and who asks there.
+/// An object store, and the credentials for it.
 pub type ObjectPlace<'a> = (&'a Address, &'a Credentials);
 
-/// Backs up the data in a folder, which a server may be using, under a name that tells the moment
-/// `now_s`, in seconds since 1970. `version` is the program's.
+/// Backs up the data in a folder, which a server may be using, under a name with the moment `now_s`, in seconds since
+/// 1970. `version` is the program's.
 ///
 /// # Errors
 /// See [`BackupError`]; then there is no backup of this name.
@@ -58,7 +58,7 @@ pub fn take(data: &Path, folder: &Path, as_of: (&str, i64, &str)) -> Result<Take
     take_from((data, None), folder, as_of)
 }
 
-/// The same where attachments may be in an object store. In the backup, and where it is put back, they are in files.
+/// Like [`take`], with attachments that may be in an object store. The backup and the restored data have them in files.
 ///
 /// # Errors
 /// As [`take`].
@@ -81,7 +81,7 @@ pub fn take_from(
         place,
         is_looked_up: false,
     };
-    // Before the records: all content that they refer to is there until this goes.
+    // Before the records are copied: the hold preserves all content that they refer to.
     let hold = live.content.hold()?;
     groupware_store::copy_records(data, &partial)?;
     let kept = ContentStore::open(folder)?;
@@ -120,7 +120,7 @@ pub fn take_from(
     })
 }
 
-/// Content as a server has it.
+/// The content of the data folder that a server uses.
 struct Live<'a> {
     content: ContentStore,
     place: Option<ObjectPlace<'a>>,
@@ -128,7 +128,7 @@ struct Live<'a> {
 }
 
 impl Live<'_> {
-    /// Finds out from records whether content is in an object store, once.
+    /// Reads from the records, once, whether content is in an object store.
     fn look_up(&mut self, records: &Store) -> Result<(), BackupError> {
         if self.is_looked_up {
             return Ok(());
@@ -138,14 +138,14 @@ impl Live<'_> {
             return Ok(());
         };
         let place = self.place.ok_or(BackupError::Elsewhere(name))?;
-        // Nothing is put, hence nothing named.
+        // The backup puts no object, so it generates no identifiers.
         let shelf = Shelf::open(records, place, || 0)?;
         self.content = self.content.clone().with_objects(shelf);
         Ok(())
     }
 }
 
-/// A folder for backups: one that has some, or a new or empty one.
+/// Prepares a folder for backups: one with backups, or a new or empty one.
 fn prepare(folder: &Path) -> Result<PathBuf, BackupError> {
     let all = backups(folder);
     if !all.is_dir() {
@@ -168,7 +168,7 @@ fn remove_partial(all: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Two backups of one second have two names.
+/// Returns a free name: two backups within one second have different names.
 fn free_name(all: &Path, name: &str) -> String {
     let mut free = name.to_owned();
     let mut number = 2;
@@ -179,11 +179,11 @@ fn free_name(all: &Path, name: &str) -> String {
     free
 }
 
-/// Removes all but the newest backups, then the content that none of these refers to. How many
-/// backups went.
+/// Removes all but the newest backups, then the content that none of them refers to. Returns the number of removed
+/// backups.
 ///
 /// # Errors
-/// See [`BackupError`]. What was not removed is whole.
+/// See [`BackupError`]. The backups that remain are complete.
 pub fn prune(folder: &Path, keep: usize) -> Result<usize, BackupError> {
     let all = backups(folder);
     let _lock = Lock::take(folder)?;
@@ -191,7 +191,7 @@ pub fn prune(folder: &Path, keep: usize) -> Result<usize, BackupError> {
     let mut names = names(&all)?;
     let gone: Vec<String> = names.drain(..names.len().saturating_sub(keep)).collect();
     for name in &gone {
-        // Without its name first: half of it is no backup.
+        // Renamed first: a partly removed folder is no backup.
         let partial = all.join(format!("{name}{PARTIAL}"));
         rename(&all.join(name), &partial)?;
         remove_folder(&partial)?;

@@ -1,4 +1,4 @@
-//! Backups of a store that is written to meanwhile, cut off anywhere, damaged, pruned, put back.
+//! Tests of backups: concurrent writes, interruption at any point, damage, pruning, restore.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ impl Data {
         Self::of(folder, store, content)
     }
 
-    /// One whose changes are kept.
+    /// Creates a data folder that keeps its changes.
     fn keeping() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = StoreOptions::default().changes(folder.path().join("changes"));
@@ -53,7 +53,7 @@ impl Data {
         }
     }
 
-    /// Content, and a reference to it, as an attachment has it.
+    /// Stores content and a reference to it, like that of an attachment.
     fn attach(&self, text: &[u8]) -> ContentHash {
         let mut file = self
             .content
@@ -96,7 +96,7 @@ fn reference(hash: ContentHash) -> Vec<u8> {
     format!("d/c/{hash}/notes/0/Body/a").into_bytes()
 }
 
-/// The pairs of counters in a restored folder.
+/// Reads the pairs of counters in a restored folder.
 fn counters(folder: &Path) -> (Vec<u8>, Vec<u8>) {
     let store = Store::open_sqlite(folder, StoreOptions::default()).unwrap();
     let get = |partition: &str| {
@@ -175,7 +175,7 @@ fn one_that_was_cut_off_counts_for_nothing_and_goes() {
     let found = list(to.path()).unwrap();
     assert_eq!((found.whole.len(), found.incomplete.len()), (1, 1));
     assert_eq!(found.whole[0], taken.manifest);
-    // A restore that was cut off, too.
+    // After an interrupted restore, too.
     let restored = to.path().with_extension("restored");
     let half = to.path().with_extension("restored.partial");
     fs::create_dir(&half).unwrap();
@@ -208,7 +208,7 @@ fn damage_is_found_and_never_put_back() {
     fs::remove_file(&file).unwrap();
     let wrong = check(to.path(), &manifest).unwrap().wrong;
     assert_eq!(wrong, [format!("content {hash} is missing")]);
-    // The next backup has it again.
+    // The next backup copies it again.
     data.back_up(to.path(), "2", 2);
     assert!(check(to.path(), &manifest).unwrap().wrong.is_empty());
 
@@ -247,7 +247,7 @@ fn old_backups_go_with_what_only_they_have() {
 fn nothing_is_swept_while_a_backup_copies() {
     let data = Data::new();
     let hash = data.attach(b"held");
-    // As a backup in another process has it: a store of its own on the same folder.
+    // Like a backup in another process: a separate store on the same folder.
     let other = ContentStore::open(data.path()).unwrap();
     let hold = other.hold().unwrap();
     data.detach(hash);
@@ -275,7 +275,7 @@ fn foreign_folders_are_left_alone() {
     assert!(matches!(list(empty.path()), Err(BackupError::NoBackup(_))));
 }
 
-/// A backup, then content that comes and goes, at all moments: each is led to, with what it had.
+/// Makes a backup, then adds and removes content: each later moment is restored with its content.
 #[test]
 fn a_backup_is_brought_to_any_later_moment() {
     let data = Data::keeping();
@@ -310,7 +310,7 @@ fn a_backup_is_brought_to_any_later_moment() {
             data: data.path(),
             until_us,
         };
-        // The second one is not looked at where it is too late.
+        // The second backup is skipped if it is too late.
         let done = restore_at(to.path(), &backups, &restored, forward, &mut |told| {
             bytes = told
         });
@@ -325,7 +325,7 @@ fn a_backup_is_brought_to_any_later_moment() {
     }
     assert!(bytes > 0);
     assert_eq!(late.manifest.contents, 0);
-    // What only kept changes lead to, and is gone: nothing is put back in part.
+    // Content that only kept changes refer to is missing: the restore fails as a whole.
     let lost = data.path().join("spared").join(second.to_string());
     fs::remove_file(lost).unwrap();
     let restored = to.path().with_extension("lost");
@@ -350,11 +350,11 @@ fn a_backup_is_brought_to_any_later_moment() {
     assert_eq!(taken.manifest.contents, 1);
 }
 
-/// Has a backup the records of an earlier version, by what makes them so.
+/// Converts the records of a backup to an earlier version with this SQL.
 fn make_older(folder: &Path, manifest: &Manifest, by: &str) {
     let of = folder.join("backups").join(&manifest.name);
     let file = of.join("groupware.sqlite");
-    // That one had no changes that wait.
+    // The earlier version had no pending changes.
     let store = Store::open_sqlite(&of, StoreOptions::default()).unwrap();
     store.close_blocking();
     drop(store);
@@ -402,7 +402,7 @@ fn read_and_put_back(older_by: &str) {
     assert_eq!(restore(to.path(), &older, &restored).unwrap().contents, 1);
     Store::open_sqlite(&restored, StoreOptions::default().as_it_is()).unwrap();
     fs::remove_dir_all(&restored).unwrap();
-    // What it refers to stays as long as it does.
+    // Its content stays as long as the backup.
     let kept = || ContentStore::open(to.path()).unwrap();
     fs::rename(
         to.path().join("backups/20260101T000000Z"),

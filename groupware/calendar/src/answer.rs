@@ -15,28 +15,28 @@ use crate::{
     read::{refuse_ghost, refuse_kept},
 };
 
-/// What the `type` parameter can ask for.
+/// The values of the `type` parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// The owner comes.
+    /// The owner accepts.
     Accept,
-    /// The owner may come.
+    /// The owner accepts tentatively.
     Tentative,
-    /// The owner does not come.
+    /// The owner declines.
     Decline,
-    /// Another time is proposed. Not supported.
+    /// Proposes another time. Not supported.
     Counter,
-    /// Somebody else goes.
+    /// Sends a delegate.
     Delegate,
-    /// More is asked about the meeting. Not supported.
+    /// Asks for more information about the meeting. Not supported.
     RequestInfo,
-    /// The organizer calls the meeting off.
+    /// The organizer cancels the meeting.
     Cancel,
-    /// The entry or notice is thrown away.
+    /// Deletes the entry or notice.
     Delete,
-    /// All pending notices of the event are applied; there never are any, so nothing is done.
+    /// Applies all pending notices of the event; there never are any, so this does nothing.
     ProcessAll,
-    /// Cancelled instances of a recurring event are removed; there never are any.
+    /// Removes cancelled instances of a recurring event; there never are any.
     RemoveCancelled,
 }
 
@@ -54,10 +54,10 @@ impl Action {
         ("removeCancelled", Self::RemoveCancelled),
     ];
 
-    /// Reads the `type` parameter, in any case.
+    /// Parses the `type` parameter, ignoring case.
     ///
     /// # Errors
-    /// 400 if it is missing or names no action.
+    /// 400 if it is missing or unknown.
     pub fn parse<'q>(
         pairs: impl IntoIterator<Item = (&'q str, &'q str)>,
     ) -> Result<Self, CalendarError> {
@@ -72,21 +72,20 @@ impl Action {
     }
 }
 
-/// The optional body of an action. Comments, counter proposals, and the wish to be kept informed
-/// are read and go nowhere yet: answers reach the organizer as a change of their copy, not as a
-/// message.
+/// The optional body of an action. Comments, counter proposals, and the request for updates are parsed but not used
+/// yet: replies reach the organizer as a change of their copy, not as a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ActionBody {
-    /// Who goes instead: an address or a user name.
+    /// The delegate: an address or a user name.
     pub delegate_to: Option<String>,
 }
 
 impl ActionBody {
-    /// Reads a body. An empty one says nothing.
+    /// Parses a body, which may be empty.
     ///
     /// # Errors
-    /// 415 for a body that does not call itself JSON; 400 for one that is no JSON object.
+    /// 415 if the content type isn't JSON; 400 if the body is not a JSON object.
     pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Self, CalendarError> {
         if body.iter().all(u8::is_ascii_whitespace) {
             return Ok(Self::default());
@@ -106,25 +105,24 @@ impl ActionBody {
     }
 }
 
-/// What is acted on.
+/// The target of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target<'a> {
-    /// A notice by its identifier: an unanswered invitation.
+    /// A notice, by its identifier: an unanswered invitation.
     Notice(&'a str),
     /// An event by its UID: anything but an unanswered invitation.
     Event(&'a str),
 }
 
-/// Carries out an action, in one batch.
+/// Performs an action, in one batch.
 ///
-/// Accept and tentative move the invitation into the owner's calendar; decline and delegate
-/// remove it; each marks the answer in the organizer's copy. The delegate is invited unless they
-/// already hold the meeting; a delegate that is no local user, or holds another event with this
-/// UID, is noted and not told. `delete` on
-/// a notice throws it away unanswered. `cancel` on the owner's own meeting deletes it at all.
+/// Accept and tentative move the invitation into the owner's calendar; decline and delegate remove it; each records the
+/// reply in the organizer's copy. The delegate is invited unless they already hold the meeting. A delegate that is not
+/// a local user, or holds another event with this UID, is recorded but not notified. `delete` on a notice removes it
+/// without a reply. `cancel` on the owner's own meeting deletes it.
 ///
 /// # Errors
-/// 404 if the target is not there; 400 if the action makes no sense on it or is not supported.
+/// 404 if the target doesn't exist; 400 if the action is unsupported or invalid for it.
 pub fn answer(
     context: &Context<'_>,
     target: Target<'_>,
@@ -169,7 +167,7 @@ pub fn answer(
     }
 }
 
-/// Accept, tentative, decline.
+/// Handles accept, tentative, and decline.
 fn reply(
     context: &Context<'_>,
     held: &HeldEntry,
@@ -195,7 +193,7 @@ fn reply(
     })
 }
 
-/// The owner's copy after an answer: the organizer's version if there is one, which may be newer.
+/// The owner's copy after a reply, based on the organizer's version if there is one, which may be newer.
 fn copy_with_answer(
     context: &Context<'_>,
     held: &HeldEntry,
@@ -214,7 +212,7 @@ fn copy_with_answer(
     }
 }
 
-/// Removes an unanswered invitation; the organizer is not told.
+/// Removes an unanswered invitation without notifying the organizer.
 fn throw_away(context: &Context<'_>, held: &HeldEntry) -> Decision {
     let mut changes = Changes::default();
     changes.replace(context.mailbox, &held.entry.event.uid, Some(held), None);
@@ -224,8 +222,7 @@ fn throw_away(context: &Context<'_>, held: &HeldEntry) -> Decision {
     }
 }
 
-/// Sends somebody else: removes the owner's entry, notes both in the organizer's copy, and
-/// invites the delegate.
+/// Delegates: removes the owner's entry, records both attendees in the organizer's copy, and invites the delegate.
 fn delegate(
     context: &Context<'_>,
     held: &HeldEntry,
@@ -259,7 +256,7 @@ fn delegate(
     })
 }
 
-/// The delegate that the body names.
+/// Finds the delegate named in the body.
 fn find_delegate(
     context: &Context<'_>,
     body: &ActionBody,
@@ -292,7 +289,7 @@ fn find_delegate(
     })
 }
 
-/// Notes who goes for whom.
+/// Records the delegation in both attendees.
 fn note_delegation(
     mailbox: &str,
     event: &mut Event,
@@ -321,7 +318,7 @@ fn note_delegation(
     Ok(())
 }
 
-/// Invites the delegate; one who holds the meeting already keeps their answer.
+/// Invites the delegate; a delegate who already holds the meeting keeps their reply.
 fn inform_delegate(
     context: &Context<'_>,
     changes: &mut Changes,
@@ -347,7 +344,7 @@ fn inform_delegate(
     invite(context, changes, event, (user, held), &mut ids)
 }
 
-/// Refuses to answer what nobody asks the owner about.
+/// Rejects a reply to an event that is not an invitation of the owner.
 fn require_copy(entry: &Entry) -> Result<(), CalendarError> {
     match entry.state {
         State::Own if entry.event.is_meeting() => {

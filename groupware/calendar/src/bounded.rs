@@ -1,9 +1,7 @@
-//! JSON values that clients send and the calendar keeps without understanding them: read to a
-//! bounded depth, and never with a meaning of their own.
+//! JSON values that the calendar stores without interpreting them: parsed to a bounded depth, without special names.
 //!
-//! A plain [`Value`] would not do. Read by a serde_json that can keep raw text, it takes one name
-//! as a mark for embedded JSON, which it then parses with a fresh count of levels: a short body
-//! could nest until the stack is used up.
+//! A plain [`Value`] would be unsafe. A serde_json with raw-value support treats one name as embedded JSON and parses
+//! that with a fresh depth limit: a short body could exhaust the stack.
 
 use std::fmt;
 
@@ -15,10 +13,10 @@ use serde_json::{Map, Value};
 
 use crate::limits;
 
-/// What serde_json's own names begin with.
+/// The prefix of serde_json's own names.
 const RESERVED: &str = "$serde_json::";
 
-/// A value that nests no deeper than [`limits::VALUE_LEVELS`].
+/// A value whose depth is at most [`limits::VALUE_LEVELS`].
 #[derive(Debug)]
 pub(crate) struct Bounded(pub(crate) Value);
 
@@ -30,7 +28,7 @@ impl<'de> Deserialize<'de> for Bounded {
     }
 }
 
-/// Reads a value that may have so many levels of arrays and objects.
+/// Parses a value with at most this many levels of arrays and objects.
 #[derive(Clone, Copy)]
 struct Levels(usize);
 

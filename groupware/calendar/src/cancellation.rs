@@ -1,4 +1,4 @@
-//! Cancellations that come in a mail (RFC 5546 §3.2.5), and what becomes of the recipient's copy of the event.
+//! Cancellations received by mail (RFC 5546 §3.2.5), and their effect on the recipient's copy of the event.
 
 use calcard::icalendar::{
     ICalendarComponent, ICalendarComponentType as Component, ICalendarProperty as Property,
@@ -14,7 +14,7 @@ use crate::object::Imported;
 use crate::{CalendarError, Context, Decision, Entry, Moment, State, limits, time};
 use groupware_recurrence::values::text;
 
-/// The organizer has called off an event, or some instances of it.
+/// A cancellation of an event, or of some of its instances.
 #[derive(Debug, Clone)]
 pub struct Cancellation {
     text: String,
@@ -25,26 +25,26 @@ pub struct Cancellation {
     instances: Vec<Moment>,
 }
 
-/// What the recipient can do with the copy of a cancelled event.
+/// The recipient's choices for the copy of a cancelled event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CancellationChoices {
-    /// The copy says that the event is cancelled; else it can be marked so.
+    /// True if the copy is marked as cancelled; otherwise it can be.
     pub is_marked: bool,
-    /// The copy can be removed.
+    /// True if the copy can be removed.
     pub can_remove: bool,
 }
 
-/// What becomes of the copy of a cancelled event.
+/// What to do with the copy of a cancelled event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelledCopy {
-    /// It stays, and says that the event is cancelled.
+    /// Keep it, marked as cancelled.
     Mark,
-    /// It goes.
+    /// Remove it.
     Remove,
 }
 
 impl Cancellation {
-    /// Reads an object with the method CANCEL.
+    /// Parses an object with the method CANCEL.
     pub(crate) fn read(uid: &str, object: &str, owner: &str, now: i64) -> Option<Self> {
         let calendar = view::parse(object).ok()?;
         let series = Series::of(&calendar);
@@ -67,15 +67,15 @@ impl Cancellation {
         &self.entry
     }
 
-    /// Whether the whole event is cancelled, not some instances of it.
+    /// Returns true if the whole event is cancelled, not only some instances.
     pub fn is_whole(&self) -> bool {
         self.instances.is_empty()
     }
 
-    /// What can be done with the copy that the recipient holds.
+    /// The choices for the copy that the recipient holds.
     ///
     /// # Errors
-    /// 400 with the reason, where that is nothing.
+    /// 400 with the reason if there is no choice.
     pub fn choices(&self, held: Option<&Entry>) -> Result<CancellationChoices, CalendarError> {
         let held = held.ok_or_else(absent)?;
         if is_own(held) {
@@ -127,7 +127,7 @@ impl Cancellation {
         let mut components = Vec::new();
         for instance in &self.instances {
             let id = series.as_in_series(instance.clone()).instant();
-            // Instances behind the horizon are not listed.
+            // Instances after the expansion window are not listed.
             let is_there = id > there.horizon || there.spans.0.iter().any(|span| span.id == id);
             let component = series.component_of(id).filter(|_| is_there);
             components.push(component.ok_or_else(absent)?);
@@ -135,7 +135,7 @@ impl Cancellation {
         Ok(components)
     }
 
-    /// The copy with the cancellation in it.
+    /// The copy, marked as cancelled.
     fn marked(&self, there: &Imported, now: i64) -> Result<Entry, CalendarError> {
         let text = match self.is_whole() {
             true => self.with_status(there.original()),
@@ -151,8 +151,8 @@ impl Cancellation {
         is_marked.then_some(entry).ok_or_else(apart)
     }
 
-    /// An object all of whose components say that they are cancelled, in the version of the message: an invitation that
-    /// was sent before it is older.
+    /// Marks all components of an object as cancelled, with the version of the message, so that an earlier invitation
+    /// is older.
     fn with_status(&self, object: &str) -> Option<String> {
         let calendar = view::parse(object).ok()?;
         let series = Series::of(&calendar);
@@ -185,7 +185,7 @@ fn is_cancelled(component: &ICalendarComponent) -> bool {
 /// Marks or removes the owner's copy of an event that was cancelled by a mail.
 ///
 /// # Errors
-/// 400 where the copy can't be changed so; the store's.
+/// 400 if the copy can't be changed this way; the store's errors.
 pub fn apply_cancellation(
     context: &Context<'_>,
     cancellation: &Cancellation,

@@ -1,4 +1,4 @@
-//! Creating an event, and with it the invitations.
+//! Creates an event and its invitations.
 
 use std::sync::Arc;
 
@@ -11,13 +11,12 @@ use crate::{
     mailbox::{self, Changes, HeldEntry},
 };
 
-/// Puts a new event on the owner's calendar and, if `workflow`, an invitation into the calendar
-/// of each attendee that is a local user, in one batch. With `workflow` off the attendees are
-/// noted and nobody is told, nor is an attendee who holds another event with this UID.
+/// Puts a new event on the owner's calendar and, if `workflow`, an invitation into the calendar of each local attendee,
+/// in one batch. Without `workflow`, attendees are recorded but not notified. An attendee who holds another event with
+/// this UID is never notified.
 ///
 /// # Errors
-/// 409 if the owner holds an event with this UID; 400 if the organizer is not the owner, or a
-/// bound is passed.
+/// 409 if the owner holds an event with this UID; 400 if the organizer is not the owner, or a limit is exceeded.
 pub fn create(
     context: &Context<'_>,
     new: NewEvent,
@@ -54,7 +53,7 @@ pub fn create(
     })
 }
 
-/// The event that a client's description makes on this calendar.
+/// Builds the event from a client's description.
 fn first_version(
     context: &Context<'_>,
     new: NewEvent,
@@ -75,11 +74,11 @@ fn first_version(
     })
 }
 
-/// The owner of the calendar as organizer.
+/// Returns the owner of the calendar as organizer.
 ///
 /// # Errors
-/// 400 if the client names somebody else: storing another's meeting as the owner's own would
-/// send out invitations in the wrong name.
+/// 400 if the client names another organizer: another user's meeting stored as the owner's own would send invitations
+/// in the wrong name.
 pub(crate) fn organizer(context: &Context<'_>, new: &NewEvent) -> Result<Organizer, CalendarError> {
     if let Some(address) = &new.organizer
         && context.directory.user(address)?.as_deref() != Some(context.mailbox)
@@ -96,7 +95,7 @@ pub(crate) fn organizer(context: &Context<'_>, new: &NewEvent) -> Result<Organiz
     })
 }
 
-/// The attendees with their users, each person once, in the client's order.
+/// Resolves the attendees to users, each person once, in the client's order.
 pub(crate) fn resolve_all(
     directory: &dyn Directory,
     new: Vec<NewAttendee>,
@@ -118,7 +117,7 @@ pub(crate) fn resolve_all(
     Ok(if alone { Vec::new() } else { attendees })
 }
 
-/// One attendee. Nobody has answered yet, whatever the client says; the organizer comes.
+/// Resolves one attendee. The status is always "no reply", whatever the client sends; the organizer accepts.
 fn resolve(
     directory: &dyn Directory,
     new: NewAttendee,
@@ -148,9 +147,9 @@ fn resolve(
     })
 }
 
-/// Puts an unanswered invitation into a user's calendar, in place of what they held of the
-/// same meeting. Who holds another's event, or one of their own, under this UID keeps that and
-/// is not told: they must not be able to stand in the organizer's way, nor lose what is theirs.
+/// Puts an unanswered invitation into a user's calendar, in place of an older copy of the same meeting. A user who
+/// holds an event of another organizer, or an own one, under this UID keeps it and is not notified: such a user can
+/// neither block the organizer nor lose data.
 pub(crate) fn invite(
     context: &Context<'_>,
     changes: &mut Changes,
@@ -188,7 +187,7 @@ fn entry_exists(uid: &str) -> CalendarError {
     )
 }
 
-/// 32 upper-case hexadecimal digits, as Domino's look.
+/// 32 upper-case hexadecimal digits, as in Domino.
 fn new_name(ids: &mut Ids) -> String {
     keys::upper_hex(ids.take())
 }

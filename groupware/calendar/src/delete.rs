@@ -1,4 +1,4 @@
-//! Deleting an event, and what the others of the meeting see of it.
+//! Deletes an event and updates the other members of the meeting.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::{
 
 /// Removes an event from the owner's calendar.
 ///
-/// With `workflow`, in the same batch: if the owner is the organizer, unanswered invitations
-/// disappear, and the copies of those who said yes or perhaps are marked cancelled and take up no
-/// time, so that nobody loses an appointment unseen; deleting a cancelled copy removes it. If the
-/// owner is an attendee, the organizer sees them decline. Without `workflow` nobody is told.
+/// With `workflow`, the same batch notifies the others. If the owner is the organizer, unanswered invitations
+/// disappear, and accepted or tentative copies are marked cancelled and become free time, so that no appointment
+/// vanishes unseen; deleting a cancelled copy removes it. If the owner is an attendee, the organizer sees a decline.
+/// Without `workflow`, no notifications are sent.
 ///
 /// # Errors
 /// 404; 400 for an invitation that is not accepted yet.
@@ -21,7 +21,7 @@ pub fn delete(context: &Context<'_>, uid: &str, workflow: bool) -> Result<Decisi
     let held = mailbox::require(context.snapshot, context.mailbox, uid)?;
     refuse_ghost(&held.entry)?;
     if held.entry.recurrence_id().is_some() {
-        // One of a series can't go without a change of what is kept as it came.
+        // Removing one instance of a series would change an object that is stored unchanged.
         refuse_kept(&held.entry)?;
     }
     let mut changes = Changes::default();
@@ -47,8 +47,8 @@ pub fn delete(context: &Context<'_>, uid: &str, workflow: bool) -> Result<Decisi
     })
 }
 
-/// Takes a meeting back from an attendee's calendar: an unanswered invitation disappears, an
-/// accepted copy is marked cancelled.
+/// Withdraws a meeting from an attendee's calendar: an unanswered invitation disappears, an accepted copy is marked
+/// cancelled.
 pub(crate) fn withdraw(
     context: &Context<'_>,
     changes: &mut Changes,
@@ -89,8 +89,8 @@ pub(crate) fn organizers_entry(
     Ok(held.filter(|held| held.entry.state == State::Own))
 }
 
-/// Marks the owner's answer in the organizer's copy; nothing if the organizer has dropped the
-/// meeting, or the owner from it, without telling.
+/// Records the owner's reply in the organizer's copy. Does nothing if the organizer has dropped the meeting, or the
+/// owner from it, without a notification.
 pub(crate) fn tell_organizer(
     context: &Context<'_>,
     changes: &mut Changes,

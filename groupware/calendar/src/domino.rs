@@ -1,7 +1,7 @@
-//! Writes events and notices in Domino's JSON: here is all that knows its form.
+//! Writes events and notices as Domino's JSON. Only this module knows that format.
 //!
-//! List lines are rendered when an entry is written, so that reading a list is one range scan; they are stored
-//! in a short form.
+//! List lines are rendered when an entry is written and stored in a compact form, so that reading a list is one range
+//! scan.
 
 use groupware_text::lean::{Lean, NoShortForm, OWN};
 use serde_json::value::RawValue;
@@ -14,7 +14,7 @@ use crate::{
     zones,
 };
 
-/// What recurs in the lines of lists.
+/// Texts that recur in the lines of lists.
 static LINES: Lean = Lean::new(&[
     r#","summary":""#,
     r#"","location":""#,
@@ -40,30 +40,30 @@ static LINES: Lean = Lean::new(&[
     r#"{"summary":""#,
     r#","start":{"date":""#,
 ]);
-/// Few lines are longer when they are stored.
+/// The usual maximum length of a stored line.
 const USUAL_BYTES: usize = 192;
-/// Few are longer when they are not.
+/// The usual maximum length of a restored line.
 const USUAL_JSON_BYTES: usize = 768;
-/// Few whole events are longer.
+/// The usual maximum length of a whole event.
 const USUAL_DOCUMENT_BYTES: usize = 2048;
 
-/// How much of an event is told.
+/// How much of an event to write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// As a list line has it: no description, and no text of a length that many lines could not have.
+    /// A list line: no description, and long texts are truncated.
     Line,
     /// All of it.
     Whole,
 }
 
-/// Adds a property of Domino's own: `{"data":"3"}`.
+/// Appends a property of Domino's own: `{"data":"3"}`.
 fn push_data(to: &mut Vec<u8>, data: &str) {
     let mut object = Object::begin(to);
     object.text("\"data\":", data);
     object.end();
 }
 
-/// Adds `{"date":…,"time":…,"utc":true}`, or `tzid` in place of `utc`; a day has neither time nor zone.
+/// Appends `{"date":…,"time":…,"utc":true}`, or `tzid` in place of `utc`; a day has neither time nor zone.
 fn push_moment(to: &mut Vec<u8>, moment: &Moment) {
     let (date, clock) = match moment {
         Moment::Day(date) => (*date, None),
@@ -89,7 +89,7 @@ fn push_moment(to: &mut Vec<u8>, moment: &Moment) {
     object.end();
 }
 
-/// Adds what a list line and a whole event have in common, in the order of the wire.
+/// Appends the members that a list line and a whole event share, in the order of the wire.
 fn push_head(object: &mut Object<'_>, entry: &Entry, href: Option<&str>, extent: Extent) {
     let Event { uid, details, .. } = &*entry.event;
     let is_line = extent == Extent::Line;
@@ -128,7 +128,7 @@ fn push_head(object: &mut Object<'_>, entry: &Entry, href: Option<&str>, extent:
     object.any_text("\"url\":", url.filter(fits));
 }
 
-/// Adds which instance of a series it is, what kind of appointment, and whose.
+/// Appends the instance of a series, the kind of appointment, and the owner.
 fn push_lotus(object: &mut Object<'_>, event: &Event) {
     push_data(
         object.member("\"x-lotus-appttype\":"),
@@ -140,7 +140,7 @@ fn push_lotus(object: &mut Object<'_>, event: &Event) {
     );
 }
 
-/// The text, or as much of it as a line may have.
+/// The text, truncated to the limit of a line.
 fn clipped(text: &str) -> &str {
     match text.len() {
         0..=limits::LINE_TEXT_BYTES => text,
@@ -152,7 +152,7 @@ fn clipped(text: &str) -> &str {
     }
 }
 
-/// The labels, or the first of them that a line may have.
+/// The first labels that fit in a line.
 fn clipped_list(labels: &[String]) -> &[String] {
     /// Quotation marks and comma.
     const AROUND: usize = 3;
@@ -170,7 +170,7 @@ fn clipped_list(labels: &[String]) -> &[String] {
     &labels[..fitting]
 }
 
-/// The entry's line in the event list, as it is stored. An unanswered invitation is a ghost: its line says
+/// Renders the entry's stored line in the event list. The line of an unanswered invitation, a ghost, has
 /// `"x-lotus-noticetype":{"data":"I"}`.
 pub(crate) fn event_line(mailbox: &str, entry: &Entry) -> Vec<u8> {
     let event = &entry.event;
@@ -192,15 +192,15 @@ pub(crate) fn event_line(mailbox: &str, entry: &Entry) -> Vec<u8> {
     short
 }
 
-/// Whether a stored line of an event list has nothing of the mailbox that it lies in: it does where its path isn't
-/// written as expected, as with quotation marks in the event's identifier.
+/// Returns true if a stored line of an event list doesn't contain the account's name. It does if its path has an
+/// unusual spelling, as with quotation marks in the event's identifier.
 pub(crate) fn is_line_of_any_mailbox(stored: &[u8]) -> bool {
     stored.first() == Some(&OWN)
 }
 
-/// The lines of a mailbox's event list, from their stored form.
+/// Restores the lines of an account's event list from their stored form.
 pub(crate) struct EventLines {
-    /// How all begin.
+    /// The common beginning of all lines.
     opening: String,
 }
 
@@ -211,7 +211,7 @@ impl EventLines {
         Self { opening }
     }
 
-    /// Adds a line to an answer.
+    /// Appends a line to a response.
     pub(crate) fn push(
         &self,
         to: &mut Vec<u8>,
@@ -221,11 +221,11 @@ impl EventLines {
         LINES.restore(to, stored, &|to| self.open(to, name))
     }
 
-    /// Adds how the line of an event, or of an instance of one, begins, whose name its key says.
+    /// Appends the beginning of a line, with the event's or instance's name from the key.
     fn open(&self, to: &mut Vec<u8>, name: &str) {
         to.extend_from_slice(self.opening.as_bytes());
         if keys::is_plain(name) {
-            // As most are.
+            // The usual case.
             to.extend_from_slice(name.as_bytes());
             to.extend_from_slice(br#"","id":""#);
             to.extend_from_slice(name.as_bytes());
@@ -244,7 +244,7 @@ impl EventLines {
     }
 }
 
-/// Domino's numbers: 0 appointment, 2 all-day event, 3 meeting.
+/// Domino's codes: 0 appointment, 2 all-day event, 3 meeting.
 fn appointment_type(event: &Event) -> &'static str {
     if event.is_meeting() {
         "3"
@@ -255,7 +255,7 @@ fn appointment_type(event: &Event) -> &'static str {
     }
 }
 
-/// Adds an attendee.
+/// Appends an attendee.
 fn push_attendee(to: &mut Vec<u8>, attendee: &Attendee) {
     let mut object = Object::begin(to);
     object.word("\"role\":", attendee.role.as_str().as_bytes());
@@ -276,7 +276,7 @@ fn push_attendee(to: &mut Vec<u8>, attendee: &Attendee) {
     object.end();
 }
 
-/// Adds a whole event.
+/// Appends a whole event.
 fn push_event(to: &mut Vec<u8>, entry: &Entry, href: Option<&str>) {
     let event = &entry.event;
     let mut object = Object::begin(to);
@@ -304,7 +304,7 @@ fn push_event(to: &mut Vec<u8>, entry: &Entry, href: Option<&str>) {
     object.end();
 }
 
-/// Adds the zones of an event, if it names any, and the event.
+/// Appends the zones of an event, if it names any, and the event.
 fn push_zones_and_event(object: &mut Object<'_>, entry: &Entry, href: Option<&str>) {
     let zones = zones::of(&entry.event.details);
     if !zones.is_empty() {
@@ -335,16 +335,16 @@ pub fn notice_document(mailbox: &str, id: &str, entry: &Entry) -> Vec<u8> {
     document
 }
 
-/// What every notice of ours is: an invitation.
+/// The method of all our notices: they are invitations.
 const REQUEST: &str = "request";
 
-/// Bytes of an event's start, by which the notice list is filtered.
+/// The bytes of an event's start, by which the notice list is filtered.
 const NOTICE_START_BYTES: usize = 16;
-/// Comes before the event that a stored line says it is of: no line begins so.
+/// The byte before the event's identifier in a stored line: no other part of a line begins with it.
 const OF_EVENT: u8 = 0;
 
-/// An invitation's line in the notice list, as it is stored: the event's start; which event it is, where nothing
-/// else says that; the JSON.
+/// Renders an invitation's stored line in the notice list: the event's start; the event's identifier, if no other
+/// record has it; the JSON.
 pub(crate) fn notice_line(mailbox: &str, id: &str, event: &Event, says_event: bool) -> Vec<u8> {
     let mut short = Vec::with_capacity(USUAL_BYTES);
     short.extend_from_slice(&time::compact_bytes(event.details.start.instant()));
@@ -360,18 +360,18 @@ pub(crate) fn notice_line(mailbox: &str, id: &str, event: &Event, says_event: bo
     short
 }
 
-/// Whether a stored line of a notice list has nothing of the mailbox that it lies in.
+/// Returns true if a stored line of a notice list doesn't contain the account's name.
 pub(crate) fn is_notice_line_of_any_mailbox(stored: &[u8]) -> bool {
     stored.last() == Some(&OWN)
 }
 
-/// The parts of a line of the notice list, as it is stored.
+/// The parts of a stored line of the notice list.
 pub(crate) struct NoticeLine<'a> {
-    /// When the event starts.
+    /// The start of the event.
     pub(crate) start: &'a [u8],
-    /// Which event it is, if it says that.
+    /// The event's identifier, if the line has it.
     pub(crate) uid: Option<&'a [u8]>,
-    /// The JSON in its short form.
+    /// The JSON in its compact form.
     pub(crate) json: &'a [u8],
 }
 
@@ -389,9 +389,9 @@ impl<'a> NoticeLine<'a> {
     }
 }
 
-/// The lines of a mailbox's notice list, from their stored form.
+/// Restores the lines of an account's notice list from their stored form.
 pub(crate) struct NoticeLines {
-    /// How the path of a notice begins, and what comes before it.
+    /// The beginning of the path of a notice, and the text before it.
     path: String,
 }
 
@@ -402,14 +402,14 @@ impl NoticeLines {
         Self { path }
     }
 
-    /// A line, from its short form.
+    /// Restores a line from its compact form.
     pub(crate) fn whole(&self, id: &str, stored: &[u8]) -> Result<Vec<u8>, NoShortForm> {
         let mut line = Vec::with_capacity(2 * USUAL_BYTES);
         LINES.restore(&mut line, stored, &|to| self.close(to, id))?;
         Ok(line)
     }
 
-    /// Adds how the line of a notice ends, whose path its key says.
+    /// Appends the end of a line, with the notice's identifier from the key.
     fn close(&self, to: &mut Vec<u8>, id: &str) {
         to.extend_from_slice(self.path.as_bytes());
         to.extend_from_slice(keys::segment(id).as_bytes());
@@ -429,7 +429,7 @@ pub(crate) fn notice_summary(mailbox: &str, id: &str, event: &Event) -> Vec<u8> 
     line
 }
 
-/// Keeps only some members of a rendered line; `href` always stays.
+/// Keeps only some members of a rendered line, and always `href`.
 pub(crate) fn pick_fields(line: &[u8], fields: &[&str]) -> Result<Vec<u8>, serde_json::Error> {
     let members: Members<'_> = serde_json::from_slice(line)?;
     let mut out = vec![b'{'];
@@ -447,7 +447,7 @@ pub(crate) fn pick_fields(line: &[u8], fields: &[&str]) -> Result<Vec<u8>, serde
     Ok(out)
 }
 
-/// The members of an object in their order, values untouched.
+/// The members of an object in order, with their values unparsed.
 struct Members<'a>(Vec<(&'a str, &'a RawValue)>);
 
 impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {

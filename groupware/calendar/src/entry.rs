@@ -1,4 +1,4 @@
-//! The entry: an event and what the owner of the calendar has to do with it; its stored form.
+//! The entry: an event and its owner's relation to it; its stored form.
 
 mod read;
 mod write;
@@ -17,14 +17,14 @@ use crate::{
     written::{push_text, push_value},
 };
 
-/// Version of the stored form. A reader refuses what it doesn't know.
+/// The version of the stored form. Readers reject unknown versions.
 const FORMAT: u8 = 2;
-/// The version before it: the JSON of the whole entry, which is read as ever.
+/// The previous version, which is still readable: the JSON of the whole entry.
 const WHOLE: u8 = 1;
-/// Between the state and the event, in neither of which it can be.
+/// The separator of state and event, which contain no such byte.
 const BORDER: u8 = 0;
 
-/// What recurs in the JSON of events.
+/// Texts that recur in the JSON of events.
 static EVENTS: Lean = Lean::new(&[
     r#"{"id":""#,
     r#"","cr":"#,
@@ -55,38 +55,37 @@ static EVENTS: Lean = Lean::new(&[
     r#"},{"u":""#,
     r#"}],"in":{"sm":""#,
 ]);
-/// Few events are longer when they are stored.
+/// The usual maximum length of a stored event.
 const USUAL_BYTES: usize = 384;
-/// Few have longer JSON.
+/// The usual maximum length of its JSON.
 const USUAL_JSON_BYTES: usize = 1024;
 
-/// What the owner of the calendar has to do with an event.
+/// The owner's relation to an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
-    /// It is the owner's own.
+    /// The owner's own event.
     #[serde(rename = "o")]
     Own,
-    /// The owner comes.
+    /// The owner has accepted.
     #[serde(rename = "a")]
     Accepted,
-    /// The owner may come.
+    /// The owner has accepted tentatively.
     #[serde(rename = "t")]
     Tentative,
-    /// The organizer has called it off after the owner said yes or perhaps.
+    /// The organizer has cancelled it after the owner accepted, maybe tentatively.
     #[serde(rename = "c")]
     Cancelled,
-    /// The owner is invited and has not answered: a ghost in the event list, a notice in the
-    /// list of invitations.
+    /// The owner is invited and has not replied: a ghost in the event list, a notice in the list of invitations.
     #[serde(rename = "i")]
     Invited {
-        /// Names the notice in this mailbox.
+        /// The identifier of the notice in this account.
         #[serde(rename = "n")]
         notice: String,
-        /// When it came in, seconds since 1970.
+        /// When it was received, in seconds since 1970.
         #[serde(rename = "r")]
         received: i64,
     },
-    /// It was brought from elsewhere, and is kept as it came.
+    /// It was imported, and is stored unchanged.
     #[serde(rename = "f")]
     Imported(Box<Imported>),
 }
@@ -94,15 +93,15 @@ pub enum State {
 /// One record of a calendar.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// What the owner has to do with it.
+    /// The owner's relation to the event.
     #[serde(rename = "s")]
     pub state: State,
-    /// The event as this calendar knows it. Most copies of a meeting are alike: they share it.
+    /// The event as this calendar knows it. Equal copies of a meeting, as most are, share it.
     #[serde(rename = "e")]
     pub event: Arc<Event>,
 }
 
-/// The stored form of an event, which is the same in all calendars that hold the same.
+/// Encodes an event for storage; equal events have the same stored form in all calendars.
 pub(crate) fn encode_event(event: &Event) -> Vec<u8> {
     let domain = event.organizer.email.rfind('@');
     let domain = domain.map_or("", |at| &event.organizer.email[at..]);
@@ -120,8 +119,8 @@ pub(crate) fn encode_event(event: &Event) -> Vec<u8> {
 }
 
 impl State {
-    /// The stored form of an entry: a version byte, the state as JSON, and the event with short names, and
-    /// what recurs in it as bytes.
+    /// Encodes an entry: a version byte, the state as JSON, and the event with short names and with recurring texts as
+    /// bytes.
     pub(crate) fn encode_with(&self, event: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(event.len() + 80);
         bytes.push(FORMAT);
@@ -131,7 +130,7 @@ impl State {
         bytes
     }
 
-    /// Adds what its `Serialize` writes.
+    /// Appends the same JSON as its `Serialize`.
     fn push_json(&self, to: &mut Vec<u8>) {
         match self {
             Self::Own => to.extend_from_slice(b"\"o\""),
@@ -150,10 +149,10 @@ impl State {
     }
 }
 
-/// The JSON of an entry, from its stored form.
+/// Restores the JSON of an entry from its stored form.
 ///
 /// # Errors
-/// [`CalendarError::Unreadable`] if it is of another version or damaged.
+/// [`CalendarError::Unreadable`] if the version is unknown or the data is damaged.
 pub(crate) fn json<'a>(key: &[u8], bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, CalendarError> {
     let corrupt = |cause: String| CalendarError::from(ReadError::corrupt(key, cause));
     match bytes.split_first() {
@@ -183,7 +182,7 @@ fn restored(parts: &[u8]) -> Result<Vec<u8>, NoShortForm> {
     Ok(json)
 }
 
-/// The entry of which this is the JSON; `None` where it isn't quite as we write it.
+/// Parses the JSON of an entry; `None` if it differs from the form that we write.
 fn as_written(json: &str) -> Option<Entry> {
     let mut rest = Rest(json);
     rest.pass(r#"{"s":"#)?;
@@ -213,15 +212,15 @@ fn state(rest: &mut Rest<'_>) -> Option<State> {
 }
 
 impl Entry {
-    /// Reads the stored form.
+    /// Decodes the stored form.
     ///
     /// # Errors
-    /// [`CalendarError::Unreadable`] if it is of another version or damaged.
+    /// [`CalendarError::Unreadable`] if the version is unknown or the data is damaged.
     pub(crate) fn decode(key: &[u8], bytes: &[u8]) -> Result<Self, CalendarError> {
         Self::from_json(key, &json(key, bytes)?)
     }
 
-    /// Reads the JSON of an entry.
+    /// Parses the JSON of an entry.
     ///
     /// # Errors
     /// [`CalendarError::Unreadable`] if it is damaged.
@@ -234,9 +233,8 @@ impl Entry {
         }
     }
 
-    /// Refuses an event that is larger than one may be, or whose stored form could not be read
-    /// again. Called where a client's text comes in; an answer, which adds some bytes, is never
-    /// refused for size.
+    /// Rejects an event that is too large, or whose stored form could not be read again. Called for a client's text; a
+    /// reply, which adds a few bytes, is never rejected for its size.
     pub(crate) fn check_storable(&self) -> Result<(), CalendarError> {
         let mut json = Vec::with_capacity(USUAL_JSON_BYTES);
         self.push_json(&mut json);
@@ -246,7 +244,7 @@ impl Entry {
                 limits::EVENT_BYTES / 1024
             )));
         }
-        // What other makers have put in may lie so deep in itself that nobody reads it again.
+        // Properties of other vendors may be nested too deeply to be read again.
         let details = &self.event.details;
         let is_flat = details.extra.is_empty() && details.alarm.is_none();
         if is_flat || Self::from_json(b"", &json).is_ok() {
@@ -255,7 +253,7 @@ impl Entry {
         Err(CalendarError::bad_request("The event can't be stored."))
     }
 
-    /// Adds what its `Serialize` writes.
+    /// Appends the same JSON as its `Serialize`.
     fn push_json(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(br#"{"s":"#);
         self.state.push_json(to);
@@ -264,7 +262,7 @@ impl Entry {
         to.push(b'}');
     }
 
-    /// The notice's name, if this is an unanswered invitation.
+    /// The notice's identifier, if this is an unanswered invitation.
     pub fn notice(&self) -> Option<&str> {
         match &self.state {
             State::Invited { notice, .. } => Some(notice),
@@ -272,7 +270,7 @@ impl Entry {
         }
     }
 
-    /// The object that this is a view of, if it was brought and is kept as it came.
+    /// The imported object that this entry is a view of, if it is one.
     pub fn imported(&self) -> Option<&Imported> {
         match &self.state {
             State::Imported(imported) => Some(imported),
@@ -280,7 +278,7 @@ impl Entry {
         }
     }
 
-    /// What the owner has answered to an invitation from elsewhere, as far as its lines say that.
+    /// The owner's reply to an external invitation, as far as the object's lines contain it.
     pub fn own_answer(&self) -> Option<Answer> {
         let owner = &self.imported()?.owner;
         let mut all = self.event.attendees.iter();
@@ -288,12 +286,12 @@ impl Entry {
         own.map(|attendee| attendee.status)
     }
 
-    /// What this instance of a recurring event stands for: `20260105T090000Z`.
+    /// The identifier of this instance of a recurring event: `20260105T090000Z`.
     pub fn recurrence_id(&self) -> Option<String> {
         self.imported()?.shows.map(crate::time::compact)
     }
 
-    /// What finds this entry again: its UID, and which instance of it this is.
+    /// The entry's name for lookups: its UID, and the instance if it is one.
     pub fn name(&self) -> Cow<'_, str> {
         let uid = &self.event.uid;
         match self.recurrence_id() {

@@ -1,4 +1,4 @@
-//! Why a calendar request is refused, and the numbers by which Domino says so.
+//! The reasons why a calendar request is refused, and Domino's error codes for them.
 
 use std::borrow::Cow;
 
@@ -6,21 +6,21 @@ use groupware_recurrence::UnknownZone;
 use groupware_store::{ReadError, StoreError};
 use groupware_text::shortened;
 
-/// Domino counts its calendar errors from here: `cserror` = base + n.
+/// The base of Domino's calendar errors: `cserror` = base + n.
 const CSERROR_BASE: u16 = 1024;
 
-/// Why a request could not be decided.
+/// The reason why a request could not be decided.
 #[derive(Debug, thiserror::Error)]
 pub enum CalendarError {
-    /// The request can't be carried out as asked; nothing was changed.
+    /// The request is refused; nothing was changed.
     #[error("{message}")]
     Refused {
-        /// What kind of refusal, which fixes status and `cserror`.
+        /// The kind of refusal, which determines status and `cserror`.
         reason: Reason,
-        /// A sentence for the person who reads the answer.
+        /// A sentence for the user.
         message: Cow<'static, str>,
     },
-    /// A record that the decision asked for could not be read.
+    /// A record that the decision needed could not be read.
     #[error(transparent)]
     Unreadable(#[from] ReadError),
 }
@@ -37,45 +37,45 @@ impl From<UnknownZone> for CalendarError {
     }
 }
 
-/// The kinds of refusal, after Domino's table of calendar errors.
+/// The kinds of refusal, by Domino's table of calendar errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// A parameter or the body is not valid (400, no `cserror`).
+    /// A parameter or the body is invalid (400, no `cserror`).
     BadRequest,
-    /// The resource is not there in this context (404, no `cserror`).
+    /// The resource doesn't exist in this context (404, no `cserror`).
     NoResource,
-    /// A body of a kind this resource does not take (415).
+    /// The resource doesn't accept this type of body (415).
     UnsupportedMediaType,
-    /// An identifier that can't be one (400, n = 1).
+    /// An invalid identifier (400, n = 1).
     BadIdentifier,
     /// A newer version of the entry exists (409, n = 3).
     NewerVersion,
-    /// The action exists but not here (400, n = 4).
+    /// The action exists but is not supported here (400, n = 4).
     ActionNotSupported,
-    /// The entry is an invitation that is not accepted yet (400, n = 5).
+    /// The entry is an invitation that was not accepted yet (400, n = 5).
     InviteNotAccepted,
     /// No entry or notice with this identifier (404, n = 7).
     NotFound,
-    /// An entry with this identifier exists already (409, n = 8).
+    /// An entry with this identifier already exists (409, n = 8).
     EntryExists,
-    /// The action makes no sense on this entry (400, n = 9).
+    /// The action is invalid for this entry (400, n = 9).
     BadAction,
-    /// The iCalendar text can't be used (400, n = 10).
+    /// The iCalendar text is invalid or unsupported (400, n = 10).
     InvalidICalendar,
-    /// The event was brought from elsewhere and is kept as it came (403, no `cserror`).
+    /// The event was imported and is stored unchanged (403, no `cserror`).
     KeptAsItCame,
-    /// The entry is another version than the request asks for (412, no `cserror`).
+    /// The entry's version differs from the requested one (412, no `cserror`).
     Changed,
-    /// A user's share of the disk is used up (507, no `cserror`).
+    /// The user's disk quota is used up (507, no `cserror`).
     OverQuota,
     /// The disk has no room for more (507, no `cserror`).
     DiskFull,
-    /// The sender has sent too much for now (429, no `cserror`).
+    /// The client has sent too many requests (429, no `cserror`).
     TooOften,
 }
 
 impl Reason {
-    /// The HTTP status of the answer.
+    /// The HTTP status of the response.
     pub fn status(self) -> u16 {
         match self {
             Self::BadRequest
@@ -94,7 +94,7 @@ impl Reason {
         }
     }
 
-    /// Domino's `cserror`, for the refusals that have one.
+    /// Domino's `cserror`, if the refusal has one.
     pub fn cserror(self) -> Option<u16> {
         let n = match self {
             Self::BadRequest
@@ -127,12 +127,12 @@ impl CalendarError {
         }
     }
 
-    /// A 400 for a parameter or body that is not valid.
+    /// A 400 for an invalid parameter or body.
     pub fn bad_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::refused(Reason::BadRequest, message)
     }
 
-    /// A 404 for an identifier that names nothing in this mailbox.
+    /// A 404 for an unknown identifier in this account.
     pub(crate) fn not_found(what: &str, id: &str) -> Self {
         Self::refused(
             Reason::NotFound,
@@ -140,7 +140,7 @@ impl CalendarError {
         )
     }
 
-    /// The HTTP status of the answer.
+    /// The HTTP status of the response.
     pub fn status(&self) -> u16 {
         match self {
             Self::Refused { reason, .. } => reason.status(),
@@ -148,7 +148,7 @@ impl CalendarError {
         }
     }
 
-    /// Domino's `cserror`; every failure of the store is its "internal" one.
+    /// Domino's `cserror`; every failure of the store is an "internal" error.
     pub fn cserror(&self) -> Option<u16> {
         match self {
             Self::Refused { reason, .. } => reason.cserror(),

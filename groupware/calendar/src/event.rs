@@ -1,4 +1,4 @@
-//! The event: what a calendar entry says, whoever's calendar it lies in.
+//! The event: the content of a calendar entry, in any calendar.
 //!
 //! Knows neither the wire formats nor the store.
 
@@ -10,8 +10,7 @@ use serde_json::Value;
 use crate::source;
 use groupware_recurrence::Moment;
 
-/// An enumeration that is a lower-case word on the wire and in the store, and an upper-case one
-/// in iCalendar.
+/// Declares an enumeration that is a lower-case word on the wire and in the store, and an upper-case one in iCalendar.
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$meta])*
@@ -26,12 +25,12 @@ macro_rules! words {
                 match self { $(Self::$variant => $word),+ }
             }
 
-            /// Reads the word as it is written.
+            /// Parses the exact word.
             pub(crate) fn of_word(word: &str) -> Option<Self> {
                 match word { $($word => Some(Self::$variant),)+ _ => None }
             }
 
-            /// Reads the word in any case.
+            /// Parses the word, ignoring case.
             pub fn parse(text: &str) -> Option<Self> {
                 $(if text.eq_ignore_ascii_case($word) { return Some(Self::$variant); })+
                 None
@@ -41,19 +40,19 @@ macro_rules! words {
 }
 
 words! {
-    /// Who may see the entry (iCalendar CLASS).
+    /// The visibility of the entry (iCalendar CLASS).
     Class {
-        /// Everybody who may see the calendar.
+        /// Visible to every reader of the calendar.
         #[default] Public = "public",
-        /// The owner alone.
+        /// Visible to the owner only.
         Private = "private",
-        /// The owner; others see that the time is taken.
+        /// Visible to the owner; others see only that the time is busy.
         Confidential = "confidential",
     }
 }
 
 words! {
-    /// Whether the entry takes up its time (iCalendar TRANSP).
+    /// The free/busy effect of the entry (iCalendar TRANSP).
     Transparency {
         /// Busy.
         #[default] Opaque = "opaque",
@@ -63,49 +62,49 @@ words! {
 }
 
 words! {
-    /// How firm the entry is (iCalendar STATUS).
+    /// The status of the entry (iCalendar STATUS).
     Status {
-        /// It takes place.
+        /// Confirmed.
         #[default] Confirmed = "confirmed",
-        /// It may take place.
+        /// Tentative.
         Tentative = "tentative",
-        /// Its organizer has called it off.
+        /// Cancelled by its organizer.
         Cancelled = "cancelled",
     }
 }
 
 words! {
-    /// What is asked of an attendee (iCalendar ROLE).
+    /// The role of an attendee (iCalendar ROLE).
     Role {
-        /// Leads the meeting.
+        /// The chair of the meeting.
         Chair = "chair",
-        /// Is needed.
+        /// Attendance is required.
         #[default] ReqParticipant = "req-participant",
-        /// May come.
+        /// Attendance is optional.
         OptParticipant = "opt-participant",
-        /// Is told only.
+        /// Informed only.
         NonParticipant = "non-participant",
     }
 }
 
 words! {
-    /// What an attendee has answered (iCalendar PARTSTAT).
+    /// The reply of an attendee (iCalendar PARTSTAT).
     Answer {
-        /// Nothing yet.
+        /// No reply yet.
         #[default] NeedsAction = "needs-action",
-        /// Comes.
+        /// Accepted.
         Accepted = "accepted",
-        /// Does not come.
+        /// Declined.
         Declined = "declined",
-        /// May come.
+        /// Accepted tentatively.
         Tentative = "tentative",
-        /// Sends somebody else.
+        /// Delegated to another attendee.
         Delegated = "delegated",
     }
 }
 
 words! {
-    /// What kind of attendee (iCalendar CUTYPE).
+    /// The kind of attendee (iCalendar CUTYPE).
     UserType {
         /// A person.
         #[default] Individual = "individual",
@@ -115,69 +114,69 @@ words! {
         Resource = "resource",
         /// A room.
         Room = "room",
-        /// Not known.
+        /// Unknown.
         Unknown = "unknown",
     }
 }
 
-/// The owner of the calendar that the event comes from.
+/// The owner of the event's original calendar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Organizer {
     /// The local user.
     #[serde(rename = "u")]
     pub user: String,
-    /// The address that is shown.
+    /// The address to show.
     #[serde(rename = "m")]
     pub email: String,
-    /// A name for people.
+    /// The display name.
     #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
 }
 
-/// Somebody who is invited.
+/// An invited attendee.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Attendee {
-    /// The local user, if the address is one of ours. Others are kept on the event but get no
-    /// invitation: this server sends no mail.
+    /// The local user, if the address belongs to one. Other attendees are stored with the event but get no invitation:
+    /// this server sends no mail.
     #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// The address, without `mailto:`.
     #[serde(rename = "m")]
     pub email: String,
-    /// A name for people.
+    /// The display name.
     #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// What is asked of them.
+    /// The attendee's role.
     #[serde(rename = "r", default, skip_serializing_if = "is_default")]
     pub role: Role,
-    /// What kind of attendee.
+    /// The kind of attendee.
     #[serde(rename = "k", default, skip_serializing_if = "is_default")]
     pub user_type: UserType,
-    /// What they have answered.
+    /// The attendee's reply.
     #[serde(rename = "a", default, skip_serializing_if = "is_default")]
     pub status: Answer,
-    /// Whether an answer is wanted.
+    /// True if a reply is requested.
     #[serde(rename = "q", default, skip_serializing_if = "is_default")]
     pub rsvp: bool,
-    /// The address they have sent instead.
+    /// The address of the delegate.
     #[serde(rename = "dt", default, skip_serializing_if = "Option::is_none")]
     pub delegated_to: Option<String>,
-    /// The address they come for.
+    /// The address that delegated to this attendee.
     #[serde(rename = "df", default, skip_serializing_if = "Option::is_none")]
     pub delegated_from: Option<String>,
-    /// The group they are invited through.
+    /// The address of the invited group.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
-    /// Who acts for them.
+    /// The address that acts for the attendee.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub sent_by: Option<String>,
-    /// Where more is known about them.
+    /// The URI of a directory entry.
     #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<String>,
 }
 
 impl Attendee {
-    /// Whether both are the same person: the same local user, or the same address.
+    /// Returns true if both are the same person: the same local user, or the same address.
     pub fn is_same(&self, other: &Self) -> bool {
         match (&self.user, &other.user) {
             (Some(a), Some(b)) => a == b,
@@ -187,31 +186,31 @@ impl Attendee {
     }
 }
 
-/// What a client says about an event: everything but who it is from and which version it is.
+/// A client's description of an event: everything but its organizer, attendees, and version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Details {
-    /// One line that says what it is.
+    /// A one-line title.
     #[serde(rename = "sm", default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Where.
+    /// The location.
     #[serde(rename = "lo", default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// Text.
+    /// The description.
     #[serde(rename = "de", default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The first moment.
+    /// The start, inclusive.
     #[serde(rename = "st")]
     pub start: Moment,
-    /// The first moment after it.
+    /// The end, exclusive.
     #[serde(rename = "en")]
     pub end: Moment,
-    /// Who may see it.
+    /// The visibility.
     #[serde(rename = "cl", default, skip_serializing_if = "is_default")]
     pub class: Class,
-    /// Whether it takes up its time.
+    /// The free/busy effect.
     #[serde(rename = "tr", default, skip_serializing_if = "is_default")]
     pub transparency: Transparency,
-    /// How firm it is.
+    /// The status.
     #[serde(rename = "ss", default, skip_serializing_if = "is_default")]
     pub status: Status,
     /// iCalendar PRIORITY, 0 to 9.
@@ -223,53 +222,53 @@ pub struct Details {
     /// A link.
     #[serde(rename = "ur", default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Properties of other makers, `x-…` in lower case, each an object with `data`.
+    /// Properties of other vendors, `x-…` in lower case, each an object with `data`.
     #[serde(rename = "x", default, skip_serializing_if = "Vec::is_empty")]
     pub extra: Vec<(String, Value)>,
-    /// Alarms as the client sent them; they stay on the owner's copy.
+    /// Alarms as sent by the client; only the owner's copy has them.
     #[serde(rename = "al", default, skip_serializing_if = "Option::is_none")]
     pub alarm: Option<Value>,
-    /// Lines of iCalendar that came with it and that it has no members for, such as attachments and alarms; those of
-    /// alarms stay on the owner's copy.
+    /// iCalendar lines of the event without a member here, such as attachments and alarms; only the owner's copy has
+    /// those of alarms.
     #[serde(rename = "sr", default, skip_serializing_if = "Vec::is_empty")]
     pub source: Vec<String>,
 }
 
 impl Details {
-    /// Whether people who agreed to `self` must be asked again about `other`.
+    /// Returns true if attendees who accepted `self` must be asked again about `other`.
     pub(crate) fn differs_in_time_or_place(&self, other: &Self) -> bool {
         self.start != other.start || self.end != other.end || self.location != other.location
     }
 }
 
-/// One event, as it lies in one calendar.
+/// One event, as stored in one calendar.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Names the event in every calendar (iCalendar UID).
+    /// The identifier of the event in every calendar (iCalendar UID).
     #[serde(rename = "id")]
     pub uid: String,
-    /// Version, raised by the organizer's changes (iCalendar SEQUENCE).
+    /// The version, incremented by the organizer's changes (iCalendar SEQUENCE).
     #[serde(rename = "sq", default, skip_serializing_if = "is_default")]
     pub sequence: u32,
-    /// When it was made, seconds since 1970.
+    /// When it was created, in seconds since 1970.
     #[serde(rename = "cr")]
     pub created: i64,
-    /// When its details last changed, seconds since 1970. Answers don't count.
+    /// When its details last changed, in seconds since 1970. Replies don't count.
     #[serde(rename = "mo")]
     pub modified: i64,
-    /// Whose calendar it comes from.
+    /// The organizer.
     #[serde(rename = "or")]
     pub organizer: Organizer,
-    /// Who is invited; empty for an appointment.
+    /// The attendees; empty for an appointment.
     #[serde(rename = "at", default, skip_serializing_if = "Vec::is_empty")]
     pub attendees: Vec<Attendee>,
-    /// What it says.
+    /// The description of the event.
     #[serde(rename = "in")]
     pub details: Details,
 }
 
 impl Event {
-    /// Whether somebody is invited.
+    /// Returns true if there are attendees.
     pub fn is_meeting(&self) -> bool {
         !self.attendees.is_empty()
     }
@@ -281,14 +280,14 @@ impl Event {
             .find(|attendee| attendee.user.as_deref() == Some(user))
     }
 
-    /// The attendee that is the local user `user`, to be changed.
+    /// The attendee that is the local user `user`, mutable.
     pub(crate) fn attendee_mut(&mut self, user: &str) -> Option<&mut Attendee> {
         self.attendees
             .iter_mut()
             .find(|attendee| attendee.user.as_deref() == Some(user))
     }
 
-    /// The local users that are invited: every attendee of ours but the organizer.
+    /// The invited local users: every local attendee except the organizer.
     pub fn invited_users(&self) -> impl Iterator<Item = &str> {
         self.attendees
             .iter()
@@ -296,7 +295,7 @@ impl Event {
             .filter(|user| *user != self.organizer.user)
     }
 
-    /// The copy that goes to an attendee: the same event without the organizer's alarms.
+    /// The copy for an attendee: the same event without the organizer's alarms.
     pub(crate) fn for_attendee(self: &Arc<Self>) -> Arc<Self> {
         let mut copy = Arc::clone(self);
         if copy.details.alarm.is_some() || !copy.details.source.is_empty() {
@@ -308,7 +307,7 @@ impl Event {
     }
 }
 
-/// Whether a value need not be written.
+/// Returns true if a value is the default and can be omitted.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

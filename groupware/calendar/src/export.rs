@@ -1,8 +1,8 @@
-//! Entries as one file of the format iCalendar, written in parts.
+//! Writes entries as one iCalendar file, in parts.
 //!
-//! What was brought is written as it came. A calendar of a file describes a time zone once; what means something else
-//! by the same name, as where two programs describe it, is in a calendar of its own behind: RFC 5545 §3.4 has any
-//! number of them in a file.
+//! Imported objects are written unchanged. A calendar in a file describes a time zone once. An entry that means another
+//! zone by the same name, as from another program, goes into a further calendar: RFC 5545 §3.4 allows any number of
+//! them in a file.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -15,14 +15,13 @@ use crate::Entry;
 use crate::icalendar::{event_lines, root, write};
 use crate::meaning::{Budget, Told, Zones};
 
-/// How a calendar ends.
+/// The end of a calendar.
 const END: &str = "END:VCALENDAR\r\n";
-/// Most calendars among which entries that come together are sorted by what they mean. Beyond that, they keep their
-/// order.
+/// The maximum number of calendars per part to sort entries into by their zones. Beyond that, entries keep their order.
 const SORTED: usize = 4;
 
-/// Writes entries as an iCalendar file, with the time zones that they name. What is kept as it came is written as it
-/// came: alone byte for byte, with others its components.
+/// Writes entries as an iCalendar file, with the time zones that they name. A single imported object is written byte
+/// for byte; of several, the components are written unchanged.
 pub fn write_icalendar<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
     let entries: Vec<&Entry> = entries.into_iter().collect();
     if let [entry] = entries[..] {
@@ -37,8 +36,8 @@ pub fn write_icalendar<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Stri
     whole
 }
 
-/// A file, written in parts of some entries each: no more than those are in memory. A time zone is described once, by
-/// whichever entry names it first, as long as all mean the same by it.
+/// Writes a file in parts of some entries each, which bounds the memory. A time zone is described once, by the first
+/// entry that names it, as long as all entries mean the same zone.
 #[derive(Debug, Default)]
 pub struct ICalendarParts {
     has_begun: bool,
@@ -46,13 +45,13 @@ pub struct ICalendarParts {
 }
 
 impl ICalendarParts {
-    /// The next part.
+    /// Writes the next part.
     pub fn next<'a>(&mut self, entries: impl IntoIterator<Item = &'a Entry>) -> String {
         let (kept, own): (Vec<&Entry>, Vec<&Entry>) = entries
             .into_iter()
             .partition(|entry| entry.imported().is_some());
         let mut written = BTreeSet::new();
-        // Instances of one event are one object.
+        // Instances of one event belong to one object.
         let kept = kept
             .into_iter()
             .filter(|entry| written.insert(&*entry.event.uid))
@@ -73,12 +72,12 @@ impl ICalendarParts {
         text
     }
 
-    /// What follows the last part, of which there must be one.
+    /// Returns the text after the last part; at least one part is required.
     pub fn end(self) -> &'static str {
         END
     }
 
-    /// Begins a calendar.
+    /// Starts a calendar.
     fn begin(&mut self, text: &mut String) {
         self.zones = Zones::default();
         let calendar = ICalendar {
@@ -88,8 +87,8 @@ impl ICalendarParts {
         text.push_str(whole.strip_suffix(END).unwrap_or(&whole));
     }
 
-    /// Adds to the calendar that has begun what means the same as it by its time zones, and gives the rest, if that
-    /// may wait; else the rest is in calendars behind, too.
+    /// Adds the entries whose time zones agree with the current calendar, and returns the rest if it may be deferred.
+    /// Otherwise the rest goes into further calendars.
     fn add<'e>(
         &mut self,
         text: &mut String,
@@ -120,13 +119,13 @@ impl ICalendarParts {
     }
 }
 
-/// What is written of an entry.
+/// The output of an entry.
 struct Piece<'e> {
     entry: &'e Entry,
-    /// The time zones that it names, and what it means by them.
+    /// The time zones that it names, with their definitions.
     zones: Vec<(String, Told)>,
     lines: String,
-    /// To find it out, the whole object is read.
+    /// The range in which its zones matter, computed on demand because that parses the whole object.
     reach: OnceCell<Range<i64>>,
 }
 
@@ -146,7 +145,7 @@ impl<'e> Piece<'e> {
         }
     }
 
-    /// The same of what was brought; several, if that came as several objects.
+    /// The output of an imported entry; several pieces if its text has several objects.
     fn kept(entry: &'e Entry) -> Vec<Self> {
         let original = entry.imported().map_or("", |imported| imported.original());
         let Ok((objects, _)) = split(original.as_bytes()) else {
@@ -175,7 +174,7 @@ impl<'e> Piece<'e> {
         objects.iter().map(piece).collect()
     }
 
-    /// From when to when its time zones have to mean what they mean.
+    /// The range of time in which its time zones must agree.
     fn reach(&self) -> Range<i64> {
         let details = &self.entry.event.details;
         let find_out = || match self.entry.imported() {
@@ -186,7 +185,7 @@ impl<'e> Piece<'e> {
     }
 }
 
-/// Adds whole lines.
+/// Appends whole lines.
 fn push_lines(to: &mut String, lines: &[u8]) {
     to.push_str(&String::from_utf8_lossy(lines));
     if !lines.ends_with(b"\n") {

@@ -1,4 +1,4 @@
-//! Lists of imported series, extended as time goes on, so that no series ends where it was listed when it came.
+//! Extends the lists of imported series as time passes, so that they don't end at the initial expansion window.
 
 use std::ops::ControlFlow;
 
@@ -8,27 +8,27 @@ use crate::mailbox::{self, Changes, HeldEntry};
 use crate::object::Imported;
 use crate::{CalendarError, keys};
 
-/// Most entries that are looked at for one batch.
+/// The maximum number of entries to check for one batch.
 const ENTRIES: usize = 200;
-/// Most bytes of objects that are looked at for one batch.
+/// The maximum bytes of objects to check for one batch.
 const BYTES: usize = 4 << 20;
 
-/// What is to be written for some entries of a calendar.
+/// The changes to write for some entries of a calendar.
 #[derive(Debug, Default)]
 pub struct Extension {
-    /// Lists of objects that are extended. Empty if none has to be.
+    /// The extended lists of objects; empty if there are none.
     pub batch: Batch,
-    /// How many objects are extended.
+    /// The number of extended objects.
     pub count: usize,
-    /// The last entry that was looked at; none, and there are no more.
+    /// The last entry that was checked; `None` if there are no more.
     pub last: Option<String>,
 }
 
-/// Decides on the lists of imported objects behind the entry of a UID, or from the first on: those whose lists are
-/// nearly over, and those that an earlier version has read otherwise, are listed from now on.
+/// Extends the lists of imported objects after the entry of a UID, or from the first on. Lists are renewed if they are
+/// nearly over or were made by an earlier version that read objects differently.
 ///
 /// # Errors
-/// The store's. What can't be read is passed over.
+/// The store's errors. Unreadable records are skipped.
 pub fn extend(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -38,7 +38,7 @@ pub fn extend(
     let (mut from, to) = keys::entries();
     if let Some(after) = after {
         from = keys::entry(after);
-        // The first key behind it.
+        // The first key after it.
         from.push(0);
     }
     let uid_at = keys::entry("").len();
@@ -48,7 +48,7 @@ pub fn extend(
         bytes += record.value.len();
         count += 1;
         let uid = String::from_utf8_lossy(key.get(uid_at..).unwrap_or_default()).into_owned();
-        // The check reports records that can't be read.
+        // The integrity check reports unreadable records.
         if let Ok(Some(imported)) = Imported::decode(key, &record.value)
             && let Some(anew) = imported.listed_anew(&uid, &imported.owner, now)
             && let Some(entry) = imported.entry(&uid, None)

@@ -1,6 +1,5 @@
-//! Reads and writes iCalendar (RFC 5545) by way of calcard. What can't be stored rightly is
-//! refused: recurrence, answers and cancellations of other calendars. Lines that an event has no members for stay with
-//! it as they are.
+//! Parses and writes iCalendar (RFC 5545) with calcard. Rejects what can't be stored correctly: recurrence, and the
+//! replies and cancellations of other calendars. Lines without a member in the event are stored unchanged.
 
 use std::collections::BTreeSet;
 
@@ -26,13 +25,13 @@ use crate::{
     zones,
 };
 
-/// Who wrote an answer's iCalendar text.
+/// The PRODID of written iCalendar texts.
 const PRODUCT: &str = "-//Plimsoll//Groupware Calendar//EN";
 
-/// Reads the events of an iCalendar object.
+/// Parses the events of an iCalendar object.
 ///
 /// # Errors
-/// 400 with a sentence that says what is wrong.
+/// 400 with a sentence that describes the problem.
 pub fn parse_icalendar(body: &[u8]) -> Result<Vec<NewEvent>, CalendarError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(CalendarError::bad_request("Empty request body."));
@@ -71,7 +70,7 @@ fn invalid(cause: &str) -> CalendarError {
     )
 }
 
-/// Answers and cancellations are not events to be stored.
+/// Rejects replies and cancellations, which are not events to store.
 pub(crate) fn refuse_method(calendar: &ICalendar) -> Result<(), CalendarError> {
     let method = calendar
         .components
@@ -196,7 +195,7 @@ fn moment(
     Ok(Some(zones.shown(moment)))
 }
 
-/// The `X-` properties that have a text, but for those that the server answers for itself.
+/// The `X-` properties with a text value, except those that the server computes.
 pub(crate) fn extra(component: &ICalendarComponent) -> Vec<(String, Value)> {
     component
         .entries
@@ -213,12 +212,12 @@ pub(crate) fn extra(component: &ICalendarComponent) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Writes an unanswered invitation as the request that it is.
+/// Writes an unanswered invitation as a REQUEST.
 pub(crate) fn write_notice(entry: &Entry) -> String {
     write([entry], Some(ICalendarMethod::Request))
 }
 
-/// An object of these entries alone.
+/// Writes an object with these entries only.
 pub(crate) fn write<'a>(
     entries: impl IntoIterator<Item = &'a Entry>,
     method: Option<ICalendarMethod>,
@@ -238,7 +237,7 @@ pub(crate) fn write<'a>(
     text
 }
 
-/// The lines of an entry's event, those that it has no members for included.
+/// The lines of an entry's event, including those without a member.
 pub(crate) fn event_lines(entry: &Entry) -> String {
     let component = ICalendar {
         components: vec![event_component(entry)],
@@ -250,7 +249,7 @@ pub(crate) fn event_lines(entry: &Entry) -> String {
     }
 }
 
-/// What an object says of itself.
+/// The root component of an object.
 pub(crate) fn root(method: Option<ICalendarMethod>) -> ICalendarComponent {
     let mut root = ICalendarComponent::new(Component::VCalendar);
     root.add_property(Property::Prodid, PRODUCT);
@@ -261,7 +260,7 @@ pub(crate) fn root(method: Option<ICalendarMethod>) -> ICalendarComponent {
     root
 }
 
-/// Describes the zones of an event that are not described yet.
+/// Adds the time zones of an event that are not described yet.
 fn add_zones(calendar: &mut ICalendar, known: &mut BTreeSet<String>, details: &Details) {
     for moment in [&details.start, &details.end] {
         if let Some(tzid) = moment.tzid()

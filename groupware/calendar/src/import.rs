@@ -1,4 +1,4 @@
-//! Objects that are brought from elsewhere: what they come to on a calendar, and which of two versions stays.
+//! Imports objects: their entries on a calendar, and the choice between two versions.
 
 mod parts;
 
@@ -11,56 +11,56 @@ use crate::mailbox::HeldEntry;
 use crate::object::Imported;
 use crate::{CalendarError, Context, Decision, Entry, limits, mailbox};
 
-/// An object that was read, to be put on a calendar.
+/// A parsed object, ready for a calendar.
 #[derive(Debug, Clone)]
 pub struct Ready {
     uid: String,
     entry: Entry,
-    /// Whether it has instances alone, without the series that they are of.
+    /// True if it has single instances without their series.
     is_part: bool,
-    /// What is shown of it otherwise than it says.
+    /// A note on content that is shown differently from the object.
     note: Option<String>,
 }
 
 impl Ready {
-    /// What is shown of it otherwise than it says, if something is.
+    /// The note on content that is shown differently from the object, if any.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// What it is, in a word: `event`, `task`, `journal`, or `other`. Only events are in lists of events.
+    /// The kind in a word: `event`, `task`, `journal`, or `other`. Only events are in lists of events.
     pub fn kind(&self) -> &'static str {
         let imported = self.entry.imported();
         imported.map_or("event", |imported| imported.kind())
     }
 }
 
-/// What became of an object.
+/// The outcome of an object's import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is on the calendar now.
+    /// It was added to the calendar.
     New,
-    /// It is there in place of an older version.
+    /// It replaced an older version.
     Newer,
-    /// It was there already, in this version or a newer one.
+    /// The calendar already had this version or a newer one.
     There,
-    /// An event of this UID was made on this server, and stays as it is.
+    /// An event of this UID was created on this server and stays unchanged.
     Own,
-    /// What is there stays: an instance is no version of its series. Says why, and what to do.
+    /// The existing object stays: an instance is no version of its series. The text gives the reason and a remedy.
     Refused(&'static str),
 }
 
-/// Why an instance alone is not put in place of its series.
+/// The reason why an instance alone does not replace its series.
 const PART: &str =
     "the series is there; this is one instance of it: import a file with the whole series";
-/// Why a series is not put in place of an instance alone.
+/// The reason why a series does not replace an instance alone.
 const WHOLE: &str = "one instance of it is there without its series: delete that from the calendar, and import \
                      this once more";
 
-/// Reads an object for the calendar of whoever has this address.
+/// Parses an object for the calendar of the owner with this address.
 ///
 /// # Errors
-/// What is wrong with it, and what to do about it.
+/// A description of the problem and its remedy.
 pub fn ready(object: &Object<'_>, owner: &str, now: i64) -> Result<Ready, String> {
     let size = object.written_bytes();
     if size > limits::OBJECT_BYTES {
@@ -80,7 +80,7 @@ pub fn ready(object: &Object<'_>, owner: &str, now: i64) -> Result<Ready, String
     read(&text, &object.uid, owner, now)
 }
 
-/// The same of its text.
+/// Parses the text of an object.
 fn read(text: &str, uid: &str, owner: &str, now: i64) -> Result<Ready, String> {
     let imported = Imported::read(text, owner, now)?;
     let (is_part, note) = (imported.is_part(), imported.note());
@@ -95,12 +95,12 @@ fn read(text: &str, uid: &str, owner: &str, now: i64) -> Result<Ready, String> {
     })
 }
 
-/// Puts objects on the owner's calendar, in one batch: the first ones, as many as it has room for and one at least.
-/// Gives what became of each of these. Nobody is invited by that, nor told. Of an object that is there, the version
-/// with the higher SEQUENCE stays, or else the one with the later DTSTAMP; of instances alone, that holds for each.
+/// Adds objects to the owner's calendar in one batch: the first ones, as many as the batch can hold and at least one.
+/// Returns their outcomes. No attendee is invited or notified. Of two versions of an object, the higher SEQUENCE wins,
+/// then the later DTSTAMP; of single instances, this applies to each one.
 ///
 /// # Errors
-/// The store's.
+/// The store's errors.
 pub fn import(
     context: &Context<'_>,
     objects: &[Ready],
@@ -128,7 +128,7 @@ pub fn import(
     Ok((decision, outcomes))
 }
 
-/// What becomes of an object where there is `held`, and what is put there then.
+/// Decides on an object, given the entry `held`, and adds the change.
 fn decide<'a>(
     context: &Context<'_>,
     ready: &'a Ready,

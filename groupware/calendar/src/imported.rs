@@ -1,5 +1,4 @@
-//! Objects that are kept as they came, as entries of a calendar: what is found out when one comes in, and what
-//! is shown of it.
+//! Imported objects, stored unchanged, as entries of a calendar: their properties on import, and their view.
 
 mod notes;
 mod occurrences;
@@ -13,14 +12,14 @@ use crate::icalendar::refuse_method;
 use crate::object::{Imported, Kind, Span, Spans};
 use crate::{Entry, State, limits};
 
-/// How far instances are moved.
+/// The assumed maximum move of an instance.
 const MOVED_S: i64 = 31 * 86_400;
 
 impl Imported {
-    /// What is made of an object on the calendar of whoever has this address.
+    /// Parses an object for the calendar of the owner with this address.
     ///
     /// # Errors
-    /// What is wrong with it, and what to do about it.
+    /// A description of the problem and its remedy.
     pub(crate) fn read(original: &str, owner: &str, now: i64) -> Result<Self, String> {
         let calendar = view::parse(original)?;
         refuse_method(&calendar).map_err(|error| error.to_string())?;
@@ -47,7 +46,7 @@ impl Imported {
             }
             _ => (Vec::new(), false),
         };
-        // Of what was cut, the lists are over where its last line is.
+        // The lists of a truncated expansion end at its last occurrence.
         let last = spans.last().filter(|_| is_cut).map(|span| span.start);
         Ok(Self {
             sequence,
@@ -61,14 +60,14 @@ impl Imported {
         })
     }
 
-    /// Whether it has instances alone, without the series that they are of.
+    /// Returns true if it has single instances without their series.
     pub(crate) fn is_part(&self) -> bool {
-        // A single event is a whole one.
+        // A single event is complete.
         self.recurs
             && view::parse(&self.original).is_ok_and(|calendar| Series::of(&calendar).is_part())
     }
 
-    /// Whether it says when it is, or is due.
+    /// Returns true if it has a start or due date.
     pub fn is_dated(&self) -> bool {
         let calendar = view::parse(&self.original);
         calendar.is_ok_and(|calendar| {
@@ -79,19 +78,19 @@ impl Imported {
         })
     }
 
-    /// Whether something of it can be changed here: it is an event, and all of it is here.
+    /// Returns true if it can be changed here: it is an event, readable, and complete.
     pub fn can_change(&self) -> bool {
         self.is_event() && self.is_shown() && !self.is_part()
     }
 
-    /// What is shown of it otherwise than it says, if something is.
+    /// A note on content that is shown differently from the object, if any.
     pub(crate) fn note(&self) -> Option<String> {
         let calendar = view::parse(&self.original).ok()?;
         let notes = Series::of(&calendar).notes(self.is_cut());
         (!notes.is_empty()).then(|| notes.join("; "))
     }
 
-    /// What it is with lists that are made now, if those that it has are nearly over and others than these.
+    /// Its renewed expansion, if the current lists are nearly over and the new ones differ.
     pub(crate) fn listed_anew(&self, uid: &str, owner: &str, now: i64) -> Option<Entry> {
         if !self.is_to_be_listed_anew(now) {
             return None;
@@ -104,9 +103,8 @@ impl Imported {
         anew.entry(uid, None)
     }
 
-    /// The entry that shows an instance, or, without one, what all have in common; `None` if there is no such
-    /// instance. Where nothing can be made of what it says, the entry is there all the same, to be taken out and
-    /// deleted.
+    /// The entry of an instance or, without an ID, of the properties common to all; `None` if there is no such
+    /// instance. An unreadable object still has an entry, so that it can be exported and deleted.
     pub(crate) fn entry(self, uid: &str, id: Option<i64>) -> Option<Entry> {
         let span = self
             .spans
@@ -133,7 +131,7 @@ impl Imported {
         Some(Entry { state, event })
     }
 
-    /// From when to when it goes on, roughly: of what recurs, from the first instance on and some years ahead.
+    /// The approximate range of its time; for a recurring object, from the first instance to some years ahead.
     pub(crate) fn reach(&self) -> Range<i64> {
         let calendar = view::parse(&self.original).ok();
         let times = calendar.and_then(|calendar| {
@@ -158,8 +156,8 @@ impl Imported {
         }
     }
 
-    /// Visits all that is derived from it: keys, and the entry whose line lies there, if it is one with text. The
-    /// object is read once, and one entry at a time is in memory.
+    /// Visits all derived records: their keys, and the entry to render if the record is a line. Parses the object once
+    /// and holds one entry at a time in memory.
     pub(crate) fn derived(&self, uid: &str, visit: &mut dyn FnMut(Vec<u8>, Option<&Entry>)) {
         let calendar = view::parse(&self.original).ok();
         let series = calendar.as_ref().map(Series::of);

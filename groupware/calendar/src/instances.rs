@@ -1,4 +1,4 @@
-//! Which instances a recurring event has, as Domino lists them.
+//! Lists the instances of a recurring event, as in Domino.
 
 use groupware_store::Snapshot;
 use serde::Serialize;
@@ -17,10 +17,10 @@ struct Instance {
     href: String,
 }
 
-/// `{"instances":[{"recurrenceId","href"}]}`: those that lists show.
+/// `{"instances":[{"recurrenceId","href"}]}`: the instances that are in the lists.
 ///
 /// # Errors
-/// 404; 400 for an event that doesn't recur, and for an invitation that is not accepted yet.
+/// 404; 400 for an event that doesn't recur, and for an invitation that was not accepted yet.
 pub fn instances(
     snapshot: &dyn Snapshot,
     mailbox: &str,

@@ -1,5 +1,5 @@
-//! Invitations that come in a mail (iMIP, RFC 6047), and their answers. The organizer is somewhere else: an answer
-//! changes the calendar of the invited alone. Invitations between users of this server have notices instead.
+//! Invitations received by mail (iMIP, RFC 6047), and replies to them. The organizer is external: a reply changes only
+//! the invited user's calendar. Invitations between users of this server are notices instead.
 
 use groupware_proto_ical::message::joined;
 
@@ -10,7 +10,7 @@ use crate::{
     Action, ActionBody, CalendarError, Context, Decision, Entry, State, Target, answer, limits,
 };
 
-/// An event that a mail brings, for the calendar of whoever got it.
+/// An event received by mail, for the recipient's calendar.
 #[derive(Debug, Clone)]
 pub struct MailInvitation {
     text: String,
@@ -20,8 +20,7 @@ pub struct MailInvitation {
 }
 
 impl MailInvitation {
-    /// Reads an object of this UID that came to the user of an address; `None` if it isn't one event that can be on a
-    /// calendar.
+    /// Parses an object with this UID for the user with this address; `None` if it isn't a single event for a calendar.
     pub(crate) fn read(
         (uid, text, is_request): (String, String, bool),
         owner: &str,
@@ -39,24 +38,24 @@ impl MailInvitation {
         })
     }
 
-    /// The event as it would be on the calendar.
+    /// The event as it would appear on the calendar.
     pub fn entry(&self) -> &Entry {
         &self.entry
     }
 
-    /// Whether somebody asks for an answer; else the event is there to be put on a calendar.
+    /// Returns true if a reply is requested; otherwise the event can only be added to a calendar.
     pub fn is_request(&self) -> bool {
         self.is_request
     }
 
-    /// What of it is on the calendar that has `held` under its UID, with this answer.
+    /// The object with this reply, given the calendar's entry `held` of its UID.
     fn answered(&self, held: Option<&HeldEntry>, word: &str) -> Result<String, CalendarError> {
         let there = held.and_then(|held| held.entry.imported());
         let new = self.entry.imported();
         let text = match there.zip(new) {
-            // What is there may be newer than the mail.
+            // The stored object may be newer than the mail.
             Some((there, new)) if there.version() > new.version() => there.original().to_owned(),
-            // One instance of a series that is there.
+            // An instance of a stored series.
             Some((there, new)) if new.is_part() => {
                 let most_bytes = limits::OBJECT_BYTES;
                 joined(there.original(), &self.text, most_bytes).ok_or_else(apart)?
@@ -67,11 +66,11 @@ impl MailInvitation {
     }
 }
 
-/// Answers an invitation of a mail: accepted or perhaps, the event is on the calendar, with that said in it; declined,
-/// it isn't. Where this server knows the meeting itself, that is answered, and its organizer sees it.
+/// Replies to an invitation received by mail. Accepted or tentative, the event is on the calendar with that reply in
+/// it; declined, it isn't. If this server has the meeting itself, the reply goes to that, and its organizer sees it.
 ///
 /// # Errors
-/// 400 where nothing of the kind can be answered; the store's.
+/// 400 if a reply is impossible; the store's errors.
 pub fn answer_mail(
     context: &Context<'_>,
     invitation: &MailInvitation,
@@ -114,9 +113,9 @@ pub fn answer_mail(
     })
 }
 
-/// Refuses what somebody else sends about an event of the same name.
+/// Rejects a message from another organizer about an event of the same UID.
 pub(crate) fn check_organizer(there: &Entry, sent: &Entry) -> Result<(), CalendarError> {
-    // Of one without an organizer, the calendar's owner is it.
+    // The owner organizes an event without an organizer.
     let (known, given) = (&there.event.organizer, &sent.event.organizer);
     match known.email.eq_ignore_ascii_case(&given.email) {
         true => Ok(()),

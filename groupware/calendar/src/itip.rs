@@ -1,4 +1,4 @@
-//! What decisions about iTIP messages (RFC 5546) have in common.
+//! Shared parts of decisions about iTIP messages (RFC 5546).
 
 use groupware_proto_ical::message::{self, Answer};
 
@@ -7,8 +7,7 @@ use crate::json::bare_address;
 use crate::object::{Imported, Kind};
 use crate::{CalendarError, Entry, Reason, State, limits};
 
-/// The event that a message is about. A message may give no times; then the entry has none. `None` if the object is not
-/// an event.
+/// The event of a message. If the message has no times, the entry has none. `None` if the object is not an event.
 pub(crate) fn announced(
     (uid, text): (&str, &str),
     series: &Series<'_>,
@@ -37,7 +36,7 @@ pub(crate) fn announced(
     })
 }
 
-/// Whether the owner of the calendar organizes an event of it.
+/// Returns true if the calendar's owner organizes the event.
 pub(crate) fn is_own(held: &Entry) -> bool {
     match &held.state {
         State::Own => true,
@@ -49,7 +48,7 @@ pub(crate) fn is_own(held: &Entry) -> bool {
     }
 }
 
-/// The entry of an object that was changed, if it can still be stored.
+/// The entry of a changed object, if it can still be stored.
 pub(crate) fn entry_of(
     text: &str,
     uid: &str,
@@ -72,7 +71,7 @@ pub(crate) fn refused(message: &'static str) -> CalendarError {
     CalendarError::refused(Reason::ActionNotSupported, message)
 }
 
-/// The object without the method of its mail, and with this answer of an address where an attendee has the address.
+/// The object without the mail's method, and with this reply for the attendee of an address.
 pub(crate) fn with_answer(object: &str, answer: Option<(&str, &str)>) -> String {
     let Some((address, word)) = answer else {
         return message::answered(object, None);

@@ -1,6 +1,5 @@
-//! Reads events as clients send them in JSON: wire types, and the way from them to a
-//! [`NewEvent`]. Properties it doesn't know are ignored, as Domino does; those that it would
-//! have to store wrongly (recurrence) are refused.
+//! Parses events from clients' JSON: wire types, and their conversion to a [`NewEvent`]. Ignores unknown properties, as
+//! Domino does; rejects those that it can't store correctly (recurrence).
 
 use std::{collections::BTreeMap, fmt};
 
@@ -17,50 +16,50 @@ use crate::{
     bounded::Bounded, limits, source, time,
 };
 
-/// An event as a client describes it; nobody's yet.
+/// An event as described by a client, without an owner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
-    /// The UID, if the client gives one.
+    /// The UID, if the client sends one.
     pub uid: Option<String>,
-    /// The version, if the client gives one.
+    /// The version, if the client sends one.
     pub sequence: Option<u32>,
-    /// The organizer's address, if the client gives one. It must be the calendar's owner.
+    /// The organizer's address, if the client sends one. It must be the calendar's owner.
     pub organizer: Option<String>,
-    /// The organizer's name for people.
+    /// The organizer's display name.
     pub organizer_name: Option<String>,
-    /// Who is to be invited.
+    /// The attendees to invite.
     pub attendees: Vec<NewAttendee>,
-    /// What it says.
+    /// The description of the event.
     pub details: Details,
-    /// Whether it came as iCalendar, with all that it says: alarms are in its lines then.
+    /// True if it was sent as iCalendar, completely: `source` then has the alarms.
     pub is_icalendar: bool,
 }
 
-/// Somebody to be invited, as the client names them.
+/// An attendee to invite, as named by the client.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NewAttendee {
     /// An address or a bare user name, without `mailto:`.
     pub address: String,
-    /// A name for people.
+    /// The display name.
     pub display_name: Option<String>,
-    /// What is asked of them.
+    /// The attendee's role.
     pub role: Role,
-    /// What kind of attendee.
+    /// The kind of attendee.
     pub user_type: UserType,
-    /// Whether an answer is wanted.
+    /// True if a reply is requested.
     pub rsvp: bool,
-    /// The group they are invited through.
+    /// The address of the invited group.
     pub member: Option<String>,
-    /// Who acts for them.
+    /// The address that acts for the attendee.
     pub sent_by: Option<String>,
-    /// Where more is known about them.
+    /// The URI of a directory entry.
     pub dir: Option<String>,
 }
 
-/// Reads `{"events":[…]}` or a bare event.
+/// Parses `{"events":[…]}` or a bare event.
 ///
 /// # Errors
-/// 400 with a sentence that says what is wrong.
+/// 400 with a sentence that describes the problem.
 pub fn parse_json_events(body: &[u8]) -> Result<Vec<NewEvent>, CalendarError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(CalendarError::bad_request("Empty request body."));
@@ -119,7 +118,7 @@ struct WireEvent {
     extra: Extra,
 }
 
-/// The `x-…` members by their names in lower case; others are passed over unread.
+/// The `x-…` members by their names in lower case; others are skipped unparsed.
 struct Extra(BTreeMap<String, Value>);
 
 impl<'de> Deserialize<'de> for Extra {
@@ -310,7 +309,7 @@ impl Categories {
     }
 }
 
-/// Reads a duration such as `PT1H`.
+/// Parses a duration such as `PT1H`.
 fn span(text: &str) -> Result<jiff::Span, CalendarError> {
     text.parse::<jiff::Span>()
         .ok()
@@ -318,8 +317,8 @@ fn span(text: &str) -> Result<jiff::Span, CalendarError> {
         .ok_or_else(|| wrong("duration", text))
 }
 
-/// The end that a client's end or duration asks for. Without either, an all-day event lasts its
-/// day and a timed one no time, as RFC 5545 §3.6.1 has it.
+/// The end of an event by the client's end or duration. Without either, an all-day event lasts one day and a timed one
+/// has no duration: RFC 5545 §3.6.1.
 pub(crate) fn end_of(
     start: &Moment,
     end: Option<Moment>,
@@ -339,7 +338,7 @@ fn later(start: &Moment, span: jiff::Span) -> Result<Moment, CalendarError> {
         .ok_or_else(|| CalendarError::bad_request("The event ends after the last year."))
 }
 
-/// Refuses an end before its start, or one of another kind (day and time).
+/// Rejects an end before the start, or of another kind (day and time).
 fn check_end(start: &Moment, end: Moment) -> Result<Moment, CalendarError> {
     if start.is_day() != end.is_day() {
         return Err(CalendarError::bad_request(
@@ -354,12 +353,12 @@ fn check_end(start: &Moment, end: Moment) -> Result<Moment, CalendarError> {
     Ok(end)
 }
 
-/// Whether a text can be an address or an identifier.
+/// Returns true if a text can be an address or an identifier.
 pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= limits::UID_BYTES && !text.contains(char::is_control)
 }
 
-/// Refuses a UID that is empty, too long, or holds control characters.
+/// Rejects a UID that is empty, too long, or has control characters.
 pub(crate) fn check_uid(uid: String) -> Result<String, CalendarError> {
     if !is_name(&uid) {
         return Err(CalendarError::refused(
@@ -370,7 +369,7 @@ pub(crate) fn check_uid(uid: String) -> Result<String, CalendarError> {
     Ok(uid)
 }
 
-/// Refuses control characters where a value is one line in iCalendar too.
+/// Rejects control characters where a value is a single line in iCalendar, too.
 pub(crate) fn single_line(name: &str, text: String) -> Result<String, CalendarError> {
     if text.contains(char::is_control) {
         return Err(wrong(name, &text.replace(char::is_control, " ")));
@@ -382,7 +381,7 @@ fn line(name: &str, text: Option<String>) -> Result<Option<String>, CalendarErro
     text.map(|text| single_line(name, text)).transpose()
 }
 
-/// An address without `mailto:` and without blanks around it.
+/// An address without `mailto:` and surrounding spaces.
 pub(crate) fn bare_address(text: &str) -> String {
     let text = text.trim();
     match text.split_at_checked("mailto:".len()) {
@@ -393,7 +392,7 @@ pub(crate) fn bare_address(text: &str) -> String {
     }
 }
 
-/// Reads an enumerated value; absent means the default.
+/// Parses an enumerated value; absent means the default.
 pub(crate) fn word<T: Default>(
     text: Option<impl AsRef<str>>,
     name: &str,
@@ -409,7 +408,7 @@ fn wrong(name: &str, text: &str) -> CalendarError {
     CalendarError::bad_request(format!("Invalid {name}: {}", shortened(text)))
 }
 
-/// Keeps the `x-…` properties: objects with `data`, computed ones left out.
+/// Keeps the `x-…` properties: objects with `data`, without computed ones.
 fn extra(Extra(members): Extra) -> Result<Vec<(String, Value)>, CalendarError> {
     let mut kept = Vec::new();
     for (name, value) in members {

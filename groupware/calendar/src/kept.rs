@@ -1,7 +1,7 @@
-//! Changes of what was brought from elsewhere, made in its lines: what isn't changed stays byte for byte.
+//! Changes imported objects in their lines: unchanged lines stay byte for byte.
 //!
-//! Of an event, that is its summary, location, and description, and when it is; of a series, the texts, which the
-//! instances that are described on their own follow where they say the same. Nobody is told: nobody was invited here.
+//! An event's summary, location, description, and times can change; of a series, only the texts, and separately
+//! described instances with the same text follow. No attendee is notified, because none was invited here.
 
 mod times;
 
@@ -22,7 +22,7 @@ use crate::{
 };
 use groupware_recurrence::values::{integer, text};
 
-/// Changes of components, by their numbers, time zones left out.
+/// Changes of components, by their numbers without time zones.
 type Edits = Vec<(usize, Vec<Edit>)>;
 
 const IMPOSSIBLE: &str = "This change can't be made in what came.";
@@ -31,11 +31,11 @@ const OTHER_LINES: &str = "This event was brought from elsewhere: its alarms, at
                            properties can't be changed here. Its summary, location, and description \
                            can, and when it is.";
 
-/// Changes an event that was brought, whose next version has this number. Where it is literal, a missing description
-/// means none.
+/// Changes an imported event; its next version has this number. If the update is literal, a missing description means
+/// none.
 ///
 /// # Errors
-/// 403 for what can't be changed here; 400 for what no event can say.
+/// 403 for what can't be changed here; 400 for invalid content.
 pub(crate) fn change(
     context: &Context<'_>,
     (held, imported): (&HeldEntry, &Imported),
@@ -86,7 +86,7 @@ pub(crate) fn change(
     put(context, (held, imported), written, &wanted)
 }
 
-/// Puts the changed object in place of the old one, if it says what was wanted.
+/// Replaces the old object by the changed one, if that has the wanted content.
 fn put(
     context: &Context<'_>,
     (held, imported): (&HeldEntry, &Imported),
@@ -119,7 +119,7 @@ fn refused(message: &'static str) -> CalendarError {
     CalendarError::refused(Reason::KeptAsItCame, message)
 }
 
-/// Refuses changes of what is never changed here. What a client doesn't send stays as it is.
+/// Rejects changes of fixed properties. Properties that a client doesn't send stay unchanged.
 fn refuse_others(old: &Event, new: &NewEvent) -> Result<(), CalendarError> {
     let (was, is) = (&old.details, &new.details);
     let is_invited = |address: &str| {
@@ -176,7 +176,7 @@ fn refuse_others(old: &Event, new: &NewEvent) -> Result<(), CalendarError> {
     }
 }
 
-/// What the event is to say.
+/// The wanted content of the event.
 fn wanted(old: &Event, mut new: Details, is_literal: bool) -> Result<Details, CalendarError> {
     if new.description.is_none() && !is_literal {
         new.description.clone_from(&old.details.description);
@@ -187,7 +187,7 @@ fn wanted(old: &Event, mut new: Details, is_literal: bool) -> Result<Details, Ca
         ("location", &mut new.location, &was.location),
         ("description", &mut new.description, &was.description),
     ] {
-        // What came may hold what no new text can, and is not written anew.
+        // Imported text may contain what no new text can, and is not rewritten.
         if *text == *was {
             continue;
         }
@@ -202,13 +202,13 @@ fn wanted(old: &Event, mut new: Details, is_literal: bool) -> Result<Details, Ca
     Ok(new)
 }
 
-/// An object with the components that can be changed.
+/// An object's components, to be changed.
 struct Object<'a> {
-    /// The one that says what all instances have in common.
+    /// The component common to all instances.
     main: (usize, &'a ICalendarComponent),
-    /// The others, which stand for one instance each.
+    /// The components of single instances.
     others: Vec<(usize, &'a ICalendarComponent)>,
-    /// Whether its versions are counted by whoever owns the calendar, and not by somebody elsewhere.
+    /// True if the calendar's owner counts its versions, rather than an external organizer.
     is_own: bool,
 }
 
@@ -220,7 +220,7 @@ impl<'a> Object<'a> {
             |(_, it): &(usize, &ICalendarComponent)| !it.has_property(&Property::RecurrenceId);
         let (masters, others): (Vec<_>, Vec<_>) = events.partition(is_master);
         let series = Series::of(calendar);
-        // Of several versions, the one that is shown is changed.
+        // Of several versions, the visible one is changed.
         let main = masters.into_iter();
         let main = main.max_by_key(|(_, it)| series.version_of(it));
         let Some(main) = main else {
@@ -259,7 +259,7 @@ impl<'a> Object<'a> {
             let edit = Edit {
                 property: name,
                 value: (!wanted.is_empty()).then(|| escaped(wanted)),
-                // They say how the old text was written, and where another form of it is.
+                // These describe the old text's encoding and its alternative form.
                 parameters: ["ALTREP", "ENCODING", "CHARSET"]
                     .map(|name| (name, None))
                     .into(),
@@ -284,8 +284,8 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Says of all components that are changed that they were, and when: RFC 5545 §3.8.7. Versions are counted by
-    /// the organizer.
+    /// Stamps all changed components with the time of the change: RFC 5545 §3.8.7. Only the organizer increments the
+    /// version.
     fn mark(&self, edits: &mut Edits, sequence: u32, now: i64) {
         let now = time::compact(now);
         for (number, edits) in edits.iter_mut() {

@@ -1,14 +1,14 @@
-//! Where a calendar lies in its mailbox, and the paths that name its resources.
+//! The keys of a calendar in its account, and the paths of its resources.
 //!
 //! ```text
 //! c/e/{uid}              the entry: state and event; its revision guards all that is derived
-//! c/i/{start}/{uid}      derived: the entry's line in the event list, rendered JSON in a short form
-//! c/l/{end}/{uid}        derived, of an event that lasts long: how who looks at a later week finds it
-//! c/n/{received}/{id}    derived: an invitation's line in the notice list, and which entry it is about
-//! c/m/{id}               derived, of a notice whose name doesn't say when it was received: which entry that is
-//! c/o/{uid}              derived, of what was brought and is no event: how who looks for tasks finds it
+//! c/i/{start}/{uid}      derived: the entry's line in the event list, rendered JSON in a compact form
+//! c/l/{end}/{uid}        derived, of a long event: finds it for a later range
+//! c/n/{received}/{id}    derived: an invitation's line in the notice list, and the entry that it is about
+//! c/m/{id}               derived, of a notice whose identifier has no time of receipt: the entry that it is about
+//! c/o/{uid}              derived, of an imported object that is not an event: finds it for lists of tasks
 //! ```
-//! Times are sixteen bytes that sort as moments do. Every calendar key starts with `c/`.
+//! Times are sixteen bytes that sort by time. Every calendar key starts with `c/`.
 
 use std::borrow::Cow;
 
@@ -16,20 +16,20 @@ use groupware_text::push_encoded;
 
 use crate::time::compact_bytes;
 
-/// What a segment of a path may hold besides unreserved characters.
+/// The characters of a path segment besides the unreserved ones.
 const SEGMENT: &[u8] = b"@";
 
-/// One past the last key of a family: `/` + 1.
+/// The byte after `/`: ends a key family.
 const AFTER_SLASH: u8 = b'/' + 1;
 
-/// The first bits of a notice's name: seconds since 1970.
+/// The first bits of a notice's identifier: seconds since 1970.
 const TIME_BITS: u32 = 40;
-/// The next ones, before those that are its own.
+/// The next bits, a checksum, before the random bits.
 const CHECK_BITS: u32 = 64 - TIME_BITS;
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// Which bytes a segment of a path has as they are, one by one.
+/// True for each byte that a path segment contains unescaped.
 static PLAIN: [bool; 256] = {
     let (mut plain, mut at) = ([false; 256], 0);
     while at < 128 {
@@ -40,25 +40,24 @@ static PLAIN: [bool; 256] = {
     plain
 };
 
-/// An event that lasts longer is also listed by its end: whoever looks at a range looks at what began so
-/// long before it.
+/// A longer event is also listed by its end: a query of a range starts this much before it.
 pub(crate) const LONG_S: i64 = 31 * 86_400;
 
-/// What all keys of a calendar begin with.
+/// The prefix of all keys of a calendar.
 pub const PREFIX: &[u8] = b"c/";
 
-/// All records of a calendar: the first key, and the first after.
+/// All records of a calendar: the first key, and the first key after.
 pub const ALL: (&[u8], &[u8]) = (b"c/", b"c0");
 
-/// Between a UID and what names one of its instances; no UID has it.
+/// The separator of a UID and an instance; no UID contains it.
 const INSTANCE: char = '\u{1}';
 
-/// What finds one instance of a recurring event, which stands for the moment `20260105T090000Z`.
+/// The name of the instance of a recurring event with the recurrence moment `20260105T090000Z`.
 pub fn instance_name(uid: &str, recurrence_id: &str) -> String {
     format!("{uid}{INSTANCE}{recurrence_id}")
 }
 
-/// A UID, and what names the instance, if it is about one.
+/// Splits a name into the UID and the instance, if it has one.
 pub(crate) fn parts(name: &str) -> (&str, Option<&str>) {
     match name.split_once(INSTANCE) {
         Some((uid, id)) => (uid, Some(id)),
@@ -66,56 +65,56 @@ pub(crate) fn parts(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Key of an entry, also of one that is about an instance.
+/// The key of an entry, also for the name of an instance.
 pub(crate) fn entry(name: &str) -> Vec<u8> {
     joined("c/e/", parts(name).0)
 }
 
-/// All entries: the first key, and the first after.
+/// The range of all entries: the first key, and the first key after.
 pub(crate) fn entries() -> (Vec<u8>, Vec<u8>) {
     (entry(""), vec![b'c', b'/', b'e', AFTER_SLASH])
 }
 
-/// Key of an entry's line in the event list.
+/// The key of an entry's line in the event list.
 pub(crate) fn line(start: i64, uid: &str) -> Vec<u8> {
     dated("c/i/", start, uid)
 }
 
-/// First key of the event list at or after a moment.
+/// The first key of the event list at or after a moment.
 pub(crate) fn lines_from(start: i64) -> Vec<u8> {
     moment("c/i/", start)
 }
 
-/// Length of a line's key before the UID begins, or the notice's name, in each list.
+/// The offset of the UID, or of the notice's identifier, in a line's key of each list.
 pub(crate) const LINE_UID_AT: usize = "c/i/20260105T090000Z/".len();
 
-/// Key of a long event's line in the list by ends.
+/// The key of a long event's line in the list by ends.
 pub(crate) fn long_line(end: i64, uid: &str) -> Vec<u8> {
     dated("c/l/", end, uid)
 }
 
-/// Long events that end at or after a moment: the first key, and the first after.
+/// The range of long events that end at or after a moment: the first key, and the first key after.
 pub(crate) fn long_lines_from(end: i64) -> (Vec<u8>, Vec<u8>) {
     let from = moment("c/l/", end);
     (from, vec![b'c', b'/', b'l', AFTER_SLASH])
 }
 
-/// Key of what leads to an entry that is no event.
+/// The key of the pointer to an entry that is not an event.
 pub(crate) fn other(uid: &str) -> Vec<u8> {
     joined("c/o/", uid)
 }
 
-/// All that lead to such entries: the first key, and the first after.
+/// The range of all such pointers: the first key, and the first key after.
 pub(crate) fn others() -> (Vec<u8>, Vec<u8>) {
     (other(""), vec![b'c', b'/', b'o', AFTER_SLASH])
 }
 
-/// Key of an invitation's line in the notice list.
+/// The key of an invitation's line in the notice list.
 pub(crate) fn notice_line(received: i64, id: &str) -> Vec<u8> {
     dated("c/n/", received, id)
 }
 
-/// First key of the notice list at or after a moment; from the beginning without one.
+/// The first key of the notice list at or after a moment, or of the whole list.
 pub(crate) fn notice_lines_from(received: Option<i64>) -> Vec<u8> {
     match received {
         Some(received) => moment("c/n/", received),
@@ -123,13 +122,13 @@ pub(crate) fn notice_lines_from(received: Option<i64>) -> Vec<u8> {
     }
 }
 
-/// First key after the notice list.
+/// The first key after the notice list.
 pub(crate) fn notice_lines_end() -> Vec<u8> {
     vec![b'c', b'/', b'n', AFTER_SLASH]
 }
 
-/// A new notice's name: 32 upper-case hexadecimal digits, as Domino's look. They say when it was received, so that
-/// its line is found by its name.
+/// A new notice's identifier: 32 upper-case hexadecimal digits, as in Domino. It contains the time of receipt, so that
+/// it leads to the notice's line.
 pub(crate) fn notice_name(bits: u128, received: i64) -> String {
     let own = bits as u64;
     let named = match u64::try_from(received) {
@@ -152,7 +151,7 @@ pub(crate) fn upper_hex(bits: u128) -> String {
     String::from_utf8_lossy(&digits).into_owned()
 }
 
-/// Reads what [`upper_hex`] writes, and nothing else.
+/// Parses the output of [`upper_hex`], and nothing else.
 fn of_upper_hex(text: &str) -> Option<u128> {
     let digits: &[u8; 32] = text.as_bytes().try_into().ok()?;
     let half = |digits: &[u8]| {
@@ -169,9 +168,9 @@ fn of_upper_hex(text: &str) -> Option<u128> {
     Some(u128::from(half(upper)?) << 64 | u128::from(half(lower)?))
 }
 
-/// When a notice was received, if its name says so. One in many millions of other names seems to.
+/// The time of receipt in a notice's identifier, if it has one. One in many millions of other identifiers seems to.
 pub(crate) fn received(name: &str) -> Option<i64> {
-    // As we write it: in capitals.
+    // In upper case, as we write it.
     let bits = of_upper_hex(name)?;
     let (said, own) = ((bits >> 64) as u64, bits as u64);
     let time = said >> CHECK_BITS;
@@ -179,17 +178,17 @@ pub(crate) fn received(name: &str) -> Option<i64> {
     (said == time << CHECK_BITS | check(time, own)).then_some(received)
 }
 
-/// What tells a name that says a time from others.
+/// The checksum that marks an identifier with a time.
 fn check(time: u64, own: u64) -> u64 {
     (time ^ own).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> TIME_BITS
 }
 
-/// Key of the pointer from a notice to its entry.
+/// The key of the pointer from a notice to its entry.
 pub(crate) fn notice(id: &str) -> Vec<u8> {
     joined("c/m/", id)
 }
 
-/// A key with a time before what it is of.
+/// A key with a time before the name.
 fn dated(family: &str, second: i64, rest: &str) -> Vec<u8> {
     let time = compact_bytes(second);
     [family.as_bytes(), &time, b"/", rest.as_bytes()].concat()
@@ -204,7 +203,7 @@ fn joined(family: &str, rest: &str) -> Vec<u8> {
     [family.as_bytes(), rest.as_bytes()].concat()
 }
 
-/// Path of an event of a mailbox, or of an instance of one, ready to be requested.
+/// The path of an event of an account, or of an instance of one, escaped for a request.
 pub fn event_path(mailbox: &str, name: &str) -> String {
     let (uid, instance) = parts(name);
     let mut path = resource(mailbox, "events/", uid);
@@ -215,17 +214,17 @@ pub fn event_path(mailbox: &str, name: &str) -> String {
     path
 }
 
-/// Path of a notice of a mailbox, ready to be requested.
+/// The path of a notice of an account, escaped for a request.
 pub fn notice_path(mailbox: &str, id: &str) -> String {
     resource(mailbox, "notices/", id)
 }
 
-/// Whether an identifier is a segment of a path as it is, and names no instance.
+/// Returns true if an identifier is a valid path segment without escapes, and names no instance.
 pub(crate) fn is_plain(id: &str) -> bool {
     id.bytes().all(|byte| PLAIN[usize::from(byte)])
 }
 
-/// An identifier as a segment of a path.
+/// An identifier as a path segment.
 pub(crate) fn segment(id: &str) -> Cow<'_, str> {
     if is_plain(id) {
         return Cow::Borrowed(id);

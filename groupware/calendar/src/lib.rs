@@ -1,20 +1,18 @@
-//! Events, invitations, notices, scheduling: pure decisions over a snapshot of the store.
+//! Events, invitations, notices (iTIP messages in the scheduling inbox), scheduling: pure decisions over a snapshot.
 //!
-//! The interface is Domino's calendar service. A decision reads a [`Snapshot`], and gives back
-//! an answer and, if something changes, a [`Batch`] whose asserts make lost updates impossible:
-//! on a conflict the caller decides again on a new snapshot. No clock, no randomness, no I/O of
-//! its own: the moment and the new identifiers come in with [`Context`].
+//! The interface is Domino's calendar service. A decision reads a [`Snapshot`] and returns a response and, for a
+//! change, a [`Batch`] whose asserts prevent lost updates: on a conflict, the caller decides again on a new snapshot.
+//! There is no clock, randomness, or I/O here: [`Context`] provides the time and new identifiers.
 //!
-//! **Scheduling is implicit.** Nobody writes a notice. Creating a meeting puts it on the
-//! organizer's calendar and an invitation into each local attendee's, in one batch; an answer
-//! moves the attendee's entry and marks the organizer's copy, in one batch. See [`create`],
-//! [`answer`], [`update`], [`delete`] for who sees what.
+//! **Scheduling is implicit.** No client writes a notice. Creating a meeting puts it on the organizer's calendar and an
+//! invitation into each local attendee's, in one batch. A reply moves the attendee's entry and updates the organizer's
+//! copy, in one batch. See [`create`], [`answer`], [`update`], [`delete`] for the effects on each user.
 //!
-//! **Objects are kept as they came.** What is brought from elsewhere ([`import`]) keeps its bytes; events are views of
-//! it, those that recur one for each instance up to a horizon, which [`extend`] moves on. It can be looked at, exported, and deleted; what is
-//! changed here changes in its lines, and nothing else in it does.
+//! **Imported objects are stored unchanged** ([`import`]). Events are views of them; a recurring object has one for
+//! each instance in an expansion window, which [`extend`] moves on. An object can be viewed, exported, and deleted; a
+//! change here edits only the lines concerned.
 //!
-//! Recurring events are refused by the other ways in, not flattened. Attendees that are no local users stay on the
+//! All other inputs reject recurring events instead of flattening them. Attendees that are not local users stay on the
 //! event and get no invitation.
 //!
 //! [`Snapshot`]: groupware_store::Snapshot

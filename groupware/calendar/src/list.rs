@@ -1,5 +1,5 @@
-//! The lists: events, invitations, notices of one event. Rendered lines are put together; nothing
-//! is parsed unless the client asks for some fields only, or for iCalendar.
+//! The lists: events, invitations, notices of one event. They consist of rendered lines; a line is parsed only if the
+//! client asks for certain fields, or for iCalendar.
 
 use std::{collections::VecDeque, ops::ControlFlow};
 
@@ -14,20 +14,20 @@ use crate::{
 /// One page of the event list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventPage {
-    /// The answer's body, in the form that the query asked for.
+    /// The response body, in the requested format.
     pub body: Vec<u8>,
-    /// Number of the page's first entry, from 0; for `Content-Range: items first-last`.
+    /// The number of the page's first entry, from 0; for `Content-Range: items first-last`.
     pub first: usize,
-    /// Number of the page's last entry.
+    /// The number of the page's last entry.
     pub last: usize,
 }
 
-/// The events that start in the asked range, in the order of their start; `None` if there are
-/// none on this page, which is answered by 200 with no content type and no body. A page holds
-/// fewer than asked for if it would pass [`limits::LIST_BYTES`]; `last` says where to go on.
+/// The events that start in the requested range, in the order of their starts; `None` for an empty page, which is a 200
+/// response without content type and body. A page ends early if it would exceed [`limits::LIST_BYTES`]; `last` is where
+/// to continue.
 ///
 /// # Errors
-/// The store's.
+/// The store's errors.
 pub fn events(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -44,16 +44,16 @@ pub fn events(
     }))
 }
 
-/// Whether a part was taken into an answer.
+/// The result of adding a part to a response.
 #[derive(Debug, PartialEq, Eq)]
 enum Taken {
     Yes,
-    /// There is no room for it, so the page ends before it.
+    /// It doesn't fit, so the page ends before it.
     Full,
 }
 
-/// The room for the parts of one answer. The first part always fits, so that a client that goes
-/// on after the last entry it got comes to the end.
+/// The room for the parts of one response. The first part always fits, so that a client that continues after the last
+/// received entry reaches the end.
 struct AnswerRoom {
     left: usize,
     any: bool,
@@ -77,8 +77,7 @@ impl AnswerRoom {
     }
 }
 
-/// Visits the page's lines with their keys until one is not taken; gives the number of those
-/// that were.
+/// Visits the page's lines with their keys until one doesn't fit; returns the number of lines that did.
 fn page(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -144,7 +143,7 @@ fn json_events(
     Ok((body, found))
 }
 
-/// Whole events as iCalendar; the lines only say which. `fields` does not apply.
+/// Whole events as iCalendar; the lines only select them. `fields` does not apply.
 fn icalendar_events(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -164,7 +163,7 @@ fn icalendar_events(
     Ok((export::write_icalendar(&entries).into_bytes(), found))
 }
 
-/// What a line's key names: an event, or a notice.
+/// The name in a line's key: an event or a notice.
 fn name(key: &[u8]) -> Result<&str, CalendarError> {
     let name = key.get(keys::LINE_UID_AT..);
     name.and_then(|name| std::str::from_utf8(name).ok())
@@ -174,17 +173,17 @@ fn name(key: &[u8]) -> Result<&str, CalendarError> {
 /// A list of invitations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Invitations {
-    /// `{"notices":[…]}`; `None` if there are none, which is answered by 200 with no content type and no body.
+    /// `{"notices":[…]}`; `None` if there are none, which is a 200 response without content type and body.
     List(Option<Vec<u8>>),
-    /// There are more than were to be looked at.
+    /// There are more than the limit of this attempt.
     Many,
 }
 
-/// The unanswered invitations in the order they came in, if a look at so many is enough. Of more than
-/// [`limits::NOTICES`], or than fit into [`limits::LIST_BYTES`], the newest are given.
+/// The unanswered invitations in the order of receipt, if there are at most `most` to scan. Beyond
+/// [`limits::NOTICES`] or [`limits::LIST_BYTES`], only the newest are returned.
 ///
 /// # Errors
-/// The store's.
+/// The store's errors.
 pub fn invitations(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -233,7 +232,7 @@ pub fn invitations(
     }
 }
 
-/// The last of the lines that are pushed, as many as an answer may have.
+/// The last of the pushed lines, up to the limits of a response.
 struct Newest {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
@@ -301,10 +300,10 @@ fn invitation_of(
     Ok(wanted.then(|| notices_of(mailbox, &held.entry)).flatten())
 }
 
-/// The unapplied notices of one event: its invitation, if that is unanswered.
+/// The pending notices of one event: its invitation, if that is unanswered.
 ///
 /// # Errors
-/// 404 if there is no such event; the store's.
+/// 404 if there is no such event; the store's errors.
 pub fn event_notices(
     snapshot: &dyn Snapshot,
     mailbox: &str,

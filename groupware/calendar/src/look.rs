@@ -1,5 +1,5 @@
-//! Entries as they are, for a front that shows them rather than sends them on: the same range
-//! scans as the lists, without their wire form.
+//! Entries in their own form, for a front that displays them: the same range scans as the lists, without the wire
+//! format.
 
 use std::ops::{ControlFlow, Range};
 
@@ -7,41 +7,41 @@ use groupware_store::Snapshot;
 
 use crate::{CalendarError, Entry, keys, limits, mailbox};
 
-/// Most lines that are looked at for one range.
+/// The maximum number of lines to scan for one range.
 const LINES: usize = 10_000;
-/// Most long events that are looked at for one range: those that end first.
+/// The maximum number of long events to scan for one range: those that end first.
 const LONG: usize = 1000;
 
-/// Bytes of entries behind which a page of them ends.
+/// The bytes of entries after which a page ends.
 const PAGE_BYTES: usize = 4 << 20;
 
-/// How far a look at a range goes.
+/// The scan budget for a range.
 #[derive(Debug, Clone, Copy)]
 pub struct Reach {
-    /// Lines, whose entries may be out of the range after all.
+    /// The number of lines; their entries may be out of the range.
     lines: usize,
-    /// Bytes of entries.
+    /// The bytes of entries.
     bytes: usize,
 }
 
 impl Reach {
-    /// As far as others may wait for it.
+    /// A short budget, for a thread with other requests.
     pub const QUICK: Self = Self {
         lines: 200,
         bytes: 1 << 20,
     };
-    /// As far as it goes at all.
+    /// The whole range, with no limit besides those of every scan.
     pub const WHOLE: Self = Self {
         lines: usize::MAX,
         bytes: usize::MAX,
     };
 }
 
-/// Visits the entries that lie in a range of seconds since 1970, also in part, at most `most` of them. Whether
-/// the look went as far as it was to: where there is more than this reach, some were visited, or none.
+/// Visits the entries that overlap a range of seconds since 1970, at most `most`. Returns false if the budget didn't
+/// suffice; some entries, or none, were visited then.
 ///
 /// # Errors
-/// The store's.
+/// The store's errors.
 pub fn entries(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -60,7 +60,7 @@ pub fn entries(
     }
     let (mut bytes, mut found) = (0_usize, 0);
     for (uids, is_long) in [(long, true), (lines, false)] {
-        // Few more than are wanted: most of what has a line in reach is in the range, too.
+        // Prefetches few entries too many: most lines in the scan are in the range.
         mailbox::prefetch_all(snapshot, mailbox, &uids[..uids.len().min(most)])?;
         for uid in uids {
             if found == most {
@@ -73,7 +73,7 @@ pub fn entries(
             if bytes > reach.bytes {
                 return Ok(false);
             }
-            // Long ones that began later have a line in reach as all others.
+            // Long events with a later start have an ordinary line in the scan.
             let is_here = !is_long || held.entry.event.details.start.instant() < began;
             if is_here && is_in(&held.entry, &range) {
                 found += 1;
@@ -90,7 +90,7 @@ fn is_in(entry: &Entry, range: &Range<i64>) -> bool {
     start < range.end && (start >= range.start || end > range.start)
 }
 
-/// The UIDs of lines in a range of keys, at most so many.
+/// The UIDs of lines in a range of keys, up to a limit.
 fn listed(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -106,11 +106,11 @@ fn listed(
     Ok(uids)
 }
 
-/// The entries behind the one of this UID, or from the first on, in the order of their UIDs; at most `most`, and
-/// no more behind 4 MiB of them. None only behind the last.
+/// The entries after that of this UID, or from the first on, in the order of their UIDs; at most `most`, and none after
+/// 4 MiB of them. Empty only after the last one.
 ///
 /// # Errors
-/// The store's.
+/// The store's errors.
 pub fn entries_after(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -120,7 +120,7 @@ pub fn entries_after(
     let (mut from, to) = keys::entries();
     if let Some(after) = after {
         from = keys::entry(after);
-        // The first key behind it.
+        // The first key after it.
         from.push(0);
     }
     let (mut found, mut failure, mut bytes) = (Vec::new(), None, 0);
@@ -138,11 +138,11 @@ pub fn entries_after(
     failure.map_or(Ok(found), Err)
 }
 
-/// What was brought and is no event, so that no list of events has it: tasks, journals. In the order of their UIDs,
-/// from the first behind this one; at most `most`, and no more behind 4 MiB of them.
+/// Imported objects that are not events, and so in no list of events: tasks, journals. In the order of their UIDs, from
+/// the first after this one; at most `most`, and none after 4 MiB of them.
 ///
 /// # Errors
-/// The store's.
+/// The store's errors.
 pub fn others(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -175,10 +175,10 @@ pub fn others(
     Ok(found)
 }
 
-/// Whether there is anything of which [`others`] tells.
+/// Returns true if [`others`] has any result.
 ///
 /// # Errors
-/// The store's.
+/// The store's errors.
 pub fn has_others(snapshot: &dyn Snapshot, mailbox: &str) -> Result<bool, CalendarError> {
     let ((from, to), mut has_any) = (keys::others(), false);
     mailbox::scan(snapshot, mailbox, (&from, &to), 1, |_, _| {
@@ -188,11 +188,11 @@ pub fn has_others(snapshot: &dyn Snapshot, mailbox: &str) -> Result<bool, Calend
     Ok(has_any)
 }
 
-/// The unanswered invitations, the one that came in last first, at most `most` of them; and how many there
-/// are, counted up to [`limits::NOTICES`].
+/// The unanswered invitations, last received first, at most `most` of them; and their total number, counted up to
+/// [`limits::NOTICES`].
 ///
 /// # Errors
-/// The store's.
+/// The store's errors.
 pub fn open_invitations(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -204,10 +204,10 @@ pub fn open_invitations(
     Ok((found.collect::<Result<_, _>>()?, notices.len()))
 }
 
-/// How many invitations are unanswered, counted up to `most`.
+/// The number of unanswered invitations, counted up to `most`.
 ///
 /// # Errors
-/// The store's.
+/// The store's errors.
 pub fn count_invitations(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -216,7 +216,7 @@ pub fn count_invitations(
     Ok(notices(snapshot, mailbox, most)?.len())
 }
 
-/// The names of the notices in the order they came in.
+/// The identifiers of the notices in the order of receipt.
 fn notices(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -233,7 +233,7 @@ fn notices(
     Ok(notices)
 }
 
-/// One entry, whatever its state.
+/// One entry, in any state.
 ///
 /// # Errors
 /// 404 if there is none with this UID.
@@ -244,7 +244,7 @@ pub fn entry(snapshot: &dyn Snapshot, mailbox: &str, uid: &str) -> Result<Entry,
 /// The entry of an unanswered invitation.
 ///
 /// # Errors
-/// 404 if there is no such notice, or it has been answered.
+/// 404 if there is no such notice, or it was answered.
 pub fn invitation(
     snapshot: &dyn Snapshot,
     mailbox: &str,

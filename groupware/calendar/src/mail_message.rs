@@ -1,4 +1,4 @@
-//! iTIP messages (RFC 5546) that come in a mail (iMIP, RFC 6047). Nothing changes by itself: the recipient decides.
+//! iTIP messages (RFC 5546) received by mail (iMIP, RFC 6047). None is applied automatically: the recipient decides.
 
 use calcard::icalendar::{ICalendar, ICalendarProperty as Property};
 use groupware_proto_ical::message::whole;
@@ -13,15 +13,15 @@ use groupware_recurrence::values::text;
 pub enum MailMessage {
     /// REQUEST or PUBLISH: an event for the recipient's calendar.
     Invitation(MailInvitation),
-    /// CANCEL: the organizer has called the event off, or some instances of it.
+    /// CANCEL: the organizer has cancelled the event, or some instances of it.
     Cancellation(Cancellation),
-    /// REPLY: an attendee has answered.
+    /// REPLY: an attendee has replied.
     Reply(Reply),
 }
 
 impl MailMessage {
-    /// Reads a part of a mail that is a calendar, for the user of an address; `None` if it isn't a message about one
-    /// event, or has another method.
+    /// Parses a calendar part of a mail, for the user with this address; `None` if it isn't a message about one event,
+    /// or has another method.
     pub fn read(part: &str, owner: &str, now: i64) -> Option<Self> {
         let (objects, _) = split(part.as_bytes()).ok()?;
         let [object] = &objects[..] else {
@@ -52,7 +52,7 @@ impl MailMessage {
         }
     }
 
-    /// Whom the message is from: the organizer, or the attendee who answers.
+    /// The sender of the message: the organizer, or the replying attendee.
     pub fn sender(&self) -> &str {
         match self {
             Self::Invitation(_) | Self::Cancellation(_) => &self.entry().event.organizer.email,

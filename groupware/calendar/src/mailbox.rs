@@ -1,8 +1,8 @@
-//! Reading entries, and the one place that writes them.
+//! Reads entries, and is the only place that writes them.
 //!
-//! An entry's list line, notice line, and notice pointer, if it has one, are functions of the entry. They are
-//! written and removed here and nowhere else, under an assert on the entry's revision: whoever
-//! decided on an older state loses the commit and decides again.
+//! An entry's list line, notice line, and notice pointer, if it has one, are functions of the entry. Only this module
+//! writes and removes them, under an assert on the entry's revision. A decision based on an older state fails to commit
+//! and is repeated.
 
 use std::{
     collections::BTreeSet,
@@ -22,12 +22,12 @@ use crate::{
     time,
 };
 
-/// An entry with the revision it was read at.
+/// An entry with its revision.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldEntry {
     pub(crate) entry: Entry,
     pub(crate) revision: u64,
-    /// Size of its JSON.
+    /// The size of its JSON.
     pub(crate) bytes: usize,
 }
 
@@ -62,10 +62,10 @@ pub(crate) fn load(
     }))
 }
 
-/// Reads the stored form of an entry.
+/// Decodes an entry.
 ///
 /// # Errors
-/// If it is of another version or damaged.
+/// If the version is unknown or the data is damaged.
 pub(crate) fn decoded(key: &[u8], stored: &[u8]) -> Result<Entry, CalendarError> {
     let Some(imported) = Imported::decode(key, stored)? else {
         return Entry::decode(key, stored);
@@ -76,7 +76,7 @@ pub(crate) fn decoded(key: &[u8], stored: &[u8]) -> Result<Entry, CalendarError>
     entry.ok_or_else(|| ReadError::corrupt(key, "an object that has no entry").into())
 }
 
-/// Reads an entry that is hardly there yet; where that is presumed, it isn't looked for.
+/// Reads an entry that is unlikely to exist; if it is presumed absent, skips the read.
 pub(crate) fn load_new(
     context: &Context<'_>,
     mailbox: &str,
@@ -88,8 +88,7 @@ pub(crate) fn load_new(
     }
 }
 
-/// Has what several mailboxes hold of a meeting fetched at once, where each look is a question to another
-/// machine.
+/// Prefetches several accounts' copies of a meeting, if each read is a request to another machine.
 pub(crate) fn prefetch<'a>(
     snapshot: &dyn Snapshot,
     mailboxes: impl Iterator<Item = &'a str>,
@@ -105,7 +104,7 @@ pub(crate) fn prefetch<'a>(
     Ok(())
 }
 
-/// The same of several entries in one mailbox.
+/// As [`prefetch`], for several entries of one account.
 pub(crate) fn prefetch_all(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -121,10 +120,10 @@ pub(crate) fn prefetch_all(
     Ok(())
 }
 
-/// Reads an entry that must be there.
+/// Reads an entry that must exist.
 ///
 /// # Errors
-/// 404 if it isn't.
+/// 404 if it doesn't.
 pub(crate) fn require(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -133,10 +132,10 @@ pub(crate) fn require(
     load(snapshot, mailbox, uid)?.ok_or_else(|| CalendarError::not_found("Event", uid))
 }
 
-/// Reads the entry that a notice is about.
+/// Reads the entry of a notice.
 ///
 /// # Errors
-/// 404 if there is no such notice, or it has been answered.
+/// 404 if there is no such notice, or it was answered.
 pub(crate) fn require_notice(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -152,7 +151,7 @@ pub(crate) fn require_notice(
         .ok_or_else(missing)
 }
 
-/// The identifier of the event that a notice is about, by its line where its name says which that is.
+/// The identifier of a notice's event; from the notice's line, if the notice's identifier leads to that.
 fn noticed(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -193,20 +192,20 @@ pub(crate) fn scan(
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     batch: Batch,
-    /// What was put last: most copies of a meeting are alike.
+    /// The last event written: most copies of a meeting are equal.
     last: Option<Stored>,
 }
 
-/// An event with what is stored of it in any mailbox.
+/// An event with its stored forms, which are the same in any account.
 #[derive(Debug)]
 struct Stored {
     event: Arc<Event>,
     bytes: Vec<u8>,
-    /// Lines of lists whose short forms have nothing of a mailbox.
+    /// Lines of lists whose compact forms don't contain an account's name.
     lines: Vec<(LineOf, Vec<u8>)>,
 }
 
-/// What a line is, the state of its entry, and whether it says which event it is of.
+/// The kind of line, the state of its entry, and whether the line contains the event's identifier.
 type LineOf = (Derived, Discriminant<State>, bool);
 
 impl Stored {
@@ -224,7 +223,7 @@ impl Stored {
         Arc::ptr_eq(&self.event, event) || self.event == *event
     }
 
-    /// What a record has that is derived from an entry of this event.
+    /// The value of a record derived from an entry of this event.
     fn derive(&mut self, derived: Derived, mailbox: &str, entry: &Entry) -> Vec<u8> {
         let of = (derived, discriminant(&entry.state), line_says_event(entry));
         if let Some((_, line)) = self.lines.iter().find(|(it, _)| *it == of) {
@@ -245,8 +244,8 @@ impl Stored {
 }
 
 impl Changes {
-    /// Puts `new` in place of `old` in a mailbox, or removes `old` if there is no `new`. The
-    /// commit fails if the mailbox then holds something else than `old` under this UID.
+    /// Replaces `old` by `new` in an account, or removes `old` if there is no `new`. The commit fails if the account
+    /// then holds anything but `old` under this UID.
     pub(crate) fn replace(
         &mut self,
         mailbox: &str,
@@ -307,7 +306,7 @@ impl Changes {
         self.last = Some(stored);
     }
 
-    /// The same of objects that are kept as they came; what the commit is held to is said already.
+    /// The same for imported objects; the assert was already added.
     fn replace_kept(
         &mut self,
         (partition, key): (Arc<str>, Vec<u8>),
@@ -350,7 +349,7 @@ impl Changes {
         }
     }
 
-    /// Whether no more is to be brought in this batch.
+    /// Returns true if the batch is full and no more objects should be imported in it.
     pub(crate) fn is_full(&self) -> bool {
         let operations = self.batch.ops.len() + self.batch.asserts.len();
         operations >= limits::BATCH_OPS || self.batch.bytes() >= limits::BATCH_BYTES
@@ -362,7 +361,7 @@ impl Changes {
     }
 }
 
-/// Whether the same records are derived from both: an answer changes but an attendee of the organizer's copy.
+/// Returns true if both have the same derived records: a reply changes only an attendee in the organizer's copy.
 fn derive_alike(one: &Entry, other: &Entry) -> bool {
     let Event {
         uid,
@@ -381,7 +380,7 @@ fn derive_alike(one: &Entry, other: &Entry) -> bool {
         && details == &it.details
 }
 
-/// A record that is derived from an entry.
+/// The kind of a record that is derived from an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Derived {
     Line,
@@ -391,7 +390,7 @@ enum Derived {
 }
 
 impl Derived {
-    /// Whether the record with the same key, of an entry that isn't quite alike, has the same value.
+    /// Returns true if the old entry's record with the same key has the same value.
     fn is_as_in(self, old: Option<&HeldEntry>, new: &Entry) -> bool {
         old.is_some_and(|held| match self {
             Self::Line => false,
@@ -433,8 +432,8 @@ fn derived(entry: &Entry) -> Vec<(Derived, Vec<u8>)> {
     all
 }
 
-/// Whether the line of an invitation, which its notice's name leads to, says which event it is. Of notices that
-/// were named otherwise, a record of its own does.
+/// Returns true if an invitation's line, to which the notice's identifier leads, contains the event's identifier.
+/// Notices with other identifiers have a pointer record.
 fn line_says_event(entry: &Entry) -> bool {
     match &entry.state {
         State::Invited { notice, received } => {
@@ -444,7 +443,7 @@ fn line_says_event(entry: &Entry) -> bool {
     }
 }
 
-/// Their keys and values.
+/// The keys and values of the derived records.
 fn records(mailbox: &str, entry: &Entry) -> Vec<(Vec<u8>, Vec<u8>)> {
     let all = derived(entry).into_iter();
     all.map(|(derived, key)| (key, derived.value(mailbox, entry)))

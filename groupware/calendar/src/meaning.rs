@@ -1,5 +1,5 @@
-//! What the names of time zones mean in a calendar that is being written: who else names one there has to mean the
-//! same, at least while the event takes place.
+//! The definitions of time zone names in a calendar that is being written: all entries that name a zone must agree on
+//! it, at least during their events.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -12,30 +12,30 @@ use crate::imported::view;
 use crate::zones;
 use groupware_recurrence::{Transitions, YEAR_S};
 
-/// Most bytes of descriptions in a calendar: they are in memory while it is written.
+/// The maximum bytes of zone descriptions in a calendar: they are in memory while it is written.
 const BYTES: usize = 4 << 20;
-/// How far ahead of the first event in it a time zone is described.
+/// How far ahead of its first event a time zone is described.
 const AHEAD_S: i64 = 10 * YEAR_S;
-/// Most bytes of a description that is compared: those that tell all changes of a zone since there are any have 20 KiB.
+/// The maximum size of a description to compare: one with all known changes of a zone has 20 KiB.
 const COMPARED_BYTES: usize = 64 * 1024;
-/// What may be compared while a part of a file is written: rules of descriptions, and KiB of them.
+/// The budget of comparisons for one part of a file: rules of descriptions, plus their size in KiB.
 const COMPARED: usize = 2_000;
-/// What it counts as to describe a zone for that.
+/// The cost of describing a zone for a comparison.
 const DESCRIBED: usize = 4;
 
-/// What an entry says of a time zone that it names.
+/// An entry's definition of a time zone that it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// These lines describe it: a VTIMEZONE.
+    /// Its VTIMEZONE.
     Lines(String),
-    /// Its name alone.
+    /// Only its name.
     ByName,
-    /// It is the one of the zone database, which is described for those who have none.
+    /// The zone of the database, which is described for readers without one.
     Known,
 }
 
-/// What may still be compared. Whoever brings descriptions chooses how long it takes to find out what they mean; what
-/// isn't compared is in a calendar of its own, where it means what it says in any case.
+/// The remaining budget of comparisons. The author of a description determines how long a comparison takes. An entry
+/// that isn't compared goes into a calendar of its own, where its definitions hold in any case.
 #[derive(Debug)]
 pub(crate) struct Budget(Cell<usize>);
 
@@ -44,7 +44,7 @@ impl Budget {
         Self(Cell::new(COMPARED))
     }
 
-    /// Whether there was so much left, which is gone then.
+    /// Takes this much of the budget; returns false if less is left.
     fn takes(&self, much: usize) -> bool {
         let left = self.0.get().checked_sub(much);
         if let Some(left) = left {
@@ -64,15 +64,15 @@ pub(crate) struct Zones {
 /// A time zone of a calendar.
 #[derive(Debug)]
 struct Zone {
-    /// How it is described, if it is.
+    /// Its VTIMEZONE, if it has one.
     lines: Option<String>,
-    /// When that is known to be what the zone database says.
+    /// The range in which that is known to equal the zone database.
     known: Range<i64>,
 }
 
 impl Zones {
-    /// Takes in the time zones of an entry, and gives the lines that describe those that weren't described; `None` if
-    /// it can't be in this calendar, since a name means something else there.
+    /// Adds the time zones of an entry and returns the descriptions of new ones; `None` if the entry can't be in this
+    /// calendar, because a name is defined differently there.
     pub(crate) fn take(
         &mut self,
         zones: &[(String, Told)],
@@ -115,7 +115,7 @@ impl Zone {
             },
             Told::Known => {
                 let reach = reach();
-                // Most events lie in it, whichever is the first.
+                // Most events are within it, whichever is the first.
                 let known = reach.start.min(0)..reach.end.saturating_add(AHEAD_S);
                 Self {
                     lines: zones::described(name, &known),
@@ -125,7 +125,7 @@ impl Zone {
         }
     }
 
-    /// Whether this is what somebody means who says this of a zone of its name.
+    /// Returns true if this zone equals the definition `told` of the same name.
     fn means(
         &self,
         name: &str,
@@ -158,16 +158,16 @@ impl Zone {
     }
 }
 
-/// What a description comes to in a range of seconds since 1970.
+/// The meaning of a description in a range of seconds since 1970.
 #[derive(Debug, PartialEq, Eq)]
 struct Meaning {
-    /// The zone that readers take it for who look at names.
+    /// The zone that readers derive from the name alone.
     zone: Option<Tz>,
     offsets: Transitions,
 }
 
 impl Meaning {
-    /// `None` if that can't be told, or would take too long.
+    /// `None` if that is unclear, or would take too long.
     fn of(name: &str, lines: &str, range: &Range<i64>, budget: &Budget) -> Option<Self> {
         if lines.len() > COMPARED_BYTES || !budget.takes(1 + lines.len() / 1024) {
             return None;
@@ -188,7 +188,7 @@ impl Meaning {
 mod tests {
     use super::*;
 
-    /// A zone in which so many times begin each day.
+    /// A zone with this many changes each day.
     fn daily(times: usize) -> String {
         let time = "BEGIN:STANDARD\r\nDTSTART:19700101T000000\r\nTZOFFSETFROM:+0100\r\n\
             TZOFFSETTO:+0100\r\nRRULE:FREQ=DAILY\r\nEND:STANDARD\r\n";
@@ -220,7 +220,7 @@ mod tests {
         let means = |told: &Told, budget: &Budget| zone.means("X", told, &|| range.clone(), budget);
         assert!(means(&said, &Budget::of_a_part()));
         assert!(!means(&said, &budget));
-        // What is the same by its lines is not compared.
+        // Equal lines are not compared further.
         assert!(means(&Told::Lines(daily(1)), &budget));
     }
 }

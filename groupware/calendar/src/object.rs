@@ -1,13 +1,13 @@
-//! A calendar object that is kept as the bytes that came, and what is known of it: its stored form.
+//! An imported calendar object, stored as its original bytes with derived properties: its stored form.
 //!
 //! ```text
-//! c/e/{uid}                  the object: what is known of it, and its bytes
-//! c/i/{start}/{name}         derived: a line of the event list for each instance up to a horizon
-//! c/l/{end}/{name}           derived, of an instance that lasts long
-//! c/o/{uid}                  derived, of what is no event
+//! c/e/{uid}                  the object: its derived properties, and its bytes
+//! c/i/{start}/{name}         derived: a line of the event list for each instance in the expansion window
+//! c/l/{end}/{name}           derived, of a long instance
+//! c/o/{uid}                  derived, of an object that is not an event
 //! ```
-//! It lies where an event made here would, so that whoever looks for one of its UID finds it. An instance of
-//! what recurs has a name of its own: the UID, a byte that no UID has, and the moment that it stands for.
+//! Its key is that of an event created here, so that it is found by its UID. An instance of a recurring object has a
+//! name of its own: the UID, a byte that no UID has, and its recurrence moment.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CalendarError, event::is_default, keys, limits, time};
 
-/// Version of the stored form, beside those of entries.
+/// The version of the stored form, distinct from those of entries.
 const FORMAT: u8 = b'i';
-/// Between what is known of an object and its bytes, in the first of which it can't be.
+/// The separator of an object's properties and its bytes; the former contain no such byte.
 const BORDER: u8 = 0;
 
-/// How objects are read: raised when the same object is listed at other times than before. 1: time zones by their
-/// descriptions.
+/// The version of the reader, incremented when the same object is listed at other times than before. 1: time zones by
+/// their descriptions.
 const READING: u8 = 1;
 
-/// What an object is of.
+/// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     /// VEVENT.
@@ -38,13 +38,13 @@ pub(crate) enum Kind {
     /// VJOURNAL.
     #[serde(rename = "j")]
     Journal,
-    /// A component that this calendar has no name for.
+    /// A component unknown to this calendar.
     #[serde(rename = "o")]
     Other,
 }
 
 impl Kind {
-    /// What it is, in a word.
+    /// The kind in a word.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Event => "event",
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// An instance: when it begins and ends, and the moment that it stands for, in seconds since 1970.
+/// An occurrence: its start, end, and recurrence moment, in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Span {
     pub(crate) start: i64,
@@ -63,7 +63,7 @@ pub(crate) struct Span {
     pub(crate) id: i64,
 }
 
-/// Spans as they are stored: three numbers each, which are small.
+/// Occurrences in their stored form: three small numbers each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<i64>", into = "Vec<i64>")]
 pub(crate) struct Spans(pub(crate) Vec<Span>);
@@ -101,15 +101,15 @@ impl From<Vec<i64>> for Spans {
     }
 }
 
-/// An object as it came, and what is known of it.
+/// An object with its original bytes and derived properties.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Imported {
     #[serde(skip)]
     pub(crate) original: Arc<str>,
-    /// Which instance the entry shows; none: what all have in common.
+    /// The instance that the entry shows; none for the properties common to all.
     #[serde(skip)]
     pub(crate) shows: Option<i64>,
-    /// Nothing of it could be read to be shown: the entry has its name, and when it is, as far as that is known.
+    /// True if its content is unreadable: the entry has only its name and, if known, its times.
     #[serde(skip)]
     pub(crate) lacks_view: bool,
     #[serde(rename = "k")]
@@ -120,18 +120,18 @@ pub struct Imported {
     /// The latest DTSTAMP or LAST-MODIFIED.
     #[serde(rename = "ds")]
     pub(crate) stamp: i64,
-    /// The address of who owns the calendar.
+    /// The address of the calendar's owner.
     #[serde(rename = "ow")]
     pub(crate) owner: String,
     #[serde(rename = "re", default, skip_serializing_if = "is_default")]
     pub(crate) recurs: bool,
-    /// Instances that begin later have no line.
+    /// The end of the expansion window: later instances have no line.
     #[serde(rename = "to")]
     pub(crate) horizon: i64,
-    /// Whether instances before the horizon have no line.
+    /// True if some instances in the expansion window have no line.
     #[serde(rename = "cu", default, skip_serializing_if = "is_default")]
     pub(crate) is_cut: bool,
-    /// How it was read when its lists were made.
+    /// The version of the reader that made its lists.
     #[serde(rename = "rd", default, skip_serializing_if = "is_default")]
     pub(crate) reading: u8,
     #[serde(rename = "sp", default, skip_serializing_if = "is_default")]
@@ -139,7 +139,7 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// An object that nothing is known of yet.
+    /// An object without derived properties.
     pub(crate) fn new(original: &str, kind: Kind) -> Self {
         Self {
             original: original.into(),
@@ -157,49 +157,49 @@ impl Imported {
         }
     }
 
-    /// The object, byte for byte as it came.
+    /// The original object, byte for byte.
     pub fn original(&self) -> &str {
         &self.original
     }
 
-    /// Tells its versions apart, for whoever changes what they saw of one.
+    /// Identifies this version of the object, for conditional changes.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.original.hash(&mut hasher);
         hasher.finish()
     }
 
-    /// Whether it is an event, rather than a task or a journal.
+    /// Returns true if it is an event, rather than a task or a journal.
     pub fn is_event(&self) -> bool {
         self.kind == Kind::Event
     }
 
-    /// What it is, in a word.
+    /// The kind in a word.
     pub fn kind(&self) -> &'static str {
         self.kind.word()
     }
 
-    /// Whether what is shown of it is what it says; else that couldn't be read, and it is there all the same.
+    /// Returns true if its content is shown; false if it is unreadable.
     pub fn is_shown(&self) -> bool {
         !self.lacks_view
     }
 
-    /// Whether it may have several instances.
+    /// Returns true if it may have several instances.
     pub fn recurs(&self) -> bool {
         self.recurs
     }
 
-    /// Whether instances before the horizon are in no list.
+    /// Returns true if some instances in the expansion window are not listed.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Which of two versions is newer: that with the higher number, or else the later one.
+    /// The version for comparisons: SEQUENCE, then the stamp.
     pub(crate) fn version(&self) -> (i64, i64) {
         (self.sequence, self.stamp)
     }
 
-    /// Whether lists were made for a time that is nearly over, or by an earlier version that read objects otherwise.
+    /// Returns true if its lists are nearly over, or were made by an earlier version of the reader.
     pub(crate) fn is_to_be_listed_anew(&self, now: i64) -> bool {
         let ahead = match self.is_cut {
             true => limits::CUT_AHEAD_S,
@@ -208,7 +208,7 @@ impl Imported {
         self.reading < READING || self.recurs && self.horizon < now.saturating_add(ahead)
     }
 
-    /// The stored form: a version byte, what is known of the object as JSON, and its bytes.
+    /// Encodes the object: a version byte, the derived properties as JSON, and its bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.original.len() + 256);
         bytes.push(FORMAT);
@@ -218,7 +218,7 @@ impl Imported {
         bytes
     }
 
-    /// Reads the stored form; `None` if this is an event that was made here.
+    /// Decodes the stored form; `None` if this is an event created here.
     pub(crate) fn decode(key: &[u8], stored: &[u8]) -> Result<Option<Self>, CalendarError> {
         let Some((&FORMAT, parts)) = stored.split_first() else {
             return Ok(None);
@@ -236,7 +236,7 @@ impl Imported {
         }))
     }
 
-    /// The keys of its lines in the lists, and whose they are.
+    /// The keys of its lines in the lists, with their occurrences.
     pub(crate) fn keys(&self, uid: &str) -> Vec<(Vec<u8>, Option<Span>)> {
         let mut keys = Vec::with_capacity(self.spans.0.len());
         for span in &self.spans.0 {
@@ -255,12 +255,12 @@ impl Imported {
         keys
     }
 
-    /// The keys of all that is derived from it.
+    /// The keys of all derived records.
     pub(crate) fn derived_keys(&self, uid: &str) -> impl Iterator<Item = Vec<u8>> {
         self.keys(uid).into_iter().map(|(key, _)| key)
     }
 
-    /// What names each instance, the earliest first.
+    /// The names of the instances, earliest first.
     pub(crate) fn recurrence_ids(&self) -> impl Iterator<Item = String> {
         self.spans.0.iter().map(|span| time::compact(span.id))
     }

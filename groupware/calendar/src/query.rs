@@ -1,17 +1,17 @@
-//! Query parameters of the lists: text in, validated ranges out. Unknown parameters are ignored,
-//! as Domino does; known ones are read strictly.
+//! Query parameters of the lists: text in, validated ranges out. Unknown parameters are ignored, as in Domino; known
+//! ones are parsed strictly.
 
 use groupware_text::shortened;
 
 use crate::{CalendarError, limits, time};
 
 const DAY: i64 = 86_400;
-/// How far a range reaches that has one end only.
+/// The length of a range with only one end.
 const DEFAULT_DAYS: i64 = 365;
-/// The most days a range may be asked for; keeps arithmetic within years 1 to 9999.
+/// The maximum length of a range in days; keeps arithmetic within the years 1 to 9999.
 const MAX_DAYS: i64 = 36_525;
 
-/// The form of an answer.
+/// The format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// Domino's JSON.
@@ -22,10 +22,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// Reads the `format` parameter of a resource that takes no other.
+    /// Parses the `format` parameter of a resource without other parameters.
     ///
     /// # Errors
-    /// 400 if it names no format.
+    /// 400 if the format is unknown.
     pub fn parse<'q>(
         pairs: impl IntoIterator<Item = (&'q str, &'q str)>,
     ) -> Result<Self, CalendarError> {
@@ -45,7 +45,7 @@ impl Format {
         }
     }
 
-    /// The answer's media type.
+    /// The response's media type.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
@@ -66,13 +66,13 @@ pub struct EventQuery {
 }
 
 impl EventQuery {
-    /// Whether the page lies so far into the list that others should not have to wait until it is found.
+    /// Returns true if finding the page takes too long for requests on the same thread.
     pub fn is_long(&self) -> bool {
         self.start > limits::SKIPPED_AT_ONCE
     }
 }
 
-/// The parameters as they come in.
+/// The parameters, unparsed.
 #[derive(Default)]
 struct Raw<'q> {
     since: Option<&'q str>,
@@ -86,11 +86,11 @@ struct Raw<'q> {
 }
 
 impl EventQuery {
-    /// Reads `since`, `before`, `sincenow`, `days`, `count`, `start`, `fields`, `format`; `now`
-    /// in seconds since 1970. If a parameter comes twice, the last one counts.
+    /// Parses `since`, `before`, `sincenow`, `days`, `count`, `start`, `fields`, `format`; `now` in seconds since 1970.
+    /// The last value of a repeated parameter counts.
     ///
     /// # Errors
-    /// 400 for what Domino's digest calls one.
+    /// 400 for invalid values, by Domino's documentation.
     pub fn parse<'q>(
         pairs: impl IntoIterator<Item = (&'q str, &'q str)>,
         now: i64,
@@ -126,14 +126,14 @@ impl EventQuery {
         })
     }
 
-    /// The form of the answer.
+    /// The format of the response.
     pub fn format(&self) -> Format {
         self.format
     }
 }
 
 impl Raw<'_> {
-    /// The range, by Domino's rules: one end missing reaches 365 days, both missing begins now.
+    /// The range, by Domino's rules: with one end missing it spans 365 days; with both missing it starts now.
     fn range(&self, now: i64) -> Result<(i64, i64), CalendarError> {
         if self.since.is_some() && self.sincenow.is_some() {
             return Err(CalendarError::bad_request(
@@ -187,22 +187,22 @@ impl Raw<'_> {
     }
 }
 
-/// Which invitations are asked for.
+/// The selection of invitations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InvitationQuery {
-    /// Events that start at this moment or later.
+    /// Only events that start at this moment or later.
     pub(crate) since: Option<i64>,
-    /// Invitations that came in at this moment or later.
+    /// Only invitations received at this moment or later.
     pub(crate) received_since: Option<i64>,
-    /// The event with this UID only.
+    /// Only the event with this UID.
     pub(crate) uid: Option<String>,
 }
 
 impl InvitationQuery {
-    /// Reads `since`, `receivedsince`, `id`.
+    /// Parses `since`, `receivedsince`, `id`.
     ///
     /// # Errors
-    /// 400 for a date that is none.
+    /// 400 for an invalid date.
     pub fn parse<'q>(
         pairs: impl IntoIterator<Item = (&'q str, &'q str)>,
     ) -> Result<Self, CalendarError> {
@@ -219,8 +219,7 @@ impl InvitationQuery {
     }
 }
 
-/// Names that `fields` takes, with the members they keep. Two are misspelt in the original
-/// service and kept so.
+/// The names in `fields`, with the members that they keep. Two are misspelt in the original service and kept so.
 const FIELDS: [(&str, &str); 19] = [
     ("categories", "categories"),
     ("class", "class"),

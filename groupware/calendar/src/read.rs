@@ -1,4 +1,4 @@
-//! Reading one event or one notice.
+//! Reads one event or one notice.
 
 use groupware_store::Snapshot;
 
@@ -7,11 +7,11 @@ use crate::{
     mailbox,
 };
 
-/// One event in the asked form, and which version it is.
+/// One event in the requested format, and its version.
 ///
 /// # Errors
-/// 404 if there is none with this UID; 400 if it is an invitation that is not accepted yet (read
-/// the notice instead, as with Domino).
+/// 404 if there is none with this UID; 400 if it is an invitation that was not accepted yet (read the notice instead,
+/// as in Domino).
 pub fn event(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -30,7 +30,7 @@ pub fn event(
     Ok((Version::of(&held), document))
 }
 
-/// Refuses the form JSON of what has none.
+/// Rejects the JSON format for an object that has none.
 fn has_json(imported: &Imported) -> Result<(), CalendarError> {
     let why = match (imported.is_event(), imported.is_shown()) {
         (true, true) => return Ok(()),
@@ -42,10 +42,10 @@ fn has_json(imported: &Imported) -> Result<(), CalendarError> {
     Err(CalendarError::refused(Reason::ActionNotSupported, why))
 }
 
-/// One notice in the asked form.
+/// One notice in the requested format.
 ///
 /// # Errors
-/// 404 if there is no such notice, or it has been answered.
+/// 404 if there is no such notice, or it was answered.
 pub fn notice(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -59,7 +59,7 @@ pub fn notice(
     })
 }
 
-/// Refuses what nobody can do with what was brought from elsewhere.
+/// Rejects an action that is impossible for an imported object.
 pub(crate) fn refuse_kept(entry: &Entry) -> Result<(), CalendarError> {
     match entry.imported() {
         Some(_) if entry.recurrence_id().is_some() => Err(CalendarError::refused(
@@ -75,7 +75,7 @@ pub(crate) fn refuse_kept(entry: &Entry) -> Result<(), CalendarError> {
     }
 }
 
-/// Refuses an invitation that is not accepted yet.
+/// Rejects an invitation that was not accepted yet.
 pub(crate) fn refuse_ghost(entry: &Entry) -> Result<(), CalendarError> {
     match entry.state {
         State::Invited { .. } => Err(CalendarError::refused(

@@ -1,4 +1,4 @@
-//! Answers of attendees that come in a mail (RFC 5546 §3.2.3), and how the organizer records them.
+//! Attendees' replies received by mail (RFC 5546 §3.2.3), and how the organizer records them.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::mailbox::{self, Changes};
 use crate::{Answer, Attendee, CalendarError, Context, Decision, Entry};
 use groupware_recurrence::values::text;
 
-/// An attendee's answer.
+/// An attendee's reply.
 #[derive(Debug, Clone)]
 pub struct Reply {
     entry: Entry,
     attendee: Attendee,
     comment: Option<String>,
-    /// It is about one instance of a series.
+    /// True if it is about one instance of a series.
     is_part: bool,
 }
 
 impl Reply {
-    /// Reads an object with the method REPLY: one attendee, who says something.
+    /// Parses an object with the method REPLY: one attendee with a status.
     pub(crate) fn read(uid: &str, object: &str, owner: &str, now: i64) -> Option<Self> {
         let calendar = view::parse(object).ok()?;
         let series = Series::of(&calendar);
@@ -51,25 +51,25 @@ impl Reply {
         &self.entry
     }
 
-    /// Who answers, and what.
+    /// The replying attendee, with the reply.
     pub fn attendee(&self) -> &Attendee {
         &self.attendee
     }
 
-    /// What the attendee writes to it.
+    /// The attendee's comment.
     pub fn comment(&self) -> Option<&str> {
         self.comment.as_deref()
     }
 
-    /// Whether it answers an earlier version of the event than the organizer has.
+    /// Returns true if it replies to an earlier version of the event than the organizer's.
     pub fn is_outdated(&self, held: &Entry) -> bool {
         self.entry.event.sequence < held.event.sequence
     }
 
-    /// What the organizer's event has of the attendee by now.
+    /// The attendee as currently recorded in the organizer's event.
     ///
     /// # Errors
-    /// 400 with the reason, where the answer can't be recorded.
+    /// 400 with the reason if the reply can't be recorded.
     pub fn recorded<'e>(&self, held: Option<&'e Entry>) -> Result<&'e Attendee, CalendarError> {
         let held = held.ok_or_else(absent)?;
         if !is_own(held) {
@@ -96,7 +96,7 @@ impl Reply {
         attendee.email.eq_ignore_ascii_case(&self.attendee.email)
     }
 
-    /// The organizer's event with the answer in it.
+    /// The organizer's event with the reply in it.
     fn recorded_in(&self, held: &Entry, now: i64) -> Result<Entry, CalendarError> {
         let answer = self.attendee.status;
         if let Some(there) = held.imported() {
@@ -116,10 +116,10 @@ impl Reply {
     }
 }
 
-/// Records an attendee's answer in the owner's event.
+/// Records an attendee's reply in the owner's event.
 ///
 /// # Errors
-/// 400 where it can't be recorded; the store's.
+/// 400 if it can't be recorded; the store's errors.
 pub fn record_reply(context: &Context<'_>, reply: &Reply) -> Result<Decision, CalendarError> {
     let uid = &*reply.entry.event.uid;
     let held = mailbox::load(context.snapshot, context.mailbox, uid)?.ok_or_else(absent)?;

@@ -1,10 +1,10 @@
-//! Lines of an event that came as iCalendar and that this calendar has no member for: alarms, attachments, properties,
-//! and parameters. They stay with the event, and are written with it again.
+//! Lines of an iCalendar event without a member in this calendar: alarms, attachments, properties, and parameters. They
+//! are stored with the event and written with it.
 
 use groupware_proto_ical::{Line, Lines, Property, fold};
 use serde_json::Value;
 
-/// The properties that the server itself answers for, whatever a client says.
+/// The properties that the server itself computes, whatever a client sends.
 const COMPUTED: [&str; 4] = [
     "x-lotus-appttype",
     "x-lotus-noticetype",
@@ -12,7 +12,7 @@ const COMPUTED: [&str; 4] = [
     "x-lotus-summarydataonly",
 ];
 
-/// Properties that an event has members for, each with the parameters that these have.
+/// The properties with members in an event, each with the supported parameters.
 const KNOWN: [(&str, &[&str]); 17] = [
     ("UID", &[]),
     ("DTSTAMP", &[]),
@@ -32,7 +32,7 @@ const KNOWN: [(&str, &[&str]); 17] = [
     ("URL", &["VALUE"]),
     ("ORGANIZER", &["CN"]),
 ];
-/// The parameters of attendees that they have members for.
+/// The attendee parameters with members.
 const ATTENDEE: [&str; 10] = [
     "CN",
     "ROLE",
@@ -46,12 +46,12 @@ const ATTENDEE: [&str; 10] = [
     "DELEGATED-FROM",
 ];
 
-/// Whether the server answers for this property itself.
+/// Returns true if the server itself computes this property.
 pub(crate) fn is_computed(name: &str) -> bool {
     COMPUTED.contains(&name)
 }
 
-/// The parameters that there are members for; none, if there is none for the property itself.
+/// The parameters with members; `None` if the property itself has no member.
 fn known(name: &str) -> Option<&'static [&'static str]> {
     match name {
         "ATTENDEE" => Some(&ATTENDEE),
@@ -62,14 +62,14 @@ fn known(name: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// The lines of each event of a calendar that it has no members for, in the order of the events.
+/// The lines without members of each event of a calendar, in the order of the events.
 pub(crate) fn unknown_lines(calendar: &str) -> Vec<Vec<String>> {
     let (mut events, mut open) = (Vec::<Vec<String>>::new(), Vec::<String>::new());
     for line in Lines::new(calendar.as_bytes()) {
         let text = line.unfolded();
         let property = Property::read(&text);
         let mut text = String::from_utf8_lossy(&text).into_owned();
-        // What some programs take for the end of a line is in none.
+        // Control characters that some programs take for the end of a line are removed.
         text.retain(|letter| !letter.is_control() || letter == '\t');
         let name = || {
             let name = String::from_utf8_lossy(property.value.trim_ascii());
@@ -87,7 +87,7 @@ pub(crate) fn unknown_lines(calendar: &str) -> Vec<Vec<String>> {
         }
         if property.is("END") {
             if open.pop().is_none_or(|begun| begun != name()) {
-                // Nobody can tell what belongs to what.
+                // The structure is broken: no line can be assigned.
                 return Vec::new();
             }
             if let (true, Some(lines)) = (is_in_event && open.len() > 1, events.last_mut()) {
@@ -108,7 +108,7 @@ fn name_of(property: &Property<'_>) -> String {
     String::from_utf8_lossy(property.name).to_ascii_uppercase()
 }
 
-/// Whether something of a property has no member.
+/// Returns true if a part of a property has no member.
 fn is_unknown(property: &Property<'_>) -> bool {
     let name = name_of(property);
     if name.is_empty() || is_computed(&name.to_ascii_lowercase()) {
@@ -125,7 +125,7 @@ fn is_unknown(property: &Property<'_>) -> bool {
     property.parameters().any(|(of, _)| !is_known(of))
 }
 
-/// Takes out properties of other makers whose member has all of them: a text, once.
+/// Removes properties of other vendors that their member fully covers: a single text.
 fn without_plain(lines: Vec<String>) -> Vec<String> {
     let names: Vec<String> = lines
         .iter()
@@ -149,7 +149,7 @@ fn without_plain(lines: Vec<String>) -> Vec<String> {
     lines.iter().zip(&names).filter_map(stays).collect()
 }
 
-/// The lines without alarms, which are those of one owner.
+/// The lines without alarms, which belong to one owner.
 pub(crate) fn without_alarms(lines: &[String]) -> Vec<String> {
     let (mut left, mut alarm) = (Vec::new(), 0);
     for line in lines {
@@ -169,13 +169,13 @@ pub(crate) fn without_alarms(lines: &[String]) -> Vec<String> {
     left
 }
 
-/// The lines without properties of other makers that were changed where they have members.
+/// The lines without other vendors' properties that were changed in their members.
 pub(crate) fn unchanged(
     lines: &[String],
     was: &[(String, Value)],
     is: &[(String, Value)],
 ) -> Vec<String> {
-    // Of several of one name, JSON has one.
+    // Of several with the same name, JSON has one.
     let is_changed = |name: &str| {
         let had = was.iter().any(|(known, _)| known == name);
         had && !is.iter().any(|it| it.0 == name && was.contains(it))
@@ -188,13 +188,13 @@ pub(crate) fn unchanged(
     lines.iter().filter(stays).cloned().collect()
 }
 
-/// Whether there are lines of properties without members that weren't there.
+/// Returns true if there are new lines of properties without members.
 pub(crate) fn adds(was: &[String], is: &[String]) -> bool {
     let is_of_none = |line: &&String| known(&name_of(&Property::read(line.as_bytes()))).is_none();
     is.iter().filter(is_of_none).any(|line| !was.contains(line))
 }
 
-/// A component with the lines that it has no members for.
+/// A component with its lines without members.
 pub(crate) fn merged(component: &str, unknown: &[String]) -> String {
     let mut written = Vec::with_capacity(component.len() + 256);
     for line in Lines::new(component.as_bytes()) {
@@ -213,7 +213,7 @@ pub(crate) fn merged(component: &str, unknown: &[String]) -> String {
     String::from_utf8_lossy(&written).into_owned()
 }
 
-/// Writes a line with the parameters that it has no members for, if it says what it said then.
+/// Writes a line with its parameters without members, if the value is unchanged.
 fn write_line(line: &Line<'_>, property: &Property<'_>, unknown: &[String], to: &mut Vec<u8>) {
     let name = name_of(property);
     let mut same = unknown.iter().filter_map(|line| {
@@ -221,7 +221,7 @@ fn write_line(line: &Line<'_>, property: &Property<'_>, unknown: &[String], to: 
         was.is(&name).then_some(was)
     });
     if known(&name).is_none() && !matches!(&*name, "BEGIN" | "END") {
-        // The line itself is written as it came.
+        // The line itself is written unchanged.
         if same.next().is_none() {
             to.extend_from_slice(line.bytes);
         }
@@ -248,7 +248,7 @@ fn write_line(line: &Line<'_>, property: &Property<'_>, unknown: &[String], to: 
     fold(&whole, b"\r\n", to);
 }
 
-/// A value without what is written in several ways: escapes, and the case of addresses.
+/// A value without equivalent spellings: escapes, and the case of addresses.
 fn meant(value: &[u8]) -> Vec<u8> {
     let mut bytes = value.iter();
     let mut meant = Vec::with_capacity(value.len());

@@ -1,4 +1,4 @@
-//! Changing an event, and what its attendees see of it.
+//! Changes an event and its attendees' copies.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::{
     source,
 };
 
-/// How a change is to be taken.
+/// The options of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UpdateOptions {
-    /// Whether attendees are told. Without, their copies stay as they are.
+    /// Notifies attendees. Otherwise, their copies stay unchanged.
     pub workflow: bool,
-    /// Whether a missing description means none, rather than the old one.
+    /// A missing description means none, rather than the old one.
     pub literally: bool,
-    /// Whether the client's sequence counts as it is, rather than being raised.
+    /// The client's sequence is used unchanged, rather than incremented.
     pub strict_sequence: bool,
-    /// Of what was brought from elsewhere: the [fingerprint](crate::Imported::fingerprint) of what the client saw, if
-    /// it says that.
+    /// For imported objects: the [fingerprint](crate::Imported::fingerprint) of the version that the client saw, if it
+    /// sends one.
     pub seen: Option<u64>,
 }
 
@@ -37,18 +37,18 @@ impl Default for UpdateOptions {
     }
 }
 
-/// Puts a new version of the owner's event in place of the old one and raises its sequence. Of what was brought from
-/// elsewhere, a few properties change in its lines, and nobody is told.
+/// Replaces the owner's event by a new version and increments its sequence. Of an imported event, a few properties
+/// change in its lines, without notifications.
 ///
-/// What attendees that are local users see, in the same batch: if time or place changed, they
-/// are asked again (a new notice; their answer is forgotten, except that who has delegated stays
-/// out); otherwise their copies follow. New attendees are invited, removed ones have the meeting
-/// withdrawn; a delegate stays as long as whom they come for. Answers that the client sends along are ignored: attendees answer for themselves.
+/// Local attendees are updated in the same batch. If the time or place changed, they are asked again with a new notice,
+/// and their replies are discarded, except that attendees who have delegated stay out. Otherwise their copies follow.
+/// New attendees are invited; removed ones have the meeting withdrawn; a delegate stays as long as the delegator.
+/// Replies in the client's list are ignored: attendees reply for themselves.
 ///
 /// # Errors
-/// 404; 400 for an invitation that is not accepted, for a meeting of another organizer, and for
-/// another UID than the path's; 409 for a sequence older than the stored one, and where what was brought is another now
-/// than the client saw; 403 for what can't be changed of what was brought.
+/// 404; 400 for an invitation that was not accepted, for a meeting of another organizer, and for another UID than the
+/// path's; 409 for a sequence older than the stored one, and if an imported object changed since the client saw it; 403
+/// for unchangeable properties of an imported object.
 pub fn update(
     context: &Context<'_>,
     uid: &str,
@@ -73,7 +73,7 @@ pub fn update(
     if let Some(imported) = held.entry.imported() {
         let old = held.entry.event.sequence;
         let sequence = next_sequence(old, new.sequence, options.strict_sequence)?;
-        // Who organizes a meeting counts its versions: of somebody else's, the number stays through all changes here.
+        // The organizer counts versions: the number of an external meeting stays through all changes here.
         if options
             .seen
             .is_some_and(|seen| seen != imported.fingerprint())
@@ -106,7 +106,7 @@ pub fn update(
     })
 }
 
-/// The new version, nobody's answers in it yet.
+/// The new version, without replies.
 fn next_version(
     context: &Context<'_>,
     old: &Event,
@@ -121,7 +121,7 @@ fn next_version(
         details.description.clone_from(&old.details.description);
     }
     match new.is_icalendar {
-        // What iCalendar has no word for here stays.
+        // Content that iCalendar can't express here stays.
         true => details.alarm.clone_from(&old.details.alarm),
         false => {
             let was = &old.details;
@@ -139,8 +139,8 @@ fn next_version(
     })
 }
 
-/// The next version's number: one more than the stored one, or the client's if that is higher;
-/// in strict mode the client's as it is.
+/// The next version's number: the stored one plus one, or the client's if that is higher; in strict mode the client's,
+/// unchanged.
 fn next_sequence(old: u32, given: Option<u32>, strict: bool) -> Result<u32, CalendarError> {
     let given = if strict {
         Some(given.unwrap_or(0))
@@ -157,14 +157,13 @@ fn next_sequence(old: u32, given: Option<u32>, strict: bool) -> Result<u32, Cale
     }
 }
 
-/// Adds the delegates of people who stay invited, if the client's list lacks them: a client that
-/// read the event before somebody delegated does not mean to send the delegate away. Who is to
-/// go is removed together with whom they come for.
+/// Adds the delegates of attendees who stay invited, if the client's list lacks them: a client that read the event
+/// before a delegation does not mean to remove the delegate. A delegate is removed together with the delegator.
 fn keep_delegates(old: &Event, attendees: &mut Vec<Attendee>) -> Result<(), CalendarError> {
     if attendees.is_empty() {
         return Ok(());
     }
-    // A delegate may have delegated too, so each one that is added is looked at in turn.
+    // A delegate may have delegated too, so each added one is checked in turn.
     let mut next = 0;
     while let Some(person) = attendees.get(next) {
         next += 1;
@@ -190,7 +189,7 @@ fn keep_delegates(old: &Event, attendees: &mut Vec<Attendee>) -> Result<(), Cale
     Ok(())
 }
 
-/// Carries the answers of people who stay invited into the new version.
+/// Copies the replies of attendees who stay invited to the new version.
 fn keep_answers(old: &Event, new: &mut Event, asked_again: bool) {
     for attendee in &mut new.attendees {
         let Some(known) = old.attendees.iter().find(|known| known.is_same(attendee)) else {
@@ -208,7 +207,7 @@ fn keep_answers(old: &Event, new: &mut Event, asked_again: bool) {
     }
 }
 
-/// Brings the attendees' calendars in line with the new version.
+/// Updates the attendees' calendars to the new version.
 fn tell(
     context: &Context<'_>,
     changes: &mut Changes,
@@ -239,9 +238,8 @@ fn tell(
     Ok(())
 }
 
-/// Puts the new version into an attendee's copy, answer and notice as they are. An attendee who
-/// was never told (a change without workflow), or who threw the notice away unanswered, is
-/// invited now.
+/// Updates an attendee's copy, keeping its reply and notice. An attendee who was never notified (a change without
+/// workflow), or who deleted the notice without a reply, is invited now.
 fn refresh(
     context: &Context<'_>,
     changes: &mut Changes,

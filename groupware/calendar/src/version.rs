@@ -1,4 +1,4 @@
-//! Which version of an entry somebody saw.
+//! The version of an entry that a client saw.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use groupware_store::Snapshot;
 use crate::mailbox::{self, HeldEntry};
 use crate::{CalendarError, Reason};
 
-/// Tells the versions of an entry apart. The time is in it for who puts back a copy of the store, in which revisions
-/// count on from an older one.
+/// Identifies the version of an entry. It contains the time because revisions of a restored store copy continue from an
+/// older number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
     revision: u64,
@@ -30,10 +30,10 @@ impl fmt::Display for Version {
     }
 }
 
-/// Refuses to go on where the entry is none of the versions that the client `saw`.
+/// Rejects a request if the entry is none of the versions that the client `saw`.
 ///
 /// # Errors
-/// 404 if there is no such entry; 412 if it is another version.
+/// 404 if there is no such entry; 412 if its version differs.
 pub fn require_seen(
     snapshot: &dyn Snapshot,
     (mailbox, uid): (&str, &str),

@@ -1,5 +1,5 @@
-//! JSON texts as `serde_json` writes them, by those who know what comes next: the members of an object one by one,
-//! texts copied as they are where nothing in them has to be escaped. Knows no event.
+//! Writes the same JSON as `serde_json`, for callers that know the structure: members one by one, and texts copied
+//! where nothing needs an escape. Knows no event.
 
 use serde::Serialize;
 
@@ -10,13 +10,13 @@ pub(crate) struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// Begins one.
+    /// Starts an object.
     pub(crate) fn begin(to: &'a mut Vec<u8>) -> Self {
         to.push(b'{');
         Self { to, is_empty: true }
     }
 
-    /// Begins a member, of which the caller adds the value. The name has its quotation marks and its colon: `"id":`.
+    /// Starts a member; the caller appends its value. The name includes its quotation marks and colon: `"id":`.
     #[inline]
     pub(crate) fn member(&mut self, name: &'static str) -> &mut Vec<u8> {
         if !std::mem::take(&mut self.is_empty) {
@@ -26,13 +26,13 @@ impl<'a> Object<'a> {
         self.to
     }
 
-    /// A member that is a text.
+    /// Appends a text member.
     #[inline]
     pub(crate) fn text(&mut self, name: &'static str, value: &str) {
         push_text(self.member(name), value);
     }
 
-    /// The same, if there is one.
+    /// Appends a text member, if there is a value.
     #[inline]
     pub(crate) fn any_text(&mut self, name: &'static str, value: Option<&str>) {
         if let Some(value) = value {
@@ -40,7 +40,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// A member that is a word in which nothing has to be escaped.
+    /// Appends a word that needs no escape.
     #[inline]
     pub(crate) fn word(&mut self, name: &'static str, word: &[u8]) {
         let to = self.member(name);
@@ -49,25 +49,25 @@ impl<'a> Object<'a> {
         to.push(b'"');
     }
 
-    /// A member of any other kind.
+    /// Appends a member of any other type.
     pub(crate) fn value(&mut self, name: &'static str, value: &impl Serialize) {
         push_value(self.member(name), value);
     }
 
-    /// The same under a name that somebody else has chosen.
+    /// Appends a member with a dynamic name.
     pub(crate) fn named(&mut self, name: &str, value: &impl Serialize) {
         push_text(self.member(""), name);
         self.to.push(b':');
         push_value(self.to, value);
     }
 
-    /// Ends it.
+    /// Ends the object.
     pub(crate) fn end(self) {
         self.to.push(b'}');
     }
 }
 
-/// Adds values between brackets.
+/// Appends values between brackets.
 pub(crate) fn push_all<T>(
     to: &mut Vec<u8>,
     values: impl IntoIterator<Item = T>,
@@ -83,12 +83,12 @@ pub(crate) fn push_all<T>(
     to.push(b']');
 }
 
-/// Adds any value.
+/// Appends any value.
 pub(crate) fn push_value(to: &mut Vec<u8>, value: &impl Serialize) {
     serde_json::to_writer(to, value).expect("what is written here always serialises to memory");
 }
 
-/// Adds a text between quotation marks.
+/// Appends a quoted text.
 pub(crate) fn push_text(to: &mut Vec<u8>, text: &str) {
     if plain(text.as_bytes()) < text.len() {
         return push_value(to, &text);
@@ -99,14 +99,14 @@ pub(crate) fn push_text(to: &mut Vec<u8>, text: &str) {
     to.push(b'"');
 }
 
-/// How many bytes there are before the first quotation mark, backslash, or control character.
+/// The number of bytes before the first quotation mark, backslash, or control character.
 pub(crate) fn plain(bytes: &[u8]) -> usize {
     const EACH: u64 = u64::MAX / 255;
     const HIGH: u64 = EACH << 7;
     let (eights, rest) = bytes.as_chunks::<8>();
     for (number, eight) in eights.iter().enumerate() {
         let eight = u64::from_le_bytes(*eight);
-        // The highest bit of each byte below a bound. What is borrowed for one spoils those behind it only.
+        // The highest bit of each byte below a bound. A borrow affects only the following bytes.
         let below = |bytes: u64, bound: u64| bytes.wrapping_sub(EACH * bound) & !bytes & HIGH;
         let is = |byte: u8| below(eight ^ (EACH * u64::from(byte)), 1);
         let found = below(eight, 0x20) | is(b'"') | is(b'\\');

@@ -1,6 +1,6 @@
-//! Describes the time zones that an event names, in Domino's JSON and in iCalendar.
+//! Describes the time zones of an event in Domino's JSON and in iCalendar.
 //!
-//! Invents no rules: calcard derives them from the zone database.
+//! Has no rules of its own: calcard derives them from the zone database.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use crate::Details;
 
 /// How long before and after an event its zone is described.
 const REACH: i64 = 366 * 86_400;
-/// The years from 1830 to 2130, which are described at most. The zone database as calcard has it knows of no
-/// changes outside of them, and calcard looks at a zone every three days: those from the year 1 to 9999 hold it up.
+/// The maximum range of descriptions: the years from 1830 to 2130. calcard's zone database has no changes outside of
+/// it, and calcard checks a zone every three days: the years 1 to 9999 would take it too long.
 const DESCRIBED: Range<i64> = -4_417_977_600..5_049_129_600;
 
 /// One zone: `{"tzid","standard":{…},"daylight":{…}}`.
@@ -28,7 +28,7 @@ pub(crate) struct Zone {
     daylight: Option<Observance>,
 }
 
-/// One of a zone's two times.
+/// The standard or daylight time of a zone.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Observance {
@@ -39,7 +39,7 @@ struct Observance {
     recurrence_rule: Option<String>,
 }
 
-/// The zones that an event names, each once.
+/// The zones of an event, each once.
 pub(crate) fn of(details: &Details) -> Vec<Zone> {
     let mut names: Vec<(&str, i64)> = Vec::new();
     for moment in [&details.start, &details.end] {
@@ -55,12 +55,12 @@ pub(crate) fn of(details: &Details) -> Vec<Zone> {
         .collect()
 }
 
-/// Adds the zone's VTIMEZONE to a calendar. A zone of a fixed offset may need none.
+/// Adds the zone's VTIMEZONE to a calendar. A zone with a fixed offset may need none.
 pub(crate) fn add(calendar: &mut ICalendar, tzid: &str, at: i64) {
     let _ = calendar.add_timezone(tzid, at - REACH, at + REACH);
 }
 
-/// The zone's VTIMEZONE as lines, for moments from one to another; `None` if nobody knows it.
+/// The zone's VTIMEZONE as lines, for a range of moments; `None` if the zone is unknown.
 pub(crate) fn described(tzid: &str, range: &Range<i64>) -> Option<String> {
     const AROUND: (&str, &str) = ("BEGIN:VCALENDAR\r\n", "END:VCALENDAR\r\n");
     let mut calendar = ICalendar {
@@ -68,7 +68,7 @@ pub(crate) fn described(tzid: &str, range: &Range<i64>) -> Option<String> {
     };
     let to = range.end.saturating_add(REACH).min(DESCRIBED.end);
     let from = range.start.saturating_sub(REACH).max(DESCRIBED.start);
-    // Of an event before all these years, or behind them, what holds then.
+    // For an event outside these years, the offset of the nearest year applies.
     let from = from.min(to);
     calendar.add_timezone(tzid, from, to)?;
     let whole = calendar.to_string();
@@ -88,7 +88,7 @@ fn describe(tzid: &str, at: i64) -> Zone {
     }
 }
 
-/// The latest description of a kind: the one that holds from the event on.
+/// The latest observance of a kind: the one that applies from the event on.
 fn observance(calendar: &ICalendar, kind: &Component) -> Option<Observance> {
     let component = calendar
         .components
@@ -129,7 +129,7 @@ mod tests {
         let starts: Vec<&str> = whole.split("DTSTART:").skip(1).collect();
         assert!(starts.len() > 1, "{whole}");
         assert!(starts.iter().all(|start| *start >= "1830"), "{whole}");
-        // Within them, nothing else is said of a zone than ever, and outside of them what holds there.
+        // Within the range, descriptions are unchanged; outside of it, the nearest year applies.
         assert!(described("1890", "1890").contains("TZOFFSETTO:+0053\r\n"));
         assert!(described("0001", "0001").contains("TZOFFSETTO:+0053\r\n"));
         assert!(described("5000", "5000").contains("TZOFFSETTO:+0100\r\n"));

@@ -1,4 +1,4 @@
-//! What comes from several places, in several parts, or can't be shown.
+//! Imports from several sources, in several parts, or of unreadable objects.
 
 use groupware_calendar::{
     EventQuery, Outcome, Reach, UpdateOptions, entries, entries_after, events, has_others,
@@ -14,13 +14,13 @@ use crate::support::brought::{
 };
 use crate::support::{NOW, World, refusal, user};
 
-/// All that is on the first user's calendar, as it is exported.
+/// The export of the first user's calendar.
 fn exported(world: &World) -> String {
     let all = world.store.read(|s| entries_after(s, &user(0), None, 100));
     write_icalendar(&all.unwrap())
 }
 
-/// A time zone with these rules, of which others go by the same name.
+/// A time zone with these rules; others may have the same name.
 fn zone(name: &str, rules: &[(&str, &str, &str, &str)]) -> String {
     let rules: String = rules
         .iter()
@@ -38,7 +38,7 @@ fn zoned(uid: &str, zone: &str, at: &str) -> String {
     format!("BEGIN:VEVENT\r\nUID:{uid}\r\nDTSTART;TZID={zone}:{at}\r\nEND:VEVENT\r\n")
 }
 
-/// Which events are in one calendar of a file, and how that describes its time zones.
+/// The events of each calendar in a file, and its descriptions of time zones.
 fn calendars(file: &str) -> Vec<(Vec<String>, Vec<String>)> {
     let part = |text: &str, name: &str, end: &str| {
         let begins = format!("\r\n{name}:");
@@ -59,7 +59,7 @@ fn calendars(file: &str) -> Vec<(Vec<String>, Vec<String>)> {
 fn zones_of_one_name_that_mean_something_else_are_apart() {
     let world = World::new(1);
     let plain = |to: &str| zone("X", &[("19700101T000000", to, to, "")]);
-    // The same from 2020 on, said in other words.
+    // The same from 2020 on, in other words.
     let early = zone(
         "X",
         &[
@@ -89,7 +89,7 @@ fn zones_of_one_name_that_mean_something_else_are_apart() {
         ],
         "{file}"
     );
-    // It comes in again as what is there, and elsewhere as what it was.
+    // Importing it again changes nothing; another calendar gets the original events.
     assert_eq!(bring(&world, &file), (vec![Outcome::There; 6], false));
     let other = World::new(1);
     assert_eq!(bring(&other, &file).0, [Outcome::New; 6]);
@@ -117,7 +117,7 @@ fn own_events_share_the_descriptions_of_others_that_are_right() {
             "start": {"date": date, "time": "09:00:00", "tzid": "Europe/Berlin"},
             "end": {"date": date, "time": "10:00:00", "tzid": "Europe/Berlin"}})
     };
-    // Own ones come first, whatever they are called.
+    // Own events come first, whatever their names.
     world.create(0, &own("later", "2031-07-01")).unwrap();
     world.create(0, &own("sooner", "1994-10-10")).unwrap();
     let summer = "20260701T090000";
@@ -136,7 +136,7 @@ fn own_events_share_the_descriptions_of_others_that_are_right() {
         &world,
         &calendar(&[&wrong, &zoned("wrong", "Europe/Berlin", summer)]),
     );
-    // In winter, it isn't.
+    // In winter, it differs.
     bring(
         &world,
         &calendar(&[&wrong, &zoned("winter", "Europe/Berlin", "20260105T090000")]),
@@ -150,7 +150,7 @@ fn own_events_share_the_descriptions_of_others_that_are_right() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// In the file, whoever reads it by its descriptions alone finds each event in the zone that it came with.
+    /// A reader that uses only the file's descriptions finds each event in its original zone.
     #[test]
     fn each_event_has_its_own_zone_wherever_it_is(
         all in proptest::collection::vec((0..4_u32, 0..3_u32, 1..28_u32), 1..12)
@@ -192,7 +192,7 @@ proptest! {
     }
 }
 
-/// Has an object in the store of which nothing can be read, as if another version had brought it.
+/// Stores an unreadable object, as if another version had imported it.
 fn unreadable(world: &World) {
     let known = r#"i{"k":"e","ds":1767225600,"ow":"user00000@localhost","to":1767225600,"sp":[1767603600,3600,0]}"#;
     let stored = [known.as_bytes(), b"\0BEGIN:VEVENT"].concat();
@@ -226,7 +226,7 @@ fn what_cannot_be_shown_can_be_found_taken_out_and_deleted() {
     let event = json!({"summary": "x", "start": {"date": "2026-01-05"}});
     let changed = world.update(0, "broken", &event, UpdateOptions::default());
     assert_eq!(refusal(changed), (403, None));
-    // What is beside it is taken out all the same.
+    // Other objects are exported all the same.
     assert!(exported(&world).contains("UID:good"));
     world.delete(0, "broken", true).unwrap();
     world.delete(0, "good", true).unwrap();
@@ -273,7 +273,7 @@ fn what_is_no_event_is_found_apart() {
     assert_eq!(page(None, 1), all[..1]);
     assert_eq!(page(Some("a"), 10), all[1..]);
     assert_eq!(world.events(0, &ALL_2026).len(), 1);
-    // A newer version leaves nothing behind, and what is deleted neither.
+    // Neither a newer version nor a deletion leaves records behind.
     bring(&world, &calendar(&[&task("a", "SEQUENCE:1\r\n")]));
     for uid in ["a", "b", "c", "e"] {
         world.delete(0, uid, true).unwrap();
@@ -326,7 +326,7 @@ fn instances_without_their_series_are_together() {
         assert_eq!(whole.matches(&**part).count(), 1, "{whole}");
     }
     assert_eq!(whole.matches("BEGIN:VEVENT").count(), 3);
-    // Times that mean something else can't be in one object.
+    // Times with different meanings can't be in one object.
     let zoned = |offset: &str, day: u32| {
         let zone = zone("X", &[("19700101T000000", offset, offset, "")]);
         let event = part(day, 0, "zoned").replace("DTSTART:", "DTSTART;TZID=X:");

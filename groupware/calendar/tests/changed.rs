@@ -1,4 +1,4 @@
-//! Changes of what was brought from elsewhere: the lines that say what changes, and no others.
+//! Changes of imported objects edit only the lines concerned.
 
 use groupware_calendar::{Imported, Outcome, UpdateOptions, entry, instance_name};
 use proptest::prelude::*;
@@ -9,10 +9,10 @@ use crate::support::brought::{
 };
 use crate::support::{World, refusal, user};
 
-/// Lines that say of an event that it was changed, as the world's clock says it.
+/// The lines that mark an event as changed, at the world's time.
 const CHANGED: &str = "DTSTAMP:20260101T000000Z\r\nLAST-MODIFIED:20260101T000000Z\r\n";
 
-/// What a client has that reads an event and changes something in it.
+/// The input of a client that reads an event and changes some members.
 fn read_and(world: &World, uid: &str, changes: &[(&str, Value)]) -> Value {
     let mut event = world.event(0, uid).unwrap();
     for (name, value) in changes {
@@ -82,7 +82,7 @@ fn texts_change_in_their_lines() {
     );
     assert_eq!(event["description"], "stays");
     assert_eq!(world.events(0, &ALL_2026)[0]["summary"], title);
-    // And goes again.
+    // And is removed again.
     let mut event = read_and(&world, "e", &[]);
     event.as_object_mut().unwrap().remove("location");
     world
@@ -99,12 +99,12 @@ fn texts_change_in_their_lines() {
 #[test]
 fn texts_that_stay_may_hold_what_no_new_one_can() {
     let mut world = World::new(1);
-    // A backslash before an r is read as a carriage return.
+    // A backslash before an r is parsed as a carriage return.
     let text = "SUMMARY:Old\r\nLOCATION:C:\\rooms\r\nDESCRIPTION:see C:\\reports\r\n";
     let before = calendar(&[&single("c", text)]);
     bring(&world, &before);
     change(&mut world, "c", &[("summary", json!("New"))]).unwrap();
-    // And of a client that says nothing of it.
+    // The same for a client that sends no description.
     let mut event = read_and(&world, "c", &[("summary", json!("Newer"))]);
     event.as_object_mut().unwrap().remove("description");
     world
@@ -157,14 +157,14 @@ fn times_change_in_their_lines() {
     let berlin = |time: &str| format!("TZID=Berlin Time:20260316T{time}\r\n");
     let day = |date: &str| json!({ "date": date });
     for (lines, start, end, expected) in [
-        // Which of two ends it has, where the other stays.
+        // Each case replaces one of the two ends, and the other line stays.
         (
             format!("{zoned}{hour}"),
             &nine,
             &eleven,
             format!("{zoned}DTEND;{}", berlin("110000")),
         ),
-        // As long as before, by what says how long.
+        // The same duration, by the property that defines it.
         (
             format!("{zoned}DURATION:PT1H\r\n"),
             &ten,
@@ -178,7 +178,7 @@ fn times_change_in_their_lines() {
             &eleven,
             format!("{zoned}@DTEND;{}", berlin("110000")),
         ),
-        // In UTC: its zone stays.
+        // In UTC: the zone stays.
         (
             format!("{zoned}{hour}"),
             &at("2026-03-16", "12:00:00", "Z"),
@@ -189,7 +189,7 @@ fn times_change_in_their_lines() {
                 berlin("140000")
             ),
         ),
-        // The same moment in another zone is the same.
+        // The same moment in another zone is equal.
         (
             format!("{zoned}{hour}"),
             &at("2026-03-16", "08:00:00", "Z"),
@@ -242,7 +242,7 @@ fn a_zone_that_comes_with_a_time_is_described() {
     bring(&world, &before);
     let start = at("2026-07-01", "09:00:00", "Europe/Paris");
     let end = at("2026-07-01", "15:00:00", "Asia/Tokyo");
-    // It ends before it begins.
+    // The end is before the start.
     let told = change(&mut world, "z", &[("start", start.clone()), ("end", end)]);
     assert_eq!(told.unwrap_err().0, 400);
     let end = at("2026-07-01", "17:00:00", "Asia/Tokyo");
@@ -277,7 +277,7 @@ fn a_zone_is_named_by_what_a_line_can_have() {
         assert_eq!(refusal(world.create(0, &own)), (400, None));
     }
     assert_eq!(original(&world, "z"), before);
-    // In what came, a name may be read as such.
+    // An imported name may be parsed as such.
     let start = "DTSTART;TZID=Berlin\\nTime:20260316T090000\r\n";
     let end = "DTEND;TZID=Berlin\\nTime:20260316T100000\r\n";
     let event = format!("BEGIN:VEVENT\r\nUID:n\r\n{start}{end}END:VEVENT\r\n");
@@ -377,7 +377,7 @@ fn a_change_stays_until_a_newer_version_is_brought() {
     for (organizer, sequence) in [
         ("", 3),
         ("ORGANIZER:MAILTO:User00000@localhost\r\n", 3),
-        // Whose meeting it is counts its versions.
+        // The organizer counts a meeting's versions.
         ("ORGANIZER:mailto:eve@example.org\r\n", 2),
     ] {
         let first = version(organizer, 2, "20251201T000000Z");
@@ -393,7 +393,7 @@ fn a_change_stays_until_a_newer_version_is_brought() {
     }
 }
 
-/// The lines of an object, folded as they are, but those of events that may change with this.
+/// The lines of an object, still folded, except those of events that may change.
 fn other_lines(object: &str, changed: &[&str]) -> Vec<String> {
     let (mut lines, mut level) = (Vec::<String>::new(), 0_i32);
     let mut left_out = false;
@@ -415,7 +415,7 @@ fn other_lines(object: &str, changed: &[&str]) -> Vec<String> {
     lines
 }
 
-/// Lines of an event with whatever is in them, and an alarm that says what events say.
+/// Lines of an event with any content, and an alarm with properties of events.
 fn any_lines() -> impl Strategy<Value = String> {
     let name = prop::sample::select(vec![
         "X-A",
@@ -434,7 +434,7 @@ fn any_lines() -> impl Strategy<Value = String> {
         let mut seen = std::collections::BTreeSet::new();
         let mut all = String::new();
         for (name, parameter, text, is_folded) in lines {
-            // RFC 5545 allows one of each of those that people see.
+            // RFC 5545 allows only one of each visible property.
             if !name.starts_with("X-") && name != "COMMENT" && !seen.insert(name) {
                 continue;
             }

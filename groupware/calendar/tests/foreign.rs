@@ -1,5 +1,5 @@
-//! Calendars as other programs write them: zones, exceptions, rules, and lengths in all their forms. Each row is an
-//! object, and when its instances begin and end.
+//! Calendars written by other programs: all forms of zones, exceptions, rules, and durations. Each row is an object
+//! with the expected starts and ends of its instances.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use groupware_calendar::{Reach, UpdateOptions, entries, entry};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// The zone of Brussels as Exchange describes it, under any name.
+/// The zone of Brussels in Exchange's description, under any name.
 fn western(name: &str) -> String {
     zone(name, ("+0100", "030000"), ("+0200", "020000"))
 }
@@ -27,7 +27,7 @@ fn zone(name: &str, standard: (&str, &str), daylight: (&str, &str)) -> String {
     format!("BEGIN:VTIMEZONE\r\nTZID:{name}\r\n{winter}{summer}END:VTIMEZONE\r\n")
 }
 
-/// A zone that never changes.
+/// A zone with a fixed offset.
 fn steady(name: &str, offset: &str) -> String {
     format!(
         "BEGIN:VTIMEZONE\r\nTZID:{name}\r\nBEGIN:STANDARD\r\nDTSTART:20200101T000000\r\n\
@@ -43,7 +43,7 @@ fn event(lines: &str) -> String {
     text + "END:VEVENT\r\n"
 }
 
-/// The instances of a file's objects in 2026 and 2027, in their order: when each begins and ends, and its summary.
+/// The instances of a file's objects in 2026 and 2027, in order: start, end, and summary.
 fn instances(file: &str) -> Vec<String> {
     let world = World::new(1);
     bring(&world, file);
@@ -127,7 +127,7 @@ fn zones_are_those_that_the_file_describes() {
             "Ship Clock:20260704T140000".to_owned(),
             "07-04 09:45",
         ),
-        // A user who has switched summer time off, whose zone keeps its Windows name.
+        // A user has switched daylight saving time off, and the zone keeps its Windows name.
         (
             steady("W. Europe Standard Time", "+0100"),
             "W. Europe Standard Time:20260704T140000".to_owned(),
@@ -163,7 +163,7 @@ fn zones_are_those_that_the_file_describes() {
             "GMT Standard Time 2:20260616T120000".to_owned(),
             "06-16 11:00",
         ),
-        // A place means what it means everywhere: descriptions of it are often stale.
+        // A place's name means the same everywhere: descriptions of it are often stale.
         (
             steady("America/Sao_Paulo", "-0200"),
             "America/Sao_Paulo:20260704T140000".to_owned(),
@@ -175,7 +175,7 @@ fn zones_are_those_that_the_file_describes() {
         let file = calendar(&[&zones, &event(&lines)]);
         assert_eq!(instances(&file), [format!("{expected} 60m")], "{file}");
         assert_eq!(note(&file), "", "{file}");
-        // A client that creates it means the same.
+        // A client that creates it gets the same.
         let parsed = groupware_calendar::parse_icalendar(file.as_bytes()).unwrap();
         let world = World::new(1);
         bring(&world, &file);
@@ -193,7 +193,7 @@ fn a_series_goes_by_the_zone_of_its_file() {
         "DTSTART;TZID=Quay Office:20260304T140000|DURATION:PT1H|RRULE:FREQ=MONTHLY;COUNT=3",
         &["03-04 13:00 60m", "04-04 12:00 60m", "05-04 12:00 60m"],
     )]);
-    // One that is like none of the database.
+    // A zone unlike any in the database.
     let ship = zone("Ship Clock", ("+0415", "030000"), ("+0515", "020000"));
     check(&[(
         ship,
@@ -204,7 +204,7 @@ fn a_series_goes_by_the_zone_of_its_file() {
 
 #[test]
 fn every_zone_of_the_database_is_found_by_its_description() {
-    // Whatever a file calls it, its clock is that of the zone.
+    // Whatever its name in the file, its clock is that of the zone.
     for (name, place) in [
         ("Zone A", "Europe/Berlin"),
         ("Zone B", "America/New_York"),
@@ -264,7 +264,7 @@ fn an_edit_keeps_the_zone() {
             .update(0, "f", &changed, UpdateOptions::default())
             .unwrap();
         let after = original(&world, "f");
-        // A name with a colon is as it was, or in quotation marks.
+        // A name with a colon is unquoted, as before, or quoted.
         let after = after.replace(&format!("\"{name}\""), name);
         for part in ["DTSTART", "DTEND"] {
             let time = if part == "DTSTART" {
@@ -291,7 +291,7 @@ fn a_first_date_off_its_rule_is_shown() {
             "DTSTART:20260105T100000Z|DURATION:PT1H|RRULE:FREQ=WEEKLY;BYDAY=TH;COUNT=2",
             &["01-05 10:00 60m", "01-08 10:00 60m", "01-15 10:00 60m"],
         ),
-        // RFC 5545 takes it out by EXDATE.
+        // RFC 5545 excludes it by EXDATE.
         (
             none(),
             "DTSTART:20260105T100000Z|DURATION:PT1H|EXDATE:20260105T100000Z|RRULE:FREQ=WEEKLY;BYDAY=TH;COUNT=1",
@@ -453,7 +453,7 @@ fn an_instance_is_moved_with_all_later_ones() {
         "04-02 09:30 120m later",
     ];
     assert_eq!(instances(&file), expected);
-    // One of them is moved once more, on its own.
+    // One of them is moved again, on its own.
     let own = "RECURRENCE-ID;TZID=Europe/Berlin:20260401T100000|DTSTART;TZID=Europe/Berlin:20260401T080000|DURATION:PT1H|SUMMARY:own";
     let file = calendar(&[&series, &event(later), &event(own)]);
     let expected = [
@@ -498,7 +498,7 @@ fn lengths_are_exact_across_the_change_of_clocks() {
     let none = String::new;
     let berlin = |date: &str, lines: &str| format!("DTSTART;TZID=Europe/Berlin:{date}|{lines}");
     let daily = "RRULE:FREQ=DAILY;COUNT=3";
-    // Clocks go from 02:00 to 03:00 on 29 March and from 03:00 to 02:00 on 25 October.
+    // Clocks change from 02:00 to 03:00 on 29 March, and from 03:00 to 02:00 on 25 October.
     for (date, lines, expected) in [
         (
             "20260328T023000",
@@ -510,7 +510,7 @@ fn lengths_are_exact_across_the_change_of_clocks() {
             format!("DURATION:PT1H|{daily}"),
             ["10-24 00:30 60m", "10-25 00:30 60m", "10-26 01:30 60m"],
         ),
-        // By RFC 5545, an end means the same length each time, and a day in a duration one of the calendar.
+        // By RFC 5545, an end means an exact duration, and a day in a duration means a calendar day.
         (
             "20260327T220000",
             format!("DTEND;TZID=Europe/Berlin:20260328T060000|{daily}"),
@@ -546,7 +546,7 @@ fn lengths_are_exact_across_the_change_of_clocks() {
     ] {
         check(&[(none(), &berlin(date, &lines), &expected)]);
     }
-    // What doesn't recur, too, wherever it comes from.
+    // The same for single events, from any source.
     let once = berlin("20260329T013000", "DURATION:PT1H");
     check(&[(none(), &once, &["03-29 00:30 60m"])]);
     let mut world = World::new(1);

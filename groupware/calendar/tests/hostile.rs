@@ -1,9 +1,8 @@
-//! Requests made to break a reader: deep nesting, names that mean something to a JSON library.
+//! Hostile requests: deep nesting, and names that are special to a JSON library.
 
 use groupware_calendar::{NewEvent, parse_json_events};
 
-/// The name by which serde_json knows JSON that is kept as text. Read into a `Value`, its text is
-/// parsed as JSON of its own, with a nesting of its own.
+/// serde_json's name for JSON that is kept as text. In a `Value`, that text is parsed as JSON with a separate depth.
 const EMBEDDED: &str = "$serde_json::private::RawValue";
 
 fn parse(member: &str, value: &str) -> Result<NewEvent, (u16, String)> {
@@ -13,7 +12,7 @@ fn parse(member: &str, value: &str) -> Result<NewEvent, (u16, String)> {
         .map_err(|error| (error.status(), error.to_string()))
 }
 
-/// As a JSON string, in the form that grows by no more than five bytes per level.
+/// Quotes a JSON string, in the form that grows by at most five bytes per level.
 fn quoted(text: &str) -> String {
     let text = text.replace('\\', "\\u005c").replace('"', "\\u0022");
     format!("\"{text}\"")

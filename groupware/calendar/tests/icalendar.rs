@@ -1,4 +1,4 @@
-//! iCalendar in and out.
+//! Reading and writing iCalendar.
 
 use crate::support::{World, meeting, user};
 use groupware_calendar::{
@@ -232,13 +232,13 @@ fn what_an_event_has_no_member_for_stays_with_it() {
         }
     };
     has_all(&read(&world, 0), true);
-    // What is read, changed in one line, and sent back has all lines still.
+    // A client that reads it, changes one line, and sends it back loses no line.
     let text = read(&world, 0).replace("SUMMARY:first", "SUMMARY:second");
     put(&mut world, &text);
     let text = read(&world, 0);
     assert!(text.contains("SUMMARY:second"), "{text}");
     has_all(&text, true);
-    // A change by JSON doesn't take them, and an alarm that JSON has set stays through iCalendar.
+    // A change by JSON doesn't remove them, and an alarm set by JSON survives a change by iCalendar.
     let mut json = world.event(0, "rich").unwrap();
     json["summary"] = json!("third");
     json["alarm"] = json!({"action": "display"});
@@ -250,14 +250,14 @@ fn what_an_event_has_no_member_for_stays_with_it() {
     has_all(&text, true);
     put(&mut world, &text.replace("SUMMARY:third", "SUMMARY:fourth"));
     assert_eq!(world.event(0, "rich").unwrap()["alarm"], json["alarm"]);
-    // Who is invited has them, too, but for the alarms of somebody else.
+    // Invited users have them, too, except for the organizer's alarms.
     let id = world.notice_ids(1).remove(0);
     world
         .act(1, Target::Notice(&id), "accept", &serde_json::Value::Null)
         .unwrap();
     has_all(&read(&world, 1), false);
     has_all(&read(&world, 0), true);
-    // What is left out in iCalendar is gone.
+    // Lines omitted in iCalendar are removed.
     put(&mut world, &body("fifth", "COMMENT:three\r\n"));
     let text = read(&world, 0);
     assert!(

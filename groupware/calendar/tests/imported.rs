@@ -1,5 +1,4 @@
-//! Objects that are brought from elsewhere: kept byte for byte, shown in lists, brought up to date, never changed
-//! in part.
+//! Imported objects: stored byte for byte, listed, updated, never changed in part.
 
 use std::fmt::Write as _;
 
@@ -52,7 +51,7 @@ fn a_series_is_in_the_list_as_its_instances() {
     let listed: Value = serde_json::from_slice(&listed.unwrap()).unwrap();
     let listed = listed["instances"].as_array().unwrap();
     assert_eq!(listed.len(), 5);
-    // What a line says leads to it, and what it stands for is what it was before it was moved.
+    // The identifier in a line leads to the instance, and the recurrence moment is the time before the move.
     assert_eq!(listed[1]["recurrenceId"], "20260323T080000Z");
     for (line, instance) in lines.iter().zip(listed) {
         assert_eq!(line["href"], instance["href"]);
@@ -96,7 +95,7 @@ fn what_is_brought_is_given_out_byte_for_byte() {
         assert_eq!(whole.matches(part).count(), 1, "{whole}");
     }
     assert_eq!(whole.matches("BEGIN:VCALENDAR").count(), 1);
-    // What was given out comes in again as what is there.
+    // Importing the export again changes nothing.
     let (again, is_written) = bring(&world, &whole);
     assert_eq!((again, is_written), (vec![Outcome::There; 3], false));
 }
@@ -132,7 +131,7 @@ fn a_newer_version_of_a_series_leaves_no_line_behind() {
     let newer = newer.replace("UNTIL=20260413T070000Z", "COUNT=2");
     bring(&world, &calendar(&[BERLIN, &newer]));
     let lines = world.events(0, &ALL_2026);
-    // Two of the rule, of which one is moved, one on top, and one that is called off all the same.
+    // Two of the rule, one of them moved, an additional one, and one that is cancelled but listed.
     assert_eq!(lines.len(), 4);
     assert_eq!(records(&world), 5);
 }
@@ -176,7 +175,7 @@ fn a_uid_is_of_one_event_wherever_it_comes_from() {
     bring(&world, &calendar(&[&single("brought", "")]));
     own["id"] = json!("brought");
     assert_eq!(refusal(world.create(0, &own)), (409, Some(1032)));
-    // Who is invited to an event of the same name is not told, and keeps what they have.
+    // An invitee to an event of the same name is not notified and keeps the existing one.
     let mut invitation = meeting(6, &[0]);
     invitation["id"] = json!("brought");
     world.create(1, &invitation).unwrap();
@@ -227,14 +226,14 @@ fn what_goes_on_for_ever_has_lines_up_to_a_horizon() {
     bring(&world, &file);
     let (before, after) = (366, 3 * 366);
     assert_eq!(records(&world), 1 + before + after);
-    // Brought again later, it goes on.
+    // After a later import, the list continues.
     world.now += 2 * 366 * 86_400;
     assert_eq!(bring(&world, &file), (vec![Outcome::There], true));
     assert_eq!(records(&world), 1 + before + after);
     assert_eq!(bring(&world, &file), (vec![Outcome::There], false));
 }
 
-/// Extends all lists of the first user, as the job does; of how many objects.
+/// Extends all lists of the first user, as the job does; returns the number of extended objects.
 fn extend_all(world: &World) -> usize {
     let (mut after, mut count) = (None, 0);
     loop {
@@ -286,7 +285,7 @@ fn lists_are_extended_as_time_goes_on() {
     };
     let week = 7 * 86_400;
     for _ in 0..4 {
-        // What has too many is listed two weeks ahead at least, and is looked at each week.
+        // A series with too many instances is listed at least two weeks ahead, and checked each week.
         world.now += week;
         extend_all(&world);
         let ahead = world.now + week;
@@ -298,7 +297,7 @@ fn lists_are_extended_as_time_goes_on() {
     world.now += 10 * year;
     assert!(extend_all(&world) > 230);
     assert_eq!(extend_all(&world), 0);
-    // Twelve years later, they are there still, and what is over has no line.
+    // Twelve years later, the instances are still listed, and past ones have no line.
     assert_eq!(
         listed(&world, "2038-05-05T00:00:00Z", "2038-05-06T00:00:00Z"),
         100
@@ -348,7 +347,7 @@ fn what_was_cut_goes_on_whatever_version_is_brought() {
     let file = hourly("20250102T000000Z");
     bring(&world, &file);
     assert_eq!(bring(&world, &file), (vec![Outcome::There], false));
-    // Nothing that is listed is ahead.
+    // No listed instance is in the future.
     let days = 60;
     world.now += days * 86_400;
     let shown = |world: &World| {
@@ -380,7 +379,7 @@ fn a_batch_has_as_many_as_its_operations_allow() {
     };
     for (stamp, rule) in [
         ("20250101T000000Z", "RRULE:FREQ=HOURLY\r\n"),
-        // The lines of what is replaced count as well.
+        // The lines of the replaced object count as well.
         ("20250102T000000Z", ""),
     ] {
         world.now += 1;
@@ -472,7 +471,7 @@ fn hostile_objects_are_refused_or_shown_in_part() {
     }
 }
 
-/// An event with whatever is in it, none of which is looked at but what says when it is.
+/// An event with any content, of which only the times are read.
 fn any_object() -> impl Strategy<Value = (String, String)> {
     let name = "[A-Z]{1,8}";
     let line = (name, "[ -~\u{e0}-\u{ff}]{0,90}", any::<bool>());

@@ -1,4 +1,4 @@
-//! Invitations that mails bring, and what answers to them leave on the calendar.
+//! Invitations received by mail, and the calendar after replies to them.
 
 use groupware_calendar::{
     Action, Answer, CalendarError, Entry, MailInvitation, MailMessage, Status, answer_mail, entry,
@@ -25,7 +25,7 @@ fn read(part: &str) -> Option<MailInvitation> {
     invitation_of(part, 0)
 }
 
-/// An invitation that a mail brings to a user.
+/// An invitation received by mail, for a user.
 fn invitation_of(part: &str, number: u32) -> Option<MailInvitation> {
     let owner = format!("{}@localhost", user(number));
     match MailMessage::read(part, &owner, crate::support::NOW)? {
@@ -66,7 +66,7 @@ fn an_answer_puts_it_on_the_calendar_or_takes_it_off() {
     ] {
         act(&mut world, &part, action).unwrap();
         assert_eq!(held(&world).unwrap().own_answer(), Some(answer));
-        // All other lines are as they came, without the method of the mail.
+        // All other lines are unchanged, and the mail's method is removed.
         let expected = part.replace("METHOD:REQUEST\r\n", "").replace(
             ";RSVP=TRUE;PARTSTAT=NEEDS-ACTION;X-N=1:MAILTO",
             &format!(";RSVP=TRUE;X-N=1;PARTSTAT={word}:MAILTO"),
@@ -88,7 +88,7 @@ fn a_newer_mail_takes_the_place_of_an_older_one() {
     act(&mut world, &newer, Action::Accept).unwrap();
     let hour = |world: &World| world.events(0, &ALL_2026)[0]["start"]["time"].clone();
     assert_eq!(hour(&world), json!("12:00:00"));
-    // An answer to the older one is about what is on the calendar.
+    // A reply to the older version applies to the stored event.
     act(&mut world, &mail(ONCE), Action::Tentative).unwrap();
     assert_eq!(hour(&world), json!("12:00:00"));
     assert_eq!(held(&world).unwrap().own_answer(), Some(Answer::Tentative));
@@ -142,7 +142,7 @@ fn nobody_takes_the_place_of_an_event_of_somebody_else() {
         );
         assert_eq!(original(&world, "pier"), before);
     }
-    // The own event of this server, and a meeting that it knows itself.
+    // An own event of this server, and a meeting of this server.
     let mut own = meeting(5, &[1]);
     own["id"] = json!("own");
     world.create(0, &own).unwrap();

@@ -1,4 +1,4 @@
-//! Cancellations and answers that mails bring, as several programs write them, and what becomes of the calendar.
+//! Cancellations and replies received by mail, in the forms of several programs, and the calendar after them.
 
 use groupware_calendar::{
     Action, Answer, CalendarError, Cancellation, CancelledCopy, Entry, MailMessage, Reply, Status,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::brought::{ALL_2026, bring, calendar, original, records, single};
 use crate::support::{NOW, World, meeting, user};
 
-/// Google: all that the invitation had, with a higher version.
+/// Google: all lines of the invitation, with a higher version.
 const GOOGLE_CANCEL: &str = "BEGIN:VCALENDAR\r\nPRODID:-//Google Inc//Google Calendar 70.9054//EN\r\nVERSION:2.0\r\n\
     CALSCALE:GREGORIAN\r\nMETHOD:CANCEL\r\nBEGIN:VEVENT\r\nDTSTART:20260305T100000Z\r\nDTEND:20260305T110000Z\r\n\
     DTSTAMP:20260301T080000Z\r\nORGANIZER;CN=Ben:mailto:ben@q.example\r\nUID:pier\r\n\
@@ -17,7 +17,7 @@ const GOOGLE_CANCEL: &str = "BEGIN:VCALENDAR\r\nPRODID:-//Google Inc//Google Cal
     user00000@localhost\r\nCREATED:20260201T080000Z\r\nLAST-MODIFIED:20260301T080000Z\r\nSEQUENCE:1\r\nSTATUS:CANCELLED\r\n\
     SUMMARY:Pier\r\nTRANSP:OPAQUE\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
 
-/// Exchange: one of a series, in a time zone of its own name.
+/// Exchange: one instance of a series, in a time zone with Exchange's own name.
 const EXCHANGE_CANCEL: &str = "BEGIN:VCALENDAR\r\nMETHOD:CANCEL\r\nPRODID:Microsoft Exchange Server 2010\r\nVERSION:2.0\r\n\
     BEGIN:VTIMEZONE\r\nTZID:W. Europe Standard Time\r\nBEGIN:STANDARD\r\nDTSTART:16010101T030000\r\nTZOFFSETFROM:+0200\r\n\
     TZOFFSETTO:+0100\r\nRRULE:FREQ=YEARLY;INTERVAL=1;BYDAY=-1SU;BYMONTH=10\r\nEND:STANDARD\r\nBEGIN:DAYLIGHT\r\n\
@@ -29,7 +29,7 @@ const EXCHANGE_CANCEL: &str = "BEGIN:VCALENDAR\r\nMETHOD:CANCEL\r\nPRODID:Micros
     DTEND;TZID=W. Europe Standard Time:20260306T120000\r\nCLASS:PUBLIC\r\nPRIORITY:1\r\nDTSTAMP:20260302T090000Z\r\n\
     TRANSP:TRANSPARENT\r\nSTATUS:CANCELLED\r\nSEQUENCE:2\r\nX-MICROSOFT-CDO-APPT-SEQUENCE:2\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
 
-/// Apple: no more than names the event.
+/// Apple: only the event's name.
 const APPLE_CANCEL: &str = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//Apple Inc.//macOS 14.5//EN\r\nMETHOD:cancel\r\n\
     CALSCALE:GREGORIAN\r\nBEGIN:VEVENT\r\nUID:pier\r\nORGANIZER;CN=\"Ben\";EMAIL=\"ben@q.example\":MAILTO:Ben@Q.example\r\n\
     ATTENDEE;CN=\"user\";CUTYPE=INDIVIDUAL:mailto:user00000@localhost\r\nDTSTAMP:20260301T080000Z\r\nSUMMARY:Pier\r\n\
@@ -41,7 +41,7 @@ const GOOGLE_REPLY: &str = "BEGIN:VCALENDAR\r\nPRODID:-//Google Inc//Google Cale
     ATTENDEE;CUTYPE=INDIVIDUAL;ROLE=REQ-PARTICIPANT;PARTSTAT=ACCEPTED;CN=Eve Stone;X-NUM-GUESTS=0:mailto:Eve@q.example\r\n\
     SEQUENCE:0\r\nSTATUS:CONFIRMED\r\nSUMMARY:Meeting on 5\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
 
-/// Exchange: without an organizer, with a comment, and the kind of the answer in the summary.
+/// Exchange: no organizer, a comment, and the kind of reply in the summary.
 const EXCHANGE_REPLY: &str = "BEGIN:VCALENDAR\r\nMETHOD:REPLY\r\nPRODID:Microsoft Exchange Server 2010\r\nVERSION:2.0\r\n\
     BEGIN:VEVENT\r\nATTENDEE;PARTSTAT=TENTATIVE;CN=Eve Stone:MAILTO:eve@q.example\r\nCOMMENT;LANGUAGE=de-DE:Vielleicht\\, wenn \r\n \
     der Zug kommt\\n\r\nUID:own\r\nSUMMARY;LANGUAGE=de-DE:Mit Vorbehalt: Meeting on 5\r\nDTSTART:20260105T090000Z\r\n\
@@ -54,7 +54,7 @@ const APPLE_REPLY: &str = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//Apple Inc
     ATTENDEE;CN=\"Eve Stone\";CUTYPE=INDIVIDUAL;EMAIL=\"eve@q.example\";PARTSTAT=DECLINED:mailto:eve@q.example\r\n\
     REQUEST-STATUS:2.0;Success\r\nSEQUENCE:0\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
 
-/// The invitation that the cancellations are about.
+/// The invitation that is cancelled.
 fn invited(rule: &str) -> String {
     format!(
         "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//Q//EN\r\nMETHOD:REQUEST\r\nBEGIN:VEVENT\r\nUID:pier\r\n\
@@ -140,7 +140,7 @@ fn a_cancelled_event_is_marked_or_removed() {
         );
         let marked = choices(&world);
         assert!(marked.can_remove && marked.is_marked);
-        // Once more changes nothing, and the invitation that came before brings nothing back.
+        // A repetition changes nothing, and an earlier invitation doesn't restore the event.
         cancel(&mut world, part, CancelledCopy::Mark).unwrap();
         accept(&mut world, &invited(""));
         assert_eq!(status(&world), Some(Status::Cancelled));
@@ -186,7 +186,7 @@ fn one_cancelled_instance_is_marked_in_its_series() {
     );
     let refused = cancel(&mut world, EXCHANGE_CANCEL, CancelledCopy::Remove).unwrap_err();
     assert!(refused.contains("can't be removed"), "{refused}");
-    // An instance that isn't there.
+    // An instance that doesn't exist.
     let other = EXCHANGE_CANCEL.replace("20260306T1", "20260309T1");
     let refused = cancel(&mut world, &other, CancelledCopy::Mark).unwrap_err();
     assert!(refused.contains("isn't in your calendar"), "{refused}");
@@ -233,14 +233,14 @@ fn nobody_else_cancels_an_event() {
     let about = about.replace("pier2", "pier3");
     let refused = cancel(&mut world, &about, CancelledCopy::Remove).unwrap_err();
     assert!(refused.contains("your own event"), "{refused}");
-    // Nor one that was imported and that nobody else organizes.
+    // Nor an imported one without an external organizer.
     bring(&world, &calendar(&[&single("mine", "SUMMARY:Mine\r\n")]));
     let unsigned = unsigned.replace("UID:pier", "UID:mine");
     let refused = cancel(&mut world, &unsigned, CancelledCopy::Remove).unwrap_err();
     assert!(refused.contains("your own event"), "{refused}");
 }
 
-/// A meeting of the first user to somebody elsewhere and to the second user.
+/// A meeting of the first user with an external attendee and the second user.
 fn own_meeting(world: &mut World) {
     let mut own = meeting(5, &[1]);
     own["id"] = json!("own");
@@ -284,7 +284,7 @@ fn the_answer_of_an_attendee_is_recorded() {
         answer_of(&world, "user00001@localhost"),
         Answer::NeedsAction
     );
-    // The version of the meeting doesn't change by an answer.
+    // A reply doesn't change the meeting's version.
     assert_eq!(held(&world, "own").unwrap().event.sequence, 0);
     let mut later = meeting(7, &[1]);
     later["attendees"]

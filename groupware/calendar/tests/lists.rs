@@ -1,4 +1,4 @@
-//! The lists and documents: ranges, pages, fields, and the shapes that clients read.
+//! The lists and documents: ranges, pages, fields, and their formats for clients.
 
 use crate::support::{NOW, World, meeting, refusal, user};
 use groupware_calendar::{
@@ -294,7 +294,7 @@ fn of_too_many_invitations_the_newest_are_shown() {
     let all = summaries(&[]);
     assert_eq!(all.len(), limits::NOTICES);
     assert_eq!(all.last().unwrap(), "the newest");
-    // A look that is to be short says so, rather than leave some out.
+    // A scan with a small budget reports that instead of omitting some.
     let look = |most| {
         let all = InvitationQuery::parse([]).unwrap();
         let read: Result<_, CalendarError> = world
@@ -315,7 +315,7 @@ fn of_too_many_invitations_the_newest_are_shown() {
     assert!(body.len() > limits::LIST_BYTES / 2, "{}", body.len());
 }
 
-/// What events a page of the given days finds, by their summaries.
+/// The events on a page of the given days, by their summaries.
 fn looked_at(world: &World, days: [&str; 2]) -> Vec<String> {
     let second = |day: &str| {
         let moment: jiff::Timestamp = format!("{day}T00:00:00Z").parse().unwrap();
@@ -329,7 +329,7 @@ fn looked_at(world: &World, days: [&str; 2]) -> Vec<String> {
     found.iter().map(summary).collect()
 }
 
-/// What a look at a range of user 0's calendar finds, and whether it went as far as it was to.
+/// The entries in a range of user 0's calendar, and whether the budget sufficed.
 fn visited(
     world: &World,
     range: (std::ops::Range<i64>, usize),
@@ -381,7 +381,7 @@ fn an_event_is_found_on_each_of_its_days_however_long_it_is() {
     assert_eq!(looked_at(&world, ["2025-07-01", "2025-07-02"]), ["year"]);
     assert_eq!(looked_at(&world, ["2026-03-01", "2026-03-02"]), [""; 0]);
 
-    // It moves with the event, and goes with it.
+    // It moves with the event, and is removed with it.
     let shorter = json!({ "summary": "leave", "start": {"date": "2026-01-05"}, "end": {"date": "2026-02-01"} });
     world
         .update(0, "leave", &shorter, Default::default())
@@ -391,7 +391,7 @@ fn an_event_is_found_on_each_of_its_days_however_long_it_is() {
     assert_eq!(looked_at(&world, week), ["week"]);
 }
 
-/// Lines of one meeting are mostly the same in all calendars, but for what is written otherwise than usual.
+/// Lines of one meeting are mostly the same in all calendars, except for unusual spellings.
 #[test]
 fn every_attendees_lines_name_their_own_calendar() {
     for uid in ["plain", "a/b", "a\"b\\c", "\",\"id\":\""] {

@@ -1,5 +1,5 @@
 //! The calendar over a store: decisions, lists, stored forms, laws, and hostile files.
-//! One program, since each would be linked by itself.
+//! One program, because each test program would be linked separately.
 
 mod brought;
 mod changed;

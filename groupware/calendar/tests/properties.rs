@@ -1,5 +1,4 @@
-//! Laws: whatever users do, the calendars agree with each other; whatever bytes come in, the
-//! parsers answer.
+//! Laws: after any actions of users, the calendars agree; for any bytes, the parsers return.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +74,7 @@ fn pick_event(world: &World, owner: u32, pick: usize) -> Option<String> {
     Some(line["id"].as_str().unwrap().to_owned())
 }
 
-/// Does it; a refusal is an answer like any other.
+/// Performs the action; a refusal is also a valid response.
 fn perform(world: &mut World, deed: &Deed, workflow: bool) {
     match deed {
         Deed::Create { owner, day, people } => {
@@ -130,8 +129,8 @@ fn is_ghost(line: &Value) -> bool {
     line["x-lotus-noticetype"]["data"] == "I"
 }
 
-/// The lists of one user agree: a notice for each ghost, each readable; each other line readable
-/// and equal to its event.
+/// Checks that one user's lists agree: a readable notice for each ghost; each other line readable and equal to its
+/// event.
 fn check_lists(world: &World, owner: u32) {
     let lines = world.events(owner, &[("count", "100")]);
     let mut ghosts: Vec<_> = lines
@@ -162,7 +161,7 @@ fn id_of(event: &Value) -> String {
     event["id"].as_str().unwrap().to_owned()
 }
 
-/// A user's whole copies, ghosts by way of their notice.
+/// A user's full copies; those of ghosts by their notices.
 fn copies(world: &World, owner: u32) -> BTreeMap<String, (Value, bool)> {
     let lines = world.events(owner, &[("count", "100")]);
     let accepted = lines.iter().filter(|line| !is_ghost(line)).map(|line| {
@@ -176,8 +175,8 @@ fn copies(world: &World, owner: u32) -> BTreeMap<String, (Value, bool)> {
     accepted.chain(pending).collect()
 }
 
-/// Every copy agrees with the organizer's event in time, version, and the holder's answer; every
-/// invitation has its meeting; a copy without one is marked cancelled.
+/// Checks that every copy agrees with the organizer's event in time, version, and the holder's reply, that every
+/// invitation has its meeting, and that a copy without one is marked cancelled.
 fn check_agreement(world: &World) {
     let all: Vec<_> = (0..USERS).map(|owner| copies(world, owner)).collect();
     for (owner, held) in all.iter().enumerate() {
@@ -211,7 +210,7 @@ fn check_agreement(world: &World) {
     check_answers(&all);
 }
 
-/// Who said yes or perhaps holds a copy; who declined or delegated holds none that counts.
+/// Users who accepted, maybe tentatively, hold a copy; users who declined or delegated hold no active one.
 fn check_answers(all: &[BTreeMap<String, (Value, bool)>]) {
     for (organizer, held) in all.iter().enumerate() {
         let address = format!("{}@localhost", user(organizer as u32));

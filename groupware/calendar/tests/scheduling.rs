@@ -1,4 +1,4 @@
-//! Scheduling between local users: who sees what after each action.
+//! Scheduling between local users: the calendars after each action.
 
 use crate::support::{World, meeting, refusal, user};
 use groupware_calendar::{Target, UpdateOptions};
@@ -19,7 +19,7 @@ fn the_notice(world: &World, owner: u32) -> String {
     ids.remove(0)
 }
 
-/// Lets user 1 act on their notice.
+/// User 1 performs an action on their notice.
 fn act_on_notice(world: &mut World, action: &str, body: &Value) {
     let id = the_notice(world, 1);
     world.act(1, Target::Notice(&id), action, body).unwrap();
@@ -604,7 +604,7 @@ fn what_is_presumed_not_to_be_there_is_asserted() {
     };
     assert_eq!(index, 1);
     world.store.commit_blocking(decided(false)).unwrap();
-    // Who holds an own event with this name keeps it, and the others are invited.
+    // A user with an own event of this name keeps it, and the others are invited.
     assert!(world.notice_ids(1).is_empty());
     assert_eq!(world.notice_ids(2).len(), 1);
 }
@@ -649,8 +649,8 @@ fn an_older_decision_loses_the_commit() {
     assert_eq!(world.status_of(0, &uid, 2), "accepted");
 }
 
-/// Report 000's registration: each of N users invites the next six, and accepts four of the six
-/// invitations that come in.
+/// The registration of report 000: each of N users invites the next six, and accepts four of the six received
+/// invitations.
 #[test]
 fn a_ring_of_users_ends_with_seven_events_and_two_invitations_each() {
     const USERS: u32 = 20;

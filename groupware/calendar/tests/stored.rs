@@ -1,5 +1,4 @@
-//! The stored form of calendars: what is written stays as it is, byte for byte, and what was written
-//! once is read.
+//! The stored form of calendars: it stays the same, byte for byte, and earlier forms are readable.
 
 use std::ops::ControlFlow;
 
@@ -73,7 +72,7 @@ fn rows(store: &Store, partitions: &[&str]) -> Vec<stored::Row> {
     rows
 }
 
-/// A store with the records that a snapshot holds.
+/// A store with the records of a snapshot.
 fn restored(snapshot: &str) -> Store {
     let store = Store::memory(StoreOptions::default()).unwrap();
     let mut batch = Batch::new();
@@ -89,14 +88,14 @@ fn what_is_stored_stays_as_it_is() {
     insta::assert_snapshot!("records", stored::lines(&rows(&world().store, &MAILBOXES)));
 }
 
-/// A world whose records are those of a snapshot.
+/// A world with the records of a snapshot.
 fn world_of(snapshot: &str) -> World {
     let mut world = World::new(5);
     world.store = restored(snapshot);
     world
 }
 
-/// As it was written before lines and events had short forms, and before notices were named by when they came in.
+/// The form before compact lines and events, and before notices' identifiers had the time of receipt.
 const BEFORE: [&str; 2] = [
     include_str!("stored/whole.snap"),
     include_str!("stored/pointers.snap"),

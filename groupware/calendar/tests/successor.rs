@@ -1,12 +1,12 @@
-//! A name that is registered anew: the meetings of the account that had it before are none of the new one's.
+//! A reused account name: the meetings of the earlier account don't belong to the new one.
 
 use groupware_calendar::{Target, UpdateOptions};
 use serde_json::json;
 
 use crate::support::{NOW, World, meeting, user};
 
-/// User 1 holds an accepted meeting of user 0, user 2 an invitation to it. Then user 0 is gone, and another one gets the
-/// name, and makes a meeting of the same UID.
+/// User 1 holds an accepted meeting of user 0, user 2 an invitation to it. Then user 0 is deleted, and a new user of
+/// that name creates a meeting of the same UID.
 fn world(is_another: bool) -> (World, String) {
     let mut world = World::new(10);
     world.now = NOW - 1000;
@@ -29,7 +29,7 @@ fn world(is_another: bool) -> (World, String) {
     (world, uid)
 }
 
-/// What a user sees of the meeting, as an event or an invitation.
+/// A user's view of the meeting, as an event or an invitation.
 fn seen(world: &World, owner: u32, uid: &str) -> Option<String> {
     let notices = world.notice_ids(owner);
     let event = match notices.first() {
@@ -46,7 +46,7 @@ fn seen(world: &World, owner: u32, uid: &str) -> Option<String> {
 #[test]
 fn copies_of_the_account_before_are_not_changed() {
     let old = Some("Meeting on 5".to_owned());
-    // The same account may write over its copies; another one may not.
+    // The same account may overwrite its copies; another one may not.
     for is_another in [false, true] {
         let (mut world, uid) = world(is_another);
         let new = |text: &str| match is_another {
@@ -86,7 +86,7 @@ fn answers_to_the_account_before_dont_reach_the_new_one() {
 
 #[test]
 fn the_new_account_invites_to_meetings_of_its_own() {
-    // The server that registered it may have a clock that is ahead.
+    // The registering server may have a clock that is ahead.
     for registered in [NOW - 500, NOW + 500] {
         let (mut world, _) = world(true);
         world.users.1.insert(user(0), registered);

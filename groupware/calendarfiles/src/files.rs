@@ -1,19 +1,19 @@
-//! Which files are brought, and their bytes.
+//! Finds the files to import, and reads them.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Most folders within each other.
+/// The maximum nesting depth of folders.
 const LEVELS: usize = 16;
-/// The largest file that is read.
+/// The maximum size of a file that is read.
 const FILE_BYTES: u64 = 256 << 20;
 
-/// The files that people name: files as they are, and of folders those with the ending `.ics`, also in folders
-/// below, in the order of their names. What is hidden is left out, as Radicale hides what is its own.
+/// Returns the files to import: given files, and the `.ics` files in given folders and their subfolders, in the order
+/// of their names. Hidden files are skipped; Radicale hides its own files.
 ///
 /// # Errors
-/// Where something can't be read, and why.
+/// The path that can't be read, and the reason.
 pub fn files(sources: &[PathBuf]) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
     let mut found = Vec::new();
     for source in sources {
@@ -51,7 +51,7 @@ fn collect(
     Ok(())
 }
 
-/// The bytes of a file; `None` if there are more than 256 MiB.
+/// Reads a file; `None` if it has more than 256 MiB.
 ///
 /// # Errors
 /// If it can't be read.

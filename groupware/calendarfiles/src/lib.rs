@@ -1,5 +1,5 @@
-//! iCalendar files as requests of a server's admin interface, of a bounded size each, and what its answers say in
-//! words. *Absent: the server, the terminal.*
+//! Converts iCalendar files to requests of bounded size to a server's admin interface, and its responses to text.
+//! *Absent: the server, the terminal.*
 
 mod files;
 mod requests;

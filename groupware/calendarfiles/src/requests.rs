@@ -1,39 +1,39 @@
-//! A file as requests.
+//! Converts a file to requests.
 
 use groupware_proto_ical::split;
 
 use crate::text;
 
-/// The largest object that a server takes.
+/// The maximum size of an object that a server accepts.
 const OBJECT_BYTES: usize = 256 << 10;
-/// Most bytes and objects of one request.
+/// The approximate size of a request in bytes, and its maximum number of objects.
 const BODY_BYTES: usize = 1 << 20;
 const OBJECTS: usize = 200;
 
-/// What is to be done next about a file.
+/// The next step of the import of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// These objects are to be sent.
+    /// Send these objects.
     Send(Request),
-    /// This is left out: where it is, and why.
+    /// Report that a part is skipped: its position, and the reason.
     LeaveOut(String),
-    /// This is to be said of the file.
+    /// Report a note about the file.
     Note(String),
 }
 
-/// Objects to be sent to a server.
+/// Objects to send to a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Request {
-    /// The body: calendars in the format iCalendar, one behind the other.
+    /// The body: calendars in the format iCalendar, one after another.
     pub body: Vec<u8>,
-    /// Where each object is: the file, and the line.
+    /// The position of each object: the file, and the line.
     pub(crate) places: Vec<String>,
 }
 
-/// Does what is to be done about a file of this name with these bytes, in steps. The first that fails is the last.
+/// Calls `step` for each step of the import of a file with this name and these bytes, until a step fails.
 ///
 /// # Errors
-/// What `step` returns.
+/// The error of `step`.
 pub fn each_step<E>(
     name: &str,
     bytes: &[u8],
@@ -70,7 +70,7 @@ pub fn each_step<E>(
             )))?;
             continue;
         }
-        // Each begins on a line of its own.
+        // Each object begins on a new line.
         if !request.body.ends_with(b"\n") {
             request.body.extend_from_slice(b"\r\n");
         }

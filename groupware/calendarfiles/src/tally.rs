@@ -1,13 +1,13 @@
-//! What became of objects, in words.
+//! Counts and reports the results of an import.
 
 use serde_json::Value;
 
 use crate::Request;
 
-/// Most objects that were not taken that are told one by one.
+/// The maximum number of skipped objects that are reported individually.
 const TOLD: u64 = 20;
 
-/// How many objects came to what.
+/// The number of objects by result.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     new: u64,
@@ -15,19 +15,19 @@ pub struct Tally {
     there: u64,
     own: u64,
     left_out: u64,
-    /// Of those that are on the calendar by now, those that no list of events has.
+    /// The number of imported or existing objects that no list of events contains.
     no_events: u64,
 }
 
 impl Tally {
-    /// Counts what is left out. What to tell of it: nothing, if much was told already.
+    /// Counts a skipped object. Returns the message to report, or `None` after `TOLD` skipped objects.
     pub fn leave_out(&mut self, why: &str) -> Option<String> {
         self.left_out += 1;
         (self.left_out <= TOLD).then(|| format!("not imported: {why}"))
     }
 
-    /// Counts what a server says of a request, and gives what to tell of it; `None` if its answer is about something
-    /// else.
+    /// Counts the results in a response, and returns the messages to report; `None` if the response doesn't match the
+    /// request.
     pub fn take(&mut self, request: &Request, answer: &Value) -> Option<Vec<String>> {
         let objects = answer["objects"].as_array()?;
         if objects.len() != request.places.len() {
@@ -64,17 +64,17 @@ impl Tally {
         message.map(|message| format!("note: {place}: {message}"))
     }
 
-    /// How many objects are on the calendar by now.
+    /// Returns the number of objects that are on the calendar now.
     pub fn done(&self) -> u64 {
         self.new + self.newer + self.there
     }
 
-    /// How many were left out, files that can't be read among them.
+    /// Returns the number of skipped objects, including unreadable files.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// What was done, as a line.
+    /// Returns a summary in one line.
     pub fn summary(&self) -> String {
         let mut summary = format!("{} imported", self.new);
         for (count, what) in [

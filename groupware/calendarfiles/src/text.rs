@@ -1,21 +1,21 @@
-//! Files in other encodings than UTF-8, and with other line ends, as UTF-8.
+//! Converts files with other encodings and line ends to UTF-8.
 
 use std::borrow::Cow;
 
 use encoding_rs::{UTF_16BE, UTF_16LE, WINDOWS_1252};
 use groupware_proto_ical::Lines;
 
-/// A file as UTF-8.
+/// A file in UTF-8.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Text<'a> {
-    /// Its bytes, with line ends that have a line feed.
+    /// The bytes; every line end has a line feed.
     pub(crate) bytes: Cow<'a, [u8]>,
-    /// The encoding that it was read as, if that isn't UTF-8.
+    /// The encoding of the file, if not UTF-8.
     pub(crate) encoding: Option<&'static str>,
 }
 
-/// Reads a file. UTF-16 is known by its mark, or by the zeros beside its first letters; of any other file, lines that
-/// are not UTF-8 are read as Windows-1252, of which Latin-1 is a part.
+/// Reads a file. UTF-16 is detected by its byte order mark, or by the zeros beside its first letters. In any other
+/// file, lines that are not UTF-8 are read as Windows-1252, which includes Latin-1.
 pub(crate) fn read(file: &[u8]) -> Text<'_> {
     let wide = match *file {
         [0xFF, 0xFE, ..] | [b'B', 0, b'E', 0, ..] => Some(UTF_16LE),
@@ -42,8 +42,8 @@ pub(crate) fn read(file: &[u8]) -> Text<'_> {
     }
 }
 
-/// The lines of a file of which some are in Windows-1252. A line counts without its folds, which may lie within a
-/// letter.
+/// Converts the lines of a file that are in Windows-1252. A line is checked unfolded, because a fold may be within a
+/// character.
 fn western(file: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(file.len() + 64);
     for line in Lines::new(file) {
@@ -58,7 +58,7 @@ fn western(file: &[u8]) -> Vec<u8> {
     text
 }
 
-/// A file whose lines end with a carriage return alone, with line feeds in their place.
+/// Replaces carriage returns by line feeds in a file without line feeds.
 fn with_line_feeds(file: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     if file.contains(&b'\n') || !file.contains(&b'\r') {
         return file;

@@ -1,8 +1,8 @@
-//! Several processes over one folder: which of them works on what.
+//! Several processes over one folder: locks on what each works on.
 //!
-//! Each thing that only one may work on, or that nobody may remove, is a byte of one file, which is locked. The
-//! locks are the system's: they go with whoever holds them, however that ends, and whoever is paused keeps them.
-//! No clock is asked, and nothing has to be cleared away.
+//! Each resource that only one process may work on, or that must not be removed, is a byte of one
+//! file, which is locked. The system holds the locks: they end with their process in any case, and
+//! a paused process keeps them. No clock is needed, and nothing has to be cleaned up.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,8 +15,8 @@ use nix::libc;
 use nix::sys::stat::futimens;
 use nix::sys::time::TimeSpec;
 
-/// Bytes before this one stand for the folders of content, by the first byte of their hashes; those behind it
-/// for uploads.
+/// Bytes below this one stand for the folders of content, by the first byte of their hashes; those
+/// above it for uploads.
 pub(crate) const UPLOADS: u64 = 1 << 16;
 
 /// The file whose bytes are locked.
@@ -25,11 +25,11 @@ pub(crate) struct Among {
     pub(crate) path: PathBuf,
 }
 
-/// A byte that is locked as long as this lives.
+/// A byte that is locked until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Locked(#[expect(dead_code, reason = "held, not used")] File);
 
-/// A moment by the clock of the disk.
+/// A time by the clock of the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(i64, i64);
 
@@ -55,14 +55,14 @@ impl Among {
         }
     }
 
-    /// Whether anybody else has locked a byte.
+    /// Returns true if another process has locked a byte.
     pub(crate) fn is_locked(&self, at: u64) -> io::Result<bool> {
         let mut found = byte(at, libc::F_WRLCK);
         fcntl(&self.file()?, FcntlArg::F_OFD_GETLK(&mut found))?;
         Ok(i32::from(found.l_type) != libc::F_UNLCK)
     }
 
-    /// Keeps content from being removed whose hash begins with this byte. Waits for who removes some.
+    /// Prevents the removal of content whose hash begins with this byte. Waits for a removal in progress.
     pub(crate) fn pin(&self, first: u8) -> io::Result<Locked> {
         let file = self.file()?;
         let lock = byte(first.into(), libc::F_RDLCK);
@@ -75,17 +75,17 @@ impl Among {
         }
     }
 
-    /// Whether somebody keeps some of that content.
+    /// Returns true if a process prevents the removal of that content.
     pub(crate) fn is_pinned(&self, first: u8) -> io::Result<bool> {
         self.is_locked(first.into())
     }
 
-    /// The right to remove some; `None` while somebody keeps any.
+    /// Takes the lock for removals; `None` while a process prevents them.
     pub(crate) fn remove(&self, first: u8) -> io::Result<Option<Locked>> {
         self.lock(first.into(), libc::F_WRLCK)
     }
 
-    /// Now.
+    /// Returns the current time.
     pub(crate) fn moment(&self) -> io::Result<Moment> {
         let file = self.file()?;
         touch(&file)?;
@@ -104,7 +104,7 @@ fn byte(at: u64, kind: libc::c_int) -> libc::flock {
     }
 }
 
-/// Notes in a file that it is in use: whoever sweeps sees that it was changed.
+/// Updates a file's times to mark it as used: a sweep notices the change.
 pub(crate) fn touch(file: &File) -> io::Result<()> {
     Ok(futimens(file, &TimeSpec::UTIME_NOW, &TimeSpec::UTIME_NOW)?)
 }
@@ -113,7 +113,7 @@ fn changed(of: &fs::Metadata) -> io::Result<Moment> {
     Ok(Moment(of.ctime(), of.ctime_nsec()))
 }
 
-/// When a file was last changed, or touched, or got a name.
+/// Returns the time of a file's last change, touch, or link.
 pub(crate) fn last_change(path: &Path) -> io::Result<Moment> {
     changed(&fs::metadata(path)?)
 }

@@ -1,31 +1,31 @@
-//! Uploads that several processes may work on: one at a time, and the one sees that another waits.
+//! Uploads that several processes may work on: one at a time, and the holder can see that another waits.
 
 use nix::libc;
 
 use crate::among::{Locked, UPLOADS};
 use crate::{ContentError, ContentStore};
 
-/// Uploads have as many pairs of bytes.
+/// The number of pairs of bytes for uploads.
 const PAIRS: u64 = 1 << 60;
 
-/// The right to work on an upload's file. Where one process has the folder to itself, there is nothing to it.
+/// The lock of an upload's file. Empty if the process has the folder to itself.
 #[derive(Debug)]
 pub struct Claim(Option<(ContentStore, u64, Locked)>);
 
-/// Tells whoever works on an upload's file that another process waits for it.
+/// Signals to the holder of an upload's lock that another process waits for it.
 #[derive(Debug)]
 pub struct Ask(#[expect(dead_code, reason = "held, not used")] Option<Locked>);
 
 impl ContentStore {
-    /// Whether other processes may work on the same folder.
+    /// Returns true if other processes may work on the same folder.
     pub fn is_shared(&self) -> bool {
         self.among().is_some()
     }
 
-    /// The right to work on the file of an upload; `None` while another process has it.
+    /// Locks the file of an upload; `None` while another process holds it.
     ///
     /// # Errors
-    /// The disk's.
+    /// Errors of the disk.
     pub fn claim(&self, upload: &str) -> Result<Option<Claim>, ContentError> {
         let Some(among) = self.among() else {
             return Ok(Some(Claim(None)));
@@ -36,10 +36,10 @@ impl ContentStore {
         Ok(locked.map(|locked| Claim(Some((self.clone(), at, locked)))))
     }
 
-    /// Asks another process for the file of an upload, as long as what this gives lives.
+    /// Asks another process for the file of an upload until the result is dropped.
     ///
     /// # Errors
-    /// The disk's.
+    /// Errors of the disk.
     pub fn ask_for(&self, upload: &str) -> Result<Ask, ContentError> {
         let Some(among) = self.among() else {
             return Ok(Ask(None));
@@ -51,12 +51,12 @@ impl ContentStore {
 }
 
 impl Claim {
-    /// Whether others may work on the folder, so that somebody may ask.
+    /// Returns true if other processes may work on the folder, and so may ask.
     pub fn is_shared(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether another process asks for the upload.
+    /// Returns true if another process asks for the upload.
     pub fn is_asked_for(&self) -> bool {
         let Some((store, at, _)) = &self.0 else {
             return false;
@@ -66,7 +66,7 @@ impl Claim {
     }
 }
 
-/// The first of the bytes that stand for an upload.
+/// Returns the first of an upload's bytes.
 fn place(upload: &str) -> u64 {
     let hash = blake3::hash(upload.as_bytes());
     let first = hash.as_bytes().first_chunk().copied().unwrap_or_default();

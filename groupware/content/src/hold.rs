@@ -1,6 +1,6 @@
-//! Keeps content from being swept while another process copies it.
+//! Prevents sweeps of content while another process copies it.
 //!
-//! The lock is the system's, and goes with the process that has it, however that ends.
+//! The system holds the lock, which ends with its process in any case.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 
 use crate::{ContentError, ContentStore};
 
-/// As long as one is held, in whichever process, no content is removed from the store.
+/// While any process holds one, no content is removed from the store.
 #[derive(Debug)]
 pub struct Hold(#[expect(dead_code, reason = "held, not used")] File);
 
 impl ContentStore {
-    /// Waits until no sweep removes anything, and keeps all later ones from it. Content that a record
-    /// refers to in a snapshot that is begun afterwards is there until the hold is dropped.
+    /// Waits for a sweep's removals, and prevents all later ones. Content with a record in a
+    /// snapshot taken afterwards exists until the hold is dropped.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Errors of the disk.
     pub fn hold(&self) -> Result<Hold, ContentError> {
         let path = path(self);
         let file = open(&path).and_then(|file| file.lock_shared().map(|()| file));
@@ -28,18 +28,18 @@ impl ContentStore {
 }
 
 impl ContentStore {
-    /// As long as this is held, nobody else takes a hold, and no content is removed; `None` where somebody
-    /// holds the store.
+    /// Takes an exclusive hold: until it is dropped, no other hold can be taken, and no content is
+    /// removed; `None` while the store is held.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Errors of the disk.
     pub fn hold_alone(&self) -> Result<Option<Hold>, ContentError> {
         Hold::none_other(self)
     }
 }
 
 impl Hold {
-    /// The right to remove; `None` where somebody holds the store.
+    /// Takes the right to remove; `None` while the store is held.
     pub(crate) fn none_other(store: &ContentStore) -> Result<Option<Self>, ContentError> {
         let path = path(store);
         let io = |error| ContentError::of(&path, error);

@@ -1,20 +1,20 @@
 //! The content of attachments, in files beside the records: one file for equal content, named by
-//! its BLAKE3 hash; uploads that survive a crash at their true offset; a sweep of what nothing
-//! refers to.
+//! its BLAKE3 hash; uploads that survive a crash at their true offset; a sweep of unreferenced
+//! content.
 //!
 //! ```text
-//! content/ab/cdef…      finished content, never changed; `abcdef…` is its hash in hexadecimal
-//! uploads/{name}        content under way
-//! spared/abcdef…        content that nothing refers to since the file was last changed, if it is kept
+//! content/ab/cdef…      completed content, never changed; `abcdef…` is its hash in hexadecimal
+//! uploads/{name}        a pending upload
+//! spared/abcdef…        content without references since the file's last change, if it is kept
 //! ```
-//! Where finished content is to lie in an object store ([`Objects`]), it is put there from the file that it came in
-//! by, and read from there; what lies in files already stays, and is read as before.
+//! With an object store for completed content ([`Objects`]), content is put there from its upload's
+//! file, and read from there; existing files stay, and are read as before.
 //!
-//! Where uploads under way are to lie there, too ([`Segments`]), what has come in is in a file without a name, which is a
-//! copy: whoever works on the upload has its bytes made durable elsewhere ([`Keep`]).
+//! With an object store for pending uploads, too ([`Segments`]), an upload's file has no name and
+//! is a copy: the caller makes its bytes durable elsewhere ([`Keep`]).
 //!
-//! All calls block on the disk, or the network: they are for threads that run no asynchronous tasks. The crate
-//! knows nothing of documents, users, or time; who refers to what is told to the sweep.
+//! All calls block on the disk or the network: use threads that run no asynchronous tasks. The
+//! crate knows nothing of documents, users, or time; callers pass all references to the sweep.
 
 mod among;
 mod claim;

@@ -1,5 +1,5 @@
-//! Content that lies in an object store instead of a file: what such a store must do, and how content is read
-//! wherever it lies.
+//! Content in an object store instead of a file: the interface of such a store, and reading content
+//! from either place.
 
 use std::fmt;
 use std::fs::File;
@@ -11,26 +11,26 @@ use groupware_ids::{ContentHash, ObjectId, Placed};
 
 use crate::ContentError;
 
-/// A store of objects. Its calls block on the network, within bounds of its own.
+/// A store of objects. Its calls block on the network, within its own time limits.
 pub trait Objects: fmt::Debug + Send + Sync {
-    /// Puts the first bytes of a file, which have this hash. When it returns, they are as durable as the store
-    /// makes them.
+    /// Puts the first bytes of a file, which have this hash. They are durable, as far as the store
+    /// provides, when it returns.
     ///
     /// # Errors
-    /// [`ContentError::Away`] where the store can't be reached or is too slow; [`ContentError::Full`].
+    /// [`ContentError::Away`] if the store can't be reached or is too slow; [`ContentError::Full`].
     fn put(&self, hash: ContentHash, file: &File, bytes: u64) -> Result<Placed, ContentError>;
 
-    /// Begins to read content from `at` on, so many bytes; `None` where no object has it.
+    /// Starts to read this many bytes of content from `at` on; `None` if no object has it.
     ///
     /// # Errors
-    /// [`ContentError::Missing`] where the object that should have it is gone; as [`Objects::put`].
+    /// [`ContentError::Missing`] if the object that should have it is missing; as [`Objects::put`].
     fn read(
         &self,
         hash: ContentHash,
         span: (u64, u64),
     ) -> Result<Option<Box<dyn ReadAt>>, ContentError>;
 
-    /// Removes an object, with what came in of its parts. Where there is none, that is no failure.
+    /// Removes an object, including the parts of an unfinished upload. A missing one is no error.
     ///
     /// # Errors
     /// As [`Objects::put`].
@@ -41,31 +41,31 @@ pub trait Objects: fmt::Debug + Send + Sync {
         parts: Option<&str>,
     ) -> Result<(), ContentError>;
 
-    /// The objects that there are, of content whose hash begins with this byte.
+    /// Lists the objects of content whose hash begins with this byte.
     ///
     /// # Errors
     /// As [`Objects::put`].
     fn list(&self, first: u8) -> Result<Vec<(ContentHash, ObjectId)>, ContentError>;
 }
 
-/// Segments of uploads under way, in a store of objects that several servers use. Its calls block on the network,
-/// within bounds of its own.
+/// Segments of pending uploads, in a store of objects shared by several servers. Its calls block on
+/// the network, within its own time limits.
 pub trait Segments: fmt::Debug + Send + Sync {
-    /// Puts a segment. When it returns, its bytes are as durable as the store makes them. They are read when it is their
-    /// turn, so that no more is in memory than is sent.
+    /// Puts a segment. Its bytes are durable, as far as the store provides, when it returns. They
+    /// are read as they are sent, to save memory.
     ///
     /// # Errors
-    /// As [`Objects::put`]; those of `read`.
+    /// As [`Objects::put`]; errors of `read`.
     fn put(
         &self,
         name: &str,
         read: &dyn Fn() -> Result<Vec<u8>, ContentError>,
     ) -> Result<(), ContentError>;
 
-    /// Reads the bytes of a segment within this span, in pieces as they come.
+    /// Reads the bytes of a segment within this span, in pieces as they arrive.
     ///
     /// # Errors
-    /// [`ContentError::Missing`] where there is no such segment, and as [`Objects::put`]; those of `take`.
+    /// [`ContentError::Missing`] if the segment is missing, and as [`Objects::put`]; errors of `take`.
     fn read(
         &self,
         name: &str,
@@ -73,13 +73,13 @@ pub trait Segments: fmt::Debug + Send + Sync {
         take: &mut dyn FnMut(&[u8]) -> Result<(), ContentError>,
     ) -> Result<(), ContentError>;
 
-    /// Whether there is a segment of this name. Its bytes are not read.
+    /// Returns true if the segment exists, without reading its bytes.
     ///
     /// # Errors
     /// As [`Objects::put`].
     fn has(&self, name: &str) -> Result<bool, ContentError>;
 
-    /// Removes a segment. Where there is none, that is no failure.
+    /// Removes a segment. A missing one is no error.
     ///
     /// # Errors
     /// As [`Objects::put`].
@@ -92,16 +92,16 @@ pub trait Segments: fmt::Debug + Send + Sync {
     fn list(&self) -> Result<Vec<String>, ContentError>;
 }
 
-/// What can be read from any place on. Calls block.
+/// Random read access. Calls block.
 pub trait ReadAt: fmt::Debug + Send + Sync {
-    /// Fills the buffer with what is there from `at` on.
+    /// Fills the buffer with the bytes from `at` on.
     ///
     /// # Errors
-    /// When there is less, or it can't be read.
+    /// If there are too few bytes, or they can't be read.
     fn read_exact_at(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
 }
 
-/// Content, opened for reading. Behind its bytes there may be others, which don't count.
+/// Content opened for reading. Bytes after its end are to be ignored.
 #[derive(Debug)]
 pub enum Content {
     /// In a file.
@@ -111,7 +111,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// Its bytes from the first on, so many.
+    /// Returns a reader of its first bytes.
     pub fn reader(self, bytes: u64) -> ContentReader {
         ContentReader {
             content: self,
@@ -130,7 +130,7 @@ impl ReadAt for Content {
     }
 }
 
-/// Content, read from its beginning to its end. It is an error if it ends before that.
+/// A sequential reader of content. It returns an error if the content is too short.
 #[derive(Debug)]
 pub struct ContentReader {
     content: Content,

@@ -1,9 +1,9 @@
-//! Content that a change under way refers to, so that no sweep takes it away.
+//! Pins: references to content by uncommitted changes, which protect it from sweeps.
 //!
-//! Content is put in place before the record that refers to it is committed. In between, nothing
-//! stored refers to it: a pin does, from before the content is looked for in its folder until the
-//! record is committed or given up. Pins live in memory, and where other processes sweep, too, in locks of the
-//! system. They need no more: a crash ends the changes under way together with their pins.
+//! Content is stored before the record that refers to it is committed. Until then a pin is its only
+//! reference: from before the content is looked up in its folder until the record is committed or
+//! abandoned. Pins are in memory, and for sweeps of other processes also in locks of the system.
+//! That is enough: a crash ends uncommitted changes together with their pins.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
@@ -15,13 +15,13 @@ use crate::{ContentHash, Placed};
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
     held: HashMap<ContentHash, u32>,
-    /// The folders that are swept now, and what was pinned there at any time since the sweep began.
+    /// The folders being swept, and the content pinned there at any time since the sweep began.
     sweep: Option<(RangeInclusive<u8>, HashSet<ContentHash>)>,
 }
 
 pub(crate) type SharedPins = Arc<Mutex<Pins>>;
 
-/// As long as it lives, the content with its hash stays.
+/// Protects the content with its hash until it is dropped.
 #[derive(Debug)]
 pub struct Pin {
     pins: SharedPins,
@@ -49,14 +49,14 @@ impl Pin {
         }
     }
 
-    /// The same for content in an object, which records keep there.
+    /// The same for content in an object, which records protect.
     pub(crate) fn of_object(pins: &SharedPins, hash: ContentHash, placed: Placed) -> Self {
         let mut pin = Self::new(pins, hash, None);
         pin.placed = placed;
         pin
     }
 
-    /// Where the content was put.
+    /// Returns the place of the content.
     pub fn placed(&self) -> Placed {
         self.placed
     }
@@ -80,7 +80,7 @@ impl Drop for Pin {
 }
 
 impl Pins {
-    /// Begins a sweep of folders; false if another one is under way.
+    /// Starts a sweep of folders; false if another one is running.
     pub(crate) fn begin_sweep(&mut self, folders: RangeInclusive<u8>) -> bool {
         if self.sweep.is_some() {
             return false;
@@ -95,14 +95,14 @@ impl Pins {
         self.sweep = None;
     }
 
-    /// Whether something was pinned at any time since the sweep began.
+    /// Returns true if the content was pinned at any time since the sweep began.
     pub(crate) fn was_pinned(&self, hash: &ContentHash) -> bool {
         let touched = self.sweep.as_ref().map(|(_, touched)| touched);
         touched.is_none_or(|touched| touched.contains(hash))
     }
 }
 
-/// A thread that panicked with the lock leaves counts that are right or too high.
+/// A thread that panicked with the lock leaves counts that are correct or too high.
 pub(crate) fn lock(pins: &SharedPins) -> MutexGuard<'_, Pins> {
     pins.lock().unwrap_or_else(PoisonError::into_inner)
 }

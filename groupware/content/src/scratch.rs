@@ -1,5 +1,5 @@
-//! A folder among the system's temporary ones, gone when whoever made it lets it go. A process that was
-//! killed leaves it behind: the next one that makes such a folder removes it.
+//! A folder in the system's temporary one, removed on drop. A killed process leaves it behind: the
+//! next process that creates one removes it.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 use tempfile::TempDir;
 
-/// What its name begins with.
+/// The prefix of its name.
 const PREFIX: &str = "plimsoll-scratch-";
-/// Others that look for what is left take it away before it is locked as often as this, or not at all.
+/// The maximum number of tries: a concurrent cleanup may remove a new folder before it is locked.
 const TRIES: usize = 16;
 
-/// The folder. Its lock says that somebody uses it, and goes with the process.
+/// The folder. Its lock marks it as used, and ends with the process.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     folder: TempDir,
@@ -22,7 +22,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// A new one in `among`, where those that were left are removed.
+    /// Creates one in `among`, and removes abandoned ones there.
     pub(crate) fn make(among: &Path) -> io::Result<Self> {
         for _ in 0..TRIES {
             let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(among)?;
@@ -42,17 +42,17 @@ impl Scratch {
     }
 }
 
-/// The lock of a folder that is still there once it is held.
+/// Locks a folder, if it still exists then.
 fn locked(folder: &Path) -> Option<Flock<File>> {
     let lock = Flock::lock(File::open(folder).ok()?, FlockArg::LockExclusiveNonblock).ok()?;
     let (held, there) = (lock.metadata().ok()?, fs::symlink_metadata(folder).ok()?);
     (held.ino() == there.ino() && held.dev() == there.dev()).then_some(lock)
 }
 
-/// Removes the folders of a user that nobody holds. What can't be removed stays for the next time.
+/// Removes a user's unlocked folders. Failures are left to the next time.
 fn remove_left(among: &Path, user: u32) {
     for folder in left(among, user).unwrap_or_default() {
-        // Held until it is gone, so that nobody takes it for a new one.
+        // Locked until it is removed, so that no process takes it for a new one.
         if let Some(_lock) = locked(&folder) {
             let _ = fs::remove_dir_all(&folder);
         }
@@ -84,7 +84,7 @@ mod tests {
         let used = Scratch::make(among.path()).unwrap();
         let killed = Scratch::make(among.path()).unwrap();
         fs::write(killed.path().join("content"), "x").unwrap();
-        // As when the process ends at once: the lock goes, the folder stays.
+        // Like a process that is killed: the lock ends, the folder stays.
         let left = killed.folder.keep();
         drop(killed._lock);
         for other in ["something-else", "plimsoll-scratch"] {

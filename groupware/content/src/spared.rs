@@ -1,5 +1,5 @@
-//! Content that nothing refers to any more, and that is kept for a while all the same: a log of changes
-//! leads back to when something did.
+//! Unreferenced content that is kept for a while, because a change log can restore states with
+//! references to it.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,24 +9,24 @@ use std::time::SystemTime;
 use crate::store::spared_folder;
 use crate::{ContentError, ContentHash};
 
-/// The spared content of a data folder. There need be none.
+/// The spared content of a data folder, possibly none.
 #[derive(Debug, Clone)]
 pub struct Spared {
     folder: PathBuf,
 }
 
-/// A piece of it.
+/// A file of spared content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SparedFile {
-    /// Its name.
+    /// Its hash, which is its name.
     pub hash: ContentHash,
     /// Its length.
     pub bytes: u64,
-    /// Since when nothing refers to it.
+    /// The time of the loss of its last reference.
     pub since: SystemTime,
 }
 
-/// Takes content out of its place, and notes when.
+/// Moves content out of its place, and records the time.
 #[expect(
     clippy::disallowed_methods,
     reason = "files have times; nothing is decided by this one here"
@@ -40,26 +40,26 @@ pub(crate) fn spare(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 impl Spared {
-    /// That of a data folder.
+    /// The spared content of a data folder.
     pub fn of(data: &Path) -> Self {
         Self {
             folder: spared_folder(data),
         }
     }
 
-    /// Opens a piece for reading. Only the first bytes, as many as it has, count.
+    /// Opens a file for reading. Bytes after the content's length are to be ignored.
     ///
     /// # Errors
-    /// [`ContentError::Missing`] if it isn't there; else the disk's.
+    /// [`ContentError::Missing`] if it is missing; errors of the disk.
     pub fn read(&self, hash: ContentHash) -> Result<File, ContentError> {
         let path = self.folder.join(hash.to_string());
         File::open(&path).map_err(|error| ContentError::of(&path, error))
     }
 
-    /// All of it, oldest first.
+    /// Lists all files, oldest first.
     ///
     /// # Errors
-    /// The disk's.
+    /// Errors of the disk.
     pub fn files(&self) -> Result<Vec<SparedFile>, ContentError> {
         let io = |error| ContentError::of(&self.folder, error);
         let entries = match fs::read_dir(&self.folder) {
@@ -83,10 +83,10 @@ impl Spared {
         Ok(files)
     }
 
-    /// Removes a piece.
+    /// Removes a file.
     ///
     /// # Errors
-    /// The disk's.
+    /// Errors of the disk.
     pub fn remove(&self, hash: ContentHash) -> Result<(), ContentError> {
         let path = self.folder.join(hash.to_string());
         fs::remove_file(&path).map_err(|error| ContentError::of(&path, error))

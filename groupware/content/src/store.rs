@@ -1,4 +1,4 @@
-//! The folders of content, and how a file gets its place among them.
+//! The folders of content, and how files are stored in them.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -12,26 +12,26 @@ use crate::scratch::Scratch;
 use crate::tail::with_tail;
 use crate::{Content, ContentError, ContentHash, Objects, Segments};
 
-/// Bytes that are read at once to hash a file.
+/// The size of reads for hashing a file, in bytes.
 const READ_BYTES: usize = 64 << 10;
-/// Room is taken so far ahead of what has come in.
+/// The amount of space preallocated beyond the received bytes.
 const AHEAD_BYTES: u64 = 64 << 20;
-/// What content leaves of the disk, and of a small one such a part: whoever removes something on a full disk has
-/// that written down first.
+/// The space that content must leave on the disk; on a small disk, this part of it: removals on a
+/// full disk need space for their records first.
 const LEFT_BYTES: u64 = 128 << 20;
 const LEFT_PART: u64 = 4;
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
-/// Longest name of an upload.
+/// The longest name of an upload.
 const NAME_BYTES: usize = 64;
 
-/// A place for content. Clones are handles of the same place.
+/// A store of content. Clones are handles of the same store.
 #[derive(Debug, Clone)]
 pub struct ContentStore {
     inner: Arc<Inner>,
-    /// Where finished content is put, if not in files.
+    /// The store of completed content, if not files.
     objects: Option<Arc<dyn Objects>>,
-    /// Where uploads under way are put, if not in files.
+    /// The store of pending uploads, if not files.
     segments: Option<Arc<dyn Segments>>,
 }
 
@@ -40,57 +40,56 @@ struct Inner {
     content: PathBuf,
     uploads: PathBuf,
     pins: SharedPins,
-    /// What keeps this process and others that use the folder from each other.
+    /// The locks between this process and others that use the folder.
     among: Option<Among>,
-    /// Where content goes that nothing refers to any more, if it is to stay for a while.
+    /// The folder for spared content, if unreferenced content is kept for a while.
     spared: Option<PathBuf>,
-    /// Gone with the last handle.
+    /// Removed with the last handle.
     _scratch: Option<Scratch>,
 }
 
-/// What is found where content should be.
+/// The result of checking content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// The content.
+    /// The content is correct.
     Whole,
-    /// Nothing.
+    /// The content is missing.
     Nothing,
-    /// A file of another length, or with other bytes in it.
+    /// The file has another length, or other bytes.
     Damaged,
 }
 
 impl ContentStore {
-    /// Opens the place in `folder`, which is made if it isn't there, in one that is. Nobody but the user of this process
-    /// may read what is in it. The caller sees to it that no other process uses it.
+    /// Opens the store in `folder`, which is created if it is missing, within an existing one. Only
+    /// the user of this process can read it. The caller must ensure that no other process uses it.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Errors of the disk.
     pub fn open(folder: &Path) -> Result<Self, ContentError> {
         Self::open_with(folder, (None, false), false)
     }
 
-    /// The same where other processes have it open, too, all in this way.
+    /// The same if other processes open it, too, all by this function.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Errors of the disk.
     pub fn open_shared(folder: &Path) -> Result<Self, ContentError> {
         Self::open_with(folder, (None, true), false)
     }
 
-    /// The same; content that nothing refers to any more is [spared](crate::Spared), until it is removed
-    /// there.
+    /// The same; unreferenced content is [spared](crate::Spared) until it is removed there.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Errors of the disk.
     pub fn open_sparing(folder: &Path) -> Result<Self, ContentError> {
         Self::open_with(folder, (None, false), true)
     }
 
-    /// A place in a new folder among the system's temporary ones, gone with the last handle. What a process
-    /// that was killed left of such places is removed.
+    /// Opens a store in a new temporary folder, removed with the last handle. Also removes the
+    /// folders of killed processes.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Errors of the disk.
     pub fn scratch() -> Result<Self, ContentError> {
         let among = std::env::temp_dir();
         let scratch = Scratch::make(&among).map_err(|error| ContentError::of(&among, error))?;
@@ -106,7 +105,7 @@ impl ContentStore {
         let (content, uploads) = (folder.join("content"), folder.join("uploads"));
         let io = |error| ContentError::of(folder, error);
         make_folder(folder).map_err(io)?;
-        // Nobody else gets past these two: no file below them is another user's to read.
+        // Only their owner can enter these two: no other user can read a file below them.
         for folder in [&content, &uploads] {
             make_folder(folder).map_err(io)?;
             narrow(folder).map_err(io)?;
@@ -121,7 +120,7 @@ impl ContentStore {
         }
         let among = is_shared.then(|| Among::open(folder.join("content.claims")));
         let among = among.transpose().map_err(io)?;
-        // Whoever made them may have ended before this.
+        // Their creator may have crashed before this.
         sync_folder(&content)?;
         sync_folder(folder)?;
         Ok(Self {
@@ -138,7 +137,7 @@ impl ContentStore {
         })
     }
 
-    /// The same place for uploads, with a store of objects for what is finished from now on.
+    /// Returns the store with an object store for completed content.
     #[must_use]
     pub fn with_objects(self, objects: Arc<dyn Objects>) -> Self {
         Self {
@@ -147,7 +146,7 @@ impl ContentStore {
         }
     }
 
-    /// The same place, with uploads under way in a store that other servers use, too.
+    /// Returns the store with pending uploads in an object store shared by other servers.
     #[must_use]
     pub fn with_segments(self, segments: Arc<dyn Segments>) -> Self {
         Self {
@@ -156,25 +155,25 @@ impl ContentStore {
         }
     }
 
-    /// Where uploads under way are, if not in files.
+    /// The store of pending uploads, if not files.
     pub fn segments(&self) -> Option<&Arc<dyn Segments>> {
         self.segments.as_ref()
     }
 
-    /// The store of objects, if there is one.
+    /// The object store, if there is one.
     pub fn objects(&self) -> Option<&Arc<dyn Objects>> {
         self.objects.as_ref()
     }
 
-    /// A folder of its disk, which nobody else reads: files without names may be made in it.
+    /// A private folder on its disk, for unnamed files.
     pub fn folder(&self) -> &Path {
         &self.inner.uploads
     }
 
-    /// Begins to read content from `at` on, so many bytes, wherever it lies.
+    /// Starts to read this many bytes of content from `at` on, wherever it is stored.
     ///
     /// # Errors
-    /// [`ContentError::Missing`] if it isn't there; the object store's, or the disk's.
+    /// [`ContentError::Missing`] if it is missing; errors of the object store or the disk.
     pub fn content(
         &self,
         hash: ContentHash,
@@ -188,20 +187,20 @@ impl ContentStore {
         self.read(hash).map(Content::File)
     }
 
-    /// Opens content that lies in a file for reading. Only the first bytes, as many as the content has, count: those
-    /// behind them are a trace of the upload that a crash has left.
+    /// Opens content in a file for reading. Bytes after the content's length are to be ignored:
+    /// they are the tail of its upload, left by a crash.
     ///
     /// # Errors
-    /// [`ContentError::Missing`] if it isn't there; else the disk's.
+    /// [`ContentError::Missing`] if it is missing; errors of the disk.
     pub fn read(&self, hash: ContentHash) -> Result<File, ContentError> {
         let path = self.path_of(hash);
         File::open(&path).map_err(|error| ContentError::of(&path, error))
     }
 
-    /// Looks whether content is there, and right to the last byte.
+    /// Checks that content exists and is correct to the last byte.
     ///
     /// # Errors
-    /// When the disk refuses to read it.
+    /// If the disk can't read it.
     pub fn verify(&self, hash: ContentHash, bytes: u64) -> Result<Found, ContentError> {
         let path = self.path_of(hash);
         if let Some(objects) = &self.objects {
@@ -227,10 +226,10 @@ impl ContentStore {
         }
     }
 
-    /// Whether any content lies in files here.
+    /// Returns true if any content is stored in files here.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Errors of the disk.
     pub fn has_any(&self) -> Result<bool, ContentError> {
         for first in 0..=u8::MAX {
             let folder = self.folder_of(first);
@@ -243,16 +242,16 @@ impl ContentStore {
         Ok(false)
     }
 
-    /// Whether a file of this name and length is there; what is in it is not looked at.
+    /// Returns true if a file of this name and length exists; its bytes are not read.
     pub fn has(&self, hash: ContentHash, bytes: u64) -> bool {
         let found = fs::metadata(self.path_of(hash));
         found.is_ok_and(|found| found.len() == bytes)
     }
 
-    /// Keeps sweeps away from content, there or not, as long as the pin lives.
+    /// Protects content, stored or not, from sweeps until the pin is dropped.
     ///
     /// # Errors
-    /// When the disk refuses, where other processes sweep, too.
+    /// Errors of the disk, if other processes sweep, too.
     pub fn pin(&self, hash: ContentHash) -> Result<Pin, ContentError> {
         let first = hash.as_bytes()[0];
         let elsewhere = self.among().map(|among| among.pin(first)).transpose();
@@ -285,7 +284,7 @@ impl ContentStore {
         &self.inner.uploads
     }
 
-    /// The file of an upload. Whatever a client may call an upload, no other folder is reached.
+    /// Returns the file of an upload. No name from a client can lead to another folder.
     pub(crate) fn path_of_upload(&self, name: &str) -> Result<PathBuf, ContentError> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         if !(1..=NAME_BYTES).contains(&name.len()) || !name.bytes().all(is_plain) {
@@ -294,20 +293,20 @@ impl ContentStore {
         Ok(self.inner.uploads.join(name))
     }
 
-    /// Makes a whole file durable and gives it its place, under a pin, where the file stays also
-    /// under the name that it has.
+    /// Makes a complete file durable and links it to its place, under a pin; the file also keeps
+    /// its present name.
     ///
-    /// The link comes first, so that one sync of the file and one of the folder do for both. A crash
-    /// in between can leave a name with the wrong bytes behind it, to which nothing refers. Hence
-    /// what is found there is never trusted, but replaced. Nor is it read: how long that takes would tell
-    /// whoever sends a file whether somebody else has it.
+    /// The link comes first, so that one sync of the file and one of the folder suffice for both. A
+    /// crash in between can leave a name with wrong bytes, without references. So an existing file
+    /// is never trusted, but replaced. It isn't read either: the duration would reveal to the
+    /// sender whether the content exists already.
     pub(crate) fn place(&self, from: &Path, file: &File, pin: &Pin) -> Result<(), ContentError> {
         let target = self.path_of(pin.hash());
         let folder = self.folder_of(pin.hash().as_bytes()[0]);
         match fs::hard_link(from, &target) {
             Ok(()) => sync_both((from, file), &folder),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // Others may refer to what is there: its place is given to nothing that a crash may take.
+                // Other records may refer to the existing file: only a durable file may replace it.
                 let synced = file.sync_data();
                 synced.map_err(|error| ContentError::of(from, error))?;
                 let replaced = self.replace(from, &target);
@@ -318,10 +317,10 @@ impl ContentStore {
         }
     }
 
-    /// Has a name be this file's, too, in the place of another's.
+    /// Links a name to this file, replacing another file.
     fn replace(&self, from: &Path, target: &Path) -> io::Result<()> {
         let name = from.file_name().unwrap_or_default();
-        // What a crash leaves of it, the sweep takes as it takes an upload that nobody knows.
+        // If a crash leaves it, the sweep removes it like an upload without a record.
         let again = self.uploads().join(format!("{}-again", name.display()));
         match fs::remove_file(&again) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -329,7 +328,7 @@ impl ContentStore {
         }
         fs::hard_link(from, &again)?;
         fs::rename(&again, target)?;
-        // A rename among names of one file does nothing at all.
+        // A rename between two names of one file does nothing.
         match fs::remove_file(&again) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -337,12 +336,12 @@ impl ContentStore {
     }
 }
 
-/// Where a data folder has content that is spared.
+/// Returns the folder of a data folder's spared content.
 pub(crate) fn spared_folder(folder: &Path) -> PathBuf {
     folder.join("spared")
 }
 
-/// Makes a folder that only the user of this process may enter, if it isn't there.
+/// Creates a folder that only the user of this process may enter, if it is missing.
 fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     match builder.mode(FOLDER_MODE).create(folder) {
@@ -351,8 +350,8 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a folder private that an older version has made otherwise. Another user's stays as that user
-/// has it.
+/// Restricts the mode of a folder that an earlier version created. Another user's folder keeps its
+/// mode.
 fn narrow(folder: &Path) -> io::Result<()> {
     let narrow = fs::Permissions::from_mode(FOLDER_MODE);
     match fs::set_permissions(folder, narrow) {
@@ -361,15 +360,15 @@ fn narrow(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens a new file that only the user of this process may read.
+/// Creates a file that only the user of this process may read.
 pub(crate) fn create_file(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     let options = options.create_new(true).read(true).write(true);
     options.mode(FILE_MODE).open(path)
 }
 
-/// Whether a file begins with the content of this hash, and has nothing behind it but, perhaps, the
-/// tail of an upload.
+/// Returns true if a file has exactly the content of this hash, optionally followed by the tail of
+/// an upload.
 fn is_whole(file: File, hash: ContentHash, bytes: u64) -> io::Result<bool> {
     let length = file.metadata()?.len();
     if length != bytes && length != with_tail(bytes) {
@@ -378,7 +377,7 @@ fn is_whole(file: File, hash: ContentHash, bytes: u64) -> io::Result<bool> {
     has_hash(file.take(bytes), hash)
 }
 
-/// Whether all that can be read has this hash.
+/// Returns true if all readable bytes have this hash.
 fn has_hash(mut content: impl Read, hash: ContentHash) -> io::Result<bool> {
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; READ_BYTES];
@@ -390,8 +389,8 @@ fn has_hash(mut content: impl Read, hash: ContentHash) -> io::Result<bool> {
     }
 }
 
-/// Makes the bytes of a file and the names in a folder durable, both at once: a file system with a
-/// journal commits it once for the two.
+/// Makes the bytes of a file and the names in a folder durable in parallel: a journaling file
+/// system commits once for both.
 pub(crate) fn sync_both((path, file): (&Path, &File), folder: &Path) -> Result<(), ContentError> {
     std::thread::scope(|scope| {
         let names = std::thread::Builder::new().spawn_scoped(scope, || sync_folder(folder));
@@ -399,7 +398,7 @@ pub(crate) fn sync_both((path, file): (&Path, &File), folder: &Path) -> Result<(
         bytes.map_err(|error| ContentError::of(path, error))?;
         match names.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(synced)) => synced,
-            // No thread to be had, or it failed: then one after the other.
+            // The thread could not start, or panicked: sync sequentially.
             Ok(Err(_)) | Err(_) => sync_folder(folder),
         }
     })
@@ -412,19 +411,19 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), ContentError> {
         .map_err(|error| ContentError::of(folder, error))
 }
 
-/// Room for the next bytes of a file, taken a stretch ahead of what has come in: who announces much
-/// and sends little takes little.
+/// Preallocated space of a file, a stretch ahead of the received bytes: a client that announces
+/// much and sends little uses little.
 #[derive(Debug)]
 pub(crate) struct Preallocated {
-    /// The file will have so many bytes.
+    /// The future length of the file.
     length: u64,
-    /// So many have room.
+    /// The end of the preallocated space.
     taken: u64,
 }
 
 impl Preallocated {
-    /// The first stretch for a new file of this length. A disk without room for all of it, and a little more, is full
-    /// from the start.
+    /// Preallocates the first stretch of a new file of this length. Fails if the disk has no room
+    /// for all of it, and a little more.
     pub(crate) fn begin(file: &File, length: u64) -> io::Result<Self> {
         let mut room = Self::resume(0, length);
         if let Some(until) = room.due(0) {
@@ -434,13 +433,13 @@ impl Preallocated {
         Ok(room)
     }
 
-    /// Of a file that goes on from `written`: the first stretch is taken by what comes, for who only asks how far it is.
+    /// Continues a file from `written`: a write preallocates the first stretch, a request for the offset doesn't.
     pub(crate) fn resume(written: u64, length: u64) -> Self {
         let taken = written;
         Self { length, taken }
     }
 
-    /// None that is wanted any more, or yet.
+    /// Preallocates nothing, or nothing yet.
     pub(crate) fn none(length: u64) -> Self {
         Self {
             length,
@@ -448,17 +447,17 @@ impl Preallocated {
         }
     }
 
-    /// The file will have so many bytes.
+    /// Sets the future length of the file.
     pub(crate) fn limit(&mut self, length: u64) {
         self.length = length;
     }
 
-    /// Whether room was taken past this.
+    /// Returns true if space was preallocated beyond this.
     pub(crate) fn passes(&self, end: u64) -> bool {
         self.taken > end
     }
 
-    /// Takes the next stretch once the bytes up to `end` pass the last one.
+    /// Preallocates the next stretch once the bytes up to `end` exceed the last one.
     pub(crate) fn cover(&mut self, file: &File, end: u64) -> io::Result<()> {
         let Some(until) = self.due(end) else {
             return Ok(());
@@ -467,7 +466,7 @@ impl Preallocated {
         self.take(file, until)
     }
 
-    /// Up to where the next stretch goes, once the bytes up to `end` pass the last one.
+    /// Returns the end of the next stretch once the bytes up to `end` exceed the last one.
     fn due(&self, end: u64) -> Option<u64> {
         let is_due = end >= self.taken && self.taken < self.length;
         is_due.then(|| end.saturating_add(AHEAD_BYTES).min(self.length))
@@ -480,8 +479,8 @@ impl Preallocated {
     }
 }
 
-/// Fails where the disk of a file hasn't so many bytes for content. One that doesn't say how large it is is taken at its
-/// word later.
+/// Fails if the disk of a file has no room for this many bytes of content. A disk of unknown size
+/// passes, and may fail later.
 pub(crate) fn has_room(file: &File, bytes: u64) -> io::Result<()> {
     let Ok(disk) = nix::sys::statvfs::fstatvfs(file) else {
         return Ok(());
@@ -494,10 +493,10 @@ pub(crate) fn has_room(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// A new file without a name, with room for so many bytes.
+/// Creates an unnamed file with room for this many bytes.
 ///
 /// # Errors
-/// When the folder's disk hasn't so much room for content, or the file can't be made.
+/// If the folder's disk has no room for it, or the file can't be created.
 pub fn unnamed_file(folder: &Path, bytes: u64) -> io::Result<File> {
     let file = tempfile::tempfile_in(folder)?;
     has_room(&file, bytes)?;
@@ -505,8 +504,8 @@ pub fn unnamed_file(folder: &Path, bytes: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Takes room for the bytes of a file between these two. A file system that can't only notes the
-/// length.
+/// Allocates the space of a file between these two offsets. A file system without allocation only
+/// sets the length.
 fn reserve(file: &File, from: u64, until: u64) -> io::Result<()> {
     use nix::errno::Errno;
     use nix::fcntl::{FallocateFlags, fallocate};

@@ -1,8 +1,8 @@
-//! Finds and removes what nothing refers to: content, and files of uploads that were given up.
+//! Finds and removes what is unreferenced: content, and files of abandoned uploads.
 //!
-//! Some folders at a time: their files are listed, then the caller tells what the records refer to as of a
-//! moment after the listing, then the rest goes, unless it was pinned since before the listing. A
-//! record that refers to listed content and was committed after that moment had a pin on it.
+//! Works on some folders at a time. Their files are listed, then the caller passes all references
+//! as of a time after the listing, then the rest is removed, unless it was pinned since before the
+//! listing. Content with a record committed after that time had a pin.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -25,49 +25,49 @@ pub struct FolderSweep {
     store: ContentStore,
     pins: SharedPins,
     folders: RangeInclusive<u8>,
-    /// The files, each with the length of the content that is referred to.
+    /// The files, each with the length of the content if it is referenced.
     files: HashMap<ContentHash, Option<u64>>,
-    /// When it began, where other processes pin, too, and in which folders they did at that moment.
+    /// The start of the sweep, and the folders with pins of other processes at that time, if there are other processes.
     others: Option<(Moment, Vec<u8>)>,
 }
 
-/// `None` where there are no other processes.
+/// `None` if there are no other processes.
 type Right = Option<Locked>;
 
-/// What a sweep has done.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Files removed.
+    /// Removed files.
     pub removed: u64,
-    /// Files that had the tail of an upload cut off.
+    /// Files whose upload tail was cut off.
     pub trimmed: u64,
 }
 
-/// A file among the uploads.
+/// A file of an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadFile {
     /// The upload's name.
     pub name: String,
-    /// When it was last written.
+    /// The time of its last write.
     pub modified: SystemTime,
 }
 
 impl ContentStore {
-    /// Lists the content whose hash begins with this byte; `None` if another sweep is under way. The
-    /// list is held in memory: a 256th of the store's names.
+    /// Lists the content whose hash begins with this byte; `None` if another sweep is running. The
+    /// list is in memory: a 256th of the store's names.
     ///
     /// # Errors
-    /// The disk's.
+    /// Errors of the disk.
     pub fn sweep_folder(&self, first: u8) -> Result<Option<FolderSweep>, ContentError> {
         self.sweep_from(first, 0)
     }
 
-    /// Lists the content whose hash begins with this byte, and what follows, folder by folder, until the
-    /// list has so many names: who asks everybody what they refer to asks about as many as there is memory
-    /// for. `None` if another sweep is under way.
+    /// Lists the content whose hash begins with this byte, then further folders in order, until the
+    /// list has this many names: the caller collects references for as many as fit into memory.
+    /// `None` if another sweep is running.
     ///
     /// # Errors
-    /// The disk's.
+    /// Errors of the disk.
     pub fn sweep_from(&self, first: u8, names: usize) -> Result<Option<FolderSweep>, ContentError> {
         if !lock(self.pins()).begin_sweep(first..=u8::MAX) {
             return Ok(None);
@@ -89,7 +89,7 @@ impl ContentStore {
         Ok(Some(sweep))
     }
 
-    /// Now, and the folders from this one on in which other processes have pinned something.
+    /// Returns the time, and the folders from this one on in which other processes have pins.
     fn others_pin(&self, first: u8) -> Result<Option<(Moment, Vec<u8>)>, ContentError> {
         let Some(among) = self.among() else {
             return Ok(None);
@@ -108,7 +108,7 @@ impl ContentStore {
         pinned.map(Some)
     }
 
-    /// What lies in a folder, nothing said of it yet.
+    /// Lists the content of a folder, without references.
     fn names(&self, first: u8) -> Result<Vec<(ContentHash, Option<u64>)>, ContentError> {
         let mut names = Vec::new();
         let folder = self.folder_of(first);
@@ -122,16 +122,16 @@ impl ContentStore {
         Ok(names)
     }
 
-    /// The files of uploads, under way or left behind.
+    /// Lists the files of uploads, pending or abandoned.
     ///
     /// # Errors
-    /// The disk's.
+    /// Errors of the disk.
     pub fn upload_files(&self) -> Result<Vec<UploadFile>, ContentError> {
         let io = |error| ContentError::of(self.uploads(), error);
         let mut files = Vec::new();
         for entry in fs::read_dir(self.uploads()).map_err(io)? {
             let entry = entry.map_err(io)?;
-            // One that is gone by now needs no sweep.
+            // A file that was removed meanwhile needs no sweep.
             let modified = entry.metadata().and_then(|metadata| metadata.modified());
             if let (Ok(modified), Ok(name)) = (modified, entry.file_name().into_string()) {
                 files.push(UploadFile { name, modified });
@@ -140,7 +140,7 @@ impl ContentStore {
         Ok(files)
     }
 
-    /// When an upload's file was last written; `None` if there is none.
+    /// Returns the time of the last write of an upload's file; `None` if it is missing.
     pub fn upload_modified(&self, name: &str) -> Option<SystemTime> {
         let path: PathBuf = self.path_of_upload(name).ok()?;
         fs::metadata(path).ok()?.modified().ok()
@@ -148,51 +148,51 @@ impl ContentStore {
 }
 
 impl FolderSweep {
-    /// Whether there is nothing to sweep.
+    /// Returns true if there is nothing to sweep.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Notes that a record refers to this content, of so many bytes.
+    /// Records a reference to this content, with its length.
     pub fn keep(&mut self, hash: &ContentHash, bytes: u64) {
         if let Some(kept) = self.files.get_mut(hash) {
             *kept = Some(bytes);
         }
     }
 
-    /// The content that something was said to refer to, with its length.
+    /// The referenced content, with its length.
     pub fn referenced(&self) -> impl Iterator<Item = (ContentHash, u64)> {
         let files = self.files.iter();
         files.filter_map(|(hash, kept)| Some((*hash, (*kept)?)))
     }
 
-    /// Notes that content is needed here no longer, since it lies elsewhere, too.
+    /// Removes the reference to content that is stored elsewhere, too.
     pub fn let_go(&mut self, hash: &ContentHash) {
         if let Some(kept) = self.files.get_mut(hash) {
             *kept = None;
         }
     }
 
-    /// The content that nothing was said to refer to.
+    /// The unreferenced content.
     pub fn unreferenced(&self) -> impl Iterator<Item = &ContentHash> {
         let files = self.files.iter();
         files.filter_map(|(hash, kept)| kept.is_none().then_some(hash))
     }
 
-    /// Removes what nothing refers to, and cuts off what crashes have left behind content. While an
-    /// upload has the same file, the tail is its proof, and stays.
+    /// Removes unreferenced content, and cuts off tails that crashes have left. The tail stays
+    /// while an upload has the same file: it is its proof.
     ///
-    /// Where somebody has put a [`Hold`] on the store, nothing is removed this time.
+    /// Removes nothing while there is a [`Hold`] on the store.
     ///
     /// # Errors
-    /// The disk's; what was not reached is left to the next sweep.
+    /// Errors of the disk; the next sweep does the rest.
     pub fn finish(self) -> Result<Swept, ContentError> {
         let mut swept = Swept::default();
         let Some(_alone) = Hold::none_other(&self.store)? else {
             return Ok(swept);
         };
         for (hash, kept) in &self.files {
-            // Pinning waits meanwhile: it takes as long as removing one name.
+            // Pinning waits meanwhile, for the removal of one name.
             let pins = lock(&self.pins);
             if pins.was_pinned(hash) {
                 continue;
@@ -224,8 +224,8 @@ impl FolderSweep {
         Ok(swept)
     }
 
-    /// The right to remove content, in the face of other processes: nobody has pinned it at any time since the
-    /// sweep began, or does before this is dropped. Whoever finds content that is there has touched it.
+    /// Takes the lock for removing content, if no other process has pinned it at any time since the sweep
+    /// began; none can until this is dropped. A process that finds existing content touches it.
     fn right(&self, hash: &ContentHash, path: &Path) -> io::Result<Option<Right>> {
         let (Some(among), Some((began, pinned))) = (self.store.among(), &self.others) else {
             return Ok(Some(None));
@@ -241,7 +241,7 @@ impl FolderSweep {
         Ok(is_old.then_some(Some(locked)))
     }
 
-    /// The bytes that the hashes in these folders begin with.
+    /// The first bytes of the hashes in these folders.
     pub fn folders(&self) -> RangeInclusive<u8> {
         self.folders.clone()
     }

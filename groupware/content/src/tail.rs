@@ -1,34 +1,34 @@
-//! The tail of an upload's file: how much of it is durable, and the proof.
+//! The tail of an upload's file: the durable offset, and its proof.
 //!
-//! An upload's offset must be durable together with the bytes before it, and one sync per chunk is
-//! all that the disk should have to do. A record of the offset elsewhere would take a second one.
-//! The file's own length would not do: after a crash it can count bytes that never reached the disk,
-//! or bytes of a chunk whose checksum was yet to be looked at.
+//! An upload's offset must become durable together with the bytes before it, with one sync per
+//! chunk. A record of the offset elsewhere would need a second one. The file's length is no
+//! substitute: after a crash it can include bytes that never reached the disk, or bytes of a chunk
+//! whose checksum was not yet checked.
 //!
-//! So the offset is written behind the content, into the same file, and synced with the chunk. The
-//! disk may write the two in either order: a slot therefore holds the hash of all content up to its
-//! offset, and one that got to the disk before its chunk did is found out, since the hash doesn't
-//! fit. There are two slots, written in turn, each in a page of its own: a slot that was torn or ran
-//! ahead leaves the one before it, whose chunk was synced before the next was begun. The proof costs
-//! nothing: content is hashed as it comes in, and who resumes must hash what is there anyway.
+//! So the offset is written after the content, into the same file, and synced with the chunk. The
+//! disk may write the two in either order: so a slot holds the hash of all content up to its
+//! offset, and a slot that reached the disk before its chunk is detected by the wrong hash. Two
+//! slots are written in turn, each in a page of its own: if one is torn or ahead of its chunk, the
+//! other one is valid, since its chunk was synced before the next one began. The proof costs
+//! nothing: content is hashed on arrival, and resuming must hash it anyway.
 
 use crate::ContentHash;
 
-/// Bytes of a slot that are written.
+/// The written bytes of a slot.
 const SLOT_BYTES: usize = 88;
-/// Slots lie this far apart: a disk writes no more than this at once, or all of it.
+/// The distance of the slots: a disk writes at most this much at once, or all of it.
 const PAGE_BYTES: u64 = 4096;
 /// Both pages without a slot.
 pub(crate) const BLANK: [u8; 2 * PAGE_BYTES as usize] = [0; 2 * PAGE_BYTES as usize];
-/// Says what it is, and of which version.
+/// The magic number with the version.
 const MARK: &[u8; 8] = b"PLUPLD01";
 
-/// Bytes of a file that has content of this length, and a tail.
+/// Returns the size of a file with content of this length and a tail.
 pub(crate) fn with_tail(length: u64) -> u64 {
     start(length).saturating_add(2 * PAGE_BYTES)
 }
 
-/// Where the slot with this number goes.
+/// Returns the position of the slot with this number.
 pub(crate) fn slot_at(length: u64, sequence: u64) -> u64 {
     start(length) + sequence % 2 * PAGE_BYTES
 }
@@ -37,12 +37,12 @@ fn start(length: u64) -> u64 {
     length.div_ceil(PAGE_BYTES).saturating_mul(PAGE_BYTES)
 }
 
-/// What a slot says.
+/// The content of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
-    /// Slots are numbered in the order in which they are written.
+    /// The sequence number; slots are numbered in the order of writing.
     pub sequence: u64,
-    /// So many bytes from the beginning on are durable.
+    /// The number of durable bytes from the beginning.
     pub offset: u64,
     /// The hash of these bytes.
     pub hash: ContentHash,
@@ -61,7 +61,7 @@ impl Slot {
     }
 }
 
-/// Reads a slot; `None` where none was written, or not as a whole.
+/// Decodes a slot; `None` if it was not written, or incompletely.
 pub fn decode_slot(bytes: &[u8]) -> Option<Slot> {
     let bytes = bytes.get(..SLOT_BYTES)?;
     let number = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
@@ -75,7 +75,7 @@ pub fn decode_slot(bytes: &[u8]) -> Option<Slot> {
     })
 }
 
-/// Bytes to read to decode a slot.
+/// The bytes needed to decode a slot.
 pub(crate) const READ_BYTES: usize = SLOT_BYTES;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! An upload whose length is known and that goes on where it was after a crash.
+//! An upload of known length that continues at its offset after a crash.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -13,10 +13,9 @@ use crate::store::{Preallocated, create_file, sync_both};
 use crate::tail::{self, BLANK, Slot, slot_at, with_tail};
 use crate::{ContentError, ContentHash, ContentStore, Objects, Pin, decode_slot};
 
-/// Bytes that are read at once to hash what is there.
+/// The size of reads for hashing existing bytes.
 const READ_BYTES: usize = 64 << 10;
-/// What a write that passes the page cache by must be a multiple of, in memory and in the file: no disk
-/// asks for more.
+/// The alignment of direct writes, in memory and in the file: no disk needs more.
 const BLOCK_BYTES: usize = 4096;
 
 fn open_direct(path: &Path) -> Option<File> {
@@ -25,13 +24,13 @@ fn open_direct(path: &Path) -> Option<File> {
     options.open(path).ok()
 }
 
-/// Writes the slots' pages once, so that no slot is the first to use its block: that would have to be
-/// noted in the file system's journal, at every chunk.
+/// Writes the slots' pages once, so that no slot is the first write of its block: each chunk would
+/// then need an entry in the file system's journal.
 fn blank(file: &File, length: u64) -> io::Result<()> {
     file.write_all_at(&BLANK, slot_at(length, 0))
 }
 
-/// The slots that are in a file for content of this length.
+/// Reads the slots of a file for content of this length.
 fn slots(file: &File, length: u64) -> io::Result<Vec<Slot>> {
     let mut slots = Vec::with_capacity(2);
     for sequence in 0..2 {
@@ -45,60 +44,60 @@ fn slots(file: &File, length: u64) -> io::Result<Vec<Slot>> {
     Ok(slots)
 }
 
-/// Whether a file has another name than the upload's: then it is content, and others may refer to it.
+/// Returns true if a file has a second link: then it is content, and records may refer to it.
 fn is_linked(file: &File) -> io::Result<bool> {
     Ok(file.metadata()?.nlink() > 1)
 }
 
 /// Makes bytes of an upload durable elsewhere than in its file.
 pub trait Keep: fmt::Debug + Send + Sync {
-    /// Makes the bytes of a file within this span durable, behind those that are.
+    /// Makes the bytes of a file within this span durable, after those that are.
     ///
     /// # Errors
-    /// [`ContentError::Taken`] if another server has gone on with the upload; those of the place where they are kept.
+    /// [`ContentError::Taken`] if another server has continued the upload; errors of the place where they are stored.
     fn keep(&self, file: &File, span: Range<u64>) -> Result<(), ContentError>;
 }
 
-/// Content under way. Bytes are [appended](Upload::append), and become durable when they are
-/// [settled](Upload::settle), as a chunk.
+/// A pending upload. Bytes are [appended](Upload::append), and become durable as a chunk when they
+/// are [settled](Upload::settle).
 #[derive(Debug)]
 pub struct Upload {
     store: ContentStore,
     path: PathBuf,
     file: File,
-    /// The same file, for writes that pass the page cache by; `None` where it can't be done.
+    /// The same file opened for direct writes; `None` if they aren't possible.
     direct: Option<File>,
     room: Preallocated,
     length: u64,
-    /// It may have so many of them for now.
+    /// The bytes allowed for now.
     allowed: u64,
-    /// So much is written; behind `settled`, it may still be discarded.
+    /// The number of written bytes; those after `settled` may still be discarded.
     written: u64,
     hasher: blake3::Hasher,
     settled: u64,
     settled_hasher: blake3::Hasher,
-    /// Of the next slot.
+    /// The sequence number of the next slot.
     sequence: u64,
     /// The file's name is durable too.
     is_named: bool,
-    /// The file has its place as content, which others may refer to: nothing is written into it.
+    /// The file is linked as content, which records may refer to: nothing is written into it.
     is_content: bool,
-    /// What makes bytes durable, where the file has no name and is but a copy.
+    /// Makes bytes durable, if the file is an unnamed copy.
     keep: Option<Box<dyn Keep>>,
 }
 
 impl ContentStore {
-    /// Makes the file of a new upload and takes room for what comes first. Nothing is durable yet: the
-    /// file of an upload that a crash has lost is made again by [`ContentStore::resume_upload`].
+    /// Creates the file of a new upload and preallocates its first stretch. Nothing is durable yet:
+    /// [`ContentStore::resume_upload`] creates the file again if a crash loses it.
     ///
     /// # Errors
-    /// [`ContentError::Full`] if there is no room; else the disk's.
+    /// [`ContentError::Full`] if there is no room; errors of the disk.
     pub fn create_upload(&self, name: &str, length: u64) -> Result<Upload, ContentError> {
         self.create_upload_of(name, length, length)
     }
 
-    /// The same for an upload that may have no more than `allowed` of its bytes yet: no room is taken
-    /// beyond them.
+    /// The same for an upload that may have at most `allowed` of its bytes yet: no more space is
+    /// preallocated.
     ///
     /// # Errors
     /// As [`ContentStore::create_upload`].
@@ -123,11 +122,11 @@ impl ContentStore {
         Ok(upload)
     }
 
-    /// Opens an upload as a crash, or an orderly end, has left it: at the last offset that was
-    /// settled. All that is there is read.
+    /// Opens an upload after a crash or a clean stop, at the last settled offset. Reads all of its
+    /// bytes.
     ///
-    /// An upload that was finished shares its file with the content. If it can't be proved whole any
-    /// more, it begins anew in a file of its own: others may refer to the content by now.
+    /// A finished upload shares its file with the content. If it can't be proved complete any more,
+    /// it starts again in a new file: records may refer to the content by now.
     ///
     /// # Errors
     /// As [`ContentStore::create_upload`].
@@ -135,7 +134,7 @@ impl ContentStore {
         self.resume_upload_of(name, length, length)
     }
 
-    /// The same for an upload that may have no more than `allowed` of its bytes yet.
+    /// The same for an upload that may have at most `allowed` of its bytes yet.
     ///
     /// # Errors
     /// As [`ContentStore::create_upload`].
@@ -155,11 +154,11 @@ impl ContentStore {
             Err(error) => return Err(io(error)),
         };
         let is_content = is_linked(&file).map_err(io)?;
-        // It is longer where a crash came before it was cut to a length that was told late.
+        // It is longer if a crash preceded the cut to a deferred length.
         if !is_content && file.metadata().map_err(io)?.len() != with_tail(length) {
             file.set_len(with_tail(length)).map_err(io)?;
         }
-        // Until it is known what has come in; content has all that it needs.
+        // Until the offset is known; content needs no space.
         let room = Preallocated::none(length);
         let file = (file, open_direct(&path), room);
         let mut upload = Upload::new(self.clone(), path.clone(), file, length);
@@ -176,7 +175,7 @@ impl ContentStore {
         Ok(upload)
     }
 
-    /// Makes an empty copy of an upload whose bytes are durable elsewhere, in a file without a name.
+    /// Creates an empty copy of an upload whose bytes are durable elsewhere, in an unnamed file.
     ///
     /// # Errors
     /// As [`ContentStore::create_upload`].
@@ -189,17 +188,17 @@ impl ContentStore {
         let io = |error| ContentError::of(folder, error);
         let file = tempfile::tempfile_in(folder).map_err(io)?;
         let room = Preallocated::begin(&file, allowed).map_err(io)?;
-        // A file without a name can't be opened once more.
+        // An unnamed file can't be opened again.
         let mut upload = Upload::new(self.clone(), folder.to_owned(), (file, None, room), length);
         upload.keep = Some(keep);
         upload.allow(allowed);
         Ok(upload)
     }
 
-    /// Removes the file of an upload, if there is one.
+    /// Removes the file of an upload, if it exists.
     ///
     /// # Errors
-    /// The disk's.
+    /// Errors of the disk.
     pub fn remove_upload(&self, name: &str) -> Result<(), ContentError> {
         let path = self.path_of_upload(name)?;
         match fs::remove_file(&path) {
@@ -212,7 +211,7 @@ impl ContentStore {
 }
 
 impl Upload {
-    /// The descriptors that each takes as long as it is open.
+    /// The file descriptors that each open upload uses.
     pub const DESCRIPTORS: usize = 2;
 
     fn new(
@@ -240,33 +239,33 @@ impl Upload {
         }
     }
 
-    /// The bytes that it will have.
+    /// The final length in bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// The bytes that it may have for now.
+    /// The bytes allowed for now.
     pub fn allowed(&self) -> u64 {
         self.allowed
     }
 
-    /// The bytes that are durable.
+    /// The number of durable bytes.
     pub fn offset(&self) -> u64 {
         self.settled
     }
 
-    /// The bytes that are written, durable or not.
+    /// The number of written bytes, durable or not.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Whether its file has its place as content, also if [finishing](Upload::finish) it failed after
-    /// that. Such an upload takes no more bytes: drop it and resume it.
+    /// Returns true if its file is linked as content, even if [finishing](Upload::finish) it failed
+    /// after that. Such an upload accepts no more bytes: drop it and resume it.
     pub fn is_content(&self) -> bool {
         self.is_content
     }
 
-    /// Whether its file is as this left it: no other process has worked on it since.
+    /// Returns true if no other process has changed its file since.
     pub fn is_current(&self) -> bool {
         if self.keep.is_some() {
             return true;
@@ -280,21 +279,21 @@ impl Upload {
             let newest = slots.iter().map(|slot| slot.sequence).max();
             Ok::<_, io::Error>(is_it && is_content == self.is_content && newest == last)
         };
-        // What can't be told is read anew.
+        // If that is unknown, the file is read again.
         is_same().unwrap_or_default()
     }
 
-    /// Lets it have no more than so many bytes until further notice.
+    /// Sets the number of bytes allowed until further notice.
     pub fn allow(&mut self, bytes: u64) {
         self.allowed = bytes.min(self.length);
         self.room.limit(self.allowed);
     }
 
-    /// Prepares the file for another length, durably: what is settled can be found where it will lie then,
-    /// and where it lies now. Whoever has noted the new length cuts the file [to it](Upload::cut_to).
+    /// Durably prepares the file for another length: the settled offset can then be found at the new tail and
+    /// at the present one. After recording the new length, the caller cuts the file [to it](Upload::cut_to).
     ///
     /// # Errors
-    /// [`ContentError::TooLong`] if it has more bytes, or was laid out for fewer; the disk's.
+    /// [`ContentError::TooLong`] if it has more bytes, or was laid out for fewer; errors of the disk.
     pub fn lay_out(&mut self, length: u64) -> Result<(), ContentError> {
         if length < self.settled || length > self.length || self.is_content {
             return Err(ContentError::TooLong);
@@ -306,7 +305,7 @@ impl Upload {
         if slot_at(length, 0) == slot_at(self.length, 0) {
             return self.settle();
         }
-        // The first page of the one tail is never a page of the other, unless both are the same.
+        // The first page of one tail is never a page of the other, unless both are the same.
         let slot = Slot {
             sequence: self.sequence.next_multiple_of(2),
             ..self.slot()
@@ -320,10 +319,10 @@ impl Upload {
         Ok(())
     }
 
-    /// Goes on with a length that the file was laid out for.
+    /// Switches to a length that the file was laid out for.
     ///
     /// # Errors
-    /// The disk's. Drop the upload and resume it then.
+    /// Errors of the disk. Drop the upload and resume it then.
     pub fn cut_to(&mut self, length: u64) -> Result<(), ContentError> {
         let io = |error| ContentError::of(&self.path, error);
         if self.keep.is_none() {
@@ -331,12 +330,12 @@ impl Upload {
         }
         self.room = Preallocated::resume(self.settled, length);
         (self.length, self.allowed) = (length, length);
-        // Behind the one that was written for it.
+        // After the slot that was written for it.
         self.sequence = self.sequence.next_multiple_of(2) + 1;
         Ok(())
     }
 
-    /// Writes what another upload has behind what is there.
+    /// Appends the bytes of another upload.
     ///
     /// # Errors
     /// As [`Upload::append`].
@@ -354,7 +353,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Takes bytes over that are durable elsewhere already.
+    /// Appends bytes that are durable elsewhere already.
     ///
     /// # Errors
     /// As [`Upload::append`].
@@ -364,11 +363,11 @@ impl Upload {
         Ok(())
     }
 
-    /// Writes bytes behind those that are there.
+    /// Appends bytes.
     ///
     /// # Errors
-    /// [`ContentError::TooLong`] if there are too many; the disk's. Then discard or go on from
-    /// [`Upload::offset`].
+    /// [`ContentError::TooLong`] if there are too many; errors of the disk. Then discard, or
+    /// continue from [`Upload::offset`].
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
         if bytes.len() as u64 > self.allowed.saturating_sub(self.written) {
             return Err(ContentError::TooLong);
@@ -389,9 +388,9 @@ impl Upload {
         Ok(())
     }
 
-    /// Writes whole blocks straight to the disk, where they lie as that asks for: what is synced
-    /// within the same breath gains nothing by being copied into the page cache first. How many bytes
-    /// were written; the rest, or all where it can't be done, is left to the cache.
+    /// Writes whole aligned blocks directly to the disk: bytes that are synced at once gain nothing
+    /// from a copy in the page cache. Returns the number of bytes written; the rest, or all if that
+    /// isn't possible, is left to the cache.
     fn write_direct(&mut self, bytes: &[u8]) -> usize {
         let whole = bytes.len() - bytes.len() % BLOCK_BYTES;
         let lies_well = bytes.as_ptr().align_offset(BLOCK_BYTES) == 0
@@ -401,7 +400,7 @@ impl Upload {
         };
         match direct.write_all_at(&bytes[..whole], self.written) {
             Ok(()) => whole,
-            // Some file systems only say so now; a full disk says it again.
+            // Some file systems fail only now; a full disk fails again.
             Err(_) => {
                 self.direct = None;
                 0
@@ -409,16 +408,16 @@ impl Upload {
         }
     }
 
-    /// Forgets the bytes that were appended since the last settling.
+    /// Discards the bytes appended since the last settling.
     pub fn discard(&mut self) {
         self.written = self.settled;
         self.hasher = self.settled_hasher.clone();
     }
 
-    /// Makes all that was appended durable, with one sync.
+    /// Makes all appended bytes durable, with one sync.
     ///
     /// # Errors
-    /// The disk's, or those of [`Keep::keep`]. What is durable is unknown then: drop the upload and resume it.
+    /// Errors of the disk, or of [`Keep::keep`]. What is durable is unknown then: drop the upload and resume it.
     pub fn settle(&mut self) -> Result<(), ContentError> {
         if let Some(keep) = &self.keep {
             keep.keep(&self.file, self.settled..self.written)?;
@@ -437,12 +436,12 @@ impl Upload {
         Ok(())
     }
 
-    /// Puts the whole content in its place, durable, with all that was appended. The upload's own
-    /// file stays until it is [retired](Upload::retire), so that a crash before the record that
-    /// refers to the content is committed loses nothing.
+    /// Links the complete content to its place and makes it durable, with all appended bytes. The
+    /// upload's own file stays until it is [retired](Upload::retire), so that a crash before the
+    /// commit of the content's record loses nothing.
     ///
     /// # Errors
-    /// As [`Upload::settle`]; the upload must be whole.
+    /// As [`Upload::settle`]; the upload must be complete.
     pub fn finish(&mut self) -> Result<Pin, ContentError> {
         debug_assert_eq!(self.written, self.length, "only whole content is finished");
         if let Some(objects) = self.store.objects().cloned() {
@@ -453,17 +452,17 @@ impl Upload {
         }
         let pin = self.store.pin(self.hasher.finalize().into())?;
         let placed = self.store.place(&self.path, &self.file, &pin);
-        // Also where it failed behind the link. What can't be told is taken for content.
+        // Even if it failed after the link. If unknown, it counts as content.
         self.is_content |= is_linked(&self.file).unwrap_or(true);
         placed?;
         self.note_settled();
         Ok(pin)
     }
 
-    /// The same where content lies in objects. The upload keeps its bytes until it is retired, so they are to be
-    /// durable here, too: whoever asks for its offset is told that all have come.
+    /// The same for content in objects. The upload keeps its bytes until it is retired, so they
+    /// must be durable here, too: its offset then covers all of them.
     fn finish_in(&mut self, objects: &dyn Objects) -> Result<Pin, ContentError> {
-        // A copy's last chunk isn't put twice: where it can't be put as content, it is not acknowledged.
+        // A copy's last chunk isn't put twice: if it can't be put as content, it is not acknowledged.
         if self.settled < self.length && self.keep.is_none() {
             self.settle()?;
         }
@@ -472,8 +471,8 @@ impl Upload {
         Ok(Pin::of_object(self.store.pins(), hash, placed))
     }
 
-    /// Ends a finished upload whose content is referred to: removes its file, and cuts the tail off
-    /// the content. Neither needs to be durable: the sweep makes up for what a crash leaves.
+    /// Ends a finished upload whose content has a record: removes its file, and cuts the tail off
+    /// the content. Neither must be durable: the sweep completes it after a crash.
     pub fn retire(self) {
         if self.keep.is_some() {
             return;
@@ -482,7 +481,7 @@ impl Upload {
         let _ = self.file.set_len(self.length);
     }
 
-    /// What proves what is written so far.
+    /// Returns the slot that proves the written bytes.
     fn slot(&self) -> Slot {
         Slot {
             sequence: self.sequence,
@@ -504,7 +503,7 @@ impl Upload {
         self.settled_hasher = self.hasher.clone();
     }
 
-    /// Goes to the largest offset that a slot can prove.
+    /// Moves to the largest offset that a slot proves.
     fn recover(&mut self) -> io::Result<()> {
         let mut slots = slots(&self.file, self.length)?;
         slots.retain(|slot| slot.offset <= self.length);
@@ -514,12 +513,12 @@ impl Upload {
             if ContentHash::from(self.hasher.finalize()) == slot.hash {
                 self.settled = slot.offset;
                 self.settled_hasher = self.hasher.clone();
-                // The next one goes where the other is, which proves less or nothing.
+                // The next one overwrites the other slot, which proves less or nothing.
                 self.sequence = slot.sequence.wrapping_add(1);
             }
         }
         self.discard();
-        // What is there may have been written by a process that was killed before it synced.
+        // A process that was killed before its sync may have written these bytes.
         self.file.sync_data()
     }
 

@@ -1,4 +1,4 @@
-//! Content that comes in one piece: whole, or not at all.
+//! Content that arrives in one request: complete, or not at all.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use crate::store::{Preallocated, create_file, has_room};
 use crate::{ContentError, ContentStore, Pin};
 
-/// Whether the disk has room is looked at each time that so many bytes more are there, where nobody says how many come.
+/// The interval of checks for room on the disk if the length is unknown.
 const LOOK_BYTES: u64 = 1 << 20;
 
-/// Content under way; gone if it is dropped before it is finished.
+/// Unfinished content; removed on drop.
 #[derive(Debug)]
 pub struct Whole {
     store: ContentStore,
@@ -19,17 +19,17 @@ pub struct Whole {
     file: File,
     written: u64,
     room: Preallocated,
-    /// Up to where the disk has room, of content that doesn't say how long it is.
+    /// The length up to which the disk has room, for content of unknown length.
     looked: u64,
     hasher: blake3::Hasher,
 }
 
 impl ContentStore {
-    /// Begins content under a name that no upload has; takes room as it comes in where its length
+    /// Starts content under a name that no upload has; preallocates space on arrival if its length
     /// is known.
     ///
     /// # Errors
-    /// [`ContentError::Full`] if there is no room; else the disk's.
+    /// [`ContentError::Full`] if there is no room; errors of the disk.
     pub fn create_whole(&self, name: &str, length: Option<u64>) -> Result<Whole, ContentError> {
         let path = self.path_of_upload(name)?;
         let io = |error| ContentError::of(&path, error);
@@ -51,15 +51,15 @@ impl ContentStore {
 }
 
 impl Whole {
-    /// The bytes so far.
+    /// The number of bytes so far.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Writes bytes behind those that are there.
+    /// Appends bytes.
     ///
     /// # Errors
-    /// The disk's.
+    /// Errors of the disk.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
         let end = self.written + bytes.len() as u64;
         self.look(end)
@@ -71,7 +71,7 @@ impl Whole {
         Ok(())
     }
 
-    /// Has a disk with room for these bytes, and those of the next ones that are soon there.
+    /// Checks that the disk has room for these bytes, and some of the next ones.
     fn look(&mut self, end: u64) -> io::Result<()> {
         if end > self.looked {
             let ahead = end + LOOK_BYTES;
@@ -81,17 +81,17 @@ impl Whole {
         Ok(())
     }
 
-    /// Puts the content in its place, durable.
+    /// Links the content to its place, durably.
     ///
     /// # Errors
-    /// The disk's, or the object store's; then the content is gone.
+    /// Errors of the disk or the object store; the content is then lost.
     pub fn finish(self) -> Result<Pin, ContentError> {
         let hash = self.hasher.finalize().into();
         if let Some(objects) = self.store.objects() {
             let placed = objects.put(hash, &self.file, self.written)?;
             return Ok(Pin::of_object(self.store.pins(), hash, placed));
         }
-        // Room may have been taken for more than came.
+        // More space than needed may have been allocated.
         if self.room.passes(self.written) {
             self.file
                 .set_len(self.written)
@@ -104,7 +104,7 @@ impl Whole {
 }
 
 impl Drop for Whole {
-    /// The content, if it was finished, has another name by now.
+    /// Finished content has another name by now.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }

@@ -1,4 +1,4 @@
-//! Content in files, by one process and by several. One program, since each would be linked by itself.
+//! Content in files, for one process and for several. One program, so that linking happens once.
 
 mod shared;
 mod store;

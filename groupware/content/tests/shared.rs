@@ -1,4 +1,4 @@
-//! Two processes over one folder, as two stores of this one: the system's locks don't tell them apart.
+//! Two processes over one folder, as two stores of this process: the system's locks don't distinguish them.
 
 use groupware_content::{ContentHash, ContentStore, Pin};
 
@@ -15,14 +15,14 @@ fn put(store: &ContentStore, name: &str, content: &[u8]) -> Pin {
     whole.finish().unwrap()
 }
 
-/// A sweep that is told of nothing that is referred to; how many files went. `meanwhile` comes after the listing.
+/// Sweeps without any references; returns the number of removed files. `meanwhile` runs after the listing.
 fn sweep(store: &ContentStore, hash: ContentHash, meanwhile: impl FnOnce()) -> u64 {
     let folder = store.sweep_folder(hash.as_bytes()[0]).unwrap().unwrap();
     meanwhile();
     folder.finish().unwrap().removed
 }
 
-/// The clock of a disk goes by some milliseconds.
+/// Waits for a tick of the disk's clock, which takes some milliseconds.
 fn wait_a_tick(store: &ContentStore) {
     let stamp = |name: &str| {
         drop(store.create_upload(name, 1).unwrap());
@@ -41,7 +41,7 @@ fn what_one_has_pinned_the_other_sweeps_not() {
     let hash = pin.hash();
     wait_a_tick(&one);
     assert_eq!(sweep(&other, hash, || {}), 0);
-    // It was held when the sweep began, and its record may have come after the look at the records.
+    // It was pinned when the sweep began, and its record may follow the collection of references.
     assert_eq!(sweep(&other, hash, move || drop(pin)), 0);
     assert!(other.has(hash, 7));
     assert_eq!(sweep(&other, hash, || {}), 1);
@@ -53,11 +53,11 @@ fn what_one_uses_again_while_the_other_sweeps_stays() {
     let (_folder, one, other) = two();
     let hash = put(&one, "w1", b"content").hash();
     wait_a_tick(&one);
-    // Equal content came, and its record may be committed by now.
+    // Equal content arrived, and its record may be committed by now.
     let removed = sweep(&other, hash, || drop(put(&one, "w2", b"content")));
     assert_eq!(removed, 0);
     assert!(one.has(hash, 7));
-    // It comes later, and stays as long as it is pinned.
+    // It arrives later, and stays as long as it is pinned.
     wait_a_tick(&one);
     let mut pin = None;
     assert_eq!(
@@ -82,7 +82,7 @@ fn one_works_on_an_upload_and_sees_that_the_other_asks() {
     assert!(!claim.is_asked_for());
     drop(claim);
     assert!(other.claim("u").unwrap().is_some());
-    // Who has a folder to itself has to ask nobody.
+    // A process with a folder of its own needs no locks.
     let alone = ContentStore::scratch().unwrap();
     let (first, second) = (alone.claim("u").unwrap(), alone.claim("u").unwrap());
     assert!(first.is_some_and(|claim| !claim.is_shared()) && second.is_some());

@@ -35,7 +35,7 @@ fn read(store: &ContentStore, hash: ContentHash, length: usize) -> Vec<u8> {
     content
 }
 
-/// The rights of a file or folder, without its kind.
+/// The mode of a file or folder, without its type.
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
@@ -52,7 +52,7 @@ fn nobody_else_reads_content() {
     assert_eq!([mode(file.parent().unwrap()), mode(&file)], [0o700, 0o600]);
     let _upload = store.create_upload("u1", 4).unwrap();
     assert_eq!(mode(&folders[1].join("u1")), 0o600);
-    // As an older version made them.
+    // The mode in earlier versions.
     for folder in &folders {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -61,7 +61,7 @@ fn nobody_else_reads_content() {
     assert_eq!(folders.each_ref().map(|folder| mode(folder)), [0o700; 2]);
 }
 
-/// The bytes that a file takes on the disk.
+/// The bytes that a file uses on the disk.
 fn disk_bytes(path: &Path) -> u64 {
     fs::metadata(path).unwrap().blocks() * 512
 }
@@ -91,11 +91,11 @@ fn room_is_taken_as_content_comes_in() {
     assert_eq!(upload.offset(), 66 * MIB);
     upload.append(&part).unwrap();
     assert!(disk_bytes(&uploads.join("u1")) <= 132 * MIB);
-    // What announces more than comes has the length of what came.
+    // Content that is shorter than announced has its actual length.
     let pin = whole.finish().unwrap();
     let file = path(folder.path(), pin.hash());
     assert_eq!(fs::metadata(file).unwrap().len(), 66 * MIB);
-    // No disk has room for this, and none of it is taken.
+    // No disk has room for this; nothing is allocated.
     assert!(matches!(
         store.create_whole("w2", Some(1 << 60)),
         Err(ContentError::Full)
@@ -164,7 +164,7 @@ fn what_is_not_settled_can_be_discarded_and_is_lost_with_the_process() {
 fn blocks_that_lie_well_pass_the_page_cache_by_and_nothing_is_lost_between() {
     let (_folder, store) = open();
     let content = bytes(9, 40_000);
-    // Whether a write can pass the cache by depends on its place in memory and in the file.
+    // Direct writes depend on the alignment in memory and in the file.
     let mut memory = vec![0; content.len() + 4096];
     let at = memory.as_ptr().align_offset(4096);
     memory[at..at + content.len()].copy_from_slice(&content);
@@ -237,7 +237,7 @@ fn an_upload_writes_nothing_into_what_is_content() {
     let hash = upload.finish().unwrap().hash();
     assert!(upload.is_content());
     drop(upload);
-    // Its record was not committed, somebody else refers to the same, and a sweep comes by.
+    // Its record was not committed, another refers to the same content, and a sweep runs.
     let sweep = || {
         let mut sweep = store.sweep_folder(hash.as_bytes()[0]).unwrap().unwrap();
         sweep.keep(&hash, 9000);
@@ -245,7 +245,7 @@ fn an_upload_writes_nothing_into_what_is_content() {
     };
     assert_eq!(sweep(), 0);
     assert_eq!(store.resume_upload("u", 9000).unwrap().offset(), 9000);
-    // Another's has come into its place: what it was is still proved, and has that place again.
+    // Another file has replaced it: the old one is still proved, and gets that place again.
     let mut whole = store.create_whole("w", None).unwrap();
     whole.append(&content).unwrap();
     assert_eq!(whole.finish().unwrap().hash(), hash);
@@ -256,7 +256,7 @@ fn an_upload_writes_nothing_into_what_is_content() {
     drop(upload);
     assert_eq!(sweep(), 0);
 
-    // Whatever has cut the proof off, the upload begins anew, elsewhere.
+    // If the proof is cut off in any way, the upload starts again in another file.
     let file = path(folder.path(), hash);
     let disk = File::options().write(true).open(&file).unwrap();
     disk.set_len(9000).unwrap();
@@ -273,12 +273,12 @@ fn an_upload_writes_nothing_into_what_is_content() {
     );
 }
 
-/// A crash may come before the new length is noted elsewhere, or before the file is cut to it.
+/// A crash may precede the record of the new length, or the cut of the file.
 #[test]
 fn an_upload_that_is_laid_out_anew_is_found_at_either_length() {
     const LAID_OUT: u64 = 1 << 20;
     let content = bytes(1, 200_000);
-    // In a page of the old tail, one page before it, and far from it; what is there, settled in turn.
+    // In a page of the old tail, one page before it, and far from it; settled in turn.
     for length in [LAID_OUT - 1, LAID_OUT - 4096, 300_000, 200_000] {
         for settlings in 1..3 {
             let (_folder, store) = open();
@@ -355,7 +355,7 @@ fn equal_content_is_kept_once_and_damaged_content_is_replaced() {
     let file = path(folder.path(), hash);
     let first = fs::metadata(&file).unwrap().ino();
     assert_eq!(put("b"), hash);
-    // It is not read to find out that it is the same: that takes time, by which it could be told.
+    // It is not read for comparison: the duration would reveal that it exists.
     let second = fs::metadata(&file).unwrap().ino();
     assert_ne!(second, first);
     assert_eq!(fs::metadata(&file).unwrap().nlink(), 1);
@@ -411,7 +411,7 @@ fn the_sweep_takes_what_nothing_refers_to_and_nothing_else() {
     let (folder, store) = open();
     let mut upload = store.create_upload("u", 3).unwrap();
     upload.append(b"abc").unwrap();
-    // Finished and not retired, and its own name gone: the content still has its tail.
+    // Finished and not retired, without its own name: the content still has its tail.
     let kept = upload.finish().unwrap().hash();
     store.remove_upload("u").unwrap();
     let put = |content: &[u8]| {
@@ -443,8 +443,8 @@ fn the_sweep_takes_what_nothing_refers_to_and_nothing_else() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever of the last chunk reached the disk, and in which order, an upload resumes at the
-    /// last chunk that was settled or, if all of it is there, at the one after it.
+    /// Whatever part of the last chunk reached the disk, in any order, an upload resumes at the
+    /// last settled chunk or, if all of it is there, at the next one.
     #[test]
     fn power_failures_never_move_the_offset_past_what_is_there(
         chunks in prop::collection::vec(1_usize..20_000, 1..6),
@@ -468,8 +468,8 @@ proptest! {
         upload.settle().unwrap();
         drop(upload);
 
-        // As if the power had failed before the last settling was through: bytes of the chunk, or
-        // its slot, are as they were.
+        // Simulates a power failure during the last settling: bytes of the chunk, or its slot, have
+        // their old values.
         let mut after = fs::read(&file).unwrap();
         let mut any_lost = slot_lost;
         for byte in lost.iter().filter(|byte| *byte < last) {

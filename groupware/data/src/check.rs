@@ -1,5 +1,4 @@
-//! Looks through a whole store: do the records fit each other, and is the content right to the last
-//! byte.
+//! Checks a whole store: that the records are consistent, and that the content is correct to the last byte.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,29 +19,29 @@ use crate::objects::{self, ObjectPlace};
 use crate::place::Data;
 use crate::stored::FORMS;
 
-/// What a look through a store has found.
+/// The results of a check.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Checked {
-    /// The users.
+    /// The number of users.
     pub users: usize,
-    /// Messages in their mailboxes.
+    /// The number of messages in the users' mailboxes.
     pub messages: u64,
-    /// Bytes of these, those that several share once for each.
+    /// The size of these in bytes; a message in several mailboxes counts for each.
     pub message_bytes: u64,
-    /// Their documents.
+    /// The number of the users' documents.
     pub documents: u64,
-    /// Pieces of content that documents refer to.
+    /// The number of contents that documents refer to.
     pub contents: usize,
-    /// Bytes of these, all of which were read.
+    /// The size of these in bytes, all of which were read.
     pub bytes: u64,
-    /// Pieces of content that nothing refers to: a running server removes them.
+    /// The number of contents without references: a running server removes them.
     pub unreferenced: usize,
-    /// What is wrong, a sentence each.
+    /// The problems found, a sentence each.
     pub wrong: Vec<String>,
 }
 
-/// What there is, in two lines.
+/// Formats the counts in two lines.
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
@@ -58,7 +57,7 @@ impl fmt::Display for Checked {
     }
 }
 
-/// Why a store could not be looked through.
+/// Why a store could not be checked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
@@ -85,13 +84,13 @@ pub enum CheckError {
     Objects(Box<DataError>),
 }
 
-/// Looks through a store, which no server may be using, and its attachments. Changes nothing, hence refuses
-/// one that a server would have to bring up to date first. There is nothing to look through in memory.
+/// Checks a store, which no server may be using, and its attachments. It changes nothing, so it rejects a store that a
+/// server would have to upgrade first. Data in memory is not checked.
 pub fn check(folder: &Path) -> Result<Checked, CheckError> {
     check_data(&Data::Folder(folder.into()), None)
 }
 
-/// The same for data wherever it is, with attachments in an object store or not.
+/// Like [`check`] for data in any place, with or without an object store for attachments.
 pub fn check_data(data: &Data, place: Option<&ObjectPlace>) -> Result<Checked, CheckError> {
     let Some(folder) = data.folder() else {
         return Ok(Checked::default());
@@ -111,7 +110,7 @@ pub fn check_data(data: &Data, place: Option<&ObjectPlace>) -> Result<Checked, C
     let is_set_up = store
         .read(content_place)
         .is_ok_and(|known| known.is_some_and(|it| it.is_set_up));
-    // Until it is, there is nothing in it: a server sets it up.
+    // Before a server has set it up, the object store is empty.
     let place = place.filter(|_| is_set_up);
     let (content, _) = objects::attach(&store, ContentStore::open(folder)?, place)
         .map_err(|error| CheckError::Objects(Box::new(error)))?;
@@ -136,7 +135,7 @@ pub fn check_data(data: &Data, place: Option<&ObjectPlace>) -> Result<Checked, C
         let found = store.read(|snapshot| groupware_documents::check(snapshot, &user));
         let found = found.map_err(|error| match error {
             DocumentError::Unreadable(ReadError::Store(error)) => CheckError::Store(error),
-            // The rest is found, not a failure to look.
+            // Other errors are findings.
             other => CheckError::Accounts(other.to_string()),
         })?;
         checked.documents += found.documents;
@@ -151,7 +150,7 @@ pub fn check_data(data: &Data, place: Option<&ObjectPlace>) -> Result<Checked, C
     Ok(checked)
 }
 
-/// Whether each message has its bytes, and each mailbox counts its messages.
+/// Checks that each message has its bytes, and that the message counts of each mailbox are correct.
 fn check_mail(store: &Store, users: &[Arc<str>], checked: &mut Checked) -> Result<(), CheckError> {
     let mut found = groupware_mail::Found::default();
     for user in users {
@@ -168,7 +167,7 @@ fn check_mail(store: &Store, users: &[Arc<str>], checked: &mut Checked) -> Resul
     Ok(())
 }
 
-/// What explains records that can't be read.
+/// Returns the reason why records may be unreadable: a newer version has written them.
 fn newer(store: &Store) -> Option<String> {
     match store.read(written_forms) {
         Ok(found) if found <= FORMS.reads => None,

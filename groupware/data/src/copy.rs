@@ -1,4 +1,4 @@
-//! Copies all records from one place to another, whatever engine has them. Attachments stay in their folder.
+//! Copies all records from one place to another, independent of the engine. Attachments stay in their folder.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use groupware_store::{
     CommitError, FILE_NAME, OpenError, Stage, Store, StoreOptions, TransferError, Transferred,
 };
 
-/// Where records are.
+/// The place of records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Records {
-    /// In a data folder, by SQLite.
+    /// In a data folder, in SQLite.
     Folder(PathBuf),
     /// In a PostgreSQL database.
     Database(Database),
@@ -30,7 +30,7 @@ impl fmt::Display for Records {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {
-    /// The two are one.
+    /// The source is the destination.
     #[error("{0} can't be copied to itself")]
     Same(String),
     /// There is no data folder.
@@ -45,16 +45,16 @@ pub enum CopyError {
     /// A database can't be opened.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// They were opened.
+    /// The transfer failed.
     #[error(transparent)]
     Transfer(#[from] TransferError),
-    /// They were opened, and can't be written.
+    /// The records can't be marked as restored.
     #[error(transparent)]
     Note(#[from] CommitError),
 }
 
-/// Copies all records, or goes on with it, and compares both sides in the end. No server may use either. The copy says
-/// that it is one, for the server that starts on it ([`groupware_mail::restored`]).
+/// Copies all records, or continues a copy, and compares both sides at the end. No server may use either. The copy is
+/// marked as one, for the server that starts on it ([`groupware_mail::restored`]).
 ///
 /// # Errors
 /// See [`CopyError`].
@@ -68,7 +68,7 @@ pub fn copy(
     }
     let from = open_what_is_there(from)?;
     let to = open(to, StoreOptions::default())?;
-    // The original may have been used since, or may be used still.
+    // The original may have been in use since the copy began, or still be.
     let note = groupware_mail::restored::note();
     let done = groupware_store::transfer(&from, &to, note, tell);
     from.close_blocking();
@@ -76,13 +76,13 @@ pub fn copy(
     Ok(done?)
 }
 
-/// Has records say that they were put back as they were earlier, by whatever means ([`groupware_mail::restored`]). No
-/// server may use them.
+/// Marks records as restored to an earlier state, by whatever means ([`groupware_mail::restored`]). No server may use
+/// them.
 ///
 /// # Errors
 /// See [`CopyError`].
 pub fn note_restored(records: &Records) -> Result<(), CopyError> {
-    // Nothing is made where there is nothing.
+    // Fails if there are no records, without creating any.
     open_what_is_there(records)?.close_blocking();
     let store = open(records, StoreOptions::default())?;
     let noted = store.commit_blocking(groupware_mail::restored::note());

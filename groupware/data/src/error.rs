@@ -1,4 +1,4 @@
-//! Why what a server keeps could not be opened.
+//! Errors of opening a server's data.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use groupware_objects::OpenError as ObjectsError;
 use groupware_postgres::OpenError as DatabaseError;
 use groupware_store::{CommitError, FormsError, OpenError, StoreError};
 
-/// Why what a server keeps could not be opened.
+/// Why a server's data could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
@@ -18,13 +18,13 @@ pub enum DataError {
     /// The database can't be opened.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// A copy of another store into this one was begun and never finished.
+    /// A copy of another store into this one was begun and not finished.
     #[error("a copy into {0} is not finished")]
     HalfCopied(String),
-    /// A later version has written to the records, or it can't be found out.
+    /// A newer version has written the records, or the version can't be read.
     #[error(transparent)]
     Forms(#[from] FormsError),
-    /// A folder for attachments has records of its own.
+    /// A folder for a database's attachments has records of its own.
     #[error("{} has records in it, which the database would hide", .0.display())]
     TwoStores(PathBuf),
     /// A database's attachments are in another folder.
@@ -34,22 +34,22 @@ pub enum DataError {
         found.as_deref().unwrap_or("no such file"),
     )]
     OtherFolder {
-        /// The data folder.
+        /// The configured data folder.
         folder: PathBuf,
-        /// The name of the folder that the database knows.
+        /// The identifier of the folder that the database knows.
         known: String,
-        /// This one's, if it has one.
+        /// The identifier of this folder, if it has one.
         found: Option<String>,
     },
-    /// The name of the data folder can't be read or written.
+    /// The identifier of the data folder can't be read or written.
     #[error("cannot read or write {}", file.display())]
     FolderId {
-        /// The file that has it.
+        /// The file with the identifier.
         file: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The store did not take what a start writes.
+    /// The store rejected a write at the start.
     #[error("cannot write to the store")]
     Commit(#[from] CommitError),
     /// The store can't be read.
@@ -61,7 +61,7 @@ pub enum DataError {
     /// The object store can't be used.
     #[error(transparent)]
     Objects(#[from] ObjectsError),
-    /// Attachments are in an object store, and none is to be used.
+    /// Attachments are in an object store, and none is configured.
     #[error(
         "attachments of these records are in an object store (as {0}), and no --content says where"
     )]
@@ -69,7 +69,7 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// Whether the settings are wrong: opening it again with the same ones fails again, whatever the machine's state.
+    /// Returns true if the settings are wrong: with the same settings, opening fails in any state of the machine.
     pub fn is_configuration(&self) -> bool {
         match self {
             Self::TwoStores(_) | Self::OtherFolder { .. } | Self::ObjectsElsewhere(_) => true,

@@ -1,4 +1,4 @@
-//! Files of one line, for their owner alone, that the first of several servers writes.
+//! Files of one line, readable by their owner only. The first of several servers writes them.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use groupware_runtime::random;
 
-/// Writes a line into a file, unless there is one; whether it has. It is written whole beside the file and then given
-/// its name: a full disk or a kill at any moment leaves no half of it to be found later.
+/// Writes a line to a file unless the file exists; returns true if it was written. The line is written to a temporary
+/// file and then linked, so that a full disk or a kill never leaves a partial file.
 pub(crate) fn write(path: &Path, line: &str) -> io::Result<bool> {
     let mut beside = path.as_os_str().to_owned();
     let number = u64::from_le_bytes(random::bytes());
     beside.push(format!(".{number:016x}.partial"));
     let beside = PathBuf::from(beside);
     let placed = write_whole(&beside, line).and_then(|()| fs::hard_link(&beside, path));
-    // Nobody looks for what is left over.
+    // A leftover temporary file is never read.
     let _ = fs::remove_file(&beside);
     let is_first = match placed {
         Ok(()) => true,
@@ -27,7 +27,7 @@ pub(crate) fn write(path: &Path, line: &str) -> io::Result<bool> {
     Ok(is_first)
 }
 
-/// `create_new` with the mode set at once: nobody else can read the file at any moment.
+/// Uses `create_new` and sets the mode at creation, so that no other user can ever read the file.
 fn write_whole(path: &Path, line: &str) -> io::Result<()> {
     let mut file = File::options()
         .write(true)

@@ -1,12 +1,12 @@
-//! Whether a data folder is the one in which a database's attachments are.
+//! Checks that a data folder is the one with a database's attachments.
 //!
-//! Servers over one database have one folder, on one machine or on a file system that several of them mount. One
-//! with another folder would miss every attachment that it didn't take in itself. So the folder has a name in a
+//! Servers over one database share one folder, on one machine or on a file system that several of them mount. A server
+//! with another folder would miss all attachments that other servers receive. So the folder has an identifier in a
 //! file, and the database knows it.
 //!
-//! Where attachments and uploads under way are in an object store, each server may have any folder, once the one folder has
-//! no attachments left. From then on none is the database's: a server of a version that took its folder for that of all
-//! would begin files for uploads that lie elsewhere.
+//! With attachments and unfinished uploads in an object store, each server may have any folder, once the shared folder
+//! has no attachments left. From then on the database has none: an older server, which takes its folder for the shared
+//! one, would create files for uploads that are in the object store.
 
 use std::fs;
 use std::io;
@@ -18,18 +18,18 @@ use groupware_store::{Batch, CommitError, Store, StoreError};
 use crate::error::DataError;
 use crate::first_line;
 
-/// The file with the folder's name.
+/// The file with the folder's identifier.
 const FILE: &str = "folder-id";
 const PARTITION: &str = "$server";
 const KEY: &str = "folder";
-/// Since this is there, no attachment lies in a folder. It has the name of the one that was the database's before.
+/// The key that exists once no folder has attachments. Its value is the identifier of the database's former folder.
 const OWN: &str = "own-folders";
-/// The database's folder since then: no folder is called that, so that programs refuse each that know nothing of this.
+/// The database's folder from then on. No folder has this identifier: programs unaware of `OWN` reject every folder.
 const NONE: &str = "each-server-has-its-own";
-/// Longest name that is read.
+/// The maximum length of an identifier in bytes.
 const MAX_BYTES: usize = 100;
 
-/// Refuses a folder beside which another may have attachments: any other than the database's, unless none has any.
+/// Rejects any folder but the database's, unless no folder has attachments.
 pub(crate) fn check_any(
     store: &Store,
     (folder, has_content): (&Path, bool),
@@ -54,7 +54,7 @@ pub(crate) fn check_any(
     note_own(store)
 }
 
-/// Refuses a folder that isn't the database's, which the first one is.
+/// Rejects a folder that isn't the database's. The first folder becomes the database's.
 pub(crate) fn check(store: &Store, folder: &Path) -> Result<(), DataError> {
     loop {
         let known = get(store, KEY)?.map(|(known, _)| known);
@@ -85,7 +85,7 @@ fn other(folder: &Path, known: String, found: Option<String>) -> DataError {
     }
 }
 
-/// A record's text and its revision.
+/// Reads a record's text and its revision.
 fn get(store: &Store, key: &str) -> Result<Option<(String, u64)>, StoreError> {
     let record = store.read(|snapshot| snapshot.get(PARTITION, key.as_bytes()))?;
     Ok(record.map(|record| {
@@ -94,8 +94,7 @@ fn get(store: &Store, key: &str) -> Result<Option<(String, u64)>, StoreError> {
     }))
 }
 
-/// From now on each server has its own folder, and none is the database's. Where another server was faster, it has noted
-/// the same.
+/// Records that each server has its own folder, and the database none. A concurrent server has recorded the same.
 fn note_own(store: &Store) -> Result<(), DataError> {
     let Some((first, revision)) = get(store, KEY)?.filter(|(first, _)| first != NONE) else {
         return Ok(());
@@ -111,7 +110,7 @@ fn note_own(store: &Store) -> Result<(), DataError> {
     }
 }
 
-/// Where another server was faster, its folder is the one.
+/// Records the folder. If another server was faster, its folder stays recorded.
 fn note(store: &Store, (key, found): (&str, &str)) -> Result<(), CommitError> {
     let mut batch = Batch::new();
     batch
@@ -142,7 +141,7 @@ fn read(folder: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Gives the folder a name, unless another server has been faster.
+/// Creates the folder's identifier, unless another server has just done so.
 fn make(folder: &Path) -> io::Result<()> {
     let name = format!("{:032x}", u128::from_le_bytes(random::bytes()));
     first_line::write(&folder.join(FILE), &name).map(drop)
@@ -166,10 +165,10 @@ mod tests {
         let words = refused.to_string();
         assert!(refused.is_configuration(), "{words}");
         assert!(words.contains(name.trim()), "{words}");
-        // As whoever restores the folder from elsewhere is told to do.
+        // The documented procedure for a folder restored from elsewhere.
         fs::write(other.path().join(FILE), &name).unwrap();
         check(&store, other.path()).unwrap();
-        // Another store that was copied into is of the same folder, and one that is new takes any.
+        // A store that records were copied to has the same folder, and a new store takes any.
         let new = Store::memory(StoreOptions::default()).unwrap();
         check(&new, one.path()).unwrap();
         fs::write(one.path().join(FILE), "no/name").unwrap();
@@ -190,15 +189,15 @@ mod tests {
             let refused = check_any(&store, (other.path(), has_content));
             assert!(matches!(refused, Err(DataError::OtherFolder { .. })));
         }
-        // Its attachments are elsewhere by now.
+        // Its attachments are now in the object store.
         check_any(&store, (one.path(), false)).unwrap();
         for _ in 0..2 {
             check_any(&store, (other.path(), false)).unwrap();
         }
-        // One that has attachments is still no other than the first.
+        // A folder with attachments must still be the first one.
         assert!(check_any(&store, (other.path(), true)).is_err());
         check_any(&store, (one.path(), true)).unwrap();
-        // A program that takes a folder for that of all is refused with each, the first, too.
+        // A program that takes its folder for the shared one is rejected with each folder, even the first.
         for folder in [&one, &other] {
             let refused = check(&store, folder.path()).unwrap_err();
             assert!(refused.is_configuration(), "{refused}");

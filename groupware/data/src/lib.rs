@@ -1,5 +1,5 @@
-//! What a server keeps, records and attachments, wherever they are: opened for a server, and looked through and copied
-//! where none uses them. It serves nobody.
+//! A server's data, records and attachments, in any place: opened for a server, and checked and copied while no server
+//! uses it. This crate serves no requests.
 
 mod admin_token;
 mod check;

@@ -1,4 +1,4 @@
-//! Attachments in an object store, opened for these records.
+//! Opens the object store for the attachments of these records.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::error::DataError;
 /// An object store for the content of attachments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectPlace {
-    /// Where.
+    /// The address.
     pub address: Address,
-    /// As whom.
+    /// The credentials.
     pub credentials: Credentials,
 }
 
-/// Has content go where the settings say; refuses to forget what is elsewhere.
+/// Attaches the configured object store; rejects settings without the one that holds attachments.
 pub(crate) fn attach(
     store: &Store,
     content: ContentStore,
@@ -46,7 +46,7 @@ pub(crate) fn attach(
     Ok((content, Some(shelf)))
 }
 
-/// Refuses to go on without the object store in which attachments are.
+/// Rejects a start without the object store that holds attachments.
 pub(crate) fn refuse_to_forget(store: &Store) -> Result<(), DataError> {
     match store.read(content_place).map_err(OpenError::from)? {
         Some(known) if known.is_set_up => Err(DataError::ObjectsElsewhere(known.name)),

@@ -1,22 +1,22 @@
-//! Where the data lies.
+//! The place of the data.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use groupware_postgres::Database;
 
-/// Where the data lies.
+/// The place of the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
-    /// In a folder on disk, made if it isn't there.
+    /// In a folder on disk, created if it is missing.
     Folder(PathBuf),
-    /// In memory, gone when the server stops.
+    /// In memory, lost when the server stops.
     Memory,
     /// Records in a PostgreSQL database, attachments and the admin token in a folder.
     Postgres {
-        /// Where the records are.
+        /// The database of the records.
         database: Database,
-        /// Where the rest is; made if it isn't there.
+        /// The folder of the rest; created if it is missing.
         folder: PathBuf,
     },
 }
@@ -32,7 +32,7 @@ impl fmt::Display for Data {
 }
 
 impl Data {
-    /// The folder on disk, if there is one.
+    /// Returns the folder on disk, if there is one.
     pub fn folder(&self) -> Option<&Path> {
         match self {
             Self::Folder(folder) | Self::Postgres { folder, .. } => Some(folder),

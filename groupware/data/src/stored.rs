@@ -1,4 +1,4 @@
-//! Opens what a server keeps: records by their engine, attachments in a folder.
+//! Opens a server's data: records by their engine, attachments in a folder.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,53 +16,53 @@ use crate::folder_id;
 use crate::objects::{self, ObjectPlace};
 use crate::place::Data;
 
-/// Sessions that read, besides one for each thread that serves connections: long reads have threads of their
-/// own.
+/// The number of reading sessions in addition to one for each thread that serves connections: long reads have their own
+/// threads.
 const MORE_READERS: usize = 8;
-/// Most of them: a database's server has a hundred for everybody, unless it is told otherwise.
+/// The maximum number of reading sessions: a database server allows a hundred in total by default.
 const MOST_READERS: usize = 64;
 
-/// Memory for records of calendars that are in use: those of some thousand users.
+/// The cache size for records of calendars in bytes: enough for those of some thousand users.
 const CALENDAR_BYTES: usize = 96 << 20;
 
-/// The forms of records that this program reads, and those that it writes. What the version before can't read gets the
-/// next number; it is read first, and written one release later, so that each version may be beside the one before it.
+/// The forms of records that this program reads and writes. A change that the previous version can't read gets the next
+/// number. It is read first, and written one release later, so that each version can run beside the one before it.
 ///
-/// 1 is what there was before anybody said. Since 2, events and lines of their lists are short, the names of notices say
-/// when they came, calendars hold what was brought as it came, and content may be in an object store. Since 3, uploads
-/// under way may list segments in an object store: a version that reads 2 would drop the list.
+/// 1 is the form before forms were recorded. Since 2, events and lines of their lists are short, the names of iTIP
+/// messages contain their time of receipt, calendars store imported objects unchanged, and content may be in an object
+/// store. Since 3, unfinished uploads may list segments in an object store: a version that reads 2 would drop the list.
 pub(crate) const FORMS: Forms = Forms {
     reads: 3,
     writes: 2,
 };
-/// The same where uploads have segments.
+/// The forms if uploads have segments.
 const WITH_SEGMENTS: Forms = Forms { writes: 3, ..FORMS };
 
-/// What is opened, and how.
+/// The data to open, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct Opening<'a> {
-    /// Where the records are, and what is beside them.
+    /// The place of the records and of the data beside them.
     pub data: &'a Data,
-    /// Where attachments are, if not in the folder.
+    /// The object store of the attachments, if not in the folder.
     pub objects: Option<&'a ObjectPlace>,
-    /// Whether a folder has a log of changes.
+    /// True if a folder keeps a change log.
     pub keeps_changes: bool,
-    /// A commit that takes so long is told in the log.
+    /// The duration from which a slow commit is logged.
     pub slow_commit: Duration,
-    /// Threads that serve connections, each of which reads.
+    /// The number of threads that serve connections, each of which reads.
     pub threads: usize,
 }
 
-/// The records, the attachments, and what keeps others out of the folder where the store doesn't.
+/// The opened records and attachments, and a lock on the folder if the store has none.
 #[derive(Debug)]
 pub struct Stored {
     /// The records.
     pub store: Store,
     /// The attachments.
     pub content: ContentStore,
-    /// Where finished content is put, if not in the folder.
+    /// The store of finished content, if not in the folder.
     pub objects: Option<Arc<Shelf>>,
-    /// Keeps others out.
+    /// The lock on the folder.
     pub folder: Option<FolderLock>,
 }
 
@@ -71,7 +71,7 @@ impl Opening<'_> {
         matches!(self.data, Data::Postgres { .. })
     }
 
-    /// Whether uploads under way lie in an object store as segments.
+    /// Returns true if unfinished uploads are in an object store as segments.
     fn has_segments(&self) -> bool {
         self.is_one_of_several() && self.objects.is_some()
     }
@@ -84,12 +84,12 @@ impl Opening<'_> {
     }
 }
 
-/// Where a data folder has its log of changes.
+/// Returns the folder of the change log in a data folder.
 pub fn changes(folder: &Path) -> PathBuf {
     folder.join(CHANGES_FOLDER)
 }
 
-/// Opens it for a server.
+/// Opens the data for a server.
 ///
 /// # Errors
 /// See [`DataError`].
@@ -115,10 +115,10 @@ pub fn open(opening: &Opening<'_>) -> Result<Stored, DataError> {
     Ok(stored)
 }
 
-/// The same, whether it is a copy that isn't finished or not.
+/// Opens the data, even if it is an unfinished copy.
 fn open_data(opening: &Opening<'_>, options: StoreOptions) -> Result<Stored, DataError> {
     Ok(match opening.data {
-        // The store's lock on the folder is for both.
+        // The store's lock on the folder covers both.
         Data::Folder(folder) => {
             let is_sparing = options.changes.is_some();
             Stored {
@@ -155,7 +155,7 @@ fn open_data(opening: &Opening<'_>, options: StoreOptions) -> Result<Stored, Dat
     })
 }
 
-/// The folder beside records in a database: that of all servers, or any where what they share is in an object store.
+/// Opens the folder beside records in a database: the shared one, or any if shared content is in an object store.
 fn open_folder(store: &Store, folder: &Path, has_objects: bool) -> Result<ContentStore, DataError> {
     if !has_objects {
         objects::refuse_to_forget(store)?;
@@ -167,7 +167,7 @@ fn open_folder(store: &Store, folder: &Path, has_objects: bool) -> Result<Conten
     Ok(content)
 }
 
-/// Records that lie in a folder are not to be forgotten there: what a server shows would be without them.
+/// Rejects a folder with records: a server over the database would ignore them.
 fn refuse_records(folder: &Path) -> Result<(), DataError> {
     match folder.join(groupware_store::FILE_NAME).exists() {
         true => Err(DataError::TwoStores(folder.to_owned())),
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// A version that would drop the segments of an upload is neither let in beside them nor after them.
+    /// A version that would drop the segments of an upload is rejected, both beside and after these servers.
     #[test]
     fn only_servers_that_list_segments_write_their_form() {
         let postgres = Data::Postgres {

@@ -1,13 +1,13 @@
-//! Who may use a database besides its owner.
+//! Access to a database by users other than its owner.
 //!
-//! An owner grants a database to named users or to everybody who is signed in (`*`). *Readers* read
-//! all of it. *Authors* read all of it, add documents, and change or delete those that they added.
-//! Without a grant a database can't be told from one that isn't there. Uploads in chunks, grants,
-//! and the list of databases stay the owner's.
+//! An owner grants a database to named users or to all signed-in users (`*`). *Readers* read all of
+//! it. *Authors* read all of it, add documents, and change or delete their own. Without a grant, a
+//! database can't be distinguished from a missing one. Uploads in chunks, grants, and the list of
+//! databases stay the owner's.
 //!
-//! A grant is for whoever has the name when it is given: a user who is registered under it later has
-//! no part in it, nor is shown as granted. It stays so when the grant is given again: a name that was
-//! in it before keeps its moment.
+//! A grant applies to the user who has the name at that time: a user registered under it later gets
+//! no access, and isn't listed as granted. Repeating the grant doesn't change that: a name that was
+//! in it before keeps its time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DatabaseName, Document, DocumentError, Reason, Who, keys, limits};
 
-/// Stands for everybody who is signed in.
+/// Stands for all signed-in users.
 const EVERYBODY: &str = "*";
 
-/// Whom a database is granted to.
+/// The users with access to a database.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Access {
@@ -29,24 +29,24 @@ pub struct Access {
     authors: BTreeSet<String>,
 }
 
-/// Tells when the user of a name was registered, seconds since 1970; `None` if nobody has the name.
+/// Returns the time of a user's registration, seconds since 1970; `None` if there is no such user.
 pub type Registered<'a> = &'a dyn Fn(&str) -> Result<Option<i64>, StoreError>;
 
-/// As stored: with the moment of the grant.
+/// The stored form: with the time of the grant.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Granted {
     at: i64,
     to: Access,
-    /// The moment of each name that was in the grant before this one.
+    /// The times of the names that were in the grant before this one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     earlier: BTreeMap<String, i64>,
 }
 
 impl Access {
-    /// Reads `{"readers": […], "authors": […]}`.
+    /// Parses `{"readers": […], "authors": […]}`.
     ///
     /// # Errors
-    /// 400 if it isn't that, or names too many; 413 for a body that is too large.
+    /// 400 if it is invalid, or names too many; 413 for a body that is too large.
     pub fn parse(body: &[u8]) -> Result<Self, DocumentError> {
         if body.len() > limits::ACCESS_BYTES {
             return Err(DocumentError::refused(
@@ -54,7 +54,7 @@ impl Access {
                 "The body is too large.",
             ));
         }
-        // An array of lists could be read as well, and none would withdraw all.
+        // An array of lists would parse as well, and an empty one would revoke everything.
         if body.trim_ascii_start().first() != Some(&b'{') {
             let message = "A grant is a JSON object of readers and authors.";
             return Err(DocumentError::bad_request(message));
@@ -76,7 +76,7 @@ impl Access {
         Ok(Self { readers, authors })
     }
 
-    /// The users who are named.
+    /// The named users.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let names = self.readers.iter().chain(&self.authors);
         names.map(String::as_str).filter(|name| *name != EVERYBODY)
@@ -97,18 +97,18 @@ impl Granted {
         names.contains(EVERYBODY) || is_named()
     }
 
-    /// When a name was granted the database.
+    /// Returns the time at which a name got access.
     fn moment(&self, name: &str) -> i64 {
         self.earlier.get(name).copied().unwrap_or(self.at)
     }
 
-    /// Whether nobody has a name any more, or another user than the one whom it stood for.
+    /// Returns true if the name has no user any more, or a user other than the one who got access.
     fn has_lapsed(&self, name: &str, registered: Registered<'_>) -> Result<bool, StoreError> {
         let is_same = |since| since <= self.moment(name);
         Ok(name != EVERYBODY && !registered(name)?.is_some_and(is_same))
     }
 
-    /// Those who have a part in it.
+    /// Returns the names that have not lapsed.
     pub(crate) fn living(&self, registered: Registered<'_>) -> Result<Access, StoreError> {
         let living = |names: &BTreeSet<String>| {
             let mut living = BTreeSet::new();
@@ -125,10 +125,10 @@ impl Granted {
         })
     }
 
-    /// The grant that follows this one, which names those in `to`.
+    /// Returns the grant that replaces this one by the names in `to`.
     ///
     /// # Errors
-    /// 409 for a name that has lapsed: whoever sends it has read it when it stood for somebody else; the store's.
+    /// 409 for a lapsed name: the client has read it when it named another user; errors of the store.
     pub(crate) fn followed_by(
         &self,
         (to, now): (Access, i64),
@@ -154,7 +154,7 @@ impl Granted {
     }
 }
 
-/// What somebody may do with a database.
+/// The rights of a user for a database.
 enum Right {
     None,
     Read,
@@ -176,7 +176,7 @@ fn right(
     })
 }
 
-/// Passes those who may read a database.
+/// Checks that the user may read a database.
 pub(crate) fn may_read(
     snapshot: &dyn Snapshot,
     who: Who<'_>,
@@ -188,10 +188,10 @@ pub(crate) fn may_read(
     }
 }
 
-/// Passes those who may add documents to a database.
+/// Checks that the user may add documents to a database.
 ///
 /// # Errors
-/// 403 for anybody else; the store's.
+/// 403 for all others; errors of the store.
 pub fn may_add(
     snapshot: &dyn Snapshot,
     who: Who<'_>,
@@ -206,8 +206,8 @@ pub fn may_add(
     }
 }
 
-/// Passes those who may change or delete a document: the owner, and the author who added it. Comes
-/// after [`may_add`].
+/// Checks that the user may change or delete a document: the owner, and the author who added it.
+/// Requires [`may_add`].
 pub(crate) fn may_change(who: Who<'_>, document: &Document) -> Result<(), DocumentError> {
     let is_author = document.author.as_deref() == Some(who.user) && who.since <= document.created;
     match who.is_owner() || is_author {
@@ -225,7 +225,7 @@ pub(crate) fn owner_only(who: Who<'_>) -> Result<(), DocumentError> {
     }
 }
 
-/// The revision of the grant that a decision rests on.
+/// Returns the revision of the grant that a decision depends on.
 ///
 /// # Errors
 /// 403 if there is none.
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_granted_again_keeps_its_moment() {
-        // As it was stored before names had moments of their own.
+        // The stored form before names had their own times.
         let stored = r#"{"at":100,"to":{"readers":["bob","eve"],"authors":["*"]}}"#;
         let old: Granted = serde_json::from_str(stored).unwrap();
         let follow = |old: &Granted, text: &str, registered: Registered<'_>| {
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(refused.unwrap_err().status(), 409);
         let next = follow(&old, r#"{"readers":["bob"]}"#, &|_| Ok(Some(100))).unwrap();
         assert!(!next.has(&next.to.readers, who("bob", 150)));
-        // Left out once, the name is whoever has it now.
+        // Once removed, the name stands for its current user.
         let next = follow(&next, r#"{"readers":["eve"]}"#, &bob_is_new).unwrap();
         let next = follow(&next, r#"{"readers":["bob"]}"#, &bob_is_new).unwrap();
         assert!(next.has(&next.to.readers, who("bob", 150)));
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(shown(&|_| Ok(None)), "*");
     }
 
-    /// What a decision would change, for a user.
+    /// The decision for a user.
     fn decided(
         store: &Store,
         who: Who<'_>,
@@ -347,7 +347,7 @@ mod tests {
         made.unwrap().batch
     }
 
-    /// Every change that an author can make of the document that was made with the bits 7.
+    /// All changes by an author of the document created with the bits 7.
     fn all_changes(store: &Store, database: &DatabaseName, file: &NewAttachment) -> Vec<Batch> {
         let place = ItemPath {
             database: database.clone(),

@@ -1,4 +1,4 @@
-//! Attaching files to documents, and taking them off.
+//! Attaching files to documents, and detaching them.
 
 use groupware_ids::{ContentHash, Placed};
 use groupware_store::Snapshot;
@@ -10,30 +10,30 @@ use crate::{
     ItemPath, Reason, Seen, Unid, Who, access, limits, objects,
 };
 
-/// A file whose content is in its place.
+/// A file whose content is stored.
 #[derive(Debug, Clone)]
 pub struct NewAttachment {
-    /// The item that it goes to.
+    /// The item that it is attached to.
     pub item: ItemName,
     /// Its name; a file of the same name in the same item is replaced.
     pub name: FileName,
-    /// Its media type, as its sender said.
+    /// Its media type, according to its sender.
     pub media_type: String,
     /// Its length.
     pub bytes: u64,
     /// The hash of its content.
     pub hash: ContentHash,
-    /// Where that was put.
+    /// The place of its content.
     pub placed: Placed,
 }
 
-/// Attaches files, all or none. The content must be pinned until the batch is committed. Tells
-/// whether all of them are new.
+/// Attaches files atomically. The content must be pinned until the batch is committed. Returns true
+/// if all of them are new.
 ///
 /// # Errors
-/// 403 if the user may not; 404 if there is no such document; 400 if it has too many attachments; 507 if the owner's share is
-/// used up; 412 if a file takes the place of one that the client didn't see; 503 if content that was put in an object was
-/// removed meanwhile.
+/// 403 if the user lacks the right; 404 if the document is missing; 400 if it has too many attachments; 507
+/// if the owner's quota is exhausted; 412 if a file replaces one that the client doesn't know; 503
+/// if the content's object was removed meanwhile.
 pub fn attach(
     context: &Context<'_>,
     (database, unid): (&DatabaseName, &Unid),
@@ -52,7 +52,7 @@ pub fn attach(
     changes.replace((database, unid), Some(&held), Some(&document))?;
     let mut batch = changes.into_batch();
     for (at, file) in files.iter().enumerate() {
-        // Of equal files in one form, one object is enough.
+        // For equal files in one form, one object is enough.
         if !files[..at].iter().any(|before| before.hash == file.hash) {
             objects::refer_to(
                 context.snapshot,
@@ -68,14 +68,14 @@ pub fn attach(
     })
 }
 
-/// Refuses a change where the attachment is none that the client saw.
+/// Rejects a change if the client doesn't know the current attachment.
 fn check(attachment: Option<&Attachment>, seen: &Seen) -> Result<(), DocumentError> {
     let tag = attachment.map(Attachment::tag);
     let current = tag.as_deref().zip(attachment.map(|it| it.modified));
     seen.check(current)
 }
 
-/// Puts a file among a document's; whether it is new.
+/// Adds a file to a document or replaces one; returns true if it is new.
 pub(crate) fn put(
     document: &mut Document,
     file: &NewAttachment,
@@ -104,7 +104,7 @@ pub(crate) fn put(
     Ok(true)
 }
 
-/// The type as it can be sent in a header; what can't is any bytes.
+/// Returns the type if it is valid in a header, else that of arbitrary bytes.
 fn media_type(text: &str) -> String {
     let text = text.trim();
     let is_fine = (3..=limits::MEDIA_TYPE_BYTES).contains(&text.len())
@@ -116,10 +116,10 @@ fn media_type(text: &str) -> String {
     }
 }
 
-/// The record of an attachment.
+/// Returns the record of an attachment.
 ///
 /// # Errors
-/// 403 if the user may not; 404 if there is no such document or attachment.
+/// 403 if the user lacks the right; 404 if the document or attachment is missing.
 pub fn attachment(
     snapshot: &dyn Snapshot,
     who: Who<'_>,
@@ -133,10 +133,10 @@ pub fn attachment(
         .ok_or_else(missing)
 }
 
-/// Takes an attachment off its document.
+/// Detaches an attachment from its document.
 ///
 /// # Errors
-/// 403 if the user may not; 404 if there is no such document or attachment; 412 if it is none that the client saw.
+/// 403 if the user lacks the right; 404 if the document or attachment is missing; 412 if the version is outdated.
 pub fn detach(
     context: &Context<'_>,
     place: &ItemPath,
@@ -161,11 +161,11 @@ pub fn detach(
     })
 }
 
-/// Gives an attachment another name within its item.
+/// Renames an attachment within its item.
 ///
 /// # Errors
-/// 403 if the user may not; 404 if there is no such document or attachment; 409 if another
-/// attachment of the item has the name; 412 if it is none that the client saw.
+/// 403 if the user lacks the right; 404 if the document or attachment is missing; 409 if another attachment
+/// of the item has the name; 412 if the client doesn't know its current version.
 pub fn rename(
     context: &Context<'_>,
     place: &ItemPath,

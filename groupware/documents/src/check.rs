@@ -1,4 +1,4 @@
-//! Looks whether a user's records of documents fit each other, and which content they refer to.
+//! Checks that a user's records of documents are consistent, and collects the content that they refer to.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};
@@ -9,24 +9,24 @@ use groupware_store::{ReadError, Record, Snapshot};
 use crate::mailbox::derived;
 use crate::{Document, DocumentError, HeldUpload, Usage, keys, upload, usage};
 
-/// What a look at a user's records has found.
+/// The result of a check of a user's records.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The documents.
     pub documents: u64,
-    /// What is wrong, a sentence each.
+    /// The defects, one sentence each.
     pub wrong: Vec<String>,
-    /// The content that documents refer to, with its length and one that refers to it.
+    /// The content that documents refer to, with its length and one reference.
     pub content: BTreeMap<ContentHash, (u64, String)>,
 }
 
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Looks at all documents, uploads, and derived records of a user. Holds a user's derived records in
+/// Checks all documents, uploads, and derived records of a user. Holds a user's derived records in
 /// memory.
 ///
 /// # Errors
-/// When the store can't be read.
+/// If the store can't be read.
 pub fn check(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Found, DocumentError> {
     let mut found = Found::default();
     let mut expected = Records::new();
@@ -124,10 +124,10 @@ fn check_usage(
     Ok(())
 }
 
-/// Tells the content that a user's documents refer to, of all whose hash begins with one of these bytes.
+/// Visits the content that a user's documents refer to, limited to hashes that begin with one of these bytes.
 ///
 /// # Errors
-/// When the store can't be read, or a reference is damaged: then nothing may be swept.
+/// If the store can't be read, or a reference is damaged: nothing may be swept then.
 pub fn kept_content(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -137,8 +137,8 @@ pub fn kept_content(
     references(snapshot, mailbox, keys::content_within(folders), keep)
 }
 
-/// Tells all content that a user's documents refer to, each with its length, in the order of the
-/// hashes; content that several refer to, several times.
+/// Visits all content that a user's documents refer to, with its length, in the order of the
+/// hashes; once per reference.
 ///
 /// # Errors
 /// As [`kept_content`].

@@ -1,30 +1,30 @@
-//! What a decision is given besides the request, and what it gives back.
+//! The inputs of a decision besides the request, and its result.
 
 use groupware_store::{Batch, Snapshot};
 
 use crate::Who;
 
-/// What a decision reads: one consistent state of the store, who asks, the moment, and random bits
-/// for new identifiers.
+/// The inputs of a decision: one consistent state of the store, the principal, the time, and random
+/// bits for new identifiers.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The state of the store.
     pub snapshot: &'a dyn Snapshot,
-    /// Who asks, and whose documents they are.
+    /// The principal, and the owner of the documents.
     pub who: Who<'a>,
-    /// The moment of the request, seconds since 1970.
+    /// The time of the request, seconds since 1970.
     pub now: i64,
-    /// 128 random bits. Deciding again may start from the same.
+    /// 128 random bits. A repeated decision may start from the same ones.
     pub bits: u128,
-    /// Most bytes that the owner's documents and uploads may take.
+    /// The maximum bytes of the owner's documents and uploads.
     pub quota_bytes: u64,
 }
 
-/// What is to be committed, and what the decision came to.
+/// The batch to commit, and the result of a decision.
 #[derive(Debug)]
 pub struct Decision<T> {
-    /// To be committed as a whole.
+    /// To be committed atomically.
     pub batch: Batch,
-    /// What there is to answer, once it is committed.
+    /// The response once the batch is committed.
     pub outcome: T,
 }

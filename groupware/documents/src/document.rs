@@ -5,25 +5,25 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{DocumentError, Fields, FileName, ItemName};
 
-/// Version of the stored form. A reader refuses what it doesn't know.
+/// The version of the stored form. A reader rejects unknown versions.
 const FORMAT: u8 = 1;
 
 /// A document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Document {
-    /// When it was made, seconds since 1970.
+    /// The time of its creation, seconds since 1970.
     #[serde(rename = "c")]
     pub created: i64,
-    /// When it, or one of its attachments, was last changed.
+    /// The time of the last change of it or its attachments.
     #[serde(rename = "m")]
     pub modified: i64,
-    /// Who added it, where that wasn't the owner.
+    /// The user who added it, if not the owner.
     #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     /// Its fields.
     #[serde(rename = "f")]
     pub fields: Fields,
-    /// Its attachments, in the order in which they came.
+    /// Its attachments, in the order of arrival.
     #[serde(rename = "a", default)]
     pub attachments: Vec<Attachment>,
 }
@@ -34,10 +34,10 @@ pub struct Attachment {
     /// The item that it belongs to.
     #[serde(rename = "i")]
     pub item: String,
-    /// Its name.
+    /// Its media type, according to its sender.
     #[serde(rename = "n")]
     pub name: String,
-    /// Its media type, as its sender said.
+    /// Its media type, according to its sender.
     #[serde(rename = "t")]
     pub media_type: String,
     /// Its length.
@@ -50,13 +50,13 @@ pub struct Attachment {
         deserialize_with = "read_hash"
     )]
     pub hash: ContentHash,
-    /// When it was attached.
+    /// The time of its attachment.
     #[serde(rename = "m")]
     pub modified: i64,
 }
 
 impl Attachment {
-    /// The entity tag: that of its content.
+    /// The entity tag of its content.
     pub fn tag(&self) -> String {
         format!("\"{}\"", self.hash)
     }
@@ -80,10 +80,10 @@ impl Document {
         bytes
     }
 
-    /// Reads the stored form.
+    /// Parses the stored form.
     ///
     /// # Errors
-    /// [`DocumentError::Unreadable`] if it is of another version or damaged.
+    /// [`DocumentError::Unreadable`] if it has another version or is damaged.
     pub(crate) fn decode(key: &[u8], bytes: &[u8]) -> Result<Self, DocumentError> {
         match bytes.split_first() {
             Some((&FORMAT, json)) => {
@@ -97,13 +97,13 @@ impl Document {
         }
     }
 
-    /// What it takes of its owner's share: fields and attachments.
+    /// The bytes that count against the owner's quota: fields and attachments.
     pub(crate) fn bytes(&self) -> u64 {
         let attached = self.attachments.iter().map(|attachment| attachment.bytes);
         self.fields.bytes() + attached.sum::<u64>()
     }
 
-    /// Where in the list an attachment is.
+    /// Returns the index of an attachment.
     pub(crate) fn position(&self, item: &ItemName, name: &FileName) -> Option<usize> {
         self.attachments
             .iter()

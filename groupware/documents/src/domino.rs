@@ -1,5 +1,5 @@
-//! Documents as Domino's data service writes them: the whole, and the line in a list. A line is
-//! rendered when its document is written and stored so; here is all that knows its form.
+//! Documents in the form of Domino's data service: the whole document, and its line in a list. The
+//! line is rendered and stored when its document is written; only this module knows its form.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 use crate::time::json_date;
 use crate::{Attachment, DatabaseName, Document, Unid, document_path};
 
-/// The document as JSON. With `only`, no other fields, whatever case their names are in; what
-/// begins with `@` is always there.
+/// Returns the document as JSON. With `only`, just these fields, case-insensitively; members that
+/// begin with `@` are always included.
 pub(crate) fn document(
     document: &Document,
     (mailbox, database, unid): (&str, &DatabaseName, &Unid),
@@ -25,7 +25,7 @@ pub(crate) fn document(
     serde_json::to_vec(&shown).expect("a document always serialises to memory")
 }
 
-/// The document's line in the list.
+/// Returns the document's line in the list.
 pub(crate) fn line(
     mailbox: &str,
     database: &DatabaseName,

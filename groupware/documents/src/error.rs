@@ -1,22 +1,22 @@
-//! Why a request about documents is refused.
+//! Reasons for rejecting a request about documents.
 
 use std::borrow::Cow;
 
 use groupware_store::{ReadError, StoreError};
 
-/// Why a request could not be decided.
+/// An error of a decision.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentError {
     /// The request can't be carried out as asked; nothing was changed.
     #[error("{message}")]
     Refused {
-        /// Of which kind it is.
+        /// The kind of refusal.
         reason: Reason,
-        /// A sentence for the person who reads the answer.
+        /// A sentence for the user.
         message: Cow<'static, str>,
     },
-    /// A record that the decision asked for could not be read.
+    /// A record that the decision needed could not be read.
     #[error(transparent)]
     Unreadable(#[from] ReadError),
 }
@@ -27,7 +27,7 @@ impl From<StoreError> for DocumentError {
     }
 }
 
-/// Why something is refused.
+/// The kinds of refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -37,24 +37,24 @@ pub enum Reason {
     Forbidden,
     /// There is no such database, document, attachment, or upload.
     NotFound,
-    /// What is there does not allow it.
+    /// The current state does not allow it.
     Conflict,
-    /// The document was changed since the user saw it.
+    /// The document was changed since the client read it.
     Changed,
-    /// It is larger than it may be.
+    /// It exceeds the maximum size.
     TooLarge,
     /// The user has sent too much for now.
     TooOften,
-    /// The content has to be sent again.
+    /// The content must be sent again.
     Again,
-    /// The user has no room left, or has as many as there may be.
+    /// The user's quota is exhausted, or a maximum number is reached.
     OverQuota,
     /// The disk has no room for more.
     DiskFull,
 }
 
 impl Reason {
-    /// The HTTP status of the answer.
+    /// The HTTP status of the response.
     pub fn status(self) -> u16 {
         match self {
             Self::BadRequest => 400,
@@ -98,7 +98,7 @@ impl DocumentError {
         ReadError::corrupt(key, cause).into()
     }
 
-    /// Of which kind a refusal is.
+    /// The kind of refusal, if the error is one.
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Self::Refused { reason, .. } => Some(*reason),
@@ -106,12 +106,12 @@ impl DocumentError {
         }
     }
 
-    /// The HTTP status of the answer.
+    /// The HTTP status of the response.
     pub fn status(&self) -> u16 {
         self.reason().map_or(500, Reason::status)
     }
 
-    /// What the answer says. An internal failure names no key and no path.
+    /// The message in the response. An internal failure names no key and no path.
     pub fn message(&self) -> Cow<'static, str> {
         match self {
             Self::Refused { message, .. } => message.clone(),

@@ -1,7 +1,7 @@
-//! The fields of a document: names and JSON values, kept as they were sent.
+//! The fields of a document: names and JSON values, stored as they were sent.
 //!
-//! Values stay text. They are never read into a tree, so that none can nest until the stack is used
-//! up, and a number comes back with all its digits.
+//! Values stay text. They are never parsed into a tree, so that deep nesting can't exhaust the
+//! stack, and numbers keep all their digits.
 
 use std::collections::BTreeMap;
 
@@ -28,11 +28,11 @@ impl PartialEq for Fields {
 }
 
 impl Fields {
-    /// Reads a JSON object. Names that begin with `@` belong to the server: what a client read is
-    /// sent back with them, and they are left out.
+    /// Parses a JSON object. Names that begin with `@` belong to the server: clients send them back
+    /// as they read them, and they are ignored.
     ///
     /// # Errors
-    /// 400 if it isn't one, or a bound is passed; 413 for a body that is too large.
+    /// 400 if it is invalid or exceeds a bound; 413 for a body that is too large.
     pub fn parse(body: &[u8]) -> Result<Self, DocumentError> {
         if body.len() > limits::BODY_BYTES {
             return Err(DocumentError::refused(
@@ -57,10 +57,10 @@ impl Fields {
         Ok(fields)
     }
 
-    /// Takes over the fields that `changes` has; `null` removes one.
+    /// Applies the fields of `changes`; `null` removes one.
     ///
     /// # Errors
-    /// 400 if there are too many then; 413 if they are too large.
+    /// 400 if there are too many fields then; 413 if they are too large.
     pub fn merge(&mut self, changes: Self) -> Result<(), DocumentError> {
         for (name, value) in changes.0 {
             match value.get() {
@@ -78,7 +78,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Sets the form that the document is shown with.
+    /// Sets the form for displaying the document.
     ///
     /// # Errors
     /// 400 if its name is too long.
@@ -91,7 +91,7 @@ impl Fields {
         Ok(())
     }
 
-    /// The form that the document is shown with, as JSON text.
+    /// The form for displaying the document, as JSON text.
     pub(crate) fn form(&self) -> Option<&RawValue> {
         let form = self.0.get(FORM)?;
         form.get().starts_with('"').then_some(&**form)
@@ -103,7 +103,7 @@ impl Fields {
         fields.map(|(name, value)| (name.as_str(), &**value))
     }
 
-    /// What they take.
+    /// Their size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let fields = self.0.iter();
         fields
@@ -134,7 +134,7 @@ fn check_name(name: &str) -> Result<(), DocumentError> {
     Ok(())
 }
 
-/// Counts brackets outside of strings, before anything is parsed.
+/// Counts brackets outside of strings, before parsing.
 fn check_levels(body: &[u8]) -> Result<(), DocumentError> {
     let (mut level, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in body {

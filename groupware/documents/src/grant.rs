@@ -1,4 +1,4 @@
-//! Granting a database, and telling whom it is granted to.
+//! Granting a database, and listing the granted users.
 
 use groupware_store::Snapshot;
 
@@ -8,10 +8,10 @@ use crate::{
     Access, Context, DatabaseName, Decision, DocumentError, Reason, Registered, Who, keys, limits,
 };
 
-/// Whom a database is granted to, as JSON, for its owner. Names that have lapsed are left out.
+/// Returns the users with access to a database, as JSON, for its owner. Lapsed names are omitted.
 ///
 /// # Errors
-/// 403 for anybody else; the store's.
+/// 403 for all others; errors of the store.
 pub fn access(
     snapshot: &dyn Snapshot,
     who: Who<'_>,
@@ -25,11 +25,11 @@ pub fn access(
     Ok(serde_json::to_vec(&to).expect("names always serialise to memory"))
 }
 
-/// Grants a database to these users and to nobody else; to none of them, it is the owner's alone.
+/// Grants a database to exactly these users; an empty grant revokes all access but the owner's.
 ///
 /// # Errors
-/// 403 for anybody but the owner; 409 for a name that was granted the database before and is another
-/// user's now; 507 if too many databases are granted.
+/// 403 for all but the owner; 409 for a name that had access before and now belongs to another
+/// user; 507 if too many databases are granted.
 pub fn grant(
     context: &Context<'_>,
     database: &DatabaseName,
@@ -65,7 +65,7 @@ pub fn grant(
     })
 }
 
-/// The databases that are granted to anybody, counted up to the limit.
+/// Returns the number of granted databases, counted up to the limit.
 fn count(snapshot: &dyn Snapshot, mailbox: &str) -> Result<usize, DocumentError> {
     let (from, to) = keys::all_access();
     let mut count = 0;

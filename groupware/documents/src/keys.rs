@@ -1,13 +1,13 @@
-//! Where documents lie in their owner's partition.
+//! The keys of documents in their owner's partition.
 //!
 //! ```text
 //! d/d/{database}/{unid}               the document; its revision guards all that is derived
 //! d/l/{database}/{modified}/{unid}    derived: the document's line in the list, rendered JSON
 //! d/c/{hash}/{database}/{unid}/{item}/{file}   derived: a reference to content, and its length
-//! d/u/{id}                            an upload under way, or finished lately
-//! d/a/{database}                      whom the database is granted to, and when
-//! d/g                                 changes whenever a database is granted that wasn't
-//! d/q                                 what all of it takes, and the number of documents
+//! d/u/{id}                            a pending or recently finished upload
+//! d/a/{database}                      the users with access to the database, and the time of the grant
+//! d/g                                 rewritten by the first grant of a database
+//! d/q                                 the bytes of all of it, and the number of documents
 //! ```
 //! Names have no slash in them. Every key starts with `d/`.
 
@@ -20,19 +20,19 @@ use crate::{DatabaseName, Unid, UploadId};
 /// One past the last key of a family: `/` + 1.
 const AFTER_SLASH: char = '0';
 
-/// All records of documents and uploads in a mailbox: first key, and first key after them.
+/// All records of documents and uploads of a user: first key, and first key after them.
 pub const ALL: (&[u8], &[u8]) = (b"d/", b"d0");
 
 pub(crate) const USAGE: &[u8] = b"d/q";
 
-/// What was decided on the number of granted databases asserts that nobody else has changed it.
+/// Decisions on the number of granted databases assert this record's revision, so that it doesn't change concurrently.
 pub(crate) const GRANTS: &[u8] = b"d/g";
 
 pub(crate) fn document(database: &DatabaseName, unid: &Unid) -> Vec<u8> {
     format!("d/d/{database}/{unid}").into_bytes()
 }
 
-/// The document whose key this is.
+/// Returns the document of a key.
 pub(crate) fn document_of(key: &[u8]) -> Option<(DatabaseName, Unid)> {
     let name = std::str::from_utf8(key.strip_prefix(b"d/d/")?).ok()?;
     let (database, unid) = name.split_once('/')?;
@@ -51,9 +51,9 @@ pub(crate) fn line(database: &DatabaseName, modified: i64, unid: &Unid) -> Vec<u
     key
 }
 
-/// First key of the list at or after a moment.
+/// The first key of the list at or after a time.
 pub(crate) fn lines_from(database: &DatabaseName, modified: i64) -> Vec<u8> {
-    // Sorts as moments do, also those before 1970.
+    // Sorts by time, even before 1970.
     let order = modified.cast_unsigned() ^ (1 << 63);
     format!("d/l/{database}/{order:016X}").into_bytes()
 }

@@ -2,15 +2,15 @@
 //! store.
 //!
 //! The interface is Domino's data service, and tus 1.0 for uploads in chunks. A decision reads a
-//! [`Snapshot`], and gives back a [`Batch`] whose asserts make lost updates impossible: on a
-//! conflict the caller decides again on a new snapshot. No clock, no randomness, no I/O of its own.
+//! [`Snapshot`] and returns a [`Batch`] whose asserts rule out lost updates: on a conflict the
+//! caller decides again on a new snapshot. No clock, no randomness, no I/O of its own.
 //!
-//! An attachment's content lies elsewhere, named by its hash ([`ContentHash`]); here are the
-//! records that refer to it. A document and all that is derived from it, the references among them,
-//! change in one batch.
+//! An attachment's content is stored elsewhere, named by its hash ([`ContentHash`]); this crate has
+//! the records that refer to it. One batch changes a document with all that is derived from it,
+//! including the references.
 //!
 //! Databases belong to their owner, who may grant them to others ([`Access`]). Every decision and
-//! every read is told who asks, and checks it. A database is there as soon as it has a document.
+//! every read checks the principal. A database exists while it has a document.
 //!
 //! [`ContentHash`]: groupware_ids::ContentHash
 //! [`Snapshot`]: groupware_store::Snapshot

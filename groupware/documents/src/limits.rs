@@ -1,36 +1,36 @@
-//! The stated bounds of documents.
+//! The bounds of documents.
 //!
-//! A document with its attachments' records makes at most 0.4 MB, and a batch rewrites one.
+//! A document with its attachments' records has at most 0.4 MB, and a batch rewrites one.
 
-/// Largest body of a document: its fields as JSON.
+/// The largest body of a document: its fields as JSON.
 pub const BODY_BYTES: usize = 256 * 1024;
-/// Most fields of a document.
+/// The maximum number of fields of a document.
 pub const FIELDS: usize = 1000;
-/// Longest name of a field.
+/// The longest name of a field.
 pub const FIELD_NAME_BYTES: usize = 128;
-/// Most levels of arrays and objects in a field.
+/// The maximum depth of arrays and objects in a field.
 pub const VALUE_LEVELS: usize = 16;
-/// Most attachments of a document.
+/// The maximum number of attachments of a document.
 pub const ATTACHMENTS: usize = 256;
-/// Longest name of a database or item.
+/// The longest name of a database or item.
 pub const NAME_BYTES: usize = 64;
-/// Longest name of an attached file, as most file systems have it.
+/// The longest name of an attached file, as in most file systems.
 pub const FILE_NAME_BYTES: usize = 255;
-/// Longest media type.
+/// The longest media type.
 pub const MEDIA_TYPE_BYTES: usize = 128;
-/// Most documents of a user, over all databases.
+/// The maximum number of documents of a user, over all databases.
 pub const DOCUMENTS: u64 = 1_000_000;
-/// Most databases of a user, and most that are granted to others.
+/// The maximum number of databases of a user, and of those granted to others.
 pub const DATABASES: usize = 1000;
-/// Most users that a database is granted to by name, as readers and as authors each.
+/// The maximum number of users with access to a database by name, as readers and as authors each.
 pub const GRANTED_NAMES: usize = 100;
-/// Largest body that grants a database.
+/// The largest body of a grant.
 pub const ACCESS_BYTES: usize = 32 * 1024;
-/// Most uploads of a user that are under way, or were finished lately.
+/// The maximum number of a user's pending and recently finished uploads.
 pub const UPLOADS: u64 = 10_000;
-/// Documents of a page that asks for no number, as Domino has it.
+/// The documents of a page if the request has no number, as in Domino.
 pub const DEFAULT_PAGE: usize = 10;
-/// A page behind more documents than this takes too long to find for others to wait for it.
+/// A page after more documents than this is read in the background pool.
 pub const SKIPPED_AT_ONCE: usize = 500;
-/// Most documents of one page.
+/// The maximum number of documents of one page.
 pub const PAGE: usize = 1000;

@@ -1,4 +1,4 @@
-//! The lists: databases, and documents of one in the order of their last change.
+//! The lists: databases, and a database's documents in the order of their last change.
 
 use std::ops::ControlFlow;
 
@@ -7,8 +7,8 @@ use groupware_store::Snapshot;
 use crate::time::parse_date;
 use crate::{DatabaseName, DocumentError, Who, access, keys, limits, usage};
 
-/// Which part of a list is asked for. Unknown parameters are ignored, as Domino does; known ones are
-/// read strictly.
+/// The requested part of a list. Unknown parameters are ignored, as in Domino; known ones are
+/// parsed strictly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery {
     start: usize,
@@ -17,10 +17,10 @@ pub struct ListQuery {
 }
 
 impl ListQuery {
-    /// Reads `start` and `count`, or `ps` and `page`, and `since`.
+    /// Parses `start` and `count`, or `ps` and `page`, and `since`.
     ///
     /// # Errors
-    /// 400 if one can't be read.
+    /// 400 if one is invalid.
     pub fn parse<'q>(
         pairs: impl IntoIterator<Item = (&'q str, &'q str)>,
     ) -> Result<Self, DocumentError> {
@@ -61,7 +61,7 @@ fn invalid(name: &str) -> DocumentError {
 }
 
 impl ListQuery {
-    /// Whether the page lies so far into the list that others should not have to wait until it is found.
+    /// Returns true if the page starts so late in the list that it should be read in the background pool.
     pub fn is_long(&self) -> bool {
         self.start > limits::SKIPPED_AT_ONCE
     }
@@ -72,14 +72,14 @@ impl ListQuery {
 pub struct Page {
     /// A JSON array.
     pub body: Vec<u8>,
-    /// The value of `Content-Range`: `items 0-9/29`; the total of a list with `since` isn't known.
+    /// The value of `Content-Range`: `items 0-9/29`; the total of a list with `since` is unknown.
     pub range: String,
 }
 
-/// The documents of a database, those changed longest ago first.
+/// Returns the documents of a database, in the order of their last change.
 ///
 /// # Errors
-/// 403 if the user may not read the database; the store's.
+/// 403 if the user may not read the database; errors of the store.
 pub fn list(
     snapshot: &dyn Snapshot,
     who: Who<'_>,
@@ -121,10 +121,10 @@ pub fn list(
     Ok(Page { body, range })
 }
 
-/// The databases that have documents, as a JSON array.
+/// Returns the databases that have documents, as a JSON array.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn databases(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Vec<u8>, DocumentError> {
     #[derive(serde::Serialize)]
     struct Line<'a> {

@@ -1,8 +1,8 @@
 //! Reading documents, and the one place that writes them.
 //!
-//! A document's list line, its references to content, and its part of the usage are functions of the
-//! document. They are written and removed here and nowhere else, under an assert on the document's
-//! revision: whoever decided on an older state loses the commit and decides again.
+//! A document's list line, its references to content, and its part of the usage are functions of
+//! the document. Only this module writes and removes them, under an assert on the document's
+//! revision: a decision on an older state conflicts and is repeated.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::context::Context;
 use crate::usage::{self, HeldUsage};
 use crate::{DatabaseName, Document, DocumentError, Unid, access, domino, keys};
 
-/// A document with the revision it was read at.
+/// A document with its revision.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldDocument {
     pub(crate) document: Document,
     pub(crate) revision: u64,
 }
 
-/// Reads a document that must be there.
+/// Reads a document that must exist.
 ///
 /// # Errors
 /// 404 if it isn't.
@@ -49,11 +49,11 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Changes of a database that somebody else than its owner may have decided on. They fail once the
-    /// grant that allowed them is changed or withdrawn.
+    /// Starts changes of a database that a user other than its owner may have decided on. They
+    /// conflict once the grant that allowed them is changed or revoked.
     ///
     /// # Errors
-    /// 403 for somebody else without a grant.
+    /// 403 for other users without a grant.
     pub(crate) fn in_database(
         context: &Context<'_>,
         database: &DatabaseName,
@@ -68,7 +68,7 @@ impl Changes {
         Ok(changes)
     }
 
-    /// Changes that only the owner decides on.
+    /// Starts changes that only the owner may decide on.
     pub(crate) fn new(context: &Context<'_>) -> Result<Self, DocumentError> {
         let before = usage::load(context.snapshot, context.who.mailbox)?;
         Ok(Self {
@@ -80,10 +80,10 @@ impl Changes {
         })
     }
 
-    /// Puts `new` in place of `old`, or removes `old` if there is no `new`.
+    /// Replaces `old` by `new`, or removes `old` if there is no `new`.
     ///
     /// # Errors
-    /// 507 if the owner's share is used up.
+    /// 507 if the owner's quota is exhausted.
     pub(crate) fn replace(
         &mut self,
         (database, unid): (&DatabaseName, &Unid),
@@ -126,15 +126,15 @@ impl Changes {
         self.change_usage(bytes(old_document), bytes(new))
     }
 
-    /// Counts bytes of something else than documents.
+    /// Counts bytes other than those of documents.
     ///
     /// # Errors
-    /// 507 if the owner's share is used up.
+    /// 507 if the owner's quota is exhausted.
     pub(crate) fn change_usage(&mut self, before: u64, after: u64) -> Result<(), DocumentError> {
         self.usage.change(before, after, self.quota_bytes)
     }
 
-    /// Writes a record of another kind, which must have this revision, or not be there.
+    /// Writes a record of another kind, which must have this revision, or not exist.
     pub(crate) fn put(&mut self, key: Vec<u8>, revision: Option<u64>, value: Option<Vec<u8>>) {
         let partition = &self.partition;
         match revision {
@@ -150,8 +150,8 @@ impl Changes {
         };
     }
 
-    /// The finished batch. Where the usage is as it was, which is so where an upload becomes an
-    /// attachment, its record is left alone, so that a user's uploads don't wait for each other.
+    /// The finished batch. An unchanged usage record is not written, such as when an upload becomes
+    /// an attachment, so that a user's uploads don't conflict.
     pub(crate) fn into_batch(mut self) -> Batch {
         if self.usage != self.before.usage {
             let value = self.usage.encode();

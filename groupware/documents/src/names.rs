@@ -1,5 +1,5 @@
-//! Names of databases, documents, items, and files, validated. None of them ever names a file of
-//! the server: content is stored by its hash.
+//! Validated names of databases, documents, items, and files. They never name a file of the server:
+//! content is stored by its hash.
 
 use std::fmt;
 
@@ -44,10 +44,10 @@ name! {
 }
 
 impl DatabaseName {
-    /// Reads a name, with or without `.nsf`, in whatever case.
+    /// Parses a name, with or without `.nsf`, case-insensitively.
     ///
     /// # Errors
-    /// 400 if it isn't one.
+    /// 400 if it is invalid.
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
         let name = text.to_ascii_lowercase();
         let name = name.strip_suffix(".nsf").unwrap_or(&name);
@@ -66,10 +66,10 @@ impl DatabaseName {
 }
 
 impl Unid {
-    /// Reads an identifier in whatever case.
+    /// Parses an identifier, case-insensitively.
     ///
     /// # Errors
-    /// 404 if it can't be one: then there is no such document.
+    /// 404 if it is invalid: there is no such document then.
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
         if text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(Self(text.to_ascii_uppercase()));
@@ -77,17 +77,17 @@ impl Unid {
         Err(DocumentError::not_found("There is no such document."))
     }
 
-    /// The identifier that 128 random bits make.
+    /// Returns the identifier of 128 random bits.
     pub(crate) fn from_bits(bits: u128) -> Self {
         Self(format!("{bits:032X}"))
     }
 }
 
 impl ItemName {
-    /// Reads the name of an item.
+    /// Parses the name of an item.
     ///
     /// # Errors
-    /// 400 if it isn't one.
+    /// 400 if it is invalid.
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_$-.".contains(&byte);
         if (1..=limits::NAME_BYTES).contains(&text.len())
@@ -103,15 +103,15 @@ impl ItemName {
 }
 
 impl FileName {
-    /// Reads the name of a file: whoever saves the file under it must not be led elsewhere.
+    /// Parses the name of a file. It must not lead a client that saves the file to another folder.
     ///
     /// # Errors
-    /// 400 if it isn't one.
+    /// 400 if it is invalid.
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
         let misleads = |letter: char| {
             letter.is_control()
                 || matches!(letter, '/' | '\\')
-                // Changes the direction of what follows: `exe.txt` looks like `txt.exe`.
+                // Changes the direction of the following text: `exe.txt` looks like `txt.exe`.
                 || groupware_text::is_bidi_override(letter)
         };
         let is_fine = (1..=limits::FILE_NAME_BYTES).contains(&text.len())
@@ -128,13 +128,13 @@ impl FileName {
 }
 
 impl FileName {
-    /// A name for an upload whose client gave none.
+    /// Returns the name of an upload without one.
     pub fn of_upload(id: &UploadId) -> Self {
         Self(format!("upload-{}", &id.as_str()[..12]))
     }
 }
 
-/// Where attachments go: an item of a document in a database.
+/// The target of attachments: an item of a document in a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemPath {
     /// The database.
@@ -145,15 +145,15 @@ pub struct ItemPath {
     pub item: ItemName,
 }
 
-/// The name of an upload: 32 lower-case hexadecimal digits.
+/// The id of an upload: 32 lower-case hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UploadId(String);
 
 impl UploadId {
-    /// Reads an identifier.
+    /// Parses an identifier.
     ///
     /// # Errors
-    /// 404 if it can't be one: then there is no such upload.
+    /// 404 if it is invalid: there is no such upload then.
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if text.len() == 32 && text.bytes().all(is_digit) {
@@ -162,7 +162,7 @@ impl UploadId {
         Err(no_upload())
     }
 
-    /// The identifier that 128 random bits make.
+    /// Returns the identifier of 128 random bits.
     pub fn from_bits(bits: u128) -> Self {
         Self(format!("{bits:032x}"))
     }

@@ -1,15 +1,15 @@
-//! Which object has which content, where content lies in an object store.
+//! The objects that hold content, where content is in an object store.
 //!
 //! ```text
-//! $content/{ab}   o{hash}        the object that has this content, and its length
-//! $content/{ab}   b{hash}{id}    an object that is being put, or is to be removed
-//! $content        place          which place of which object store all of them are in
+//! $content/{ab}   o{hash}        the object with this content, and its length
+//! $content/{ab}   b{hash}{id}    an object that is being put, or must be removed
+//! $content        place          the place in an object store that has all of them
 //! ```
-//! `ab` is the first byte of the hash. An object is noted as begun before its first byte is sent, and the change
-//! that refers to its content turns that note into its record: an object without either can never be referred to.
-//! Whoever removes objects first turns the record, or the note, into one that says so, under an assert. So it is the
-//! store that decides between who refers and who removes; no clock, and no order of what the object store is told,
-//! can make it wrong. Two puts never share a name: a removal that comes late finds nothing.
+//! `ab` is the first byte of the hash. An object is recorded as begun before its first byte is sent, and the
+//! change that refers to its content turns that record into the object's own: an object without either can
+//! never get a reference. A removal first replaces the record by a tombstone, under an assert. So the store
+//! decides between a reference and a removal; neither clocks nor the order of requests to the object store
+//! matter. Two puts never share a name: a late removal finds nothing.
 
 use std::ops::ControlFlow;
 
@@ -18,20 +18,20 @@ use groupware_store::{Batch, Snapshot};
 
 use crate::{DocumentError, Reason};
 
-/// No user can be called that.
+/// A name that no user can have.
 const PARTITION: &str = "$content";
 const PLACE: &[u8] = b"place";
-/// Behind the name of a place that may not have it yet.
+/// The suffix of a place that may not have its name yet.
 const NEW: &str = " new";
 const OBJECT: u8 = b'o';
 const BEGUN: u8 = b'b';
-/// In place of the moment at which it was begun: it is to be removed.
+/// A tombstone in place of the time of the begin.
 const DOOMED: i64 = i64::MIN;
 const ID_BYTES: usize = 16;
 const HASH_BYTES: usize = 32;
 const NUMBER_BYTES: usize = 8;
 
-/// An object that has content which may be referred to.
+/// An object with content that may be referred to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptObject {
     /// The content's hash.
@@ -43,32 +43,32 @@ pub struct KeptObject {
     revision: u64,
 }
 
-/// An object that is being put, or is to be removed.
+/// An object that is being put, or must be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BegunObject {
-    /// The hash of the content that it is to have.
+    /// The hash of its future content.
     pub hash: ContentHash,
     /// The object's name.
     pub id: ObjectId,
-    /// What the object store calls the upload of its parts, if it is put in parts.
+    /// The object store's id of the multipart upload, if there is one.
     pub parts: Option<String>,
     since_s: i64,
     revision: u64,
 }
 
 impl BegunObject {
-    /// Whether nobody can refer to it any more, so that it may be removed.
+    /// Returns true for a tombstone: no reference is possible, so that it may be removed.
     pub fn is_doomed(&self) -> bool {
         self.since_s == DOOMED
     }
 
-    /// Whether it was begun before this moment, in seconds since 1970.
+    /// Returns true if it was begun before this time, in seconds since 1970.
     pub fn is_older_than(&self, moment_s: i64) -> bool {
         self.since_s < moment_s
     }
 }
 
-/// Notes that an object is about to be put.
+/// Records that an object is about to be put.
 pub fn begin_object((hash, id): (ContentHash, ObjectId), now_s: i64, parts: Option<&str>) -> Batch {
     let (partition, key) = (partition(hash.as_bytes()[0]), begun_key(hash, id));
     let mut batch = Batch::new();
@@ -78,10 +78,10 @@ pub fn begin_object((hash, id): (ContentHash, ObjectId), now_s: i64, parts: Opti
     batch
 }
 
-/// The object that has some content.
+/// Returns the object with this content.
 ///
 /// # Errors
-/// When the store fails, or the record is damaged.
+/// If the store fails, or the record is damaged.
 pub fn object(
     snapshot: &dyn Snapshot,
     hash: ContentHash,
@@ -92,11 +92,11 @@ pub fn object(
     read.transpose()
 }
 
-/// Has a change refer to content that was put in an object: the batch takes effect only if the object is there to
-/// stay. Content in files needs nothing here.
+/// Makes a change refer to content in an object: the batch is committed only if the object stays.
+/// Content in files needs nothing here.
 ///
 /// # Errors
-/// 503 if the object is being removed, or was: the content has to be sent again. When the store fails.
+/// 503 if the object is being or was removed: the content must be sent again. If the store fails.
 pub fn refer_to(
     snapshot: &dyn Snapshot,
     (hash, bytes): (ContentHash, u64),
@@ -109,7 +109,7 @@ pub fn refer_to(
     let known = object(snapshot, hash)?;
     let (partition, key) = (partition(hash.as_bytes()[0]), object_key(hash));
     match &known {
-        // Written again, so that who wants to remove it sees that it is wanted.
+        // Rewritten, so that a concurrent removal conflicts.
         Some(known) => batch.assert_revision(&*partition, key.clone(), known.revision),
         None => batch.assert_absent(&*partition, key.clone()),
     };
@@ -143,23 +143,23 @@ fn lost() -> DocumentError {
     )
 }
 
-/// All objects with content whose hash begins with this byte.
+/// Returns all objects with content whose hash begins with this byte.
 ///
 /// # Errors
-/// When the store fails, or a record is damaged.
+/// If the store fails, or a record is damaged.
 pub fn objects_of(snapshot: &dyn Snapshot, first: u8) -> Result<Vec<KeptObject>, DocumentError> {
     all(snapshot, (first, OBJECT), read_object)
 }
 
-/// All objects that are being put or are to be removed, with content whose hash begins with this byte.
+/// Returns all objects that are being put or must be removed, with content whose hash begins with this byte.
 ///
 /// # Errors
-/// When the store fails, or a record is damaged.
+/// If the store fails, or a record is damaged.
 pub fn begun_of(snapshot: &dyn Snapshot, first: u8) -> Result<Vec<BegunObject>, DocumentError> {
     all(snapshot, (first, BEGUN), read_begun)
 }
 
-/// Has nobody refer any more to an object that nothing refers to. Takes effect only if nobody did meanwhile.
+/// Marks an unreferenced object for removal. Conflicts with a concurrent reference.
 pub fn release_object(object: &KeptObject) -> Batch {
     let partition = partition(object.hash.as_bytes()[0]);
     let (key, note) = (object_key(object.hash), begun_key(object.hash, object.id));
@@ -171,7 +171,7 @@ pub fn release_object(object: &KeptObject) -> Batch {
     batch
 }
 
-/// Gives an object up whose put has not come to an end. Takes effect only if it hasn't meanwhile.
+/// Marks an object for removal whose put did not finish. Conflicts if it did meanwhile.
 pub fn doom_object(begun: &BegunObject) -> Batch {
     let partition = partition(begun.hash.as_bytes()[0]);
     let note = begun_key(begun.hash, begun.id);
@@ -186,26 +186,26 @@ pub fn doom_object(begun: &BegunObject) -> Batch {
     batch
 }
 
-/// Forgets an object that was to be removed, and is.
+/// Removes the record of an object that was removed.
 pub fn forget_object(hash: ContentHash, id: ObjectId) -> Batch {
     let mut batch = Batch::new();
     batch.delete(partition(hash.as_bytes()[0]), begun_key(hash, id));
     batch
 }
 
-/// A place of an object store, by the name that whoever set it up has given it.
+/// A place in an object store, by its configured name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentPlace {
     /// The name.
     pub name: String,
-    /// Whether the place is known to have that name, too. Until then there is nothing in it.
+    /// Whether the place itself is marked with the name. Until then it is empty.
     pub is_set_up: bool,
 }
 
-/// The place in which these records' content is.
+/// Returns the place of the content of these records.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub fn content_place(snapshot: &dyn Snapshot) -> Result<Option<ContentPlace>, DocumentError> {
     let record = snapshot.get(PARTITION, PLACE)?;
     Ok(record.map(|record| {
@@ -217,10 +217,10 @@ pub fn content_place(snapshot: &dyn Snapshot) -> Result<Option<ContentPlace>, Do
     }))
 }
 
-/// Notes that place; takes effect only if nobody else has noted another meanwhile.
+/// Records that place; conflicts with a concurrent record of another.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub fn note_content_place(
     snapshot: &dyn Snapshot,
     place: &ContentPlace,
@@ -235,7 +235,7 @@ pub fn note_content_place(
     Ok(batch)
 }
 
-/// Forgets the place, and all objects that are in it.
+/// Removes the records of the place, and of all objects in it.
 pub fn forget_all_objects() -> Batch {
     let mut batch = Batch::new();
     batch.delete_partition(PARTITION);
@@ -299,10 +299,10 @@ fn read_begun(key: &[u8], value: &[u8], revision: u64) -> Result<BegunObject, Do
     read().ok_or_else(|| DocumentError::corrupt(key, "no object is named"))
 }
 
-/// Reads a record: its key, its value, and its revision.
+/// Parses a record: its key, its value, and its revision.
 type Read<T> = fn(&[u8], &[u8], u64) -> Result<T, DocumentError>;
 
-/// All records of a kind, read.
+/// Returns all records of a kind.
 fn all<T>(
     snapshot: &dyn Snapshot,
     (first, kind): (u8, u8),
@@ -384,7 +384,7 @@ mod tests {
         let (world, hash) = (World::new(), ContentHash::of(b"x"));
         assert!(world.decide(hash, Placed::InFile).unwrap().is_empty());
         assert_eq!(world.decide(hash, Placed::Known), Err(503));
-        // One is referred to before it is given up, the other after.
+        // One reference precedes the tombstone, the other follows it.
         let (first, second) = (world.begin(hash, 1, 5), world.begin(hash, 2, 5));
         let all = world.begun(hash);
         assert!(all.iter().all(|it| !it.is_doomed() && it.is_older_than(6)));
@@ -418,7 +418,7 @@ mod tests {
         let known = world.decide(hash, Placed::Known).unwrap();
         assert!(world.commit(known));
         assert!(!world.commit(release_object(&seen)));
-        // And the other way round.
+        // In the reverse order.
         let late = world.decide(hash, Placed::Known).unwrap();
         let seen = world.kept(hash).unwrap();
         assert!(world.commit(release_object(&seen)));

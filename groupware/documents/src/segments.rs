@@ -1,27 +1,27 @@
-//! Segments: the bytes of an upload under way that lie in an object store, where several servers reach them.
+//! Segments: the bytes of a pending upload in an object store, accessible to all servers.
 //!
-//! The upload's record lists its segments in their order, so its offset is the sum of their lengths. A server puts a
-//! segment into the object store first, and then changes the record, under an assert on the revision that it read before.
-//! Of two servers that take a chunk at once, one changes the record, and the other one's segment belongs to nothing.
+//! The upload's record lists its segments in order; the sum of their lengths is its offset. A server puts a segment
+//! into the object store first, and then changes the record, under an assert on the revision that it read before. If
+//! two servers receive a chunk at once, one changes the record, and the segment of the other is orphaned.
 //!
-//! The name of a segment holds that revision. A segment that no record lists is removed once the record has another
-//! revision, or is gone: the change that would refer to it can't succeed any more. No clock decides that.
+//! The name of a segment includes that revision. An unlisted segment is removed once the record has another
+//! revision, or is gone: the change that would refer to it can't succeed any more. No clock is involved.
 
 use serde::{Deserialize, Serialize};
 
 use crate::UploadId;
 
-/// Most bytes of a segment, but for some that would be left over.
+/// The maximum bytes of a segment, except for a small rest.
 pub const SEGMENT_BYTES: u64 = 8 << 20;
-/// So many bytes more make no segment of their own.
+/// A rest of up to this many bytes gets no segment of its own.
 const MORE_BYTES: u64 = 1 << 20;
-/// As many small segments at the end are put together, however small they are.
+/// This many small segments at the end are merged, however small they are.
 const SMALL_SEGMENTS: usize = 64;
 
 /// A segment of an upload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
-    /// How many bytes it has.
+    /// Its size in bytes.
     #[serde(rename = "b")]
     pub bytes: u64,
     /// The name of its object.
@@ -29,25 +29,25 @@ pub struct Segment {
     pub name: String,
 }
 
-/// The name of a segment that is put after the upload was read at this revision.
+/// Returns the name of a segment put after the upload was read at this revision.
 pub fn segment_name(id: &UploadId, revision: u64, bits: u128) -> String {
     format!("{id}-{revision:016x}-{bits:032x}")
 }
 
-/// Of which upload a segment is, and the revision in its name; `None` if this names no segment.
+/// Parses the upload and the revision in a segment's name; `None` if it is no such name.
 pub fn segment_of(name: &str) -> Option<(UploadId, u64)> {
     let mut parts = name.split('-');
     let (id, revision, bits) = (parts.next()?, parts.next()?, parts.next()?);
     let is_all = parts.next().is_none() && revision.len() == 16 && bits.len() == 32;
     let revision = u64::from_str_radix(revision, 16).ok()?;
     let id = UploadId::parse(id).ok().filter(|_| is_all)?;
-    // One name for each: a sign, or an upper case letter, is nobody's.
+    // Names are unique: a sign, or an upper-case letter, is invalid.
     let bits = u128::from_str_radix(bits, 16).ok()?;
     (segment_name(&id, revision, bits) == name).then_some((id, revision))
 }
 
-/// How many segments from the first on stay as they are when so many bytes come behind them. Those that don't are put
-/// again together with the new ones: an upload in small chunks doesn't come to more and more objects.
+/// Returns the number of segments that stay when this many bytes are appended. The rest is put
+/// again together with the new bytes, so that an upload in small chunks doesn't accumulate objects.
 pub fn segments_to_keep(segments: &[Segment], more: u64) -> usize {
     let small = segments.iter().rev();
     let small = small.take_while(|segment| segment.bytes < SEGMENT_BYTES);
@@ -60,7 +60,7 @@ pub fn segments_to_keep(segments: &[Segment], more: u64) -> usize {
     }
 }
 
-/// The lengths of segments that so many bytes are put in.
+/// Returns the lengths of the segments for this many bytes.
 pub fn segment_lengths(mut bytes: u64) -> Vec<u64> {
     let mut lengths = Vec::new();
     while bytes > 0 {

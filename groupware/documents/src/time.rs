@@ -1,15 +1,15 @@
-//! Moments as JSON writes them. Seconds since 1970 within.
+//! Times in JSON. Internally seconds since 1970.
 
 use jiff::Timestamp;
 
-/// A moment in JSON: `2026-01-05T09:00:00Z`.
+/// Formats a time for JSON: `2026-01-05T09:00:00Z`.
 pub(crate) fn json_date(seconds: i64) -> String {
     Timestamp::from_second(seconds)
         .unwrap_or_default()
         .to_string()
 }
 
-/// Reads a moment of a query: `2026-01-05T09:00:00Z`, or with another offset.
+/// Parses a time in a query: `2026-01-05T09:00:00Z`, or with another offset.
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     if text.len() > 64 {
         return None;

@@ -1,7 +1,7 @@
-//! Uploads in chunks: what is recorded of them. Only the owner of a database uploads to it.
+//! Records of uploads in chunks. Only the owner of a database uploads to it.
 //!
-//! Where the bytes of an upload lie in a file, so does its offset, and a chunk needs no record. Where they lie in an object
-//! store, the record lists their [segments](crate::Segment).
+//! An upload in a file has its offset there, and a chunk needs no record. For an upload in an
+//! object store, the record lists the [segments](crate::Segment).
 
 use std::ops::ControlFlow;
 
@@ -16,31 +16,31 @@ use crate::{
     Reason, Segment, Unid, UploadId, access, attach, keys, limits, objects,
 };
 
-/// What `Upload-Concat` says of a part.
+/// The value of `Upload-Concat` for a part.
 const PART: &str = "partial";
 
-/// What is recorded of an upload.
+/// The record of an upload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upload {
-    /// The bytes that it will have; those that are set aside for it, where that isn't known yet.
+    /// Its length; the reserved bytes as long as that is unknown.
     #[serde(rename = "l")]
     pub length: u64,
-    /// How long it is not known yet: it may have so many bytes, and its file is laid out for them.
+    /// The maximum length, as long as the length is unknown; its file is preallocated for it.
     #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
     pub deferred: Option<u64>,
-    /// `Upload-Concat` as it was sent: it is a part, or made of parts.
+    /// `Upload-Concat` as it was sent: it is a part, or concatenated from parts.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     pub concat: Option<String>,
-    /// When it was begun, seconds since 1970.
+    /// The time of its creation, seconds since 1970.
     #[serde(rename = "c")]
     pub created: i64,
-    /// When it became an attachment.
+    /// The time at which it became an attachment.
     #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<i64>,
-    /// Where its bytes lie in an object store as long as it is under way, those that came.
+    /// The received segments of a pending upload in an object store.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub segments: Option<Vec<Segment>>,
-    /// When the last of these was put, seconds since 1970.
+    /// The time of the last segment, seconds since 1970.
     #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
     pub written: Option<i64>,
     /// `Upload-Metadata` as it was sent.
@@ -58,28 +58,28 @@ pub struct Upload {
     media_type: String,
 }
 
-/// An upload that is asked for.
+/// A requested upload.
 #[derive(Debug, Clone)]
 pub struct NewUpload {
-    /// Where it goes.
+    /// Its target.
     pub place: ItemPath,
     /// The file's name.
     pub name: FileName,
-    /// Its media type, as its sender said.
+    /// Its media type, according to its sender.
     pub media_type: String,
-    /// The bytes that it will have, or that are set aside for it at first.
+    /// Its length, or the bytes reserved at first.
     pub length: u64,
-    /// The most that it may have, where its length isn't known yet.
+    /// The maximum length, if the length is unknown.
     pub deferred: Option<u64>,
-    /// `Upload-Concat` as it was sent, of a part or what is made of parts.
+    /// `Upload-Concat` as it was sent, for a part or a concatenation.
     pub concat: Option<String>,
-    /// Whether its bytes are to lie in an object store, and not in a file.
+    /// Whether its bytes go to an object store, not to a file.
     pub is_segmented: bool,
     /// `Upload-Metadata` as it was sent.
     pub metadata: String,
 }
 
-/// What a server read of an upload before it puts more segments.
+/// The state of an upload that a server read before it puts more segments.
 #[derive(Debug, Clone)]
 pub struct HeldUpload {
     /// The record.
@@ -88,10 +88,10 @@ pub struct HeldUpload {
     pub revision: u64,
 }
 
-/// Records a new upload, and sets its length aside.
+/// Records a new upload, and reserves its length.
 ///
 /// # Errors
-/// 404 if there is no such document; 507 if the owner's share is used up.
+/// 404 if the document is missing; 507 if the owner's quota is exhausted.
 pub fn begin(context: &Context<'_>, new: &NewUpload) -> Result<Decision<UploadId>, DocumentError> {
     let (database, unid) = (&new.place.database, &new.place.unid);
     access::owner_only(context.who)?;
@@ -117,11 +117,11 @@ fn count_one_more(changes: &mut Changes) -> Result<(), DocumentError> {
     Ok(())
 }
 
-/// Records an upload that is made of parts, all of which are whole, in their place: what was set aside for
-/// them is for it now.
+/// Records an upload that is concatenated from complete parts, and replaces them: it takes over
+/// their reservations.
 ///
 /// # Errors
-/// 404 if there is no such document, or a part is gone; 400 if one is no part, or isn't whole as far as is recorded.
+/// 404 if the document or a part is missing; 400 if one is no part, or is incomplete according to its record.
 pub fn join(
     context: &Context<'_>,
     new: &NewUpload,
@@ -138,7 +138,7 @@ pub fn join(
         let HeldUpload { upload, revision } =
             held_upload(context.snapshot, context.who.mailbox, part)?;
         upload.check_part()?;
-        // A part whose bytes lie in a file is looked at where the file is.
+        // The offset of a part in a file is checked with the file.
         if let Some(offset) = upload.offset() {
             upload.check_whole(part, offset)?;
         }
@@ -158,12 +158,12 @@ pub fn join(
     })
 }
 
-/// Sets so many bytes aside for an upload whose length isn't known yet, unless there are as many; or notes
+/// Reserves this many bytes for an upload with an unknown length, unless it has as many; or records
 /// that this is its length.
 ///
 /// # Errors
-/// 404 if there is none of this name; 413 if it may not have so many; 409 if more bytes are recorded already; 400 if its
-/// length is known and is another; 507 if the owner's share is used up.
+/// 404 if it is missing; 413 if the length exceeds its maximum; 409 if more bytes are recorded
+/// already; 400 if its length is known and differs; 507 if the owner's quota is exhausted.
 pub fn extend(
     context: &Context<'_>,
     id: &UploadId,
@@ -188,7 +188,7 @@ pub fn extend(
         let message = format!("An attachment has at most {most} bytes.");
         return Err(DocumentError::refused(Reason::TooLarge, message));
     }
-    // Another server may have taken a chunk meanwhile.
+    // Another server may have received a chunk meanwhile.
     if let Some(offset) = upload.offset().filter(|offset| *offset > length) {
         let message = format!("The upload has {offset} bytes already: ask for its offset.");
         return Err(DocumentError::refused(Reason::Conflict, message));
@@ -206,10 +206,10 @@ pub fn extend(
     })
 }
 
-/// What is recorded of an upload.
+/// Returns the record of an upload.
 ///
 /// # Errors
-/// 404 if there is none of this name.
+/// 404 if it is missing.
 pub fn upload(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -218,10 +218,10 @@ pub fn upload(
     held_upload(snapshot, mailbox, id).map(|held| held.upload)
 }
 
-/// Reads an upload together with its revision.
+/// Returns the record of an upload with its revision.
 ///
 /// # Errors
-/// 404 if there is none of this name.
+/// 404 if it is missing.
 pub fn held_upload(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -233,15 +233,15 @@ pub fn held_upload(
     Ok(HeldUpload { upload, revision })
 }
 
-/// Makes the attachment of an upload that is whole, whose content is pinned until the batch is
-/// committed. Done already, there is nothing to do. The record stays for a while, so that a client
-/// that missed the answer learns that all is well. The outcome is the segments that nothing needs any more.
+/// Turns a complete upload into an attachment. Its content must be pinned until the batch is
+/// committed. Idempotent: the record stays for a while, so that a client that missed the response
+/// learns of the success. The outcome is the segments that are no longer needed.
 ///
-/// `at` is the offset that the upload must still have in the record, for a server that has the bytes behind it.
+/// `at` is the offset that the record must still have, for a server that has the bytes after it.
 ///
 /// # Errors
-/// 404 if there is no such upload, or its document is gone; 409 if another server has taken a chunk; 400 if the document
-/// has too many attachments; 503 if content that was put in an object was removed meanwhile.
+/// 404 if the upload or its document is missing; 409 if another server has received a chunk; 400 if
+/// the document has too many attachments; 503 if the content's object was removed meanwhile.
 pub fn finish(
     context: &Context<'_>,
     id: &UploadId,
@@ -256,7 +256,7 @@ pub fn finish(
     if let Some(at) = at {
         upload.check_offset(at)?;
     }
-    // What is joined is another one.
+    // Only a concatenation becomes an attachment.
     if upload.finished.is_some() || upload.is_part() {
         return Ok(Decision {
             batch: Batch::new(),
@@ -269,7 +269,7 @@ pub fn finish(
     let mut document = held.document.clone();
     attach::put(&mut document, &file, context.now)?;
     let mut changes = Changes::new(context)?;
-    // Its length was set aside.
+    // Its length was reserved.
     changes.change_usage(upload.length, 0)?;
     changes.replace((database, unid), Some(&held), Some(&document))?;
     upload.finished = Some(context.now);
@@ -280,10 +280,10 @@ pub fn finish(
     Ok(Decision { batch, outcome })
 }
 
-/// Forgets an upload, and frees what was set aside for it. The outcome is the segments that nothing needs any more.
+/// Removes an upload, and releases its reservation. The outcome is the segments that are no longer needed.
 ///
 /// # Errors
-/// 404 if there is none of this name.
+/// 404 if it is missing.
 pub fn give_up(
     context: &Context<'_>,
     id: &UploadId,
@@ -305,7 +305,7 @@ pub fn give_up(
 /// Visits every upload of a user, with its revision.
 ///
 /// # Errors
-/// The store's, or when a record is damaged.
+/// Errors of the store, or if a record is damaged.
 pub fn uploads(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -333,8 +333,8 @@ pub fn uploads(
     failure.map_or(Ok(()), Err)
 }
 
-/// Lists new segments behind the first so many of an upload that was read; takes effect only if nobody has changed it
-/// since.
+/// Appends new segments to the first `kept` of an upload's; conflicts if the upload was changed
+/// since it was read.
 pub fn keep_segments(
     (mailbox, id): (&str, &UploadId),
     held: HeldUpload,
@@ -380,12 +380,12 @@ impl Upload {
         }
     }
 
-    /// The bytes that its file is laid out for.
+    /// The bytes for which its file is preallocated.
     pub fn laid_out(&self) -> u64 {
         self.deferred.unwrap_or(self.length)
     }
 
-    /// How many of its bytes lie in an object store; `None` if they lie in a file.
+    /// The number of its bytes in an object store; `None` if they are in a file.
     pub fn offset(&self) -> Option<u64> {
         let segments = self.segments.as_ref()?;
         Some(segments.iter().map(|segment| segment.bytes).sum())
@@ -402,17 +402,17 @@ impl Upload {
         }
     }
 
-    /// Whether it is a part, which becomes no attachment but by being joined with others.
+    /// Returns true for a part, which only becomes an attachment in a concatenation.
     pub fn is_part(&self) -> bool {
         self.concat.as_deref() == Some(PART)
     }
 
-    /// Whether it was made of parts.
+    /// Returns true for a concatenation of parts.
     pub fn is_joined(&self) -> bool {
         self.concat.is_some() && !self.is_part()
     }
 
-    /// Whether it can be joined with others once it is whole.
+    /// Checks that it can be concatenated once it is complete.
     ///
     /// # Errors
     /// 400 if it is no part, or has no length yet.
@@ -425,10 +425,10 @@ impl Upload {
         }
     }
 
-    /// Whether a part at this offset has all its bytes.
+    /// Checks that a part at this offset is complete.
     ///
     /// # Errors
-    /// 400 if it has not.
+    /// 400 if it isn't.
     pub fn check_whole(&self, id: &UploadId, offset: u64) -> Result<(), DocumentError> {
         let length = self.length;
         if offset == length {
@@ -438,7 +438,7 @@ impl Upload {
         Err(DocumentError::refused(Reason::BadRequest, message))
     }
 
-    /// Whether it is too old by `now`; `last_written` is when its file was, if it has any.
+    /// Returns true if it has expired by `now`; `last_written` is the last write of its file, if it has one.
     pub fn has_expired(&self, now: i64, lifetime_s: i64, last_written: Option<i64>) -> bool {
         let last = self.finished.or(self.written).or(last_written);
         let last = last.unwrap_or_default();
@@ -453,7 +453,7 @@ impl Upload {
         serde_json::from_slice(bytes).map_err(|error| DocumentError::corrupt(key, error))
     }
 
-    /// Where it goes, and as what.
+    /// Returns its target and its attachment.
     fn attachment(
         &self,
         id: &UploadId,

@@ -1,4 +1,4 @@
-//! What a user's documents and uploads take, and the number of documents in each database.
+//! The usage of a user's documents and uploads, and the number of documents in each database.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DatabaseName, DocumentError, Reason, keys, limits};
 
-/// What a user's documents and uploads take.
+/// The usage of a user's documents and uploads.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Fields, attachments, and the announced length of uploads under way. Equal content counts
-    /// each time: whether others have it is nobody's business.
+    /// Fields, attachments, and the announced length of pending uploads. Equal content counts each
+    /// time: deduplication must not reveal the content of others.
     pub bytes: u64,
     /// Upload records.
     #[serde(default)]
     pub uploads: u64,
-    /// The number of documents by database; none is 0.
+    /// The number of documents by database; a missing one has none.
     #[serde(default)]
     pub documents: BTreeMap<String, u64>,
 }
 
-/// Usage with the revision that it was read at; `None` if there was none.
+/// Usage with its revision; `None` if there was no record.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HeldUsage {
     pub(crate) usage: Usage,
@@ -40,17 +40,17 @@ pub(crate) fn load(snapshot: &dyn Snapshot, mailbox: &str) -> Result<HeldUsage, 
     })
 }
 
-/// The bytes that a user's documents and uploads take; none where that can't be read.
+/// Returns the bytes of a user's documents and uploads; 0 if the record can't be parsed.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn stored_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, StoreError> {
     let record = snapshot.get(mailbox, keys::USAGE)?;
     let usage = record.and_then(|record| serde_json::from_slice::<Usage>(&record.value).ok());
     Ok(usage.map_or(0, |usage| usage.bytes))
 }
 
-/// What [`stored_bytes`] counts after an operation of a batch, if that changes it.
+/// Returns the new value of [`stored_bytes`] if an operation of a batch changes it.
 pub fn stored_bytes_after(op: &Op) -> Option<u64> {
     let Op::Put { key, value, .. } = op else {
         return None;
@@ -59,10 +59,10 @@ pub fn stored_bytes_after(op: &Op) -> Option<u64> {
     Some(usage?.ok()?.bytes)
 }
 
-/// The bytes that a user may still store.
+/// Returns the bytes that a user may still store.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn room(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -77,10 +77,10 @@ impl Usage {
         serde_json::to_vec(self).expect("numbers always serialise to memory")
     }
 
-    /// Counts what is there in place of what was there.
+    /// Replaces the old size by the new one.
     ///
     /// # Errors
-    /// 507 if it is more and passes the quota.
+    /// 507 if it is larger and exceeds the quota.
     pub(crate) fn change(
         &mut self,
         before: u64,

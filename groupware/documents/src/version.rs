@@ -1,16 +1,16 @@
-//! Which version of a document or attachment a client saw.
+//! The version of a document or attachment that a client knows.
 
 use std::fmt;
 
 use crate::mailbox::HeldDocument;
 use crate::{DocumentError, Reason};
 
-/// Tells the versions of a document apart. The time is in it for whoever puts back a copy of the store, in which
-/// revisions count on from an older one.
+/// A version of a document. It includes the time because a restored copy of the store continues
+/// with older revisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
     revision: u64,
-    /// When the document was last changed, in seconds.
+    /// The time of the document's last change, in seconds.
     pub modified: i64,
 }
 
@@ -34,26 +34,26 @@ impl fmt::Display for Version {
     }
 }
 
-/// The versions that a client saw, as far as its request names them (RFC 9110, 13.1).
+/// The versions that a client knows, by its conditional headers (RFC 9110, 13.1).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Tags of which one has to be the current one.
+    /// Tags one of which must be the current one.
     pub if_match: Option<String>,
-    /// Tags of which none may be the current one.
+    /// Tags none of which may be the current one.
     pub if_none_match: Option<String>,
-    /// The last second of which a change was seen. It counts where no tags have to match.
+    /// The time of the last known change, in seconds. Ignored if tags must match.
     pub unmodified_since: Option<i64>,
 }
 
 impl Seen {
-    /// Whether the client has the version of this tag already.
+    /// Returns true if the client has the version of this tag.
     pub fn has(&self, tag: &str) -> bool {
         let tags = self.if_none_match.as_deref();
-        // Weak tags do here.
+        // Weak comparison.
         tags.is_some_and(|tags| names(tags, |it| it.strip_prefix("W/").unwrap_or(it) == tag))
     }
 
-    /// Refuses a change where the current version, by tag and time of change, is none that the client saw.
+    /// Rejects a change if the client doesn't know the current version, by tag and time of change.
     pub(crate) fn check(&self, current: Option<(&str, i64)>) -> Result<(), DocumentError> {
         let is_meant = match (&self.if_match, self.unmodified_since) {
             (Some(tags), _) => current.is_some_and(|(tag, _)| names(tags, |it| it == tag)),
@@ -101,7 +101,7 @@ mod tests {
             (seen("\"0-a\"", "", None), here, false),
             (seen("W/\"1-a\"", "", None), here, false),
             (seen("what", "", None), here, false),
-            // Seconds don't count where a tag does.
+            // Seconds are ignored where a tag counts.
             (seen("\"1-a\"", "", Some(9)), here, true),
             (seen("\"0-a\"", "", Some(10)), here, false),
             (seen("", "", Some(10)), here, true),

@@ -1,4 +1,4 @@
-//! Documents one after the other, as they are, for whoever takes all of them.
+//! Unmodified documents in order, for callers that read all of them.
 
 use std::ops::ControlFlow;
 
@@ -6,14 +6,14 @@ use groupware_store::Snapshot;
 
 use crate::{DatabaseName, Document, DocumentError, Unid, keys};
 
-/// Which document: its database and its name there.
+/// A document: its database and its id there.
 pub type At = (DatabaseName, Unid);
 
-/// A user's documents behind this one, or from the first on, in the order of their databases and names;
-/// at most `most`.
+/// Returns a user's documents after this one, or from the first on, in the order of their databases
+/// and ids; at most `most`.
 ///
 /// # Errors
-/// When the store can't be read, or one is damaged.
+/// If the store can't be read, or a document is damaged.
 pub fn documents_after(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -23,7 +23,7 @@ pub fn documents_after(
     let (mut from, to) = keys::documents();
     if let Some((database, unid)) = after {
         from = keys::document(database, unid);
-        // The first key behind it.
+        // The first key after it.
         from.push(0);
     }
     let (mut found, mut failure) = (Vec::new(), None);
@@ -45,10 +45,10 @@ pub fn documents_after(
     failure.map_or(Ok(found), Err)
 }
 
-/// A document as it is, if it is there.
+/// Returns an unmodified document, if it exists.
 ///
 /// # Errors
-/// When the store can't be read, or it is damaged.
+/// If the store can't be read, or the document is damaged.
 pub fn find(
     snapshot: &dyn Snapshot,
     mailbox: &str,

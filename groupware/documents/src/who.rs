@@ -1,11 +1,11 @@
-//! Who asks, and whose documents are asked for.
+//! The principal of a request, and the owner of the documents.
 
-/// Who asks, and whose database is asked for. Names are in lower case.
+/// The principal, and the owner of the database. Names are in lower case.
 #[derive(Debug, Clone, Copy)]
 pub struct Who<'a> {
     /// The signed-in user.
     pub user: &'a str,
-    /// When the user was registered, seconds since 1970.
+    /// The time of the user's registration, seconds since 1970.
     pub since: i64,
     /// The owner: the name of the partition and in paths.
     pub mailbox: &'a str,
@@ -21,7 +21,7 @@ impl<'a> Who<'a> {
         }
     }
 
-    /// Whether the database is the user's own.
+    /// Returns true if the database belongs to the user.
     pub fn is_owner(self) -> bool {
         self.user == self.mailbox
     }

@@ -8,10 +8,10 @@ use crate::{
     access, domino,
 };
 
-/// Makes a document.
+/// Creates a document.
 ///
 /// # Errors
-/// 403 if the user may not add to the database; 507 if the owner's share is used up.
+/// 403 if the user may not add to the database; 507 if the owner's quota is exhausted.
 pub fn create(
     context: &Context<'_>,
     database: &DatabaseName,
@@ -35,10 +35,10 @@ pub fn create(
     })
 }
 
-/// A document as JSON, and its version. `only` names the fields wanted.
+/// Returns a document as JSON, and its version. `only` names the wanted fields.
 ///
 /// # Errors
-/// 403 if the user may not read the database; 404 if there is no such document.
+/// 403 if the user may not read the database; 404 if the document is missing.
 pub fn document(
     snapshot: &dyn Snapshot,
     who: Who<'_>,
@@ -51,10 +51,10 @@ pub fn document(
     Ok((body, Version::of(&held)))
 }
 
-/// Passes those who may change a document, before they send what may be large.
+/// Checks that the user may change a document, before a body that may be large is sent.
 ///
 /// # Errors
-/// 403 if the user may not; 404 if there is no such document.
+/// 403 if the user lacks the right; 404 if the document is missing.
 pub fn check_change(
     snapshot: &dyn Snapshot,
     who: Who<'_>,
@@ -63,10 +63,10 @@ pub fn check_change(
     require_changeable(snapshot, who, place).map(drop)
 }
 
-/// Puts these fields in place of all that the document has. Attachments stay.
+/// Replaces all fields of the document. Attachments stay.
 ///
 /// # Errors
-/// 403 if the user may not; 404 if there is no such document; 412 if it was changed since; 507.
+/// 403 if the user lacks the right; 404 if the document is missing; 412 if it was changed since; 507.
 pub fn replace(
     context: &Context<'_>,
     place: (&DatabaseName, &Unid),
@@ -79,7 +79,7 @@ pub fn replace(
     })
 }
 
-/// Changes the fields that are named; `null` removes one.
+/// Changes the named fields; `null` removes one.
 ///
 /// # Errors
 /// As [`replace`].
@@ -132,7 +132,7 @@ fn change(
     })
 }
 
-/// A document that the user may change.
+/// Returns a document that the user may change.
 pub(crate) fn require_changeable(
     snapshot: &dyn Snapshot,
     who: Who<'_>,

@@ -1,5 +1,4 @@
-//! The stored form of documents: what is written stays as it is, byte for byte, and what was written
-//! once is read.
+//! The stored form of documents: it stays the same byte for byte, and older forms are still read.
 
 use std::ops::ControlFlow;
 
@@ -69,7 +68,7 @@ fn upload(unid: &Unid, name: &str) -> NewUpload {
     }
 }
 
-/// A database that is granted, with documents of two authors, an attachment, and uploads.
+/// A granted database with documents of two authors, an attachment, and uploads.
 fn world() -> World {
     let mut world = World {
         store: Store::memory(StoreOptions::default()).unwrap(),
@@ -122,7 +121,7 @@ fn rows(store: &Store, partitions: &[&str]) -> Vec<stored::Row> {
     rows
 }
 
-/// A store with the records that the snapshot holds.
+/// A store with the records of the snapshot.
 fn restored() -> Store {
     let store = Store::memory(StoreOptions::default()).unwrap();
     let mut batch = Batch::new();

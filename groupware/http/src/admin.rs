@@ -14,10 +14,10 @@ use crate::error::ApiError;
 pub struct Admin(());
 
 impl Admin {
-    /// Looks for the token.
+    /// Checks the token.
     ///
     /// # Errors
-    /// 401 if it isn't there.
+    /// 401 if the token is missing or wrong.
     pub fn check(service: &Service, headers: &HeaderMap) -> Result<Self, ApiError> {
         let header = headers.get(AUTHORIZATION).map(|header| header.as_bytes());
         if let Some(Authorization::Bearer(token)) = header.and_then(authorization)

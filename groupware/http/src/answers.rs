@@ -1,5 +1,5 @@
-//! Large answers on their way out: in memory as long as their client's share has room, and else in a file
-//! that has no name, from where they are sent as the client receives them.
+//! Large answers on their way out: in memory while their client's share has room, else in an
+//! unnamed file, from which they are sent as the client receives them.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -20,27 +20,27 @@ use crate::budget::{SMALL_BYTES, pool, units};
 use crate::error::ApiError;
 use crate::stream::{FileBody, Streams};
 
-/// Memory for large answers that clients have yet to receive, and the same of those who are trusted.
-/// Small ones are bounded by the number of connections.
+/// Memory for large answers that clients have yet to receive; the second value is for trusted
+/// programs. Small answers are bounded by the number of connections.
 const HELD_BYTES: [usize; 2] = [32 << 20, 256 << 20];
-/// Room on the disk for those that wait in files, and the same of those who are trusted. It is in nobody's
-/// quota: who fetches slowly need not have stored much.
+/// Disk space for answers that wait in files; the second value is for trusted programs. It counts
+/// in no quota: a client that receives slowly need not have stored much.
 const FILED_BYTES: [usize; 2] = [1 << 30, 2 << 30];
-/// Memory for those that are on their way into files, and the same of those who are trusted: where the disk is
-/// slow, they wait for it.
+/// Memory for answers that are being written to files; the second value is for trusted programs. On
+/// a slow disk, answers wait for it.
 const FILING_BYTES: [usize; 2] = [64 << 20, 256 << 20];
 
 /// Longest wait for room that others hold.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where large answers wait for their clients.
+/// Stores large answers that wait for their clients.
 #[derive(Debug)]
 pub(crate) struct Answers {
     held: Pool,
     filed: Pool,
     filing: Pool,
     streams: Arc<Streams>,
-    /// The folder of the files, on whose disk they are.
+    /// The directory of the files, on the disk that holds them.
     folder: PathBuf,
 }
 
@@ -55,18 +55,18 @@ impl Answers {
         }
     }
 
-    /// Look into the memory of those that wait, into the room of their files, and into the memory of those on
-    /// the way there.
+    /// Gauges of the memory of waiting answers, the space of their files, and the memory of those
+    /// being written.
     pub(crate) fn gauges(&self) -> [Gauge; 3] {
         [self.held.gauge(), self.filed.gauge(), self.filing.gauge()]
     }
 
-    /// Has a response take its memory from the client's share until the last byte of its body is sent or
-    /// given up, or be sent from a file.
+    /// Reserves memory for a response in the client's share until its body is sent or dropped, or
+    /// sends it from a file.
     ///
     /// # Errors
-    /// 503 if the client leaves too many files unread, has the disk write too many at once, or there is no room
-    /// for another.
+    /// 503 if the client leaves too many files unread, too many of its answers are being written,
+    /// or no room is left.
     pub(crate) async fn send(
         &self,
         caller: &Caller,
@@ -96,7 +96,7 @@ impl Answers {
         bytes: Bytes,
     ) -> Result<FileBody, ApiError> {
         let room = taken(&self.filed, caller, units(bytes.len())).await?;
-        // One that is larger than a share goes alone.
+        // An answer that is larger than a share is written alone.
         let memory = units(bytes.len()).min(self.filing.most(source));
         let memory = taken(&self.filing, caller, memory).await?;
         let slot = self.streams.slot(caller, "").await?;
@@ -117,7 +117,7 @@ impl Answers {
     }
 }
 
-/// Units of a pool for the caller, whose connection is closed where it holds most of them and others wait.
+/// Takes units for the caller. If others wait and the caller holds most, its connection is closed.
 async fn taken(pool: &Pool, caller: &Caller, units: usize) -> Result<Permit, ApiError> {
     let source = caller.source();
     if !pool.has_share(&source, units) {
@@ -133,8 +133,7 @@ fn no_room() -> ApiError {
     ApiError::later(StatusCode::SERVICE_UNAVAILABLE, message, 1)
 }
 
-/// Bytes that give their memory back when the last reference to them goes, which is when hyper has
-/// written them, not when it has taken them.
+/// Bytes that release their memory with the last reference, which is after hyper has written them.
 struct HeldBytes {
     bytes: Bytes,
     _permit: Permit,
@@ -172,7 +171,7 @@ mod tests {
         assert_eq!(answers.held.free(), taken, "it is in a file");
         assert_eq!(second.body().size_hint().exact(), Some(share as u64));
         assert_eq!(received(second).await, vec![7; share]);
-        // Others have shares of their own.
+        // Other clients have shares of their own.
         let other = answers
             .send(&Caller::at([192, 0, 2, 2].into()), response(share))
             .await;
@@ -200,7 +199,7 @@ mod tests {
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
         let other = Caller::at([192, 0, 2, 2].into());
         assert!(answers.send(&other, response(size)).await.is_ok());
-        // Its room is there again once it is received.
+        // Its space is free again once the client has received it.
         assert_eq!(received(last).await.len(), size);
         assert_eq!(answers.filed.free(), free);
         assert!(answers.send(&caller, response(size)).await.is_ok());
@@ -214,7 +213,7 @@ mod tests {
         let all = |pool: &Pool, but: usize| pool.try_take(&source, pool.most(&source) - but);
         let _memory = all(&answers.held, 0).unwrap();
         let free = answers.filing.free();
-        // As if others of the client's were being written.
+        // As if other answers of the client were being written.
         let writing = all(&answers.filing, units(size)).unwrap();
         let last = answers.send(&caller, response(size)).await.unwrap();
         assert_eq!(received(last).await.len(), size);
@@ -222,7 +221,7 @@ mod tests {
         let refused = too_many.unwrap_err().status();
         assert_eq!(refused, StatusCode::SERVICE_UNAVAILABLE);
         drop(writing);
-        // However large it is, it is sent once nothing else of the client's is on the way.
+        // A large answer is sent once no other answer of the client is being written, whatever its size.
         let share = FILING_BYTES[0] / 4;
         let large = answers.send(&caller, response(share + 1)).await.unwrap();
         assert_eq!(answers.filing.free(), free, "it is in its file");

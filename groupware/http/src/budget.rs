@@ -1,21 +1,21 @@
-//! Bounds the memory that bodies of requests take, all together and for each source.
+//! Bounds the memory of request bodies, in total and per source.
 
 use groupware_net::{Gauge, Permit, Pool};
 use groupware_runtime::Caller;
 
-/// Bodies up to this size have a budget of their own, so that large ones don't hold them up.
+/// Bodies up to this size have a separate budget, so that large ones don't delay them.
 pub(crate) const SMALL_BYTES: usize = 64 << 10;
-/// Budget for small bodies of requests, and what there is of it for those who are trusted.
+/// Budget for small bodies of requests; the second value is for trusted programs.
 const SMALL_BUDGET_BYTES: [usize; 2] = [32 << 20, 64 << 20];
-/// Budget for large bodies of requests, of which a share holds the largest, and the same of those who are
-/// trusted.
+/// Budget for large bodies of requests, of which a share holds the largest; the second value is for
+/// trusted programs.
 const LARGE_BUDGET_BYTES: [usize; 2] = [96 << 20, 256 << 20];
-/// What a small body has before it is read; most need no more.
+/// Budget that a small body takes before it is read; most need no more.
 const FIRST_BYTES: usize = 4 << 10;
-/// What budgets are counted in.
+/// Bytes of a unit.
 const UNIT_BYTES: usize = 1 << 10;
 
-/// The budgets that there are.
+/// The budgets of small and large bodies.
 #[derive(Debug)]
 pub(crate) struct BodyBudget {
     small: Pool,
@@ -30,13 +30,13 @@ impl BodyBudget {
         }
     }
 
-    /// Look into the budgets of small bodies and of large ones.
+    /// Gauges of the budgets of small bodies and of large ones.
     pub(crate) fn gauges(&self) -> [Gauge; 2] {
         [self.small.gauge(), self.large.gauge()]
     }
 
-    /// Waits for the budget of a request's body of up to so many bytes: all of a large one's, and the first bit of a
-    /// small one's. Where others wait, the connection of the source that holds most is closed.
+    /// Waits for the budget of a request body of up to so many bytes: all of a large one's, the first
+    /// unit of a small one's. If others wait, the connection of the source that holds most is closed.
     pub(crate) async fn for_request(&self, caller: &Caller, bytes: usize) -> BodyPermit {
         let (pool, first) = match bytes <= SMALL_BYTES {
             true => (&self.small, bytes.min(FIRST_BYTES)),
@@ -53,7 +53,7 @@ impl BodyBudget {
     }
 }
 
-/// The budget that a request's body has so far, until this goes.
+/// The budget that a request's body has so far; dropping it releases the budget.
 #[derive(Debug)]
 pub(crate) struct BodyPermit {
     permit: Permit,
@@ -62,8 +62,8 @@ pub(crate) struct BodyPermit {
 }
 
 impl BodyPermit {
-    /// Waits until it covers so many bytes. A body that has more than a bit gets all that it needs at once: one that
-    /// waits holds so little that it keeps nothing from those that go on.
+    /// Waits until the permit covers so many bytes. A body beyond the first units takes all that it
+    /// needs at once: while it waits, it holds so little that it delays no other.
     pub(crate) async fn grow_to(&mut self, bytes: usize) {
         let held = self.permit.units();
         if units(bytes) > held && held < self.whole {
@@ -72,12 +72,12 @@ impl BodyPermit {
     }
 }
 
-/// A pool of so many bytes, and of so many for those who are trusted.
+/// Returns a pool of so many bytes, with separate bytes for trusted programs.
 pub(crate) fn pool([bytes, trusted_bytes]: [usize; 2]) -> Pool {
     Pool::new(bytes / UNIT_BYTES).with_trusted(trusted_bytes / UNIT_BYTES)
 }
 
-/// Counted up.
+/// The units of so many bytes, rounded up.
 pub(crate) fn units(bytes: usize) -> usize {
     bytes.div_ceil(UNIT_BYTES)
 }
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(taken(), 0);
     }
 
-    /// Many who send slowly from one address: those that have room go on, and the others wait with little.
+    /// Many slow clients at one address: bodies with budget continue, and the others wait with little.
     #[tokio::test]
     async fn bodies_that_wait_hold_up_none_that_go_on() {
         let budget = BodyBudget::new();

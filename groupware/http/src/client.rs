@@ -1,4 +1,4 @@
-//! Where a request comes from, as far as that can be told behind proxies.
+//! The origin of a request, as far as it is known behind proxies.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,7 +9,7 @@ use http::{Extensions, HeaderMap};
 
 const X_FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// On whose behalf a request with these extensions is answered: a stranger, where none says.
+/// The caller of a request with these extensions; an unauthenticated one by default.
 pub fn caller_of(extensions: &Extensions) -> Caller {
     let caller = extensions.get::<Caller>().cloned();
     caller.unwrap_or_else(|| Caller::at(IpAddr::from(Ipv4Addr::UNSPECIFIED)))
@@ -23,10 +23,10 @@ pub fn client(caller: &Caller) -> Client {
     }
 }
 
-/// How a request with these headers came, and over its connection before.
+/// How a request with these headers was forwarded, and its connection before.
 ///
-/// Only proxies that are named are believed when they say for whom they ask: others could say
-/// whatever suits them. The last address is the one that the proxy itself has seen.
+/// Only trusted proxies may name their client: others could send any address. The last address of
+/// the header is the one that the proxy itself has seen.
 pub(crate) fn via(connection: &Connection, known: &Known, headers: &HeaderMap) -> Via {
     let came = Via::of(connection.origin);
     let peer = match came {
@@ -47,7 +47,7 @@ fn handed_on(peer: IpAddr, known: &Known, headers: &HeaderMap) -> Via {
         .map_or(Via::Unknown, Via::Proxy)
 }
 
-/// Whether a proxy, or somebody who plays one, handed the request on.
+/// Returns true if a proxy, or a client that plays one, forwarded the request.
 fn is_forwarded(headers: &HeaderMap) -> bool {
     headers.contains_key(X_FORWARDED_FOR) || headers.contains_key(FORWARDED)
 }

@@ -1,4 +1,4 @@
-//! How a request's failure is told: Domino's JSON shape, causes only, no secrets.
+//! The form of failures: Domino's JSON, with causes only and no secrets.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -42,13 +42,13 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// What a domain refuses, with the status that it says.
+    /// A domain's error, with its status.
     pub fn told(status: u16, message: impl Into<Cow<'static, str>>) -> Self {
         let status = StatusCode::from_u16(status);
         Self::new(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), message)
     }
 
-    /// Nobody is signed in, or with the wrong credentials.
+    /// The request has no credentials, or wrong ones.
     pub fn unauthenticated(message: &'static str) -> Self {
         Self {
             challenge: Some("Basic realm=\"Plimsoll\", charset=\"UTF-8\""),
@@ -56,7 +56,7 @@ impl ApiError {
         }
     }
 
-    /// Too much was asked for; it may work later.
+    /// The request exceeds a limit; a retry may succeed.
     pub fn later(status: StatusCode, message: &'static str, retry_after_s: u32) -> Self {
         Self {
             retry_after_s: Some(retry_after_s),
@@ -64,14 +64,14 @@ impl ApiError {
         }
     }
 
-    /// A fault of the server: whoever asked gets the status and the sentence, the log the error with its
-    /// causes.
+    /// A fault of the server: the client gets the status and the sentence, the log the error with
+    /// its causes.
     #[track_caller]
     pub fn fault(status: u16, message: &'static str, error: &(dyn Error + 'static)) -> Self {
         Self::told(status, message).because(Fault::of(error))
     }
 
-    /// Adds what the log says of it. A 500 for what may be over in a moment becomes a 503.
+    /// Adds the cause for the log. A 500 for a passing fault becomes a 503.
     #[must_use]
     pub fn because(mut self, fault: Fault) -> Self {
         if fault.is_passing() && self.status == StatusCode::INTERNAL_SERVER_ERROR {
@@ -82,7 +82,7 @@ impl ApiError {
         self
     }
 
-    /// What the log says of it, if it is a fault of the server.
+    /// The cause for the log, if it is a fault of the server.
     pub fn cause(&self) -> Option<&Fault> {
         self.fault.as_deref()
     }
@@ -110,7 +110,7 @@ impl ApiError {
     }
 }
 
-/// What a failure says, left with its response: whoever asked for a page is told in one.
+/// The message of a failure, attached to its response: pages show it.
 #[derive(Debug, Clone)]
 pub struct Told(pub Cow<'static, str>);
 
@@ -190,7 +190,7 @@ impl From<CommitError> for ApiError {
     }
 }
 
-/// What is said of a change that was sent to a database and not answered.
+/// The message for a change that was sent to a database without an answer.
 pub const OUTCOME_UNKNOWN: &str =
     "It isn't known whether this was stored: look before you send it again.";
 

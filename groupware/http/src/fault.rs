@@ -1,5 +1,5 @@
-//! What went wrong on the server's side while a request was answered. It travels with the response as
-//! far as the gate, which writes it to the log; whoever asked is not told.
+//! A fault of the server during a request. The response carries it to the gate, which writes it to
+//! the log; the client doesn't see it.
 
 use std::error::Error;
 use std::panic::Location;
@@ -10,23 +10,23 @@ use groupware_store::{CommitError, StoreError};
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
 
-/// Longest chain of causes that is kept, in bytes: some causes quote what they were given.
+/// Longest recorded chain of causes, in bytes: some causes quote their input.
 const MOST_BYTES: usize = 2048;
-/// When whoever found the store away may try again.
+/// When clients may retry after the store was unavailable, in seconds.
 pub(crate) const RETRY_AFTER_S: u32 = 2;
 
 /// A fault of the server, for its log.
 #[derive(Debug, Clone)]
 pub struct Fault {
     causes: Arc<str>,
-    /// It may be over in a moment: the store can't be reached.
+    /// The fault may pass soon: the store can't be reached.
     is_passing: bool,
     at: &'static Location<'static>,
 }
 
 impl Fault {
-    /// A fault that this error tells of, with all its causes. Where the function that is called by is
-    /// marked `#[track_caller]`, the place is its caller's.
+    /// Records an error with all its causes. In a function marked `#[track_caller]`, the place is
+    /// that of its caller.
     #[track_caller]
     pub fn of(error: &(dyn Error + 'static)) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl Fault {
         }
     }
 
-    /// A fault in words.
+    /// Records a fault in words.
     #[track_caller]
     pub fn said(words: impl Into<String>) -> Self {
         let mut words = words.into();
@@ -50,8 +50,8 @@ impl Fault {
         }
     }
 
-    /// Has a response carry it to the gate. One that says 500 for what may be over in a moment says 503
-    /// instead, and when to try again.
+    /// Attaches the fault to a response, for the gate. A 500 for a passing fault becomes a 503 with
+    /// a retry time.
     #[must_use]
     pub fn on(self, mut response: Response) -> Response {
         let told = [
@@ -67,7 +67,7 @@ impl Fault {
         response
     }
 
-    /// Whether it may be over in a moment.
+    /// Returns true if the fault may pass soon.
     pub fn is_passing(&self) -> bool {
         self.is_passing
     }
@@ -77,7 +77,7 @@ impl Fault {
         &self.causes
     }
 
-    /// Where in the program it was found.
+    /// The place in the program.
     pub fn at(&self) -> &'static Location<'static> {
         self.at
     }
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// The place in the log is where a front passed the error on, not where it was converted.
+    /// The log names the place where a front returned the error, not where it was converted.
     #[test]
     fn the_place_is_that_of_the_question_mark() {
         let failed = || -> Result<(), TestFault> {

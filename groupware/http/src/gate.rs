@@ -1,7 +1,7 @@
-//! What every request goes through around its route: body, permit, time, counting.
+//! The steps of every request around its route: body, permit, timeout, metrics.
 //!
-//! A route is put behind the gate where it is made, by a layer that says what its requests may bring
-//! and how long they may take. Nothing is guessed from a path.
+//! A route is put behind the gate where it is declared, by a layer that states the bounds on bodies
+//! and time. Nothing is guessed from a path.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -35,18 +35,18 @@ use crate::request_log::{LoggedRequest, RequestLog};
 use crate::sign_in::{authenticate, recognise};
 use crate::stream::{Streamed, Streams};
 
-/// What requests may bring along where a route says nothing else.
+/// The default bounds of requests to a route.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyLimits {
     /// Largest body.
     pub most: usize,
-    /// Longest time that a body may take to arrive.
+    /// Longest time until the body is received.
     pub within: Duration,
     /// Longest time from the end of the body to the response, waiting included.
     pub work_within: Duration,
 }
 
-/// The way to all routes of a server.
+/// The gate in front of all routes of a server.
 #[derive(Debug, Clone)]
 pub struct Gate(Arc<Inner>);
 
@@ -62,35 +62,35 @@ struct Inner {
     hosts: Hosts,
 }
 
-/// What becomes of a request's body.
+/// How a request's body is received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
-    /// It is read before the request counts as being worked on.
+    /// The body is read before the request counts as being worked on.
     Whole {
         /// Its largest size.
         most: usize,
-        /// Longest time that it may take to arrive.
+        /// Longest time until it is received.
         within: Duration,
     },
-    /// It is handed on as it comes in: it may be larger than what is ever held. Its pace is the
-    /// route's business.
+    /// The route receives the body as a stream: it may be larger than the memory bounds. The route
+    /// bounds its pace.
     Streamed,
 }
 
-/// What is asked of requests to a route.
+/// The rules for requests to a route.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// What becomes of the body.
+    /// How the body is received.
     pub body: Body,
-    /// Longest time from the end of the body to the response; of a streamed body, which takes as
-    /// long as its length asks for, there is none.
+    /// Longest time from the end of the body to the response; `None` for a streamed body, which
+    /// takes as long as its length needs.
     pub work_within: Option<Duration>,
-    /// Whether a large response is refused where many wait to be received.
+    /// Whether a large response is refused while many wait to be received.
     pub refuses_large_answers: bool,
 }
 
 impl Rules {
-    /// The same with another bound on the body.
+    /// Returns the rules with another bound on the body.
     #[must_use]
     pub fn with_largest_body(self, most: usize) -> Self {
         let body = match self.body {
@@ -101,27 +101,27 @@ impl Rules {
     }
 }
 
-/// Who may send more than a small body. Asked before the body is read.
+/// Decides which requests may send more than a small body. Called before the body is read.
 pub trait Guard: Clone + Send + Sync + 'static {
     /// Whether small bodies are guarded too.
     const GUARDS_SMALL: bool = false;
 
-    /// Lets the sender go on.
+    /// Admits the sender.
     ///
     /// # Errors
-    /// Why the sender may not.
+    /// Why the sender is rejected.
     fn admit(&self, parts: &Parts) -> impl Future<Output = Result<(), ApiError>> + Send;
 }
 
-/// Nobody sends more than a small body.
+/// No client may send more than a small body.
 #[derive(Debug, Clone, Copy)]
 pub struct Nobody;
 
-/// Users send larger bodies.
+/// Signed-in users may send larger bodies.
 #[derive(Debug, Clone)]
 pub struct SignedIn(pub Service);
 
-/// Nobody but the administrator sends any body.
+/// Only the administrator may send a body.
 #[derive(Debug, Clone)]
 pub struct AdminOnly(pub Service);
 
@@ -149,8 +149,8 @@ impl Guard for AdminOnly {
 }
 
 impl Gate {
-    /// Lets so many requests be worked on at once. Large answers that wait for their clients are streamed
-    /// from files of this folder.
+    /// Permits so many requests to be worked on at once. Large answers that wait for their clients
+    /// are stored in files of this directory.
     pub fn new(
         service: Service,
         limits: BodyLimits,
@@ -191,7 +191,7 @@ impl Gate {
         }))
     }
 
-    /// The rules where a route has none of its own.
+    /// The default rules of routes.
     pub fn rules(&self) -> Rules {
         let limits = self.0.limits;
         Rules {
@@ -204,12 +204,12 @@ impl Gate {
         }
     }
 
-    /// For routes with no rules of their own, to which users may send larger bodies than others.
+    /// For routes with the default rules, to which users may send larger bodies than others.
     pub fn usual(&self) -> GateLayer<SignedIn> {
         self.layer(self.rules(), SignedIn(self.0.service.clone()))
     }
 
-    /// For routes to which nobody sends more than a small body.
+    /// For routes that accept small bodies only.
     pub fn small(&self) -> GateLayer<Nobody> {
         let body = Body::Whole {
             most: SMALL_BYTES.min(self.0.limits.most),
@@ -222,7 +222,7 @@ impl Gate {
         self.layer(rules, Nobody)
     }
 
-    /// For routes to which users send bodies of up to this size, within this time.
+    /// For routes to which users may send bodies of up to this size, within this time.
     pub fn large(&self, most: usize, within: Duration) -> GateLayer<SignedIn> {
         let rules = Rules {
             body: Body::Whole { most, within },
@@ -231,7 +231,7 @@ impl Gate {
         self.layer(rules, SignedIn(self.0.service.clone()))
     }
 
-    /// For routes that take bodies as they come in.
+    /// For routes that receive bodies as a stream.
     pub fn streamed(&self) -> GateLayer<Nobody> {
         let rules = Rules {
             body: Body::Streamed,
@@ -311,7 +311,7 @@ where
 
     fn call(&mut self, request: Request) -> Self::Future {
         let shared = Arc::clone(&self.shared);
-        // The one that was asked whether it is ready, and another in its place.
+        // Calls the clone that is ready, and leaves a new one in its place.
         let next = self.route.clone();
         let route = std::mem::replace(&mut self.route, next);
         Box::pin(async move { Ok(shared.answer(request, route).await) })
@@ -319,7 +319,7 @@ where
 }
 
 impl<G: Guard> Shared<G> {
-    /// Answers a request, whatever becomes of it.
+    /// Answers a request, also if it fails.
     async fn answer<S>(&self, request: Request, route: S) -> Response
     where
         S: Tower<Request, Response = Response, Error = Infallible>,
@@ -366,7 +366,7 @@ impl<G: Guard> Shared<G> {
             return Err(ApiError::new(StatusCode::FORBIDDEN, message));
         }
         recognise(&self.gate.0.service, caller, request.headers());
-        // The budget of the body is taken until the response is ready.
+        // The body's budget is held until the response is ready.
         let (request, _budget) = match self.rules.body {
             Body::Streamed => (request, None),
             Body::Whole { most, within } => self.receive(caller, request, (most, within)).await?,
@@ -377,13 +377,13 @@ impl<G: Guard> Shared<G> {
             return Ok(response);
         }
         let sent = self.gate.0.answers.send(caller, response).await;
-        // What was taken to make it is free again.
+        // The request's resources are released.
         caller.keep(None);
         sent
     }
 
-    /// Reads the body, before the request counts as being worked on, so that a client that sends
-    /// slowly holds up nobody.
+    /// Reads the body, before the request counts as being worked on, so that a slow client delays
+    /// no other.
     async fn receive(
         &self,
         caller: &Caller,
@@ -401,13 +401,13 @@ impl<G: Guard> Shared<G> {
         };
         let (body, permit) = read?;
         let mut request = Request::from_parts(parts, body.into());
-        // It is no larger than the route allows.
+        // The body is no larger than the route allows.
         DefaultBodyLimit::disable().apply(&mut request);
         Ok((request, Some(permit)))
     }
 
-    /// Reads a body of up to `most` bytes. Only whom the guard admits sends more than a small one; a body that
-    /// doesn't announce its length is small until it isn't.
+    /// Reads a body of up to `most` bytes. Only senders that the guard admits may send more than a
+    /// small one. A body of unannounced length counts as small until it exceeds that size.
     async fn read(
         &self,
         caller: &Caller,
@@ -427,20 +427,20 @@ impl<G: Guard> Shared<G> {
             if small == most {
                 return Err(too_large(small));
             }
-            // What came in stays counted until all of it is.
+            // The received bytes stay counted until the whole body is.
             let large = self.admitted(caller, parts, (announced, most)).await?;
             drop(permit);
             return gathered.whole_within(most, large).await;
         }
         let permit = self.admitted(caller, parts, (announced, most)).await?;
         if announced.is_some_and(|length| length > SMALL_BYTES) {
-            // All of it is covered, and a large one isn't copied as it grows.
+            // The budget covers all of it, and a large body isn't copied as it grows.
             gathered.joined.reserve(announced.unwrap_or_default());
         }
         gathered.whole_within(most, permit).await
     }
 
-    /// The budget of a body whose sender the guard admits.
+    /// Takes the budget of a body whose sender the guard admits.
     async fn admitted(
         &self,
         caller: &Caller,
@@ -480,10 +480,10 @@ impl<G: Guard> Shared<G> {
     }
 }
 
-/// A body as far as it has come in.
+/// The received part of a body.
 struct Gathered {
     body: axum::body::Body,
-    /// Most bodies come in one piece, which is handed on as it is.
+    /// Most bodies arrive in one piece, which is passed on as it is.
     whole: Bytes,
     joined: BytesMut,
 }
@@ -497,7 +497,7 @@ impl Gathered {
         }
     }
 
-    /// Reads the body up to its end, or until it is larger than so many bytes; whether it isn't.
+    /// Reads the body to its end, or beyond so many bytes; returns true if it has ended.
     async fn is_whole_within(
         &mut self,
         limit: usize,
@@ -505,7 +505,7 @@ impl Gathered {
     ) -> Result<bool, ApiError> {
         while let Some(frame) = self.body.frame().await {
             let frame = frame.map_err(|_| ApiError::bad_request("The body could not be read."))?;
-            // Trailers say nothing here.
+            // Trailers are ignored.
             if let Ok(data) = frame.into_data() {
                 permit
                     .grow_to(self.whole.len() + self.joined.len() + data.len())
@@ -519,7 +519,7 @@ impl Gathered {
         Ok(true)
     }
 
-    /// All bytes of the body.
+    /// Reads all bytes of the body.
     async fn whole_within(
         mut self,
         limit: usize,
@@ -554,7 +554,7 @@ fn content_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Told with the name, which is the client's: as much of it as a name can have.
+/// The error names the client's host name, as much of it as a name can have.
 fn misdirected(name: &str) -> ApiError {
     let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || ".-_[]:".contains(*letter);
     let name: String = name.chars().filter(is_plain).take(253).collect();

@@ -8,18 +8,18 @@ use bytes::Bytes;
 use groupware_net::Pulse;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-/// A body that tells its connection when nobody reads it to its end: the client still sends, and the answer
-/// must outlive that.
+/// A body that records in its connection that it was not read to its end: the client still sends,
+/// and the answer must outlive that.
 #[derive(Debug)]
 pub(crate) struct Watchful {
     body: Incoming,
     pulse: Arc<Pulse>,
-    /// Nothing more comes: its end, or an error.
+    /// The body has ended or failed.
     is_over: bool,
 }
 
 impl Watchful {
-    /// Tells of this body.
+    /// Records this body's state in `pulse`.
     pub(crate) fn new(body: Incoming, pulse: Arc<Pulse>) -> Self {
         Self {
             body,

@@ -1,33 +1,33 @@
-//! By which names a server is reached.
+//! The host names of a server.
 //!
-//! A page of another site can have its own name lead to this machine, and then reads and writes what the
-//! server gives to whoever is on it (DNS rebinding). The name that the browser asked for tells.
+//! A page of another site can point its own name at this machine, and then read and write with the
+//! rights of any local client (DNS rebinding). The host name of the request reveals this.
 
 use std::net::IpAddr;
 
 use http::header::HOST;
 use http::{HeaderMap, Uri};
 
-/// The names that count, if they are checked at all.
+/// The accepted host names, if they are checked at all.
 #[derive(Debug, Clone, Default)]
 pub struct Hosts(Option<Vec<String>>);
 
 impl Hosts {
-    /// Any name counts.
+    /// Accepts any name.
     pub fn any() -> Self {
         Self(None)
     }
 
-    /// These names count, besides `localhost` and addresses, which nobody's page can have.
+    /// Accepts these names, `localhost`, and addresses, which no other site's page can have.
     pub fn only(names: impl IntoIterator<Item = String>) -> Self {
         let names = names.into_iter();
         Self(Some(names.map(|name| name.to_ascii_lowercase()).collect()))
     }
 
-    /// The name that a request is for, if it is none that counts. Who names none is no browser.
+    /// Returns the request's host name if it is not accepted. A request without a name is from no browser.
     pub(crate) fn foreign<'a>(&self, uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
         let names = self.0.as_ref()?;
-        // The name in the request's line counts before the header (RFC 9112, 3.2.2).
+        // The name in the request line takes precedence over the header (RFC 9112, 3.2.2).
         let host = match uri.host() {
             Some(host) => host,
             None => match headers.get(HOST)?.to_str() {

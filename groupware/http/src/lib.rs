@@ -1,8 +1,8 @@
-//! HTTP as all fronts need it: connections, bodies within their bounds, permits, streams, who signs
-//! in, failures, metrics, and what the log says of requests.
+//! HTTP for all fronts: connections, bodies within their bounds, permits, streams, authentication,
+//! failures, metrics, and the request log.
 //!
-//! It knows no route. What may be sent to a route, and how long that may take, is said where the
-//! route is made, by the [`Gate`]'s layers.
+//! This crate knows no route. The bounds of a route, on bodies and time, are stated where the route
+//! is declared, by the [`Gate`]'s layers.
 
 mod admin;
 mod answers;

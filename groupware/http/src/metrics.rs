@@ -1,4 +1,4 @@
-//! What the server counts, in Prometheus' text format.
+//! The server's metrics, in Prometheus' text format.
 
 use std::fmt;
 use std::time::Duration;
@@ -22,19 +22,19 @@ pub struct Metrics {
     requests: RequestMetrics,
     /// Open connections.
     pub connections: Gauge,
-    /// Connections closed at once.
+    /// Connections that were rejected.
     pub connections_refused: Counter,
-    /// What clients and users share.
+    /// The resources that clients and users share.
     pub shares: ShareMetrics,
-    /// Failures of the sweeps of content.
+    /// Failed sweeps of content.
     pub sweep_failures: Counter,
     sessions: Gauge,
     registry: Registry,
 }
 
 impl Metrics {
-    /// Counters that start at nought.
-    /// `others` count what else there is to tell.
+    /// Returns counters that start at zero.
+    /// `others` are further collectors.
     pub fn new(store: Store, others: Vec<Box<dyn Collector>>) -> Self {
         let mut registry = Registry::with_prefix("plimsoll");
         let requests = RequestMetrics::default();
@@ -92,7 +92,7 @@ impl Metrics {
     }
 }
 
-/// Reads the store's own counters when somebody asks.
+/// Reads the store's own counters at each scrape.
 #[derive(Debug)]
 struct StoreMetrics(Store);
 
@@ -152,7 +152,7 @@ impl Collector for StoreMetrics {
     }
 }
 
-/// How many batches shared a transaction.
+/// The number of batches that shared a transaction.
 fn encode_sizes(encoder: &mut DescriptorEncoder<'_>, stats: &StoreStats) -> fmt::Result {
     let sizes = stats.group_sizes;
     let last = sizes.len() - 1;
@@ -170,7 +170,7 @@ fn encode_sizes(encoder: &mut DescriptorEncoder<'_>, stats: &StoreStats) -> fmt:
         .encode_histogram::<NoLabelSet>(batches as f64, stats.groups, &buckets, None)
 }
 
-/// How long transactions took, sync included.
+/// The duration of transactions, sync included.
 fn encode_times(encoder: &mut DescriptorEncoder<'_>, stats: &StoreStats) -> fmt::Result {
     let bounds = COMMIT_BOUNDS_US.iter().map(|us| *us as f64 / 1e6);
     let buckets: Vec<(f64, u64)> = bounds.chain([f64::MAX]).zip(stats.group_times).collect();

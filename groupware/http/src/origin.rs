@@ -1,15 +1,15 @@
-//! Where a request was made: by a page of this server, by one of another site, or by no page at all.
+//! The origin of a request: a page of this server, a page of another site, or no page at all.
 //!
-//! A browser adds what it knows of the user, cookies and passwords that it remembers, to whatever any page
-//! asks for. So what changes something is refused where the browser says that another site's page asks.
+//! A browser adds its cookies and saved passwords to every request, whichever page makes it. So a
+//! request that changes something is rejected where the browser reports another site's page.
 
 use http::HeaderMap;
 use http::Method;
 use http::header::{HOST, ORIGIN};
 
-/// Whether a request comes from a page of this server, as browsers tell it: by `Sec-Fetch-Site`,
-/// which also holds behind a proxy that changes the host's name, or by `Origin`, which they have
-/// sent with every form since 2020. Who sends neither is no browser of today: `None`.
+/// Returns true if a page of this server made the request, as browsers report it: by `Sec-Fetch-Site`,
+/// which also holds behind a proxy that changes the host name, or by `Origin`, which they have sent
+/// with every form since 2020. A client that sends neither is no current browser: `None`.
 pub fn comes_from_here(headers: &HeaderMap) -> Option<bool> {
     let text = |name: &str| headers.get(name)?.to_str().ok();
     if headers.contains_key("sec-fetch-site") {
@@ -26,7 +26,7 @@ pub fn comes_from_here(headers: &HeaderMap) -> Option<bool> {
     })
 }
 
-/// Whether it would change something at the wish of another site.
+/// Returns true if the request would change something for another site's page.
 pub(crate) fn is_forged(method: &Method, headers: &HeaderMap) -> bool {
     !method.is_safe() && comes_from_here(headers) == Some(false)
 }
@@ -59,7 +59,7 @@ mod tests {
         check(&[host, ("origin", "http://evil.example:8340")], elsewhere);
         check(&[host, ("origin", "null")], elsewhere);
         check(&[host], None);
-        // The browser's own word counts before a header that others can have set.
+        // The browser's own header takes precedence over one that others can set.
         let pair = ("origin", "http://mail.example:8340");
         check(&[host, ("sec-fetch-site", "cross-site"), pair], elsewhere);
     }

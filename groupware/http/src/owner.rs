@@ -1,4 +1,4 @@
-//! Lets only its owner reach a mailbox.
+//! Restricts a mailbox to its owner.
 
 use std::ops::Deref;
 
@@ -14,7 +14,7 @@ use crate::error::ApiError;
 use crate::sign_in::authenticate;
 
 /// The signed-in user whose mailbox the path names, as `{mailbox}`, with or without `.nsf`.
-/// Every route under `/mail/` takes it, and with it the proof that the request may go on.
+/// Every route under `/mail/` takes it, and with it the proof that the request is authorised.
 #[derive(Debug, Clone)]
 pub struct Owner(User);
 
@@ -48,17 +48,17 @@ impl<S: AsRef<Service> + Send + Sync> FromRequestParts<S> for Owner {
     }
 }
 
-/// The user who sends a request.
+/// Returns the user that sends a request.
 ///
 /// # Errors
-/// As those of [`authenticate`].
+/// Those of [`authenticate`].
 pub async fn user(parts: &Parts, service: &Service) -> Result<User, ApiError> {
     let caller = caller_of(&parts.extensions);
     let account = authenticate(service, &caller, &parts.headers).await?;
     Ok(User::of(&account, caller))
 }
 
-/// The mailbox that the path names, as `{mailbox}`.
+/// Returns the mailbox that the path names, as `{mailbox}`.
 ///
 /// # Errors
 /// When the path can't be read.

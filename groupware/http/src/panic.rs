@@ -1,4 +1,4 @@
-//! Turns a panic while a request is answered into an answer.
+//! Turns a panic during a request into an answer.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -9,8 +9,8 @@ use http::StatusCode;
 use crate::error::ApiError;
 use crate::fault::Fault;
 
-/// What comes of the work, or 500 if it panics. What the work held is let go as the panic passes; what
-/// was half done in the store is not stored, and nothing else outlives a request.
+/// Returns the result of the work, or 500 if it panics. Unwinding releases what the work held;
+/// unfinished changes of the store are not stored, and nothing else outlives a request.
 pub(crate) async fn caught<T>(
     work: impl Future<Output = Result<T, ApiError>>,
 ) -> Result<T, ApiError> {

@@ -1,12 +1,12 @@
-//! Paths as clients write them: with a final slash or without. Knows no route.
+//! Paths with or without a final slash. Knows no route.
 
 use http::Uri;
 use http::uri::PathAndQuery;
 
-/// The same address without the slash at its end; `None` where there is none, as mostly.
+/// Returns the address without its final slash; `None` if there is none, the usual case.
 ///
-/// Clients join addresses by rules of their own: perfSONAR's asks for `/lookup/records/?…`, and a
-/// person types one. No route here ends with a slash, so that it says nothing.
+/// Clients join addresses by rules of their own: perfSONAR's asks for `/lookup/records/?…`, and
+/// people type one. No route here ends with a slash, so that it has no meaning.
 pub(crate) fn without_final_slash(uri: &Uri) -> Option<Uri> {
     let path = uri
         .path()

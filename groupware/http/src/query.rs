@@ -1,4 +1,4 @@
-//! What a request carries besides its body: names in the path, the query, the media type.
+//! The parts of a request besides its body: names in the path, the query, the media type.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -11,7 +11,7 @@ use http::{HeaderMap, Method};
 
 use crate::error::ApiError;
 
-/// A part of a request that can't be read, as a sentence.
+/// An unreadable part of a request, as a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unreadable(pub &'static str);
 
@@ -21,7 +21,7 @@ impl From<Unreadable> for ApiError {
     }
 }
 
-/// A parameter of the path, decoded.
+/// Returns a parameter of the path, decoded.
 ///
 /// # Errors
 /// When the path can't be read, or has no such parameter.
@@ -39,7 +39,7 @@ pub async fn parameter(parts: &mut Parts, wanted: &str) -> Result<String, Unread
 pub struct Params(Vec<(String, String)>);
 
 impl Params {
-    /// A name; empty if the path has none of this kind.
+    /// Returns a name; empty if the path has none of this kind.
     pub fn get(&self, wanted: &str) -> &str {
         let found = self.0.iter().find(|(name, _)| name == wanted);
         found.map_or("", |(_, value)| value)
@@ -62,7 +62,7 @@ impl<S: Sync> FromRequestParts<S> for Params {
     }
 }
 
-/// The method that `X-HTTP-Method-Override` asks for.
+/// The method in `X-HTTP-Method-Override`.
 #[derive(Debug, Clone)]
 pub struct MethodOverride(pub Option<Method>);
 
@@ -77,23 +77,23 @@ impl<S: Sync> FromRequestParts<S> for MethodOverride {
     }
 }
 
-/// A header as text; one that is none counts as not sent.
+/// Returns a header as text; a value that isn't text counts as missing.
 pub fn header_text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// What the body calls itself, without parameters; empty if it doesn't say.
+/// The media type of the body, without parameters; empty if missing.
 pub fn media_type(headers: &HeaderMap) -> &str {
     let value = header_text(headers, CONTENT_TYPE);
     let essence = value.unwrap_or_default().split(';').next();
     essence.unwrap_or_default().trim()
 }
 
-/// The query's names and values, decoded, in their order.
+/// The query's names and values, decoded, in order.
 #[derive(Debug, Clone)]
 pub struct Query(Vec<(String, String)>);
 
-/// A parameter that should be `true` or `false` is something else.
+/// A parameter that must be `true` or `false` has another value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoFlag(String);
 
@@ -110,28 +110,28 @@ impl From<NoFlag> for ApiError {
 }
 
 impl Query {
-    /// The query of a request.
+    /// Parses the query of a request.
     pub fn of(parts: &Parts) -> Self {
         Self(query_pairs(parts.uri.query().unwrap_or_default()).collect())
     }
 
-    /// The pairs as the domains' parsers read them.
+    /// The pairs, in the form that the domains' parsers read.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The last value of a parameter.
+    /// Returns the last value of a parameter.
     pub fn last(&self, name: &str) -> Option<&str> {
         let values = self.pairs().filter(|(known, _)| *known == name);
         values.last().map(|(_, value)| value)
     }
 
-    /// A parameter that is `true` or `false`.
+    /// Returns a parameter that is `true` or `false`.
     ///
     /// # Errors
-    /// When it is something else.
+    /// When it has another value.
     pub fn flag(&self, name: &str) -> Result<Option<bool>, NoFlag> {
         match self.last(name) {
             None => Ok(None),

@@ -1,4 +1,4 @@
-//! Answers as all fronts make them.
+//! The answers that all fronts share.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -11,7 +11,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 /// The media type of JSON.
 pub const JSON: &str = "application/json";
 
-/// 200 with no body: done.
+/// 200 with no body.
 pub fn nothing() -> Response {
     Response::new(Body::empty())
 }
@@ -36,8 +36,8 @@ pub fn json(body: impl Into<Body>) -> Response {
     typed(body, JSON)
 }
 
-/// Adds a header. A value that can't be sent is left out: paths and names are encoded, ranges are
-/// numbers, so that there is none.
+/// Adds a header. An invalid value is skipped: paths and names are encoded, ranges are numbers, so
+/// that there is none.
 pub fn with(mut response: Response, name: HeaderName, value: &str) -> Response {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);
@@ -45,7 +45,7 @@ pub fn with(mut response: Response, name: HeaderName, value: &str) -> Response {
     response
 }
 
-/// A mail as it is kept.
+/// A stored mail.
 pub fn mime(message: Bytes) -> Response {
     with(
         typed(message, "message/rfc822"),
@@ -54,7 +54,7 @@ pub fn mime(message: Bytes) -> Response {
     )
 }
 
-/// A file, to be saved: whoever sent it must not have a browser show it as a page of this server.
+/// A file to be saved: a browser must never show a sender's file as a page of this server.
 pub fn file(name: &str, kind: &str, data: impl Into<Body>) -> Response {
     let kind = match kind.bytes().all(|byte| byte.is_ascii_graphic()) {
         true => kind,
@@ -70,8 +70,8 @@ pub fn file(name: &str, kind: &str, data: impl Into<Body>) -> Response {
     with(response, CONTENT_DISPOSITION, &disposition(name))
 }
 
-/// RFC 6266: the name in ASCII, and in UTF-8 for those who read that. Browsers show it without escapes, so it has no
-/// deceptive characters.
+/// RFC 6266: the name in ASCII, and in UTF-8 for clients that read that. Browsers show it without
+/// escapes, so it has no deceptive characters.
 fn disposition(name: &str) -> String {
     let name = name.replace(groupware_text::is_deceptive, "");
     let plain: String = name

@@ -1,6 +1,6 @@
-//! What the log says of requests: of each one if that is asked for, and always of those that failed by
-//! a fault of the server or took long. It names users and paths; queries, headers, and bodies, which
-//! may hold secrets, it never sees.
+//! The request log: every request if configured, and always those that failed by a fault of the
+//! server or were slow. It contains users and paths, never queries, headers, or bodies, which may
+//! hold secrets.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -12,22 +12,22 @@ use http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
 
 use crate::fault::Fault;
 
-/// Names a request, so that an answer can be found in the log.
+/// Identifies a request, so that an answer can be found in the log.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Longest path that is written whole, in bytes.
+/// Longest path that is written in full, in bytes.
 const PATH_BYTES: usize = 512;
 
-/// What is said of requests. It can be changed while the server runs.
+/// The log of requests. Its settings can be changed while the server runs.
 #[derive(Debug)]
 pub struct RequestLog {
     says_all: AtomicBool,
     slow_us: AtomicU64,
-    /// Tells the requests of this start of the server from those of others.
+    /// Distinguishes the requests of this server process from those of others.
     start: u32,
     next: AtomicU64,
 }
 
-/// A request, as far as the log needs it after it was answered.
+/// The parts of a request that the log needs after the answer.
 #[derive(Debug)]
 pub(crate) struct LoggedRequest {
     pub(crate) caller: Caller,
@@ -37,8 +37,8 @@ pub(crate) struct LoggedRequest {
 }
 
 impl RequestLog {
-    /// A line for each request, if `says_all`; for each one that takes `slow` or longer in any case.
-    /// `start` is a random number.
+    /// Logs every request, if `says_all`; in any case each one that takes `slow` or longer. `start`
+    /// is a random number.
     pub fn new(says_all: bool, slow: Duration, start: u32) -> Self {
         let log = Self {
             says_all: AtomicBool::default(),
@@ -50,14 +50,14 @@ impl RequestLog {
         log
     }
 
-    /// Says this from now on.
+    /// Changes the settings.
     pub fn set(&self, says_all: bool, slow: Duration) {
         let slow_us = u64::try_from(slow.as_micros()).unwrap_or(u64::MAX);
         self.slow_us.store(slow_us, Relaxed);
         self.says_all.store(says_all, Relaxed);
     }
 
-    /// Writes the line of an answered request, if there is one, and has the response name it.
+    /// Writes the line of an answered request, if any, and adds the request's id to the response.
     pub(crate) fn answered(&self, asked: &LoggedRequest, response: &mut Response, took: Duration) {
         let fault = response.extensions_mut().remove::<Fault>();
         let is_slow = took.as_micros() >= u128::from(self.slow_us.load(Relaxed));

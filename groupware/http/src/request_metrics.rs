@@ -1,6 +1,6 @@
-//! How many requests were answered, with which status, and how long they took, by route.
+//! The number and duration of answered requests, by route and status.
 //!
-//! Each thread counts for itself and nobody waits for another; whoever asks for the metrics adds up.
+//! Each thread counts for itself without contention; a scrape adds up all counters.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -17,20 +17,20 @@ use prometheus_client::encoding::{
 };
 use prometheus_client::metrics::MetricType;
 
-/// Upper bounds of the times that are told apart, in microseconds.
+/// Upper bounds of the buckets, in microseconds.
 const BOUNDS_US: [u64; 14] = [
     100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
     5_000_000,
 ];
 const BUCKETS: usize = BOUNDS_US.len() + 1;
-/// Threads beyond so many share their counters with others, and may wait for them.
+/// More threads than this share counters, and may wait for each other.
 const SHARDS: usize = 64;
 
 /// Counters of answered requests. Clones are handles of the same counters.
 #[derive(Clone)]
 pub(crate) struct RequestMetrics(Arc<[Shard; SHARDS]>);
 
-/// On cache lines of its own.
+/// A thread's counters, on cache lines of their own.
 #[derive(Default)]
 #[repr(align(128))]
 struct Shard(Mutex<HashMap<Labels, Times>>);
@@ -65,7 +65,7 @@ impl RequestMetrics {
         self.0[shard()].lock().entry(labels).or_default().add(took);
     }
 
-    /// Of all threads together.
+    /// Adds up the counters of all threads.
     fn merged(&self) -> BTreeMap<Labels, Times> {
         let mut all: BTreeMap<Labels, Times> = BTreeMap::new();
         for shard in self.0.iter() {
@@ -95,7 +95,7 @@ impl Shard {
     }
 }
 
-/// Which counters are this thread's.
+/// The index of this thread's counters.
 fn shard() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
@@ -123,7 +123,7 @@ impl Times {
         self.buckets.iter().sum()
     }
 
-    /// Upper bounds in seconds, and how many lie in each bucket.
+    /// The upper bounds in seconds, and the count of each bucket.
     fn buckets(&self) -> Vec<(f64, u64)> {
         let bounds = BOUNDS_US.iter().map(|us| *us as f64 / 1e6);
         bounds.chain([f64::MAX]).zip(self.buckets).collect()
@@ -149,7 +149,7 @@ impl Collector for RequestMetrics {
     }
 }
 
-/// Methods that clients make up must not make up labels.
+/// The label of a method. Methods that clients invent must not create labels.
 fn method_name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

@@ -1,22 +1,22 @@
-//! A future within a task that is polled when it was woken itself, rather than whenever the task was.
+//! A future that is polled only on its own wake-up, not on every wake-up of its task.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Waits for what comes seldom, in a task that is woken often for something else: until it does come, a poll
-/// costs a look.
+/// Waits for a rare event, in a task that is woken often for other reasons: until the event, a poll
+/// costs one load.
 pub(crate) struct Seldom<'a, F> {
     future: Pin<&'a mut F>,
     bell: Arc<Bell>,
-    /// Rings the bell.
+    /// Wakes through the bell.
     waker: Waker,
     /// The task that the bell wakes.
     task: Waker,
 }
 
-/// Rung when the future is to be polled.
+/// Set when the future must be polled.
 struct Bell {
     has_rung: AtomicBool,
     task: Mutex<Waker>,
@@ -54,7 +54,7 @@ impl<'a, F: Future> Seldom<'a, F> {
         }
     }
 
-    /// Has the bell wake this task from now on.
+    /// Registers the task that the bell wakes.
     fn belongs_to(&mut self, task: &Waker) {
         if !self.task.will_wake(task) {
             self.task.clone_from(task);
@@ -67,7 +67,7 @@ impl<F: Future> Future for Seldom<'_, F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // Before the look: whoever rings after it wakes this task.
+        // Before the check: a later wake-up then wakes this task.
         self.belongs_to(context.waker());
         let has_rung = &self.bell.has_rung;
         if !has_rung.load(Ordering::Acquire) || !has_rung.swap(false, Ordering::AcqRel) {
@@ -115,7 +115,7 @@ mod tests {
             Pin::new(&mut seldom).poll(&mut Context::from_waker(&task))
         };
         let ring = || heard.borrow().clone().unwrap().wake();
-        // Once, so that it can say what to wait for, and then no more.
+        // Polled once, to register its waker, and then no more.
         for _ in 0..3 {
             assert_eq!((poll(&one), polls.get()), (Poll::Pending, 1));
         }

@@ -1,4 +1,4 @@
-//! Speaks HTTP/1.1 on connections, and has a router answer.
+//! Serves HTTP/1.1 on connections, with the answers of a router.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -37,12 +37,12 @@ pub struct HeadLimits {
     pub headers: usize,
 }
 
-/// How failures are shown to people, whichever route they come from.
+/// How failures are shown to people, on every route.
 #[derive(Clone, Copy)]
 pub struct Dress {
-    /// Whether whoever asks shows the answer to a person.
+    /// Returns true if the client shows the answer to a person.
     pub is_asked_for: fn(&Request<Incoming>) -> bool,
-    /// The answer for a person.
+    /// Converts an answer for a person.
     pub dressed: fn(Response) -> Response,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Debug for Dress {
     }
 }
 
-/// What is done with connections that speak HTTP.
+/// Serves connections that speak HTTP.
 #[derive(Debug)]
 pub struct HttpServer {
     /// All routes, each behind the gate.
@@ -61,11 +61,11 @@ pub struct HttpServer {
     pub dress: Dress,
     /// Bounds on heads.
     pub head: HeadLimits,
-    /// How long a client may keep the server waiting.
+    /// Bounds on how long a client may keep the server waiting.
     pub pace: Pace,
-    /// Browsers are told to come back by HTTPS only.
+    /// Whether browsers must use HTTPS only.
     pub is_https_only: bool,
-    /// Who is believed when it says for whom it asks.
+    /// The proxies whose client headers are accepted.
     pub known: Known,
     /// Counts connections.
     pub metrics: Arc<Metrics>,
@@ -104,8 +104,8 @@ impl HttpServer {
         response
     }
 
-    /// Waits until a connection is to be ended, whatever it is at: it keeps the server waiting, or others are
-    /// let in in its place.
+    /// Waits until a connection must be closed, whatever its phase: it keeps the server waiting, or
+    /// frees room for others.
     async fn ends(&self, connection: &Connection, pulse: &Pulse) {
         let mut patience = Patience::new(&self.pace);
         let mut ticks = tokio::time::interval(patience.tick());
@@ -149,7 +149,7 @@ impl Serve for HttpServer {
                 .max_headers(self.head.headers)
                 .max_header_size(self.head.bytes)
                 .max_buf_size(self.head.bytes.max(8192))
-                // Of our own, see `Patience`: hyper's also runs while a connection is idle.
+                // `Patience` replaces hyper's timeout, which also runs while a connection is idle.
                 .header_read_timeout(None)
                 .serve_connection(Watched::new(stream, Arc::clone(&pulse)), service)
         );

@@ -1,4 +1,4 @@
-//! What clients and users share, as it is taken, in Prometheus' text format: connections, turns, memory.
+//! The use of shared resources, in Prometheus' text format: connections, turns, memory.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Whatever is shared and looked at when somebody asks. Clones are handles of the same.
+/// The shared resources that a scrape reads. Clones are handles of the same set.
 #[derive(Debug, Clone, Default)]
 pub struct ShareMetrics(Arc<Mutex<Shared>>);
 
@@ -21,12 +21,12 @@ struct Shared {
 }
 
 impl ShareMetrics {
-    /// Tells of connections that speak a protocol.
+    /// Adds the connections of a protocol.
     pub fn admission(&self, protocol: &'static str, admission: Arc<Admission>) {
         self.lock().admissions.push((protocol, admission));
     }
 
-    /// Tells of a pool.
+    /// Adds a pool.
     pub fn pool(&self, name: &'static str, gauge: Gauge) {
         self.lock().pools.push((name, gauge));
     }

@@ -1,4 +1,4 @@
-//! Finds out who sends a request: by session, password, or application password.
+//! Authenticates requests: by session, password, or application password.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use http::{HeaderMap, HeaderValue};
 use crate::client::client;
 use crate::error::ApiError;
 
-/// Who sends the request. An `Authorization` header counts before a session cookie.
+/// Returns the account that sends the request. An `Authorization` header takes precedence over a session cookie.
 ///
 /// # Errors
-/// 401 for nobody or wrong credentials; 429 after too many of those; 503 if too many passwords
+/// 401 for missing or wrong credentials; 429 after too many wrong ones; 503 if too many passwords
 /// wait to be verified.
 pub async fn authenticate(
     service: &Service,
@@ -46,9 +46,8 @@ pub async fn authenticate(
     Ok(account)
 }
 
-/// Finds out who sends the request where that costs no more than a look, so that users have their own
-/// share from the first moment: by session or application password, not by a password that would have
-/// to be hashed.
+/// Identifies the sender where that costs only a look-up, so that users have their own share from
+/// the start: by session or application password, not by a password that needs hashing.
 pub(crate) fn recognise(service: &Service, caller: &Caller, headers: &HeaderMap) {
     if !caller.is_nobody_yet() {
         return;
@@ -60,7 +59,7 @@ pub(crate) fn recognise(service: &Service, caller: &Caller, headers: &HeaderMap)
             }
             _ => None,
         },
-        // Whoever can't be found now is told so later.
+        // A sender that is not identified here is authenticated later.
         None => session(service, headers).ok().flatten(),
     };
     if let Some(account) = account {
@@ -68,10 +67,10 @@ pub(crate) fn recognise(service: &Service, caller: &Caller, headers: &HeaderMap)
     }
 }
 
-/// The user of the session that the request carries, if it does.
+/// Returns the user of the request's session, if any.
 ///
 /// # Errors
-/// When the store has to be asked, and can't be.
+/// When the store must be read, and can't be.
 pub fn session(service: &Service, headers: &HeaderMap) -> Result<Option<Arc<Account>>, StoreError> {
     match session_token(headers) {
         Some(token) => service.auth.session(token),
@@ -79,7 +78,7 @@ pub fn session(service: &Service, headers: &HeaderMap) -> Result<Option<Arc<Acco
     }
 }
 
-/// The token of the session that the request carries, if it does.
+/// Returns the request's session token, if any.
 pub fn session_token(headers: &HeaderMap) -> Option<&str> {
     headers
         .get_all(COOKIE)
@@ -90,15 +89,15 @@ pub fn session_token(headers: &HeaderMap) -> Option<&str> {
 /// The cookies that carry sessions.
 #[derive(Debug, Clone, Copy)]
 pub struct Cookies {
-    /// They are for HTTPS only.
+    /// Whether they are for HTTPS only.
     pub are_secure: bool,
 }
 
 impl Cookies {
-    /// Starts a session for whoever has the password, and gives the cookie that carries it.
+    /// Starts a session after checking the password, and returns the session cookie.
     ///
     /// # Errors
-    /// As those of [`authenticate`], without a challenge: a browser would open its own dialogue over
+    /// Those of [`authenticate`], without a challenge: a browser would open its own dialogue over
     /// the page's form.
     pub async fn sign_in(
         self,
@@ -119,10 +118,10 @@ impl Cookies {
         Ok((proven.account, self.cookie(headers, &token)?))
     }
 
-    /// Ends the request's session, if it has one, and gives the cookie that removes its cookie.
+    /// Ends the request's session, if any, and returns the cookie that removes its cookie.
     ///
     /// # Errors
-    /// When the store doesn't take that; when the cookie can't be written.
+    /// When the store can't record it; when the cookie can't be written.
     pub async fn sign_out(
         self,
         service: &Service,
@@ -137,8 +136,7 @@ impl Cookies {
             .map_err(|_| ApiError::bad_request("The cookie can't be written."))
     }
 
-    /// `SameSite=Lax`: other sites' pages can link to this server but not act on it in the user's
-    /// name.
+    /// `SameSite=Lax`: other sites' pages can link to this server but not act in the user's name.
     fn cookie(self, headers: &HeaderMap, token: &str) -> Result<HeaderValue, ApiError> {
         let is_secure = self.are_secure || is_within_tls(headers);
         let secure = if is_secure { "; Secure" } else { "" };
@@ -148,8 +146,8 @@ impl Cookies {
     }
 }
 
-/// Whether a proxy says that the client speaks TLS with it. Anybody may say so: whoever does gets a cookie
-/// that counts within TLS alone.
+/// Returns true if a proxy reports that its client uses TLS. Any client may send this header: its
+/// cookie then counts within TLS only.
 fn is_within_tls(headers: &HeaderMap) -> bool {
     let told = headers.get_all("x-forwarded-proto").iter().next_back();
     let told = told.and_then(|list| list.to_str().ok()?.rsplit(',').next());

@@ -1,5 +1,4 @@
-//! Bodies that are too large to be held: they pass through in buffers, of which there are so many
-//! and no more.
+//! Bodies that are too large for memory: they pass through a bounded number of buffers.
 
 mod buffers;
 mod disk;
@@ -26,47 +25,47 @@ use crate::error::ApiError;
 /// Memory for bodies of requests under way. With [`OUT_BYTES`], it stays below 64 MiB, however many
 /// uploads and downloads there are.
 const IN_BYTES: usize = 24 << 20;
-/// Memory for bodies of responses under way. As much again may go to those that get none of it, a
-/// few small pieces each.
+/// Memory for bodies of responses under way. As much again may be used by bodies without a buffer,
+/// a few small pieces each.
 const OUT_BYTES: usize = 12 << 20;
 /// Most bodies that are streamed at once; each has a file open.
 pub const STREAMS: usize = 256;
-/// Most bodies that threads write at once, a user's one.
+/// Most bodies that threads write at once; each user has one at most.
 const EXPORTS: usize = 64;
-/// Most of these threads that work at once; the others wait for their clients.
+/// Most of these threads that run at once; the others wait for their clients.
 const EXPORTS_AT_WORK: usize = 8;
-/// Longest wait for one of them.
+/// Longest wait for a place.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A mark on a response whose body is streamed: it takes its memory from here.
+/// Marks a response whose body is streamed: its memory is counted here.
 #[derive(Debug, Clone, Copy)]
 pub struct Streamed;
 
-/// One of the bodies that may be streamed.
+/// A permit for a streamed body.
 #[derive(Debug)]
 pub struct StreamSlot {
     _permit: Permit,
 }
 
-/// What streaming takes.
+/// The resources of streaming.
 #[derive(Debug)]
 pub struct Streams {
     /// Buffers of requests' bodies.
     pub incoming: Arc<Buffers>,
     /// Buffers of responses' bodies.
     pub outgoing: Arc<Buffers>,
-    /// The way to threads that may wait for the disk.
+    /// The blocking pool for disk work.
     pub disk: Disk,
     slots: Pool,
     exports: Pool,
-    /// Turns of the threads that write bodies.
+    /// Permits of the threads that write bodies.
     at_work: Pool,
-    /// Whose bodies are being written.
+    /// The users whose bodies are being written.
     writers: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Streams {
-    /// All that there may be.
+    /// Returns all resources, unused.
     #[expect(
         clippy::new_without_default,
         reason = "it is no value like others: a server has one"
@@ -83,16 +82,16 @@ impl Streams {
         }
     }
 
-    /// Look into the slots, and into the places of bodies that threads write.
+    /// Gauges of the slots, and of the bodies that threads write.
     pub fn gauges(&self) -> [Gauge; 2] {
         [self.slots.gauge(), self.exports.gauge()]
     }
 
-    /// Waits for a slot of a user's share, or of an address' where nobody has signed in. Where others wait, the
-    /// connection of the source that holds most slots is closed.
+    /// Waits for a slot of a user's share, or of an address' share without a user. If others wait,
+    /// the connection of the source that holds most slots is closed.
     ///
     /// # Errors
-    /// 503 if there is none for long.
+    /// 503 if none is free for long.
     pub async fn slot(&self, caller: &Caller, user: &str) -> Result<StreamSlot, ApiError> {
         let permit = place(&self.slots, caller, user).await;
         match permit {
@@ -105,7 +104,7 @@ impl Streams {
     }
 }
 
-/// A place in a pool; `None` if there is none for long. Users whom a trusted program asks for have shares, too.
+/// Takes a place in a pool; `None` if none is free for long. Users behind a trusted program have shares, too.
 async fn place(pool: &Pool, caller: &Caller, user: &str) -> Option<Permit> {
     let source = match caller.source() {
         Source::Trusted => Source::User(user.into()),

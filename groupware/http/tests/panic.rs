@@ -1,4 +1,4 @@
-//! A route that panics: an answer, a line in the log, and a server that goes on.
+//! A route that panics: an answer, a line in the log, and a server that continues.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -75,7 +75,7 @@ async fn a_panic_is_an_answer_and_gives_its_permit_back() {
         let request = Request::get(path).body(Body::empty()).unwrap();
         router.clone().oneshot(request)
     };
-    // One request at a time is worked on: a permit that went with a panic would stop all others.
+    // One request at a time is worked on: a permit lost in a panic would block all others.
     for _ in 0..3 {
         let answer = ask("/panic").await.unwrap();
         assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);

@@ -1,4 +1,4 @@
-//! The name of content: its BLAKE3 hash.
+//! The identifier of content: its BLAKE3 hash.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 pub struct ContentHash([u8; 32]);
 
 impl ContentHash {
-    /// The hash with these bytes.
+    /// Creates a hash from its bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The hash of some bytes.
+    /// Computes the hash of content.
     pub fn of(content: &[u8]) -> Self {
         Self(*blake3::hash(content).as_bytes())
     }
 
-    /// Reads 64 lower-case hexadecimal digits.
+    /// Parses 64 lower-case hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.as_bytes();
         if digits.len() != 64 {
@@ -33,7 +33,7 @@ impl ContentHash {
         Some(Self(bytes))
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the hash.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -1,5 +1,5 @@
-//! Identifiers that several services share: the hash that names content, the names of objects, and new names that come of
-//! random bits. It draws no bits, and knows neither the store nor what is named.
+//! Identifiers shared by several services: hashes of content, identifiers of objects, and new identifiers from random
+//! bits. This crate generates no random bits, and doesn't know the store or the identified items.
 
 mod hash;
 mod object;

@@ -1,35 +1,35 @@
-//! The name of an object: a piece of content that lies in an object store.
+//! The identifier of an object: a content in an object store.
 
 use std::fmt;
 
-/// 128 random bits, of which no two puts have the same. Equal content that is put twice is two objects: what
-/// removes the one can't touch the other, however late it comes.
+/// 128 random bits, unique to each put. Equal content put twice gives two objects: removing one never affects the
+/// other, however late the removal takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectId(u128);
 
-/// Where content was put, so that a change may refer to it.
+/// The place of stored content, for a change that refers to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placed {
-    /// In a file, which a pin keeps there.
+    /// In a file, which a pin preserves.
     InFile,
-    /// An object that is referred to by its record has it.
+    /// In an existing object, which has a record.
     Known,
-    /// This new object has it, of which a record says that it was begun.
+    /// In this new object, whose put is recorded as begun.
     New(ObjectId),
 }
 
 impl ObjectId {
-    /// The name with these bits.
+    /// Creates an identifier from its bits.
     pub fn from_bits(bits: u128) -> Self {
         Self(bits)
     }
 
-    /// Its bits.
+    /// Returns the bits of the identifier.
     pub fn bits(self) -> u128 {
         self.0
     }
 
-    /// Reads 32 lower-case hexadecimal digits.
+    /// Parses 32 lower-case hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         let is_name = text.len() == 32 && text.bytes().all(is_digit);

@@ -1,7 +1,7 @@
-//! New names for one request, from the random bits that it is given.
+//! New identifiers for one request, from given random bits.
 
-/// A source of identifiers that starts from 128 random bits of the caller's. Deciding again from the
-/// same bits gives the same names.
+/// A source of identifiers, seeded with 128 random bits by the caller. The same seed gives the same identifiers, so a
+/// repeated decision is identical.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ids(u128);
 
@@ -10,19 +10,19 @@ impl Ids {
     /// neighbours share no visible prefix.
     const STEP: u128 = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
 
-    /// Identifiers from these bits on.
+    /// Creates a source with this seed.
     pub fn from_random(bits: u128) -> Self {
         Self(bits)
     }
 
-    /// The next one.
+    /// Returns the next identifier.
     pub fn take(&mut self) -> u128 {
         let id = self.0;
         self.0 = self.0.wrapping_add(Self::STEP);
         id
     }
 
-    /// The one that comes after so many others.
+    /// Returns the identifier that follows `number` others.
     pub fn nth(self, number: usize) -> u128 {
         self.0.wrapping_add(Self::STEP.wrapping_mul(number as u128))
     }

@@ -1,5 +1,5 @@
-//! Removes the oldest of the kept changes, and the content that only they lead to, so that both stay within
-//! the age and the size that they may have together.
+//! Removes the oldest changes from the change log, and the content that only they refer to, so that both stay within
+//! their common limits of age and size.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,16 +13,16 @@ use crate::runner::{Job, Stop};
 
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// How long changes are kept, and in how much room.
+/// The limits of the kept changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Older ones go.
+    /// The maximum age; older changes are removed.
     pub age: Duration,
-    /// The oldest go beyond so many bytes, spared content included.
+    /// The maximum size in bytes, spared content included; the oldest changes beyond it are removed.
     pub bytes: u64,
 }
 
-/// The job that does so.
+/// The job that applies a [`Retention`].
 #[derive(Debug)]
 pub struct ChangeRetention {
     changes: PathBuf,
@@ -32,7 +32,7 @@ pub struct ChangeRetention {
 }
 
 impl ChangeRetention {
-    /// For the log in a folder, and the content that is spared for it.
+    /// Creates the job for the log in a folder, and the content that is spared for it.
     pub fn new(changes: PathBuf, spared: Spared, retention: Retention) -> Self {
         Self {
             changes,
@@ -50,7 +50,7 @@ impl ChangeRetention {
         }
         let spared = self.spared.files()?;
         let gone = decide(&files, &spared, self.retention, clock::unix_micros());
-        // Content last: what a log leads to is there as long as the log.
+        // The content last: content that a log refers to must exist as long as the log.
         for segment in &gone.segments {
             fs::remove_file(&segment.path)?;
         }
@@ -102,23 +102,23 @@ impl From<ContentError> for Failed {
     }
 }
 
-/// A file of the log, and when it begins; `None` where nothing is in it yet.
+/// A file of the log, and the time of its first change; `None` if it is empty.
 struct File {
     segment: Segment,
     begins_us: Option<i64>,
 }
 
-/// What is to go.
+/// The files and content to remove.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Gone {
     segments: Vec<Segment>,
     content: Vec<ContentHash>,
-    /// There is content among it that what stays leads to.
+    /// True if `content` includes content that the remaining log refers to.
     is_cut_short: bool,
 }
 
-/// Decides what goes: files that end before the oldest moment that is kept, and more of them until all fits;
-/// then the content that nothing referred to at any moment that is left. The last file is being written.
+/// Selects the files to remove: those that end before the oldest moment to keep, then more until the rest fits. Adds
+/// the content that nothing referred to at any moment left. The last file is kept: it is being written.
 fn decide(files: &[File], spared: &[SparedFile], retention: Retention, now_us: i64) -> Gone {
     let age_us = i64::try_from(retention.age.as_micros()).unwrap_or(i64::MAX);
     let oldest_us = now_us.saturating_sub(age_us);
@@ -161,7 +161,7 @@ fn decide(files: &[File], spared: &[SparedFile], retention: Retention, now_us: i
     }
 }
 
-/// No file of the log can go any more: the oldest content does.
+/// Removes the oldest content: no further file of the log can be removed.
 fn cut_short<'a>(gone: &mut Gone, spared: impl Iterator<Item = &'a SparedFile>, mut over: u64) {
     for file in spared {
         if over == 0 {
@@ -184,8 +184,8 @@ mod tests {
 
     const S: i64 = 1_000_000;
 
-    /// Files of 100 bytes that begin at these seconds, content of 50 that is lost at these: how many files
-    /// go, and which content.
+    /// Checks how many files and which content are removed. Files have 100 bytes and begin at these seconds; content
+    /// has 50 and is lost at these.
     fn check(
         begin: &[i64],
         lost: &[u64],
@@ -227,7 +227,7 @@ mod tests {
         let much = 1 << 30;
         check(&[], &[], (100, much), (0, &[], false));
         check(&[100], &[], (100, 0), (0, &[], false));
-        // 900 is the oldest moment: the file that has it stays whole.
+        // 900 is the oldest moment: the file that contains it stays whole.
         check(&[100, 500, 880, 950], &[], (100, much), (2, &[], false));
         check(
             &[100, 899, 950],
@@ -235,7 +235,7 @@ mod tests {
             (100, much),
             (1, &[0, 1], false),
         );
-        // By size, the content that is still led to included.
+        // By size, including content that is still referred to.
         check(&[100, 200, 300], &[], (9999, 250), (1, &[], false));
         check(&[100, 200, 300], &[150, 250], (9999, 300), (1, &[0], false));
         check(
@@ -244,9 +244,9 @@ mod tests {
             (9999, 220),
             (2, &[0, 1], false),
         );
-        // Nothing of the log can go any more.
+        // No file of the log can be removed.
         check(&[300], &[350, 360, 370], (9999, 160), (0, &[0, 1], true));
-        // One that was just begun.
+        // With a log file that is still empty.
         check(&[100, -1], &[150], (9999, 120), (1, &[0], false));
     }
 }

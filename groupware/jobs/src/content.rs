@@ -1,4 +1,4 @@
-//! Removes what nothing refers to: expired uploads, files of uploads that were given up, and content.
+//! Removes expired uploads, files of abandoned uploads, and content without references.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,71 +16,71 @@ use crate::failed::Failed;
 use crate::objects;
 use crate::runner::{Job, Stop};
 
-/// What is read of a user.
+/// A callback that reads one user's records.
 type Read<'a> = dyn FnMut(&dyn Snapshot, &Arc<str>) -> Result<(), DocumentError> + 'a;
 
-/// A file without a record may be of an upload that is just being begun, unless it is this old.
+/// The minimum age of a file without a record to be removed: a younger one may be of an upload just beginning.
 const ORPHAN_AGE: Duration = Duration::from_secs(3600);
-/// Content that all users are asked about at once, about: each pass over them costs as much as there are
-/// users, and each name some 60 bytes of memory meanwhile.
+/// The approximate number of contents to check in one pass over all users. The cost of a pass grows with the number of
+/// users; each name takes some 60 bytes of memory meanwhile.
 const NAMES_AT_ONCE: usize = 100_000;
-/// Users that are asked within one snapshot.
+/// The number of users read within one snapshot.
 const USERS_AT_ONCE: usize = 64;
 
-/// Who is told of what a sweep did.
+/// Receives the events of a sweep.
 pub trait SweepObserver: Send + 'static {
-    /// Something could not be removed.
+    /// Called when something could not be removed.
     fn failed(&self);
 
-    /// An upload of this mailbox was given up.
+    /// Called when an upload of this mailbox was abandoned.
     fn forgotten(&self, mailbox: &str, id: &UploadId);
 
-    /// These are the names of all uploads that go on.
+    /// Called with the names of all uploads under way.
     fn under_way(&self, all: &HashSet<String>);
 }
 
-/// What of it is swept, where other servers sweep, too.
+/// The part to sweep if other servers sweep, too.
 #[derive(Debug, Clone)]
 pub enum Part {
-    /// All.
+    /// Everything.
     All,
-    /// The data folder, and uploads that expired.
+    /// The data folder and expired uploads.
     Folder,
-    /// What lies in an object store.
+    /// The contents of an object store.
     Objects,
 }
 
 /// The sweep of content and uploads.
 #[derive(Debug)]
 pub struct ContentSweep<O> {
-    /// Users, and the records of what they have.
+    /// The users and their records.
     pub service: Service,
-    /// What is swept.
+    /// The content to sweep.
     pub content: ContentStore,
-    /// Time without a chunk after which an upload is given up.
+    /// The time without a chunk after which an upload expires.
     pub upload_lifetime_s: i64,
-    /// How often it is swept.
+    /// The time between two sweeps.
     pub interval: Duration,
-    /// Who is told of it.
+    /// Receives the events.
     pub observer: O,
     part: Part,
-    /// The files of uploads that were there before any could be begun, until the first sweep.
+    /// The files of uploads from before the start of the server; `None` after the first sweep.
     left_over: Option<HashSet<String>>,
     told: Told,
-    /// When all objects of an object store were last looked at.
+    /// The time of the last listing of all objects of an object store.
     looked_at_all: Option<i64>,
 }
 
 impl<O> ContentSweep<O> {
-    /// A sweep of this content, of uploads given up after so many seconds. Nobody may begin one yet: what has no
-    /// record now is left of a server before.
+    /// Creates a sweep of this content, with uploads expiring after so many seconds. No upload may begin before: files
+    /// without a record are taken for those of an earlier server.
     pub fn new(
         service: Service,
         content: ContentStore,
         (upload_lifetime_s, interval): (i64, Duration),
         observer: O,
     ) -> Self {
-        // Another server's may be under way; what can't be listed now is found when it is old.
+        // Another server's uploads may be under way. Files that can't be listed now are found once they are old.
         let files = match content.is_shared() {
             true => Vec::new(),
             false => content.upload_files().unwrap_or_default(),
@@ -99,18 +99,18 @@ impl<O> ContentSweep<O> {
         }
     }
 
-    /// The same sweep of this part alone.
+    /// Restricts the sweep to one part.
     #[must_use]
     pub fn of(self, part: Part) -> Self {
         Self { part, ..self }
     }
 }
 
-/// The first failure since a sweep without any is told, and no other: a disk that is broken would
+/// The state of failure reports. Only the first failure since a sweep without failures is reported: a broken disk would
 /// fill the log otherwise.
 #[derive(Debug, Default)]
 struct Told {
-    /// Failures of this sweep.
+    /// The number of failures of this sweep.
     count: u32,
     is_told: bool,
 }
@@ -118,7 +118,7 @@ struct Told {
 impl<O: SweepObserver> Job for ContentSweep<O> {
     const NAME: &'static str = "content-sweep";
 
-    /// At once: a crash may have left much.
+    /// Starts at once: a crash may have left much.
     fn first_pause(&self) -> Duration {
         Duration::ZERO
     }
@@ -146,7 +146,7 @@ impl<O: SweepObserver> ContentSweep<O> {
         }
     }
 
-    /// A sweep is over.
+    /// Ends a sweep.
     fn end(&mut self) {
         self.told = Told {
             count: 0,
@@ -166,11 +166,11 @@ impl<O: SweepObserver> ContentSweep<O> {
         }
     }
 
-    /// Forgets uploads that expired, and removes the files of those that there is no record of.
+    /// Removes expired uploads, and the files of uploads that have no record.
     fn sweep_uploads(&self, left_over: &HashSet<String>) -> Result<(), Failed> {
         let now = self.service.now_s();
         let before = now - i64::try_from(ORPHAN_AGE.as_secs()).unwrap_or(i64::MAX);
-        // Listed before the records are read: what is begun meanwhile is not on the list.
+        // Listed before the records are read, so that uploads begun meanwhile are not on the list.
         let files = self.content.upload_files()?.into_iter();
         let mut files: HashMap<String, i64> = files
             .map(|file| (file.name, unix_seconds(file.modified)))
@@ -190,7 +190,7 @@ impl<O: SweepObserver> ContentSweep<O> {
                 }
             })
         });
-        // Also where the records of a user can't be read: uploads of the users before expire all the same.
+        // Also if a user's records can't be read: uploads of the users before still expire.
         for (mailbox, id) in expired {
             let Some(segments) = self.give_up(&mailbox, &id)? else {
                 files.remove(id.as_str());
@@ -199,7 +199,7 @@ impl<O: SweepObserver> ContentSweep<O> {
             };
             self.observer.forgotten(&mailbox, &id);
             files.insert(id.to_string(), i64::MIN);
-            // The sweep of segments gets what this doesn't; the rest goes on.
+            // The sweep of segments removes the segments left here; the other uploads follow.
             removed = removed.and(self.remove_segments(&segments));
         }
         read?;
@@ -214,8 +214,8 @@ impl<O: SweepObserver> ContentSweep<O> {
         removed
     }
 
-    /// Reads the records of each of these users. A snapshot holds back what the store may clear up, so each is for some
-    /// users only.
+    /// Reads the records of each of these users. Each snapshot covers only some users, because it keeps the store from
+    /// reclaiming space.
     fn read_each(&self, users: &[Arc<str>], read: &mut Read<'_>) -> Result<(), DocumentError> {
         users.chunks(USERS_AT_ONCE).try_for_each(|some| {
             let store = self.service.store();
@@ -223,7 +223,7 @@ impl<O: SweepObserver> ContentSweep<O> {
         })
     }
 
-    /// Forgets an upload, unless a chunk has come since it was looked at; its segments, which nothing lists any more.
+    /// Removes an upload unless it has received a chunk since it was read; returns its segments, now without a record.
     fn give_up(&self, mailbox: &str, id: &UploadId) -> Result<Option<Vec<Segment>>, Failed> {
         let now = self.service.now_s();
         let written = self.content.upload_modified(id.as_str()).map(unix_seconds);
@@ -244,13 +244,13 @@ impl<O: SweepObserver> ContentSweep<O> {
         let decision = match decision {
             Ok(Some(decision)) => decision,
             Ok(None) => return Ok(None),
-            // Another server was faster.
+            // Another server has removed it.
             Err(error) if error.reason() == Some(Reason::NotFound) => return Ok(Some(Vec::new())),
             Err(error) => return Err(error.into()),
         };
         match self.service.store().commit_blocking(decision.batch) {
             Ok(_) => Ok(Some(decision.outcome)),
-            // Most likely a chunk has just come: the next sweep judges anew.
+            // Most likely a new chunk has been received: the next sweep checks again.
             Err(CommitError::Conflict { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -266,16 +266,16 @@ impl<O: SweepObserver> ContentSweep<O> {
         Ok(())
     }
 
-    /// Removes the segments that no upload has: a server that put one ended before it was listed, or before it was
-    /// removed.
+    /// Removes the segments without an upload: a server stopped between the put of a segment and its record, or before
+    /// it removed the segment.
     fn sweep_segments(&self) -> Result<(), Failed> {
         let Some(store) = self.content.segments() else {
             return Ok(());
         };
-        // Listed before the records are read: what is put meanwhile is not on the list.
+        // Listed before the records are read, so that segments put meanwhile are not on the list.
         let mut names: HashSet<String> = store.list()?.into_iter().collect();
         let mut revisions = HashMap::new();
-        // Another server may have registered users whom this one doesn't know yet.
+        // Another server may have registered users that this one has not read yet.
         let load = |snapshot: &dyn Snapshot| groupware_people::load(snapshot, Users::new(""));
         let users = self.service.store().read(load)?.keys();
         self.read_each(&users, &mut |snapshot, mailbox| {
@@ -290,7 +290,7 @@ impl<O: SweepObserver> ContentSweep<O> {
             let Some((id, then)) = documents::segment_of(&name) else {
                 continue;
             };
-            // Whoever put it at this revision may yet list it.
+            // A server that put it at this revision may still record it.
             if revisions.get(&id).is_none_or(|now| then < *now) {
                 store.remove(&name)?;
             }
@@ -298,18 +298,18 @@ impl<O: SweepObserver> ContentSweep<O> {
         Ok(())
     }
 
-    /// Sweeps the folders from this one on, as many as all users are asked about at once, and says which
-    /// was the last of them. Whoever registers meanwhile can refer to nothing but what is pinned.
+    /// Sweeps as many folders from this one on as fit one pass over all users, and returns the last of them. Users who
+    /// register meanwhile can refer only to pinned content.
     fn sweep_content(&self, first: u8, stop: &Stop) -> (u8, Result<(), Failed>) {
         match self.content.sweep_from(first, NAMES_AT_ONCE) {
             Ok(Some(sweep)) => (*sweep.folders().end(), self.sweep_folders(sweep, stop)),
-            // Another one is under way: that one does it.
+            // Another sweep is running and does the work.
             Ok(None) => (u8::MAX, Ok(())),
             Err(error) => (first, Err(error.into())),
         }
     }
 
-    /// The same for what lies in an object store.
+    /// Sweeps the objects of an object store in the same way.
     fn sweep_objects(&mut self, stop: &Stop) {
         let Some(objects) = self.content.objects().cloned() else {
             return;
@@ -328,13 +328,13 @@ impl<O: SweepObserver> ContentSweep<O> {
             }
             let (last, swept) = match self.content.hold_alone() {
                 Ok(Some(_alone)) => objects::sweep(&self.service, &*objects, (first, all)),
-                // A backup copies what is there now.
+                // A backup is copying the content.
                 Ok(None) => return,
                 Err(error) => (first, Err(error.into())),
             };
             let has_failed = swept.is_err();
             self.note(swept, &mut warn);
-            // A store that is away now is so for the rest, too.
+            // If the store is unavailable now, it is for the rest, too.
             if has_failed {
                 return;
             }
@@ -361,7 +361,7 @@ impl<O: SweepObserver> ContentSweep<O> {
         moved
     }
 
-    /// Has content that came before there was an object store lie there, too; its file goes with this sweep.
+    /// Moves content from before the object store existed to it; this sweep removes the content's file.
     fn move_to_objects(&self, sweep: &mut FolderSweep, stop: &Stop) -> Result<(), Failed> {
         let Some(objects) = self.content.objects() else {
             return Ok(());
@@ -371,7 +371,7 @@ impl<O: SweepObserver> ContentSweep<O> {
             if stop.is_asked() {
                 return Ok(());
             }
-            // What is damaged stays, to be found where it is.
+            // Damaged content stays in place, where it can be found.
             if self.content.verify(hash, bytes)? == Found::Whole {
                 let file = self.content.read(hash)?;
                 if objects::adopt(&self.service, &**objects, &file, (hash, bytes))? {

@@ -1,4 +1,4 @@
-//! Removes the data of users who are gone, where an end of the server came between.
+//! Removes the data of deleted users if the server stopped before it was done.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use groupware_service::Service;
 
 use crate::runner::{Job, Stop};
 
-/// Until it is tried again, where the store could not take it, and until it is looked for again.
+/// The time until the next attempt, if the store failed, or until the next check.
 const PAUSE: Duration = Duration::from_secs(600);
 
-/// The job that does so.
+/// The job that removes this data.
 #[derive(Debug)]
 pub struct Departures {
     service: Service,
 }
 
 impl Departures {
-    /// For the users of this service.
+    /// Creates the job for the users of this service.
     pub fn new(service: Service) -> Self {
         Self { service }
     }
@@ -32,7 +32,7 @@ impl Job for Departures {
     fn run(&mut self, _: &Stop) -> Duration {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         if let Ok(runtime) = runtime {
-            // What could not be done now is tried again, now and at the next start.
+            // A failed removal is retried later and at the next start.
             let _ = runtime.block_on(self.service.auth.accounts.finish_departures());
         }
         PAUSE

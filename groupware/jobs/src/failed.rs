@@ -1,8 +1,8 @@
-//! What a sweep could not do.
+//! Failures of a sweep.
 
 use std::error::Error;
 
-/// What went wrong, in words, is left to the next sweep.
+/// The description of a failure; the next sweep retries.
 pub(crate) struct Failed(pub(crate) String);
 
 impl<E: Error> From<E> for Failed {

@@ -1,7 +1,7 @@
-//! A job that one of several servers over a store does: the one that has its lease, which is a record in the store.
+//! A job that one of several servers over a store runs: the holder of its lease, which is a record in the store.
 //!
-//! Servers whose clocks differ by more than a minute may both do it for a while. That does no harm: what a job
-//! changes it asserts as everybody does. A lease saves work.
+//! Servers whose clocks differ by more than a minute may both run it for a while. This is harmless: the job's changes
+//! have the same asserts as all others. A lease only saves work.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::runner::{Job, Stop};
 
-/// The partition of the leases; no user can be called that.
+/// The partition of the leases. It is no valid user name.
 const PARTITION: &str = "$leases";
-/// How long a lease lasts past the moment at which the job is to be done next, and is renewed before its end.
+/// The time that a lease lasts beyond the next run of the job. The lease is renewed before it ends.
 const GRACE_S: i64 = 60;
-/// Until it is looked again whether another server's lease has ended, at most.
+/// The maximum time until the next check whether another server's lease has ended.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// Who does a job, and until when.
+/// The server that runs a job, and the end of its lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Lease {
     holder: u64,
@@ -27,17 +27,17 @@ struct Lease {
     until: i64,
 }
 
-/// A job, and the lease that it is done under.
+/// A job with the lease it runs under.
 pub struct Leased<J: Job> {
     job: J,
     store: Store,
     holder: u64,
-    /// The end of the lease, as long as it is this server's.
+    /// The end of the lease while this server holds it.
     held: Option<i64>,
 }
 
 impl<J: Job> Leased<J> {
-    /// A job of all servers over this store.
+    /// Creates a job that one of the servers over this store runs at a time.
     pub fn new(job: J, store: Store) -> Self {
         Self {
             job,
@@ -47,7 +47,7 @@ impl<J: Job> Leased<J> {
         }
     }
 
-    /// Has the lease last for so long from now; otherwise until when it is another's.
+    /// Extends the lease by this time from now; returns the end of the lease if another server holds it.
     fn hold(&mut self, now: i64, time: Duration) -> Result<Result<(), i64>, CommitError> {
         let time = i64::try_from(time.as_secs()).unwrap_or(i64::MAX / 2);
         if self
@@ -63,7 +63,7 @@ impl<J: Job> Leased<J> {
         match &record {
             None => batch.assert_absent(PARTITION, key),
             Some(record) => {
-                // One that can't be read has no end that anybody would wait for.
+                // An unreadable lease has no end to wait for.
                 let lease = read(&record.value);
                 let of_another = lease.filter(|it| it.holder != self.holder && it.until > now);
                 if let Some(lease) = of_another {
@@ -88,7 +88,7 @@ impl<J: Job> Leased<J> {
         }
     }
 
-    /// Lets the next server have it at once.
+    /// Releases the lease, so that another server can take it at once.
     fn let_go(&mut self) -> Result<(), CommitError> {
         if self.held.take().is_none() {
             return Ok(());
@@ -128,11 +128,11 @@ impl<J: Job> Job for Leased<J> {
                 let rest = Duration::from_secs(until.saturating_sub(now).unsigned_abs());
                 return rest.clamp(Duration::from_secs(1), LOOK);
             }
-            // The store is away.
+            // The store is unavailable.
             Err(_) => return LOOK,
         }
         let pause = self.job.run(stop);
-        // Who can't renew it now does it when the job is due.
+        // If the renewal fails now, it is retried when the job is due.
         let _ = self.hold(clock::unix_seconds(), pause);
         pause
     }
@@ -140,7 +140,7 @@ impl<J: Job> Job for Leased<J> {
 
 impl<J: Job> Drop for Leased<J> {
     fn drop(&mut self) {
-        // It ends by itself otherwise.
+        // If this fails, the lease expires.
         let _ = self.let_go();
     }
 }
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(hold(&mut one, 1001, HOUR), Ok(()));
         assert_eq!(hold(&mut other, 4600, Duration::ZERO), Err(4661));
         assert_eq!(hold(&mut one, 4601, Duration::ZERO), Ok(()));
-        // Killed, it lets go of nothing.
+        // A killed server releases nothing.
         one.held = None;
         drop(one);
         assert_eq!(hold(&mut other, 4600, Duration::ZERO), Err(4661));

@@ -1,7 +1,7 @@
-//! Background work, done again and again by one runner: sweeps of what nothing refers to any more, and what keeps
-//! several servers over one store in step.
+//! Background jobs, run repeatedly by one runner: sweeps of unreferenced data, and synchronisation of several servers
+//! over one store.
 //!
-//! It knows no protocol; whoever starts it says who is told of what a sweep did.
+//! It knows no protocol; the code that starts a sweep supplies the observer of its events.
 
 mod changes;
 mod content;

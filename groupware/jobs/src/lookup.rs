@@ -1,5 +1,5 @@
-//! Clears away registrations whose leases have ended, and what removed ones have left: in batches
-//! so small that no request waits for more than one of them.
+//! Removes registrations whose leases have ended, and remains of removed ones: in batches so small that no request
+//! waits for more than one of them.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use groupware_store::Store;
 
 use crate::runner::{Job, Stop};
 
-/// How long the sweep leaves the writer to others between two batches.
+/// The pause between two batches, in which others can use the writer.
 const BREATH: Duration = Duration::from_millis(10);
-/// How long it gives way to somebody who writes.
+/// The pause for other writers.
 const GIVE_WAY: Duration = Duration::from_millis(100);
-/// How often it does so in a row. Then it sweeps all the same: a server that is never idle has to be
-/// swept, too.
+/// The maximum number of such pauses in a row. Then the sweep runs anyway: a server that is never idle must be swept,
+/// too.
 const COURTESY: u32 = 50;
 
 /// The sweep of registrations.
@@ -22,13 +22,13 @@ const COURTESY: u32 = 50;
 pub struct LookupSweep {
     store: Store,
     layout: Layout,
-    /// Transactions that the store had written when it was looked at last.
+    /// The number of transactions that the store had written at the last run.
     seen: u64,
     given_way: u32,
 }
 
 impl LookupSweep {
-    /// A sweep of the registrations in a store, which lie in this layout.
+    /// Creates a sweep of the registrations in a store with this layout.
     pub fn new(store: Store, layout: Layout) -> Self {
         Self {
             seen: store.stats().groups,
@@ -53,8 +53,8 @@ impl Job for LookupSweep {
             self.given_way += 1;
             return GIVE_WAY;
         }
-        // A batch that meets a change of the same registrations is decided anew at the next look,
-        // as is one that the store could not take.
+        // A batch that conflicts with a change of the same registrations, or that the store rejects, is decided again
+        // at the next run.
         let now = clock::unix_seconds();
         let batch = self.store.read(|snapshot| self.layout.sweep(snapshot, now));
         let batch = batch.ok().flatten();
@@ -70,7 +70,7 @@ impl Job for LookupSweep {
     }
 }
 
-/// How often it looks: the layouts without an index have to look at everything.
+/// The interval of the sweep: layouts without an index must read all registrations.
 fn every(layout: Layout) -> Duration {
     Duration::from_secs(match layout {
         Layout::Indexed => 1,

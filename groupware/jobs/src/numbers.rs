@@ -1,5 +1,5 @@
-//! Gives messages numbers that have none: those from before there were any, and those that a version has written which
-//! gives none, while it was beside this one.
+//! Assigns numbers to messages without one: those from before there were numbers, and those written by an older version
+//! of the server that ran beside this one and assigns none.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use groupware_service::mail::number_all;
 use crate::failed::Failed;
 use crate::runner::{Job, Stop};
 
-/// Until it begins: whoever starts a server has other things for it to do first.
+/// The time until the first run: a starting server has more urgent work.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
-/// Until it is looked again. Where all have numbers, a look reads a few counters for each user.
+/// The time between two runs. If all messages have numbers, a run reads a few counters for each user.
 const PAUSE: Duration = Duration::from_secs(24 * 3600);
-/// The same where something could not be read or stored.
+/// The time until the next run if something could not be read or stored.
 const RETRY: Duration = Duration::from_secs(600);
 
-/// The job that does so.
+/// The job that assigns the numbers.
 #[derive(Debug)]
 pub struct MailNumbers {
     service: Service,
-    /// All messages are looked at, once: a server of another version may have been beside this one.
+    /// True if the first run reads all messages: a server of another version may have run beside this one.
     thorough: bool,
 }
 
 impl MailNumbers {
-    /// For the mailboxes of this service's users.
+    /// Creates the job for the mailboxes of this service's users.
     pub fn new(service: Service) -> Self {
         let thorough = service.is_shared();
         Self { service, thorough }

@@ -1,7 +1,7 @@
-//! Removes objects that nothing refers to, and those whose put has never come to an end.
+//! Removes objects that nothing refers to, and objects whose put never completed.
 //!
-//! The records are the arbiter: an object's record is taken away under an assert that nobody has referred to it since
-//! it was read, and only then is the object removed. Who dies in between leaves a record that says so to the next one.
+//! The records are authoritative. The sweep first marks an object's record as to be removed, asserting that it has no
+//! new reference, and then removes the object. If a server dies in between, the next one continues at the mark.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -17,18 +17,18 @@ use groupware_store::{Batch, CommitError};
 
 use crate::failed::Failed;
 
-/// How often the object store is asked for all objects that it has, to find those that no record knows: what a
-/// request put there that was answered to nobody, and came after it was given up.
+/// The interval between two listings of all objects, to find those without a record: results of put requests that took
+/// effect after they were abandoned, without a response.
 pub(crate) const LOOK_AT_ALL_S: i64 = 24 * 3600;
-/// A put that takes longer is taken for given up. One that isn't has to be sent again, and loses nothing.
+/// The time after which a put counts as abandoned. One that isn't has to be sent again, and loses nothing.
 const PUT_WITHIN_S: i64 = 3600;
-/// Objects that all users are asked about at once, about.
+/// The approximate number of objects to check in one pass over all users.
 const OBJECTS_AT_ONCE: usize = 100_000;
-/// Users that are asked within one snapshot.
+/// The number of users read within one snapshot.
 const USERS_AT_ONCE: usize = 64;
 
-/// Sweeps the objects of content whose hash begins with this byte, and what follows, as many as all users are asked
-/// about at once; which byte was the last. Looks also for objects that no record knows, if it is to.
+/// Sweeps the objects of content from this first byte of the hash on, as many as fit one pass over all users; returns
+/// the last byte. If `all` is set, it also looks for objects without a record.
 pub(crate) fn sweep(
     service: &Service,
     objects: &dyn Objects,
@@ -48,7 +48,7 @@ pub(crate) fn sweep(
     (u8::MAX, Ok(()))
 }
 
-/// Puts content that something refers to in an object, unless it is in one; whether it is now.
+/// Puts referenced content in an object, unless it is in one; returns true if it is in one now.
 pub(crate) fn adopt(
     service: &Service,
     objects: &dyn Objects,
@@ -65,13 +65,13 @@ pub(crate) fn adopt(
     takes_effect(service, batch)
 }
 
-/// Removes what can't be referred to any more; the objects that can.
+/// Removes the objects that can't be referred to any more; returns the others.
 fn look(
     service: &Service,
     objects: &dyn Objects,
     (byte, all): (u8, bool),
 ) -> Result<Vec<KeptObject>, Failed> {
-    // Asked for before the records are read: what is put meanwhile is not on the list.
+    // Listed before the records are read, so that objects put meanwhile are not on the list.
     let there = match all {
         true => objects.list(byte)?,
         false => Vec::new(),
@@ -85,7 +85,7 @@ fn look(
     Ok(kept)
 }
 
-/// Whatever isn't noted as begun, nor as the object of some content, can never be referred to.
+/// Removes objects without a record as begun or as the object of some content: they can never be referred to.
 fn remove_unknown(
     objects: &dyn Objects,
     there: Vec<(ContentHash, ObjectId)>,
@@ -101,7 +101,7 @@ fn remove_unknown(
     Ok(())
 }
 
-/// Removes what was begun and has never come to an end, and what others have released.
+/// Removes objects whose put never completed, and those that others have released.
 fn clear_up(
     service: &Service,
     objects: &dyn Objects,
@@ -128,7 +128,7 @@ fn release_unreferenced(
     if kept.is_empty() {
         return Ok(());
     }
-    // A snapshot holds back what the store may clear up: none is kept for long.
+    // Each snapshot is short: it keeps the store from reclaiming space.
     for mailboxes in service.auth.directory().keys().chunks(USERS_AT_ONCE) {
         service.store().read(|snapshot| {
             mailboxes.iter().try_for_each(|mailbox| {
@@ -147,7 +147,7 @@ fn release_unreferenced(
     Ok(())
 }
 
-/// Whether a change was still what it was decided to be when its turn came.
+/// Commits a batch; returns false if it conflicts with another change.
 fn takes_effect(service: &Service, batch: Batch) -> Result<bool, Failed> {
     match service.store().commit_blocking(batch) {
         Ok(_) => Ok(true),

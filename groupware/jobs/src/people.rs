@@ -1,5 +1,5 @@
-//! Keeps what a server remembers of users and sessions in step with the store, and clears away sessions that are
-//! over and records of deliveries that were answered.
+//! Keeps the server's caches of users and sessions consistent with the store, and removes ended sessions and the
+//! records of answered deliveries.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use groupware_service::Service;
 
 use crate::runner::{Job, Stop};
 
-/// Until it is looked again what other servers have changed. It takes one look-up.
+/// The time between two checks for changes by other servers. A check is one look-up.
 const LOOK: Duration = Duration::from_millis(500);
-/// Until uses of sessions are stored, in such looks.
+/// The number of such checks between two writes of the sessions' uses.
 const LOOKS: u32 = 20;
-/// Until sessions that are over are cleared away.
+/// The time between two sweeps of ended sessions.
 const CLEAR: Duration = Duration::from_secs(3600);
 
-/// Reads what other servers have changed, and stores which sessions were used.
+/// Reads the changes of other servers, and stores the uses of sessions.
 #[derive(Debug)]
 pub struct KeepUp {
     service: Service,
@@ -22,7 +22,7 @@ pub struct KeepUp {
 }
 
 impl KeepUp {
-    /// For the users of this service.
+    /// Creates the job for the users of this service.
     pub fn new(service: Service) -> Self {
         Self { service, looks: 0 }
     }
@@ -37,10 +37,10 @@ impl Job for KeepUp {
 
     fn run(&mut self, _: &Stop) -> Duration {
         self.looks += 1;
-        // Who can't keep up asks the store for each request; that it is away is told by what can't be done.
+        // If this fails, each request reads the store; an unavailable store is reported by the requests that fail.
         let _ = self.service.auth.keep_up();
         if self.looks.is_multiple_of(LOOKS) || !self.service.is_shared() {
-            // A use that isn't stored now is with the next one.
+            // A use that isn't stored now is stored with the next one.
             let _ = self.service.auth.sessions.store_uses(self.service.now_s());
         }
         match self.service.is_shared() {
@@ -50,15 +50,15 @@ impl Job for KeepUp {
     }
 }
 
-/// Removes the records of deliveries that this server has answered: what stays is taken for one that was never answered.
-/// It waits for the store alone, where that takes nothing for a while.
+/// Removes the records of deliveries that this server has answered: a remaining record counts as never answered. It
+/// only waits for the store, if that accepts no writes for a while.
 #[derive(Debug)]
 pub struct AnsweredSweep {
     service: Service,
 }
 
 impl AnsweredSweep {
-    /// For the deliveries of this service.
+    /// Creates the job for the deliveries of this service.
     pub fn new(service: Service) -> Self {
         Self { service }
     }
@@ -77,14 +77,14 @@ impl Job for AnsweredSweep {
     }
 }
 
-/// Clears away sessions that are over, and records of deliveries that nobody repeats any more.
+/// Removes ended sessions, and records of deliveries that no client repeats any more.
 #[derive(Debug)]
 pub struct SessionSweep {
     service: Service,
 }
 
 impl SessionSweep {
-    /// For the sessions of this service.
+    /// Creates the job for the sessions of this service.
     pub fn new(service: Service) -> Self {
         Self { service }
     }
@@ -98,7 +98,7 @@ impl Job for SessionSweep {
     }
 
     fn run(&mut self, _: &Stop) -> Duration {
-        // What can't be cleared away now takes room until the next time.
+        // What can't be removed now takes space until the next run.
         let _ = self.service.auth.sessions.clear(self.service.now_s());
         let _ = self.service.sweep_deliveries();
         CLEAR

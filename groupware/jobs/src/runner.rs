@@ -1,4 +1,4 @@
-//! Runs jobs, each on a thread of its own: a sweep that takes long holds up no other.
+//! Runs jobs, each on its own thread, so that a long sweep delays no other.
 
 use std::fmt;
 use std::io;
@@ -6,33 +6,33 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Work that is done again and again.
+/// Work that runs repeatedly.
 pub trait Job: Send + 'static {
-    /// What its thread is called.
+    /// The name of its thread.
     const NAME: &'static str;
 
-    /// The time until it is done first.
+    /// Returns the time until the first run.
     fn first_pause(&self) -> Duration;
 
-    /// Does it once, or until it is told to stop; gives the time until it is to be done again.
+    /// Runs once, or until `stop` is requested; returns the time until the next run.
     fn run(&mut self, stop: &Stop) -> Duration;
 }
 
-/// Tells a job to stop.
+/// The receiver of a job's stop request.
 #[derive(Debug)]
 pub struct Stop(Receiver<()>);
 
 impl Stop {
-    /// Whether the job is to stop.
+    /// Returns true if the job is to stop.
     pub fn is_asked(&self) -> bool {
         self.comes_within(Duration::ZERO)
     }
 
-    /// Never comes.
+    /// Creates a stop request that is never sent.
     #[cfg(test)]
     pub(crate) fn never() -> Self {
         let (stop, stopped) = sync_channel(0);
-        // As long as it could, nobody has asked.
+        // The channel stays open and empty.
         std::mem::forget(stop);
         Self(stopped)
     }
@@ -42,7 +42,7 @@ impl Stop {
     }
 }
 
-/// The jobs that run; dropping them ends them.
+/// The running jobs; dropping them stops them.
 #[derive(Default)]
 pub struct Jobs {
     stops: Vec<SyncSender<()>>,
@@ -53,7 +53,7 @@ impl Jobs {
     /// Starts a job.
     ///
     /// # Errors
-    /// When the system has no thread to give.
+    /// When the system can't start a thread.
     pub fn start<J: Job>(&mut self, mut job: J) -> io::Result<()> {
         let (stop, stopped) = sync_channel(0);
         let stopped = Stop(stopped);
@@ -76,7 +76,7 @@ impl Drop for Jobs {
     fn drop(&mut self) {
         self.stops.clear();
         for thread in self.threads.drain(..) {
-            // A panic of it was reported when it happened.
+            // A panic was already reported.
             let _ = thread.join();
         }
     }
@@ -92,7 +92,7 @@ impl fmt::Debug for Jobs {
 mod tests {
     use super::*;
 
-    /// Says that it runs, and then waits until it is told to stop.
+    /// Reports that it runs, and then waits for the stop request.
     struct Endless(SyncSender<u32>, u32);
 
     impl Job for Endless {

@@ -1,4 +1,4 @@
-//! Extends the lists of imported series, so that a series that never ends stays in the calendar.
+//! Extends the occurrence lists of imported series, so that endless series stay in the calendar.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use groupware_service::calendar::extend_all;
 use crate::failed::Failed;
 use crate::runner::{Job, Stop};
 
-/// Until it begins: whoever starts a server has other things for it to do first.
+/// The time until the first run: a starting server has more urgent work.
 const FIRST_PAUSE: Duration = Duration::from_secs(600);
-/// Until it is looked again, which reads all calendars. Series are listed two weeks ahead at least.
+/// The time between two runs, each of which reads all calendars. Series are listed at least two weeks ahead.
 const PAUSE: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The same where something could not be read or stored.
+/// The time until the next run if something could not be read or stored.
 const RETRY: Duration = Duration::from_secs(3600);
 
-/// The job that does so.
+/// The job that extends the lists.
 #[derive(Debug)]
 pub struct SeriesLists {
     service: Service,
 }
 
 impl SeriesLists {
-    /// For the calendars of this service's users.
+    /// Creates the job for the calendars of this service's users.
     pub fn new(service: Service) -> Self {
         Self { service }
     }

@@ -1,4 +1,4 @@
-//! What a decision is given besides the request, and what it gives back.
+//! The inputs of a decision besides the request, and its result.
 
 use groupware_ids::Ids;
 use groupware_store::{Batch, Snapshot};
@@ -8,40 +8,40 @@ use crate::limits::{REGISTERED_BYTES, REGISTRATIONS, USERS_BYTES, USERS_REGISTRA
 use crate::registration::{Content, Head, Registration, State};
 use crate::{Id, Layout, Lease, LookupError, Reason};
 
-/// Who asks for a change.
+/// The principal of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Registrant {
-    /// Somebody who didn't sign in. What they register, anybody may change.
+    /// An unauthenticated client, whose registrations any client may change.
     Anybody,
-    /// A user, who alone may change what they register.
+    /// A user, who alone may change the user's registrations.
     User(String),
-    /// Whoever runs the service, who may change everything.
+    /// The operator of the service, who may change everything.
     Admin,
 }
 
-/// What a decision reads: one state of the store, the moment, and random bits for new names.
+/// The inputs of a decision: one state of the store, the time, and random bits for new ids.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The state of the store.
     pub snapshot: &'a dyn Snapshot,
-    /// How registrations lie in it.
+    /// The storage layout of registrations.
     pub layout: Layout,
-    /// Seconds since 1970.
+    /// The time, seconds since 1970.
     pub now: i64,
-    /// Bits that nobody can guess. Deciding again may start from the same.
+    /// Unguessable bits. A repeated decision may start from the same ones.
     pub random: u128,
-    /// Who asks.
+    /// The principal.
     pub who: &'a Registrant,
 }
 
-/// What is to be committed, and the answer once it is.
+/// The batch to commit, and the response after that.
 #[derive(Debug)]
 pub struct Decision<T> {
-    /// To be committed as a whole; empty if nothing changes.
+    /// To be committed atomically; empty if nothing changes.
     pub batch: Batch,
-    /// What to answer then.
+    /// The response after the commit.
     pub reply: T,
-    /// Bytes of what was registered, as they are kept.
+    /// The stored bytes of new registrations.
     pub bytes: u64,
 }
 
@@ -50,12 +50,12 @@ impl Context<'_> {
         self.layout.keep()
     }
 
-    /// The bits for the n-th new name of a request.
+    /// The bits for the nth new id of a request.
     pub(crate) fn bits(&self, number: usize) -> u128 {
         Ids::from_random(self.random).nth(number)
     }
 
-    /// A new registration.
+    /// Creates a registration.
     pub(crate) fn registration(
         &self,
         (id, version_bits): (Id, u128),
@@ -63,7 +63,7 @@ impl Context<'_> {
         asked_ttl_s: Option<i64>,
     ) -> Registration {
         let head = Head {
-            // The half of the bits that a name of the same bits shows last.
+            // The half of the bits that an id of the same bits shows last.
             version: (version_bits >> 64) as u64 ^ version_bits as u64,
             lease: Lease::grant(asked_ttl_s, self.now),
             state: State::Registered,
@@ -78,7 +78,7 @@ impl Context<'_> {
         Registration { id, head, content }
     }
 
-    /// Whether whoever asks may change a registration.
+    /// Checks that the principal may change a registration.
     pub(crate) fn may_change(&self, head: &Head) -> Result<(), LookupError> {
         let may = match (&head.owner, self.who) {
             (None, _) | (_, Registrant::Admin) => true,
@@ -94,8 +94,8 @@ impl Context<'_> {
         }
     }
 
-    /// What to commit for these changes, if there is room for what comes by them. What is replaced is not
-    /// taken off.
+    /// Returns the batch for these changes, if there is room for new registrations. Replaced ones
+    /// are not subtracted.
     pub(crate) fn decide<T>(
         &self,
         changes: &[Change],
@@ -118,7 +118,7 @@ impl Context<'_> {
         })
     }
 
-    /// Whether so much more is taken: from anybody, and from who asks.
+    /// Checks that there is room for more, in all and for the principal.
     fn has_room(&self, more: Amount) -> Result<(), LookupError> {
         let holds = |owner, (registrations, bytes): (i64, i64), who: &str| {
             let held = self.keep().held(self.snapshot, owner)?;

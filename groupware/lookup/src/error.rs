@@ -1,26 +1,26 @@
-//! Why a lookup request is refused, with the status of the simple lookup service and the event
-//! type of the XML protocol.
+//! Reasons for rejecting a lookup request, with the status of the simple lookup service and the
+//! event type of the XML protocol.
 
 use std::borrow::Cow;
 
 use groupware_store::StoreError;
 
-/// Why a request could not be decided.
+/// An error of a decision.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LookupError {
     /// The request can't be carried out as asked; nothing was changed.
     #[error("{message}")]
     Refused {
-        /// What kind of refusal.
+        /// The kind of refusal.
         reason: Reason,
-        /// A sentence for the person who reads the answer.
+        /// A sentence for the user.
         message: Cow<'static, str>,
     },
-    /// The store failed while the decision read from it.
+    /// The store failed during the decision's reads.
     #[error("reading the registrations failed")]
     Store(#[from] StoreError),
-    /// A stored registration can't be understood.
+    /// A stored registration can't be parsed.
     #[error("a stored registration can't be read")]
     Corrupt,
 }
@@ -28,21 +28,21 @@ pub enum LookupError {
 /// The kinds of refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The request can't be understood (400).
+    /// The request can't be parsed (400).
     BadRequest,
     /// The same record is registered already (403).
     Duplicate,
     /// The lease can't be granted: its form is wrong, or the record expired too long ago (403).
     Lease,
-    /// The registration is somebody else's (403).
+    /// The registration belongs to another principal (403).
     Foreign,
     /// No such registration, or no such key in it (404).
     NotFound,
-    /// The record or its answer is larger than what is taken or given (413).
+    /// The record or its response exceeds the maximum size (413).
     TooLarge,
-    /// The query would have to look at too much (503).
+    /// The query would have to read too much (503).
     TooWide,
-    /// No more registrations are taken (507).
+    /// There is no room for more registrations (507).
     Full,
 }
 
@@ -69,7 +69,7 @@ impl LookupError {
         Self::refused(Reason::TooWide, message)
     }
 
-    /// The kind of refusal; `None` for a fault of ours.
+    /// The kind of refusal; `None` for an internal error.
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Self::Refused { reason, .. } => Some(*reason),
@@ -77,7 +77,7 @@ impl LookupError {
         }
     }
 
-    /// The status of the answer.
+    /// The HTTP status of the response.
     pub fn status(&self) -> u16 {
         match self.reason() {
             Some(Reason::BadRequest) => 400,

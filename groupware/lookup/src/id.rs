@@ -1,18 +1,18 @@
-//! The names of registrations: 128 bits, written as the two protocols do.
+//! The ids of registrations: 128 bits, in the written forms of the two protocols.
 
 use std::fmt;
 
-/// Names a registration: a UUID in a record's URI, a key of 32 hexadecimal digits in XML.
+/// The id of a registration: a UUID in a record's URI, a key of 32 hexadecimal digits in XML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub(crate) u128);
 
 impl Id {
-    /// A name from random bits.
+    /// Returns an id of random bits.
     pub fn from_random(bits: u128) -> Self {
         Self(bits)
     }
 
-    /// The name of whatever these parts name: the same parts give the same name.
+    /// Derives an id from parts: the same parts give the same id.
     pub(crate) fn of_parts(parts: &[&str]) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in parts {
@@ -22,13 +22,13 @@ impl Id {
         Self::from_bytes(first_16(hasher.finalize().as_bytes()))
     }
 
-    /// What a key of the XML protocol names. Its first version had a service's access point for a
-    /// key, which still does.
+    /// Returns the id of a key of the XML protocol. Its first version used a service's access point
+    /// as key, which is still accepted.
     pub(crate) fn of_key(key: &str) -> Self {
         Self::parse(key).unwrap_or_else(|| Self::of_parts(&[key]))
     }
 
-    /// Reads either way of writing it: 32 hexadecimal digits, hyphens anywhere among them.
+    /// Parses both written forms: 32 hexadecimal digits, with hyphens anywhere.
     pub fn parse(text: &str) -> Option<Self> {
         let mut bits = 0_u128;
         let mut digits = 0;
@@ -57,12 +57,12 @@ impl Id {
     }
 }
 
-/// The first half of a hash: 128 bits are enough to tell records apart.
+/// The first half of a hash: 128 bits are enough to distinguish records.
 pub(crate) fn first_16(hash: &[u8; 32]) -> [u8; 16] {
     std::array::from_fn(|i| hash[i])
 }
 
-/// As a UUID.
+/// The form of a UUID.
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key();

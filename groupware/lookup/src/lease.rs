@@ -1,4 +1,4 @@
-//! How long a registration is valid.
+//! The lease of a registration.
 
 use jiff::{Span, Timestamp, Unit};
 
@@ -15,8 +15,8 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Grants a lease from `now` on. One that is too short, too long, or of no length at all gets
-    /// the default, as the simple lookup service does it.
+    /// Grants a lease from `now` on. A length that is too short, too long, or missing is replaced
+    /// by the default, as in the simple lookup service.
     pub fn grant(asked_s: Option<i64>, now: i64) -> Self {
         let ttl_s = asked_s
             .filter(|asked| (MIN_LEASE_S..=MAX_LEASE_S).contains(asked))
@@ -27,22 +27,22 @@ impl Lease {
         }
     }
 
-    /// Whether the registration can still be found.
+    /// Returns true if the registration is still visible.
     pub fn is_valid(self, now: i64) -> bool {
         now < self.expires
     }
 
-    /// Whether the lease may be renewed.
+    /// Returns true if the lease may be renewed.
     pub fn is_renewable(self, now: i64) -> bool {
         now <= self.expires.saturating_add(RENEWABLE_S)
     }
 
-    /// The length as a record writes it.
+    /// The length in a record's form.
     pub(crate) fn ttl_text(self) -> String {
         format!("PT{}S", self.ttl_s)
     }
 
-    /// The end as a record writes it.
+    /// The end in a record's form.
     pub(crate) fn expires_text(self) -> String {
         Timestamp::from_second(self.expires).map_or_else(
             |_| String::new(),
@@ -51,8 +51,7 @@ impl Lease {
     }
 }
 
-/// The seconds that a record asks for as an ISO 8601 period, such as `PT10M`; the empty text asks
-/// for none.
+/// Parses the requested seconds of an ISO 8601 period, such as `PT10M`; `None` for the empty text.
 ///
 /// # Errors
 /// For another form, and for months and years, which have no fixed length.
@@ -71,14 +70,14 @@ pub(crate) fn asked_s(text: &str) -> Result<Option<i64>, LookupError> {
     if span.get_years() != 0 || span.get_months() != 0 {
         return Err(wrong());
     }
-    // Weeks and days are as long as the simple lookup service takes them: without a calendar.
+    // Weeks and days have a fixed length, as in the simple lookup service, without a calendar.
     let days = i64::from(span.get_weeks()) * 7 + i64::from(span.get_days());
     let rest = span
         .weeks(0)
         .days(0)
         .total(Unit::Second)
         .map_err(|_| wrong())?;
-    // Whatever doesn't fit is out of bounds anyway.
+    // Values that overflow are out of bounds anyway.
     Ok(Some(
         (days.saturating_mul(86_400)).saturating_add(rest as i64),
     ))

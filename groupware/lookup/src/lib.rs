@@ -1,17 +1,17 @@
 //! Registrations of services and their interfaces, with leases: pure decisions over a snapshot of
 //! the store.
 //!
-//! Two protocols lead to the same registrations: the records of perfSONAR's simple lookup service
-//! ([`register`], [`query`], …; flat JSON), and the messages of its predecessor ([`xml`]; SOAP).
-//! A decision reads a [`Snapshot`], and gives back an answer and, if something changes, a
-//! [`Batch`] whose asserts make lost updates impossible: on a conflict the caller decides again on
-//! a new snapshot. No HTTP, no clock, no randomness, no I/O.
+//! Two protocols access the same registrations: the records of perfSONAR's simple lookup service
+//! ([`register`], [`query`], …; flat JSON), and the messages of its predecessor ([`xml`]; SOAP). A
+//! decision reads a [`Snapshot`] and returns a response and, if something changes, a [`Batch`]
+//! whose asserts rule out lost updates: on a conflict the caller decides again on a new snapshot.
+//! No HTTP, no clock, no randomness, no I/O.
 //!
-//! **Layouts.** How registrations lie in the store is a setting, [`Layout`]: two of them are the
-//! ones that a published report compared, and the third has an index.
+//! **Layouts.** The storage layout is a setting, [`Layout`]: two layouts are those compared in a
+//! published report, the third has an index.
 //!
-//! **Leases.** A registration whose lease has ended is not found any more. It may be renewed for a
-//! while, and is then swept away in small batches, see [`Layout::sweep`].
+//! **Leases.** A registration whose lease has ended is invisible. It may be renewed for a while,
+//! and is then swept in small batches, see [`Layout::sweep`].
 //!
 //! [`Snapshot`]: groupware_store::Snapshot
 //! [`Batch`]: groupware_store::Batch

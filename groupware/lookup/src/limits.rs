@@ -1,53 +1,53 @@
-//! Bounds on what one request may ask for and what the service holds.
+//! The bounds of one request and of the whole service.
 
-/// Largest body of a request: a registration of 10,000 interfaces as the XML protocol writes them,
+/// The largest body of a request: a registration of 10,000 interfaces in the XML protocol,
 /// indented, has 7.2 MB.
 pub const BODY_BYTES: usize = 8 << 20;
-/// A longer body takes too long to read for others to wait for it; so does a longer answer to make.
+/// Longer bodies are parsed, and longer responses built, in the background pool.
 pub const LARGE_BYTES: usize = 256 << 10;
-/// More than this of what is kept takes too long to read.
+/// Larger stored data is read in the background pool.
 pub const READ_BYTES: usize = 1 << 20;
-/// Most keys of a record.
+/// The maximum number of keys of a record.
 pub const KEYS: usize = 256;
-/// Longest key.
+/// The longest key.
 pub const KEY_BYTES: usize = 128;
-/// Most values of a record, all keys together.
+/// The maximum number of values of a record, over all keys.
 pub const VALUES: usize = 60_000;
-/// Most rows of the index that one change may write; addresses that lie side by side share one by tens. Others'
-/// changes wait meanwhile, about as long as for a meeting of very many.
+/// The maximum number of index rows that one change may write; adjacent addresses share one by
+/// tens. Other changes wait about as long as for a very large meeting.
 pub const INDEX_ROWS: usize = 20_000;
-/// Longest value.
+/// The longest value.
 pub const VALUE_BYTES: usize = 4096;
-/// Most records in one bulk call, and most URIs in one bulk renewal.
+/// The maximum number of records in one bulk call, and of URIs in one bulk renewal.
 pub const BULK: usize = 1000;
-/// Most registrations, …
+/// The maximum number of registrations, …
 pub const REGISTRATIONS: i64 = 1_000_000;
-/// … and most bytes of them, as they are kept.
+/// … and of their stored bytes.
 pub const REGISTERED_BYTES: i64 = 16 << 30;
-/// Most registrations of a user: a quarter of all, …
+/// The maximum number of registrations of a user: a quarter of all, …
 pub const USERS_REGISTRATIONS: i64 = REGISTRATIONS / 4;
-/// … and most bytes of them.
+/// … and of their bytes.
 pub const USERS_BYTES: i64 = 256 << 20;
-/// Most results of one query. perfSONAR's clients ask for no page, and take what they get for all that there is.
+/// The maximum number of results of one query. perfSONAR's clients don't page, and take one response for all results.
 pub const RESULTS: usize = 100_000;
-/// A query's results end once they have so many bytes; a message of several queries has no more either.
+/// The bytes after which a query's results end; a message of several queries has the same limit.
 pub const RESULT_BYTES: usize = 16 << 20;
-/// Most conditions of a query, the values of its lists counted one by one.
+/// The maximum number of conditions of a query, counting each value of a list.
 pub const CONDITIONS: usize = 64;
-/// Most records, or entries of the index, that a query, or all queries of a message, may look at.
+/// The maximum number of records, or index entries, that a query, or all queries of a message, may read.
 pub const VISITS: usize = 200_000;
-/// A query that looks at more than this takes too long for others to wait for it.
+/// A query that reads more than this runs in the background pool.
 pub const VISITS_AT_ONCE: usize = 1000;
-/// Most bytes of records that a query may look at.
+/// The maximum bytes of records that a query may read.
 pub const VISIT_BYTES: usize = 512 << 20;
-/// Most bytes of values that it may compare, once with each of its patterns that have to be.
+/// The maximum bytes of values that it may compare, counted once per compared pattern.
 pub const COMPARED_BYTES: usize = 1 << 30;
 
-/// Longest lease, in seconds: 30 days. This and the next two are the simple lookup service's own.
+/// The longest lease, in seconds: 30 days. This and the next two are the simple lookup service's own.
 pub const MAX_LEASE_S: i64 = 2_592_000;
-/// The lease of who asks for none, or for one out of bounds.
+/// The lease for requests without one, or with one out of bounds.
 pub const DEFAULT_LEASE_S: i64 = 7200;
-/// Shortest lease.
+/// The shortest lease.
 pub const MIN_LEASE_S: i64 = 30;
-/// How long after its end a lease may still be renewed; then the registration is swept away.
+/// The time after its end in which a lease may be renewed; then the registration is swept.
 pub const RENEWABLE_S: i64 = 300;

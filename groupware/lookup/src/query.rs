@@ -1,4 +1,4 @@
-//! What a query asks for, and whether a registration is that.
+//! Queries, and whether a registration matches one.
 
 use memchr::memmem;
 
@@ -6,24 +6,24 @@ use crate::limits::{COMPARED_BYTES, CONDITIONS, RESULTS, VISITS};
 use crate::registration::Registration;
 use crate::{Id, LookupError};
 
-/// Longest value of a condition.
+/// The longest value of a condition.
 const PATTERN_BYTES: usize = 512;
-/// Most `*` in one value.
+/// The maximum number of `*` in one value.
 const STARS: usize = 8;
-/// A parameter with this ending says how the values of its key are taken.
+/// The suffix of a parameter that sets how the values of its key are combined.
 const OPERATOR: &str = "-operator";
 
-/// A query: conditions on keys, and which of the results are wanted.
+/// A query: conditions on keys, and the range of results.
 ///
-/// A condition is met by a value of the record that equals one of its own, where `*` stands for any
-/// text and letters of ASCII are alike in both cases.
+/// A condition matches if a value of the record equals one of its own, where `*` stands for any
+/// text and ASCII letters are compared case-insensitively.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LookupQuery {
     any: bool,
     conditions: Vec<Condition>,
-    /// Results that are left out at the beginning.
+    /// The number of results to skip.
     pub skip: usize,
-    /// Most results.
+    /// The maximum number of results.
     pub max_results: usize,
     pub(crate) visits: usize,
 }
@@ -35,59 +35,59 @@ struct Condition {
     patterns: Vec<Pattern>,
 }
 
-/// A text in which each `*` stands for any text: what lies between the stars, in lower case.
+/// A text in which each `*` stands for any text: the parts between the stars, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pattern(Vec<String>);
 
-/// What may still be compared to find out what a query matches: few records can have much to compare, and one
-/// query many patterns to compare it with.
+/// The remaining budget of comparisons to match a query: few records can have many values, and one
+/// query many patterns for them.
 #[derive(Debug)]
 pub(crate) struct Effort {
     left: usize,
 }
 
 impl Effort {
-    /// As much as goes with what the query may look at.
+    /// Returns the budget that corresponds to the query's limit of visits.
     pub(crate) fn of(query: &LookupQuery) -> Self {
         Self {
             left: query.visits.saturating_mul(COMPARED_BYTES / VISITS),
         }
     }
 
-    /// Whether there is none left: what was compared last counts for nothing.
+    /// Returns true if the budget is exhausted: the last comparison is then invalid.
     pub(crate) fn is_spent(&self) -> bool {
         self.left == 0
     }
 
-    /// Takes so many bytes; whether there are some left.
+    /// Spends bytes; returns true if some are left.
     fn spend(&mut self, bytes: usize) -> bool {
         self.left = self.left.saturating_sub(bytes);
         !self.is_spent()
     }
 }
 
-/// Where an index may find what a query asks for.
+/// The place in an index that a query needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Path<'a> {
     /// Registrations in which a key has this value, in lower case.
     Value { key: &'a str, value: &'a str },
-    /// Registrations in which a key has a value that begins so.
+    /// Registrations in which a key has a value with this prefix.
     Prefix { key: &'a str, prefix: &'a str },
-    /// The registration of this name.
+    /// The registration with this id.
     Name(Id),
 }
 
 impl LookupQuery {
-    /// The same, which looks at this many records at most, and is too wide where that isn't enough.
+    /// The same query with a limit of visits, which fails as too wide if it needs more.
     #[must_use]
     pub fn looking_at(self, visits: usize) -> Self {
         Self { visits, ..self }
     }
 
-    /// Reads the parameters of a query, decoded, in their order.
+    /// Parses the decoded parameters of a query, in order.
     ///
     /// # Errors
-    /// For an operator or a number that isn't one, and for too many conditions.
+    /// For an invalid operator or number, and for too many conditions.
     pub fn parse<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Self, LookupError> {
         let mut query = Self {
             any: false,
@@ -144,7 +144,7 @@ impl LookupQuery {
         Ok(())
     }
 
-    /// Whether the registration is asked for, whatever its lease; not so once the effort is spent.
+    /// Returns true if the registration matches, whatever its lease; false once the budget is exhausted.
     pub(crate) fn matches(&self, found: &Registration, effort: &mut Effort) -> bool {
         let met = |condition: &Condition| condition.is_met(found, effort);
         match self.any {
@@ -153,15 +153,15 @@ impl LookupQuery {
         }
     }
 
-    /// Where to look for everything that the query can match, by the keys that are indexed;
-    /// `None` if that may be anywhere.
+    /// Returns the index places of everything that the query can match, by the indexed keys; `None`
+    /// if it needs a full scan.
     pub(crate) fn paths(&self, is_indexed: impl Fn(&str) -> bool) -> Option<Vec<Path<'_>>> {
         let of = |condition| paths_of(condition, &is_indexed);
         if self.any && !self.conditions.is_empty() {
             let all: Option<Vec<_>> = self.conditions.iter().map(of).collect();
             return Some(all?.into_iter().flatten().collect());
         }
-        // Any one condition will do: the one that needs the fewest looks, exact ones first.
+        // Any one condition is enough: the one with the fewest lookups, exact ones first.
         let width = |paths: &Vec<Path<'_>>| {
             let wide = |path: &&Path<'_>| matches!(path, Path::Prefix { .. });
             (paths.iter().filter(wide).count(), paths.len())
@@ -241,7 +241,7 @@ impl Pattern {
         let value = value.as_bytes();
         let (first, last) = match self.0.as_slice() {
             [] => return false,
-            // Others are told by their length.
+            // Others differ in length.
             [only] => {
                 return value.len() == only.len()
                     && effort.spend(value.len() + 1)
@@ -270,8 +270,8 @@ impl Pattern {
     }
 }
 
-/// Whether a text in lower case has all these parts, one behind the other. It takes as long as the text is, whatever is
-/// alike in it.
+/// Returns true if a lower-case text contains all these parts in order. Takes linear time, whatever
+/// repeats in it.
 fn are_in(parts: &[String], text: &[u8]) -> bool {
     let mut rest = text;
     for part in parts {
@@ -283,7 +283,7 @@ fn are_in(parts: &[String], text: &[u8]) -> bool {
     true
 }
 
-/// In whatever case: perfSONAR's client checks what it is given, and sends it on as it was written.
+/// Case-insensitive: perfSONAR's client validates its input, and sends it unchanged.
 fn is_any(operator: &str) -> Result<bool, LookupError> {
     match operator {
         any if any.eq_ignore_ascii_case("any") => Ok(true),

@@ -11,19 +11,19 @@ use crate::lease;
 use crate::limits::{KEY_BYTES, KEYS, VALUE_BYTES, VALUES};
 use crate::{LookupError, Reason};
 
-/// Keys that the service itself gives a record; what a client says for them counts for nothing.
+/// The keys that the service itself sets in a record; a client's values for them are ignored.
 const OWN_KEYS: [&str; 3] = ["uri", "state", "expires"];
 const TTL: &str = "ttl";
 const TYPE: &str = "type";
 const TYPE_BYTES: usize = 64;
 
-/// The values of a record by their keys, without those that the service gives.
+/// The values of a record by key, without those that the service sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
     pub(crate) fields: BTreeMap<String, Vec<String>>,
 }
 
-/// A record that is to be registered.
+/// A record to register.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRecord {
     pub(crate) record: Record,
@@ -31,17 +31,17 @@ pub struct NewRecord {
 }
 
 impl Record {
-    /// The values of a key.
+    /// Returns the values of a key.
     pub fn values(&self, key: &str) -> &[String] {
         self.fields.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// What kind of thing it describes; part of its URI.
+    /// The type of the described thing; part of its URI.
     pub fn kind(&self) -> &str {
         self.values(TYPE).first().map_or("", String::as_str)
     }
 
-    /// Tells records apart: equal for records with the same keys and values.
+    /// Identifies a record: equal for records with the same keys and values.
     pub(crate) fn fingerprint(&self) -> [u8; 16] {
         let mut hasher = blake3::Hasher::new();
         let number = |number: usize, hasher: &mut blake3::Hasher| {
@@ -96,20 +96,20 @@ fn too_large(message: String) -> LookupError {
 }
 
 impl NewRecord {
-    /// Reads the body of a registration.
+    /// Parses the body of a registration.
     ///
     /// # Errors
-    /// When it isn't a flat object of texts and lists of texts, has no `type`, exceeds a limit,
-    /// or asks for a lease in a form that isn't one.
+    /// If it isn't a flat object of texts and lists of texts, has no `type`, exceeds a limit, or
+    /// requests an invalid lease.
     pub fn parse(body: &[u8]) -> Result<Self, LookupError> {
         let fields = serde_json::from_slice(body).map_err(|error| not_json(&error))?;
         Self::from_fields(fields)
     }
 
-    /// Reads the body of a bulk registration: a list of records, each judged by itself.
+    /// Parses the body of a bulk registration: a list of records, each checked separately.
     ///
     /// # Errors
-    /// When it isn't a list of flat objects.
+    /// If it isn't a list of flat objects.
     pub fn parse_bulk(body: &[u8]) -> Result<Vec<Result<Self, LookupError>>, LookupError> {
         let all: Vec<Fields> = serde_json::from_slice(body).map_err(|error| not_json(&error))?;
         if all.is_empty() || all.len() > crate::limits::BULK {
@@ -153,7 +153,7 @@ pub(crate) fn not_json(error: &serde_json::Error) -> LookupError {
     LookupError::bad(format!("Error parsing Json elements: {what}."))
 }
 
-/// An object of values and lists of values; nothing deeper is read.
+/// An object of values and lists of values; deeper nesting is rejected.
 struct Fields(BTreeMap<String, Vec<String>>);
 
 impl<'de> Deserialize<'de> for Fields {
@@ -186,8 +186,8 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// A value, or a list of values. Numbers and truth values, which perfSONAR's own clients send, count
-/// as they are written in JSON; `null`, an undefined value of theirs, is none.
+/// A value, or a list of values. Numbers and booleans, which perfSONAR's own clients send, are kept
+/// in their JSON form; `null`, an undefined value of theirs, is omitted.
 pub(crate) struct Values(pub(crate) Vec<String>);
 
 impl<'de> Deserialize<'de> for Values {
@@ -355,7 +355,7 @@ mod tests {
             refused(body, 400);
         }
         refused(r#"{"type":"a","ttl":"forever"}"#, 403);
-        // Seconds are no period, in which unit they are meant nobody can tell.
+        // A number is no period: its unit is unknown.
         refused(r#"{"type":"a","ttl":3600}"#, 403);
     }
 

@@ -1,4 +1,4 @@
-//! What the simple lookup service does: register, renew, delete, get, query; single and in bulk.
+//! The operations of the simple lookup service: register, renew, delete, get, query; single and in bulk.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use crate::registration::{Content, Registration, State};
 use crate::render;
 use crate::{Id, Layout, Lease, LookupError, LookupQuery, Reason, lease};
 
-/// Registers a record; the answer is the record with its URI, state, and lease.
+/// Registers a record; returns the record with its URI, state, and lease.
 ///
 /// # Errors
 /// 403 if the same record is registered, and its lease has not ended.
@@ -25,10 +25,10 @@ pub fn register(context: &Context<'_>, new: NewRecord) -> Result<Decision<Vec<u8
     context.decide(&[Change::Put(Box::new(registration))], reply)
 }
 
-/// Registers what can be registered of several records, all at once; the answer says which.
+/// Registers the valid ones of several records in one batch; returns the result of each.
 ///
 /// # Errors
-/// When there is no room.
+/// If there is no room.
 pub fn register_bulk(
     context: &Context<'_>,
     all: Vec<Result<NewRecord, LookupError>>,
@@ -79,7 +79,7 @@ fn admit(
     Ok(made)
 }
 
-/// The registration that a path names, valid or not.
+/// Returns the registration at a path, expired or not.
 fn find(context: &Context<'_>, kind: &str, id: &str) -> Result<Registration, LookupError> {
     let id = Id::parse(id).ok_or_else(LookupError::not_found)?;
     let found = context.keep().get(context.snapshot, id)?;
@@ -88,10 +88,10 @@ fn find(context: &Context<'_>, kind: &str, id: &str) -> Result<Registration, Loo
         .ok_or_else(LookupError::not_found)
 }
 
-/// About how many bytes a record has, lease ended or not; 0 where there is none, or that can't be told at once.
+/// Returns the approximate size of a record, expired or not; 0 if it is missing, or its size isn't stored.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub fn size(snapshot: &dyn Snapshot, layout: Layout, id: &str) -> Result<u64, LookupError> {
     match Id::parse(id) {
         Some(id) => layout.keep().size(snapshot, id),
@@ -99,10 +99,10 @@ pub fn size(snapshot: &dyn Snapshot, layout: Layout, id: &str) -> Result<u64, Lo
     }
 }
 
-/// The record, with its URI, state, and lease.
+/// Returns the record, with its URI, state, and lease.
 ///
 /// # Errors
-/// 404 if there is none, or its lease has ended.
+/// 404 if it is missing, or its lease has ended.
 pub fn get(context: &Context<'_>, kind: &str, id: &str) -> Result<Vec<u8>, LookupError> {
     let found = find(context, kind, id)?;
     match found.head.lease.is_valid(context.now) {
@@ -111,10 +111,10 @@ pub fn get(context: &Context<'_>, kind: &str, id: &str) -> Result<Vec<u8>, Looku
     }
 }
 
-/// One key of the record.
+/// Returns one key of the record.
 ///
 /// # Errors
-/// 404 if there is no such record or key.
+/// 404 if the record or key is missing.
 pub fn get_key(
     context: &Context<'_>,
     (kind, id, key): (&str, &str, &str),
@@ -127,10 +127,10 @@ pub fn get_key(
         .ok_or_else(|| LookupError::refused(Reason::NotFound, "The record has no such key."))
 }
 
-/// Reads the body of a renewal, which may be empty: the lease that it asks for.
+/// Parses the body of a renewal, which may be empty; returns the requested lease.
 ///
 /// # Errors
-/// When it isn't an object, or the lease has a form that isn't one.
+/// If it isn't an object, or the lease is invalid.
 pub fn parse_renewal(body: &[u8]) -> Result<Option<i64>, LookupError> {
     #[derive(Deserialize)]
     struct Renewal {
@@ -151,10 +151,10 @@ fn asked(ttl: Option<Values>) -> Result<Option<i64>, LookupError> {
     }
 }
 
-/// Renews the lease of a record; the answer is the record.
+/// Renews the lease of a record; returns the record.
 ///
 /// # Errors
-/// 404 if there is none; 403 if it ended too long ago or is somebody else's.
+/// 404 if it is missing; 403 if it ended too long ago or belongs to another principal.
 pub fn renew(
     context: &Context<'_>,
     (kind, id): (&str, &str),
@@ -189,10 +189,10 @@ pub struct BulkRenewal {
 }
 
 impl BulkRenewal {
-    /// Reads its body: `{"record-uris": […], "ttl": "PT…"}`.
+    /// Parses its body: `{"record-uris": […], "ttl": "PT…"}`.
     ///
     /// # Errors
-    /// When it isn't that, or names too many records.
+    /// If it is invalid, or names too many records.
     pub fn parse(body: &[u8]) -> Result<Self, LookupError> {
         #[derive(Deserialize)]
         struct Raw {
@@ -217,10 +217,10 @@ impl BulkRenewal {
     }
 }
 
-/// Renews what can be renewed of several records, all at once; the answer says which.
+/// Renews the renewable ones of several records in one batch; returns the result of each.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub fn renew_bulk(
     context: &Context<'_>,
     renewal: &BulkRenewal,
@@ -262,10 +262,10 @@ fn renew_one(
     Ok((id, head))
 }
 
-/// Deletes a record; the answer is the record as it was.
+/// Deletes a record; returns the record as it was.
 ///
 /// # Errors
-/// 404 if there is none; 403 if it is somebody else's.
+/// 404 if it is missing; 403 if it belongs to another principal.
 pub fn delete(
     context: &Context<'_>,
     kind: &str,
@@ -282,14 +282,14 @@ pub fn delete(
 pub struct Results {
     /// A list of records.
     pub body: Vec<u8>,
-    /// Where the next page begins, if this one was cut off.
+    /// The start of the next page, if this one was truncated.
     pub next: Option<usize>,
 }
 
-/// The registrations that a query matches, whose leases have not ended.
+/// Returns the valid registrations that match a query.
 ///
 /// # Errors
-/// 503 if it would have to look at too much.
+/// 503 if it would have to read too much.
 pub fn query(
     snapshot: &dyn Snapshot,
     layout: Layout,

@@ -1,24 +1,24 @@
-//! A registration as it is kept, and its form in the store.
+//! A registration, and its stored form.
 
 use bytes::Bytes;
 
 use crate::record::Record;
 use crate::{Id, Lease, LookupError};
 
-/// The first byte of every stored form. Version 1 said nothing of the content's bytes.
+/// The first byte of every stored form. Version 1 had no size of the content.
 const VERSION: u8 = 2;
 
-/// What became of a registration last.
+/// The last change of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It was made.
+    /// It was created.
     Registered,
     /// Its lease was renewed.
     Renewed,
 }
 
 impl State {
-    /// As a record writes it.
+    /// The form in a record.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Registered => "registered",
@@ -27,42 +27,42 @@ impl State {
     }
 }
 
-/// What is known of a registration besides its content: small, and rewritten by a renewal.
+/// The properties of a registration besides its content: small, and rewritten by a renewal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// Names this content of the registration; a replacement gets another.
+    /// Identifies this content of the registration; a replacement gets a new one.
     pub(crate) version: u64,
     pub(crate) lease: Lease,
     pub(crate) state: State,
     /// The record's type.
     pub(crate) kind: String,
-    /// The user who registered it; nobody's can be changed by anybody.
+    /// The user who registered it; any client may change a registration without an owner.
     pub(crate) owner: Option<String>,
-    /// Of records that may not be registered twice.
+    /// The fingerprint of a record that may not be registered twice.
     pub(crate) fingerprint: Option<[u8; 16]>,
-    /// Bytes of the content; 0 where an older version kept it.
+    /// Bytes of the content; 0 if an earlier version stored it.
     pub(crate) bytes: u32,
 }
 
-/// What was registered.
+/// The content of a registration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Content {
-    /// The record, or what a record would say of what the XML protocol registered.
+    /// The record, or the equivalent record for a registration of the XML protocol.
     pub(crate) record: Record,
-    /// What the XML protocol registered.
+    /// The content of a registration by the XML protocol.
     pub(crate) xml: Option<Xml>,
 }
 
 /// A registration of the XML protocol.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Xml {
-    /// The service's subject, as XML that stands alone.
+    /// The service's subject, as standalone XML.
     pub(crate) subject: String,
-    /// The blocks of metadata, as XML that stands alone.
+    /// The blocks of metadata, as standalone XML.
     pub(crate) blocks: Vec<String>,
 }
 
-/// A registration, whole.
+/// A complete registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Registration {
     pub(crate) id: Id,
@@ -71,7 +71,7 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
-    /// The path under which the record is found.
+    /// The path of the record.
     pub(crate) fn uri(&self) -> String {
         uri(&self.head.kind, self.id)
     }
@@ -161,7 +161,7 @@ impl Content {
         out.into()
     }
 
-    /// Bytes of the stored form.
+    /// The size of the stored form in bytes.
     pub(crate) fn size(&self) -> usize {
         let texts = |texts: &[String]| texts.iter().map(|text| text.len() + 4).sum::<usize>() + 4;
         let fields = &self.record.fields;
@@ -173,7 +173,7 @@ impl Content {
         record + 5 + xml.map_or(0, |xml| xml.subject.len() + 4 + texts(&xml.blocks))
     }
 
-    /// Reads the record alone.
+    /// Parses the record alone.
     pub(crate) fn decode_record(input: &mut &[u8]) -> Result<Record, LookupError> {
         let mut record = Record::default();
         for _ in 0..take_count(input)? {
@@ -219,7 +219,7 @@ fn take_count(input: &mut &[u8]) -> Result<usize, LookupError> {
 
 fn take_texts(input: &mut &[u8]) -> Result<Vec<String>, LookupError> {
     let count = take_count(input)?;
-    // Each text has at least its length.
+    // Each text has at least a length field.
     let mut texts = Vec::with_capacity(count.min(input.len() / 4));
     for _ in 0..count {
         texts.push(take_text(input)?.to_owned());
@@ -269,7 +269,7 @@ mod tests {
             prop_assert_eq!(content.to_bytes().len(), content.size());
             let mut input = &bytes[..];
             prop_assert_eq!(&Head::decode(&mut input).unwrap(), &head);
-            // As an older version wrote it.
+            // The form of an earlier version.
             let mut first = head.to_bytes().to_vec();
             first[0] = 1;
             first.truncate(first.len() - 4);

@@ -1,29 +1,29 @@
-//! Answers of the simple lookup service.
+//! Responses of the simple lookup service.
 
 use serde_json::{Map, Value, json};
 
 use crate::registration::Registration;
 use crate::{LookupError, Reason};
 
-/// Codes of the simple lookup service for what a bulk renewal could not renew.
+/// The simple lookup service's error codes of a bulk renewal.
 const EXPIRED: u16 = 21;
 const NOT_FOUND: u16 = 22;
 
-/// A record as it is found.
+/// Returns a found record.
 pub(crate) fn record(found: &Registration) -> Vec<u8> {
     let mut out = Vec::new();
     write_record(found, None, &mut out);
     out
 }
 
-/// A record that was deleted.
+/// Returns a deleted record.
 pub(crate) fn deleted(found: &Registration) -> Vec<u8> {
     let mut out = Vec::new();
     write_record(found, Some("deleted"), &mut out);
     out
 }
 
-/// Appends a record, with the keys that the service gives.
+/// Appends a record, with the keys that the service sets.
 pub(crate) fn write_record(found: &Registration, state: Option<&str>, out: &mut Vec<u8>) {
     out.push(b'{');
     for (key, values) in &found.content.record.fields {
@@ -55,7 +55,7 @@ pub(crate) fn write_record(found: &Registration, state: Option<&str>, out: &mut 
     out.extend(b"]}");
 }
 
-/// Most texts are written as they are; a registration has thousands of them.
+/// Most texts need no escaping; a registration has thousands of them.
 fn text(text: &str, out: &mut Vec<u8>) {
     let needs_escape = |byte: &u8| matches!(byte, 0..=0x1F | b'"' | b'\\');
     if text.as_bytes().iter().any(needs_escape) {
@@ -67,7 +67,7 @@ fn text(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// One key of a record.
+/// Returns one key of a record.
 pub(crate) fn key(found: &Registration, key: &str) -> Option<Vec<u8>> {
     let lease = found.head.lease;
     let value = match key {
@@ -84,7 +84,7 @@ pub(crate) fn key(found: &Registration, key: &str) -> Option<Vec<u8>> {
     Some(Value::Object(object).to_string().into_bytes())
 }
 
-/// What became of a bulk registration: each record's URI, or by its place why there is none.
+/// Returns the results of a bulk registration: each record's URI, or by its index the error.
 pub(crate) fn bulk_registered(outcomes: &[Result<String, LookupError>]) -> Vec<u8> {
     let registered: Vec<&String> = outcomes.iter().flatten().collect();
     let failed: Map<String, Value> = outcomes
@@ -106,7 +106,7 @@ pub(crate) fn bulk_registered(outcomes: &[Result<String, LookupError>]) -> Vec<u
     answer.to_string().into_bytes()
 }
 
-/// What became of a bulk renewal.
+/// Returns the results of a bulk renewal.
 pub(crate) fn bulk_renewed(outcomes: &[(&str, Result<(), LookupError>)]) -> Vec<u8> {
     let (mut renewed, mut failed) = (Vec::new(), Map::new());
     for (uri, outcome) in outcomes {

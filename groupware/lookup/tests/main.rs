@@ -1,5 +1,5 @@
-//! Registrations over a store: messages, records, and the stored form.
-//! One program, since each would be linked by itself.
+//! Registrations over a store: messages, records, and the stored form. One program, so that linking
+//! happens once.
 
 mod messages;
 mod records;

@@ -1,4 +1,4 @@
-//! The XML protocol, in each layout: what clients of the time sent, and what strangers may send.
+//! The XML protocol, in each layout: the messages of original clients, and malicious ones.
 
 use crate::support::Service;
 use groupware_lookup::xml::{self, Message, Reach, XmlError};
@@ -111,7 +111,7 @@ fn a_service_is_registered_queried_and_removed() {
             found.contains("success.ls.query") && found.contains("10.0.0.2"),
             "{found}"
         );
-        // What is found stands alone: its prefixes are declared.
+        // Results stand alone: their prefixes are declared.
         Message::parse(found.replace("Response", "Request").as_bytes()).unwrap();
         let path = r#"declare namespace nmwg="http://ggf.org/ns/nmwg/base/2.0/";
             /nmwg:store[@type="LSStore"]/nmwg:metadata[@id="KEY"]"#;
@@ -120,13 +120,13 @@ fn a_service_is_registered_queried_and_removed() {
         let path = r#"/nmwg:store[@type="LSStore"]/nmwg:data[.//nmwgt:ifAddress="10.0.0.1"]"#;
         assert!(query(service, path).contains("eth1"));
 
-        // A record says the same.
+        // A record has the same information.
         let records = service.query(&[("interface-addresses", "10.0.0.1")]);
         assert_eq!(records[0]["service-locator"][0], "http://a");
         assert_eq!(records[0]["service-description"][0], "This & that");
         assert_eq!(records[0]["interface-name"].as_array().unwrap().len(), 3);
 
-        // The first version of the protocol had the access point for a key.
+        // The first version of the protocol used the access point as key.
         let reply = service.message(&message("Deregister", &with(&key_of("http://a"), "")));
         assert!(reply.contains("success.ls.deregister"), "{reply}");
         assert!(
@@ -154,7 +154,7 @@ fn a_key_adds_and_a_key_with_a_subject_replaces() {
             "{reply}"
         );
         assert_eq!(data(service, &key).matches("<nmwgt:ifName>").count(), 4);
-        // The same service without a key is known by its access point.
+        // Without a key, the same service is identified by its access point.
         assert_eq!(register(service, "http://a", 0..5), key);
         assert_eq!(data(service, &key).matches("<nmwgt:ifName>").count(), 5);
 
@@ -247,7 +247,7 @@ fn leases_come_in_seconds() {
     }
 }
 
-/// As perfSONAR's client writes it: without that, it asks for nothing else.
+/// In the form of perfSONAR's client, which sends nothing else if this fails.
 #[test]
 fn a_service_that_is_there_says_so() {
     let echo = r#"<nmwg:message type="EchoRequest" id="message.7" xmlns:nmwg="http://ggf.org/ns/nmwg/base/2.0/">
@@ -429,7 +429,7 @@ fn the_queries_of_a_message_share_the_bounds_of_one() {
         assert_eq!(found + refused, TRIGGERS);
         assert!(all.len() < limits::RESULT_BYTES + (1 << 20));
 
-        // What others would wait for is not begun beside them.
+        // Work for the background pool doesn't start in the foreground.
         let quick = |text: &str| {
             let message = Message::parse(text.as_bytes()).unwrap();
             let decided = service.read(|context| xml::decide(context, &message, Reach::QUICK));

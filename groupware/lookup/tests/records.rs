@@ -73,7 +73,7 @@ fn the_same_record_is_registered_once() {
         service.delete(&uri(&first)).unwrap();
         let second = service.register(body).unwrap();
         assert_ne!(uri(&first), uri(&second));
-        // An ended lease makes room, swept away or not; the old one's end harms nobody.
+        // An expired lease makes room, swept or not; the old one's end has no effect.
         service.now += limits::DEFAULT_LEASE_S;
         let third = service.register(body).unwrap();
         service.now += limits::RENEWABLE_S + 1;
@@ -86,7 +86,7 @@ fn the_same_record_is_registered_once() {
     });
 }
 
-/// The sums over all and those of a user, where a layout keeps them.
+/// The sums over all and those of a user, in layouts that store them.
 const SUMS: [(Layout, &str, &str); 2] = [
     (Layout::Indexed, "$lookup/indexed", "y"),
     (Layout::DocumentPerRegistration, "$lookup/documents", "n"),
@@ -123,7 +123,7 @@ fn what_there_is_is_counted_in_all_and_by_user() {
         service.sweep();
         assert_eq!(of(&service, "ada"), [0, 0]);
         assert_eq!(of(&service, ""), nobodys);
-        // What ends goes, too.
+        // Expired registrations are subtracted, too.
         service.register(&large).unwrap();
         service.now += limits::DEFAULT_LEASE_S + limits::RENEWABLE_S + 1;
         service.sweep();
@@ -256,7 +256,7 @@ fn ten_thousand_interfaces_are_one_registration() {
                 .query(&[("interface-addresses", &address(10_000))])
                 .is_empty()
         );
-        // Removing it writes little, and what is left is cleared in small batches.
+        // Removing it writes little; small batches clear the rest.
         service.delete(&uri(&made)).unwrap();
         assert!(
             service
@@ -269,7 +269,7 @@ fn ten_thousand_interfaces_are_one_registration() {
             // Over 1000 rows, ten addresses each, 256 at a time.
             assert!(sweeps >= 4, "{sweeps}");
         }
-        // A registration of the same addresses, made before the index was cleared, keeps its own.
+        // A registration of the same addresses, created before the index was cleared, keeps its own.
         let first = service.register(&big).unwrap();
         service.delete(&uri(&first)).unwrap();
         service.register(&big).unwrap();
@@ -299,7 +299,7 @@ fn clearing_a_removed_record_leaves_its_successors_entries() {
         service.sweep();
         assert_eq!(status(service.register(body)), 403, "it is there once");
         assert_eq!(service.query(&[("host-name", "a")]).len(), 1);
-        // Its lease ends, too; so does that of one that was removed and not yet cleared.
+        // Its lease ends, too; so does that of a registration that was removed and not yet cleared.
         let removed = service
             .register(r#"{"type":"host","host-name":"b"}"#)
             .unwrap();
@@ -435,7 +435,7 @@ fn names_that_are_none_are_not_found() {
 #[test]
 fn wide_queries_are_bounded() {
     let mut service = Service::new(Layout::Indexed);
-    // Addresses in a row each, more of them than a query may look at.
+    // Addresses in a row each, more than a query may read.
     let apart = |number: usize, addresses: usize| {
         let addresses = (0..addresses).map(|n| format!("{}-{number}-{n}x", number % 10));
         with_addresses(&number.to_string(), addresses)
@@ -481,7 +481,7 @@ fn a_single_document_that_is_full_says_so_and_goes_on() {
     service.register(&large(99)).unwrap();
 }
 
-/// Values that meet in the index: few letters, some of several bytes, some longer than it keeps.
+/// Values that collide in the index: few letters, some of several bytes, some longer than the indexed prefix.
 fn value() -> impl Strategy<Value = String> {
     prop_oneof!["[abéß0]{0,4}", "a{198,203}[abé]{0,2}"]
 }

@@ -1,5 +1,5 @@
-//! The stored form of registrations, in each layout: what is written stays as it is, byte for byte,
-//! and what was written once is read.
+//! The stored form of registrations, in each layout: it stays the same byte for byte, and older
+//! forms are still read.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use plimsoll_tests::stored;
 
 const PARTITIONS: [&str; 3] = ["$lookup/indexed", "$lookup/documents", "$lookup/single"];
 
-/// Records of nobody and of a user, one renewed, and a service of the XML protocol.
+/// Records with and without an owner, one renewed, and a service of the XML protocol.
 fn world(layout: Layout) -> Service {
     let mut service = Service::new(layout);
     let record =
@@ -50,7 +50,7 @@ fn rows(store: &Store, partitions: &[&str]) -> Vec<stored::Row> {
     rows
 }
 
-/// A store with the records that the snapshot holds.
+/// A store with the records of the snapshot.
 fn restored() -> Store {
     let store = Store::memory(StoreOptions::default()).unwrap();
     let mut batch = Batch::new();

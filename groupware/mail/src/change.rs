@@ -1,4 +1,4 @@
-//! What the owner does to messages: marks them, moves them, throws them away.
+//! Changes that the owner makes to messages: sets flags, moves, and deletes them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::mailbox::{self, Changes, Stored};
 use crate::{Context, Decision, Entry, Folder, MailError, Unid, folders, limits};
 
-/// What messages are to be marked with. What isn't said stays as it is.
+/// The flags and keywords to set on messages. An absent member leaves its value unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Marking {
     /// The owner has read it.
@@ -22,7 +22,7 @@ pub struct Marking {
 }
 
 impl Marking {
-    /// The entry of a message that is marked so.
+    /// Returns the entry of a message with these flags set.
     fn of(&self, entry: &Entry) -> Entry {
         let mut entry = entry.clone();
         let marks = &mut entry.marks;
@@ -38,10 +38,10 @@ impl Marking {
     }
 }
 
-/// Marks messages. Those that are so already stay as they are.
+/// Sets flags on messages. Messages that have them already stay unchanged.
 ///
 /// # Errors
-/// A refusal if one is not there, or they are too many; the store's.
+/// A refusal if a message is missing or the list is too long; errors of the store.
 pub fn mark_as(
     context: &Context<'_>,
     unids: &[Unid],
@@ -53,7 +53,7 @@ pub fn mark_as(
             Some(words) => changes.set_keywords(mailbox, held.unid, words)?,
             None => false,
         };
-        // With other keywords, too: the entry says when the message was changed last.
+        // With other keywords, too: the entry's revision records when the message was last changed.
         if has_others || entry != held.entry {
             changes.replace(mailbox, held, held.folder, &entry);
         }
@@ -61,10 +61,10 @@ pub fn mark_as(
     })
 }
 
-/// Has what is decided mark a message, too, unless it is gone meanwhile or is a draft, which may be what is sent.
+/// Sets flags for one message in a decision, too. Skips a missing message and a draft, such as the sent one.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn and_mark(
     context: &Context<'_>,
     mut decision: Decision,
@@ -96,8 +96,8 @@ pub fn mark(context: &Context<'_>, unids: &[Unid], read: bool) -> Result<Decisio
 /// Moves messages into a folder.
 ///
 /// # Errors
-/// A refusal if one of them or the folder is not there, or they are too many; drafts can only be
-/// thrown away, and nothing becomes a draft by being moved.
+/// A refusal if a message or the folder is missing, or the list is too long. Drafts can only be
+/// deleted, and no message can be moved into the drafts.
 pub fn move_to(
     context: &Context<'_>,
     unids: &[Unid],
@@ -110,7 +110,7 @@ pub fn move_to(
         }
         Ok(())
     })?;
-    // The folder must still be there when the messages come.
+    // The folder must still exist when the batch is committed.
     folders::assert_there(context, &mut decision.batch, folder)?;
     Ok(decision)
 }
@@ -124,8 +124,8 @@ fn check_move(from: Folder, to: Folder) -> Result<(), MailError> {
     Ok(())
 }
 
-/// Adds messages to a folder, and takes others out of it, as Domino's folder operations do:
-/// what is taken out lies in the archive afterwards. Others than those in the folder stay.
+/// Adds messages to a folder and removes others from it, as Domino's folder operations do. Removed
+/// messages move to the archive. Messages to remove that lie in another folder stay there.
 ///
 /// # Errors
 /// As [`move_to`].
@@ -138,7 +138,7 @@ pub fn add_and_remove(
     check_number(add.len() + remove.len())?;
     let mailbox: Arc<str> = context.mailbox.into();
     let mut changes = Changes::new(context.snapshot, context.now_us);
-    // A message that is named twice is moved, and counted, once.
+    // A message that is named twice is moved and counted once.
     let mut seen = BTreeSet::new();
     let added = add.iter().filter(|unid| !remove.contains(unid));
     for unid in added.filter(|unid| seen.insert(**unid)) {
@@ -163,11 +163,11 @@ pub fn add_and_remove(
     })
 }
 
-/// Throws messages into the trash, and those that lie in it away for good; all of them for good
-/// if `permanently`.
+/// Moves messages to the trash, and deletes those already in the trash for good; with
+/// `permanently`, deletes all of them for good.
 ///
 /// # Errors
-/// A refusal if one is not there, or they are too many; the store's.
+/// A refusal if a message is missing or the list is too long; errors of the store.
 pub fn delete(
     context: &Context<'_>,
     unids: &[Unid],
@@ -183,10 +183,10 @@ pub fn delete(
     })
 }
 
-/// Removes all messages of a folder for good, some at a time: there may be [`more`](Decision::more).
+/// Deletes all messages of a folder for good, a batch at a time: there may be [`more`](Decision::more).
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn empty(context: &Context<'_>, folder: Folder) -> Result<Decision, MailError> {
     let limit = limits::SWEPT_AT_ONCE;
     let mut found = mailbox::newest(context.snapshot, context.mailbox, folder, limit)?;
@@ -196,7 +196,7 @@ pub fn empty(context: &Context<'_>, folder: Folder) -> Result<Decision, MailErro
         bytes = bytes.saturating_add(held.entry.size);
         bytes <= limits::SWEPT_BYTES
     };
-    // However large one is, it goes.
+    // The first message is removed whatever its size.
     let fitting = found.iter().take_while(fits).count().max(1);
     found.truncate(fitting);
     let mailbox: Arc<str> = context.mailbox.into();

@@ -1,5 +1,5 @@
-//! Looks whether mailboxes are whole: each message has its bytes, all of them; each folder counts what lies in it; and
-//! what several messages share stays as long as one of them is there.
+//! Checks that accounts are consistent: each message has all its bytes, each folder's counters
+//! match its content, and a shared body exists as long as a message refers to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -9,32 +9,32 @@ use groupware_store::{Snapshot, StoreError, counters};
 use crate::numbers::{Handed, Head, Numbers};
 use crate::{Counts, Entry, Folder, MailError, Unid, folders, keys};
 
-/// What a look at mailboxes has found.
+/// The result of a check of accounts.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The messages.
     pub messages: u64,
-    /// Their bytes, those that several share once for each.
+    /// Their bytes; a shared body counts once for each of its messages.
     pub bytes: u64,
-    /// What is wrong, a sentence each.
+    /// The defects, one sentence each.
     pub wrong: Vec<String>,
-    /// How many messages hold each shared body, and how long the last of them says that it is.
+    /// The number of messages that hold each shared body, and its length according to the last of them.
     shared: BTreeMap<Unid, (i64, u64)>,
 }
 
-/// What lies in one mailbox beside its entries.
+/// The records of one account besides its entries.
 struct Mailbox<'a> {
     name: &'a str,
     folders: BTreeSet<Folder>,
-    /// How long the messages are that share nothing.
+    /// The lengths of the messages with a body of their own.
     bodies: BTreeMap<Unid, u64>,
-    /// What the others share.
+    /// The references to shared bodies.
     marks: BTreeMap<Unid, Option<Unid>>,
     counted: BTreeMap<Folder, Counts>,
-    /// The UIDs that messages have, and the last one that a folder says it has given out.
+    /// The UIDs of messages, and the last UID that each folder has assigned.
     uids: BTreeMap<Folder, BTreeSet<u64>>,
     handed: BTreeMap<Folder, u64>,
-    /// The mailbox's last change.
+    /// The account's last change.
     modseq: u64,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Mailbox<'a> {
     }
 }
 
-/// How long the values are of records that are named after messages or bodies.
+/// Returns the lengths of the values whose keys end with the id of a message or body.
 fn lengths(
     snapshot: &dyn Snapshot,
     partition: &str,
@@ -89,10 +89,10 @@ fn handed(snapshot: &dyn Snapshot, mailbox: &str) -> Result<BTreeMap<Folder, u64
 }
 
 impl Found {
-    /// Looks at a mailbox. Holds the names of its messages in memory.
+    /// Checks an account. Holds the ids of its messages in memory.
     ///
     /// # Errors
-    /// When the store can't be read, or what the folders are called.
+    /// If the store or the list of folders can't be read.
     pub fn look(&mut self, snapshot: &dyn Snapshot, mailbox: &str) -> Result<(), MailError> {
         let mut there = Mailbox::read(snapshot, mailbox)?;
         let (from, to) = keys::ENTRIES;
@@ -155,7 +155,7 @@ impl Found {
         }
     }
 
-    /// No two messages of a folder have one UID, and none has one that was not given out.
+    /// Checks that UIDs are unique within a folder and not above the last one assigned.
     fn numbers(
         &mut self,
         there: &mut Mailbox<'_>,
@@ -168,7 +168,7 @@ impl Found {
             let words = format!("message {unid} has the UID {uid}, which another has in {folder}");
             self.complain(there.name, &words);
         }
-        // A folder that has lost its counters is told as that.
+        // A folder without counters is reported as such.
         if let Some(handed) = handed.filter(|handed| uid > *handed) {
             let words = format!("message {unid} has the UID {uid}, and {folder} is at {handed}");
             self.complain(there.name, &words);
@@ -180,7 +180,7 @@ impl Found {
         }
     }
 
-    /// Compares what the folders count with what lies in them.
+    /// Compares a folder's counters with its content.
     fn counters(&mut self, snapshot: &dyn Snapshot, there: &Mailbox<'_>) -> Result<(), MailError> {
         let mut told = BTreeMap::new();
         let (from, to) = keys::COUNTS;
@@ -219,11 +219,11 @@ impl Found {
         }
     }
 
-    /// Looks at what messages of all mailboxes share, once these were looked at. Who is about to be removed may hold
-    /// some of it, too: that more hold a body than were found is not wrong.
+    /// Checks the shared bodies of all accounts, after the accounts themselves. A body may have
+    /// more holders than were found: an account that is being removed may still hold some.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub fn look_at_shared(&mut self, snapshot: &dyn Snapshot) -> Result<(), StoreError> {
         let bodies = lengths(snapshot, keys::SHARED, keys::SHARED_BODIES)?;
         let mut holders = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What a decision is given besides the request, and what it gives back.
+//! The inputs of a decision besides the request, and its result.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,35 +9,35 @@ use groupware_store::{Batch, Snapshot};
 
 use crate::Unid;
 
-/// What a decision reads: one consistent state of the store, the users, the moment, and the
-/// identifiers that it may give away.
+/// The inputs of a decision: one consistent state of the store, the users, the time, and the
+/// identifiers that it may assign.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The state of the store.
     pub snapshot: &'a dyn Snapshot,
     /// The local users.
     pub directory: &'a dyn Directory,
-    /// Whose mailbox the request is about: its owner's name and the partition's.
+    /// The account that the request is about: its owner's name, and the name of the partition.
     pub mailbox: &'a str,
-    /// The moment of the request, microseconds since 1970.
+    /// The time of the request, microseconds since 1970.
     pub now_us: i64,
-    /// New identifiers. Deciding again may start from the same.
+    /// New identifiers. A repeated decision may start from the same ones.
     pub ids: Ids,
-    /// Most bytes that the messages of one mailbox may have, if there is a limit. Deliveries that
-    /// are decided at the same moment may together pass it by what they bring.
+    /// The maximum of bytes that the messages of one account may have, if there is a limit.
+    /// Deliveries decided at the same time may together exceed it by their own size.
     pub quota_bytes: Option<u64>,
-    /// Other users who were found to have no room for what this decision would bring them: the owner's message goes to
-    /// the others.
+    /// Other users without room for this delivery. The owner's message is delivered to the
+    /// remaining recipients.
     pub full: &'a BTreeSet<Arc<str>>,
 }
 
-/// What is to be committed, and which message comes of it.
+/// The batch to commit, and the message that it creates.
 #[derive(Debug, Default)]
 pub struct Decision {
-    /// To be committed as a whole; empty if there is nothing to change.
+    /// To be committed atomically; empty if nothing changes.
     pub batch: Batch,
-    /// The message that the request made, in the owner's mailbox.
+    /// The message that the request created in the owner's account.
     pub made: Option<Unid>,
-    /// There is more to do of what was asked for: decide again after the commit.
+    /// The request is not finished: decide again after the commit.
     pub more: bool,
 }

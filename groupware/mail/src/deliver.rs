@@ -1,5 +1,5 @@
-//! Delivery: a message comes into the mailboxes of its recipients and, if the owner of a mailbox
-//! sends it, into the owner's sent messages, all in one batch.
+//! Delivery: puts a message into the accounts of its recipients and, if the owner of an account
+//! sends it, into the owner's sent messages, in one batch.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,21 +17,21 @@ use crate::mailbox::{self, Changes};
 use crate::undelivered;
 use crate::{Context, Decision, Entry, Folder, MailError, Person, Reason, Unid, limits};
 
-/// A message on its way, and for whom.
+/// A message in transit and its recipients.
 #[derive(Debug, Clone)]
 pub struct Parcel {
-    /// The message, `Bcc` and all.
+    /// The message, including `Bcc`.
     pub message: Bytes,
-    /// The names of the recipients' mailboxes.
+    /// The names of the recipients' accounts.
     pub to: BTreeSet<String>,
 }
 
 impl Parcel {
-    /// A message for those whom its head names.
+    /// Builds the envelope from the recipients in the message's header.
     ///
     /// # Errors
-    /// A refusal if it names nobody, too many, or somebody who is no local user; if it is too
-    /// large; if its author is not `owner`.
+    /// A refusal if the header has no recipient, too many, or one that is no local user; if the
+    /// message is too large; if its author is not `owner`.
     pub fn from_head(
         directory: &dyn Directory,
         owner: &str,
@@ -56,8 +56,8 @@ impl Parcel {
     }
 }
 
-/// The message with the fields that every message has, put in front where they are missing:
-/// `From`, `Date`, and `Message-ID`. The rest stays byte for byte.
+/// Prepends the fields that every message must have where they are missing: `From`, `Date`, and
+/// `Message-ID`. The rest stays byte for byte.
 pub fn completed(context: &Context<'_>, message: Bytes) -> Bytes {
     let mut ids = context.ids;
     let name = Unid::new(context.now_us, ids.take());
@@ -78,7 +78,7 @@ pub fn completed(context: &Context<'_>, message: Bytes) -> Bytes {
     }
 }
 
-/// Refuses a message whose `From` is not the one user who sends it.
+/// Rejects a message whose `From` is not exactly the user who sends it.
 ///
 /// # Errors
 /// [`Reason::ForeignSender`].
@@ -104,7 +104,7 @@ pub fn check_author(
     Ok(())
 }
 
-/// The people in a message's From, at most so many, and in its Sender.
+/// The people in a message's `From`, at most `most`, and in its `Sender`.
 fn authors(message: &[u8], most: usize) -> (Vec<Person>, Vec<Person>) {
     let head = Head::of(message);
     let parsed = head.parse();
@@ -115,18 +115,18 @@ fn authors(message: &[u8], most: usize) -> (Vec<Person>, Vec<Person>) {
     )
 }
 
-/// Most authors of a message that are looked at; a message of more is told as one of nobody's.
+/// The maximum number of authors that are checked; a message with more has no valid author.
 const AUTHORS: usize = 100;
 
-/// Refuses a message from elsewhere that says that somebody of this domain wrote or sent it: those who
-/// did have signed in. An author without a domain, such as `boss` or `CN=boss/O=Acme`, would be read as one of
-/// this domain.
+/// Rejects a message from a remote server that claims an author or sender of this domain: local
+/// users sign in to send. An author without a domain, such as `boss` or `CN=boss/O=Acme`, would be
+/// shown as one of this domain.
 ///
 /// # Errors
 /// [`Reason::ForeignSender`].
 pub fn check_stranger(domain: &str, message: &[u8]) -> Result<(), MailError> {
     let refused = |text: &'static str| Err(MailError::refused(Reason::ForeignSender, text));
-    // Of several, programs show one or another.
+    // Mail programs differ in which of several they show.
     if mime::count_fields(message, "From") > 1 || mime::count_fields(message, "Sender") > 1 {
         return refused("A message has one From field, and one Sender field at most.");
     }
@@ -142,7 +142,7 @@ pub fn check_stranger(domain: &str, message: &[u8]) -> Result<(), MailError> {
     if from.iter().chain(&sender).any(has_no_domain) {
         return refused("The addresses in the From and Sender fields need a domain.");
     }
-    // Others may read an address where this server's pages show none.
+    // Mail programs may find an address where this server's pages show none.
     let can_be_ours = |field| mime::names_domain(message, field, domain);
     let is_one =
         from.iter().chain(&sender).any(is_ours) || can_be_ours("From") || can_be_ours("Sender");
@@ -154,10 +154,10 @@ pub fn check_stranger(domain: &str, message: &[u8]) -> Result<(), MailError> {
     }
 }
 
-/// The mailboxes of people, each once.
+/// Returns the accounts of people, each once.
 ///
 /// # Errors
-/// [`Reason::UnknownRecipient`], naming all who are no local users; a refusal of none or too many.
+/// [`Reason::UnknownRecipient`], naming all that are no local users; a refusal if there are none or too many.
 pub fn resolve(
     directory: &dyn Directory,
     people: &[Person],
@@ -192,11 +192,11 @@ pub fn resolve(
     Err(MailError::refused(Reason::UnknownRecipient, message))
 }
 
-/// Sends a message of the owner's: the copies of the recipients have no `Bcc`. Where some recipients have no room for it,
-/// the others get it, and the owner a report.
+/// Sends a message of the owner; the recipients' copies have no `Bcc`. If some recipients have no
+/// room for it, the message goes to the others, and a report to the owner.
 ///
 /// # Errors
-/// A refusal if the owner's mailbox is full, or those of all recipients; the store's.
+/// A refusal if the account of the owner or of every recipient is full; errors of the store.
 pub fn send(context: &Context<'_>, parcel: &Parcel) -> Result<Decision, MailError> {
     let mut changes = Changes::new(context.snapshot, context.now_us);
     let made = put_sent(context, &mut changes, parcel)?;
@@ -213,7 +213,7 @@ pub(crate) fn put_sent(
     parcel: &Parcel,
 ) -> Result<Unid, MailError> {
     let mut ids = context.ids;
-    // The first one names the message itself, where it was built here.
+    // The first id names the message itself if it was built here.
     ids.take();
     let made = Unid::new(context.now_us, ids.take());
     let owner = Copy {
@@ -258,11 +258,10 @@ pub(crate) fn put_sent(
     Ok(made)
 }
 
-/// Takes in a message from elsewhere. `trace` is put in front of it: the fields that say how it
-/// came.
+/// Accepts a message from a remote server. `trace` holds the trace fields that are prepended to it.
 ///
 /// # Errors
-/// A refusal if it is too large or a mailbox is full; the store's.
+/// A refusal if it is too large or an account is full; errors of the store.
 pub fn receive(
     context: &Context<'_>,
     to: &BTreeSet<String>,
@@ -296,7 +295,7 @@ pub fn receive(
     })
 }
 
-/// Where a copy goes.
+/// The destination of a copy.
 struct Copy {
     mailbox: Arc<str>,
     folder: Folder,
@@ -316,7 +315,7 @@ fn copies<'u>(
     copies.collect()
 }
 
-/// The room in mailboxes.
+/// The free space of accounts.
 #[derive(Clone, Copy)]
 struct MailboxRoom<'a> {
     snapshot: &'a dyn Snapshot,
@@ -335,7 +334,7 @@ impl<'a> MailboxRoom<'a> {
         }
     }
 
-    /// Has the counters of several mailboxes read at once.
+    /// Reads the counters of several accounts in one request.
     fn prefetch(&self, mailboxes: &BTreeSet<String>) -> Result<(), MailError> {
         if self.quota_bytes.is_some() && mailboxes.len() > 1 {
             let own = std::iter::once(self.owner).filter(|own| !own.is_empty());
@@ -345,10 +344,10 @@ impl<'a> MailboxRoom<'a> {
         Ok(())
     }
 
-    /// The recipients who have room for so many bytes, and those who don't.
+    /// Splits the recipients into those with room for this many bytes and those without.
     ///
     /// # Errors
-    /// A refusal if nobody has room; the store's.
+    /// A refusal if no recipient has room; errors of the store.
     fn divide<'t>(
         &self,
         to: &'t BTreeSet<String>,
@@ -356,7 +355,7 @@ impl<'a> MailboxRoom<'a> {
     ) -> Result<(Vec<&'t String>, Vec<&'t String>), MailError> {
         let (mut fit, mut full) = (Vec::with_capacity(to.len()), Vec::new());
         for user in to {
-            // The owner learns of a full mailbox at once.
+            // The owner gets the error for a full account directly.
             match *user == self.owner || self.has_room(user, bytes)? {
                 true => fit.push(user),
                 false => full.push(user),
@@ -395,12 +394,12 @@ impl<'a> MailboxRoom<'a> {
     }
 }
 
-/// Refuses a message that doesn't fit into a mailbox.
+/// Rejects a message that doesn't fit into an account.
 pub(crate) fn check_room(context: &Context<'_>, bytes: usize) -> Result<(), MailError> {
     MailboxRoom::of(context).check(context.mailbox, bytes as u64)
 }
 
-/// Puts equal copies of a message into mailboxes.
+/// Puts equal copies of a message into accounts.
 fn put(
     changes: &mut Changes<'_>,
     copies: &[Copy],

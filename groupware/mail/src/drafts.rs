@@ -1,4 +1,4 @@
-//! Drafts: kept, rewritten, sent.
+//! Drafts: stored, replaced, sent.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::deliver::{Parcel, check_room, put_sent};
 use crate::mailbox::{self, Changes, Stored};
 use crate::{Context, Decision, Entry, Folder, MailError, Reason, Unid};
 
-/// Keeps a new draft.
+/// Stores a new draft.
 ///
 /// # Errors
-/// A refusal if it is too large or the mailbox is full; the store's.
+/// A refusal if it is too large or the account is full; errors of the store.
 pub fn save(context: &Context<'_>, message: &Bytes) -> Result<Decision, MailError> {
     groupware_proto_mime::check(message)?;
     check_room(context, message.len())?;
@@ -35,11 +35,11 @@ pub fn save(context: &Context<'_>, message: &Bytes) -> Result<Decision, MailErro
     })
 }
 
-/// Puts another text in a draft's place. What the draft is marked with stays, as its keywords do.
+/// Replaces a draft's content. Its flags and keywords stay.
 ///
 /// # Errors
-/// A refusal if there is no such draft, it is another version than the one that was `seen`, the message is too large, or
-/// the mailbox is full.
+/// A refusal if the draft is missing, its revision differs from `seen`, the message is too large,
+/// or the account is full.
 pub fn rewrite(
     context: &Context<'_>,
     (unid, seen): (Unid, Option<u64>),
@@ -64,11 +64,11 @@ pub fn rewrite(
     })
 }
 
-/// Sends a draft in the form that `parcel` has: it is gone from the drafts in the same batch, so
-/// that it is sent once, however often that is asked for.
+/// Sends a draft in the form that `parcel` has. The same batch removes it from the drafts, so that
+/// repeated requests send it only once.
 ///
 /// # Errors
-/// A refusal if there is no such draft, it is another version than the one that was `seen`, or a mailbox is full.
+/// A refusal if the draft is missing, its revision differs from `seen`, or an account is full.
 pub fn send(
     context: &Context<'_>,
     (unid, seen): (Unid, Option<u64>),
@@ -85,10 +85,10 @@ pub fn send(
     })
 }
 
-/// A draft.
+/// Returns a draft.
 ///
 /// # Errors
-/// A refusal if there is no such message, or it is no draft.
+/// A refusal if the message is missing or no draft.
 pub fn require(context: &Context<'_>, unid: Unid) -> Result<Stored, MailError> {
     let held = mailbox::require(context.snapshot, context.mailbox, unid)?;
     match held.folder {
@@ -100,7 +100,7 @@ pub fn require(context: &Context<'_>, unid: Unid) -> Result<Stored, MailError> {
     }
 }
 
-/// A draft of the revision that was seen, where one is named.
+/// Returns a draft, of the given revision if there is one.
 fn require_seen(context: &Context<'_>, unid: Unid, seen: Option<u64>) -> Result<Stored, MailError> {
     let held = require(context, unid)?;
     match seen.is_none_or(|seen| seen == held.revision) {

@@ -1,4 +1,4 @@
-//! The entry: what a mailbox knows of a message without looking into it; its stored form.
+//! The entry: what an account records of a message besides its content; its stored form.
 
 use groupware_proto_mime::{Head, cut, date, people};
 use jiff::Timestamp;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::numbers::{self, Numbers};
 use crate::{MailError, Person, Unid, limits};
 
-/// Version of the stored form. A reader refuses what it doesn't know.
+/// The version of the stored form. A reader rejects unknown versions.
 const FORMAT: u8 = 1;
 
 const READ: u8 = 1;
@@ -21,12 +21,12 @@ const FORWARDED: u8 = 32;
 /// Bytes before the summary: format, flags, size, time of the `Date` field, shared body.
 const FIXED_BYTES: usize = 1 + 1 + 8 + 8 + 16;
 
-/// What lists show of a message's head, in the form that they show it in.
+/// The header fields that lists show, in the form in which they show them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Summary {
-    /// The subject, cut to what a list shows.
+    /// The subject, shortened to what a list shows.
     pub subject: String,
-    /// The moment of the `Date` field, or else of arrival, as `2026-01-05T09:00:00Z`.
+    /// The time of the `Date` field, or else of arrival, as `2026-01-05T09:00:00Z`.
     pub date: String,
     /// The author.
     pub from: Person,
@@ -35,14 +35,14 @@ pub struct Summary {
     pub to: Vec<Person>,
 }
 
-/// What a mail program has marked a message with, besides that it was read.
+/// The flags that a mail program has set on a message, besides the one for read messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Marks {
     /// The owner has answered it.
     pub answered: bool,
     /// It is marked as important.
     pub flagged: bool,
-    /// The owner has passed it on.
+    /// The owner has forwarded it.
     pub forwarded: bool,
 }
 
@@ -69,29 +69,29 @@ impl Marks {
     }
 }
 
-/// One message of a mailbox without its content.
+/// One message of an account without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The owner has read it.
     pub read: bool,
-    /// What else a mail program has marked it with.
+    /// The other flags that a mail program has set.
     pub marks: Marks,
-    /// It looks as if it had attachments.
+    /// It seems to have attachments.
     pub attachments: bool,
     /// Bytes of the message.
     pub size: u64,
-    /// The moment of the `Date` field, or else of arrival, seconds since 1970.
+    /// The time of the `Date` field, or else of arrival, seconds since 1970.
     pub date_s: i64,
-    /// The shared body, where the mailbox has no own one.
+    /// The shared body, if the account has no copy of its own.
     pub shared: Option<Unid>,
-    /// Its numbers; none where a version wrote it that gives none, or it isn't stored yet.
+    /// Its UID and MODSEQ; `None` if it isn't stored yet, or was written by a version without them.
     pub numbers: Option<Numbers>,
     /// What lists show.
     pub summary: Summary,
 }
 
 impl Entry {
-    /// The entry of a message that came at a moment.
+    /// Returns the entry of a message that arrived at this time.
     pub fn of(message: &[u8], now_us: i64) -> Self {
         let head = Head::of(message);
         let parsed = head.parse();
@@ -150,7 +150,7 @@ impl Entry {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// [`MailError::Unreadable`] if it is of another version or damaged.
+    /// [`MailError::Unreadable`] if it has another version or is damaged.
     pub(crate) fn decode(key: &[u8], bytes: &[u8]) -> Result<Self, MailError> {
         let line = Line::decode(key, bytes)?;
         let summary =
@@ -168,7 +168,7 @@ impl Entry {
     }
 }
 
-/// A stored entry whose summary is left as it is: enough for a list.
+/// A stored entry whose summary is not parsed: enough for a list.
 pub(crate) struct Line<'a> {
     pub(crate) read: bool,
     pub(crate) marks: Marks,
@@ -176,12 +176,12 @@ pub(crate) struct Line<'a> {
     pub(crate) size: u64,
     pub(crate) date_s: i64,
     pub(crate) shared: Option<Unid>,
-    /// An object.
+    /// A JSON object.
     pub(crate) summary: &'a [u8],
 }
 
 impl<'a> Line<'a> {
-    /// Its numbers, if it has any.
+    /// Its UID and MODSEQ, if it has any.
     pub(crate) fn numbers(&self) -> Option<Numbers> {
         numbers::of_summary(self.summary)
     }
@@ -212,7 +212,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A moment as clients read it.
+/// Formats a time for clients.
 pub(crate) fn date_text(seconds: i64) -> String {
     Timestamp::from_second(seconds)
         .unwrap_or_default()

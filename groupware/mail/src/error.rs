@@ -1,4 +1,4 @@
-//! Why a mail request is refused.
+//! Reasons for rejecting a mail request.
 
 use std::borrow::Cow;
 
@@ -6,18 +6,18 @@ use groupware_proto_mime::MimeError;
 use groupware_store::{ReadError, StoreError};
 use groupware_text::shortened;
 
-/// Why a request could not be decided.
+/// An error of a decision.
 #[derive(Debug, thiserror::Error)]
 pub enum MailError {
     /// The request can't be carried out as asked; nothing was changed.
     #[error("{message}")]
     Refused {
-        /// What kind of refusal.
+        /// The kind of refusal.
         reason: Reason,
-        /// A sentence for the person who reads the answer.
+        /// A sentence for the user.
         message: Cow<'static, str>,
     },
-    /// A record that the decision asked for could not be read.
+    /// A record that the decision needed could not be read.
     #[error(transparent)]
     Unreadable(#[from] ReadError),
 }
@@ -44,19 +44,19 @@ pub enum Reason {
     BadRequest,
     /// A recipient is no local user.
     UnknownRecipient,
-    /// The message names another sender than the one who is signed in.
+    /// The message's author is not the user who is signed in.
     ForeignSender,
     /// There is no such message, folder, or attachment.
     NotFound,
-    /// What is asked for was known once, and is not any more.
+    /// The state that the request refers to is no longer known.
     Gone,
     /// The state of the message or folder does not allow it.
     Conflict,
     /// The message is larger than a message may be.
     TooLarge,
-    /// A body of a kind that is not taken.
+    /// The body's media type is not supported.
     UnsupportedMediaType,
-    /// A mailbox has no room left.
+    /// An account has no room left.
     OverQuota,
     /// The disk has no room for more.
     DiskFull,
@@ -65,7 +65,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The HTTP status of the answer.
+    /// The HTTP status of the response.
     pub fn status(self) -> u16 {
         match self {
             Self::BadRequest | Self::UnknownRecipient => 400,
@@ -95,7 +95,7 @@ impl MailError {
         Self::refused(Reason::BadRequest, message)
     }
 
-    /// An identifier that names nothing in this mailbox.
+    /// A refusal for an identifier that does not exist in this account.
     pub fn not_found(what: &str, id: &str) -> Self {
         Self::refused(
             Reason::NotFound,
@@ -107,7 +107,7 @@ impl MailError {
         ReadError::corrupt(key, cause).into()
     }
 
-    /// The kind of refusal, if it is one.
+    /// The kind of refusal, if the error is one.
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Self::Refused { reason, .. } => Some(*reason),

@@ -1,4 +1,4 @@
-//! The folders of a mailbox. Each message lies in exactly one.
+//! The folders of an account. Each message lies in exactly one.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use crate::Unid;
 /// A folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Folder {
-    /// What others have sent.
+    /// Messages from others.
     Inbox,
-    /// The owner's copies of what the owner has sent.
+    /// The owner's copies of sent messages.
     Sent,
-    /// What is not sent yet.
+    /// Messages that are not sent yet.
     Drafts,
-    /// What was deleted, until it is deleted again.
+    /// Deleted messages, until they are deleted again.
     Trash,
-    /// What was taken out of another folder and put into none.
+    /// Messages that were removed from another folder without a new one.
     Archive,
-    /// One of the owner's own making.
+    /// A folder that the owner created.
     Own(Unid),
 }
 
 impl Folder {
-    /// The folders that every mailbox has.
+    /// The folders that every account has.
     pub const BUILT_IN: [Self; 5] = [
         Self::Inbox,
         Self::Sent,
@@ -31,7 +31,7 @@ impl Folder {
         Self::Archive,
     ];
 
-    /// Reads the written form: a built-in folder's name, or the UNID of an own one.
+    /// Parses the written form: a built-in folder's name, or the id of an own one.
     pub fn parse(text: &str) -> Option<Self> {
         let built_in = Self::BUILT_IN
             .into_iter()
@@ -39,7 +39,7 @@ impl Folder {
         built_in.or_else(|| Unid::parse(text).map(Self::Own))
     }
 
-    /// The name that people see of a built-in folder.
+    /// The displayed name of a built-in folder.
     pub fn title(self) -> Option<&'static str> {
         Some(match self {
             Self::Inbox => "Inbox",
@@ -52,7 +52,7 @@ impl Folder {
     }
 }
 
-/// As it stands in keys and paths.
+/// The form in keys and paths.
 impl fmt::Display for Folder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! The folders of the owner's own making.
+//! Folders that the owner creates, renames, and deletes.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::{Context, Decision, Folder, MailError, Reason, Unid, keys, limits};
 
 pub use crate::own_folders::{OwnFolder, own};
 
-/// Makes a folder.
+/// Creates a folder.
 ///
 /// # Errors
-/// A refusal of a name that is empty, too long, or taken, or if there are too many folders.
+/// A refusal if the name is empty, too long, or taken, or if there are too many folders.
 pub fn create(context: &Context<'_>, name: &str) -> Result<Decision, MailError> {
     let there = own(context.snapshot, context.mailbox)?;
     if there.len() >= limits::FOLDERS {
@@ -23,7 +23,7 @@ pub fn create(context: &Context<'_>, name: &str) -> Result<Decision, MailError> 
     }
     let name = check_name(&there, name)?;
     let mut batch = Batch::new();
-    // Each folder has a second of its own, also one that is made in the place of another at once: its UIDVALIDITY.
+    // Each folder has its own second of creation, even if it replaces another at once: it is the UIDVALIDITY.
     let made_s = change_list(context, &mut batch, |last_s| {
         let live = there
             .iter()
@@ -42,10 +42,10 @@ pub fn create(context: &Context<'_>, name: &str) -> Result<Decision, MailError> 
     })
 }
 
-/// Gives a folder another name.
+/// Renames a folder.
 ///
 /// # Errors
-/// As [`create`]; a refusal if there is no such folder.
+/// As [`create`]; a refusal if the folder is missing.
 pub fn rename(context: &Context<'_>, unid: Unid, name: &str) -> Result<Decision, MailError> {
     let mut there = own(context.snapshot, context.mailbox)?;
     let at = position(&there, unid)?;
@@ -63,11 +63,11 @@ pub fn rename(context: &Context<'_>, unid: Unid, name: &str) -> Result<Decision,
     })
 }
 
-/// Removes a folder. What lies in it goes to the archive, some thousand messages at a time; the
-/// folder goes with the last of them.
+/// Deletes a folder. Its messages move to the archive, some thousand at a time; the last batch
+/// deletes the folder.
 ///
 /// # Errors
-/// A refusal if there is no such folder; the store's.
+/// A refusal if the folder is missing; errors of the store.
 pub fn delete(context: &Context<'_>, unid: Unid) -> Result<Decision, MailError> {
     position(&own(context.snapshot, context.mailbox)?, unid)?;
     let folder = Folder::Own(unid);
@@ -81,8 +81,8 @@ pub fn delete(context: &Context<'_>, unid: Unid) -> Result<Decision, MailError> 
     let more = found.len() == limit;
     let mut batch = changes.into_batch()?;
     if !more {
-        // Whoever moves a message into it meanwhile has counted it, and so makes this decide
-        // again; whoever comes later finds the folder gone.
+        // A concurrent move into the folder changes its counters and forces a new decision; a later
+        // one finds the folder gone.
         let counts = keys::counts(folder);
         match context.snapshot.get(context.mailbox, &counts)? {
             Some(record) => batch.assert_revision(context.mailbox, counts.clone(), record.revision),
@@ -99,9 +99,9 @@ pub fn delete(context: &Context<'_>, unid: Unid) -> Result<Decision, MailError> 
     })
 }
 
-/// Has the batch fail if somebody else changes the list of own folders meanwhile: names are there once,
-/// and there are so many. The list holds the second of the last folder that was made, also if that is gone; `next` is
-/// the one that it holds from here on.
+/// Makes the batch fail if the list of own folders changes concurrently: names are unique and their
+/// number is limited. The record holds the second of the last folder that was created, even if it
+/// is deleted; `next` returns its new value.
 fn change_list(
     context: &Context<'_>,
     batch: &mut Batch,
@@ -113,7 +113,7 @@ fn change_list(
         Some(record) => batch.assert_revision(mailbox, key, record.revision),
         None => batch.assert_absent(mailbox, key),
     };
-    // Earlier programs kept nothing there.
+    // Earlier versions stored nothing there.
     let last_s = record.and_then(|record| <[u8; 8]>::try_from(&*record.value).ok());
     let next_s = next(last_s.map_or(0, i64::from_le_bytes));
     batch.put(mailbox, key, next_s.to_le_bytes().to_vec());
@@ -124,7 +124,7 @@ fn seconds(us: i64) -> i64 {
     us / 1_000_000
 }
 
-/// Refuses an own folder that is not there, and has the batch fail if it goes meanwhile.
+/// Rejects an own folder that is missing, and makes the batch fail if it is deleted concurrently.
 pub(crate) fn assert_there(
     context: &Context<'_>,
     batch: &mut Batch,

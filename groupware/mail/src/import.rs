@@ -1,5 +1,5 @@
-//! Messages that come into a mailbox as if they had come earlier: nobody sends them, nothing is added
-//! to them, and no quota is asked.
+//! Imports messages with an earlier time of arrival: they have no sender to check, nothing is added
+//! to them, and no quota applies.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::{Context, Decision, Entry, Folder, MailError, Marks, Unid, folders, k
 /// A message to import.
 #[derive(Debug, Clone)]
 pub struct Imported {
-    /// The message, which is kept byte for byte.
+    /// The message, stored byte for byte.
     pub message: Bytes,
-    /// When it came, microseconds since 1970.
+    /// The time of arrival, microseconds since 1970.
     pub received_us: i64,
-    /// Tells it apart from others of that moment.
+    /// Distinguishes messages with the same time of arrival.
     pub random: u128,
 }
 
-/// Puts messages into a folder of a mailbox, now. Whenever they came: a mailbox that is emptied and filled again has
-/// other numbers than before.
+/// Adds messages to a folder of an account. Numbers depend on the time of the import, not of
+/// arrival: an account that is emptied and filled again has new ones.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn import(
     snapshot: &dyn Snapshot,
     (mailbox, folder): (&str, Folder),
@@ -42,13 +42,13 @@ pub fn import(
     changes.into_batch()
 }
 
-/// Puts one message into a folder, unless it came there before: a message with these bytes that came
-/// at this moment, of which it is the copy of this number, has one name in a folder, so that whoever
-/// imports the same messages again changes nothing. One that is in another folder may be an equal one, or
-/// this one, moved since: it is put into this folder, too, for nothing is to be lost. Whether it is new.
+/// Adds one message to a folder unless it was imported there before, and returns whether it is new.
+/// The bytes, the time of arrival, and the number of the copy determine its id within a folder, so
+/// that a repeated import changes nothing. A message in another folder may be an equal one, or this
+/// one after a move: it is added to this folder, too, so that none is lost.
 ///
 /// # Errors
-/// A refusal if there is no such folder; the store's.
+/// A refusal if the folder is missing; errors of the store.
 pub fn import_once(
     context: &Context<'_>,
     folder: Folder,
@@ -77,7 +77,7 @@ pub fn import_once(
     let mut entry = Entry::of(message, received_us);
     (entry.read, entry.marks) = (read, marks);
     changes.insert(&mailbox, folder, unid, &entry, message);
-    // In place of those that a message of this name may have left behind.
+    // Replaces keywords that an earlier message with this id may have left.
     changes.set_keywords(&mailbox, unid, words)?;
     let mut batch = changes.into_batch()?;
     batch.assert_absent(context.mailbox, keys::entry(folder, unid));
@@ -90,8 +90,8 @@ pub fn import_once(
     Ok((made, true))
 }
 
-/// What tells a message apart from others of its moment, and perhaps from an equal one of another folder: 64
-/// bits that depend on all of its bytes.
+/// 64 bits that depend on all bytes of a message. They distinguish it from others of the same time,
+/// and, if asked to, from an equal message in another folder.
 fn name_bits(message: &[u8], copy: u64, within: Option<Folder>) -> u128 {
     let mut all = Vec::with_capacity(64);
     all.extend_from_slice(ContentHash::of(message).as_bytes());
@@ -107,10 +107,10 @@ fn name_bits(message: &[u8], copy: u64, within: Option<Folder>) -> u128 {
     u128::from(u64::from_be_bytes(*first))
 }
 
-/// The folder that people call so: a built-in one, or one of the owner's own.
+/// Returns the folder with this displayed name: a built-in one, or one of the owner's.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn folder_called(
     snapshot: &dyn Snapshot,
     mailbox: &str,

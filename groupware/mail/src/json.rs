@@ -1,4 +1,4 @@
-//! Messages in Domino's JSON: read from clients, and written for them.
+//! Messages in Domino's JSON: parsed from clients, and written for them.
 
 use std::borrow::Cow;
 
@@ -11,17 +11,17 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Attached, MailError, Outgoing, Part, Person, Stored, View, keys, limits};
 
-/// Clients wrap lines and leave padding out.
+/// Clients wrap lines and omit the padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What a client sends. Members that it got with a message and that say nothing about a new one,
-/// such as `href` or `date`, are passed over.
+/// A message from a client. Members of a received message that mean nothing for a new one, such as
+/// `href` or `date`, are ignored.
 ///
-/// What is large in it lies in the body still: a file of a mail is in memory as it came and decoded, and not once
-/// more.
+/// Large values borrow from the body: memory holds an attachment as it was received and decoded,
+/// but no third copy.
 #[derive(Deserialize)]
 struct RawMessage<'a> {
     #[serde(default)]
@@ -86,10 +86,10 @@ fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Person>
     })
 }
 
-/// Reads a message that a client describes.
+/// Parses a message from a client.
 ///
 /// # Errors
-/// A refusal of what can't be read or is encoded in an unknown way.
+/// A refusal if it can't be parsed or its encoding is unknown.
 pub fn parse_outgoing(body: &[u8]) -> Result<Outgoing, MailError> {
     let raw: RawMessage<'_> = serde_json::from_slice(body)
         .map_err(|error| MailError::bad_request(format!("The message can't be read: {error}.")))?;
@@ -113,8 +113,8 @@ pub fn parse_outgoing(body: &[u8]) -> Result<Outgoing, MailError> {
     Ok(message)
 }
 
-/// Adds a part to a message: the first text and the first HTML are read in place, the rest are
-/// files. Multiparts say nothing that the others don't.
+/// Adds a part to a message: the first text and the first HTML are shown inline, the rest are
+/// files. Multiparts add nothing to their parts.
 fn add(message: &mut Outgoing, number: usize, raw: RawPart<'_>) -> Result<(), MailError> {
     let (kind, name_in_type) = with_parameter(&raw.content_type, "name");
     let (disposition, file_name) = with_parameter(&raw.content_disposition, "filename");
@@ -183,7 +183,7 @@ fn without_whitespace(text: Cow<'_, str>) -> Cow<'_, [u8]> {
     }
 }
 
-/// A value without its parameters, and one of them.
+/// Splits a value into its main part and one of its parameters.
 fn with_parameter(value: &str, wanted: &str) -> (String, Option<String>) {
     let mut pieces = value.split(';');
     let first = pieces.next().unwrap_or_default().trim().to_owned();
@@ -253,8 +253,8 @@ struct JsonPart<'a> {
     content_location: Option<String>,
 }
 
-/// A message with its keywords in Domino's shape. With `links`, files are given by their path instead of their
-/// data. Text is told as text, whatever its encoding in the message; other data in base64.
+/// Returns a message with its keywords in Domino's JSON. With `links`, files have their path instead of their
+/// data. Text is decoded, whatever its encoding in the message; other data is base64.
 pub fn message_json(
     mailbox: &str,
     (held, keywords): (&Stored, &[String]),

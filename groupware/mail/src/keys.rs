@@ -1,22 +1,22 @@
-//! Where a mailbox lies in its partition, and the paths that name its resources.
+//! The keys of an account in its partition, and the paths of its resources.
 //!
 //! ```text
 //! m/i/{folder}/{unid}   a message's entry: flags, size, and what lists show of it
-//! m/b/{unid}            its bytes, unless they are shared
-//! m/c/{folder}          counters: messages, unread ones, bytes, the last UID, messages that have one
+//! m/b/{unid}            its bytes, unless they are in a shared body
+//! m/c/{folder}          counters: messages, unread messages, bytes, the last UID, messages with a UID
 //! m/f/{unid}            a folder of the owner's own
-//! m/g                   changes whenever the owner's own folders do
-//! m/h                   counters: the last change, the second at which counting began
-//! m/l/{two bytes}       the last changes, as a ring: what became of which message
-//! m/s/{unid}            the name of the shared body that holds the message's bytes
+//! m/g                   rewritten by each change of the own folders
+//! m/h                   counters: the last MODSEQ, the second of the first one
+//! m/l/{two bytes}       the change log, a ring of the last changes
+//! m/s/{unid}            the id of the shared body with the message's bytes
 //! m/k/{unid}            its keywords, if it has any
-//! m/t                   changes whenever it is set right how many messages have numbers
+//! m/t                   rewritten by each correction of the numbered messages' count
 //! ```
-//! A list reads entries only. In the partition of shared bodies, which no user can be called:
+//! A list reads entries only. The partition of shared bodies, whose name no user can have, holds:
 //! ```text
 //! b/{body}              the bytes
-//! h/{body}              counter: how many messages hold them
-//! restored              the data were put back as they were earlier: the mailbox up to which numbers are new since
+//! h/{body}              counter: the messages that hold them
+//! restored              set in restored data: the last account with new numbers since
 //! ```
 
 use std::fmt::Display;
@@ -25,10 +25,10 @@ use groupware_text::push_encoded;
 
 use crate::{Folder, Unid};
 
-/// What a segment of a path may hold besides unreserved characters.
+/// The characters that a segment of a path may hold besides unreserved ones.
 const SEGMENT: &[u8] = b"@";
 
-/// The partition of bodies that several messages share.
+/// The partition of the shared bodies.
 pub const SHARED: &str = "$mail";
 
 pub(crate) fn entry(folder: Folder, unid: Unid) -> Vec<u8> {
@@ -44,19 +44,19 @@ pub(crate) fn entries(folder: Folder) -> (Vec<u8>, Vec<u8>) {
 /// The entries of all folders: first key, and first key after them.
 pub(crate) const ENTRIES: (&[u8], &[u8]) = (b"m/i/", b"m/i0");
 
-/// The folder and the name of the message that an entry's key belongs to.
+/// The folder and the id of the message of an entry's key.
 pub(crate) fn entry_of(key: &[u8]) -> Option<(Folder, Unid)> {
     let rest = std::str::from_utf8(key.strip_prefix(ENTRIES.0)?).ok()?;
     let (folder, unid) = rest.split_once('/')?;
     Some((Folder::parse(folder)?, Unid::parse(unid)?))
 }
 
-/// The name of the message that an entry's key belongs to.
+/// The id of the message of an entry's key.
 pub(crate) fn unid_of(key: &[u8]) -> Option<Unid> {
     Unid::parse(std::str::from_utf8(unid_digits(key)?).ok()?)
 }
 
-/// The same as it is written.
+/// The same as hexadecimal digits.
 pub(crate) fn unid_digits(key: &[u8]) -> Option<&[u8]> {
     let digits = &key[key.len().checked_sub(Unid::DIGITS)?..];
     digits.iter().all(u8::is_ascii_hexdigit).then_some(digits)
@@ -66,14 +66,14 @@ pub(crate) fn body(unid: Unid) -> Vec<u8> {
     key("m/b/", unid)
 }
 
-/// The bytes of all messages that share none: first key, and first key after them.
+/// The bytes of all messages with a body of their own: first key, and first key after them.
 pub(crate) const BODIES: (&[u8], &[u8]) = (b"m/b/", b"m/b0");
 
 pub(crate) fn counts(folder: Folder) -> Vec<u8> {
     key("m/c/", folder)
 }
 
-/// All counters of a mailbox: first key, and first key after them.
+/// All counters of an account: first key, and first key after them.
 pub(crate) const COUNTS: (&[u8], &[u8]) = (b"m/c/", b"m/c0");
 
 pub(crate) fn folder(unid: Unid) -> Vec<u8> {
@@ -83,29 +83,29 @@ pub(crate) fn folder(unid: Unid) -> Vec<u8> {
 /// The owner's own folders: first key, and first key after them.
 pub(crate) const FOLDERS: (&[u8], &[u8]) = (b"m/f/", b"m/f0");
 
-/// What was decided on the list of own folders asserts that nobody else has changed it.
+/// Decisions on the list of own folders assert this record's revision, so that the list doesn't change concurrently.
 pub(crate) const FOLDER_LIST: &[u8] = b"m/g";
 
-/// How far the numbers of a mailbox are.
+/// The account's MODSEQ counter.
 pub(crate) const HEAD: &[u8] = b"m/h";
 
-/// The last changes: first key, and first key after them.
+/// The change log: first key, and first key after it.
 pub(crate) const LOG: (&[u8], &[u8]) = (b"m/l/", b"m/l0");
 
-/// Where a change of this number lies in the ring, or behind its last one.
+/// The key of the change-log entry at a place in the ring, or the key after its last one.
 pub(crate) fn log(place: u64) -> Vec<u8> {
     let place = u16::try_from(place).unwrap_or(u16::MAX);
     [LOG.0, &place.to_be_bytes()].concat()
 }
 
-/// Who sets right how many messages have numbers asserts that nobody else did.
+/// Corrections of the counts of numbered messages assert this record, so that they don't run concurrently.
 pub(crate) const SETTLED: &[u8] = b"m/t";
 
 pub(crate) fn mark(unid: Unid) -> Vec<u8> {
     key("m/s/", unid)
 }
 
-/// The marks of shared bodies: first key, and first key after them.
+/// The references to shared bodies: first key, and first key after them.
 pub(crate) const MARKS: (&[u8], &[u8]) = (b"m/s/", b"m/s0");
 
 pub(crate) fn keywords(unid: Unid) -> Vec<u8> {
@@ -114,10 +114,10 @@ pub(crate) fn keywords(unid: Unid) -> Vec<u8> {
 
 /// All shared bodies: first key, and first key after them.
 pub(crate) const SHARED_BODIES: (&[u8], &[u8]) = (b"b/", b"b0");
-/// How many hold each of them.
+/// The number of holders of each of them.
 pub(crate) const HOLDERS: (&[u8], &[u8]) = (b"h/", b"h0");
 
-/// Says that the data were put back as they were at an earlier moment.
+/// Marks data that were restored to an earlier state.
 pub(crate) const RESTORED: &[u8] = b"restored";
 
 pub(crate) fn shared_body(body: Unid) -> Vec<u8> {
@@ -132,14 +132,14 @@ fn key(family: &str, rest: impl Display) -> Vec<u8> {
     format!("{family}{rest}").into_bytes()
 }
 
-/// Path of a message, ready to be requested.
+/// The path of a message, percent-encoded.
 pub fn message_path(mailbox: &str, unid: Unid) -> String {
     let mut path = messages_path(mailbox);
     path.push_str(&unid.to_string());
     path
 }
 
-/// What the paths of all messages of a mailbox begin with.
+/// The common prefix of the paths of all messages of an account.
 pub(crate) fn messages_path(mailbox: &str) -> String {
     let mut path = mail_path(mailbox);
     path.push_str("messages/");
@@ -154,7 +154,7 @@ pub fn attachment_path(mailbox: &str, unid: Unid, name: &str) -> String {
     path
 }
 
-/// Path of a folder: a built-in one has a resource of its own.
+/// The path of a folder: a built-in one has a resource of its own.
 pub fn folder_path(mailbox: &str, folder: Folder) -> String {
     let mut path = mail_path(mailbox);
     if matches!(folder, Folder::Own(_) | Folder::Archive) {

@@ -1,10 +1,10 @@
-//! Keywords: what the owner of a message has marked it with besides what every message can be marked with, such as
-//! `$Junk` or `work`.
+//! Keywords that the owner of a message has set besides the system flags, such as `$Junk` or
+//! `work`.
 //!
-//! They lie beside the entry, in a record of their own, since versions before this one write entries anew without what
-//! they don't know. Whatever changes them writes the entry, too: its revision says when the message changed last, and
-//! who removes it at the same moment decides again. Versions that know nothing of keywords leave those of a message
-//! that they remove: they are nobody's, and go with the mailbox.
+//! They are stored beside the entry in a record of their own, since earlier versions drop unknown members
+//! when they rewrite an entry. Each change of keywords writes the entry, too: its revision records the last
+//! change of the message, and a concurrent removal decides again. Earlier versions leave the keywords of a
+//! message that they remove; these are orphaned, and removed with the account.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use groupware_text::{KEYWORDS, is_keyword, keywords as in_order, shortened};
 
 use crate::{MailError, Unid, keys};
 
-/// Version of the stored form. A reader refuses what it doesn't know.
+/// The version of the stored form. A reader rejects unknown versions.
 const FORMAT: u8 = 1;
 
-/// The keywords of a message, in the order of the alphabet.
+/// Returns the keywords of a message in alphabetical order.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn keywords(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -33,11 +33,11 @@ pub fn keywords(
     }
 }
 
-/// The keywords of these messages, for those that have any. No others are read: in the order of names, messages of
-/// all folders lie between two.
+/// Returns the keywords of those of these messages that have any. Each record is read by itself:
+/// messages of all folders lie between two in the order of ids.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn keywords_of(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -55,10 +55,10 @@ pub fn keywords_of(
     Ok(found)
 }
 
-/// Reads keywords as clients write them: with blanks between them.
+/// Parses keywords from a client: separated by blanks.
 ///
 /// # Errors
-/// A refusal of what is no keyword, and of too many.
+/// A refusal of an invalid keyword, and of too many.
 pub fn parse_keywords(text: &str) -> Result<Vec<String>, MailError> {
     let words = || text.split(' ').filter(|word| !word.is_empty());
     if let Some(bad) = words().find(|word| !is_keyword(word)) {
@@ -73,7 +73,7 @@ pub fn parse_keywords(text: &str) -> Result<Vec<String>, MailError> {
     Ok(in_order(words()))
 }
 
-/// Has a batch give a message these keywords in place of those that it has; whether they are others.
+/// Makes a batch replace a message's keywords; returns whether they differ.
 pub(crate) fn replace(
     snapshot: &dyn Snapshot,
     (batch, mailbox): (&mut Batch, &Arc<str>),
@@ -95,7 +95,7 @@ pub(crate) fn replace(
     Ok(!is_same)
 }
 
-/// The stored form; `None` of no keywords.
+/// The stored form; `None` for no keywords.
 fn encode(words: &[String]) -> Option<Vec<u8>> {
     let words = in_order(words.iter().map(String::as_str));
     let text = words.join(" ");

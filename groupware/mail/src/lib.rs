@@ -1,16 +1,16 @@
-//! Mailboxes, messages, delivery between local users: pure decisions over a snapshot of the store.
+//! Accounts, messages, delivery between local users: pure decisions over a snapshot of the store.
 //!
-//! The interface is Domino's mail service. A decision reads a [`Snapshot`], and gives back what is
-//! to be committed: a [`Batch`] whose asserts make lost updates impossible. On a conflict the
-//! caller decides again on a new snapshot. No clock, no randomness, no I/O of its own: the moment
-//! and the new identifiers come in with [`Context`].
+//! The interface is Domino's mail service. A decision reads a [`Snapshot`] and returns a [`Batch`]
+//! to commit, whose asserts rule out lost updates. On a conflict the caller decides again on a new
+//! snapshot. No clock, no randomness, no I/O of its own: time and new identifiers are inputs in
+//! [`Context`].
 //!
-//! A message is kept byte for byte. Beside it lies an [`Entry`], which is all that a list reads,
-//! under a key that sorts from the newest message on. What a folder holds is counted in the same
-//! batch by additions, which commute: deliveries to one mailbox never get in each other's way.
-//! Each message has numbers, by which who was there before is told what has changed since ([`changes_since`]).
-//! A large message to several local users is stored once, and goes with the last who holds it. What clients are shown
-//! of a message is made of its bytes ([`View`]); nothing but them, its marks, and its keywords can't be made again.
+//! A message is stored byte for byte. Beside it lies an [`Entry`], the only record that a list reads, under a
+//! key that sorts from the newest message on. The same batch updates the folder's counters by additions,
+//! which commute: deliveries to one account never conflict. Each message has numbers, by which a client with
+//! an older state gets the changes since then ([`changes_since`]). A large message to several local users is
+//! stored once, and removed with its last holder. What clients see of a message is derived from its bytes
+//! ([`View`]); only the bytes, the flags, and the keywords can't be rebuilt.
 //!
 //! [`Snapshot`]: groupware_store::Snapshot
 //! [`Batch`]: groupware_store::Batch

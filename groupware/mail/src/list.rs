@@ -1,6 +1,6 @@
-//! Lists of messages. A folder's own order, from the newest on, is a range of its keys: a page
-//! costs what it holds, however many messages the folder has. Every other order, and a search,
-//! looks at the newest [`limits::LOOKED_AT`] messages.
+//! Lists of messages. A folder's own order, from the newest on, is a range of its keys: the cost of
+//! a page depends on its size, not on the folder's. Every other order, and a search, reads the
+//! newest [`limits::LOOKED_AT`] messages.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -13,53 +13,53 @@ use crate::numbers::{Handed, Head, State};
 use crate::query::Sort;
 use crate::{Entry, Folder, ListQuery, MailError, Unid, folders, keys, limits};
 
-/// Entries that are fetched at once where each is a question to another machine.
+/// The number of entries that are fetched in one request where the store is remote.
 const AT_ONCE: usize = 100;
 
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
-    /// What the page holds.
+    /// The entries of the page.
     pub items: Vec<T>,
-    /// Number of its first entry in the whole list, from 0.
+    /// The index of its first entry in the whole list, from 0.
     pub first: usize,
-    /// Entries of the whole list.
+    /// The number of entries of the whole list.
     pub total: usize,
 }
 
 /// A message in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its name.
+    /// Its object id.
     pub unid: Unid,
-    /// What is known of it.
+    /// Its entry.
     pub entry: Entry,
 }
 
 /// A page of a list as a JSON array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonPage {
-    /// The array.
+    /// The JSON array.
     pub body: Vec<u8>,
-    /// What of the whole list it holds.
+    /// The part of the whole list that it holds.
     pub span: Span,
 }
 
-/// Where a page lies in the whole list.
+/// The position of a page in the whole list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Entries of the page.
+    /// The number of entries of the page.
     pub items: usize,
-    /// Number of its first entry in the whole list, from 0.
+    /// The index of its first entry in the whole list, from 0.
     pub first: usize,
-    /// Entries of the whole list.
+    /// The number of entries of the whole list.
     pub total: usize,
 }
 
-/// Whether a page takes so long to find that others should not have to wait for it.
+/// Returns true if a page takes so long to find that it should run in the background pool.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn is_long(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -78,10 +78,10 @@ pub fn is_long(
     Ok(messages > limits::LOOKED_AT_AT_ONCE as u64)
 }
 
-/// A page of a folder.
+/// Returns a page of a folder.
 ///
 /// # Errors
-/// A refusal if there is no such folder; the store's.
+/// A refusal if the folder is missing; errors of the store.
 pub fn list(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -103,7 +103,7 @@ pub fn list(
     })
 }
 
-/// A page of a folder as a JSON array in Domino's shape.
+/// Returns a page of a folder as a JSON array in Domino's form.
 ///
 /// # Errors
 /// As [`list`].
@@ -129,12 +129,12 @@ pub fn list_json(
     Ok(JsonPage { body, span })
 }
 
-/// About what an item takes after its path's beginning.
+/// The approximate size of an item after its path's prefix, in bytes.
 const ITEM_BYTES: usize = 350;
 
-/// The rest of `{"href", "uid", "modseq", "subject", "date", "from", "to", "read", "size", "attachments"}` after
-/// the path of all messages, and of `"answered", "flagged", "forwarded"` those that are true. The middle is stored in
-/// this form, and the name in the key, too.
+/// Appends the rest of `{"href", "uid", "modseq", "subject", "date", "from", "to", "read", "size",
+/// "attachments"}` after the path of all messages, and `"answered", "flagged", "forwarded"` where
+/// they are true. The middle is stored in this form, and so is the id in the key.
 pub(crate) fn push_item(body: &mut Vec<u8>, key: &[u8], bytes: &[u8]) -> Result<(), MailError> {
     let line = Line::decode(key, bytes)?;
     let summary = line
@@ -173,7 +173,7 @@ pub(crate) fn unid(key: &[u8]) -> Result<Unid, MailError> {
     keys::unid_of(key).ok_or_else(|| MailError::corrupt(key, "no name"))
 }
 
-/// Takes the entries of a page, one by one.
+/// Receives the entries of a page, one by one.
 type Take<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<(), MailError>;
 
 fn page(
@@ -190,7 +190,7 @@ fn page(
     }
 }
 
-/// Refuses an own folder that is not there.
+/// Rejects an own folder that is missing.
 pub(crate) fn check_there(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -249,7 +249,7 @@ fn plain(
     })
 }
 
-/// What a message is sorted by, and where it lies.
+/// The sort key of a message, and the key of its entry.
 struct Sortable {
     text: String,
     number: i64,
@@ -279,11 +279,11 @@ fn sorted(
             })
         },
     )?;
-    // Stable, so that equal ones stay from the newest to the oldest.
+    // Stable, so that equal ones stay in order from the newest to the oldest.
     found.sort_by(|a, b| {
         let order = a.number.cmp(&b.number).then_with(|| a.text.cmp(&b.text));
         match (query.sort, query.ascending) {
-            // Names of messages count time downwards.
+            // Ids of messages count time downwards.
             (Sort::Received, true) => b.unid.cmp(&a.unid),
             (Sort::Received, false) => Ordering::Equal,
             (_, true) => order,
@@ -304,7 +304,7 @@ fn sorted(
     }
     for one in found.iter().skip(query.start).take(query.count) {
         let key = keys::entry(folder, one.unid);
-        // It was there a moment ago in this very snapshot.
+        // The same snapshot had it a moment ago.
         let Some(record) = snapshot.get(mailbox, &key)? else {
             continue;
         };
@@ -356,7 +356,7 @@ fn sortable(query: &ListQuery, key: &[u8], value: &[u8]) -> Result<Option<Sortab
     Ok(fits.then_some(sortable))
 }
 
-/// Whether subject, author, or a recipient has this text, which is in lower case.
+/// Returns true if the subject, the author, or a recipient contains this text, which is in lower case.
 fn has(entry: &Entry, text: &str) -> bool {
     let people = std::iter::once(&entry.summary.from).chain(&entry.summary.to);
     let mut texts = people
@@ -365,23 +365,23 @@ fn has(entry: &Entry, text: &str) -> bool {
     texts.any(|known| known.to_lowercase().contains(text))
 }
 
-/// A folder with what is counted of it.
+/// A folder with its counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderLine {
-    /// Which one.
+    /// The folder.
     pub folder: Folder,
-    /// What people call it.
+    /// Its displayed name.
     pub name: String,
-    /// What it holds.
+    /// Its counters.
     pub counts: mailbox::Counts,
-    /// How far its numbers are.
+    /// The state of its UIDs and MODSEQs.
     pub state: State,
 }
 
-/// All folders: the built-in ones, then the owner's own by name.
+/// Returns all folders: the built-in ones, then the owner's own by name.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn all_folders(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Vec<FolderLine>, MailError> {
     let counted = Folder::BUILT_IN.into_iter().map(keys::counts);
     let counted = counted.chain([keys::HEAD.to_vec()]);

@@ -1,9 +1,8 @@
 //! Reading entries, and the one place that writes them.
 //!
-//! An entry is changed under an assert on its revision, and each change adds to its folder's
-//! counters what it changes of them: so the counters are exact, and two changes of different
-//! messages, such as deliveries, never get in each other's way. Numbers are handed out the same way, and each change
-//! is noted under its own.
+//! A change of an entry asserts its revision, and adds its difference to the folder's counters. So
+//! the counters are exact, and two changes of different messages, such as deliveries, never
+//! conflict. Numbers are assigned the same way, and each change is logged under its own.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,54 +14,54 @@ use groupware_store::{Batch, Op, Snapshot, Soon, StoreError, counters};
 use crate::numbers::{self, Became, Event};
 use crate::{Entry, Folder, MailError, Unid, keys, keywords, own_folders};
 
-/// A message as it lies in its mailbox.
+/// A message as stored in its account.
 #[derive(Debug, Clone)]
 pub struct Stored {
-    /// Its name.
+    /// Its object id.
     pub unid: Unid,
     /// The folder that it lies in.
     pub folder: Folder,
-    /// What is known of it.
+    /// Its entry.
     pub entry: Entry,
-    /// Tells its versions apart.
+    /// The revision of its entry.
     pub revision: u64,
 }
 
-/// Where the bytes stand among a folder's counters, behind messages and unread ones.
+/// The index of the bytes among a folder's counters, after messages and unread messages.
 const BYTES: usize = 2;
 
-/// What is counted of a folder.
+/// The counters of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Messages.
     pub messages: u64,
-    /// Those of them that are not read.
+    /// Unread messages.
     pub unread: u64,
     /// Bytes of the messages.
     pub bytes: u64,
 }
 
-/// The counters of a folder.
+/// Returns the counters of a folder.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn counts(snapshot: &dyn Snapshot, mailbox: &str, folder: Folder) -> Result<Counts, MailError> {
     let record = snapshot.get(mailbox, &keys::counts(folder))?;
     Ok(record.map_or_else(Counts::default, |record| Counts::decode(&record.value)))
 }
 
-/// The bytes of all messages of a mailbox.
+/// Returns the bytes of all messages of an account.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn used_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, MailError> {
     Ok(stored_bytes(snapshot, mailbox)?)
 }
 
-/// Has the counters of several mailboxes fetched at once, where that pays.
+/// Fetches the counters of several accounts in one request, where that pays.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub(crate) fn prefetch_used<'a>(
     snapshot: &dyn Snapshot,
     mailboxes: impl Iterator<Item = &'a str>,
@@ -77,10 +76,10 @@ pub(crate) fn prefetch_used<'a>(
     snapshot.prefetch(&soon)
 }
 
-/// The same, for whoever asks about several services.
+/// The same, for callers that query several services.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn stored_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, StoreError> {
     let (from, to) = keys::COUNTS;
     let mut bytes = 0;
@@ -91,7 +90,7 @@ pub fn stored_bytes(snapshot: &dyn Snapshot, mailbox: &str) -> Result<u64, Store
     Ok(bytes)
 }
 
-/// By how much one operation of a batch changes what [`stored_bytes`] counts.
+/// The amount by which one operation of a batch changes [`stored_bytes`].
 pub fn added_bytes(op: &Op) -> i64 {
     let (from, to) = keys::COUNTS;
     match op {
@@ -114,10 +113,10 @@ impl Counts {
     }
 }
 
-/// Finds a message, whichever folder it lies in.
+/// Finds a message in any folder.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn find(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -148,10 +147,10 @@ pub fn find(
     Ok(None)
 }
 
-/// Has records of a mailbox fetched at once, where that pays; with the list of its own folders, if that is read, too.
+/// Fetches records of an account in one request, where that pays; and the list of its own folders, if it is read, too.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub(crate) fn prefetch(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -193,19 +192,19 @@ pub(crate) fn find_in(
     }))
 }
 
-/// Finds a message that must be there.
+/// Finds a message that must exist.
 ///
 /// # Errors
-/// [`Reason::NotFound`](crate::Reason::NotFound) if it isn't; the store's.
+/// [`Reason::NotFound`](crate::Reason::NotFound) if it isn't; errors of the store.
 pub fn require(snapshot: &dyn Snapshot, mailbox: &str, unid: Unid) -> Result<Stored, MailError> {
     find(snapshot, mailbox, unid)?.ok_or_else(|| MailError::not_found("Message", &unid.to_string()))
 }
 
-/// The bytes of a message.
+/// Returns the bytes of a message.
 ///
 /// # Errors
-/// A refusal if the message was removed since it was found; the store's; [`MailError::Unreadable`] if the bytes alone are
-/// gone.
+/// A refusal if the message was removed since it was found; errors of the store;
+/// [`MailError::Unreadable`] if only the bytes are missing.
 pub fn bytes(snapshot: &dyn Snapshot, mailbox: &str, held: &Stored) -> Result<Bytes, MailError> {
     let (partition, key) = match held.entry.shared {
         Some(body) => (keys::SHARED, keys::shared_body(body)),
@@ -217,7 +216,7 @@ pub fn bytes(snapshot: &dyn Snapshot, mailbox: &str, held: &Stored) -> Result<By
     let there = require(snapshot, mailbox, held.unid)?;
     match there.entry.shared == held.entry.shared {
         true => Err(MailError::corrupt(&key, "a message without its bytes")),
-        // Its bytes lie elsewhere now.
+        // The bytes have moved.
         false => bytes(snapshot, mailbox, &there),
     }
 }
@@ -246,7 +245,7 @@ pub(crate) fn scan(
     failure.map_or(Ok(()), Err)
 }
 
-/// The messages of a folder, the newest first, at most so many.
+/// Returns the newest messages of a folder, newest first, at most `limit`.
 pub(crate) fn newest(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -256,10 +255,10 @@ pub(crate) fn newest(
     page(snapshot, mailbox, (folder, None), limit)
 }
 
-/// The messages of a folder, the newest first, behind this one or from the first on, at most so many.
+/// Returns the messages of a folder after the given one or from the first on, newest first, at most `limit`.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn page(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -269,7 +268,7 @@ pub fn page(
     let (mut from, to) = keys::entries(folder);
     if let Some(after) = after {
         from = keys::entry(folder, after);
-        // The first key behind it.
+        // The first key after it.
         from.push(0);
     }
     let mut found = Vec::new();
@@ -298,7 +297,7 @@ pub fn page(
     failure.map_or(Ok(found), Err)
 }
 
-/// What is added to a folder's counters: messages, unread ones, bytes, UIDs, messages that have one.
+/// Additions to a folder's counters: messages, unread messages, bytes, UIDs, messages with a UID.
 type Added = [i64; 5];
 
 /// A batch under construction.
@@ -306,13 +305,13 @@ pub(crate) struct Changes<'a> {
     snapshot: &'a dyn Snapshot,
     now_us: i64,
     batch: Batch,
-    /// What is added to the counters of each mailbox's folders.
+    /// Additions to the counters of each account's folders.
     added: BTreeMap<(Arc<str>, Folder), Added>,
-    /// What becomes of the messages of each mailbox, in order.
+    /// The changes of each account's messages, in order.
     events: BTreeMap<Arc<str>, Vec<Event>>,
-    /// How many messages let go of each shared body.
+    /// The number of messages that release each shared body.
     released: BTreeMap<Unid, i64>,
-    /// Where the keywords of messages lie that are removed, if they have any.
+    /// The keys of the keywords of removed messages.
     unmarked: Vec<(Arc<str>, Vec<u8>)>,
 }
 
@@ -329,12 +328,12 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// The batch, for what is neither a message nor counted.
+    /// The batch, for records that are neither messages nor counters.
     pub(crate) fn batch(&mut self) -> &mut Batch {
         &mut self.batch
     }
 
-    /// Puts a new message into a folder. Its name is new, so that nothing needs to be asserted.
+    /// Puts a new message into a folder. Its id is new, so that no assert is needed.
     pub(crate) fn insert(
         &mut self,
         mailbox: &Arc<str>,
@@ -358,7 +357,7 @@ impl<'a> Changes<'a> {
         self.count(mailbox, folder, entry, 1);
     }
 
-    /// Puts bytes where so many messages of the same batch find them.
+    /// Stores a shared body for this many messages of the same batch.
     pub(crate) fn share(&mut self, body: Unid, bytes: Bytes, holders: usize) {
         let holders = i64::try_from(holders).unwrap_or(i64::MAX);
         self.batch
@@ -366,7 +365,7 @@ impl<'a> Changes<'a> {
             .add(keys::SHARED, keys::holders(body), [holders]);
     }
 
-    /// Gives a message another entry and folder; its bytes stay.
+    /// Replaces a message's entry and folder; its bytes stay.
     pub(crate) fn replace(
         &mut self,
         mailbox: &Arc<str>,
@@ -387,7 +386,7 @@ impl<'a> Changes<'a> {
         self.count(mailbox, folder, entry, 1);
     }
 
-    /// Gives a message other bytes, and so another UID: what has one never changes but for its marks.
+    /// Replaces a message's bytes, and so its UID: the content of a UID never changes, only its flags.
     pub(crate) fn rewrite(
         &mut self,
         mailbox: &Arc<str>,
@@ -404,7 +403,7 @@ impl<'a> Changes<'a> {
         self.count(mailbox, held.folder, entry, 1);
     }
 
-    /// Gives a message other keywords; whether they are others. Its entry is to be written, too.
+    /// Replaces a message's keywords; returns whether they differ. The caller must write the entry, too.
     pub(crate) fn set_keywords(
         &mut self,
         mailbox: &Arc<str>,
@@ -414,7 +413,7 @@ impl<'a> Changes<'a> {
         keywords::replace(self.snapshot, (&mut self.batch, mailbox), unid, words)
     }
 
-    /// Removes a message for good.
+    /// Deletes a message for good.
     pub(crate) fn remove(&mut self, mailbox: &Arc<str>, held: &Stored) {
         self.assert(mailbox, held);
         let marked = keys::keywords(held.unid);
@@ -442,7 +441,7 @@ impl<'a> Changes<'a> {
             .assert_revision(Arc::clone(mailbox), key, held.revision);
     }
 
-    /// Writes an entry, with this UID or the next one.
+    /// Writes an entry with this UID, or with the next one.
     fn put(
         &mut self,
         (mailbox, folder, unid): (&Arc<str>, Folder, Unid),
@@ -463,7 +462,7 @@ impl<'a> Changes<'a> {
         self.note(mailbox, (folder, unid), became);
     }
 
-    /// A message loses its place in its folder, and with it its UID.
+    /// Removes a message from its folder, and with it its UID.
     fn take_away(&mut self, mailbox: &Arc<str>, held: &Stored) {
         let uid = held.entry.numbers.map(|numbers| numbers.uid);
         if uid.is_some() {
@@ -495,7 +494,7 @@ impl<'a> Changes<'a> {
         added[BYTES] += by * i64::try_from(entry.size).unwrap_or(i64::MAX);
     }
 
-    /// Keywords go with their messages. Few have any, and to look costs less than to remove nothing.
+    /// Removes the keywords of removed messages. Few have any, and a lookup costs less than a needless removal.
     fn unmark(&mut self) -> Result<(), MailError> {
         let unmarked = std::mem::take(&mut self.unmarked);
         if unmarked.is_empty() {
@@ -515,7 +514,7 @@ impl<'a> Changes<'a> {
     /// The finished batch.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub(crate) fn into_batch(mut self) -> Result<Batch, MailError> {
         self.unmark()?;
         let mut new: BTreeMap<Arc<str>, BTreeMap<Folder, u32>> = BTreeMap::new();
@@ -538,7 +537,7 @@ impl<'a> Changes<'a> {
             let Some(record) = self.snapshot.get(keys::SHARED, &key)? else {
                 continue;
             };
-            // Whoever lets go at the same moment decides again: one of them is the last.
+            // A concurrent release forces a new decision: exactly one release is the last.
             let left = counters(&record.value).next().unwrap_or_default() - messages;
             self.batch
                 .assert_revision(keys::SHARED, key.clone(), record.revision);
@@ -554,15 +553,15 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// Bodies of so many bytes are let go at once, and the one that makes them more: who writes meanwhile waits
-/// while they are removed.
+/// A batch releases bodies of this many bytes, and the one that exceeds it: other writers wait while
+/// they are removed.
 const RELEASED_BYTES: u64 = 1 << 20;
 
-/// Has the batch let go of the shared bodies that a mailbox holds, at most so many; gives whether
-/// there are more. For a mailbox that is about to be emptied as a whole.
+/// Makes the batch release an account's shared bodies, at most `limit`; returns whether there are
+/// more. For an account that is about to be emptied.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn release_shared(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -575,7 +574,7 @@ pub fn release_shared(
         ControlFlow::Continue(())
     })?;
     let mut more = marks.len() == limit;
-    // Nothing becomes of a message here.
+    // No message changes here.
     let mut changes = Changes::new(snapshot, 0);
     let mailbox: Arc<str> = mailbox.into();
     let mut bytes = 0;
@@ -593,15 +592,15 @@ pub fn release_shared(
     Ok((changes.into_batch()?, more))
 }
 
-/// Bodies of so many bytes, and so many of them, are removed in one batch.
+/// One batch removes at most this many bodies, with this many bytes.
 const REMOVED_BYTES: u64 = 16 << 20;
 const REMOVED_AT_ONCE: usize = 1_000;
 
-/// Batches that remove all shared bodies of a snapshot. A body is shared when it is delivered and never again, so these
-/// batches are for later, when the mailboxes that there were at the snapshot are empty: bodies that came meanwhile stay.
+/// Returns batches that remove all shared bodies of a snapshot. A body is shared at delivery and never later.
+/// So these batches can run once the accounts of the snapshot are empty: newer bodies stay.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn remove_shared(snapshot: &dyn Snapshot) -> Result<Vec<Batch>, StoreError> {
     let (from, to) = keys::SHARED_BODIES;
     let (mut batches, mut bytes, mut count) = (Vec::new(), 0, 0);
@@ -630,7 +629,7 @@ pub fn remove_shared(snapshot: &dyn Snapshot) -> Result<Vec<Batch>, StoreError> 
     Ok(batches)
 }
 
-/// How large a shared body is.
+/// The size of a shared body.
 fn shared_bytes(snapshot: &dyn Snapshot, body: Unid) -> Result<u64, StoreError> {
     let (key, mut bytes) = (keys::shared_body(body), 0);
     let after = [&key[..], &[0]].concat();

@@ -1,8 +1,8 @@
-//! Numbers for messages that have none: those that are older than numbers are, and those that a version before this one
-//! has written since, while both were beside each other.
+//! Assigns numbers to messages without any: messages older than the numbers, and messages that an
+//! earlier version has written since, while both ran side by side.
 //!
-//! A folder counts how many of its messages have numbers. Where these are as many as there are messages, nothing is to
-//! be done, and nothing is read.
+//! A folder counts its messages with numbers. If the count equals the number of messages, there is
+//! nothing to do, and no entry is read.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::mailbox::{self, Changes, find_in};
 use crate::numbers::{self, Handed};
 use crate::{Counts, Folder, MailError, Unid, keys};
 
-/// The messages of a folder that have no numbers.
+/// The messages of a folder without numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unnumbered {
     /// The folder.
@@ -22,12 +22,12 @@ pub struct Unnumbered {
     pub messages: Vec<Unid>,
 }
 
-/// The folders of a mailbox in which not all messages have numbers, or seem to. A version before this one may have
-/// taken as many numbers away as there are messages that it took in: whether it has, only a look at all of them tells,
-/// which is `thorough`.
+/// Returns the folders of an account with messages that have no numbers. An earlier version may have
+/// removed as many numbered messages as it added messages without a number, which leaves the
+/// counters equal: with `thorough`, all entries are read.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn unnumbered(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -49,7 +49,7 @@ pub fn unnumbered(
     for (folder, differs) in folders {
         let (mut messages, _) = look(snapshot, mailbox, folder)?;
         if differs || !messages.is_empty() {
-            // Names are in order from the newest message on.
+            // Ids sort from the newest message on.
             messages.reverse();
             found.push(Unnumbered { folder, messages });
         }
@@ -57,7 +57,7 @@ pub fn unnumbered(
     Ok(found)
 }
 
-/// The messages of a folder that have no numbers, and how many have.
+/// Returns the messages of a folder without numbers, and the number of the others.
 fn look(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -74,10 +74,10 @@ fn look(
     Ok((without, with))
 }
 
-/// Gives those of these messages numbers that have none still.
+/// Assigns numbers to those of these messages that still have none.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn number(
     snapshot: &dyn Snapshot,
     (mailbox, folder): (&str, Folder),
@@ -96,14 +96,14 @@ pub fn number(
     changes.into_batch()
 }
 
-/// Sets right how many messages of a folder have numbers, once all have: a version before this one has changed some
-/// of them, and nobody knows how. Whoever knows the folder from before begins anew.
+/// Corrects the count of a folder's messages with numbers, once all have one: an earlier version
+/// has made unlogged changes. Clients with an older state of the folder must resynchronize.
 ///
-/// All messages are looked at, which takes a while in a large folder. What others change meanwhile they count
-/// themselves, so that only who sets it right at the same moment, too, is in the way.
+/// Reads all entries, which takes a while in a large folder. Concurrent changes update the counters
+/// themselves; only a concurrent correction conflicts.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn settle(snapshot: &dyn Snapshot, mailbox: &str, folder: Folder) -> Result<Batch, MailError> {
     let mut batch = Batch::new();
     let key = keys::counts(folder);
@@ -121,7 +121,7 @@ pub fn settle(snapshot: &dyn Snapshot, mailbox: &str, folder: Folder) -> Result<
                 batch.assert_absent(mailbox, keys::SETTLED);
             }
         }
-        // A folder that goes meanwhile stays away.
+        // A folder that is deleted concurrently stays deleted.
         batch
             .assert_exists(mailbox, key.clone())
             .put(mailbox, keys::SETTLED, "")

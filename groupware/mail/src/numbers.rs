@@ -1,16 +1,16 @@
-//! The numbers that messages have, and the log of what became of them.
+//! The numbers of messages, and the change log.
 //!
-//! In its folder, each message has a number of its own, its UID: the next greater one for each that comes in, by
-//! whatever way, and none is given out twice. Each change of a mailbox, such as of a message's marks, has a number,
-//! too, the MODSEQ: that of its last change stands with the message. Both are handed out as a batch is committed
-//! ([`Op::PutNumbered`](groupware_store::Op::PutNumbered)): deliveries never get in each other's way by them.
+//! Each message has a number in its folder, its UID: greater than all before it, however the message was added, and
+//! never assigned twice. Each change of an account, such as of a message's flags, has a number, too, the MODSEQ; an
+//! entry holds the one of its last change. The commit of a batch assigns both
+//! ([`Op::PutNumbered`](groupware_store::Op::PutNumbered)), so that they cause no conflicts between deliveries.
 //!
-//! Each change of a message leaves a note under its number: where the message lies since, or whence it is gone. The
-//! notes of the last [`limits::CHANGES`] changes are kept, in a ring: who was there later than that is told all that
-//! has changed since, and whoever was not begins anew.
+//! Each change of a message adds a change-log entry under its number: the message's new folder, or
+//! the one that it left. The log keeps the last [`limits::CHANGES`] changes: a client with a newer
+//! state gets all changes since then, any other resynchronizes.
 //!
-//! Versions before this one know nothing of all that, and read what this one writes. They leave numbers out of what
-//! they write: such messages get theirs from [`crate::numbering`].
+//! Earlier versions know none of this, but can read what this one writes. They omit numbers from
+//! what they write: [`crate::numbering`] adds them.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -20,60 +20,60 @@ use groupware_store::{Batch, Form, Numbered, Snapshot, counters};
 
 use crate::{Folder, MailError, Unid, keys, limits};
 
-/// Version of a note's stored form. A reader refuses what it doesn't know.
+/// The version of a change-log entry's stored form. A reader rejects unknown versions.
 const FORMAT: u8 = 1;
 const THERE: u8 = 1;
 const GONE: u8 = 2;
-/// Bytes before the folder: format, kind, number, UID, name.
+/// Bytes before the folder: format, kind, number, UID, id.
 const FIXED_BYTES: usize = 1 + 1 + 8 + 8 + 16;
 
-/// Where the number of the last UID stands among a folder's counters, behind messages, unread ones, and bytes.
+/// The index of the last UID among a folder's counters, after messages, unread messages, and bytes.
 const UIDS: u32 = 3;
-/// Behind it stands how many of the messages have one.
+/// The index of the number of messages with a UID.
 const NUMBERED: u32 = 4;
 
-/// Where a mailbox begins to count its changes: at the second in which it does, times this. What somebody knows of an
-/// earlier mailbox of the same name, or of none, is then before all that the log has.
+/// The MODSEQs of an account start at the second of its first change times this. So a state of an earlier
+/// account of the same name, or of none, is older than the whole log.
 const FROM: i64 = 1 << 13;
 
-/// More changes than a mailbox has seen that nobody knows of any more, where the clock doesn't tell.
+/// An upper bound of the changes lost by a restore, where the clock gives none.
 const UNKNOWN: i64 = 1 << 20;
 
 /// The numbers of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbers {
-    /// Its number in its folder.
+    /// Its UID.
     pub uid: u64,
-    /// That of its last change in its mailbox.
+    /// The MODSEQ of its last change.
     pub modseq: u64,
 }
 
-/// How far a folder's numbers are.
+/// The state of a folder's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
-    /// The number of the mailbox's last change; 0 where there was none.
+    /// The MODSEQ of the account's last change; 0 if there was none.
     pub modseq: u64,
-    /// The least that the UID of the next message may be.
+    /// The smallest possible UID of the next message.
     pub uid_next: u64,
-    /// As long as this is the same, UIDs mean the same messages; none where there was no message.
+    /// As long as this is the same, UIDs name the same messages; `None` if there was no message yet.
     pub uid_validity: Option<u32>,
 }
 
 impl State {
-    /// Of a folder.
+    /// Reads the state of a folder.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub fn of(snapshot: &dyn Snapshot, mailbox: &str, folder: Folder) -> Result<Self, MailError> {
         let head = Head::of(snapshot, mailbox)?;
         let handed = Handed::of(snapshot, mailbox, folder)?;
         Ok(Self::under(head, handed, folder))
     }
 
-    /// The same where the mailbox's head and the folder's counters are known.
+    /// The same, from the account's head and the folder's counters.
     pub(crate) fn under(head: Head, handed: Handed, folder: Folder) -> Self {
         let made_s = match folder {
-            // Its counters went with an earlier one of its name, if there was one; its own name is a new one.
+            // The counters were deleted with an earlier folder of its name, if there was one; its own id is new.
             Folder::Own(unid) => unid.received_us() / 1_000_000,
             _ => 0,
         };
@@ -86,7 +86,7 @@ impl State {
     }
 }
 
-/// How far a mailbox's numbers are.
+/// The state of an account's numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Head {
     pub(crate) modseq: u64,
@@ -108,8 +108,8 @@ impl Head {
         }
     }
 
-    /// What to add to its counters so that no number after that was ever given out, whatever was given out after this
-    /// head, and folders have another UIDVALIDITY. Clocks may have been wrong then, by some.
+    /// Returns the additions after which no number is one that was assigned after this head was
+    /// read, and folders have another UIDVALIDITY. Allows for clocks that were somewhat wrong.
     pub(crate) fn to_new_numbers(self, now_s: i64) -> [i64; 2] {
         let (modseq, began_s) = (self.modseq.cast_signed(), self.began_s.unwrap_or_default());
         let new_modseq = now_s
@@ -123,12 +123,12 @@ impl Head {
     }
 }
 
-/// What was handed out in a folder.
+/// The UID counters of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Handed {
     /// The last UID.
     pub(crate) uids: u64,
-    /// How many of the messages have one.
+    /// The number of messages with a UID.
     pub(crate) numbered: i64,
 }
 
@@ -151,21 +151,21 @@ impl Handed {
     }
 }
 
-/// What became of a message, under construction.
+/// The outcome of a change for a message, under construction.
 #[derive(Debug)]
 pub(crate) enum Became {
-    /// It lies in the folder, with this entry, whose numbers are to be written between the two, and with this UID
-    /// where it has one that stays.
+    /// The message is in the folder, with this entry, between whose halves the numbers are written,
+    /// and with this UID if it keeps one.
     There {
         fixed: Vec<u8>,
         summary: Vec<u8>,
         uid: Option<u64>,
     },
-    /// It is gone from the folder, where it had this UID.
+    /// The message left the folder, where it had this UID.
     Gone { uid: Option<u64> },
 }
 
-/// A change of a mailbox, under construction.
+/// A change of an account, under construction.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) folder: Folder,
@@ -173,8 +173,8 @@ pub(crate) struct Event {
     pub(crate) became: Became,
 }
 
-/// Has a batch write entries with their numbers, and a note of each change, after what was added to the counters: so
-/// many new UIDs by folder.
+/// Makes a batch write entries with their numbers, and a change-log entry for each, after the
+/// additions to the counters: the number of new UIDs by folder.
 pub(crate) fn write(
     batch: &mut Batch,
     mailbox: &std::sync::Arc<str>,
@@ -219,14 +219,14 @@ pub(crate) fn write(
     }
 }
 
-/// Has a batch count a change of which nobody notes what it was: whoever was there before begins anew.
+/// Makes a batch count a change without a log entry: clients with an older state must resynchronize.
 pub(crate) fn write_unknown(batch: &mut Batch, mailbox: &str) {
     batch.add(mailbox, keys::HEAD, [1]);
 }
 
 enum Uid {
     Stays(u64),
-    /// So far behind the last one of the folder.
+    /// The offset from the folder's last UID.
     New(Folder, u32),
 }
 
@@ -237,8 +237,8 @@ fn head() -> (Bytes, u32) {
 const BEFORE_UID: &[u8] = b"{\"uid\":";
 const BEFORE_MODSEQ: &[u8] = b",\"modseq\":";
 
-/// An entry's stored form: its numbers are the first members of its summary, which is a JSON object. So they are where
-/// lists show them, and versions that know nothing of them pass over them.
+/// The stored form of an entry: its numbers are the first members of its summary, which is a JSON
+/// object. So lists can copy them, and earlier versions ignore them.
 fn entry(fixed: Vec<u8>, summary: &[u8], uid: Uid, behind: u32) -> Numbered {
     let begun = Numbered::new(fixed).bytes(BEFORE_UID);
     let with_uid = match uid {
@@ -277,13 +277,13 @@ fn note(kind: u8, uid: Option<u64>, (folder, unid): (Folder, Unid), behind: u32)
         .bytes(folder.to_string().as_bytes())
 }
 
-/// What a change did.
+/// The effect of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) modseq: u64,
     pub(crate) folder: Folder,
     pub(crate) unid: Unid,
-    /// Whether the message is gone from the folder, and which UID it had there.
+    /// Whether the message left the folder, and the UID that it had there.
     pub(crate) gone: Option<Option<u64>>,
 }
 
@@ -313,8 +313,8 @@ impl Note {
     }
 }
 
-/// The notes of all changes of a mailbox after this one, in their order; `None` if not all of them are known, or can be
-/// read.
+/// Returns the log entries of all changes of an account after this one, in order; `None` if some are
+/// no longer known or can't be read.
 pub(crate) fn notes(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -340,7 +340,7 @@ pub(crate) fn notes(
         snapshot.browse(mailbox, &from, Some(&to), usize::MAX, &mut |key, value| {
             match Note::decode(key, value) {
                 Ok(note) => found.push(note),
-                // Whoever asks begins anew, as where it is forgotten: an error would stay until the ring comes round.
+                // The client resynchronizes, as if the entry were dropped: an error would last until the ring wraps.
                 Err(_) => return ControlFlow::Break(()),
             }
             ControlFlow::Continue(())

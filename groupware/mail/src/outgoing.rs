@@ -1,4 +1,4 @@
-//! A message that a client describes: checked, and built into MIME.
+//! A message from a client: checked, and built into MIME.
 
 use std::borrow::Cow;
 
@@ -20,42 +20,42 @@ pub struct Outgoing {
     pub subject: String,
     /// The recipients.
     pub to: Vec<Person>,
-    /// Who gets a copy.
+    /// The recipients of copies.
     pub cc: Vec<Person>,
-    /// Who gets a copy unseen by the others.
+    /// The recipients of blind copies.
     pub bcc: Vec<Person>,
     /// The `Message-ID` of the message that this one answers.
     pub in_reply_to: Option<String>,
-    /// The `Message-ID`s of the messages before it.
+    /// The `Message-ID`s of the earlier messages of the thread.
     pub references: Vec<String>,
-    /// Text to be read in place, without markup.
+    /// The text without markup, shown inline.
     pub text: Option<String>,
     /// The same as HTML.
     pub html: Option<String>,
-    /// What goes with it.
+    /// The attachments.
     pub attachments: Vec<Attached>,
 }
 
-/// A file that goes with a message.
+/// An attachment.
 #[derive(Debug, Clone)]
 pub struct Attached {
     /// The file's name.
     pub name: String,
     /// Its media type.
     pub kind: String,
-    /// The name by which the HTML shows it in place, if it does.
+    /// The id by which the HTML shows it inline, if it does.
     pub id: Option<String>,
     /// Its content.
     pub data: Vec<u8>,
 }
 
 impl Outgoing {
-    /// All who get it.
+    /// All recipients.
     pub fn recipients(&self) -> impl Iterator<Item = &Person> {
         self.to.iter().chain(&self.cc).chain(&self.bcc)
     }
 
-    /// Refuses what can't stand in a head: nobody smuggles a field in with a line break.
+    /// Rejects values that can't stand in a header: a line break must not inject a field.
     fn check(&self) -> Result<(), MailError> {
         const SUBJECT_BYTES: usize = 4096;
         check_text("A subject", &self.subject, SUBJECT_BYTES)?;
@@ -77,10 +77,10 @@ impl Outgoing {
         self.attachments.iter().try_for_each(Attached::check)
     }
 
-    /// The message in MIME, from the owner of the mailbox, `Bcc` included, and its recipients.
+    /// Builds the message in MIME, from the owner of the account, with `Bcc`, and its recipients.
     ///
     /// # Errors
-    /// A refusal of what can't stand in a head, or of too much of it.
+    /// A refusal of values that can't stand in a header, or are too long.
     pub fn build(&self, context: &Context<'_>) -> Result<Vec<u8>, MailError> {
         self.check()?;
         let mut ids = context.ids;
@@ -114,7 +114,7 @@ impl Outgoing {
         Ok(message)
     }
 
-    /// About how long the message is, so that it doesn't grow by being copied.
+    /// The approximate size of the message in bytes, so that it is allocated once.
     fn bytes(&self) -> usize {
         const HEAD_BYTES: usize = 4 << 10;
         const PART_BYTES: usize = 1 << 10;
@@ -157,8 +157,8 @@ impl Outgoing {
     }
 }
 
-/// Boundaries come from the message's name: it has enough random bits for no text to hold them by
-/// chance, and deciding again builds the same message.
+/// Boundaries derive from the message's id: its random bits rule out a collision with a text, and a
+/// repeated decision builds the same message.
 fn multipart<'x>(kind: &str, seed: &str, parts: Vec<MimePart<'x>>) -> MimePart<'x> {
     let content_type = ContentType::new(format!("multipart/{kind}"))
         .attribute("boundary", format!("{kind}_{seed}"));

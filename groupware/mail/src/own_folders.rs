@@ -1,4 +1,4 @@
-//! What is kept of the folders of the owner's own making.
+//! The stored form of the owner's own folders.
 
 use std::ops::ControlFlow;
 
@@ -10,9 +10,9 @@ use crate::{MailError, Unid, keys};
 /// A folder of the owner's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnFolder {
-    /// Its name in keys and paths.
+    /// Its id in keys and paths.
     pub unid: Unid,
-    /// What people call it.
+    /// Its displayed name.
     pub name: String,
 }
 
@@ -21,10 +21,10 @@ struct Stored {
     name: String,
 }
 
-/// The owner's own folders, the newest first.
+/// Returns the owner's own folders, newest first.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn own(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Vec<OwnFolder>, MailError> {
     let (from, to) = keys::FOLDERS;
     let (mut found, mut failure) = (Vec::new(), None);

@@ -1,4 +1,4 @@
-//! What a client asks of a list, read from a query string.
+//! The parameters of a list, parsed from a query string.
 
 use groupware_text::shortened;
 
@@ -7,38 +7,38 @@ use crate::{MailError, Unid, limits};
 /// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sort {
-    /// As they came in.
+    /// By arrival.
     #[default]
     Received,
-    /// By the date that the message bears.
+    /// By the date in the message's header.
     Date,
-    /// By subject, without regard to case.
+    /// By subject, case-insensitively.
     Subject,
-    /// By author, without regard to case.
+    /// By author, case-insensitively.
     From,
     /// By size.
     Size,
 }
 
-/// Which part of a folder is listed, and how.
+/// The part of a folder to list, and its order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery {
     /// Entries to skip.
     pub start: usize,
-    /// Entries to give, at most.
+    /// The maximum number of entries to return.
     pub count: usize,
-    /// Goes on after this message, in the folder's own order: reaches deep pages at the cost of
-    /// the first. `start` then only says what number the next one has.
+    /// Starts after this message, in the folder's own order: a deep page costs no more than the
+    /// first. `start` then only numbers the entries.
     pub after: Option<Unid>,
-    /// Text that subject, author, or recipient must have, without regard to case.
+    /// Text that the subject, the author, or a recipient must contain, case-insensitively.
     pub search: Option<String>,
-    /// Most messages that a search finds.
+    /// The maximum number of messages that a search finds.
     pub search_max: Option<usize>,
     /// The order.
     pub sort: Sort,
-    /// From the smallest or oldest on.
+    /// Ascending order, from the smallest or oldest on.
     pub ascending: bool,
-    /// What the sorted column must begin with, without regard to case.
+    /// The prefix that the sorted column must have, case-insensitively.
     pub keys: Option<String>,
     /// The column must be equal to `keys`.
     pub exact: bool,
@@ -61,10 +61,10 @@ impl Default for ListQuery {
 }
 
 impl ListQuery {
-    /// Reads the parameters of a list; others are left to whoever knows them.
+    /// Parses the parameters of a list; ignores unknown ones.
     ///
     /// # Errors
-    /// A refusal of a value that makes no sense.
+    /// A refusal of an invalid value.
     pub fn parse<'a>(
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, MailError> {
@@ -107,7 +107,7 @@ impl ListQuery {
         Ok(query)
     }
 
-    /// Whether the list is the folder as it lies there, from the newest on.
+    /// Returns true if the list is the folder in its own order, from the newest on.
     pub(crate) fn is_plain(&self) -> bool {
         self.search.is_none()
             && self.keys.is_none()
@@ -116,7 +116,7 @@ impl ListQuery {
     }
 }
 
-/// A column that is not known has no effect, as Domino has it.
+/// An unknown column has no effect, as in Domino.
 fn column(value: &str) -> Sort {
     match value.to_ascii_lowercase().as_str() {
         "date" => Sort::Date,

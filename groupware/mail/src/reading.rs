@@ -1,8 +1,8 @@
-//! What of a message is read in place, in which order, and what is a file beside it.
+//! Which parts of a message are shown inline, in which order, and which are files.
 //!
-//! The parts are a tree. Of alternatives, one is read; of any other multipart, all texts that are meant to be read in
-//! place, one after the other, and the pictures between them (RFC 2046, 5.1). A text with a name behind another one is a
-//! file.
+//! The parts are a tree. Of alternatives, one is shown; of any other multipart, all inline texts,
+//! one after the other, and the pictures between them (RFC 2046, 5.1). A text with a name after
+//! another text is a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,27 +10,27 @@ use mail_parser::decoders::html::html_to_text;
 
 use crate::Part;
 
-/// Which of alternatives are read.
+/// Which of the alternatives is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// The last one that can be shown: the one that its author prefers.
+    /// The last one that can be shown: the author prefers it.
     Preferred,
-    /// One without markup.
+    /// A text without markup.
     Plain,
 }
 
-/// What of a message is read in place, and what is a file.
+/// The parts of a message that are shown inline, and the files.
 #[derive(Debug)]
 pub struct Reading<'v, 'a> {
     parts: &'v [Part<'a>],
     preferred: Vec<usize>,
     plain: Vec<usize>,
-    /// Other forms of what is read.
+    /// Alternatives of the shown parts.
     others: BTreeSet<usize>,
 }
 
 impl<'v, 'a> Reading<'v, 'a> {
-    /// Of all parts of a message.
+    /// Classifies all parts of a message.
     pub(crate) fn of(parts: &'v [Part<'a>]) -> Self {
         let mut walk = Walk {
             parts,
@@ -47,22 +47,22 @@ impl<'v, 'a> Reading<'v, 'a> {
         }
     }
 
-    /// The parts that are read, texts and pictures, as their author prefers them.
+    /// The inline parts, texts and pictures, in the form that the author prefers.
     pub fn preferred(&self) -> impl Iterator<Item = &'v Part<'a>> {
         self.preferred.iter().map(|at| &self.parts[*at])
     }
 
-    /// The parts that are read, without markup where there is a text without it.
+    /// The inline parts, without markup where there is a plain text.
     pub fn plain(&self) -> impl Iterator<Item = &'v Part<'a>> {
         self.plain.iter().map(|at| &self.parts[*at])
     }
 
-    /// Whether there is a text besides the one that its author prefers.
+    /// Returns true if there is a plain text besides the preferred one.
     pub fn has_plain(&self) -> bool {
         self.plain != self.preferred
     }
 
-    /// The files that came with it: all that isn't read in place in one form or the other.
+    /// The attached files: all parts that are not shown inline in either form.
     pub fn files(&self) -> impl Iterator<Item = &'v Part<'a>> {
         let is_read = |at: &usize| {
             let mut all = self.preferred.iter().chain(&self.plain).chain(&self.others);
@@ -77,12 +77,12 @@ impl<'v, 'a> Reading<'v, 'a> {
 struct Walk<'v, 'a> {
     parts: &'v [Part<'a>],
     others: BTreeSet<usize>,
-    /// Of which texts nothing can be seen. Each is decoded once, however deep it lies.
+    /// Whether each text is blank. Each is decoded once, at any depth.
     blank: BTreeMap<usize, bool>,
 }
 
 impl Walk<'_, '_> {
-    /// What is read of parts beside each other.
+    /// The inline parts of siblings.
     fn all(&mut self, parts: std::ops::Range<usize>, form: Form) -> Vec<usize> {
         let mut read = Vec::new();
         for at in self.beside(parts) {
@@ -92,7 +92,7 @@ impl Walk<'_, '_> {
         read
     }
 
-    /// The first of each of the parts beside each other.
+    /// The index of each sibling in a range of parts.
     fn beside(&self, parts: std::ops::Range<usize>) -> Vec<usize> {
         let mut found = Vec::new();
         let mut at = parts.start;
@@ -103,7 +103,7 @@ impl Walk<'_, '_> {
         found
     }
 
-    /// What is read of a part, behind a text or not.
+    /// The inline parts of a part, after a text or not.
     fn one(&mut self, at: usize, form: Form, has_text: bool) -> Vec<usize> {
         let part = &self.parts[at];
         let inner = at + 1..at + 1 + part.inner;
@@ -116,7 +116,7 @@ impl Walk<'_, '_> {
         }
         match part.kind.as_str() {
             "multipart/alternative" => self.alternative(inner, form),
-            // What follows the text is shown where it refers to it.
+            // The parts after the text are shown where it refers to them.
             "multipart/related" => {
                 let Some(first) = self.beside(inner.clone()).into_iter().next() else {
                     return Vec::new();
@@ -172,14 +172,14 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Returns true for a text of which nothing can be seen.
+/// Returns true for a text without visible content.
 fn is_blank(part: &Part<'_>) -> bool {
     if !part.is_text() {
         return false;
     }
     let text = part.text();
     match part.is_html() {
-        // Many mails are a picture.
+        // Many mails consist of a picture.
         true => {
             !text.to_ascii_lowercase().contains("<img") && html_to_text(&text).trim().is_empty()
         }
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
     use crate::parts;
 
-    /// A part with this head and text, or these parts.
+    /// A part with this header and text, or with these parts.
     enum Tree {
         Leaf(&'static str, &'static str),
         Multi(&'static str, Vec<Tree>),
@@ -220,7 +220,7 @@ mod tests {
     const PNG_DATA: &str = "iVBORw0KGgo=";
     const PDF: &str = "Content-Type: application/pdf; name=a.pdf\nContent-Disposition: inline";
 
-    /// The texts and names that are read, those without markup, and the names of the files.
+    /// Checks the texts and names that are shown, those without markup, and the names of the files.
     fn check(tree: &Tree, preferred: &[&str], plain: &[&str], files: &[&str]) {
         let message = tree.message(0);
         let parts = parts(message.as_bytes());
@@ -414,7 +414,7 @@ mod tests {
 
     #[test]
     fn nested_parts_are_looked_at_once() {
-        // Where each level looked at the next one twice, this would take hours.
+        // If each level visited the next one twice, this would take hours.
         for kind in ["related", "alternative", "mixed"] {
             let mut tree = Multi(kind, (0..500).map(|_| Leaf(PDF, "x")).collect());
             for _ in 0..14 {

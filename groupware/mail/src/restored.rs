@@ -1,11 +1,11 @@
-//! Mailboxes that were put back as they were at an earlier moment. What was given out after that moment is not known
-//! there: the same numbers would be given to other messages and changes, and whoever has seen the first ones would be
-//! told that nothing has changed.
+//! Accounts that were restored to an earlier state. They don't have the numbers assigned after
+//! that state. Without a correction they would assign the same numbers to other messages and
+//! changes, and clients that know the first ones would see no change.
 //!
-//! So whoever puts data back leaves a [`note`] in it, and a server that finds the note goes through all mailboxes before
-//! it takes requests: each counts its changes from a number that was never given out, and its folders have another
-//! UIDVALIDITY. It does so in slices ([`next_slice`]), each of which says in the note how far it came, and asserts that
-//! nobody else went on meanwhile: a server that was killed is gone on for, and of several servers one does each slice.
+//! So a restore leaves a [`note`] in the data. A server that finds the note updates all accounts before it
+//! accepts requests: each counts its changes from an unused number, and its folders get another UIDVALIDITY.
+//! It works in slices ([`next_slice`]). Each slice records its progress in the note and asserts that no other
+//! server has progressed meanwhile: a restarted server continues, and each slice is done by one server.
 
 use std::sync::Arc;
 
@@ -16,29 +16,29 @@ use crate::{MailError, keys};
 
 /// Version of the note's stored form.
 const FORMAT: u8 = 1;
-/// Most mailboxes of a slice.
+/// The maximum number of accounts of a slice.
 const MAILBOXES: usize = 500;
 
-/// Has data say that they are those of an earlier moment.
+/// Marks data as restored to an earlier state.
 pub fn note() -> Batch {
     let mut batch = Batch::new();
     batch.put(keys::SHARED, keys::RESTORED, [FORMAT].to_vec());
     batch
 }
 
-/// Whether data say so, and not all mailboxes were gone through since.
+/// Returns true if the data are marked as restored, and not all accounts were updated since.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn is_noted(snapshot: &dyn Snapshot) -> Result<bool, StoreError> {
     Ok(snapshot.get(keys::SHARED, keys::RESTORED)?.is_some())
 }
 
-/// Has the next of these mailboxes count from new numbers, or takes the note away where there are no more; `None` where
-/// there is no note. `mailboxes` are in the order of their names.
+/// Updates the next of these accounts, or removes the note if there are no more; `None` if there
+/// is no note. `mailboxes` must be sorted by name.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn next_slice(
     snapshot: &dyn Snapshot,
     mailboxes: &[Arc<str>],
@@ -57,7 +57,7 @@ pub fn next_slice(
     batch.assert_revision(keys::SHARED, keys::RESTORED, noted.revision);
     let places: Vec<(&str, &[u8])> = some.iter().map(|name| (&**name, keys::HEAD)).collect();
     for (mailbox, record) in some.iter().zip(snapshot.get_many(&places)?) {
-        // Who has none has given out nothing, and begins at the second in which it does.
+        // An account without a head has assigned no number, and starts at the second of its first change.
         if let Some(record) = record {
             let by = Head::decode(&record.value).to_new_numbers(now_s);
             batch.add(Arc::clone(mailbox), keys::HEAD, by);
@@ -73,8 +73,8 @@ pub fn next_slice(
     Ok(Some(batch))
 }
 
-/// The last mailbox that was gone through, if there is one. Where a note can't be read, all are gone through, and twice
-/// does no harm.
+/// The last account that was updated, if there is one. If a note can't be read, all are updated:
+/// twice does no harm.
 fn done(value: &[u8]) -> Option<&str> {
     let name = value.strip_prefix(&[FORMAT])?;
     std::str::from_utf8(name)

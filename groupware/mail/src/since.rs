@@ -1,4 +1,4 @@
-//! What has changed in a folder since somebody looked last.
+//! The changes of a folder since an earlier state.
 
 use std::collections::BTreeMap;
 
@@ -9,32 +9,32 @@ use crate::list::{self, Listed};
 use crate::numbers::{Handed, Head, Note, State, notes};
 use crate::{Entry, Folder, MailError, Reason, Unid, keys, limits};
 
-/// A message that is no longer in a folder, or has got another UID there.
+/// A message that left a folder, or has a new UID there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vanished {
-    /// Its name.
+    /// Its object id.
     pub unid: Unid,
-    /// The UID that it had; none where it had none. Whoever was there before may never have seen it.
+    /// The UID that it had; `None` if it had none. A client may never have seen the message.
     pub uid: Option<u64>,
 }
 
-/// What has changed in a folder. First what has vanished is taken away, then what is there takes the place of what
-/// was there with the same name, or is added.
+/// The changes of a folder. The client first removes the vanished messages, then replaces messages
+/// with the same id and adds the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Since {
-    /// How far the folder's numbers are now.
+    /// The state of the folder's numbers now.
     pub state: State,
-    /// What has vanished, in the order of the changes.
+    /// The vanished messages, in the order of the changes.
     pub vanished: Vec<Vanished>,
-    /// What was added or changed, each message once, in the order of their last changes.
+    /// The added and changed messages, each once, in the order of their last changes.
     pub messages: Vec<Listed>,
 }
 
-/// What has changed in a folder after a change of this number.
+/// Returns the changes of a folder after a change of this number.
 ///
 /// # Errors
-/// [`Reason::Gone`] if that isn't known any more: whoever asks begins anew; a refusal if there is no such folder; the
-/// store's.
+/// [`Reason::Gone`] if they are no longer known: the client resynchronizes; a refusal if the
+/// folder is missing; errors of the store.
 pub fn changes_since(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -55,10 +55,10 @@ pub fn changes_since(
     })
 }
 
-/// Whether so much has changed that others should not have to wait for it to be read.
+/// Returns true if there are so many changes that they should be read in the background pool.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn is_long_since(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -69,11 +69,11 @@ pub fn is_long_since(
     Ok(is_known && count > limits::LOOKED_AT_AT_ONCE as u64)
 }
 
-/// The same as a JSON object: `{"modseq", "uidNext", "uidValidity", "vanished": [{"href", "uid"}], "messages": […]}`,
-/// the messages as [`list_json`](crate::list_json) has them.
+/// The same as a JSON object: `{"modseq", "uidNext", "uidValidity", "vanished": [{"href", "uid"}],
+/// "messages": […]}`, with messages in the form of [`list_json`](crate::list_json).
 ///
 /// # Errors
-/// As [`changes_since`]; [`Reason::Gone`] also if the answer would be larger than a list may be.
+/// As [`changes_since`]; [`Reason::Gone`] also if the response would exceed the maximum size of a list.
 pub fn changes_since_json(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -164,7 +164,7 @@ impl Changed {
             .collect();
         let wanted: Vec<(&str, &[u8])> = places.iter().map(|key| (mailbox, &key[..])).collect();
         let records = snapshot.get_many(&wanted)?;
-        // What is noted to be there and isn't, a version that leaves no notes has taken away.
+        // A version without a change log has removed messages that are logged as present but are missing.
         let mut messages = Vec::new();
         for (((unid, _), key), record) in there.iter().zip(places).zip(records) {
             match record {

@@ -1,4 +1,4 @@
-//! The report that a message didn't reach all its recipients (RFC 3464), which its sender gets.
+//! The report to the sender that a message didn't reach all its recipients (RFC 3464).
 
 use std::borrow::Cow;
 
@@ -16,10 +16,10 @@ use mail_builder::mime::{BodyPart, MimePart};
 
 use crate::{Context, Unid, limits};
 
-/// Most of a message's head that its report has.
+/// The maximum size of the message's header in its report.
 const HEAD_BYTES: usize = 16 << 10;
 
-/// The report on a message of the owner's that didn't reach some users, whose mailboxes are full. `unid` names the report.
+/// Builds the report on a message of the owner that didn't reach users with a full account. `unid` is the report's id.
 pub(crate) fn report(
     context: &Context<'_>,
     unid: Unid,
@@ -47,7 +47,7 @@ pub(crate) fn report(
             directory.email(context.mailbox),
         ))
         .message_id(MessageId::new(format!("{unid}@{domain}")))
-        // RFC 3834, 5: programs don't answer it.
+        // RFC 3834, 5: automatic responders don't answer it.
         .header("Auto-Submitted", HeaderType::Raw(Raw::new("auto-replied")))
         .subject(Text::new(format!("Not delivered to all: {subject}")));
     if let Some(id) = parsed.as_ref().and_then(|it| it.message_id()) {
@@ -75,7 +75,7 @@ pub(crate) fn report(
     built.into()
 }
 
-/// What the sender reads.
+/// The text for the sender.
 fn text(addresses: &[String]) -> String {
     let mut text = "This message could not be delivered to:\r\n\r\n".to_owned();
     for address in addresses {
@@ -84,7 +84,7 @@ fn text(addresses: &[String]) -> String {
     text + "\r\nAll other recipients have it. Send it again to these when they have made room.\r\n"
 }
 
-/// What programs read (RFC 3464, 2): a block on the server, and one for each recipient.
+/// The machine-readable part (RFC 3464, 2): one block for the server, and one for each recipient.
 fn status(domain: &str, addresses: &[String]) -> String {
     let mut status = format!("Reporting-MTA: dns; {domain}\r\n");
     for address in addresses {
@@ -95,7 +95,7 @@ fn status(domain: &str, addresses: &[String]) -> String {
     status
 }
 
-/// The length of a message's head, of a long one a part that ends with a line.
+/// The length of a message's header; if it is long, of a part that ends with a line.
 fn head_bytes(message: &[u8]) -> usize {
     let most = &message[..message.len().min(HEAD_BYTES)];
     let ends = most.windows(4).position(|it| it == b"\r\n\r\n");

@@ -1,9 +1,9 @@
-//! The name of a message within its mailbox, which also says when it came.
+//! The id of a message within its account, which includes its time of arrival.
 
 use std::fmt;
 
-/// Names a message: 32 hexadecimal digits, of which the first half counts time downwards, so that
-/// names in order are messages from the newest to the oldest.
+/// The id of a message: 32 hexadecimal digits. The first half counts time downwards, so that ids
+/// sort from the newest message to the oldest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unid(u128);
 
@@ -11,14 +11,14 @@ impl Unid {
     /// Digits of the written form.
     pub const DIGITS: usize = 32;
 
-    /// The name of a message that came at a moment, microseconds since 1970, told apart from
-    /// others of that moment by random bits.
+    /// The id of a message that arrived at a time, in microseconds since 1970. Random bits
+    /// distinguish messages of the same time.
     pub fn new(received_us: i64, random: u128) -> Self {
         let downwards = u128::from(!received_us.max(0).cast_unsigned());
         Self(downwards << 64 | (random ^ random >> 64) & u128::from(u64::MAX))
     }
 
-    /// Reads the written form, in whatever case.
+    /// Parses the written form, case-insensitively.
     pub fn parse(text: &str) -> Option<Self> {
         let is_hex = text.len() == Self::DIGITS && text.bytes().all(|b| b.is_ascii_hexdigit());
         is_hex.then(|| u128::from_str_radix(text, 16).ok().map(Self))?
@@ -32,7 +32,7 @@ impl Unid {
         Self(bits)
     }
 
-    /// When the message came, microseconds since 1970.
+    /// The time of arrival, microseconds since 1970.
     pub fn received_us(self) -> i64 {
         let downwards = u64::try_from(self.0 >> 64).unwrap_or_default();
         i64::try_from(!downwards).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! A message as people read it: who, when, what; text, HTML, and files.
+//! A message for display: people, date, subject; text, HTML, and files.
 
 use groupware_proto_mime::{Head, cut, people};
 use mail_parser::{HeaderName, HeaderValue, Message};
@@ -7,40 +7,40 @@ use crate::entry::Entry;
 use crate::reading::Reading;
 use crate::{Part, Person, limits, parts};
 
-/// Longest identifier or list of identifiers of messages that is told.
+/// The longest `Message-ID`, or list of them, that is returned, in bytes.
 const ID_BYTES: usize = 4096;
 
-/// A message taken apart.
+/// A parsed message.
 #[derive(Debug, Clone)]
 pub struct View<'a> {
-    /// The subject, whole but for what no head may hold.
+    /// The whole subject, without characters that a header may not hold.
     pub subject: String,
-    /// The moment of the `Date` field, or else of arrival, as `2026-01-05T09:00:00Z`.
+    /// The time of the `Date` field, or else of arrival, as `2026-01-05T09:00:00Z`.
     pub date: String,
     /// The author.
     pub from: Person,
     /// The recipients.
     pub to: Vec<Person>,
-    /// Who got a copy.
+    /// The recipients of copies.
     pub cc: Vec<Person>,
-    /// Who got a copy unseen by the others; only the author's copy says so.
+    /// The recipients of blind copies; only the author's copy has them.
     pub bcc: Vec<Person>,
-    /// Where an answer goes, if not to the author.
+    /// The recipients of a reply, if not the author.
     pub reply_to: Vec<Person>,
-    /// Who asks to be told that the message was read.
+    /// The person who requests a read receipt.
     pub receipt_to: Option<Person>,
     /// The `Message-ID` without its brackets.
     pub message_id: String,
     /// The `Message-ID` of the message that this one answers, without its brackets.
     pub in_reply_to: String,
-    /// The `Message-ID`s of the messages before it.
+    /// The `Message-ID`s of the earlier messages of the thread.
     pub references: Vec<String>,
     /// All parts in their order.
     pub parts: Vec<Part<'a>>,
 }
 
 impl<'a> View<'a> {
-    /// Takes a message apart. Whatever the bytes are, there is something to show.
+    /// Parses a message. Any bytes give something to show.
     pub fn of(message: &'a [u8], entry: &Entry) -> Self {
         const SUBJECT_BYTES: usize = 16 << 10;
         let head = Head::of(message);
@@ -76,7 +76,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What of it is read in place, and what is a file.
+    /// Classifies its parts into inline ones and files.
     pub fn reading(&self) -> Reading<'_, 'a> {
         Reading::of(&self.parts)
     }

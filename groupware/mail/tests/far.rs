@@ -1,4 +1,4 @@
-//! How often a look into a mailbox asks a store on another machine.
+//! How many requests a read of an account sends to a remote store.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use crate::support::{USERS, World};
 use groupware_mail::{Folder, Parcel, all_folders, find, folders, move_to, send};
 use groupware_store::{Record, Snapshot, Soon, StoreError, Walk};
 
-/// A snapshot that counts what would be an exchange with another machine.
+/// A snapshot that counts the requests to a remote store.
 struct Far<'a> {
     near: &'a dyn Snapshot,
     keys: RefCell<BTreeSet<Vec<u8>>>,
@@ -103,7 +103,7 @@ fn a_mailbox_of_many_folders_takes_two_exchanges() {
         assert_eq!(all_folders(snapshot, owner).unwrap().len(), 55);
     };
     let finds = |snapshot: &dyn Snapshot| assert!(find(snapshot, owner, unid).unwrap().is_some());
-    // The counters of each folder and the head of the mailbox are read once.
+    // The counters of each folder and the head of the account are read once.
     assert_eq!((counted(&lists), counted(&finds).0), ((2, 55 + 1), 1));
     let folder = Folder::Own(last.unwrap());
     let moved = world.change(owner, |context| move_to(context, &[unid], folder));

@@ -1,5 +1,5 @@
-//! Laws: whatever users do to their mailboxes, and however many of them at once, what is counted is
-//! what is there, a shared body lives as long as somebody holds it, and a draft is sent once.
+//! Laws: after any operations of users, also concurrent ones, counters match the content, a shared
+//! body exists as long as it has a holder, and a draft is sent once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use groupware_mail::{
 use groupware_store::CommitError;
 use proptest::prelude::*;
 
-/// Users by their numbers; numbers beyond the last begin anew, for messages and folders, too.
+/// Indexes of users; indexes beyond the last wrap, for messages and folders, too.
 type Picks = Vec<usize>;
 
 #[derive(Debug, Clone)]
@@ -70,7 +70,7 @@ enum Deed {
     DeleteFolder {
         folder: usize,
     },
-    /// The mailbox is emptied, as when its owner goes.
+    /// The account is emptied, as when its owner is removed.
     Clear,
 }
 
@@ -109,7 +109,7 @@ fn names(to: &BTreeSet<usize>) -> BTreeSet<String> {
     to.iter().map(|user| USERS[*user].to_owned()).collect()
 }
 
-/// A message, large enough to be shared, or not.
+/// A message, large enough to be shared or not.
 fn message(owner: &str, is_large: bool, is_blind: bool) -> Bytes {
     let blind = if is_blind {
         "Bcc: cy@localhost\r\n"
@@ -124,7 +124,7 @@ fn message(owner: &str, is_large: bool, is_blind: bool) -> Bytes {
     .into()
 }
 
-/// What a deed is about, found in the owner's mailbox before anybody else changes it.
+/// The input of a deed, found in the owner's account before concurrent changes.
 struct Found {
     owner: &'static str,
     messages: Vec<Unid>,
@@ -158,7 +158,7 @@ impl Found {
     }
 }
 
-/// What a deed comes to; `None` if there is nothing to do it to.
+/// Returns the decision for a deed; `None` if it has no object.
 fn decide(
     context: &Context<'_>,
     found: &Found,
@@ -227,7 +227,7 @@ fn decide(
     })
 }
 
-/// Lets go of what the mailbox shares, then of the mailbox: in one batch here, since so few hold it.
+/// Releases the shared bodies of the account, then clears it: in one batch here, since there are so few.
 fn clear(context: &Context<'_>) -> Result<Decision, MailError> {
     let (mut batch, more) = release_shared(context.snapshot, context.mailbox, 10_000)?;
     assert!(!more);
@@ -238,9 +238,9 @@ fn clear(context: &Context<'_>) -> Result<Decision, MailError> {
     })
 }
 
-/// Has several users do something at the same moment: all decide on one state, and commit one after
-/// the other. Who is too late decides again, when nobody is in the way any more. Mailboxes are cleared
-/// when nobody else is at work: nothing of the batch says what is delivered meanwhile.
+/// Runs deeds of several users concurrently: all decide on one state, and commit one after the
+/// other. A deed with a conflict decides again, without concurrency. Accounts are cleared when
+/// nothing else runs: the batch asserts nothing about concurrent deliveries.
 fn at_once(world: &mut World, deeds: &[(usize, Deed)]) {
     let mut decided = Vec::new();
     for (owner, deed) in deeds {
@@ -265,7 +265,7 @@ fn at_once(world: &mut World, deeds: &[(usize, Deed)]) {
     }
 }
 
-/// A refusal is an answer like any other; a store that can't be read is none.
+/// A refusal is a valid result; an unreadable store is not.
 fn attempt(world: &mut World, found: &Found, deed: &Deed) -> Option<Decision> {
     let mut nothing = false;
     let decided = world.decide(found.owner, |context| {
@@ -283,10 +283,10 @@ fn attempt(world: &mut World, found: &Found, deed: &Deed) -> Option<Decision> {
     }
 }
 
-/// A folder as somebody has seen it: how far its numbers were, and what lay in it.
+/// A folder as a client knows it: the state of its numbers, and its content.
 type Seen = (State, BTreeMap<Unid, Entry>);
 
-/// All folders of a mailbox.
+/// Returns all folders of an account.
 fn seen(world: &World, owner: &str) -> BTreeMap<Folder, Seen> {
     let all = world.messages(owner).into_iter();
     all.map(|(folder, listed)| {
@@ -299,7 +299,7 @@ fn seen(world: &World, owner: &str) -> BTreeMap<Folder, Seen> {
     .collect()
 }
 
-/// What has changed since somebody has seen a folder makes of what was seen then what is there now; and UIDs rise.
+/// Checks that the changes since a known state turn that state into the current one, and that UIDs rise.
 fn check_since(
     world: &World,
     (owner, folder): (&str, Folder),
@@ -314,7 +314,7 @@ fn check_since(
         Ok(since) => since,
         Err(error) => {
             assert_eq!(error.reason(), Some(Reason::Gone), "{error}");
-            // Where nothing had ever happened, there is no telling what there was; nor in another mailbox.
+            // Without any change before, the earlier state is unknown; so is that of another account.
             assert!(
                 before.modseq == 0 || was_cleared,
                 "{owner} {folder} {before:?} {state:?}"
@@ -366,7 +366,7 @@ fn who_has_missed_too_much_begins_anew() {
     let now = seen(&world, owner).remove(&Folder::Drafts).unwrap();
     assert_eq!(now.0.modseq, before.0.modseq + u64::from(limits::CHANGES));
     check_since(&world, (owner, Folder::Drafts), &before, &now, false);
-    // A change of another folder takes the place of the oldest one.
+    // A change of another folder replaces the oldest one.
     let folder = world.change(owner, |context| drafts::save(context, &text));
     let other = folder.unwrap().unwrap();
     let moved = world.change(owner, |context| delete(context, &[other], false));
@@ -398,7 +398,7 @@ fn a_move_gives_another_uid_and_takes_the_old_one_away() {
         seen(&world, owner).remove(&Folder::Drafts).unwrap(),
         seen(&world, owner).remove(&Folder::Trash).unwrap(),
     );
-    // The same bytes keep their UID, others get another one.
+    // The same bytes keep their UID, others get a new one.
     for (is_rewritten, uid) in [(false, 1), (true, 2), (false, 2)] {
         let changed = world.change(owner, |context| match is_rewritten {
             true => drafts::rewrite(context, (unid, None), &text),
@@ -464,8 +464,8 @@ fn a_message_that_is_named_twice_is_counted_once() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// A folder's counters are what a scan counts; each message has its bytes; a shared body lives
-    /// exactly as long as somebody holds it: after each moment of whatever several users do at once.
+    /// A folder's counters match a scan; each message has its bytes; a shared body exists exactly
+    /// as long as it has a holder: after each step of any concurrent operations.
     #[test]
     fn what_is_counted_and_kept_is_what_is_there(
         moments in prop::collection::vec(
@@ -480,8 +480,8 @@ proptest! {
         }
     }
 
-    /// Whoever has seen a folder at some moment, and is told what has changed since, knows what is there, whatever
-    /// was done meanwhile, and however many did something at once.
+    /// The changes since a known state of a folder give its current state, after any operations,
+    /// also concurrent ones.
     #[test]
     fn what_has_changed_since_makes_the_old_list_the_new_one(
         moments in prop::collection::vec(
@@ -513,8 +513,8 @@ proptest! {
         }
     }
 
-    /// However many ask for it at once, a draft is sent once: one batch passes, and who decides again
-    /// finds no draft.
+    /// Any number of concurrent requests send a draft once: one batch passes, and the repeated
+    /// decisions find no draft.
     #[test]
     fn a_draft_is_sent_once(
         to in people(),
@@ -532,7 +532,7 @@ proptest! {
         for _ in 0..attempts {
             decided.push(world.decide(owner, |context| drafts::send(context, (draft, None), &parcel)).unwrap());
         }
-        // Whichever comes first.
+        // Any of them may be first.
         decided.rotate_left(first % attempts);
         let passed: Vec<bool> = decided.into_iter().map(|decision| match world.commit(decision) {
             Ok(()) => true,
@@ -552,7 +552,7 @@ proptest! {
         world.check();
     }
 
-    /// What else is done to a draft while it is sent doesn't send it twice, nor bring it back.
+    /// Concurrent operations on a draft neither send it twice nor restore it.
     #[test]
     fn a_draft_that_is_sent_is_no_draft_any_more(to in people(), is_large: bool, is_first: bool) {
         let mut world = World::new();
@@ -568,7 +568,7 @@ proptest! {
             world.decide(owner, |context| delete(context, &[draft], true)).unwrap(),
         ];
         for other in others {
-            // Each begins with the same draft.
+            // Each starts with the same draft.
             prop_assert!(!other.batch.is_empty());
             let mut fresh = World::new();
             let made = fresh.change(owner, |context| drafts::save(context, &text)).unwrap();

@@ -1,5 +1,5 @@
-//! Mailboxes over a store: laws, numbers, originals, what is put back, room, and the stored form. One program, since
-//! each would be linked by itself.
+//! Accounts over a store: laws, numbers, originals, restored data, room, and the stored form. One
+//! program, so that linking happens once.
 
 mod far;
 mod laws;

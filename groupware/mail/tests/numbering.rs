@@ -1,5 +1,5 @@
-//! Messages that have no numbers get some: those from before there were any, and those that a version has written which
-//! gives none.
+//! Numbers for messages without any: messages from before numbers existed, and messages of a
+//! version that assigns none.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use crate::support::{USERS, World, found_wrong};
 
 const OWNER: &str = USERS[0];
 
-/// A mailbox with messages in several folders.
+/// An account with messages in several folders.
 fn world() -> World {
     let mut world = World::new();
     let parcel = Parcel {
@@ -35,18 +35,18 @@ fn world() -> World {
     world
 }
 
-/// A stored entry as a version writes it that knows nothing of numbers.
+/// A stored entry as written by a version without numbers.
 fn without_numbers(value: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(value);
     let begin = text.find(r#""uid":"#).expect("it has a UID");
     let end = text.find(r#""subject""#).expect("it has a subject");
-    // As many bytes are before it, whatever they are: what is no text is replaced.
+    // The prefix keeps its length: bytes that are no text are replaced.
     let begin = value.len() - (text.len() - begin);
     let end = value.len() - (text.len() - end);
     [&value[..begin], &value[end..]].concat()
 }
 
-/// Takes away all that versions don't write that know nothing of numbers.
+/// Removes all that versions without numbers don't write.
 fn as_before(store: &Store) {
     let mut batch = Batch::new();
     let read: Result<(), StoreError> = store.read(|snapshot| {
@@ -85,7 +85,7 @@ fn commit(world: &World, decide: impl FnOnce(&dyn Snapshot) -> Result<Batch, Mai
     }
 }
 
-/// Gives numbers to all that have none.
+/// Assigns numbers to all messages without any.
 fn number_all(world: &World) {
     for Unnumbered { folder, messages } in all_unnumbered(world) {
         for some in messages.chunks(2) {
@@ -124,7 +124,7 @@ fn what_is_older_than_numbers_gets_some_from_the_oldest_on() {
         .map(|it| matches!(it.folder, Folder::Own(_)))
         .collect();
     assert_eq!(kinds, [true, false, false], "own, inbox, sent");
-    // What comes meanwhile has numbers, and so has what is changed.
+    // New and changed messages have numbers.
     let inbox = world.unids(OWNER, Folder::Inbox);
     let marking = Marking {
         flagged: Some(true),
@@ -141,19 +141,19 @@ fn what_is_older_than_numbers_gets_some_from_the_oldest_on() {
         listed.iter().map(|listed| uid(&listed.entry)).collect()
     };
     assert_eq!(uids(&world), [3, 1, 2]);
-    // Who has seen them without is told their numbers.
+    // Clients that know them without numbers receive the numbers.
     let since = world
         .store
         .read(|snapshot| changes_since(snapshot, OWNER, Folder::Inbox, known.modseq))
         .unwrap();
     assert!(since.vanished.is_empty());
     assert_eq!(since.messages.len(), then[&Folder::Inbox].len() - 1);
-    // And a second time there is nothing to do.
+    // A second run changes nothing.
     number_all(&world);
     assert_eq!(state(&world, Folder::Inbox), since.state);
 }
 
-/// While all messages are looked at, others come in and are changed; and two servers begin at the same time.
+/// During the read of all messages, others arrive and change; and two servers start at the same time.
 #[test]
 fn who_delivers_meanwhile_is_not_in_the_way() {
     let mut world = world();
@@ -187,7 +187,7 @@ fn who_delivers_meanwhile_is_not_in_the_way() {
     assert!(known.is_err(), "{known:?}");
 }
 
-/// A version that gives no numbers marks one message: as many are told to have some as before.
+/// A version without numbers flags one message: the count of numbered messages stays.
 #[test]
 fn what_another_version_marked_is_found_where_all_are_looked_at() {
     let world = world();
@@ -219,7 +219,7 @@ fn what_another_version_marked_is_found_where_all_are_looked_at() {
     );
 }
 
-/// A version that gives no numbers marks one message, and removes another.
+/// A version without numbers flags one message and removes another.
 #[test]
 fn who_knew_a_folder_that_another_version_changed_begins_anew() {
     let world = world();
@@ -254,7 +254,7 @@ fn who_knew_a_folder_that_another_version_changed_begins_anew() {
     assert!(since(now.modseq).unwrap().messages.is_empty());
 }
 
-/// Clients would show the messages of the earlier folder otherwise: its UIDs begin at 1 again.
+/// Otherwise clients would show the messages of the earlier folder: its UIDs start at 1 again.
 #[test]
 fn a_folder_that_is_made_again_within_a_second_has_another_uid_validity() {
     let mut world = world();

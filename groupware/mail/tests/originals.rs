@@ -1,5 +1,5 @@
-//! Originals: whatever the bytes of a message are, they go out as they came in, from each who holds it, until nobody
-//! does; and where a store is damaged, a look through it says what is.
+//! Originals: a message is read byte for byte as it was stored, from each of its holders, until
+//! there are none; and a check reports the damage of a store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use groupware_mail::{
 use groupware_store::{Batch, Snapshot};
 use proptest::prelude::*;
 
-/// How a message came in front of its bytes.
+/// The trace fields in front of a received message.
 const TRACE: &str =
     "Return-Path: <x@example.com>\r\nReceived: from x\r\n\tby localhost;\r\n\tnow\r\n";
 
-/// Bytes that a reader of messages might stumble over, long enough to be shared or not.
+/// Bytes that are hard to parse, long enough to be shared or not.
 fn message() -> impl Strategy<Value = Vec<u8>> {
     let known: [&[u8]; 14] = [
         b"Subject: =?utf-8?b?!!?= \xff",
@@ -58,12 +58,12 @@ fn people() -> impl Strategy<Value = BTreeSet<String>> {
     users.prop_map(|users| users.into_iter().map(str::to_owned).collect())
 }
 
-/// A message of a user's, with its bytes as they go out.
+/// A message of a user, with its bytes as read.
 fn held(world: &World, owner: &str, unid: Unid) -> (Stored, Bytes) {
     let read: Result<_, MailError> = world.store.read(|snapshot| {
         let held = find(snapshot, owner, unid)?.expect("it is there");
         let bytes = bytes(snapshot, owner, &held)?;
-        // Whatever they are, there is something to show.
+        // Any bytes give something to show.
         message_json(
             owner,
             (&held, &keywords(snapshot, owner, unid)?),
@@ -81,7 +81,7 @@ fn inbox(world: &World, owner: &str) -> Unid {
     unids[0]
 }
 
-/// What an owner can do to a message, one after the other; its bytes stay.
+/// All operations of an owner on a message, one after the other; its bytes stay.
 fn handle(world: &mut World, owner: &str, unid: Unid, expected: &[u8]) {
     let marking = Marking {
         read: Some(true),
@@ -105,7 +105,7 @@ fn handle(world: &mut World, owner: &str, unid: Unid, expected: &[u8]) {
     }
 }
 
-/// All keys in a partition that are no counters, and no notes of what has changed.
+/// All keys in a partition but counters and change-log entries.
 fn left(world: &World, partition: &str) -> Vec<String> {
     let mut keys = Vec::new();
     let look = |snapshot: &dyn Snapshot| {
@@ -124,7 +124,7 @@ fn left(world: &World, partition: &str) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// From elsewhere: to one or several, shared or not; gone with the last of them.
+    /// From a remote server: to one or several, shared or not; removed with the last holder.
     #[test]
     fn what_comes_in_goes_out_byte_for_byte(message in message(), to in people()) {
         let mut world = World::new();
@@ -143,7 +143,7 @@ proptest! {
         prop_assert_eq!(left(&world, "$mail"), Vec::<String>::new());
     }
 
-    /// From a user here, kept as a draft before, with a copy of its own; and brought from a file.
+    /// From a local user, stored as a draft before, with a copy of its own; and imported.
     #[test]
     fn what_is_written_and_brought_goes_out_byte_for_byte(message in message(), to in people()) {
         let mut world = World::new();
@@ -180,8 +180,8 @@ proptest! {
     }
 }
 
-/// What is answered is marked in the batch that sends the answer; the draft that is sent is not brought back by that,
-/// and what is gone is no reason not to send.
+/// The batch that sends a reply flags the original. This doesn't restore the draft that is sent,
+/// and a missing original doesn't prevent sending.
 #[test]
 fn what_is_answered_is_marked_with_the_answer() {
     let mut world = World::new();
@@ -221,7 +221,7 @@ fn what_is_answered_is_marked_with_the_answer() {
     assert_eq!(world.unids(owner, Folder::Sent).len(), 3);
 }
 
-/// What a draft is marked with is its owner's, and no part of the text that another is put in place of.
+/// A draft's flags belong to its owner, and survive a new text.
 #[test]
 fn a_draft_that_is_rewritten_keeps_its_marks_and_keywords() {
     let mut world = World::new();
@@ -254,7 +254,7 @@ fn a_draft_that_is_rewritten_keeps_its_marks_and_keywords() {
     world.check();
 }
 
-/// Two windows with the same draft: the older one neither sends its text nor overwrites the newer one's.
+/// Two windows with the same draft: the older one neither sends its text nor overwrites the newer text.
 #[test]
 fn a_draft_that_was_changed_elsewhere_is_not_overwritten() {
     let mut world = World::new();
@@ -300,7 +300,7 @@ fn is_conflict(error: &MailError) -> bool {
     )
 }
 
-/// A message that goes between finding it and reading its bytes was removed: nothing is wrong with the store.
+/// A message that disappears between lookup and read was removed: the store is not damaged.
 #[test]
 fn a_message_that_is_removed_while_it_is_read_is_not_found() {
     let mut world = World::new();
@@ -331,7 +331,7 @@ fn a_message_that_is_removed_while_it_is_read_is_not_found() {
     assert!(is_missing, "{refused:?}");
 }
 
-/// Messages of other folders that came between those of a page are not read with it.
+/// Messages of other folders that arrived between those of a page are not read.
 #[test]
 fn keywords_are_read_of_the_messages_that_are_asked_for() {
     let mut world = World::new();
@@ -366,8 +366,8 @@ fn keywords_are_read_of_the_messages_that_are_asked_for() {
     assert_eq!(read(&[]), BTreeMap::new());
 }
 
-/// A world with a shared message and one of its own, and a look through it after a batch that no part of the program
-/// would write.
+/// Returns the defects that a check finds in a world with a shared message and one with a body of
+/// its own, after a batch that no part of the program would write.
 fn damaged(damage: impl FnOnce(&mut Batch, &Stored)) -> Vec<String> {
     let mut world = World::new();
     let to: BTreeSet<String> = USERS.map(str::to_owned).into();

@@ -1,4 +1,4 @@
-//! What is put back as it was at an earlier moment gives no number again that somebody may have seen.
+//! Restored data never assign a number again that a client may know.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use crate::support::{USERS, World};
 
 const OWNER: &str = USERS[0];
 const HEAD: &[u8] = b"m/h";
-/// A minute after the world begins.
+/// A minute after the start of the world.
 const NOW_S: i64 = 1_767_225_660;
 
-/// Goes through all mailboxes until none is left.
+/// Updates all accounts.
 fn go_through(store: &Store, mailboxes: &[Arc<str>], now_s: i64) {
     while go_on(store, mailboxes, now_s) {}
 }
 
-/// The next slice; whether there may be more.
+/// Commits the next slice; returns whether there may be more.
 fn go_on(store: &Store, mailboxes: &[Arc<str>], now_s: i64) -> bool {
     let next = store.read(|snapshot| restored::next_slice(snapshot, mailboxes, now_s));
     let Some(batch) = next.unwrap() else {
@@ -95,13 +95,13 @@ fn who_has_seen_what_is_lost_begins_anew() {
     }
     let changed = since(now.modseq).unwrap();
     assert_eq!((changed.messages.len(), changed.state), (1, state(&world)));
-    // Who begins again finds nothing to do.
+    // A second run changes nothing.
     go_through(&world.store, &mailboxes, NOW_S + 1);
     assert_eq!(state(&world), changed.state);
     world.check();
 }
 
-/// Mailboxes of which most need another slice, whose clock was wrong: each time one is gone through raises it.
+/// More accounts than fit into a slice, whose clock was wrong: each update raises their numbers.
 fn many() -> (Store, Vec<Arc<str>>) {
     let store = Store::memory(StoreOptions::default()).unwrap();
     let mut batch = restored::note();
@@ -115,7 +115,7 @@ fn many() -> (Store, Vec<Arc<str>>) {
     (store, mailboxes)
 }
 
-/// Each was gone through once, and one that has no numbers has none still.
+/// Each was updated once, and one without numbers still has none.
 fn check_once(store: &Store, mailboxes: &[Arc<str>]) {
     assert!(!is_noted(store));
     let head = |mailbox: &str| {
@@ -135,7 +135,7 @@ fn who_is_killed_is_gone_on_for() {
     let (store, mailboxes) = many();
     let mut slices = 0;
     while is_noted(&store) {
-        // Each slice by another server, whose batch before was lost with it.
+        // Each slice runs on another server, whose batch before was lost with it.
         let next = store.read(|snapshot| restored::next_slice(snapshot, &mailboxes, NOW_S));
         drop(next.unwrap().unwrap());
         assert!(go_on(&store, &mailboxes, NOW_S));
@@ -168,7 +168,7 @@ fn who_decided_before_another_was_done_changes_nothing() {
     let refused = store.commit_blocking(late);
     assert!(matches!(refused, Err(CommitError::Conflict { .. })));
     check_once(&store, &mailboxes);
-    // A note that can't be read has all gone through.
+    // With an unreadable note, all are updated.
     let mut batch = Batch::new();
     batch.put("$mail", "restored", "\u{7}0700");
     store.commit_blocking(batch).unwrap();

@@ -1,4 +1,4 @@
-//! Whether what is sent has room.
+//! Whether sent messages have room.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use groupware_proto_mime::Head;
 
 use crate::support::{Users, World};
 
-/// What is decided where mailboxes have so much room, and these are full.
+/// The decision for accounts with this quota, some of which are full.
 fn sent(
     world: &World,
     parcel: &Parcel,
@@ -42,7 +42,7 @@ fn parcel(to: &[&str], message: String) -> Parcel {
 #[test]
 fn a_message_to_oneself_needs_room_for_both_copies() {
     let world = World::new();
-    // One copy is as large as the other, and smaller where nobody may see the recipient.
+    // Both copies have the same size, and a smaller one if the recipient is hidden.
     let stripped = "From: ann@localhost\r\nSubject: Pier\r\n";
     for (blind, rest) in [("", ""), ("Bcc: ann@localhost\r\n", "text")] {
         let message = format!("{stripped}{blind}\r\n{rest}");

@@ -1,5 +1,4 @@
-//! The stored form of mailboxes: what is written stays as it is, byte for byte, and what was written
-//! once is read.
+//! The stored form of accounts: it stays the same byte for byte, and older forms are still read.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -18,7 +17,7 @@ const NOW_US: i64 = 1_767_225_600_000_000;
 
 const PARTITIONS: [&str; 3] = ["$mail", "ada", "bob"];
 
-/// A message from here on is shared.
+/// The size from which a message is shared.
 const SHARED_BYTES: usize = groupware_mail::limits::SHARED_BYTES;
 
 struct Users;
@@ -68,7 +67,7 @@ impl World {
     }
 }
 
-/// Mailboxes with a message in each kind of folder; one is shared, one read, one has attachments.
+/// Accounts with a message in each kind of folder; one is shared, one read, one has attachments.
 fn world() -> World {
     let mut world = World {
         store: Store::memory(StoreOptions::default()).unwrap(),
@@ -118,7 +117,7 @@ fn rows(store: &Store, partitions: &[&str]) -> Vec<stored::Row> {
     rows
 }
 
-/// A store with the records that a snapshot holds.
+/// A store with the records of a snapshot.
 fn restored(snapshot: &str) -> Store {
     let store = Store::memory(StoreOptions::default()).unwrap();
     let mut batch = Batch::new();
@@ -133,7 +132,7 @@ fn restored(snapshot: &str) -> Store {
 fn what_is_stored_stays_as_it_is() {
     let mut rows = rows(&world().store, &PARTITIONS);
     for (_, _, value) in &mut rows {
-        // Of the shared body, the beginning will do.
+        // The beginning of the shared body is enough.
         value.truncate(2000);
     }
     insta::assert_snapshot!("records", stored::lines(&rows));
@@ -145,14 +144,14 @@ fn what_was_stored_is_read() {
     insta::assert_snapshot!("read", read(&store));
 }
 
-/// Of a version that gave messages no numbers.
+/// Written by a version without numbers.
 #[test]
 fn what_was_stored_without_numbers_is_read() {
     let store = restored(include_str!("snapshots/records_without_numbers.snap"));
     insta::assert_snapshot!("read_without_numbers", read(&store));
 }
 
-/// All that the mailboxes hold, as it is read.
+/// The whole content of the accounts, as read.
 fn read(store: &Store) -> String {
     let read: Result<String, MailError> = store.read(|snapshot| {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap() + "\n";

@@ -1,4 +1,4 @@
-//! In the place of asking, where the program was built without it.
+//! Stands in for the checks if the program is built without them.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -7,20 +7,20 @@ use groupware_proto_mime::Findings;
 
 use crate::{Came, ResolverError};
 
-/// Finds nothing out: there is none.
+/// A check that can't be created.
 pub struct MailAuth(Infallible);
 
-/// No hashes: nobody asks for them.
+/// An empty set of hashes: no check uses them.
 #[derive(Debug, Clone, Default)]
 pub struct BodyHashes;
 
-/// Hashes nothing.
+/// Returns an empty set of hashes.
 pub fn body_hashes(_: &[u8]) -> BodyHashes {
     BodyHashes
 }
 
 impl MailAuth {
-    /// None is made.
+    /// Always fails.
     ///
     /// # Errors
     /// [`ResolverError::Absent`].
@@ -28,7 +28,7 @@ impl MailAuth {
         Err(ResolverError::Absent)
     }
 
-    /// Never asked.
+    /// Never called.
     pub async fn findings(&self, _: Came<'_>, _: &[u8], _: &BodyHashes) -> Findings {
         match self.0 {}
     }

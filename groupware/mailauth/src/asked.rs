@@ -1,4 +1,4 @@
-//! Asking: the three methods by `mail-auth`, and what comes of them in our words.
+//! The checks: the three methods by `mail-auth`, and their outcomes as our types.
 
 use std::time::Duration;
 
@@ -14,21 +14,21 @@ use crate::budget::Budget;
 use crate::message::{BodyHashes, SIGNATURES};
 use crate::{Came, ResolverError, message, resolver};
 
-/// Longest time that finding out takes, all questions together.
+/// The time limit for all checks of a message, with all DNS queries.
 const WITHIN: Duration = Duration::from_secs(10);
-/// Questions to the DNS for the sender's addresses. The method's own limit (RFC 7208, 4.6.4) is ten terms, of which
-/// each may stand for ten hosts.
+/// The limit of DNS queries for SPF. The method's own limit (RFC 7208, 4.6.4) is ten terms, each of which may name ten
+/// hosts.
 const SPF_QUESTIONS: u32 = 40;
-/// A key for each signature.
+/// One query for a key per signature.
 const DKIM_QUESTIONS: u32 = SIGNATURES as u32;
-/// Questions for what the domains in the message say of themselves: at most eight for each of them.
+/// The limit of queries for the DMARC policies of the domains in a message: at most eight for each domain.
 const DMARC_QUESTIONS: u32 = 25;
 
-/// Most questions to the DNS for one message. A question whose answer is lost is repeated once, and one whose answer
-/// is another name is followed by the resolver, which has its own bound for that.
+/// The maximum number of DNS queries for one message. A query without an answer is repeated once. The resolver follows
+/// an answer with another name, and has its own limit for that.
 pub const QUESTIONS: u32 = SPF_QUESTIONS + DKIM_QUESTIONS + DMARC_QUESTIONS;
 
-/// Finds out about messages that come to a server. It belongs to the runtime that asks it first.
+/// Checks messages that a server receives. It belongs to the runtime that uses it first.
 pub struct MailAuth {
     authenticator: MessageAuthenticator,
     /// The name of the server.
@@ -37,11 +37,11 @@ pub struct MailAuth {
 }
 
 impl MailAuth {
-    /// For a server of this name, by these resolvers; without any, by those of the system
+    /// Creates the checks for a server of this name with these resolvers; without any, with those of the system
     /// (`/etc/resolv.conf`).
     ///
     /// # Errors
-    /// When the system doesn't say what its resolvers are.
+    /// When the system's resolvers can't be read.
     pub fn new(server: &str, resolvers: &[std::net::SocketAddr]) -> Result<Self, ResolverError> {
         Ok(Self {
             authenticator: resolver::authenticator(resolvers)?,
@@ -50,13 +50,13 @@ impl MailAuth {
         })
     }
 
-    /// The same with another bound on the time.
+    /// Sets another time limit.
     #[must_use]
     pub fn within(self, within: Duration) -> Self {
         Self { within, ..self }
     }
 
-    /// What there is to find out about a message whose body has these hashes.
+    /// Checks a message whose body has these hashes.
     pub async fn findings(&self, came: Came<'_>, message: &[u8], hashes: &BodyHashes) -> Findings {
         let Some(message) = message::parse(message, hashes) else {
             return late(came, None, Outcome::None);
@@ -80,7 +80,7 @@ impl MailAuth {
         Findings { spf, dkim, dmarc }
     }
 
-    /// Whether the domain in `From` is confirmed by what was found.
+    /// Checks whether the domain in `From` is confirmed by SPF or DKIM.
     async fn dmarc(
         &self,
         came: Came<'_>,
@@ -103,14 +103,14 @@ impl MailAuth {
                 .any(|it| matches!(it.result(), DkimResult::TempError(_)));
         match dmarc_outcome(message, &output, is_open) {
             Outcome::Pass => Outcome::Pass,
-            // What was left to ask might have confirmed it.
+            // The skipped queries might have confirmed it.
             _ if budget.is_exceeded() => Outcome::PermError,
             other => other,
         }
     }
 
-    /// Of a message without a sender, the client's own name is asked about (RFC 7208, 2.4). Who needs more questions
-    /// than there are is told as one who needs more than the method allows (4.6.4).
+    /// Checks SPF. For a message without a sender, the client's name is checked (RFC 7208, 2.4). Exceeding the limit of
+    /// queries has the same result as exceeding the method's own limit (4.6.4).
     async fn spf(&self, came: Came<'_>) -> SpfOutput {
         let budget = Budget::of(SPF_QUESTIONS);
         let Came {
@@ -130,19 +130,19 @@ impl MailAuth {
     }
 }
 
-/// The domain that SPF is about.
+/// Returns the domain that SPF checks.
 fn sender_domain(came: Came<'_>) -> String {
     let domain = came.sender.rsplit_once('@').map(|(_, domain)| domain);
     domain.unwrap_or(came.helo).to_lowercase()
 }
 
-/// The domain in `From`, the first of several.
+/// Returns the domain in `From`, the first of several.
 fn from_domain<'a>(message: &'a AuthenticatedMessage<'_>) -> &'a str {
     let domain = message.from().rsplit_once('@').map(|(_, domain)| domain);
     domain.unwrap_or_default()
 }
 
-/// What is told where nothing was found out.
+/// Returns findings for a message that was not checked.
 fn late(came: Came<'_>, message: Option<&AuthenticatedMessage<'_>>, outcome: Outcome) -> Findings {
     Findings {
         spf: Finding::new(outcome, mail_from(came)),
@@ -151,7 +151,7 @@ fn late(came: Came<'_>, message: Option<&AuthenticatedMessage<'_>>, outcome: Out
     }
 }
 
-/// The domain of the envelope's sender, if there is one.
+/// Returns the domain of the envelope's sender, if there is one.
 fn mail_from<'a>(came: Came<'a>) -> &'a str {
     let domain = came.sender.rsplit_once('@').map(|(_, domain)| domain);
     domain.unwrap_or_default()
@@ -183,8 +183,7 @@ fn dkim_finding(output: &DkimOutput<'_>) -> Finding {
     Finding::new(outcome, signature.map_or("", |signature| &signature.d))
 }
 
-/// Whether the domain in `From` is confirmed. Where something was left open by a failing DNS, nothing is
-/// held against the message.
+/// Returns whether the domain in `From` is confirmed. If a DNS failure left a result open, the message doesn't fail.
 fn dmarc_outcome(
     message: &AuthenticatedMessage<'_>,
     output: &DmarcOutput,
@@ -196,7 +195,7 @@ fn dmarc_outcome(
         .map(|from| from.rsplit_once('@').map(|it| it.1));
     let first = domains.next();
     if domains.any(|domain| Some(domain) != first) {
-        // Programs show one author or another.
+        // Mail programs may show any of the authors.
         return Outcome::PermError;
     }
     let results = [output.dkim_result(), output.spf_result()];

@@ -1,7 +1,7 @@
-//! How much a message may have the DNS asked.
+//! Limits the DNS queries for a message.
 //!
-//! `mail-auth` looks into a cache of its user's before each question. Here that is where questions are counted,
-//! and where those too many are told that there is no answer. What is remembered is the resolver's matter.
+//! `mail-auth` reads a cache supplied by its user before each query. This cache counts the queries and answers those
+//! above the limit with no data. The resolver has the actual cache.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
@@ -11,14 +11,14 @@ use std::time::Instant;
 
 use mail_auth::{DnsError, DnssecStatus, Error, Parameters, RecordSet, ResolverCache, Txt};
 
-/// What may still be asked.
+/// The remaining queries.
 #[derive(Debug)]
 pub(crate) struct Budget {
     most: u32,
     asked: AtomicU32,
 }
 
-/// What is asked about, under a budget.
+/// Parameters of a check with a budget of queries.
 pub(crate) type Bounded<'a, P> = Parameters<'a, P, Budget, Budget, Budget, Budget, Budget>;
 
 impl Budget {
@@ -29,12 +29,12 @@ impl Budget {
         }
     }
 
-    /// Whether more was to be asked than may be.
+    /// Returns true if a check needed more queries than allowed.
     pub(crate) fn is_exceeded(&self) -> bool {
         self.asked.load(Relaxed) > self.most
     }
 
-    /// What is asked about, counted here.
+    /// Attaches this budget to the parameters of a check.
     pub(crate) fn bound<P>(&self, params: P) -> Bounded<'_, P> {
         Parameters {
             params,
@@ -47,7 +47,7 @@ impl Budget {
     }
 }
 
-/// An answer's kind, where there is none.
+/// The answer to a query above the limit.
 trait Unanswered {
     fn unanswered() -> Self;
 }

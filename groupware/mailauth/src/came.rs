@@ -1,14 +1,14 @@
-//! How a message came, for whoever finds out about it.
+//! The transport of a message, as input of its checks.
 
 use std::net::IpAddr;
 
-/// How a message came.
+/// The transport of a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Came<'a> {
-    /// From which address.
+    /// The client's address.
     pub client: IpAddr,
-    /// What the client called itself.
+    /// The name that the client gave in `EHLO` or `HELO`.
     pub helo: &'a str,
-    /// The envelope's sender; empty for a message about another that could not be delivered.
+    /// The envelope's sender; empty for a delivery status notification.
     pub sender: &'a str,
 }

@@ -1,10 +1,10 @@
-//! Whether a message comes from whom it says: SPF, DKIM, and DMARC by `mail-auth`, which asks the DNS.
+//! Checks whether a message has the sender it claims: SPF, DKIM, and DMARC by `mail-auth`, with DNS queries.
 //!
-//! What it costs is bounded: signatures that are looked at, fields that they may name, questions to the DNS
-//! (`QUESTIONS`), and the time of all of it. What is not found out in time is told as such.
+//! The cost is bounded: signatures that are checked, fields that they may name, DNS queries (`QUESTIONS`), and the
+//! total time. Checks that take longer are reported as such.
 //! *Absent: mailboxes, clients' sockets, and what is done about a message.*
 //!
-//! Without the feature `dns`, for programs that are to be small, nothing is asked: [`MailAuth::new`] says so.
+//! Without the feature `dns`, for small programs, there are no checks: [`MailAuth::new`] fails.
 
 #[cfg(not(feature = "dns"))]
 mod absent;
@@ -28,5 +28,5 @@ pub use error::ResolverError;
 #[cfg(feature = "dns")]
 pub use message::{BodyHashes, body_hashes};
 
-/// Whether anything can be asked at all.
+/// True if the program was built with the checks.
 pub const IS_THERE: bool = cfg!(feature = "dns");

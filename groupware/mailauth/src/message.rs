@@ -1,19 +1,19 @@
-//! A message as its signatures see it. Its body is hashed apart from everything else: that takes long for a
-//! large one, and asks nobody.
+//! A message as its signatures see it. Its body is hashed separately: that takes long for a large body, and needs no
+//! DNS queries.
 
 use groupware_proto_mime::head_bytes;
 use mail_auth::AuthenticatedMessage;
 
-/// Most signatures of a message that are looked at, the first ones.
+/// The maximum number of signatures that are checked, the first ones.
 pub(crate) const SIGNATURES: usize = 5;
-/// Most fields that a signature may name; each is looked for among all fields.
+/// The maximum number of fields in a signature; each is searched among all fields.
 const SIGNED_FIELDS: usize = 200;
 
-/// The hashes of a message's body that its signatures are about: of two ways to write it, by two functions.
+/// The hashes of a message's body for its signatures: of two canonical forms, by two functions.
 #[derive(Debug, Clone, Default)]
 pub struct BodyHashes(Vec<Vec<u8>>);
 
-/// The head, taken apart.
+/// Parses the head of a message.
 fn head(message: &[u8]) -> Option<AuthenticatedMessage<'_>> {
     AuthenticatedMessage::parse(&message[..head_bytes(message)])
 }
@@ -31,7 +31,7 @@ pub fn body_hashes(message: &[u8]) -> BodyHashes {
     BodyHashes(hashes.collect())
 }
 
-/// A message with the hashes of its body; `None` if it has no head.
+/// Parses a message with the hashes of its body; `None` if it has no head.
 pub(crate) fn parse<'a>(
     message: &'a [u8],
     hashes: &BodyHashes,
@@ -45,7 +45,7 @@ pub(crate) fn parse<'a>(
     head.dkim_headers.truncate(SIGNATURES);
     head.errors.truncate(SIGNATURES);
     for field in &mut head.dkim_headers {
-        // Nobody is sent reports, and nobody signs for others (RFC 6541): neither is asked about.
+        // No reports are sent and no third-party signatures (RFC 6541) are accepted: neither needs queries.
         field.header.r = false;
         field.header.atps = None;
     }

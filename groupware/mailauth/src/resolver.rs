@@ -1,4 +1,4 @@
-//! Who is asked, how long, and what is remembered of the answers.
+//! The DNS resolver: its servers, timeouts, and cache.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use mail_auth::hickory_resolver::system_conf::read_system_conf;
 
 use crate::ResolverError;
 
-/// Longest wait for an answer before it is asked once more.
+/// The time to wait for an answer before the query is repeated.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// Answers that are remembered. One has 64 KiB at most, so all of them 32 MiB.
+/// The number of cached answers. One has 64 KiB at most, so all of them 32 MiB.
 const REMEMBERED: u64 = 512;
-/// How long an answer is remembered at most, whatever it says.
+/// The maximum time for which an answer is cached, whatever its TTL.
 const REMEMBERED_FOR: Duration = Duration::from_secs(3600);
-/// The same of an answer that there is nothing.
+/// The same for a negative answer.
 const NOTHING_REMEMBERED_FOR: Duration = Duration::from_secs(300);
 
 pub(crate) fn authenticator(servers: &[SocketAddr]) -> Result<MessageAuthenticator, ResolverError> {
@@ -31,7 +31,7 @@ pub(crate) fn authenticator(servers: &[SocketAddr]) -> Result<MessageAuthenticat
     options.cache_size = REMEMBERED;
     options.positive_max_ttl = Some(REMEMBERED_FOR);
     options.negative_max_ttl = Some(NOTHING_REMEMBERED_FOR);
-    // What a file of this machine says is nothing that a domain says.
+    // A hosts file of this machine is no statement of a domain.
     options.use_hosts_file = ResolveHosts::Never;
     MessageAuthenticator::new(config, options).map_err(|error| failed(&error))
 }

@@ -1,4 +1,4 @@
-//! What is found out about messages, by a name server on this machine.
+//! Checks of messages with a name server on this machine.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -12,14 +12,14 @@ use mail_auth::common::headers::HeaderWriter;
 use mail_auth::dkim::DkimSigner;
 use plimsoll_tests::dns::{NameServer, Record};
 
-/// Where example.org sends from, and where it doesn't.
+/// Addresses from which example.org sends and doesn't send.
 const THEIRS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const ANOTHER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 66);
 
 const MESSAGE: &str = "From: Ann <ann@example.org>\r\nTo: bob@here.example\r\nSubject: Hello\r\n\
     \r\nThe text.\r\n";
 
-/// A name server that knows example.org, and a key of it.
+/// Starts a name server with example.org and a key of it.
 fn world() -> (NameServer, Ed25519Key) {
     let server = NameServer::start();
     let key = Ed25519Key::from_pkcs8_der(&Ed25519Key::generate_pkcs8().unwrap()).unwrap();
@@ -49,7 +49,7 @@ fn signed_by(domain: &str, key: Ed25519Key, message: &str) -> String {
     signature.unwrap().to_header() + message
 }
 
-/// What is found out about a message of this sender, from this address.
+/// Checks a message with this sender and from this address.
 fn found(server: &NameServer, client: Ipv4Addr, sender: &str, message: &str) -> Findings {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -113,7 +113,7 @@ fn the_address_that_a_message_comes_from_confirms_it() {
         elsewhere.origin(),
         Some(Origin::Contradicted("example.org".into()))
     );
-    // Its own address confirms a domain, and not another one.
+    // The client's address confirms the domain of the envelope's sender, and no other.
     let other = MESSAGE.replace("ann@example.org", "ann@quiet.example");
     let other = found(&server, THEIRS, "ann@example.org", &other);
     assert_eq!(
@@ -131,7 +131,7 @@ fn who_is_not_answered_holds_nothing_against_a_message() {
         findings.origin(),
         Some(Origin::Unknown("slow.example".into()))
     );
-    // A key that can't be asked for may be a good one.
+    // A key that can't be queried may be valid.
     let message = signed(key, MESSAGE).replace("s=key", "s=gone");
     server.add("gone._domainkey.example.org", Record::Silence);
     let findings = found(&server, ANOTHER, "ann@quiet.example", &message);
@@ -169,7 +169,7 @@ fn of_very_many_signatures_a_few_are_looked_at() {
     assert!(server.asked() < 40, "{}", server.asked());
 }
 
-/// A domain whose mail may come from a hundred hosts, none of which has an address.
+/// Adds a domain whose mail may come from a hundred hosts without addresses.
 fn add_a_hundred_hosts(server: &NameServer, domain: &str) {
     let terms: Vec<_> = (0..10).map(|term| format!("mx:{term}.{domain}")).collect();
     let policy = format!("v=spf1 {} -all", terms.join(" "));
@@ -196,7 +196,7 @@ fn who_needs_very_many_questions_is_not_confirmed_by_addresses() {
     assert!((20..QUESTIONS as usize).contains(&asked), "{asked}");
 }
 
-/// All methods are made to ask as much as they can.
+/// Makes each method send as many queries as it can.
 #[test]
 fn a_message_has_so_many_questions_and_no_more() {
     let (server, _) = world();
@@ -218,7 +218,7 @@ fn a_message_has_so_many_questions_and_no_more() {
     let passed = findings.dkim.iter().map(|it| it.outcome);
     assert_eq!(passed.collect::<Vec<_>>(), [Outcome::Pass; 5]);
     assert_eq!(findings.spf.outcome, Outcome::PermError);
-    // Another domain of those that have signed might have been one with this one's.
+    // An unchecked domain of the signatures might have been aligned with this one.
     assert_eq!(findings.dmarc.outcome, Outcome::PermError);
     let asked = server.asked();
     assert!((50..=QUESTIONS as usize).contains(&asked), "{asked}");

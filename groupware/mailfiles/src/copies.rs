@@ -1,14 +1,14 @@
-//! Equal messages of one moment, told apart by their number.
+//! Numbers equal messages of one moment to distinguish them.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-/// How often messages of one moment and these bytes came. A 128-bit hash each.
+/// Counts of messages with equal bytes and times, by a 128-bit hash.
 #[derive(Debug, Default)]
 pub struct Copies(HashMap<(u64, u64), u64>);
 
 impl Copies {
-    /// The number of a message among equal ones, from 0.
+    /// Returns the number of a message among equal ones, from 0.
     pub fn number(&mut self, bytes: &[u8], received_us: i64) -> u64 {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         let key = (

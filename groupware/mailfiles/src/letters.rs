@@ -1,5 +1,5 @@
-//! Letters that stand for keywords in the names of a Maildir folder's files, as Dovecot has them: the file
-//! `dovecot-keywords` has a line for each, with the letter's number from 0 on.
+//! Letters for keywords in the file names of a Maildir folder, as in Dovecot: the file `dovecot-keywords` has a line
+//! for each keyword, with the letter's number from 0 on.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -9,17 +9,17 @@ use std::path::Path;
 use groupware_text::{is_keyword, keywords};
 
 const FILE: &str = "dovecot-keywords";
-/// Longest file that is read: that of 26 keywords is shorter.
+/// The maximum size of a file that is read: one with 26 keywords is smaller.
 const FILE_BYTES: u64 = 64 << 10;
-/// From `a` to `z`.
+/// The number of letters, from `a` to `z`.
 const LETTERS: usize = 26;
 
-/// The keywords of a folder by their letters.
+/// The keywords of a folder by letter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Letters([Option<String>; LETTERS]);
 
 impl Letters {
-    /// Those of the folder at this path; none where there is no file, or one that makes no sense.
+    /// Reads the keywords of the folder at this path; none if the file is missing or invalid.
     pub(crate) fn of(folder: &Path) -> io::Result<Self> {
         let mut bytes = Vec::new();
         match File::open(folder.join(FILE)) {
@@ -45,15 +45,15 @@ impl Letters {
         letters
     }
 
-    /// The keywords that the small ones among these letters stand for.
+    /// Returns the keywords of the lower-case ones among these letters.
     pub(crate) fn keywords(&self, letters: &str) -> Vec<String> {
         let small = letters.bytes().filter(u8::is_ascii_lowercase);
         let words = small.filter_map(|letter| self.0[usize::from(letter - b'a')].as_deref());
         keywords(words)
     }
 
-    /// The letters for a message's keywords in a folder, in the order of the alphabet, and how many of the keywords
-    /// have none, for want of letters. Those that are new there are noted.
+    /// Returns the letters for a message's keywords in a folder, in alphabetical order, and the number of keywords
+    /// without a letter because none was free. New keywords are added to the folder's file.
     pub(crate) fn for_keywords(folder: &Path, words: &[String]) -> io::Result<(String, usize)> {
         let words = keywords(words.iter().map(String::as_str));
         if words.is_empty() {
@@ -78,7 +78,7 @@ impl Letters {
             places.push(place);
         }
         if !new.is_empty() {
-            // Before a file's name has the letter.
+            // Written before a file name contains the letter.
             let mut options = File::options();
             let options = options.create(true).append(true).mode(0o600);
             options.open(folder.join(FILE))?.write_all(new.as_bytes())?;
@@ -89,7 +89,7 @@ impl Letters {
     }
 }
 
-/// The letter of a number below 26.
+/// Returns the letter of a number below 26.
 fn letter(place: usize) -> char {
     u8::try_from(place).map_or('z', |place| char::from(b'a' + place))
 }

@@ -1,8 +1,8 @@
-//! Mail in files as other programs keep it: mbox (RFC 4155, with `>From` quoted reversibly as mboxrd
-//! has it) and Maildir (with folders as Maildir++ and Dovecot have them), read and written.
+//! Mail in the files of other programs: mbox (RFC 4155, with `>From` quoted reversibly as in mboxrd) and Maildir (with
+//! folders as in Maildir++ and Dovecot), read and written.
 //!
-//! One message is in memory at a time, and none that is larger than the caller takes. Knows no server,
-//! and no folder's meaning.
+//! One message is in memory at a time, and none above the caller's size limit. This crate knows no server, and not what
+//! a folder means.
 
 mod copies;
 mod letters;

@@ -1,8 +1,8 @@
-//! Maildir: a file for each message, in `new` and `cur`, whose name says what it is marked with; and
-//! folders beside each other as Maildir++ has them, or in each other, which Dovecot calls `LAYOUT=fs`.
+//! Maildir: a file for each message, in `new` and `cur`, whose name contains the flags; and folders beside each other
+//! as in Maildir++, or nested, which Dovecot calls `LAYOUT=fs`.
 //!
-//! When a message came is the time of its file, as Dovecot has it. So are keywords: a small letter in the name of a
-//! message's file stands for one, and a file beside the messages says for which.
+//! The modification time of a file is the time of receipt, as in Dovecot. Keywords also follow Dovecot: a lower-case
+//! letter in the file name for each, with the letters' keywords in a file beside the messages.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -21,21 +21,21 @@ pub struct Maildir(PathBuf);
 /// A folder of a Maildir.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaildirFolder {
-    /// Its name, with `/` between its parts; `None` for the inbox.
+    /// The folder's name, with `/` between its parts; `None` for the inbox.
     pub name: Option<String>,
     path: PathBuf,
 }
 
-/// What a Maildir has besides folders in it.
+/// The subfolders that every Maildir has.
 const OWN: [&str; 3] = ["cur", "new", "tmp"];
-/// Most folders that one lies in.
+/// The maximum nesting depth of folders.
 const LEVELS: usize = 32;
 
 fn is_maildir(folder: &Path) -> bool {
     folder.join("cur").is_dir() || folder.join("new").is_dir()
 }
 
-/// Collects the folders in a folder, which has this name, and those in them.
+/// Collects the folders in a folder with this name, recursively.
 fn nested(
     folder: &Path,
     (name, level): (&str, usize),
@@ -46,7 +46,7 @@ fn nested(
         let (path, part) = (entry.path(), entry.file_name());
         let part = part.to_string_lossy();
         let is_own = OWN.contains(&&*part) || part.starts_with('.');
-        // Links are not followed: they may lead around.
+        // Links are not followed: they may form cycles.
         if is_own || level == LEVELS || !entry.file_type()?.is_dir() {
             continue;
         }
@@ -64,15 +64,15 @@ fn nested(
 }
 
 impl Maildir {
-    /// The Maildir in a folder; `None` where that is none.
+    /// Opens the Maildir in a folder; `None` if the folder is no Maildir.
     pub fn open(folder: &Path) -> Option<Self> {
         is_maildir(folder).then(|| Self(folder.to_path_buf()))
     }
 
-    /// The inbox and the folders, by name.
+    /// Returns the inbox and the folders, by name.
     ///
     /// # Errors
-    /// The disk's.
+    /// If a file operation fails.
     pub fn folders(&self) -> io::Result<Vec<MaildirFolder>> {
         let mut folders = Vec::new();
         for entry in fs::read_dir(&self.0)? {
@@ -96,11 +96,11 @@ impl Maildir {
 }
 
 impl MaildirFolder {
-    /// The messages, in the order of their files' names, of at most so many bytes. All names are held
-    /// in memory, and one message at a time.
+    /// Returns the messages in the order of their file names, with a size limit for each. All names are held in memory,
+    /// and one message at a time.
     ///
     /// # Errors
-    /// The disk's.
+    /// If a file operation fails.
     pub fn messages(&self, most: usize) -> io::Result<impl Iterator<Item = io::Result<Read>>> {
         let mut files = Vec::new();
         for part in ["cur", "new"] {
@@ -131,7 +131,7 @@ impl MaildirFolder {
     }
 }
 
-/// The letters behind `:2,` in a file's name. Where a file system takes no colon, programs write another sign.
+/// Returns the letters after `:2,` in a file name. On file systems without colons, programs write another character.
 fn letters_of(name: &str) -> &str {
     let (_, letters) = name.rsplit_once("2,").unwrap_or_default();
     let before = &name[..name.len() - letters.len()];
@@ -141,7 +141,7 @@ fn letters_of(name: &str) -> &str {
     if is_mark { letters } else { "" }
 }
 
-/// `None` where it is no message, or gone.
+/// Reads a message; `None` if the file is no message, or has been removed.
 fn read(
     path: &Path,
     (flags, keywords): (Flags, Vec<String>),
@@ -172,26 +172,26 @@ fn read(
     })))
 }
 
-/// What came of a message that was to be written.
+/// The result of writing a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Put {
-    /// It was not there.
+    /// True if the message did not exist.
     pub is_new: bool,
-    /// Keywords that there were no letters left for.
+    /// The number of keywords without a letter because none was free.
     pub left_out: usize,
 }
 
-/// Writes a Maildir, private as mail is.
+/// Writes a Maildir that only its owner can read.
 #[derive(Debug)]
 pub struct MaildirWriter {
     folder: PathBuf,
 }
 
 impl MaildirWriter {
-    /// Writes into a folder, which is made if it isn't there.
+    /// Creates a writer for a folder, which is created if it is missing.
     ///
     /// # Errors
-    /// The disk's.
+    /// If a file operation fails.
     pub fn new(folder: &Path) -> io::Result<Self> {
         make(folder)?;
         let writer = Self {
@@ -201,10 +201,10 @@ impl MaildirWriter {
         Ok(writer)
     }
 
-    /// Makes a folder of this name, the inbox for none, and gives its path.
+    /// Creates a folder with this name (`None`: the inbox) and returns its path.
     ///
     /// # Errors
-    /// The disk's.
+    /// If a file operation fails.
     pub fn folder(&self, name: Option<&str>) -> io::Result<PathBuf> {
         let path = match name {
             None => self.folder.clone(),
@@ -223,11 +223,10 @@ impl MaildirWriter {
         Ok(path)
     }
 
-    /// Writes a message into a folder that was made, under a name that no other has; one that is there
-    /// under the name already stays.
+    /// Writes a message to a folder created before, under a unique name. An existing file with the same name is kept.
     ///
     /// # Errors
-    /// The disk's.
+    /// If a file operation fails.
     pub fn write(&self, folder: &Path, unique: &str, message: &Message) -> io::Result<Put> {
         let (letters, left_out) = Letters::for_keywords(folder, &message.keywords)?;
         let name = format!("{unique}:2,{}{letters}", message.flags.letters());

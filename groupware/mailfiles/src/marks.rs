@@ -1,5 +1,5 @@
-//! Marks of a message in an mbox: fields in front of its head, which reading takes off again. Fields of the same names
-//! further down, which other programs write, are read and left where they are; so are those of Thunderbird and Gmail.
+//! Flags and keywords of a message in an mbox: fields before its head, which reading removes. Fields of the same names
+//! further down, written by other programs, are read and kept in place; so are those of Thunderbird and Gmail.
 //!
 //! ```text
 //! Status: RO
@@ -15,19 +15,19 @@ use groupware_text::{KEYWORD_BYTES, KEYWORDS, keywords};
 
 use crate::message::{Flags, Message};
 
-/// Bytes of a message in which its marks are looked for.
+/// The number of bytes of a message that are searched for flags and keywords.
 const HEAD_BYTES: usize = 256 << 10;
-/// Most bytes of the marks in front of a message.
+/// The maximum size of the fields before a message in bytes.
 pub(crate) const MARK_BYTES: usize = 128 + KEYWORDS * (KEYWORD_BYTES + 1);
 
 const STATUS: &[u8] = b"Status: ";
 const X_STATUS: &[u8] = b"X-Status: ";
 const X_KEYWORDS: &[u8] = b"X-Keywords: ";
 const X_PLIMSOLL: &[u8] = b"X-Plimsoll: ";
-/// Among the words of the last of them: the line end behind the message is none of its own.
+/// A word in the value of `X-Plimsoll`: the line end after the message doesn't belong to it.
 const NO_LINE_END: &str = "no-line-end";
 
-/// What stands of a message in an mbox besides its bytes.
+/// The data of a message in an mbox besides its bytes.
 #[derive(Default)]
 pub(crate) struct Marks {
     pub(crate) flags: Flags,
@@ -35,7 +35,7 @@ pub(crate) struct Marks {
     has_no_line_end: bool,
 }
 
-/// Reads the marks of a message. Those that were written in front of it are taken off.
+/// Reads the flags and keywords of a message. Fields written before its head are removed.
 pub(crate) fn take(bytes: &mut Vec<u8>) -> Marks {
     match own(bytes) {
         Some((marks, length)) => {
@@ -49,8 +49,8 @@ pub(crate) fn take(bytes: &mut Vec<u8>) -> Marks {
     }
 }
 
-/// The `Content-Length` of a message that another program wrote, given its head. A message with marks of this module is
-/// quoted, and its sender's `Content-Length` says nothing about the file.
+/// Returns the `Content-Length` of a message written by another program, given its head. A message written by this
+/// module is quoted, and its sender's `Content-Length` doesn't apply to the file.
 pub(crate) fn content_length(head: &[u8]) -> Option<usize> {
     if own(head).is_some() {
         return None;
@@ -60,7 +60,7 @@ pub(crate) fn content_length(head: &[u8]) -> Option<usize> {
     std::str::from_utf8(&length).ok()?.trim().parse().ok()
 }
 
-/// The marks that are written in front of a head, and their bytes.
+/// Parses the fields written before a head; returns their values and length.
 fn own(bytes: &[u8]) -> Option<(Marks, usize)> {
     let mut rest = bytes;
     let mut marks = Marks::default();
@@ -69,7 +69,7 @@ fn own(bytes: &[u8]) -> Option<(Marks, usize)> {
     let mut after = rest;
     let words = take_line(&mut after, X_KEYWORDS);
     marks.keywords = words.map(keywords_of).unwrap_or_default();
-    // Without the line behind it, another program's: it stays where it is.
+    // Without a following `X-Plimsoll`, the field is another program's and stays in place.
     if let Some(more) = take_line(&mut after, X_PLIMSOLL) {
         let mut more = more.split(u8::is_ascii_whitespace);
         marks.has_no_line_end = more.any(|word| word == NO_LINE_END.as_bytes());
@@ -78,7 +78,7 @@ fn own(bytes: &[u8]) -> Option<(Marks, usize)> {
     Some((marks, bytes.len() - rest.len()))
 }
 
-/// Takes a line that begins so off the front, and gives what follows in it.
+/// Removes a first line with this prefix, and returns the rest of the line.
 fn take_line<'a>(rest: &mut &'a [u8], begin: &[u8]) -> Option<&'a [u8]> {
     let value = rest.strip_prefix(begin)?;
     let end = value.iter().position(|byte| *byte == b'\n')?;
@@ -90,7 +90,7 @@ fn keywords_of(line: &[u8]) -> Vec<String> {
     keywords(String::from_utf8_lossy(line).split_ascii_whitespace())
 }
 
-/// The fields of a head, each in one line.
+/// Returns the fields of a head, each unfolded.
 fn fields(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let head = &bytes[..bytes.len().min(HEAD_BYTES)];
     let mut lines = head
@@ -106,7 +106,7 @@ fn fields(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// The value of a field if it has this name, in lower case with a colon.
+/// Returns the value of a field if it has this name, given in lower case with a colon.
 fn value(field: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let (begin, value) = field.split_at_checked(name.len())?;
     begin
@@ -114,7 +114,7 @@ fn value(field: &[u8], name: &[u8]) -> Option<Vec<u8>> {
         .then(|| value.trim_ascii().to_vec())
 }
 
-/// The marks that another program has put among the fields of a head.
+/// Reads the flags and keywords that another program has put among the fields of a head.
 fn in_head(bytes: &[u8]) -> Marks {
     let mut marks = Marks::default();
     for field in fields(bytes) {
@@ -167,12 +167,12 @@ fn note_mozilla(flags: &mut Flags, bits: u32) {
     flags.read |= bits & 0x0001 != 0;
     flags.answered |= bits & 0x0002 != 0;
     flags.flagged |= bits & 0x0004 != 0;
-    // Expunged: Thunderbird takes it out of the file later.
+    // Expunged: Thunderbird removes it from the file later.
     flags.trashed |= bits & 0x0008 != 0;
     flags.forwarded |= bits & 0x1000 != 0;
 }
 
-/// Labels that Gmail gives by itself, and that say nothing that a keyword should.
+/// Labels that Gmail assigns itself, and that don't become keywords.
 const GMAIL_LABELS: [&str; 9] = [
     "inbox",
     "archived",
@@ -185,7 +185,7 @@ const GMAIL_LABELS: [&str; 9] = [
     "snoozed",
 ];
 
-/// Notes the labels of an export of Gmail. The labels of its user become keywords.
+/// Reads the labels of a Gmail export. The user's own labels become keywords.
 fn note_gmail(marks: &mut Marks, labels: &str) {
     let flags = &mut marks.flags;
     flags.read = true;
@@ -210,10 +210,10 @@ fn note_gmail(marks: &mut Marks, labels: &str) {
     marks.keywords.extend(words);
 }
 
-/// Writes the marks of a message in front of it.
+/// Writes the flags and keywords of a message before it.
 ///
 /// # Errors
-/// The disk's.
+/// If writing fails.
 pub(crate) fn write(to: &mut impl Write, message: &Message) -> io::Result<()> {
     let flags = message.flags;
     let status = if flags.read { "RO" } else { "O" };
@@ -233,7 +233,7 @@ pub(crate) fn write(to: &mut impl Write, message: &Message) -> io::Result<()> {
     write_more(to, message)
 }
 
-/// Writes what the two lines before it can't say.
+/// Writes the data that `Status` and `X-Status` can't hold.
 fn write_more(to: &mut impl Write, message: &Message) -> io::Result<()> {
     let words = keywords(message.keywords.iter().map(String::as_str));
     let bytes = &message.bytes;

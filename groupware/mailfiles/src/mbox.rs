@@ -1,11 +1,11 @@
-//! mbox: messages one after another, each behind a line that begins with `From `.
+//! mbox: a sequence of messages, each after a line that begins with `From `.
 //!
-//! What is written here comes back as it was, byte for byte. What other programs write is read as Dovecot reads it: a
-//! separator follows an empty line and has a date (RFC 4155), or stands where the message's `Content-Length` ends. In a
-//! file whose first separator has no date, a separator is followed by a header field. Any other line that begins with
-//! `From ` is text.
+//! Messages written here are read back byte for byte. Files of other programs are read as in Dovecot: a separator
+//! follows an empty line and has a date (RFC 4155), or is where the message's `Content-Length` ends. In a file whose
+//! first separator has no date, a separator is followed by a header field. Any other line that begins with `From ` is
+//! text.
 //!
-//! The marks of a message, such as that it was read, are fields in front of its head ([`crate::marks`]).
+//! The flags and keywords of a message are fields before its head ([`crate::marks`]).
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Cursor, Write};
@@ -17,33 +17,33 @@ use crate::marks::{self, MARK_BYTES};
 use crate::message::{Message, Read};
 
 const FROM: &[u8] = b"From ";
-/// Some programs begin a text file with it.
+/// A prefix that some programs write to text files.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-/// Longest separator. A longer line is text.
+/// The maximum length of a separator. A longer line is text.
 const FROM_BYTES: usize = 1024;
 
 /// Reads the messages of an mbox.
 #[derive(Debug)]
 pub struct Mbox<R> {
     reader: R,
-    /// Bytes that were read, and are to be read again before the rest of the reader.
+    /// Bytes that are read again before the rest of the reader.
     again: Cursor<Vec<u8>>,
-    /// Pieces of lines that were looked at ahead of their turn.
+    /// Pieces of lines that were read ahead.
     peeked: VecDeque<Vec<u8>>,
     most: usize,
-    /// The separator in front of the next message.
+    /// The separator before the next message.
     begun: Option<Vec<u8>>,
-    /// Messages so far.
+    /// The number of messages so far.
     count: u64,
     has_started: bool,
-    /// The first separator has a date, so all have.
+    /// True if the first separator has a date: then all have.
     is_dated: bool,
-    /// No `Content-Length` was wrong yet.
+    /// True until a `Content-Length` was wrong.
     trusts_lengths: bool,
 }
 
 impl<R: BufRead> Mbox<R> {
-    /// Takes messages of at most so many bytes.
+    /// Creates a reader for messages of at most `most` bytes.
     pub fn new(reader: R, most: usize) -> Self {
         Self {
             reader,
@@ -58,7 +58,7 @@ impl<R: BufRead> Mbox<R> {
         }
     }
 
-    /// A piece of a line, at most as long as a separator: memory is bounded whatever the line.
+    /// Reads a piece of a line, at most as long as a separator: memory is bounded for any line length.
     fn piece(&mut self) -> io::Result<Vec<u8>> {
         match self.peeked.pop_front() {
             Some(piece) => Ok(piece),
@@ -77,7 +77,7 @@ impl<R: BufRead> Mbox<R> {
         Ok(piece)
     }
 
-    /// Has these bytes read once more, before what follows.
+    /// Puts bytes back, to be read again before the rest.
     fn read_again(&mut self, mut bytes: Vec<u8>) {
         bytes.extend(self.peeked.drain(..).flatten());
         io::Read::read_to_end(&mut self.again, &mut bytes).expect("memory can be read");
@@ -140,7 +140,7 @@ impl<R: BufRead> Mbox<R> {
         }))
     }
 
-    /// The first separator. The text in front of it counts for nothing, unless it is a message itself.
+    /// Finds the first separator. Text before it is ignored, unless it is a message itself.
     fn first(&mut self) -> io::Result<Option<Vec<u8>>> {
         let (mut is_line_start, mut is_behind_empty, mut is_first) = (true, true, true);
         loop {
@@ -172,18 +172,18 @@ impl<R: BufRead> Iterator for Mbox<R> {
     }
 }
 
-/// A message while it is read, as it stands in the file, up to a bound; beyond it, nothing is kept.
+/// A message being read, with the bytes of the file up to a limit. Beyond the limit, no bytes are stored.
 struct Body {
     bytes: Option<Vec<u8>>,
-    /// Bytes so far, kept or not.
+    /// The number of bytes so far, stored or not.
     count: usize,
     most: usize,
     is_line_start: bool,
     is_behind_empty: bool,
     has_head: bool,
-    /// Where the message ends by its `Content-Length`.
+    /// The end of the message by its `Content-Length`.
     end: Option<usize>,
-    /// The first line before that end that looks like a separator.
+    /// The position of the first apparent separator before that end.
     separator: Option<usize>,
 }
 
@@ -192,7 +192,7 @@ impl Body {
         Self {
             bytes: Some(Vec::new()),
             count: 0,
-            // The marks, the line ends behind a message, and signs of quotation are no part of the message.
+            // Flags, keywords, line ends after a message, and quotation signs don't count as parts of the message.
             most: most.saturating_add(most / 4).saturating_add(MARK_BYTES),
             is_line_start: true,
             is_behind_empty: false,
@@ -202,12 +202,12 @@ impl Body {
         }
     }
 
-    /// Returns true where the next line may be a separator.
+    /// Returns true if the next line may be a separator.
     fn can_end(&self) -> bool {
         self.is_line_start && (self.is_behind_empty || self.end == Some(self.count))
     }
 
-    /// Notes a line that looks like a separator. Returns false if the message goes on behind it.
+    /// Records an apparent separator. Returns false if the message continues after it.
     fn ends_here(&mut self) -> bool {
         let is_within = self.end.is_some_and(|end| self.count < end);
         if is_within {
@@ -216,7 +216,7 @@ impl Body {
         !is_within
     }
 
-    /// Returns true if the message has gone on, or the file has ended, where the `Content-Length` doesn't say so.
+    /// Returns true if the message or the file doesn't end where the `Content-Length` ends.
     fn is_length_wrong(&self, is_file_end: bool) -> bool {
         // An empty line follows a message.
         let is_past = |end| self.count > end + 2;
@@ -224,7 +224,7 @@ impl Body {
             .is_some_and(|end| is_past(end) || (is_file_end && self.count < end))
     }
 
-    /// Takes off everything from the first line on that looked like a separator.
+    /// Removes and returns the bytes from the first apparent separator on.
     fn take_from_separator(&mut self) -> Option<Vec<u8>> {
         self.end = None;
         let at = self.separator.take()?;
@@ -237,7 +237,7 @@ impl Body {
         if let Some(bytes) = &mut self.bytes {
             match bytes.len() + piece.len() <= self.most {
                 true => bytes.extend_from_slice(piece),
-                // Without its bytes, nothing can be read again.
+                // Dropped bytes can't be read again.
                 false => (self.bytes, self.end) = (None, None),
             }
         }
@@ -253,7 +253,7 @@ impl Body {
         self.is_behind_empty = is_empty;
     }
 
-    /// The message without signs of quotation and the empty line behind it.
+    /// Returns the message without quotation signs and the empty line after it.
     fn finish(self) -> Option<Vec<u8>> {
         let raw = self.bytes?;
         let mut bytes = Vec::with_capacity(raw.len());
@@ -283,7 +283,7 @@ fn is_field(line: &[u8]) -> bool {
     name > 0 && line[..name].iter().all(u8::is_ascii_graphic)
 }
 
-/// Returns true if a line is `From ` behind one `>` or more.
+/// Returns true if a line is `From ` after one or more `>`.
 fn is_quoted(line: &[u8]) -> bool {
     let bare = line.iter().position(|byte| *byte != b'>').unwrap_or(0);
     bare > 0 && line[bare..].starts_with(FROM)
@@ -299,11 +299,11 @@ fn message(mut bytes: Vec<u8>, begun: &[u8]) -> Message {
     }
 }
 
-/// The moment of a separator: `From ada@example Sat Jan  3 01:05:34 1996`, UTC.
+/// Parses the time of a separator: `From ada@example Sat Jan  3 01:05:34 1996`, UTC.
 fn received(begun: &[u8]) -> Option<i64> {
     let text = String::from_utf8_lossy(begun);
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
-    // The sender may have spaces, and some write a zone: the moment is where it can be read.
+    // The sender may contain spaces, and some programs add a zone: any position with a valid time counts.
     (2..words.len()).find_map(|at| {
         let [month, day, clock] = words.get(at..at + 3)?.try_into().ok()?;
         let years = words.get(at + 3..)?.iter().take(2);
@@ -318,10 +318,10 @@ fn received(begun: &[u8]) -> Option<i64> {
     })
 }
 
-/// Writes a message behind those that are there.
+/// Appends a message to an mbox.
 ///
 /// # Errors
-/// The disk's.
+/// If writing fails.
 pub fn write_mbox(to: &mut impl Write, message: &Message) -> io::Result<()> {
     let micros = message.received_us.unwrap_or_default();
     let moment = jiff::Timestamp::from_microsecond(micros).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! A message as it lies in a file, and what is known of it besides.
+//! A message in a file, and its attributes.
 
 use groupware_text::keywords;
 
-/// What mail programs mark messages with.
+/// The flags of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags {
     /// The owner has read it.
@@ -11,16 +11,16 @@ pub struct Flags {
     pub answered: bool,
     /// It is marked as important.
     pub flagged: bool,
-    /// The owner has passed it on.
+    /// The owner has forwarded it.
     pub forwarded: bool,
     /// It is not sent yet.
     pub draft: bool,
-    /// It was deleted, and is to go.
+    /// It was deleted, and is to be removed.
     pub trashed: bool,
 }
 
 impl Flags {
-    /// The flags that these letters stand for, as Maildir has them.
+    /// Parses the letters of flags, as in Maildir.
     pub fn of_letters(letters: &str) -> Self {
         let has = |letter| letters.contains(letter);
         Self {
@@ -33,7 +33,7 @@ impl Flags {
         }
     }
 
-    /// Notes the keywords that stand for a flag (RFC 5788), and returns the others.
+    /// Sets the flags that some keywords denote (RFC 5788), and returns the other keywords.
     pub(crate) fn without_flags<'a>(
         &mut self,
         words: impl IntoIterator<Item = &'a str>,
@@ -48,7 +48,7 @@ impl Flags {
         keywords(others)
     }
 
-    /// The letters in the order of the alphabet, as Maildir asks for.
+    /// Returns the letters in alphabetical order, as Maildir requires.
     pub fn letters(self) -> String {
         let letters = [
             (self.draft, 'D'),
@@ -66,24 +66,24 @@ impl Flags {
     }
 }
 
-/// A message and what is known of it.
+/// A message and its attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Its bytes.
+    /// The bytes.
     pub bytes: Vec<u8>,
-    /// When it came, microseconds since 1970; `None` where that isn't told.
+    /// The time of receipt in microseconds since 1970; `None` if it is unknown.
     pub received_us: Option<i64>,
-    /// What it is marked with.
+    /// The flags.
     pub flags: Flags,
-    /// What its owner has marked it with besides, such as `$Junk` or `work`.
+    /// The keywords, such as `$Junk` or `work`.
     pub keywords: Vec<String>,
 }
 
-/// What was found at a place where a message may be.
+/// The result of reading a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Read {
     /// A message.
     Message(Message),
-    /// One that is larger than the caller takes, by the place where it lies.
+    /// The position of a message above the caller's size limit.
     TooLarge(String),
 }

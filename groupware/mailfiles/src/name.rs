@@ -1,12 +1,10 @@
-//! Names of folders in the names of folders on disk: Maildir++ with the modified UTF-7 of IMAP
-//! (RFC 3501, 5.1.3), as Dovecot writes them.
+//! Encodes folder names as directory names: Maildir++ with the modified UTF-7 of IMAP (RFC 3501, 5.1.3), as Dovecot
+//! writes them.
 //!
-//! A `.` parts a folder from the one that it lies in. Names with a dot of their own, which other
-//! programs don't have, are written with it encoded; so is a `/` that nothing is before: `..` is another
-//! folder.
+//! A `.` separates a folder from its parent. Dots within names, which other programs don't allow, are encoded; so is a
+//! leading `/`, because `..` is another directory.
 
-/// A folder's name, whose parts `/` keeps apart, as the name of a Maildir++ folder without its first
-/// dot.
+/// Encodes a folder's name, with `/` between its parts, as the name of a Maildir++ folder without its first dot.
 pub fn encode_folder(name: &str) -> String {
     let mut text = String::new();
     let mut waiting: Vec<u16> = Vec::new();
@@ -30,7 +28,7 @@ pub fn encode_folder(name: &str) -> String {
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+,";
 
-/// Writes what waits as base64 of UTF-16, without padding.
+/// Writes the pending characters as base64 of UTF-16, without padding.
 fn flush(text: &mut String, waiting: &mut Vec<u16>) {
     if waiting.is_empty() {
         return;
@@ -50,13 +48,12 @@ fn flush(text: &mut String, waiting: &mut Vec<u16>) {
     text.push('-');
 }
 
-/// The name behind the name of a Maildir++ folder; what is not encoded as it should be is taken as it
-/// is written.
+/// Decodes the name of a Maildir++ folder; invalid encodings are kept as they are.
 pub fn decode_folder(text: &str) -> String {
     decode(text, '/')
 }
 
-/// The same of a folder that lies in another on disk: a dot in it parts nothing.
+/// Decodes the name of a nested folder on disk, where a dot is no separator.
 pub(crate) fn decode_part(text: &str) -> String {
     decode(text, '.')
 }
@@ -122,7 +119,7 @@ mod tests {
             assert_eq!(encode_folder(name), text);
             assert_eq!(decode_folder(text), name);
         }
-        // Not as it should be.
+        // Invalid encodings.
         for odd in ["a&b", "&!-", "&", "&2D0-"] {
             assert_eq!(decode_folder(odd), odd);
         }

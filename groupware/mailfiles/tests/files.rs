@@ -1,4 +1,4 @@
-//! What is written comes back; what other programs write is read; nothing is read without a bound.
+//! Written messages are read back, other programs' files are read, and all reads are bounded.
 
 use std::io::Cursor;
 
@@ -20,7 +20,7 @@ fn flags() -> impl Strategy<Value = Flags> {
     )
 }
 
-/// Bytes that tempt a reader: lines that part messages, quoted ones, ends of all kinds.
+/// Generates bytes that are hard to parse: separators, quoted ones, line ends of all kinds.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let line = prop_oneof![
         Just(b"From ada Sat Jan  3 01:05:34 1996".to_vec()),
@@ -122,7 +122,7 @@ fn what_other_programs_write_is_read() {
     let [Read::Message(one), Read::Message(two)] = &read[..] else {
         panic!("{read:?}");
     };
-    // Its own fields stay where they are.
+    // The message's own fields stay in place.
     let text = "Status: RO\nSubject: 1\nX-Status: A\n\nText\nFrom here\n>From there\n";
     assert_eq!(String::from_utf8_lossy(&one.bytes), text);
     assert_eq!(one.received_us, Some(820_631_134_000_000));
@@ -133,7 +133,7 @@ fn what_other_programs_write_is_read() {
     assert_eq!(two.received_us, Some(1_027_453_163_000_000));
 }
 
-/// The texts of the messages of an mbox.
+/// Returns the texts of the messages of an mbox.
 fn texts(mbox: &str) -> Vec<String> {
     let read = read(mbox.as_bytes()).into_iter();
     let texts = read.map(|read| match read {
@@ -150,7 +150,7 @@ fn keeps_lines_that_only_look_like_separators() {
     for text in [
         "Dear all,\n\nFrom the harbour, with thanks.\nFrom now on we meet at 9.\n",
         "From the first line on\n",
-        // A date without an empty line before it, and an empty line without a date after it.
+        // A date without a preceding empty line, and an empty line without a following date.
         "He wrote:\nFrom ada Mon Nov 23 09:30:00 2026\n",
         "\nFrom Monday Nov 23 on we meet at 09:30.\n",
         "\nFrom ada Mon Nov 33 09:30:00 2026\n",
@@ -197,11 +197,11 @@ fn a_content_length_counts_where_it_is_right() {
     let found = texts(&mbox(inner.len()));
     assert_eq!(found.len(), 2);
     assert!(found[0].ends_with(&inner) && found[1].starts_with("A: 2"));
-    // At the end of the file, and without an empty line behind the message.
+    // At the end of the file, and without an empty line after the message.
     let alone = format!("{BEGUN}Content-Length: {}\n\n{inner}", inner.len());
     assert_eq!(texts(&alone).len(), 1);
     assert_eq!(texts(&format!("{alone}{BEGUN}A: 2\n\nx\n")).len(), 2);
-    // A wrong one doesn't, and no line is lost.
+    // A wrong `Content-Length` is ignored, and no line is lost.
     for wrong in [0, 5, inner.len() - 3, inner.len() + 3, 1000, 1 << 40] {
         let found = texts(&mbox(wrong));
         assert_eq!(found.len(), 3, "{wrong}");
@@ -338,8 +338,8 @@ fn what_is_too_large_is_told_and_passed_over() {
     assert!(Maildir::open(&folder.path().join("cur")).is_none());
 }
 
-/// As `doveadm backup` writes it into `maildir:DIR:LAYOUT=fs`, which is what a store of mboxes or of its own
-/// form can be copied to.
+/// The output of `doveadm backup` to `maildir:DIR:LAYOUT=fs`, to which stores of mboxes or in Dovecot's own format can
+/// be copied.
 #[test]
 fn folders_in_each_other_are_folders() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! One thread that accepts connections and has them served, with its own listener and event loop.
+//! One thread that accepts connections and serves them, with its own listener and event loop.
 
 use std::io;
 use std::net::IpAddr;
@@ -17,25 +17,25 @@ use crate::admission::{Admission, Slot};
 use crate::arrival::{Origin, arrive};
 use crate::listen::Listener;
 
-/// How long a thread stays away from its listener after an error, such as too many open files.
+/// The pause of a thread after a failed accept, such as too many open files.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Where a connection comes from, what is known of it, and what else its thread does.
+/// An accepted connection: its peer, its origin, its permit, and the load of its thread.
 #[derive(Debug)]
 pub struct Connection {
-    /// The other end.
+    /// The address of the peer.
     pub peer: IpAddr,
-    /// From where it was made.
+    /// Where the connection was made.
     pub origin: Origin,
-    /// The place that it takes.
+    /// The connection's permit.
     pub slot: Slot,
     /// Connections that the same thread serves, this one included.
     pub on_thread: Arc<AtomicUsize>,
 }
 
-/// What is done with connections.
+/// Serves accepted connections.
 pub trait Serve: Send + Sync + 'static {
-    /// Serves one until either side ends it, or it is told to stop.
+    /// Serves a connection until either side closes it, or the server stops.
     fn serve<S>(
         &self,
         stream: S,
@@ -45,17 +45,17 @@ pub trait Serve: Send + Sync + 'static {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// A connection is open.
+    /// Records an opened connection.
     fn opened(&self);
 
-    /// A connection that was open is closed.
+    /// Records the end of an open connection.
     fn closed(&self);
 
-    /// A connection was closed at once, since too many are open, or a proxy didn't say whose it is.
+    /// Records a rejected connection: too many are open, or a proxy didn't name the client.
     fn refused(&self);
 }
 
-/// What the threads that accept connections share.
+/// The state that all accepting threads share.
 pub struct Accepting<H> {
     handler: H,
     tls: Option<TlsAcceptor>,
@@ -66,7 +66,7 @@ pub struct Accepting<H> {
 }
 
 impl<H> Accepting<H> {
-    /// Has this handler serve the connections that are let in.
+    /// Serves accepted connections with this handler.
     pub fn new(handler: H, admission: Arc<Admission>) -> Self {
         Self {
             handler,
@@ -78,7 +78,7 @@ impl<H> Accepting<H> {
         }
     }
 
-    /// Whether each connection of a proxy begins with a header that says for whom it comes.
+    /// Sets whether each connection of a proxy begins with a header that names the client.
     #[must_use]
     pub fn proxies_say(self, proxies_say: bool) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl<H> Accepting<H> {
         }
     }
 
-    /// Speaks TLS, if given, whose handshake may take so long.
+    /// Enables TLS, if given, with this bound on the handshake.
     #[must_use]
     pub fn tls(self, tls: Option<TlsAcceptor>, handshake_timeout: Duration) -> Self {
         Self {
@@ -97,7 +97,7 @@ impl<H> Accepting<H> {
         }
     }
 
-    /// Waits at most so long for what is under way when it is told to stop.
+    /// Sets how long a stopping server waits for the requests under way.
     #[must_use]
     pub fn shutdown_timeout(self, shutdown_timeout: Duration) -> Self {
         Self {
@@ -107,11 +107,11 @@ impl<H> Accepting<H> {
     }
 }
 
-/// Serves until told to stop, and then until the requests under way are answered or the deadline
-/// has come.
+/// Serves connections until the server stops, then until the requests under way are answered or the
+/// deadline passes.
 ///
 /// # Errors
-/// When the system has no event loop to give, or the listener can't be used with one.
+/// When the system can't create an event loop, or the listener can't be used with one.
 pub fn run<H: Serve>(
     listener: Listener,
     shared: &Arc<Accepting<H>>,
@@ -157,15 +157,15 @@ async fn accept_all<H: Serve>(
 /// The connections of one thread.
 pub(crate) struct Connections<H: Serve> {
     shared: Arc<Accepting<H>>,
-    /// They watch a signal of their own: polled with every request, the server's would be fought over by
-    /// all threads.
+    /// A signal of this thread's own: all threads would contend for the server's signal, which is
+    /// polled with every request.
     stop: watch::Sender<bool>,
     on_thread: Arc<AtomicUsize>,
     tasks: JoinSet<()>,
 }
 
 impl<H: Serve> Connections<H> {
-    /// None yet, on a thread that does so many other things.
+    /// A set without connections, on a thread with this number of other tasks.
     pub(crate) fn new(shared: &Arc<Accepting<H>>, others: usize) -> Self {
         Self {
             shared: Arc::clone(shared),
@@ -175,7 +175,7 @@ impl<H: Serve> Connections<H> {
         }
     }
 
-    /// Serves one, if there is room for it.
+    /// Serves a connection, if a permit is free.
     pub(crate) fn admit(&mut self, stream: TcpStream, peer: IpAddr) {
         let shared = Arc::clone(&self.shared);
         let Some(slot) = shared.admission.enter(peer, shared.proxies_say) else {
@@ -190,19 +190,19 @@ impl<H: Serve> Connections<H> {
         });
     }
 
-    /// Waits until one has ended; for ever where there is none.
+    /// Waits until a connection has ended; for ever if there are none.
     pub(crate) async fn ended(&mut self) {
         if self.tasks.join_next().await.is_none() {
             std::future::pending().await
         }
     }
 
-    /// Waits until the requests under way are answered, or the deadline has come.
+    /// Waits until the requests under way are answered, or the deadline passes.
     pub(crate) async fn finish(mut self) {
         self.stop.send_replace(true);
         let tasks = &mut self.tasks;
         let drained = async { while tasks.join_next().await.is_some() {} };
-        // Past the deadline, the rest is cut off when the set is dropped.
+        // Past the deadline, dropping the set closes the remaining connections.
         let _ = tokio::time::timeout(self.shared.shutdown_timeout, drained).await;
     }
 }
@@ -213,7 +213,7 @@ async fn serve<H: Serve>(
     shared: &Accepting<H>,
     stopping: watch::Receiver<bool>,
 ) {
-    // Answers go out at once; a socket that refuses this is about to fail anyway.
+    // Answers are sent at once; a socket that refuses this option is about to fail anyway.
     let _ = stream.set_nodelay(true);
     let Ok((origin, slot)) = arrive(&mut stream, slot).await else {
         shared.handler.refused();

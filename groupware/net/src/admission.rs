@@ -1,13 +1,13 @@
-//! Which connections are let in, and which make room for others.
+//! Decides which connections are accepted, and which are closed to free room for others.
 //!
-//! A connection is a stranger's until somebody has signed in on it. Strangers have half of all
-//! connections, and of these no more than are cheap to hold; when they are all taken, whoever has most
-//! of them makes room for whoever has fewer, and where all have as few, the oldest for who has none: else
-//! many addresses with a connection each would keep all others out. Who has a few makes room for itself then: it may come
-//! back before its last connection is seen to have ended. Users' connections are bounded by user; a trusted address' only
-//! by the number of all.
+//! A connection is unauthenticated until a user signs in on it. Unauthenticated connections have half of
+//! all permits, at most as many as are cheap to hold. When all of these are taken, the client with the most
+//! closes its oldest connection for a client with fewer. Where all have equally few, the oldest of all is
+//! closed for a client with none: else many addresses with one connection each would lock out all others. A
+//! client with a few then replaces its own oldest: it may reconnect before the end of its last connection
+//! is seen. Users' connections are bounded by user; a trusted address' only by the total.
 //!
-//! It doesn't know what connections are for.
+//! This module doesn't know what connections are for.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -18,13 +18,13 @@ use tokio::sync::Notify;
 use crate::known::Known;
 use crate::network::client_of;
 
-/// Most connections of strangers: each may have sent a whole head, for which it has a buffer.
+/// Most unauthenticated connections: each may have sent a whole head, for which it has a buffer.
 const STRANGERS: usize = 2048;
-/// Most connections of one user that don't count among the strangers'.
+/// Most connections of one user that don't count as unauthenticated.
 const OF_USER: usize = 256;
 
-/// Who has so few that each new one takes the place of its oldest, where nobody else makes room: as many as a browser has.
-/// Who has more is to end some first, or those of many users behind an address would end each other's for ever.
+/// A client with at most so many replaces its own oldest where no other frees one: as many as a browser opens.
+/// A client with more must close some first; else users behind one address would close each other's for ever.
 const FEW: usize = 6;
 
 /// The connections that are open.
@@ -37,31 +37,31 @@ pub struct Admission {
     open: Mutex<Open>,
 }
 
-/// What an admission holds now, and what it has done since it began.
+/// The open connections now, and the totals since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AdmissionStats {
-    /// Most connections.
+    /// The maximum number of connections.
     pub most: usize,
-    /// Open connections of strangers.
+    /// Open unauthenticated connections.
     pub strangers: usize,
-    /// Open connections that count as users'.
+    /// Open connections that count for users.
     pub users: usize,
-    /// Open connections of trusted addresses, and of proxies that have yet to say for whom they come.
+    /// Open connections of trusted addresses, and of proxies that have yet to name the client.
     pub trusted: usize,
-    /// What was not let in.
+    /// Rejected connections.
     pub refused: Refused,
-    /// Strangers' connections that were ended to make room for others.
+    /// Unauthenticated connections that were closed to free room for others.
     pub displaced: u64,
 }
 
-/// Connections that were not let in, by reason.
+/// Rejected connections, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Refused {
-    /// All that there may be were taken, or all of strangers.
+    /// All permits were taken, or all of unauthenticated clients.
     pub full: u64,
-    /// The address had as many as one may have.
+    /// The address had its maximum number of connections.
     pub share: u64,
-    /// A proxy didn't say for whom it came.
+    /// A proxy didn't name its client.
     pub header: u64,
 }
 
@@ -72,29 +72,29 @@ struct Open {
     displaced: u64,
     next: u64,
     strangers: usize,
-    /// Strangers' connections by client, the oldest first.
+    /// Unauthenticated connections by client, the oldest first.
     by_client: HashMap<IpAddr, BTreeMap<u64, Arc<Ticket>>>,
-    /// Whose these are, the oldest first.
+    /// The clients of these connections, the oldest connection first.
     by_age: BTreeMap<u64, IpAddr>,
-    /// Clients by the number of these.
+    /// Clients by the number of these connections.
     ranks: BTreeSet<(usize, IpAddr)>,
-    /// All connections by client, where these are bounded.
+    /// All connections by client, where their number is bounded.
     of_client: HashMap<IpAddr, usize>,
     of_user: HashMap<Arc<str>, usize>,
 }
 
-/// Whose a connection is.
+/// How a connection is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// A stranger's, until somebody signs in on it.
+    /// Unauthenticated, until a user signs in on it.
     Stranger,
-    /// A trusted address'.
+    /// From a trusted address.
     Trusted,
-    /// A proxy's, which has yet to say for whom it comes.
+    /// From a proxy that has yet to name the client.
     Proxy,
 }
 
-/// What is known of a connection.
+/// The identity of an open connection.
 #[derive(Debug)]
 pub struct Ticket {
     number: u64,
@@ -103,17 +103,17 @@ pub struct Ticket {
     displaced: Notify,
 }
 
-/// One of the connections that may be open; dropping it leaves it to another.
+/// The permit of an open connection; dropping it releases the permit.
 #[derive(Debug)]
 pub struct Slot {
     of: Arc<Admission>,
     ticket: Arc<Ticket>,
-    /// Who has signed in on it, if it counts as a user's.
+    /// The user that the connection counts for, if any.
     user: OnceLock<Arc<str>>,
 }
 
 impl Admission {
-    /// Lets so many connections be open.
+    /// Permits so many open connections.
     pub fn new(most: usize, known: Known) -> Self {
         Self {
             most,
@@ -124,7 +124,7 @@ impl Admission {
         }
     }
 
-    /// The same, and so many from any one address, trusted or not.
+    /// Bounds the connections from any one address too, trusted or not.
     #[must_use]
     pub fn with_most_of_client(self, most_of_client: usize) -> Self {
         Self {
@@ -133,8 +133,8 @@ impl Admission {
         }
     }
 
-    /// Counts a new connection; `None` if there is no room for it. Where proxies say for whom they come,
-    /// one of theirs owes that, see [`arrive`](crate::arrive).
+    /// Counts a new connection; `None` if no permit is free. If `proxies_say`, a proxy's connection
+    /// must begin with a header that names the client, see [`arrive`](crate::arrive).
     pub fn enter(self: &Arc<Self>, peer: IpAddr, proxies_say: bool) -> Option<Slot> {
         let standing = match peer {
             _ if proxies_say && self.known.is_proxy(peer) => Standing::Proxy,
@@ -183,12 +183,12 @@ impl Admission {
         })
     }
 
-    /// Whether an address has only so many of these. A proxy has as many as it comes for.
+    /// Returns true if the number of connections per address is bounded. A proxy's is not.
     fn is_bounded(&self, standing: Standing) -> bool {
         self.most_of_client != usize::MAX && standing != Standing::Proxy
     }
 
-    /// What it holds and has done.
+    /// Returns the current counts.
     pub fn stats(&self) -> AdmissionStats {
         let open = self.lock();
         let users = open.of_user.values().sum();
@@ -208,8 +208,8 @@ impl Admission {
 }
 
 impl Open {
-    /// Has a stranger's connection end, if one has more of them than this client would, or this client has
-    /// none or a few.
+    /// Closes an unauthenticated connection, if another client has more of them than this client
+    /// would, or this client has at most [`FEW`].
     fn displace_for(&mut self, newcomer: IpAddr, is_stranger: bool) -> bool {
         let own = self.by_client.get(&newcomer).map_or(0, BTreeMap::len);
         let Some((most, heaviest)) = self.ranks.last().copied() else {
@@ -228,7 +228,7 @@ impl Open {
             return false;
         };
         self.remove(&ticket);
-        // It is not counted from here on, though it takes a moment to end.
+        // The closing connection no longer counts, though it takes a moment to end.
         self.count = self.count.saturating_sub(1);
         self.displaced += 1;
         ticket.displaced.notify_one();
@@ -244,7 +244,7 @@ impl Open {
         self.strangers += 1;
     }
 
-    /// Whether it was there.
+    /// Removes an unauthenticated connection; returns true if it was present.
     fn remove(&mut self, ticket: &Ticket) -> bool {
         let Some(of_client) = self.by_client.get_mut(&ticket.client) else {
             return false;
@@ -265,63 +265,63 @@ impl Open {
 }
 
 impl Ticket {
-    /// Whether the address is trusted.
+    /// Returns true if the address is trusted.
     pub fn is_trusted(&self) -> bool {
         self.standing == Standing::Trusted
     }
 
-    /// Whether it is a proxy's, which has yet to say for whom it comes.
+    /// Returns true if a proxy has yet to name the client.
     pub fn owes_header(&self) -> bool {
         self.standing == Standing::Proxy
     }
 
-    /// Whose it is, as clients are counted.
+    /// The client that the connection counts for.
     pub fn client(&self) -> IpAddr {
         self.client
     }
 
-    /// Has the connection end, so that others get what it holds.
+    /// Closes the connection, to free its resources for others.
     pub fn displace(&self) {
         self.displaced.notify_one();
     }
 
-    /// Waits until the connection has to make room.
+    /// Waits until the connection must close.
     pub async fn displaced(&self) {
         self.displaced.notified().await;
     }
 }
 
 impl Slot {
-    /// What is known of the connection.
+    /// The identity of the connection.
     pub fn ticket(&self) -> &Arc<Ticket> {
         &self.ticket
     }
 
-    /// The connection is not let in: its proxy doesn't say for whom it comes.
+    /// Rejects the connection: its proxy doesn't name the client.
     pub(crate) fn refuse(self) {
         self.of.lock().refused.header += 1;
     }
 
-    /// The same connection as this client's, who is a stranger; `None` if there is no room for that.
+    /// Counts the connection for this unauthenticated client; `None` if no permit is free.
     pub(crate) fn of_client(self, client: IpAddr) -> Option<Self> {
         let of = Arc::clone(&self.of);
         drop(self);
         of.enter_as(client, Standing::Stranger)
     }
 
-    /// Somebody has signed in on the connection: it counts as this user's, unless it counts as
-    /// somebody's already, or the user has many.
+    /// Counts the connection for this user, unless it counts for a user already, or the user has
+    /// too many.
     pub fn belongs_to(&self, user: &Arc<str>) {
         if self.ticket.standing != Standing::Stranger || self.user.get().is_some() {
             return;
         }
         let mut open = self.of.lock();
         let count = open.of_user.get(user).copied().unwrap_or_default();
-        // One that makes room already isn't there any more, and one that became a user's meanwhile isn't
-        // among the strangers'.
+        // A connection that is being closed is no longer in the set, nor is one that became a
+        // user's meanwhile.
         if count < OF_USER && open.remove(&self.ticket) {
             open.of_user.insert(Arc::clone(user), count + 1);
-            // Nobody else sets it: who does has removed the ticket.
+            // No other thread sets the user: only this one removed the ticket.
             let _ = self.user.set(Arc::clone(user));
         }
     }
@@ -348,7 +348,7 @@ impl Drop for Slot {
     }
 }
 
-/// One less of those that are counted.
+/// Decrements a counter, and removes it at zero.
 fn leave<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
     if let Some(count) = counts.get_mut(key) {
         *count -= 1;
@@ -409,7 +409,7 @@ mod tests {
         let newcomer = many(&admission, 5, 1);
         assert_eq!(newcomer.len(), 1);
         assert!(is_displaced(&each[0]).await && !is_displaced(&each[1]).await);
-        // It comes back, again and again, and what it had has not been seen to end.
+        // The client reconnects repeatedly, before the end of its previous connections is seen.
         let again = many(&admission, 5, 9);
         assert_eq!(again.len(), 9);
         assert!(is_displaced(&newcomer[0]).await && is_displaced(&again[7]).await);
@@ -446,7 +446,7 @@ mod tests {
         }
         let strangers = many(&admission, 1, 4);
         assert_eq!(strangers.len(), 4);
-        // All are taken now: a stranger makes room, never a user.
+        // All are taken now: an unauthenticated connection is closed, never a user's.
         let more = many(&admission, 2, 2);
         assert_eq!(more.len(), 2);
         for slot in &users {
@@ -494,7 +494,7 @@ mod tests {
         let known = Known::new(Networks::loopback(), Networks::loopback());
         let admission = Arc::new(Admission::new(100, known).with_most_of_client(2));
         let proxy = [127, 0, 0, 1].into();
-        // As many as it comes for, until it says for whom.
+        // The proxy's connections are unbounded until it names their clients.
         let slots: Vec<_> = (0..9).map_while(|_| admission.enter(proxy, true)).collect();
         assert!(slots.len() == 9 && slots.iter().all(|slot| slot.ticket().owes_header()));
         let told: Vec<_> = slots
@@ -504,7 +504,7 @@ mod tests {
         assert_eq!(told.len(), 2);
         assert!(!told[0].ticket().is_trusted() && !told[0].ticket().owes_header());
         assert_eq!(admission.lock().strangers, 2);
-        // On a listener where proxies say nothing, it is who it is.
+        // On a listener without proxy headers, the proxy counts as itself.
         let own = admission.enter(proxy, false).unwrap();
         assert!(own.ticket().is_trusted());
         drop((told, own));

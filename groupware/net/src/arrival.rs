@@ -1,4 +1,4 @@
-//! Where a connection comes from: from its other end, or from whom a proxy there names ahead of it.
+//! Finds the origin of a connection: its peer, or the client that a proxy names in a header.
 
 use std::io;
 use std::net::IpAddr;
@@ -11,44 +11,44 @@ use tokio::time::timeout;
 
 use crate::admission::Slot;
 
-/// A proxy sends its header with the first packet, or with the one behind it.
+/// Longest wait for a proxy's header, which is in the first packet or the next one.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// What is looked at first. Hardly a header is longer.
+/// Bytes of the first look. Hardly any header is longer.
 const LOOK_BYTES: usize = 512;
 
-/// From where a connection was made.
+/// The origin of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// From its other end.
+    /// The peer.
     Peer,
-    /// From this address, says a proxy at its other end.
+    /// This address, as named by the proxy.
     Behind(IpAddr),
-    /// A proxy at its other end doesn't say from where.
+    /// Unknown: the proxy doesn't name it.
     Unsaid,
 }
 
-/// Why a connection was not let in.
+/// Why a connection was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum NotLetIn {
     /// The connection ended, or failed.
     #[error("the connection failed")]
     Gone(#[from] io::Error),
-    /// The proxy took too long to say for whom it comes.
+    /// The proxy took too long to name the client.
     #[error("no PROXY header came within {} s", HEADER_TIMEOUT.as_secs())]
     Late,
-    /// It said something else.
+    /// The proxy sent something else than a header.
     #[error(transparent)]
     Header(#[from] NoHeader),
-    /// Whom it comes for has no room.
+    /// The named client has no free permit.
     #[error("there is no room for the client")]
     Full,
 }
 
-/// Reads the header that a connection owes, if it owes one. The slot is the client's then, and the stream
-/// begins with what the client sent.
+/// Reads the header that a connection must begin with, if any. The permit is then the client's, and
+/// the stream begins with the client's first byte.
 ///
 /// # Errors
-/// See [`NotLetIn`]. The connection is of no use then.
+/// See [`NotLetIn`]. The connection can't be used afterwards.
 pub async fn arrive(stream: &mut TcpStream, slot: Slot) -> Result<(Origin, Slot), NotLetIn> {
     if !slot.ticket().owes_header() {
         return Ok((Origin::Peer, slot));
@@ -69,7 +69,7 @@ pub async fn arrive(stream: &mut TcpStream, slot: Slot) -> Result<(Origin, Slot)
     Ok((origin, slot))
 }
 
-/// Takes the header from the stream, and no byte behind it: what follows may be a handshake.
+/// Reads exactly the header, and no byte behind it: the rest may be a handshake.
 async fn read(stream: &mut TcpStream) -> Result<Told, NotLetIn> {
     let (mut read, mut look) = (Vec::new(), [0; LOOK_BYTES]);
     loop {
@@ -80,7 +80,7 @@ async fn read(stream: &mut TcpStream) -> Result<Told, NotLetIn> {
         let before = read.len();
         read.extend_from_slice(seen);
         let (mine, told) = match header(&read)? {
-            // All of it is the header's: it is taken, so that the next look waits for more.
+            // All bytes belong to the header: they are consumed, so that the next look waits for more.
             Header::Partial => (read.len() - before, None),
             Header::Whole { bytes, told } => (bytes - before, Some(told)),
         };
@@ -104,7 +104,7 @@ mod tests {
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    /// What becomes of a connection of a named proxy that sends these pieces.
+    /// The result for a connection of a trusted proxy that sends these pieces.
     async fn arrived(pieces: &[&[u8]]) -> Result<(Origin, Slot, Vec<u8>), NotLetIn> {
         let known = Known::new(Networks::loopback(), Networks::loopback());
         let admission = Arc::new(Admission::new(8, known).with_most_of_client(1));
@@ -114,7 +114,7 @@ mod tests {
         let send = async {
             for piece in pieces {
                 client.write_all(piece).await?;
-                // The other side looks at each by itself.
+                // Lets the other side read each piece separately.
                 tokio::task::yield_now().await;
             }
             client.shutdown().await
@@ -137,7 +137,7 @@ mod tests {
             (origin, rest.as_slice()),
             (Origin::Behind(client), &b"EHLO"[..])
         );
-        // Whatever the proxy itself is, whom it names is not trusted.
+        // The named client is not trusted, whatever the proxy is.
         assert!(!slot.ticket().is_trusted() && slot.ticket().client() == client);
         let health: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0";
         let (origin, slot, rest) = arrived(&[health, b"GET"]).await.unwrap();

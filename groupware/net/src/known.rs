@@ -1,11 +1,11 @@
-//! Whose word counts before it signs in, as it holds now: it may change while connections come.
+//! Trusted networks and proxies. The lists can be replaced while connections are open.
 
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::network::Networks;
 
-/// Addresses that are known. Clones are handles of the same ones.
+/// Trusted networks and proxies. Clones are handles of the same lists.
 #[derive(Debug, Clone, Default)]
 pub struct Known(Arc<RwLock<Lists>>);
 
@@ -16,25 +16,25 @@ struct Lists {
 }
 
 impl Known {
-    /// Whoever needs no share of its own, and proxies, who are believed when they say for whom they ask.
+    /// Takes the networks without a share of their own, and the proxies whose client headers are accepted.
     pub fn new(trusted: Networks, proxies: Networks) -> Self {
         let known = Self::default();
         known.set(trusted, proxies);
         known
     }
 
-    /// Has others be known from now on. Connections that are open stay as they were let in.
+    /// Replaces the lists. Open connections stay as they were accepted.
     pub fn set(&self, trusted: Networks, proxies: Networks) {
         let mut lists = self.0.write().unwrap_or_else(PoisonError::into_inner);
         *lists = Lists { trusted, proxies };
     }
 
-    /// Whether an address needs no share.
+    /// Returns true if an address needs no share.
     pub fn is_trusted(&self, address: IpAddr) -> bool {
         self.ask(|lists| lists.trusted.contains(address))
     }
 
-    /// Whether a proxy is at an address.
+    /// Returns true if a proxy has this address.
     pub fn is_proxy(&self, address: IpAddr) -> bool {
         self.ask(|lists| lists.proxies.contains(address))
     }

@@ -1,7 +1,7 @@
-//! What lies below every protocol: listening, admission of connections, the pace that their other
-//! ends must keep, TLS, and lines of text.
+//! The layer below every protocol: listeners, admission of connections, the pace that peers must
+//! keep, TLS, and lines of text.
 //!
-//! It knows neither who asks nor what for.
+//! This crate knows neither clients nor their purpose.
 
 mod accept;
 mod admission;

@@ -1,4 +1,4 @@
-//! One connection: lines in, replies out, plain or within TLS; each with its time.
+//! One connection: lines in, replies out, plain or within TLS; each with its timeout.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 /// Longest command. RFC 5321, 4.5.3.1.4, asks for 512, and RFC 4954 for more with AUTH.
 const COMMAND_BYTES: usize = 4096;
-/// What is read at once.
+/// Bytes of one read.
 const READ_BYTES: usize = 16 << 10;
 /// Longest time that a client may leave replies unread.
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
@@ -26,18 +26,18 @@ pub struct Line {
     output: Vec<u8>,
 }
 
-/// What came instead of a line.
+/// Why no line was received.
 #[derive(Debug)]
 pub enum NoLine {
     /// The connection ended or failed, or the client was too slow.
     Gone,
     /// The server stops.
     Stopping,
-    /// It took too long.
+    /// The line took too long.
     Late,
     /// The line is too long.
     Long,
-    /// It ends with a bare LF.
+    /// The line ends with a bare LF.
     Bare,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Debug for Line {
 }
 
 impl Line {
-    /// A connection of which nothing was read.
+    /// Returns a connection of which nothing was read.
     pub fn new(stream: Box<dyn Stream>) -> Self {
         Self {
             stream,
@@ -63,17 +63,17 @@ impl Line {
         }
     }
 
-    /// Whether the client has sent more than was read so far.
+    /// Returns true if received input is not yet read.
     pub fn has_input(&self) -> bool {
         !self.input.is_empty()
     }
 
-    /// The stream, to go on in another way; what was received and not read is lost.
+    /// Returns the stream, for another protocol; input that was received and not read is lost.
     pub fn into_stream(self) -> Box<dyn Stream> {
         self.stream
     }
 
-    /// Adds to the replies. They go out before the next wait for input.
+    /// Appends a reply. Replies are sent before the next wait for input.
     pub fn reply(&mut self, line: &str) {
         self.output.extend_from_slice(line.as_bytes());
         self.output.extend_from_slice(b"\r\n");
@@ -98,8 +98,8 @@ impl Line {
         Ok(())
     }
 
-    /// The next line with its CR LF, which must be there within the time: a byte now and then
-    /// doesn't help.
+    /// Reads the next line with its CR LF. The bound is on the whole line, so that single bytes
+    /// don't extend it.
     ///
     /// # Errors
     /// See [`NoLine`].
@@ -144,7 +144,7 @@ impl Line {
         }
     }
 
-    /// Hands what comes to `take` until it says that this was the end; it says how much it took.
+    /// Passes received bytes to `take`, which returns how many it consumed and whether the text has ended.
     ///
     /// # Errors
     /// See [`NoLine`].

@@ -1,4 +1,4 @@
-//! Listeners, and how many connections the process may have.
+//! Listeners, and the number of connections that the process can have.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -10,13 +10,13 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
 
 const BACKLOG: i32 = 4096;
-/// Bytes of answers that wait in the kernel for a client to receive earlier ones. By itself the kernel takes megabytes,
-/// which are in no client's share, and which no time for sending bounds.
+/// Most unsent bytes of answers in the kernel, per connection. The kernel's default is megabytes,
+/// which count in no client's share and which no send timeout bounds.
 const UNSENT_BYTES: u32 = 128 << 10;
-/// Longest time that the kernel keeps what a client neither receives nor confirms, also when the connection is closed.
+/// How long the kernel keeps bytes that a client doesn't acknowledge, also after the connection is closed.
 const UNCONFIRMED: Duration = Duration::from_secs(60);
 
-/// A thread's listener, and how many connections that thread took from it.
+/// A thread's listener, and the number of connections that the thread accepted from it.
 #[derive(Debug)]
 pub struct Listener {
     pub(crate) socket: TcpListener,
@@ -34,7 +34,7 @@ impl Listener {
     /// The same listener, for [`crate::stand_in`].
     ///
     /// # Errors
-    /// When the process may have no more descriptors.
+    /// When the process has no free descriptor.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             socket: self.socket.try_clone()?,
@@ -43,15 +43,15 @@ impl Listener {
     }
 }
 
-/// So many listeners on the same port, one for each thread; the system spreads connections over
-/// them. Gives the address too, for port 0 takes any free port.
+/// Opens listeners on the same port, one per thread; the system spreads connections over them.
+/// Returns the address too: port 0 takes any free port.
 ///
 /// # Errors
-/// When the address can't be listened on, or another process does.
+/// When the address can't be used, or another process listens on it.
 pub fn listen(address: SocketAddr, count: usize) -> io::Result<(Vec<TcpListener>, SocketAddr)> {
     if address.port() != 0 {
-        // Sharing a port is for our own threads only: another server on it is an error, which
-        // only a socket that doesn't share can see.
+        // Only our own threads may share the port. A bind without sharing fails if another server
+        // uses it.
         bind(address, false)?;
     }
     let first: TcpListener = bind(address, true)?.into();
@@ -72,7 +72,7 @@ fn bind(address: SocketAddr, shared: bool) -> io::Result<Socket> {
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(shared)?;
     socket.set_nonblocking(true)?;
-    // Connections that are accepted have them, too.
+    // Accepted connections inherit these options.
     socket.set_tcp_notsent_lowat(UNSENT_BYTES)?;
     socket.set_tcp_user_timeout(Some(UNCONFIRMED))?;
     socket.bind(&address.into())?;
@@ -80,8 +80,8 @@ fn bind(address: SocketAddr, shared: bool) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// As many connections as there can be descriptors, after asking for as many as are allowed. Some
-/// are kept: `reserved` in all, and `per_thread` for each of so many threads.
+/// The number of connections for which descriptors exist, after raising the soft limit to the hard
+/// one. Reserved are `reserved` in all, and `per_thread` for each thread.
 pub fn descriptors(reserved: u64, per_thread: u64, threads: usize) -> usize {
     let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(soft, hard)| {
         match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {

@@ -1,4 +1,4 @@
-//! Addresses as they are counted, and lists of them as they are written: `192.0.2.1`, `10.0.0.0/8`.
+//! Addresses as the server counts them, and lists of networks in text form: `192.0.2.1`, `10.0.0.0/8`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// The client at an address, as what it may use is counted: everybody who has one address of IPv6 has
-/// the 2^64 of its network to choose from.
+/// The client at an address, for counting its use: an IPv6 client counts as its /64 network, since
+/// it can choose among 2^64 addresses.
 pub fn client_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -18,15 +18,15 @@ pub fn client_of(address: IpAddr) -> IpAddr {
     }
 }
 
-/// An address, or all that begin alike.
+/// An address, or all addresses with the same prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network(IpNet);
 
-/// Networks, of which an address is in any or in none.
+/// A set of networks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Networks(Vec<Network>);
 
-/// Why a text is no network.
+/// The text is not a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("addresses or ADDRESS/BITS are needed, such as 192.0.2.1,10.0.0.0/8, or none")]
 pub struct NoNetwork;
@@ -48,14 +48,14 @@ impl fmt::Display for Network {
 }
 
 impl Networks {
-    /// This machine's own addresses that nobody else can have.
+    /// The loopback networks.
     pub fn loopback() -> Self {
         let v4 = Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 8);
         let v6 = Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128);
         Self(vec![Network(v4.into()), Network(v6.into())])
     }
 
-    /// Whether an address is in one of them.
+    /// Returns true if one of the networks contains the address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.0.contains(&address))
@@ -65,7 +65,7 @@ impl Networks {
 impl FromStr for Networks {
     type Err = NoNetwork;
 
-    /// Networks with commas between them, or `none`.
+    /// Parses networks separated by commas, or `none`.
     fn from_str(text: &str) -> Result<Self, NoNetwork> {
         match text {
             "none" => Ok(Self::default()),

@@ -1,5 +1,4 @@
-//! The pace that the other end of a connection must keep: it may keep the server waiting so long and
-//! no longer.
+//! The pace that a peer must keep: bounds on how long it may keep the server waiting.
 
 use std::io;
 use std::pin::Pin;
@@ -13,23 +12,23 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Sleep;
 
-/// So much of a response, or the rest of it, is received within the time that sending may take: who
-/// receives a little now and then would hold memory for ever.
+/// Bytes of a response, or the rest of it, that the client must receive within the send timeout: a
+/// client that receives a few bytes now and then would hold memory for ever.
 const PACE_BYTES: u64 = 64 << 10;
 
-/// How long, and how much, a client may go on sending what nobody reads once it has its answer. Closed at once,
+/// Bounds on the time and bytes that a client may send after its answer. If the server closed at once,
 /// the connection would be reset, and the client would lose the answer on its way (RFC 9112, 9.6).
 const LINGER: Duration = Duration::from_secs(5);
 const LINGER_BYTES: u64 = 16 << 20;
 
-/// How long a connection may keep the server waiting.
+/// Bounds on how long a connection may keep the server waiting.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// Longest time that a head may take to arrive, give or take half.
+    /// Longest time until a head is received, plus or minus half.
     pub head_timeout: Duration,
     /// Longest time that a connection may be idle.
     pub idle_timeout: Duration,
-    /// Longest time in which a client may take 64 KiB, or the rest, of a response that waits for it.
+    /// Longest time in which a client must receive 64 KiB, or the rest, of a blocked response.
     pub send_timeout: Duration,
 }
 
@@ -44,12 +43,12 @@ pub enum Phase {
     Busy = 2,
 }
 
-/// A connection's phase and how often it changed, as seen by its reader and its service.
+/// A connection's phase and the number of its changes, as seen by its reader and its service.
 #[derive(Debug)]
 pub struct Pulse {
     phase: AtomicU8,
     changes: AtomicU32,
-    /// The last bytes sent had to wait for the client to receive earlier ones.
+    /// The last send had to wait for the client to receive earlier bytes.
     blocked: AtomicBool,
     /// Bytes sent so far.
     sent_bytes: AtomicU64,
@@ -58,7 +57,7 @@ pub struct Pulse {
 }
 
 impl Default for Pulse {
-    /// A new connection owes a head.
+    /// A new connection waits for a head.
     fn default() -> Self {
         Self {
             phase: AtomicU8::new(Phase::Head as u8),
@@ -71,13 +70,13 @@ impl Default for Pulse {
 }
 
 impl Pulse {
-    /// The connection does something else from here on.
+    /// Changes the connection's phase.
     pub fn enter(&self, phase: Phase) {
         self.phase.store(phase as u8, Relaxed);
         self.changes.fetch_add(1, Relaxed);
     }
 
-    /// A request has come.
+    /// Records the start of a request.
     pub fn begin(&self) {
         self.enter(Phase::Busy);
         if self.gave_body_up.load(Relaxed) {
@@ -96,7 +95,7 @@ impl Pulse {
         }
     }
 
-    /// Something was sent, or had to wait. What is sent at once, as most is, costs a look.
+    /// Records that a send succeeded or had to wait. A send that succeeds at once, as most do, costs one load.
     fn sent(&self, is_ready: bool) {
         if is_ready && self.blocked.load(Relaxed) {
             self.blocked.store(false, Relaxed);
@@ -106,19 +105,19 @@ impl Pulse {
         }
     }
 
-    /// So many bytes were sent, or some had to wait.
+    /// Records the sent bytes, or that some had to wait.
     fn wrote(&self, polled: &Poll<io::Result<usize>>) {
         self.sent(polled.is_ready());
         if let Poll::Ready(Ok(count)) = polled {
-            // Nobody else writes it, so that it needs no locked instruction.
+            // Only this task writes it, so that it needs no locked instruction.
             let before = self.sent_bytes.load(Relaxed);
             self.sent_bytes.store(before + *count as u64, Relaxed);
         }
     }
 }
 
-/// Ends connections that keep the server waiting. It looks at them now and then rather than
-/// setting a timer per request, so that a limit may be exceeded by half a head's time.
+/// Closes connections that keep the server waiting. It checks periodically instead of setting a
+/// timer per request, so that a limit may be exceeded by half a head's time.
 #[derive(Debug)]
 pub struct Patience {
     tick: Duration,
@@ -126,16 +125,16 @@ pub struct Patience {
     send_ticks: u32,
     seen: u32,
     ticks: u32,
-    /// Bytes that had been sent when the client last kept the pace, and the ticks since.
+    /// Bytes sent when the client last kept the pace, and the ticks since.
     paced_bytes: u64,
     paced_ticks: u32,
 }
 
 impl Patience {
-    /// A head may take two ticks.
+    /// Ticks that a head may take.
     const HEAD_TICKS: u32 = 2;
 
-    /// The patience that these limits ask for.
+    /// Derives the ticks from these limits.
     pub fn new(limits: &Pace) -> Self {
         let tick = (limits.head_timeout / Self::HEAD_TICKS).max(Duration::from_millis(1));
         let ticks = |time: Duration| {
@@ -152,12 +151,12 @@ impl Patience {
         }
     }
 
-    /// How often to look.
+    /// The interval between checks.
     pub fn tick(&self) -> Duration {
         self.tick
     }
 
-    /// Whether the connection is to be ended; to be asked at each tick.
+    /// Returns true if the connection must be closed; to be called at each tick.
     pub fn ends_at_this_tick(&mut self, pulse: &Pulse) -> bool {
         if self.receives_too_little(pulse) {
             return true;
@@ -175,7 +174,7 @@ impl Patience {
         }
     }
 
-    /// Whether a response waits for a client that does not keep the pace.
+    /// Returns true if a response is blocked by a client that does not keep the pace.
     fn receives_too_little(&mut self, pulse: &Pulse) -> bool {
         let sent = pulse.sent_bytes.load(Relaxed);
         if !pulse.blocked.load(Relaxed) || sent - self.paced_bytes >= PACE_BYTES {
@@ -187,17 +186,17 @@ impl Patience {
     }
 }
 
-/// A stream that tells when something arrives on it, and when nothing can be sent.
+/// A stream that records when bytes arrive on it, and when it can't send.
 #[derive(Debug)]
 pub struct Watched<S> {
     io: TokioIo<S>,
     pulse: Arc<Pulse>,
-    /// While what a client still sends is thrown away: until when, and how many bytes more.
+    /// While the client's remaining bytes are discarded: the deadline, and the bytes left.
     lingering: Option<(Pin<Box<Sleep>>, u64)>,
 }
 
 impl<S> Watched<S> {
-    /// Tells of this stream.
+    /// Records this stream's events in `pulse`.
     pub fn new(stream: S, pulse: Arc<Pulse>) -> Self {
         Self {
             io: TokioIo::new(stream),
@@ -208,7 +207,7 @@ impl<S> Watched<S> {
 }
 
 impl<S: AsyncRead + Unpin> Watched<S> {
-    /// Waits for the client's end of the connection, within bounds.
+    /// Waits for the client to close the connection, within bounds.
     fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let (until, left) = (self.lingering)
             .get_or_insert_with(|| (Box::pin(tokio::time::sleep(LINGER)), LINGER_BYTES));
@@ -216,7 +215,7 @@ impl<S: AsyncRead + Unpin> Watched<S> {
             return Poll::Ready(());
         }
         let mut bytes = [0; 8192];
-        // A few at a time: others of this thread wait.
+        // Bounded per poll: other tasks of this thread wait.
         for _ in 0..16 {
             let mut buffer = tokio::io::ReadBuf::new(&mut bytes);
             let read = ready!(Pin::new(self.io.inner_mut()).poll_read(context, &mut buffer));
@@ -318,7 +317,7 @@ mod tests {
             idle_timeout: Duration::from_secs(600),
             send_timeout: Duration::from_secs(20),
         };
-        // What is received at each tick; the connection waits to send more.
+        // The bytes received at each tick; the connection waits to send more.
         let ticks_until_end = |bytes: u64| {
             let (pulse, mut patience) = (Pulse::default(), Patience::new(&limits));
             pulse.enter(Phase::Idle);
@@ -335,7 +334,7 @@ mod tests {
         assert_eq!(ticks_until_end(1), Some(5));
         assert_eq!(ticks_until_end(PACE_BYTES / 8), Some(5));
         assert_eq!(ticks_until_end(PACE_BYTES / 4), None);
-        // Who has received all that there was to send owes nothing.
+        // A client that has received everything is not too slow.
         let (pulse, mut patience) = (Pulse::default(), Patience::new(&limits));
         pulse.enter(Phase::Idle);
         for _ in 0..20 {

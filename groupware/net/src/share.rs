@@ -1,14 +1,14 @@
 //! A pool of units that requests use, such as bytes of memory or turns, shared by max-min fairness.
 //!
-//! - A source is an address, a user, or the trusted programs together. A source has at most a quarter of
-//!   the pool, and all strangers (addresses on which nobody has signed in) together at most a half.
-//! - A request that doesn't fit waits. The next unit goes to the waiting source that holds least; sources that
-//!   hold as much take turns. A source that has used up its own share waits for itself and blocks nobody.
-//! - A permit may name its connection. Where a source waits because others hold all there is, the source that
-//!   holds most yields: the connection of its oldest permit is closed. A newcomer so gets its unit.
+//! - A source is an address, a user, or the trusted programs together. A source has at most a
+//!   quarter of the pool; all unauthenticated addresses together have at most a half.
+//! - A request that doesn't fit waits. The next unit goes to the waiting source that holds least; sources that hold
+//!   equally much take turns. A source that has used up its own share waits for itself and blocks no other.
+//! - A permit may name its connection. Where a source waits because others hold all units, the source that
+//!   holds most yields: the connection of its oldest permit is closed. This frees a unit for a new source.
 //! - Trusted sources take from the whole pool, or from units of their own, and never yield.
 //!
-//! It doesn't know what is shared, nor who a user is.
+//! The pool knows neither its units' meaning nor the users.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
@@ -23,38 +23,38 @@ mod permit;
 
 pub use permit::Permit;
 
-/// Nothing is shared: everybody gets what they ask for. For a server that one is compared with, to find out what
-/// sharing costs (`bench/admission.sh`); no other is built so.
+/// Disables sharing: every request is granted at once. Only the server that measures the cost of
+/// sharing (`bench/admission.sh`) is built so.
 const IS_FREE: bool = cfg!(plimsoll_without_shares);
 
-/// A share is so much of a pool.
+/// A share is this fraction of a pool: one in so many.
 const SHARES: usize = 4;
 /// Most units of a pool.
 const MOST_UNITS: usize = u32::MAX as usize;
 
-/// Who takes something.
+/// The principal that takes units: the key of fair sharing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The server itself, or who is trusted as if it were.
+    /// The server itself, or a program that is trusted like it.
     Trusted,
-    /// Somebody at an address, as [`client_of`](crate::client_of) gives it.
+    /// An unauthenticated client at an address, as returned by [`client_of`](crate::client_of).
     Client(IpAddr),
-    /// A user who has signed in, by key.
+    /// A signed-in user, by key.
     User(Arc<str>),
 }
 
-/// What is shared, in units. Clones are handles of the same.
+/// Shared units. Clones are handles of the same pool.
 #[derive(Debug, Clone)]
 pub struct Pool(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     units: usize,
-    /// Units apart for those who are trusted.
+    /// Separate units for trusted sources.
     trusted: Option<usize>,
-    /// Whether a source may hold all units while nobody else waits.
+    /// Whether a source may hold all units while no other waits.
     is_of_turns: bool,
-    /// Most requests that wait.
+    /// Most waiting requests.
     most_waiting: usize,
     state: Mutex<State>,
     waits: AtomicU64,
@@ -63,11 +63,11 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Units taken; those of trusted sources among them, unless they have some apart.
+    /// Units taken, including those of trusted sources unless these have separate units.
     taken: usize,
-    /// Units taken of those apart.
+    /// Separate units taken.
     apart: usize,
-    /// Units that strangers have taken.
+    /// Units taken by unauthenticated clients.
     strangers: usize,
     /// Units of permits whose connections are being closed.
     yielding: usize,
@@ -77,7 +77,7 @@ struct State {
     waiting: HashMap<Source, Queue>,
 }
 
-/// What a source holds.
+/// The units of a source.
 #[derive(Debug, Default)]
 struct Share {
     held: usize,
@@ -94,10 +94,10 @@ struct Yielding {
     is_ending: bool,
 }
 
-/// The requests of a source that wait.
+/// The waiting requests of a source.
 #[derive(Debug, Default)]
 struct Queue {
-    /// When the source was served last, or came.
+    /// When the source was served last, or queued first.
     turn: u64,
     requests: VecDeque<Waiting>,
 }
@@ -110,29 +110,29 @@ struct Waiting {
     granted: oneshot::Sender<()>,
 }
 
-/// What a pool holds now, and how often it was short of units since it began.
+/// The units of a pool now, and how often it was short of units since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolStats {
-    /// Units that users and strangers have together.
+    /// Units that users and unauthenticated clients share.
     pub units: usize,
-    /// Of these, units that are taken; those of trusted sources among them, unless they have some apart.
+    /// Of these, units that are taken, including those of trusted sources unless these have separate units.
     pub taken: usize,
-    /// Of the taken ones, those of strangers.
+    /// Of the taken units, those of unauthenticated clients.
     pub strangers: usize,
-    /// Units apart for those who are trusted, and how many of them are taken.
+    /// Separate units of trusted sources, and how many of them are taken.
     pub trusted: Option<(usize, usize)>,
-    /// How often somebody had to wait.
+    /// The number of requests that had to wait.
     pub waits: u64,
-    /// How often somebody got nothing.
+    /// The number of requests that were refused.
     pub refusals: u64,
 }
 
-/// Looks into a pool, wherever that is.
+/// Reads the state of a pool from any thread.
 #[derive(Debug, Clone)]
 pub struct Gauge(Arc<Inner>);
 
 impl Gauge {
-    /// What the pool holds and has done.
+    /// Returns the pool's current state and totals.
     pub fn read(&self) -> PoolStats {
         let pool = &*self.0;
         let state = pool.lock();
@@ -148,7 +148,7 @@ impl Gauge {
 }
 
 impl Pool {
-    /// A pool of so many units.
+    /// Returns a pool of so many units.
     pub fn new(units: usize) -> Self {
         Self::with(Inner {
             units: units.clamp(1, MOST_UNITS),
@@ -161,8 +161,8 @@ impl Pool {
         })
     }
 
-    /// A pool of so many turns, each of which is short: a source may take all of them while nobody else waits. At
-    /// most so many requests wait.
+    /// Returns a pool of so many short turns: a source may take all of them while no other waits.
+    /// At most `most_waiting` requests wait.
     pub fn of_turns(turns: usize, most_waiting: usize) -> Self {
         Self::with(Inner {
             is_of_turns: true,
@@ -171,7 +171,7 @@ impl Pool {
         })
     }
 
-    /// The same, and so many units apart for those who are trusted.
+    /// Adds separate units for trusted sources.
     #[must_use]
     pub fn with_trusted(self, units: usize) -> Self {
         Self::with(Inner {
@@ -184,7 +184,7 @@ impl Pool {
         Self(Arc::new(inner))
     }
 
-    /// The settings of a pool that nobody uses yet.
+    /// Takes the settings of an unused pool.
     fn into_inner(self) -> Inner {
         Inner {
             units: self.0.units,
@@ -197,24 +197,24 @@ impl Pool {
         }
     }
 
-    /// Looks into it from elsewhere.
+    /// Returns a reader of the pool's state.
     pub fn gauge(&self) -> Gauge {
         Gauge(Arc::clone(&self.0))
     }
 
-    /// The most that one source ever has at once. Who asks for more waits for so much, and is given it.
+    /// The most units that one source can hold at once. A larger request waits for this many, and is granted.
     pub fn most(&self, source: &Source) -> usize {
         self.0.most(source)
     }
 
-    /// Waits for so many units, none of which may be missing.
+    /// Waits for so many units, and takes all of them together.
     pub async fn take(&self, source: &Source, units: usize) -> Permit {
         let mut permit = self.none(source);
         permit.grow(units.min(self.most(source))).await;
         permit
     }
 
-    /// The same; where others wait for units, and this source holds most, its connection is closed.
+    /// Takes units like `take`. If others wait and this source holds most, its connection is closed.
     pub async fn take_or_yield(
         &self,
         source: &Source,
@@ -226,21 +226,21 @@ impl Pool {
         permit
     }
 
-    /// Waits for a unit. Requests of a lower rank come first; where too many wait, one of the highest rank gets
-    /// `None`.
+    /// Waits for a unit. Requests of a lower rank are served first. If too many wait, one of the
+    /// highest rank gets `None`.
     pub async fn take_ranked(&self, source: &Source, rank: u32) -> Option<Permit> {
         let mut permit = self.none(source);
         let is_granted = permit.wait_for(1, rank).await;
         is_granted.then_some(permit)
     }
 
-    /// Whether a source's own share has so many units left.
+    /// Returns true if a source's own share has so many units left.
     pub fn has_share(&self, source: &Source, units: usize) -> bool {
         IS_FREE || self.0.lock().held(source) + units <= self.most(source)
     }
 
-    /// So many units if they are there at once. If others hold them, the source that holds most yields, so that
-    /// the next try succeeds.
+    /// Takes so many units if they are free. If others hold them, the source that holds most
+    /// yields, so that the next try succeeds.
     pub fn try_take_or_yield(
         &self,
         source: &Source,
@@ -255,7 +255,7 @@ impl Pool {
         Some(permit)
     }
 
-    /// So many units if they are there at once.
+    /// Takes so many units if they are free.
     pub fn try_take(&self, source: &Source, units: usize) -> Option<Permit> {
         let pool = &self.0;
         let mut state = pool.lock();
@@ -271,7 +271,7 @@ impl Pool {
         Some(permit)
     }
 
-    /// A permit for nothing yet, which can grow.
+    /// Returns a permit without units, which can grow.
     pub fn none(&self, source: &Source) -> Permit {
         Permit {
             pool: Arc::clone(&self.0),
@@ -281,20 +281,20 @@ impl Pool {
         }
     }
 
-    /// Units that nobody holds.
+    /// The number of free units.
     pub fn free(&self) -> usize {
         self.0.units.saturating_sub(self.0.lock().taken)
     }
 }
 
-/// What keeps a request from its units.
+/// Why a request gets no units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Short {
-    /// The source's own share.
+    /// The source's own share is used up.
     Own,
-    /// The half of strangers.
+    /// The half of unauthenticated clients is used up.
     Strangers,
-    /// The pool.
+    /// The pool is used up.
     All,
 }
 
@@ -307,7 +307,7 @@ impl Inner {
         }
     }
 
-    /// What strangers have together.
+    /// The most units of all unauthenticated clients together.
     fn most_of_strangers(&self) -> usize {
         match self.is_of_turns {
             true => self.units,
@@ -315,7 +315,7 @@ impl Inner {
         }
     }
 
-    /// Of the units, those that this source takes from: what there is, and what is taken.
+    /// The free units that this source may take from.
     fn room(&self, state: &State, source: &Source) -> usize {
         match (source, self.trusted) {
             (Source::Trusted, Some(units)) => units.saturating_sub(state.apart),
@@ -363,7 +363,7 @@ impl Inner {
         }
     }
 
-    /// Takes units back, and serves requests that wait for them.
+    /// Releases units, and serves requests that wait for them.
     fn release(&self, source: &Source, units: usize, number: Option<u64>) {
         let mut state = self.lock();
         match (source, self.trusted) {
@@ -387,7 +387,7 @@ impl Inner {
         self.serve(&mut state);
     }
 
-    /// Grants what fits to requests that wait, the source that holds least first.
+    /// Grants units to waiting requests that fit, the source that holds least first.
     fn serve(&self, state: &mut State) {
         let mut are_strangers_short = false;
         while !state.waiting.is_empty() {
@@ -416,12 +416,12 @@ impl Inner {
                 return;
             };
             self.grant(state, &source, request.units);
-            // The request is still there: it would have left the queue itself.
+            // The receiver still exists: the request would have left the queue itself.
             let _ = request.granted.send(());
         }
     }
 
-    /// Has the source that holds most yield to a request of another one that holds less.
+    /// Makes the source that holds most yield to a request of another source that holds less.
     fn make_room(&self, state: &mut State, source: &Source, units: usize) {
         let short = self.short(state, source, units);
         let room = match short {
@@ -435,7 +435,7 @@ impl Inner {
             Source::User(_) => !are_strangers,
             Source::Client(_) => true,
         };
-        // What yields already is for those that hold as little and wait, too.
+        // The units being yielded also serve other waiting sources that hold as little.
         let mut missing = state.claimed(takes_part, own).max(units);
         missing = missing.saturating_sub(room + state.yielding);
         while missing > 0 {
@@ -444,8 +444,8 @@ impl Inner {
             else {
                 return;
             };
-            // Among strangers, a source that holds as much as a newcomer asks for yields, too: else many addresses
-            // with a little each would keep all others out.
+            // Among unauthenticated clients, a source that holds as much as a newcomer asks for
+            // yields too: else many addresses with few units each would lock out all others.
             let is_newcomer = are_strangers && own == 0 && held >= units;
             if held <= own + units && !is_newcomer {
                 return;
@@ -461,7 +461,7 @@ impl Inner {
 }
 
 impl Queue {
-    /// The place of the request that comes first.
+    /// The index of the request to serve first.
     fn first(&self) -> Option<usize> {
         let requests = self.requests.iter().enumerate();
         let first = requests.min_by_key(|(_, request)| (request.rank, request.number));
@@ -488,7 +488,7 @@ impl State {
         queue.requests.push_back(request);
     }
 
-    /// Takes a request out of its queue; the source's next one comes after all other sources' first ones.
+    /// Removes a request from its queue; the source's next request is served after all other sources' first ones.
     fn unqueue(&mut self, source: &Source, at: usize) -> Option<Waiting> {
         let turn = self.next();
         let queue = self.waiting.get_mut(source)?;
@@ -505,7 +505,7 @@ impl State {
         queues.map(|queue| queue.requests.len()).sum()
     }
 
-    /// Units that the first requests ask for of the sources that hold no more than so many.
+    /// The units of the first requests of all sources that hold at most so many.
     fn claimed(&self, takes_part: impl Fn(&Source) -> bool, held: usize) -> usize {
         let queues = self.waiting.iter();
         let queues = queues.filter(|(source, _)| takes_part(source) && self.held(source) <= held);
@@ -515,8 +515,8 @@ impl State {
             .sum()
     }
 
-    /// The source that holds most, how much that is without what it yields already, and its oldest permit that
-    /// can yield; of those that hold as much, the one with the oldest permit.
+    /// The source that holds most, without units being yielded; its oldest permit that can yield.
+    /// Ties are broken by the oldest permit.
     fn heaviest(&self, takes_part: impl Fn(&Source) -> bool) -> Option<(usize, u64, Source)> {
         let holders = self.shares.iter().filter(|(source, _)| takes_part(source));
         let holders = holders.filter_map(|(source, share)| {
@@ -530,7 +530,7 @@ impl State {
         Some((heaviest.0, heaviest.1, heaviest.2.clone()))
     }
 
-    /// A permit that can yield has so many units more.
+    /// Adds units to a permit that can yield.
     fn grown(&mut self, (source, number): (&Source, Option<u64>), more: usize) {
         let Some(number) = number else { return };
         let share = self.shares.get_mut(source);
@@ -542,7 +542,7 @@ impl State {
         }
     }
 
-    /// Closes the connection of a permit; gives the units that this frees.
+    /// Closes the connection of a permit; returns the units that this frees.
     fn end(&mut self, holder: &Source, number: u64) -> usize {
         let share = self.shares.get_mut(holder);
         let Some(permit) = share.and_then(|share| share.permits.get_mut(&number)) else {
@@ -554,7 +554,7 @@ impl State {
         permit.units
     }
 
-    /// Refuses one of the requests that come last: the newest of the source that has most of them.
+    /// Refuses one of the requests to be served last: the newest of the source that has most of them.
     fn refuse_last(&mut self) {
         let last = self.waiting.iter().filter_map(|(source, queue)| {
             let requests = queue.requests.iter().enumerate();

@@ -1,8 +1,8 @@
-//! One thread that stands in for threads that don't come back to their listeners.
+//! One thread that accepts connections for threads that don't return to their listeners.
 //!
-//! The system gives each listener its share of the connections, whatever its thread does: a thread may wait
-//! for a disk that answers nothing, or work for long. Who connects then is served here. Requests pay nothing
-//! for it, and connections only where they wait.
+//! The system gives each listener its share of the connections, whatever its thread does: a thread
+//! may wait for a slow disk, or compute for long. This thread then serves the waiting connections.
+//! Requests pay nothing for it, and connections only where they wait.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,16 +18,16 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::accept::{Accepting, Connections, Serve, event_loop};
 use crate::listen::Listener;
 
-/// How often the listeners are looked at. Who waits at two looks in a row is served.
+/// The interval between checks of the listeners. A connection that waits at two checks in a row is served.
 const LOOK: Duration = Duration::from_millis(100);
-/// Most connections that are taken from one listener at a look.
+/// Most connections that are accepted from one listener per check.
 const AT_ONCE: usize = 64;
 
-/// Looks after the listeners of others, and serves who waits at them in vain, until told to stop; then
-/// until the requests under way are answered or the deadline has come.
+/// Watches the listeners of other threads, and serves connections that wait there, until the server
+/// stops; then until the requests under way are answered or the deadline passes.
 ///
 /// # Errors
-/// When the system has no event loop to give.
+/// When the system can't create an event loop.
 pub fn stand_in<H: Serve>(
     listeners: Vec<Listener>,
     shared: &Arc<Accepting<H>>,
@@ -43,7 +43,7 @@ async fn look_after<H: Serve>(
     mut stop: watch::Receiver<bool>,
 ) {
     let mut left_alone = LeftAlone::new(listeners);
-    // Looking counts as one more: with a single connection, this thread doesn't wait for the disk either.
+    // The checks count as one more task: with a single connection, this thread doesn't wait for the disk either.
     let mut connections = Connections::new(shared, 1);
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -62,7 +62,7 @@ async fn look_after<H: Serve>(
 
 fn serve_waiting<H: Serve>(listener: &Listener, connections: &mut Connections<H>) {
     for _ in 0..AT_ONCE {
-        // That nobody waits any more is an error, too. Others come again at the next look.
+        // An empty queue is an error, too. Further connections are accepted at the next check.
         let Ok((stream, peer)) = listener.socket.accept() else {
             return;
         };
@@ -73,10 +73,10 @@ fn serve_waiting<H: Serve>(listener: &Listener, connections: &mut Connections<H>
     }
 }
 
-/// Finds listeners at which somebody waits while their threads take nobody.
+/// Finds listeners with waiting connections whose threads accept none.
 struct LeftAlone {
     listeners: Vec<Listener>,
-    /// For each at which somebody waited at the last look: how many its thread had taken by then.
+    /// For each listener with a waiting connection at the last check: the number its thread had accepted.
     taken: Vec<Option<u64>>,
 }
 
@@ -92,7 +92,7 @@ impl LeftAlone {
         let sockets = self.listeners.iter().map(|it| it.socket.as_fd());
         let readable = |socket| PollFd::new(socket, PollFlags::POLLIN);
         let mut polled: Vec<_> = sockets.map(readable).collect();
-        // One that fails has nobody wait: the next look is soon.
+        // A failed poll counts as no waiting connection: the next check is soon.
         let _ = poll(&mut polled, PollTimeout::ZERO);
         let waits: Vec<bool> = polled.iter().map(|it| it.any() == Some(true)).collect();
         let looks = self.listeners.iter().zip(&mut self.taken).zip(waits);
@@ -116,8 +116,8 @@ mod tests {
     use super::*;
     use crate::{Admission, Connection, Known, Networks, listen, run};
 
-    /// Answers with what came, and with how many the thread serves. Holds up its whole thread for whoever
-    /// sends `w`, says so, and goes on when told to.
+    /// Echoes each byte with the number of connections on the thread. On `w`, it reports that it
+    /// blocks its whole thread, and continues on a signal.
     struct Echo {
         held: SyncSender<()>,
         go_on: Mutex<Receiver<()>>,
@@ -146,7 +146,7 @@ mod tests {
         fn refused(&self) {}
     }
 
-    /// What a byte on this connection is answered with.
+    /// The answer to a byte on this connection.
     fn ask(stream: &mut TcpStream, byte: u8) -> [u8; 2] {
         stream.write_all(&[byte]).unwrap();
         let mut answer = [0; 2];
@@ -175,7 +175,7 @@ mod tests {
         let (mut listeners, address) = listen(([127, 0, 0, 1], 0).into(), 1).unwrap();
         let listener = Listener::from(listeners.remove(0));
         let (stop, stopping) = watch::channel(false);
-        // Dropped by a failure too, the senders let the threads end.
+        // The senders are dropped also by a failure, so that the threads end.
         std::thread::scope(move |scope| {
             let (seen, until) = (vec![listener.try_clone().unwrap()], stopping.clone());
             scope.spawn(move || run(listener, shared, stopping).unwrap());
@@ -187,7 +187,7 @@ mod tests {
             for _ in 0..3 {
                 let [answer, on_thread] = ask(&mut connect(address), b'b');
                 assert_eq!(answer, b'b');
-                // Told that it is alone, a request would wait for the disk on this thread, too.
+                // If the count were 1, a request would wait for the disk on this thread, too.
                 assert!(on_thread > b'1');
             }
             go_on.send(()).unwrap();
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!((look(), look()), (0, 0));
         let _waits = connect(address);
         assert_eq!((look(), look(), look()), (0, 1, 1));
-        // Its thread took somebody else meanwhile: it is busy, and comes back.
+        // Its thread accepted another connection meanwhile: it is busy, and returns.
         accepted.fetch_add(1, Relaxed);
         assert_eq!((look(), look()), (0, 1));
     }

@@ -1,4 +1,4 @@
-//! Sets up TLS from certificate files, which can be read again while connections come.
+//! Sets up TLS from certificate files, which can be reloaded while the server runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -31,15 +31,15 @@ pub enum TlsError {
         what: &'static str,
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: pem::Error,
     },
-    /// Certificate and key don't fit each other, or can't be used.
+    /// Certificate and key don't match, or can't be used.
     #[error("cannot use the certificate and its key")]
     Pair(#[from] rustls::Error),
 }
 
-/// A certificate with its key, as connections get it from now on. Clones are handles of the same one.
+/// The current certificate with its key. Clones are handles of the same certificate.
 #[derive(Debug, Clone)]
 pub struct Certificate(Arc<Current>);
 
@@ -47,7 +47,7 @@ pub struct Certificate(Arc<Current>);
 struct Current(RwLock<Arc<CertifiedKey>>);
 
 impl Certificate {
-    /// Reads it from files.
+    /// Reads certificate and key from files.
     ///
     /// # Errors
     /// When the files can't be read or used.
@@ -56,8 +56,8 @@ impl Certificate {
         Ok(Self(Arc::new(Current(RwLock::new(key)))))
     }
 
-    /// Reads it again, for connections from now on; whether it is another one. Where that fails, the old
-    /// one stays.
+    /// Reads certificate and key again, for new connections; returns true if the certificate
+    /// changed. On failure, the old one stays.
     ///
     /// # Errors
     /// When the files can't be read or used.
@@ -77,11 +77,11 @@ impl ResolvesServerCert for Current {
     }
 }
 
-/// Sets up TLS with a certificate. `protocol` is what clients can ask for in the handshake (ALPN), if
-/// there is a name for it.
+/// Sets up TLS with a certificate. `protocol` is the protocol name that clients can negotiate in
+/// the handshake (ALPN), if there is one.
 ///
 /// # Errors
-/// When no version of TLS can be spoken.
+/// When no version of TLS is supported.
 pub fn acceptor(
     certificate: &Certificate,
     protocol: Option<&[u8]>,
@@ -95,7 +95,7 @@ pub fn acceptor(
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Certificate and key, which fit each other.
+/// Reads a certificate and the key that matches it.
 fn read(files: &TlsFiles) -> Result<CertifiedKey, TlsError> {
     let chain = certificates(&files.cert).map_err(|source| TlsError::File {
         what: "certificate",

@@ -1,4 +1,4 @@
-//! What stands in for an object store where this program can't speak to one.
+//! Stands in for an object store in a build without support for one.
 
 use std::fs::File;
 use std::ops::Range;
@@ -9,12 +9,12 @@ use groupware_store::Store;
 
 use crate::{Address, Credentials, OpenError, Stats};
 
-/// None can be had.
+/// An object store; no value exists in this build.
 #[derive(Debug)]
 pub enum Shelf {}
 
 impl Shelf {
-    /// Says that it can't be.
+    /// Always fails.
     ///
     /// # Errors
     /// [`OpenError::NotBuilt`].
@@ -26,17 +26,17 @@ impl Shelf {
         Err(OpenError::NotBuilt)
     }
 
-    /// Nothing.
+    /// Unreachable: there is no value.
     pub fn server(&self) -> &str {
         match *self {}
     }
 
-    /// It isn't.
+    /// Unreachable: there is no value.
     pub fn is_there(&self) -> bool {
         match *self {}
     }
 
-    /// There is none.
+    /// Unreachable: there is no value.
     pub fn stats(&self) -> Stats {
         match *self {}
     }

@@ -1,39 +1,39 @@
-//! Where an object store is: `s3://bucket/prefix?endpoint=https://s3.example.org&region=garage`. No secret is in it.
+//! The address of an object store, without secrets: `s3://bucket/prefix?endpoint=https://s3.example.org&region=garage`.
 
 use std::fmt;
 use std::net::IpAddr;
 
-/// Longest address, in bytes.
+/// The maximum length of an address, in bytes.
 const MOST_BYTES: usize = 2048;
 const SCHEME: &str = "s3://";
 const REGION: &str = "us-east-1";
-/// Names of buckets are of this length.
+/// The allowed lengths of bucket names.
 const BUCKET_BYTES: std::ops::RangeInclusive<usize> = 3..=63;
 
-/// Why a text is no address of an object store.
+/// The reason why a text is not an address of an object store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct AddressError(String);
 
-/// A place in an object store, and how it is spoken to.
+/// A place in an object store, and how to reach it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     pub(crate) bucket: String,
-    /// What the names of all objects begin with, without slashes at its ends; may be empty.
+    /// The prefix of the names of all objects, without slashes at its ends; may be empty.
     pub(crate) prefix: String,
-    /// The server, as in `https://host:port`; that of AWS unless given.
+    /// The server, as in `https://host:port`; AWS by default.
     pub(crate) endpoint: Option<String>,
     pub(crate) region: String,
-    /// Whether the bucket is named in the path, and not in the host's name.
+    /// True if the bucket is named in the path instead of the host name.
     pub(crate) is_path_style: bool,
 }
 
 impl Address {
-    /// Reads an address, `s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path-style=true`. Without an endpoint, it is
-    /// AWS's; with one, buckets are named in the path unless said otherwise.
+    /// Parses an address, `s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path-style=true`. The default endpoint is AWS.
+    /// With another endpoint, buckets are named in the path by default.
     ///
     /// # Errors
-    /// When it can't be understood, or has credentials in it.
+    /// When it is malformed or contains credentials.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let wrong = |words: String| Err(AddressError(words));
         if text.len() > MOST_BYTES {
@@ -117,7 +117,7 @@ impl Address {
         Ok(())
     }
 
-    /// Whether what is said to the store can be read on the way to another machine.
+    /// Returns true if requests go to another machine unencrypted.
     pub fn is_plain_and_far(&self) -> bool {
         let host = self.endpoint.as_deref().and_then(|endpoint| {
             let rest = endpoint.strip_prefix("http://")?;
@@ -149,7 +149,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// A server without a path; `None` if it isn't one.
+/// Parses a server URL without a path; `None` if it isn't one.
 fn endpoint(text: &str) -> Option<String> {
     let text = text.strip_suffix('/').unwrap_or(text);
     let host = text

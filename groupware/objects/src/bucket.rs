@@ -1,4 +1,4 @@
-//! What is asked of an object store, within bounds on time. Knows objects by their names only.
+//! Requests to an object store, with time limits. Knows objects by their names only.
 
 use std::fmt;
 use std::ops::Range;
@@ -27,25 +27,25 @@ use crate::error::OpenError;
 use crate::runtime::Runtime;
 use crate::wire::Dial;
 
-/// What is asked once more, and once more again, if it fails in a way that may pass.
+/// The maximum number of retries of a request that failed with a transient error.
 const RETRIES: usize = 2;
-/// Nothing is tried again after this.
+/// The time after which a request is not retried.
 const RETRY_WITHIN: Duration = Duration::from_secs(8);
 const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
-/// Longest time that anything takes, whatever is tried again.
+/// The maximum duration of a request, retries included.
 const WITHIN: Duration = Duration::from_secs(60);
-/// The same for lists.
+/// The same for listings.
 const LIST_WITHIN: Duration = Duration::from_secs(600);
-/// Longest wait for the next bytes of an object.
+/// The maximum wait for the next bytes of an object.
 const BYTES_WITHIN: Duration = Duration::from_secs(10);
-/// Largest object that is read in one piece.
+/// The maximum size of an object that is read in one piece.
 const SMALL_BYTES: u64 = 4096;
-/// Puts under way, each of which has a part in memory.
+/// The maximum number of concurrent puts, each of which holds a part in memory.
 const PUTS: usize = 8;
-/// Longest wait for one of those to end.
+/// The maximum wait for one of those to end.
 const TURN_WITHIN: Duration = Duration::from_secs(10);
 
-/// Bytes of an object as they come.
+/// The bytes of an object, as they arrive.
 pub(crate) type Stream = BoxStream<'static, object_store::Result<Bytes>>;
 
 /// A place in an object store.
@@ -54,7 +54,7 @@ pub(crate) struct Bucket {
     prefix: String,
     puts: Arc<Semaphore>,
     pub(crate) condition: Condition,
-    /// What the store calls itself, once it has answered.
+    /// The store's own name, from its first response.
     pub(crate) server: Arc<OnceLock<String>>,
     runtime: Runtime,
 }
@@ -82,7 +82,7 @@ impl Bucket {
             .with_secret_access_key(&credentials.secret)
             .with_virtual_hosted_style_request(!address.is_path_style)
             .with_allow_http(!speaks_tls)
-            // Not all stores can remove several at once.
+            // Not all stores can remove several objects at once.
             .with_disable_bulk_delete(true)
             .with_retry(RetryConfig {
                 backoff: BackoffConfig {
@@ -114,7 +114,7 @@ impl Bucket {
         })
     }
 
-    /// The name of an object in the store, by its name here.
+    /// The object's full name in the store.
     fn path(&self, name: &str) -> Path {
         match self.prefix.is_empty() {
             true => Path::from(name),
@@ -122,7 +122,7 @@ impl Bucket {
         }
     }
 
-    /// Puts an object, all of it at once.
+    /// Puts an object in one request.
     pub(crate) fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), ContentError> {
         let (path, count) = (self.path(name), bytes.len() as u64);
         let payload = PutPayload::from(bytes);
@@ -132,14 +132,14 @@ impl Bucket {
         Ok(())
     }
 
-    /// Begins to put an object in parts; what the store calls that.
+    /// Starts a multipart upload; returns the store's ID of it.
     pub(crate) fn begin_parts(&self, name: &str) -> Result<String, ContentError> {
         let path = self.path(name);
         let begin = self.store.create_multipart(&path);
         self.ask(Operation::Put, &path, WITHIN, begin)
     }
 
-    /// Puts a part, by its number from 0 on.
+    /// Puts a part, numbered from 0.
     pub(crate) fn put_part(
         &self,
         (name, upload): (&str, &str),
@@ -154,7 +154,7 @@ impl Bucket {
         Ok(part)
     }
 
-    /// Makes an object of its parts, which has so many bytes then.
+    /// Completes an upload to an object of this many bytes.
     pub(crate) fn end_parts(
         &self,
         (name, upload): (&str, &str),
@@ -167,7 +167,7 @@ impl Bucket {
             ended.await.map(drop)
         };
         match self.ask(Operation::Put, &path, WITHIN, end) {
-            // It was done, and the answer was lost: the upload is no more, and the object is there.
+            // The upload was completed and the response was lost: the upload is gone, and the object exists.
             Err(error) => match self.size(name) {
                 Ok(Some(found)) if found == bytes => Ok(()),
                 _ => Err(error),
@@ -176,14 +176,14 @@ impl Bucket {
         }
     }
 
-    /// Removes an object, and what came in of its parts. One that isn't there is removed already.
+    /// Removes an object and the uploaded parts of it. Succeeds if the object doesn't exist.
     pub(crate) fn remove(&self, name: &str, upload: Option<&str>) -> Result<(), ContentError> {
         let path = self.path(name);
         let gone = |removed| match removed {
             Err(ContentError::Missing { .. }) => Ok(()),
             other => other,
         };
-        // First: an upload that is no more can't be made an object any more.
+        // This is first: an aborted upload can no longer become an object.
         if let Some(upload) = upload {
             let upload = upload.to_owned();
             let abort = self.store.abort_multipart(&path, &upload);
@@ -193,7 +193,7 @@ impl Bucket {
         gone(self.ask(Operation::Delete, &path, WITHIN, delete))
     }
 
-    /// The length of an object; `None` if there is none of this name.
+    /// The length of an object; `None` if it doesn't exist.
     pub(crate) fn size(&self, name: &str) -> Result<Option<u64>, ContentError> {
         let path = self.path(name);
         let head = self.store.head(&path);
@@ -204,7 +204,7 @@ impl Bucket {
         }
     }
 
-    /// A small object as a whole; `None` if there is none of this name.
+    /// Reads a small object; `None` if it doesn't exist.
     pub(crate) fn read_small(&self, name: &str) -> Result<Option<Bytes>, ContentError> {
         match self.size(name)? {
             None => Ok(None),
@@ -220,7 +220,7 @@ impl Bucket {
         }
     }
 
-    /// Begins to read a part of an object, which is not empty.
+    /// Starts to read a non-empty part of an object.
     pub(crate) fn open(&self, name: &str, span: Range<u64>) -> Result<Stream, ContentError> {
         let path = self.path(name);
         let options = GetOptions {
@@ -232,7 +232,7 @@ impl Bucket {
         Ok(got.into_stream())
     }
 
-    /// The next bytes of an object that is being read; `None` at its end.
+    /// Reads the next bytes of an object; `None` at its end.
     pub(crate) fn next(&self, stream: &mut Stream) -> Result<Option<Bytes>, ContentError> {
         let next = async { timeout(BYTES_WITHIN, stream.try_next()).await };
         match self.runtime.wait_for(next) {
@@ -246,7 +246,7 @@ impl Bucket {
         }
     }
 
-    /// The last parts of the names of all objects in a folder.
+    /// Lists the last path segments of all objects in a folder.
     pub(crate) fn list(&self, folder: &str) -> Result<Vec<String>, ContentError> {
         let path = self.path(folder);
         let list = async {
@@ -260,7 +260,7 @@ impl Bucket {
         self.ask(Operation::List, &path, LIST_WITHIN, list)
     }
 
-    /// A turn to put something, so that only so much is in memory at once.
+    /// Acquires a permit for a put, which bounds the memory in use.
     pub(crate) fn turn(&self) -> Result<tokio::sync::OwnedSemaphorePermit, ContentError> {
         let turn = Arc::clone(&self.puts).acquire_owned();
         match self
@@ -293,7 +293,7 @@ impl Bucket {
     }
 }
 
-/// What of an answer's text says that there is no room; stores have different statuses for it.
+/// Error texts that mean a full store; stores use different status codes for it.
 const FULL: [&str; 5] = [
     "status code: 507",
     "InsufficientStorage",
@@ -301,10 +301,10 @@ const FULL: [&str; 5] = [
     "QuotaExceeded",
     "no space left",
 ];
-/// How the library says that a status blames the request.
+/// The library's text for a client error status.
 const BLAMED: &str = "status code: 4";
 
-/// Tells what may pass from what was refused.
+/// Distinguishes transient errors from rejected requests.
 fn sorted(error: Error, path: &Path) -> ContentError {
     if let Error::NotFound { .. } = error {
         return ContentError::Missing {

@@ -1,8 +1,8 @@
-//! The one place that reads the clock.
+//! The crate's only clocks.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A moment of the steady clock.
+/// The time of the monotonic clock.
 #[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
 pub(crate) fn now() -> Instant {
     Instant::now()

@@ -1,4 +1,4 @@
-//! How an object store does: what was asked of it and what came of that, and whether it is worth asking now.
+//! The health of an object store: its requests and their outcomes, and whether a request is worth trying now.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,13 +9,13 @@ use groupware_content::ContentError;
 use crate::clock;
 use crate::stats::{OPERATIONS, Stats};
 
-/// After it was found away, so long everybody is told so at once: threads that wait for a store that doesn't answer
-/// are missing elsewhere.
+/// How long requests fail at once after the store was unreachable: threads that wait for a store that doesn't respond
+/// are unavailable for other work.
 const REST: Duration = Duration::from_secs(1);
-/// Who finds out whether it is back is waited for so long.
+/// The maximum wait for the request that checks whether the store is reachable again.
 const FIND_OUT: Duration = Duration::from_secs(60);
 
-/// What is asked, as an index into [`OPERATIONS`].
+/// The kind of a request, as an index into [`OPERATIONS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Put,
@@ -35,12 +35,12 @@ pub(crate) struct Condition {
     last: Mutex<Last>,
 }
 
-/// What came of asking last.
+/// The outcome of the last request.
 #[derive(Debug, Clone, Copy, Default)]
 struct Last {
-    /// When that was, and whether it was away then.
+    /// Its time, and whether the store was unreachable.
     answer: Option<(Instant, bool)>,
-    /// When somebody began to find out whether it is back.
+    /// When the current check for recovery began.
     tried: Option<Instant>,
 }
 
@@ -49,13 +49,13 @@ impl Condition {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it was away when it was last asked, and how long ago that was.
+    /// How long ago the last request was, and whether the store was unreachable.
     pub(crate) fn last(&self) -> Option<(Duration, bool)> {
         let (at, is_away) = self.lock().answer?;
         Some((clock::now().saturating_duration_since(at), is_away))
     }
 
-    /// Whether it is worth asking. Of one that was away, one at a time finds out whether it is back.
+    /// Returns true if a request is worth trying. While the store is unreachable, one request at a time checks it.
     pub(crate) fn is_worth_asking(&self) -> bool {
         let now = clock::now();
         let mut last = self.lock();
@@ -70,7 +70,7 @@ impl Condition {
         true
     }
 
-    /// Something was asked at a moment, and this came of it.
+    /// Records the start of a request and its outcome.
     pub(crate) fn note<T>(
         &self,
         operation: Operation,

@@ -1,13 +1,13 @@
-//! Who this program is to an object store. The secret is never shown.
+//! This program's credentials at an object store. The secret is never shown.
 
 use std::fmt;
 
-/// Why a text has no credentials.
+/// The reason why a text has no credentials.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CredentialsError(String);
 
-/// The name of a key, its secret, and the token of a session, if it is one's.
+/// A key ID, its secret, and a session token, if there is one.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     pub(crate) key_id: String,
@@ -16,7 +16,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Those.
+    /// Creates credentials.
     pub fn new(key_id: &str, secret: &str, token: Option<&str>) -> Self {
         Self {
             key_id: key_id.to_owned(),
@@ -25,7 +25,7 @@ impl Credentials {
         }
     }
 
-    /// Those of a profile in the text of a file that AWS' programs have them in:
+    /// Reads a profile from the text of an AWS credentials file:
     ///
     /// ```text
     /// [default]
@@ -34,7 +34,7 @@ impl Credentials {
     /// ```
     ///
     /// # Errors
-    /// When there is no such profile, or it has no key or no secret.
+    /// When the profile doesn't exist, or has no key or no secret.
     pub fn of_profile(text: &str, profile: &str) -> Result<Self, CredentialsError> {
         let (mut key_id, mut secret, mut token) = (None, None, None);
         let (mut is_there, mut is_here) = (false, false);

@@ -1,45 +1,45 @@
-//! Why an object store can't be used.
+//! The reasons why an object store can't be used.
 
 use groupware_content::ContentError;
 use groupware_documents::DocumentError;
 use groupware_store::CommitError;
 
-/// Why the place of the attachments could not be opened.
+/// The reason why the place of the attachments could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// This program can't speak to object stores.
+    /// This program was built without object stores.
     #[error("this program was built without object stores (feature object-store)")]
     NotBuilt,
-    /// Its settings don't fit each other.
+    /// The settings conflict.
     #[error("the object store can't be set up: {0}")]
     Settings(String),
-    /// The store can't be reached, or doesn't let us in.
+    /// The store can't be reached, or denies access.
     #[error("cannot use {place}")]
     Unusable {
-        /// Where.
+        /// The place.
         place: String,
-        /// What came of it.
+        /// The error of the request.
         source: ContentError,
     },
-    /// It has another server's attachments in it.
+    /// The place has the attachments of another server.
     #[error("{place} has attachments of other records ({found}); those of these are in {known}")]
     Others {
-        /// Where.
+        /// The place.
         place: String,
-        /// The name that is found there.
+        /// The name found there.
         found: String,
-        /// The name that the records know, or a word for none.
+        /// The name in the records, or a word for none.
         known: String,
     },
-    /// It is not where the attachments are.
+    /// The place is not the one that has the attachments.
     #[error(
         "{place} has no attachments of these records in it, and they have some elsewhere ({known})"
     )]
     Nothing {
-        /// Where.
+        /// The place.
         place: String,
-        /// The name that the records know.
+        /// The name in the records.
         known: String,
     },
     /// The records can't be read.
@@ -54,7 +54,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Whether starting again with the same settings fails again.
+    /// Returns true if another start with the same settings will fail again.
     pub fn is_configuration(&self) -> bool {
         match self {
             Self::NotBuilt | Self::Settings(_) | Self::Others { .. } | Self::Nothing { .. } => true,

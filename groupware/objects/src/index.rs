@@ -1,4 +1,4 @@
-//! Which object has which content, as the records say, and what an object is called.
+//! The mapping from content to objects in the records, and the names of objects.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use groupware_store::{Batch, Store};
 
 use crate::bucket::Bucket;
 
-/// Records, and the objects that they know.
+/// The records, and the objects that they refer to.
 #[derive(Debug, Clone)]
 pub(crate) struct Index {
     pub(crate) bucket: Arc<Bucket>,
@@ -16,7 +16,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// The object that has some content.
+    /// The object with this content.
     pub(crate) fn find(&self, hash: ContentHash) -> Result<Option<KeptObject>, ContentError> {
         let found = self.store.read(|snapshot| object(snapshot, hash));
         found.map_err(unrecorded)
@@ -28,23 +28,23 @@ impl Index {
     }
 }
 
-/// Where objects lie whose hash begins with this byte.
+/// The folder of objects whose hash begins with this byte.
 pub(crate) fn folder(first: u8) -> String {
     format!("content/{first:02x}")
 }
 
-/// What an object is called in the store.
+/// The object's name in the store.
 pub(crate) fn name(hash: ContentHash, id: ObjectId) -> String {
     format!("{}/{hash}-{id}", folder(hash.as_bytes()[0]))
 }
 
-/// The object whose name's last part this is.
+/// Parses the last part of an object's name.
 pub(crate) fn named(name: &str) -> Option<(ContentHash, ObjectId)> {
     let (hash, id) = name.split_once('-')?;
     Some((ContentHash::parse(hash)?, ObjectId::parse(id)?))
 }
 
-/// The records say where content is: without them, it is as far away as without the store.
+/// The records locate the content: without them, it is as unavailable as without the store.
 fn unrecorded(error: impl std::error::Error + Send + Sync + 'static) -> ContentError {
     ContentError::Away(Box::new(error))
 }

@@ -1,19 +1,19 @@
-//! Attachments' content in an object store that speaks S3: AWS, Ceph, Garage, MinIO, and others.
+//! Stores the content of attachments in an S3 object store: AWS, Ceph, Garage, MinIO, and others.
 //!
 //! ```text
 //! PREFIX/content/ab/abcdef…-ID    a piece of content, put once and never changed; `abcdef…` is its hash
-//! PREFIX/uploads/ID-REVISION-BITS segments of an upload under way, where several servers take uploads
-//! PREFIX/plimsoll-content         whose content this is
+//! PREFIX/uploads/ID-REVISION-BITS segments of an upload in progress, where several servers take uploads
+//! PREFIX/plimsoll-content         the name of this place
 //! ```
-//! Nothing but PUT, GET with a range, HEAD, DELETE, LIST, and uploads in parts is asked of the store, and none of its
-//! conditions: which object counts, and which may be removed, is decided by records (`groupware-documents`). An object
-//! is put before the record that refers to it, and a record says so before the object is put.
+//! The store needs only PUT, GET with a range, HEAD, DELETE, LIST, and multipart uploads, and no conditional requests:
+//! the records (`groupware-documents`) decide which object counts, and which may be removed. An object is put before
+//! the record that refers to it, and a record announces the object before the put.
 //!
-//! Calls block, within bounds on time, on memory, and on how many there are at once. Where the store was found away,
-//! the next calls fail at once, so that nobody's threads wait with it.
-//! *Absent: what is a document, who sweeps, the environment.*
+//! Calls block, with limits on time, memory, and concurrency. After the store was unreachable, calls fail at once for a
+//! while, so that no threads wait for it.
+//! *Absent: documents, the schedule of sweeps, the environment.*
 //!
-//! Without the feature `s3`, for programs that are to be small, nothing can be opened: [`Shelf::open`] says so.
+//! Without the feature `s3`, for small programs, [`Shelf::open`] always fails.
 
 #[cfg(not(feature = "s3"))]
 mod absent;
@@ -49,5 +49,5 @@ pub use error::OpenError;
 pub use shelf::Shelf;
 pub use stats::{OPERATIONS, Stats};
 
-/// Whether an object store can be used at all.
+/// True if this build supports object stores.
 pub const IS_THERE: bool = cfg!(feature = "s3");

@@ -1,8 +1,8 @@
-//! Whether a place in an object store is the one in which the content of these records is.
+//! Checks that a place in an object store is the one with the content of these records.
 //!
-//! One with another server's content would be swept of all that these records don't know, and an empty one would
-//! miss every attachment. So the place has a name in an object, and the records know it. They know it first, and note
-//! when it is there: a start that was cut off in between goes on.
+//! The sweep of another server's place would remove all content unknown to these records, and an empty place would lack
+//! every attachment. So an object contains the place's name, and the records store it, too. The records store it first
+//! and then confirm the object: an interrupted start resumes.
 
 use groupware_documents::{ContentPlace, content_place, note_content_place};
 use groupware_store::{CommitError, Store};
@@ -59,7 +59,7 @@ pub(crate) fn check(
     }
 }
 
-/// Where another server was faster, it is looked again.
+/// Checks again if another server was faster.
 fn note(store: &Store, name: String, is_set_up: bool) -> Result<(), OpenError> {
     let place = ContentPlace { name, is_set_up };
     let batch = store.read(|snapshot| note_content_place(snapshot, &place))?;

@@ -1,8 +1,8 @@
-//! An object that is read as its reader comes along: one request for all that is wanted, whose answer is taken in
-//! pieces, so that what is in memory is bounded by the buffers of a connection.
+//! Reads an object at the pace of its reader: one request for the wanted range, whose response is read in pieces, so
+//! that the memory is bounded by the buffers of a connection.
 //!
-//! Who reads slowly may find the connection closed, and a store that comes back has forgotten it: then the rest is
-//! asked for anew, where the records say that the content is by now.
+//! A slow reader may find the connection closed, for example after a restart of the store. Then the rest is requested
+//! again, from the object that the records have for the content by then.
 
 use std::fmt;
 use std::io;
@@ -14,24 +14,24 @@ use groupware_content::{ContentError, ContentHash, ReadAt};
 use crate::bucket::Stream;
 use crate::index::{Index, name};
 
-/// How often the same piece is tried.
+/// The maximum number of attempts for the same piece.
 const TRIES: u32 = 3;
 
-/// Content on its way out.
+/// A read of content in progress.
 pub(crate) struct Reading {
     index: Index,
     hash: ContentHash,
-    /// Behind the last byte that is wanted.
+    /// The end of the wanted range.
     end: u64,
     open: Mutex<Option<Open>>,
 }
 
-/// An answer under way.
+/// A response in progress.
 struct Open {
     stream: Stream,
-    /// What came and wasn't wanted yet.
+    /// Bytes that arrived but were not read yet.
     rest: Bytes,
-    /// Where in the content that begins.
+    /// The offset of those in the content.
     at: u64,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Debug for Reading {
 }
 
 impl Reading {
-    /// Asks for so many bytes from `at` on.
+    /// Requests this many bytes from `at` on.
     pub(crate) fn begin(
         index: Index,
         hash: ContentHash,
@@ -78,7 +78,7 @@ impl Reading {
         })
     }
 
-    /// Fills the buffer from the answer under way, or from a new one.
+    /// Fills the buffer from the current response, or from a new one.
     fn fill(
         &self,
         open: &mut Option<Open>,

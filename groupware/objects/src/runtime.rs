@@ -1,4 +1,4 @@
-//! A thread that reads from and writes to sockets for those who wait.
+//! A thread that does the socket I/O of blocked callers.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// The thread. It ends with this.
+/// The handle of the thread, which ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Runtime {
     handle: Handle,
@@ -23,7 +23,7 @@ impl Runtime {
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
         let run = move || {
-            // Told, or dropped with what it would be told by.
+            // The signal was sent, or its sender was dropped.
             let _ = runtime.block_on(stopped);
         };
         let thread = std::thread::Builder::new()
@@ -36,7 +36,7 @@ impl Runtime {
         })
     }
 
-    /// Does work on the thread of who asks, which must run no asynchronous tasks.
+    /// Runs work on the calling thread, which must run no asynchronous tasks.
     pub(crate) fn wait_for<T>(&self, work: impl Future<Output = T>) -> T {
         self.handle.block_on(work)
     }

@@ -1,4 +1,4 @@
-//! Content on its way into objects, and out of them again: which object has what is in the records.
+//! Stores content in objects and reads it; the records map content to objects.
 
 use std::fs::File;
 use std::ops::Range;
@@ -15,12 +15,12 @@ use crate::index::{Index, folder, name, named};
 use crate::reading::Reading;
 use crate::{Address, Credentials, OpenError, Stats, clock, place};
 
-/// What is larger is put in parts of this size: all stores take parts of 5 MiB and more, and 10,000 of them.
+/// Larger content is put in parts of this size: all stores accept parts of 5 MiB and more, and 10,000 of them.
 const PART_BYTES: u64 = 8 << 20;
 const PART: usize = PART_BYTES as usize;
-/// Where the segments of uploads under way lie.
+/// The folder of the segments of uploads in progress.
 const SEGMENTS: &str = "uploads";
-/// What it did so long ago says how it does.
+/// The maximum age of an outcome that still describes the store's health.
 const FRESH: Duration = Duration::from_secs(2);
 
 /// The content of one store of records, in an object store.
@@ -31,8 +31,8 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// Opens the place in an object store in which the content of these records is, which is one without any
-    /// content at first. New names are made from random bits.
+    /// Opens the place in an object store that has the content of these records; a new place must be empty. New names
+    /// are made from random bits.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -50,12 +50,12 @@ impl Shelf {
         Ok(Arc::new(Self { index, bits }))
     }
 
-    /// What the object store calls itself; empty if it doesn't.
+    /// The object store's own name; empty if it has none.
     pub fn server(&self) -> &str {
         self.index.bucket.server.get().map_or("", String::as_str)
     }
 
-    /// Whether the object store answers: it did lately, or does now.
+    /// Returns true if the object store responds: it did recently, or does now.
     pub fn is_there(&self) -> bool {
         match self.index.bucket.condition.last() {
             Some((ago, is_away)) if ago < FRESH => !is_away,
@@ -63,12 +63,12 @@ impl Shelf {
         }
     }
 
-    /// What was counted of it since it was opened.
+    /// The counters since it was opened.
     pub fn stats(&self) -> Stats {
         self.index.bucket.condition.stats()
     }
 
-    /// Whether an object that has this content is there already, all of it.
+    /// Returns true if a complete object with this content exists.
     fn has(&self, hash: ContentHash, bytes: u64) -> Result<bool, ContentError> {
         let Some(known) = self.index.find(hash)? else {
             return Ok(false);
@@ -85,7 +85,7 @@ impl Shelf {
     ) -> Result<(), ContentError> {
         let name = name(hash, id);
         let upload = self.index.bucket.begin_parts(&name)?;
-        // Who sweeps can give the upload up, whenever this ends. One that isn't noted has no parts yet.
+        // The sweep can abort the upload, whenever this call ends. An upload that isn't recorded has no parts yet.
         self.index.commit(begin_object(
             (hash, id),
             clock::unix_seconds(),
@@ -104,7 +104,7 @@ impl Shelf {
 }
 
 impl Objects for Shelf {
-    /// The record is first: what is put without one is nobody's.
+    /// The record is first: an object without one belongs to no content.
     fn put(&self, hash: ContentHash, file: &File, bytes: u64) -> Result<Placed, ContentError> {
         if self.has(hash, bytes)? {
             return Ok(Placed::Known);
@@ -148,7 +148,7 @@ impl Objects for Shelf {
 
     fn list(&self, first: u8) -> Result<Vec<(ContentHash, ObjectId)>, ContentError> {
         let names = self.index.bucket.list(&folder(first))?;
-        // What isn't called so was put there by others, and is left to them.
+        // Objects with other names are not ours, and are left alone.
         Ok(names.iter().filter_map(|name| named(name)).collect())
     }
 }
@@ -197,12 +197,12 @@ impl Segments for Shelf {
     }
 }
 
-/// What the object of a segment is called in the store.
+/// The name of a segment's object in the store.
 fn segment(name: &str) -> String {
     format!("{SEGMENTS}/{name}")
 }
 
-/// Bytes of a file.
+/// Reads bytes of a file.
 fn read(file: &File, at: u64, bytes: u64) -> Result<Vec<u8>, ContentError> {
     let count = usize::try_from(bytes).unwrap_or(PART).min(PART);
     let mut read = vec![0; count];

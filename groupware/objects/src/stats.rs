@@ -1,21 +1,21 @@
-//! What is counted of an object store.
+//! Counters of an object store.
 
-/// What is asked of one, as [`Stats::asked`] counts it.
+/// The kinds of requests, in the order of [`Stats::asked`].
 pub const OPERATIONS: [&str; 5] = ["put", "get", "head", "delete", "list"];
 
 /// Counters since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Requests, retries not counted, by [`OPERATIONS`].
+    /// The number of requests, retries not counted, by [`OPERATIONS`].
     pub asked: [u64; OPERATIONS.len()],
-    /// Those that failed, by the same.
+    /// The number of failed requests, likewise.
     pub failed: [u64; OPERATIONS.len()],
-    /// Time that they took, in microseconds, by the same.
+    /// The total duration of requests, in microseconds, likewise.
     pub took_us: [u64; OPERATIONS.len()],
     /// Bytes that were put.
     pub bytes_in: u64,
     /// Bytes that were read.
     pub bytes_out: u64,
-    /// Whether it was away when it was last asked.
+    /// True if the store was unreachable at the last request.
     pub is_away: bool,
 }

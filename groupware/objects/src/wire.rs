@@ -1,5 +1,5 @@
-//! HTTP to an object store: connections that are kept, TLS by rustls with the provider that all else here has.
-//! `object_store` comes with a client of its own, which would bring a second TLS and some twenty crates.
+//! HTTP to an object store: pooled connections, and TLS by rustls with the same provider as everywhere here. The client
+//! of `object_store` would add a second TLS library and about twenty crates.
 
 use std::io;
 use std::pin::Pin;
@@ -28,24 +28,24 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tower::Service;
 
-/// Longest time until a connection is there, TLS included.
+/// The maximum time to connect, TLS included.
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
-/// Longest time until the head of an answer is there, which comes when all that was sent is durable.
+/// The maximum time to the head of a response, which follows when all sent data is durable.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// The same more for each so many bytes that are sent.
+/// The bytes sent for which the limit grows by one second.
 const BYTES_A_SECOND: u64 = 512 << 10;
-/// Connections that nobody uses are closed after this.
+/// The time after which an idle connection is closed.
 const KEEP: Duration = Duration::from_secs(20);
-/// So many of them are kept.
+/// The maximum number of idle connections.
 const KEPT: usize = 32;
-/// So much of what a store calls itself is told.
+/// The maximum length of the store's own name.
 const NAME_CHARS: usize = 100;
 
-/// Makes connections.
+/// Opens connections.
 #[derive(Clone)]
 pub(crate) struct Dial {
     tls: Option<TlsConnector>,
-    /// What the store calls itself.
+    /// The store's own name.
     server: Arc<OnceLock<String>>,
 }
 
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Dial {
 }
 
 impl Dial {
-    /// With the authorities that this machine trusts where TLS is spoken.
+    /// Trusts this machine's certificate authorities, if TLS is used.
     pub(crate) fn new(speaks_tls: bool) -> io::Result<Self> {
         let server = Arc::default();
         if !speaks_tls {
@@ -76,7 +76,7 @@ impl Dial {
         })
     }
 
-    /// What the store calls itself, once it has answered.
+    /// The store's own name, from its first response.
     pub(crate) fn server(&self) -> Arc<OnceLock<String>> {
         Arc::clone(&self.server)
     }
@@ -95,7 +95,7 @@ impl Dial {
                 Line(Box::new(tls.connect(name, stream).await?))
             }
             (_, false) => Line(Box::new(stream)),
-            // Nobody is sent elsewhere than where the settings say.
+            // Rejects HTTPS if the settings use plain HTTP.
             (None, true) => return Err(wrong()),
         };
         Ok(TokioIo::new(line))
@@ -122,12 +122,12 @@ impl Service<Uri> for Dial {
     }
 }
 
-/// What bytes go through both ways.
+/// A bidirectional byte stream.
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// A connection, plain or not.
+/// A connection, with or without TLS.
 pub(crate) struct Line(Box<dyn Duplex>);
 
 impl Connection for Line {
@@ -210,7 +210,7 @@ impl HttpService for Wire {
     }
 }
 
-/// Whether it may be tried again is decided by what was asked: all that is asked here may be.
+/// The request decides whether a retry is safe: all requests of this crate are.
 fn broken(error: ClientError) -> HttpError {
     let kind = match error.is_connect() {
         true => HttpErrorKind::Connect,

@@ -1,4 +1,4 @@
-//! Content in a real object store, by the records of a real store. Where none is installed, the tests say so.
+//! Content in a real object store, with the records of a real store. Without a server, the tests report that.
 
 #![cfg(feature = "s3")]
 

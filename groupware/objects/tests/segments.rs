@@ -1,4 +1,4 @@
-//! Segments of uploads under way come back as they went in, and are no content.
+//! Segments of uploads are read back unchanged, and are no content.
 
 use groupware_content::{ContentError, Segments};
 use plimsoll_tests::objects::{MAKES, ObjectServer};
@@ -26,7 +26,7 @@ fn segments_come_back_from_each_make() {
             shelf.read("other", span.clone(), take).unwrap();
             assert!(found == other[span.start as usize..span.end as usize]);
         }
-        // Neither is content, which is swept otherwise.
+        // Neither is content, which has its own sweep.
         assert!((0..=u8::MAX).all(|first| {
             groupware_content::Objects::list(&*shelf, first)
                 .unwrap()

@@ -1,4 +1,4 @@
-//! Content comes back as it went in; who is wrong is told so; and a store that is away is told from one that refuses.
+//! Content is read back unchanged; errors name their cause; an unreachable store differs from a rejection.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use plimsoll_tests::wait_until;
 
 use crate::support::{bits, change, content, file, keep, memory, open, put, read};
 
-/// In one piece, in one piece just so, in two parts, and in three.
+/// The empty content, one byte, exactly one part, two parts, and three parts.
 const LENGTHS: [usize; 5] = [0, 1, 8 << 20, (8 << 20) + 1, 20 << 20];
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -25,7 +25,7 @@ fn content_comes_back_from_each_make() {
         for (seed, bytes) in (0..).zip(LENGTHS) {
             let content = content(seed, bytes);
             let (hash, placed) = put(&shelf, &content).unwrap();
-            // Nothing refers to it yet.
+            // No record refers to it yet.
             assert!(shelf.read(hash, (0, 0)).unwrap().is_none());
             keep(&store, hash, bytes, placed).unwrap();
             assert!(read(&shelf, hash, 0, bytes) == content, "{bytes}");
@@ -41,7 +41,7 @@ fn content_comes_back_from_each_make() {
         assert!(shelf.is_there() && !shelf.stats().is_away);
     }
     if tried == 0 {
-        // Says so.
+        // This case reports it.
         assert!(ObjectServer::start().is_none());
     }
 }
@@ -57,7 +57,7 @@ fn of_two_who_put_the_same_both_are_right() {
     let (hash, first) = put(&one, &content).unwrap();
     let (_, second) = put(&other, &content).unwrap();
     assert!(first != second && first != Placed::Known && second != Placed::Known);
-    // Decided on the same state: one has to decide again.
+    // Both decided on the same state: one has to decide again.
     let (late, batch) = (
         change(&store, hash, 1000, second),
         change(&store, hash, 1000, first),
@@ -98,7 +98,7 @@ fn a_place_is_of_one_store_and_is_not_forgotten() {
     assert!(!away.is_configuration(), "{away:?}");
 }
 
-/// The object is there, and nobody was told.
+/// The object exists, but the response was lost.
 #[test]
 fn an_answer_that_is_lost_loses_nothing() {
     let Some(server) = ObjectServer::start() else {
@@ -113,7 +113,7 @@ fn an_answer_that_is_lost_loses_nothing() {
         relay.set(Direction::Back, Way::Stalled);
         let done = std::thread::scope(|scope| {
             let putting = scope.spawn(|| put(&shelf, &content));
-            // What is asked first is answered: then all of it is sent, and the answer is cut off.
+            // The first request gets its response. Then all of the object is sent, and the response is lost.
             if bytes > 1 << 20 {
                 relay.set(Direction::Back, Way::Open);
             }
@@ -154,7 +154,7 @@ fn a_store_that_is_away_is_told_so_and_comes_back() {
     assert!(shelf.stats().is_away);
     server.restart();
     wait_until(LIMIT, "the store to be back", || shelf.is_there());
-    // Who was reading goes on where that was.
+    // A reader continues where it stopped.
     let mut rest = vec![0; content.len() - begin.len()];
     wait_until(LIMIT, "the rest", || {
         reading.read_exact_at(&mut rest, begin.len() as u64).is_ok()
@@ -209,14 +209,14 @@ fn an_object_that_is_gone_is_missing() {
     assert_eq!(shelf.list(hash.as_bytes()[0]).unwrap(), []);
     let missing = shelf.read(hash, (0, 5000)).unwrap_err();
     assert!(matches!(missing, ContentError::Missing { .. }), "{missing}");
-    // Whoever sends it again puts it there again.
+    // Another put stores it again.
     let (_, placed) = put(&shelf, &content).unwrap();
     keep(&store, hash, content.len(), placed).unwrap();
     assert!(read(&shelf, hash, 0, 5000) == content);
-    // No object has ever had this.
+    // No object has this content.
     let none = ContentHash::of(b"none");
     assert!(shelf.read(none, (0, 1)).unwrap().is_none());
-    // A file that ends too early is an error, and no object.
+    // A file that ends too early is an error and creates no object.
     let cut = shelf.put(none, &file(b"no"), 4);
     assert!(matches!(cut, Err(ContentError::Io { .. })), "{cut:?}");
 }

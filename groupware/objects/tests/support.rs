@@ -1,4 +1,4 @@
-//! An object store with a store of records beside it.
+//! An object store with a store of records.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,7 +12,7 @@ use groupware_objects::{Address, Credentials, OpenError, Shelf};
 use groupware_store::{Batch, CommitError, Store, StoreOptions};
 use plimsoll_tests::objects::{KEY_ID, ObjectServer, SECRET};
 
-/// Names that no two puts share.
+/// Random bits that no two puts share.
 pub(crate) fn bits() -> u128 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     (u128::from(std::process::id()) << 64) | u128::from(NEXT.fetch_add(1, Relaxed))
@@ -32,7 +32,7 @@ pub(crate) fn open(
     Shelf::open(store, (&address, &credentials), bits)
 }
 
-/// So many bytes, which depend on their place and a seed.
+/// This many bytes, which depend on their offset and a seed.
 pub(crate) fn content(seed: u32, bytes: usize) -> Vec<u8> {
     (0..bytes as u32)
         .map(|at| (at ^ (at >> 8) ^ seed.wrapping_mul(0x9E37_79B9)).to_le_bytes()[0])
@@ -51,7 +51,7 @@ pub(crate) fn put(shelf: &Shelf, content: &[u8]) -> Result<(ContentHash, Placed)
     Ok((hash, placed))
 }
 
-/// A change that refers to content, as it is decided now.
+/// A change that refers to content, as decided now.
 pub(crate) fn change(store: &Store, hash: ContentHash, bytes: usize, placed: Placed) -> Batch {
     let mut batch = Batch::new();
     store
@@ -60,7 +60,7 @@ pub(crate) fn change(store: &Store, hash: ContentHash, bytes: usize, placed: Pla
     batch
 }
 
-/// Has a record refer to content.
+/// Makes a record refer to content.
 pub(crate) fn keep(
     store: &Store,
     hash: ContentHash,
@@ -71,12 +71,12 @@ pub(crate) fn keep(
     store.commit_blocking(batch).map(drop)
 }
 
-/// A part of content.
+/// Reads a part of content.
 pub(crate) fn read(shelf: &Shelf, hash: ContentHash, at: u64, bytes: usize) -> Vec<u8> {
     let reading = shelf.read(hash, (at, bytes as u64)).unwrap().unwrap();
     let mut found = vec![0; bytes];
     let (mut done, mut step) = (0, 1);
-    // In pieces that are never those in which it comes.
+    // Read in pieces that differ from those of the response.
     while done < bytes {
         let count = (bytes - done).min(step);
         let place = at + done as u64;

@@ -1,4 +1,4 @@
-//! What nothing refers to goes, what something refers to stays, and who comes too late is told so.
+//! The sweep removes unreferenced content and keeps referenced content; a late commit is rejected.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -62,12 +62,12 @@ impl World {
         })
     }
 
-    /// Sweeps again and again, and looks at all objects in the beginning.
+    /// Sweeps repeatedly, starting with a look at all objects.
     fn sweep(&self) -> Jobs {
         self.sweep_with(ContentStore::scratch().unwrap())
     }
 
-    /// The same with these files beside the objects.
+    /// The same, with a folder of files in addition.
     fn sweep_with(&self, files: ContentStore) -> Jobs {
         let content = files.with_objects(Arc::clone(&self.shelf) as _);
         let times = (3600, Duration::from_millis(20));
@@ -129,7 +129,7 @@ impl World {
         all.collect()
     }
 
-    /// How many objects have content that may be referred to.
+    /// The number of objects whose content may be referenced.
     fn kept(&self) -> usize {
         let all = (0..=u8::MAX).map(|first| {
             let kept = self.store.read(|snapshot| objects_of(snapshot, first));
@@ -143,7 +143,7 @@ impl World {
         all.sum()
     }
 
-    /// As if all that is begun had been so long ago.
+    /// Makes all uploads in progress look that old.
     fn age(&self) {
         for begun in self.begun() {
             let mut batch = forget_object(begun.hash, begun.id);
@@ -162,9 +162,9 @@ fn what_a_document_refers_to_stays_and_the_rest_goes() {
         let (hash, placed) = put(&world.shelf, content).unwrap();
         match number % 3 {
             0 => world.attach(number as u128 + 1, (hash, 3000), placed),
-            // As where its document was removed.
+            // As after the removal of its document.
             1 => keep(&world.store, hash, 3000, placed).unwrap(),
-            // Under way.
+            // In progress.
             _ => {}
         }
     }
@@ -185,7 +185,7 @@ fn what_a_document_refers_to_stays_and_the_rest_goes() {
         }
     }
     assert_eq!(world.begun().len(), 4);
-    // Equal content that comes while it is swept: whatever comes first, it is there in the end.
+    // Equal content is put during the sweep: in either order, it exists at the end.
     for (number, content) in all.iter().enumerate().skip(1).step_by(3) {
         let (hash, placed) = put(&world.shelf, content).unwrap();
         world.attach(100 + number as u128, (hash, 3000), placed);
@@ -197,7 +197,7 @@ fn what_a_document_refers_to_stays_and_the_rest_goes() {
 fn a_put_that_was_given_up_is_removed_and_nobody_refers_to_it_any_more() {
     let Some(world) = World::new() else { return };
     let (hash, placed) = put(&world.shelf, b"given up").unwrap();
-    // Of another one, only parts came.
+    // Only parts of another one were uploaded.
     let empty = world.server.kept_bytes();
     let cut = content(9, 9 << 20);
     let failed = world
@@ -240,7 +240,7 @@ fn what_no_record_knows_is_removed_and_what_others_put_there_is_not() {
     let Placed::New(id) = placed else {
         panic!("{placed:?}")
     };
-    // As when what was sent came after all was cleared up.
+    // As if the upload arrived after the cleanup.
     let forget = forget_object(hash, id);
     world.store.commit_blocking(forget).unwrap();
     let kept = put(&world.shelf, b"kept").unwrap();

@@ -1,4 +1,4 @@
-//! Decisions about accounts: what is to be stored, and what becomes visible once it is.
+//! Decisions about accounts: the records to store, and the changes to publish once they are stored.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -9,20 +9,20 @@ use groupware_store::{Assert, Batch, Snapshot, StoreError};
 use crate::account::{Stored, stamp};
 use crate::{Account, AppPasswordBits, Credentials, KEPT_PREFIX, UserName, Users};
 
-/// The partition of the accounts; no user can be called that.
+/// The partition of the accounts. It is no valid user name.
 const PARTITION: &str = "$accounts";
-/// The partition of the names of users who are gone, as long as their data isn't.
+/// The partition of the names of deleted users whose data is not deleted yet.
 const LEAVING: &str = "$leaving";
-/// The first key after all that outlives a reset: `0` follows `/`.
+/// The first key after the keys that outlive a reset: `0` follows `/`.
 const AFTER_KEPT: &[u8] = b"pad0";
-/// Beyond every key: those of the domain crates begin with ASCII.
+/// A key after all others: the keys of the domain crates begin with ASCII.
 const END: &[u8] = &[0xFF];
 
 /// Why accounts could not be read or changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccountError {
-    /// Nobody has this name.
+    /// No user has this name.
     #[error("there is no user {0}")]
     Unknown(String),
     /// The user has no application password of this name.
@@ -31,13 +31,13 @@ pub enum AccountError {
     /// The user may have no further application password.
     #[error("the user has as many application passwords as allowed")]
     TooManyAppPasswords,
-    /// There is a user of this name.
+    /// A user with this name exists already.
     #[error("there is a user {0} already")]
     Taken(String),
-    /// There may be no further user.
+    /// The server has the maximum number of users.
     #[error("the server has as many users as allowed")]
     TooManyUsers,
-    /// A stored record is no account.
+    /// A stored record is not a valid account.
     #[error("the account record {0} is damaged")]
     Damaged(String),
     /// The store failed.
@@ -48,11 +48,11 @@ pub enum AccountError {
 /// A user to register.
 #[derive(Debug, Clone)]
 pub struct NewUser {
-    /// What the user is to be called.
+    /// The name of the user.
     pub name: UserName,
-    /// The label of an application password to make, if one is to be made.
+    /// The label of the application password to generate, if any.
     pub app_password: Option<&'static str>,
-    /// Bytes of filler for the mailbox of a user who is new.
+    /// The bytes of filler for a new user's account.
     pub pad_bytes: u64,
 }
 
@@ -61,13 +61,13 @@ pub struct NewUser {
 pub struct Registered {
     /// The user.
     pub account: Arc<Account>,
-    /// Whether the user is new.
+    /// True if the user is new.
     pub created: bool,
-    /// The text of the application password that was made, which is kept nowhere else.
+    /// The text of the generated application password. It is stored nowhere else.
     pub app_password: Option<String>,
 }
 
-/// A change of an account that is to become visible to sign-in once it is stored.
+/// A change of an account to publish to sign-in once it is stored.
 #[derive(Debug)]
 pub struct Change {
     registered: Registered,
@@ -83,7 +83,7 @@ pub fn load(snapshot: &dyn Snapshot, directory: Users) -> Result<Users, AccountE
     Ok(directory)
 }
 
-/// All users there are.
+/// Reads all users.
 pub(crate) fn read_all(snapshot: &dyn Snapshot) -> Result<Vec<Account>, AccountError> {
     let (mut accounts, mut wrong) = (Vec::new(), None);
     snapshot.scan(PARTITION, b"", None, usize::MAX, &mut |key, record| {
@@ -99,10 +99,10 @@ pub(crate) fn read_all(snapshot: &dyn Snapshot) -> Result<Vec<Account>, AccountE
     wrong.map_or(Ok(accounts), Err)
 }
 
-/// A user's key, and the user, if there is one.
+/// A user's key, and the user if it exists.
 pub(crate) type Keyed = (Arc<str>, Option<Account>);
 
-/// Users by their keys.
+/// Reads users by their keys.
 pub(crate) fn read(
     snapshot: &dyn Snapshot,
     keys: BTreeSet<Arc<str>>,
@@ -116,12 +116,11 @@ pub(crate) fn read(
     decoded.collect()
 }
 
-/// Registers users, of whom there may be `most`, in one batch. Those who exist keep what they have,
-/// and are to have the filler that they were to have at first; an application password of the same
-/// label is replaced.
+/// Registers users in one batch, up to `most` users in total. Existing users keep their records and the filler size
+/// they were registered with; an application password with the same label is replaced.
 ///
 /// # Errors
-/// When there are too many users, or application passwords of one.
+/// When there are too many users, or a user has too many application passwords.
 pub fn register(
     directory: &Users,
     users: Vec<NewUser>,
@@ -169,8 +168,8 @@ pub fn register(
     }
 }
 
-/// Sets the hash of a user's password, and ends the user's sessions; registers the user, to have so much
-/// filler, if need be and if there are fewer than `most`.
+/// Sets the hash of a user's password and ends the user's sessions. Registers the user with this filler size if the
+/// user is unknown and there are fewer than `most` users.
 ///
 /// # Errors
 /// When there are too many users.
@@ -191,7 +190,7 @@ pub fn set_password(
     Ok(keep(account, created, credentials))
 }
 
-/// Registers a user with the hash of a password, and perhaps the right to manage users.
+/// Registers a user with the hash of a password, and optionally the right to manage users.
 ///
 /// # Errors
 /// When there is a user of this name, or there are `most` users.
@@ -218,15 +217,15 @@ pub fn add(
     Ok(keep(account, created, credentials))
 }
 
-/// Nobody's data is to be removed under the name of a new user; what a deleted one may have left by a late write
-/// goes at once.
+/// Asserts that no deletion under this name is pending, as it would delete the new user's data. Deletes at once what a
+/// late write of a deleted user may have left.
 fn make_place(batch: &mut Batch, key: &Arc<str>) {
     batch
         .assert_absent(LEAVING, key.as_bytes())
         .delete_partition(Arc::clone(key));
 }
 
-/// The records of a user with these credentials, and what is told of the change.
+/// Builds the records of a user with these credentials, and the change to publish.
 fn keep(account: Arc<Account>, created: bool, credentials: Credentials) -> (Batch, Change) {
     let mut batch = Batch::new();
     if created {
@@ -245,7 +244,7 @@ fn keep(account: Arc<Account>, created: bool, credentials: Credentials) -> (Batc
     (batch, change)
 }
 
-/// Makes an application password; gives its id and text too.
+/// Generates an application password; returns its id and text too.
 ///
 /// # Errors
 /// When there is no such user, or the user has too many.
@@ -264,7 +263,7 @@ pub fn add_app_password(
     Ok((batch, change, made))
 }
 
-/// Removes an application password. Sessions that began with it can't be told from others, and so end too.
+/// Removes an application password and ends all sessions: those that began with it can't be distinguished.
 ///
 /// # Errors
 /// When there is no such user, or the user has no such password.
@@ -287,7 +286,7 @@ pub fn remove_app_password(
     }
 }
 
-/// Sets the hash of the password of a user who is there, and ends the user's sessions.
+/// Sets the hash of an existing user's password and ends the user's sessions.
 ///
 /// # Errors
 /// When there is no such user.
@@ -304,7 +303,7 @@ pub fn change_password(
     Ok(replace(account, credentials))
 }
 
-/// Ends a user's sessions.
+/// Ends all sessions of a user.
 ///
 /// # Errors
 /// When there is no such user.
@@ -319,7 +318,7 @@ pub fn end_sessions(
     Ok(replace(account, credentials))
 }
 
-/// Lets a user not sign in any more, or again. Who is disabled has no session any more.
+/// Disables or enables sign-in of a user. Disabling ends the user's sessions.
 ///
 /// # Errors
 /// When there is no such user.
@@ -339,7 +338,7 @@ pub fn set_disabled(
     Ok(replace(account, credentials))
 }
 
-/// Lets a user manage users, or not any more.
+/// Grants or revokes a user's right to manage users.
 ///
 /// # Errors
 /// When there is no such user.
@@ -354,7 +353,7 @@ pub fn set_admin(
     Ok(replace(account, credentials))
 }
 
-/// Removes a user, and notes that the data is to go. The user is gone once [`Users::remove`] says so.
+/// Removes a user and records that the data is to be deleted. [`Users::remove`] then removes the user from memory.
 pub fn delete(account: &Account) -> Batch {
     let key = account.name.key();
     let mut batch = Batch::new();
@@ -364,7 +363,7 @@ pub fn delete(account: &Account) -> Batch {
     batch
 }
 
-/// The names of users who are gone and whose data may not be yet.
+/// Returns the names of deleted users whose data may not be deleted yet.
 ///
 /// # Errors
 /// The store's.
@@ -377,8 +376,8 @@ pub fn leaving(snapshot: &dyn Snapshot) -> Result<Vec<String>, StoreError> {
     Ok(names)
 }
 
-/// What holds as long as the data of a user of this name, who is gone, may not be; `None` if that is so for
-/// nobody. Whoever removes it asserts it: others may have been faster, and a new user of the name be there.
+/// Returns an assert that holds while the data of the deleted user of this name may still exist; `None` if no deletion
+/// is pending. Each deletion asserts it: another server may have finished it and registered a new user of the name.
 ///
 /// # Errors
 /// The store's.
@@ -391,7 +390,7 @@ pub fn departure(snapshot: &dyn Snapshot, key: &str) -> Result<Option<Assert>, S
     }))
 }
 
-/// Notes that the data of a user who is gone is gone, too.
+/// Records that the data of a deleted user is deleted.
 pub fn left(key: &str, departure: &Assert) -> Batch {
     let mut batch = Batch::new();
     batch.asserts.push(departure.clone());
@@ -399,19 +398,19 @@ pub fn left(key: &str, departure: &Assert) -> Batch {
     batch
 }
 
-/// Where the records of a mailbox lie that don't outlive a reset: the first key, and the first after.
+/// The key ranges of an account that a reset deletes, each as first key and exclusive end.
 pub fn ranges_of_reset() -> [(&'static [u8], &'static [u8]); 2] {
     [(b"", KEPT_PREFIX), (AFTER_KEPT, END)]
 }
 
-/// Has the batch delete what a mailbox holds besides what outlives a reset.
+/// Adds the deletion of an account's records to the batch, except those that outlive a reset.
 pub fn clear(batch: &mut Batch, mailbox: &Arc<str>) {
     for (from, to) in ranges_of_reset() {
         batch.delete_range(Arc::clone(mailbox), from, to);
     }
 }
 
-/// Makes stored changes visible to sign-in.
+/// Publishes stored changes to sign-in.
 pub fn publish(directory: &Users, changes: &[Change]) {
     for change in changes {
         let credentials = change.credentials.clone();
@@ -483,12 +482,12 @@ fn decode(key: &[u8], value: &[u8]) -> Result<Account, AccountError> {
 }
 
 impl Change {
-    /// The account that is changed.
+    /// The changed account.
     pub fn account(&self) -> &Arc<Account> {
         &self.registered.account
     }
 
-    /// What is told of it.
+    /// Returns the user and the generated application password.
     pub fn into_registered(self) -> Registered {
         self.registered
     }

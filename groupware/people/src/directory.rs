@@ -1,23 +1,23 @@
-//! What other domains may ask about the users. It says nothing of how they sign in.
+//! The view of the users that other domains have. It contains no credentials.
 
 use groupware_store::StoreError;
 
-/// Who the local users are.
+/// The directory of the local users.
 pub trait Directory {
-    /// The local user behind an address (`ann@localhost`) or a bare name (`ann`), in the spelling
-    /// that names the mailbox; `None` for everybody else.
+    /// Returns the local user of an address (`ann@localhost`) or a bare name (`ann`), in the spelling that names the
+    /// account; `None` for any other address.
     ///
     /// # Errors
     /// The store's, if the directory lies in one.
     fn user(&self, address: &str) -> Result<Option<String>, StoreError>;
 
-    /// When a local user was registered, in seconds since 1970. Anything older belongs to an earlier account of that name.
+    /// Returns a local user's registration time (seconds since 1970). Older data is of an earlier account of that name.
     ///
     /// # Errors
     /// The store's, if the directory lies in one.
     fn registered(&self, user: &str) -> Result<Option<i64>, StoreError>;
 
-    /// The address that is shown for a local user.
+    /// Returns the address to show for a local user.
     fn email(&self, user: &str) -> String;
 
     /// The domain of the local users' addresses, in lower case.

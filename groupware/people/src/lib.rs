@@ -1,8 +1,7 @@
-//! Who the users are: their names, what they sign in with, who is signed in, and how all that is kept, as
-//! records and decisions over a snapshot and the users in memory. Other domains ask who is a local user through
-//! [`Directory`], and see nothing of the accounts.
+//! The users, their names, credentials, and sessions, and how they are stored: as records and decisions over a snapshot
+//! and the users in memory. Other domains look up local users through [`Directory`] and have no access to the accounts.
 //!
-//! It reads no clock, draws no random bits, and commits nothing: whoever asks does.
+//! It reads no clock, draws no random bits, and commits nothing: its callers do.
 
 mod account;
 mod decide;
@@ -30,6 +29,6 @@ pub use secret::{
 pub use session::{HeldSession, Session};
 pub use users::Users;
 
-/// Keys of a user's partition that outlive a reset begin with this: filler that makes the mailbox as
-/// large as whoever registered the user wants it. Those of the domain crates never do.
+/// The prefix of keys of a user's partition that outlive a reset: filler, with the size given at registration. Keys of
+/// the domain crates never have this prefix.
 pub const KEPT_PREFIX: &[u8] = b"pad/";

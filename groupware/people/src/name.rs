@@ -1,22 +1,22 @@
-//! What a user may be called.
+//! Valid names of users.
 
 use std::sync::Arc;
 
-/// Longest name of a user.
+/// The maximum length of a user name in bytes.
 const MAX_BYTES: usize = 64;
 
 /// A user's name: 1 to 64 letters, digits, `.`, `_`, `-`, not starting with a dot and not ending
 /// with `.nsf`, which addresses the same mailbox. Spellings that differ in case name one user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserName {
-    /// As it was registered.
+    /// The spelling at registration.
     spelling: Arc<str>,
-    /// In lower case; also the name of the partition that holds the mailbox.
+    /// The name in lower case; also the name of the partition that holds the account.
     key: Arc<str>,
 }
 
 impl UserName {
-    /// A name, if it is one.
+    /// Parses a name; `None` if it is invalid.
     pub fn parse(text: &str) -> Option<Self> {
         if !is_valid(text) {
             return None;
@@ -29,12 +29,12 @@ impl UserName {
         Some(Self { spelling, key })
     }
 
-    /// As it was registered.
+    /// Returns the spelling at registration.
     pub fn spelling(&self) -> &Arc<str> {
         &self.spelling
     }
 
-    /// In lower case; also the name of the partition that holds the mailbox.
+    /// Returns the name in lower case; also the name of the partition that holds the account.
     pub fn key(&self) -> &Arc<str> {
         &self.key
     }
@@ -49,7 +49,7 @@ fn is_valid(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
-/// A mailbox's name without the suffix that Domino's files have.
+/// Removes the suffix of Domino's files from an account's name.
 pub fn without_nsf(text: &str) -> &str {
     match text
         .len()

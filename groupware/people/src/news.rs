@@ -1,8 +1,8 @@
-//! What has changed among users and sessions, in order: by this log, servers over one store keep what they
-//! remember in step.
+//! A log of the changes of users and sessions, in order. Servers over one store read it to keep their caches
+//! consistent.
 //!
-//! Each change has the next number, and is made only if it follows the last one that its server has seen. So a
-//! change that was decided on what is remembered was decided on what is true.
+//! Changes are numbered consecutively. A server commits a change only if it follows the last one that the server has
+//! read. So a decision based on the server's cache is based on the current state.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -17,29 +17,29 @@ use crate::Users;
 use crate::decide::{self, AccountError, Keyed};
 use crate::secret::SecretHash;
 
-/// The partition of the log; no user can be called that.
+/// The partition of the log. It is no valid user name.
 const PARTITION: &str = "$news";
-/// The record that has the number of the last change; it sorts behind all changes.
+/// The record with the number of the last change. It sorts after all changes.
 const LAST: &[u8] = &[0xFF];
-/// So many of the last changes are kept; a server that has missed more reads everything anew.
+/// The number of changes kept; a server that has missed more reloads everything.
 const KEPT: u64 = 1024;
-/// So often the older ones go.
+/// The number of changes between two trims of the log.
 const TRIMMED_EVERY: u64 = 256;
 
-/// How far a server has seen.
+/// A server's position in the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Position {
     number: u64,
-    /// Of the record with the last number; `None` before the first change.
+    /// The revision of the record with the last number; `None` before the first change.
     revision: Option<u64>,
 }
 
-/// Whom, and which sessions, a change is about.
+/// The users and sessions that a change concerns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct News {
-    /// The keys of users whose records were changed, or removed.
+    /// The keys of users whose records were changed or removed.
     pub users: Vec<Arc<str>>,
-    /// Sessions that were ended, by the hashes of their tokens.
+    /// The hashes of the tokens of ended sessions.
     pub sessions: Vec<SecretHash>,
 }
 
@@ -52,7 +52,7 @@ struct Stored {
 }
 
 impl Position {
-    /// The last change.
+    /// Reads the position of the last change.
     ///
     /// # Errors
     /// The store's, and [`AccountError::Damaged`].
@@ -67,7 +67,7 @@ impl Position {
         })
     }
 
-    /// Has a batch be the next change after this one, or none.
+    /// Makes a batch the next change after this position. The batch fails if another change has been appended.
     pub fn append(self, batch: &mut Batch, news: &News) {
         let number = self.number + 1;
         match self.revision {
@@ -83,7 +83,7 @@ impl Position {
         }
     }
 
-    /// The change after this one, which was stored with this revision.
+    /// Returns the position after the next change, which was stored with this revision.
     #[must_use]
     pub fn next(self, revision: u64) -> Self {
         Self {
@@ -120,21 +120,21 @@ impl News {
     }
 }
 
-/// What a server has missed.
+/// The changes that a server has not read yet.
 #[derive(Debug)]
 pub struct Missed {
-    /// Where that leads to.
+    /// The position after these changes.
     pub position: Position,
-    /// Users as they are now; `None` for those who are gone.
+    /// The current records of changed users; `None` for deleted ones.
     users: Vec<Keyed>,
-    /// Sessions that were ended; `None` where nobody knows any more which: any may be over.
+    /// The ended sessions; `None` if they are not known any more: any session may have ended.
     pub sessions: Option<Vec<SecretHash>>,
-    /// These are all users there are.
+    /// True if the list contains all users.
     is_all: bool,
 }
 
 impl Missed {
-    /// What has come since a position; `None` if nothing has.
+    /// Reads the changes since a position; `None` if there are none.
     ///
     /// # Errors
     /// The store's, and [`AccountError::Damaged`].
@@ -172,7 +172,7 @@ impl Missed {
         })
     }
 
-    /// Makes it known.
+    /// Applies the changes to the users in memory.
     pub fn publish(self, to: &Users) {
         if self.is_all {
             let there: BTreeSet<&Arc<str>> = self.users.iter().map(|(key, _)| key).collect();
@@ -189,7 +189,7 @@ impl Missed {
     }
 }
 
-/// The changes after one, up to another; `None` if not all of them are there any more.
+/// Reads the changes after one, up to another; `None` if the log doesn't hold all of them any more.
 fn between(
     snapshot: &dyn Snapshot,
     after: u64,
@@ -287,7 +287,7 @@ mod tests {
         assert!(all.is_all && all.sessions.is_none() && all.position == at);
         let late = write(&store, early, &of("eve")).unwrap_err();
         assert!(matches!(late, CommitError::Conflict { .. }), "{late}");
-        // What is left of the log is bounded.
+        // The log stays bounded.
         let mut count = 0;
         let read = store.read(|snapshot| {
             snapshot.scan(PARTITION, b"", None, usize::MAX, &mut |_, _| {

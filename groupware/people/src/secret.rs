@@ -1,21 +1,20 @@
-//! The text that secrets take, and the form in which they are kept.
+//! The text form and the stored form of secrets.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// Bytes in a secret that is handed out: 192 bits.
+/// The size of a generated secret in bytes: 192 bits.
 pub const SECRET_BYTES: usize = 24;
-/// Random bytes that an application password takes: its name and its text.
+/// The number of random bytes for an application password: its name and its text.
 pub const APP_PASSWORD_BITS: usize = 8 + SECRET_BYTES;
 
-/// What an application password is made from.
+/// The random bytes of an application password.
 pub type AppPasswordBits = [u8; APP_PASSWORD_BITS];
 
-/// The form in which a random secret is kept: it has too many bits to be guessed, so that a fast
-/// hash protects it.
+/// The stored form of a random secret. It has too many bits to be guessed, so a fast hash protects it.
 pub type SecretHash = [u8; 32];
 
-/// A secret as text that fits a cookie, a header, and a command line.
+/// Encodes a secret as text that is valid in a cookie, a header, and a command line.
 pub fn secret_text(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }

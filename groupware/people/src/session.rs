@@ -1,4 +1,4 @@
-//! Who is signed in, as stored: the token of a session is known to its browser alone, and kept as its hash.
+//! Stored sessions. Only the browser has a session's token; the store has the token's hash.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -8,44 +8,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::secret::SecretHash;
 
-/// The partition of the sessions; no user can be called that.
+/// The partition of the sessions. It is no valid user name.
 const PARTITION: &str = "$sessions";
-/// Keys that begin with this lead from a token's hash to its user.
+/// The prefix of keys that map a token's hash to its user.
 const BY_TOKEN: u8 = b't';
-/// And those with this from a user, and a hash, to the session.
+/// The prefix of keys that map a user and a hash to the session.
 const BY_USER: u8 = b'u';
-/// Between a user's name, in which it can't be, and a hash.
+/// The separator between a user's name, which can't contain it, and a hash.
 const END_OF_NAME: u8 = 0;
 
 /// A session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// It is the user's as long as the user [bears it](crate::Credentials::stamp), too.
+    /// The session is valid while the user has [the same stamp](crate::Credentials::stamp).
     pub stamp: u64,
-    /// Microseconds since 1970: the order in which a user's sessions began.
+    /// The start of the session in microseconds since 1970. It orders a user's sessions.
     pub started_us: i64,
-    /// The last use that was stored, in seconds since 1970; later ones may not be.
+    /// The last stored use, in seconds since 1970; later uses may not be stored.
     pub used: i64,
 }
 
-/// A session where it lies.
+/// A session with its stored position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldSession {
     /// The key of its user.
     pub user: Arc<str>,
     /// The hash of its token.
     pub hash: SecretHash,
-    /// What it is.
+    /// The session.
     pub session: Session,
-    /// Of its record.
+    /// The revision of the session's record.
     pub revision: u64,
 }
 
 impl HeldSession {
-    /// The session of a token; `None` if there is none.
+    /// Finds the session of a token; `None` if there is none.
     ///
     /// # Errors
-    /// When the store can't be read, or has something else there.
+    /// When the store can't be read, or a record is invalid.
     pub fn find(snapshot: &dyn Snapshot, hash: &SecretHash) -> Result<Option<Self>, ReadError> {
         let key = by_token(hash);
         let Some(record) = snapshot.get(PARTITION, &key)? else {
@@ -65,7 +65,7 @@ impl HeldSession {
         }))
     }
 
-    /// All sessions of a user, over or not, the oldest first.
+    /// Returns all sessions of a user, also ended ones, the oldest first.
     ///
     /// # Errors
     /// As [`HeldSession::find`].
@@ -76,7 +76,7 @@ impl HeldSession {
         Ok(found)
     }
 
-    /// Some sessions of anybody, after this one or from the first on, at most so many.
+    /// Returns at most `most` sessions of all users, after this one or from the first on.
     ///
     /// # Errors
     /// As [`HeldSession::find`].
@@ -120,7 +120,7 @@ impl HeldSession {
         wrong.map_or(Ok(found), Err)
     }
 
-    /// Has a batch note a use of the session, or a new stamp, unless it ends or is noted otherwise meanwhile.
+    /// Adds a use of the session, or a new stamp, to a batch. The batch fails if the session changes or ends first.
     pub fn replace(&self, batch: &mut Batch, by: &Session) {
         let key = by_user(&self.user, &self.hash);
         batch
@@ -128,7 +128,7 @@ impl HeldSession {
             .put(PARTITION, key, encode(by));
     }
 
-    /// Has a batch end the session.
+    /// Adds the end of the session to a batch.
     pub fn end(&self, batch: &mut Batch) {
         batch
             .delete(PARTITION, by_token(&self.hash))
@@ -137,7 +137,7 @@ impl HeldSession {
 }
 
 impl Session {
-    /// Has a batch begin the session of a user, by the hash of its token.
+    /// Adds the start of the session of a user to a batch, by the hash of its token.
     pub fn begin(&self, batch: &mut Batch, user: &str, hash: &SecretHash) {
         batch.put(PARTITION, by_token(hash), user.to_owned()).put(
             PARTITION,
@@ -159,7 +159,7 @@ fn after_user(user: &str) -> Vec<u8> {
     [&[BY_USER], user.as_bytes(), &[END_OF_NAME + 1]].concat()
 }
 
-/// The user and the hash that a key by user names.
+/// Parses the user and the hash in a key by user.
 fn named(key: &[u8]) -> Result<(&str, SecretHash), ReadError> {
     let wrong = || ReadError::corrupt(key, "it names no session");
     let (_, rest) = key.split_first().ok_or_else(wrong)?;

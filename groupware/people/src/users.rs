@@ -1,4 +1,4 @@
-//! Every user in memory, for look-ups that must not touch the disk.
+//! All users in memory, for look-ups that must not read the disk.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
@@ -17,7 +17,7 @@ pub struct Users {
 }
 
 impl Users {
-    /// Nobody, at a domain.
+    /// Creates an empty directory for a domain.
     pub fn new(domain: &str) -> Self {
         Self {
             domain: domain.to_ascii_lowercase(),
@@ -26,7 +26,7 @@ impl Users {
         }
     }
 
-    /// The same, with an organization of which canonical names may be.
+    /// Sets the organization that canonical names may contain.
     #[must_use]
     pub fn with_organization(self, organization: Option<String>) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl Users {
         }
     }
 
-    /// The user of this name, in whatever case it is written.
+    /// Finds the user of this name, in any case.
     pub fn find(&self, name: &str) -> Option<Arc<Account>> {
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
         if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -44,13 +44,13 @@ impl Users {
         users.get(name).cloned()
     }
 
-    /// The local user behind a name, an address (`name@domain`, with or without `mailto:`), or a
-    /// canonical name (`CN=name/O=organization`), in which only this server's organization can stand.
+    /// Finds the local user of a name, an address (`name@domain`, with or without `mailto:`), or a canonical name
+    /// (`CN=name/O=organization`), which may contain only this server's organization.
     pub fn resolve(&self, address: &str) -> Option<Arc<Account>> {
         self.find(self.local_name(address)?)
     }
 
-    /// The name that a local user of this address would have, whether or not there is one.
+    /// Returns the name that a local user of this address would have, whether or not the user exists.
     pub fn local_name<'a>(&self, address: &'a str) -> Option<&'a str> {
         let address = without_prefix(address, "mailto:").unwrap_or(address);
         if let Some(canonical) = without_prefix(address, "cn=") {
@@ -64,8 +64,8 @@ impl Users {
         }
     }
 
-    /// The name that a user signs in by. Of a canonical name the first part counts, whatever its organization: the
-    /// password says who it is.
+    /// Returns the name that a user signs in by. Of a canonical name only the first part counts, not the organization:
+    /// the password proves the identity.
     pub fn login_name<'a>(&self, user: &'a str) -> Option<&'a str> {
         match without_prefix(user, "cn=") {
             Some(canonical) => canonical.split('/').next(),
@@ -73,7 +73,7 @@ impl Users {
         }
     }
 
-    /// Whether the units and the organization of a canonical name are this server's. A name without any is local.
+    /// Returns true if the rest of a canonical name is of this server's organization. A name without any is local.
     fn is_of_organization(&self, rest: &str) -> bool {
         let organization = rest.split('/').find_map(|part| without_prefix(part, "o="));
         match (rest.is_empty(), organization, &self.organization) {
@@ -83,7 +83,7 @@ impl Users {
         }
     }
 
-    /// How many users there are.
+    /// Returns the number of users.
     pub fn len(&self) -> usize {
         self.users
             .read()
@@ -91,12 +91,12 @@ impl Users {
             .len()
     }
 
-    /// Whether there is nobody.
+    /// Returns true if there are no users.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The keys of all users, in no order.
+    /// Returns the keys of all users, in no order.
     pub fn keys(&self) -> Vec<Arc<str>> {
         self.users
             .read()
@@ -106,7 +106,7 @@ impl Users {
             .collect()
     }
 
-    /// The first users whose name begins like this, in order, and at most so many.
+    /// Returns at most `most` keys of users that begin with this prefix, in order.
     pub fn beginning_with(&self, begin: &str, most: usize) -> Vec<Arc<str>> {
         let begin = begin.to_ascii_lowercase();
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
@@ -121,7 +121,7 @@ impl Users {
         names
     }
 
-    /// The users who manage others, in order of their names, and at most so many.
+    /// Returns at most `most` users with the right to manage others, in order of their names.
     pub fn administrators(&self, most: usize) -> Vec<Arc<Account>> {
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
         let mut found: Vec<_> = users
@@ -135,7 +135,7 @@ impl Users {
         found
     }
 
-    /// The users after this name, or from the first on, in order of their names, and at most so many.
+    /// Returns at most `most` users after this name, or from the first on, in order of their names.
     pub fn after(&self, name: &str, most: usize) -> Vec<Arc<Account>> {
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
         let mut names: Vec<&Arc<str>> = users.keys().filter(|key| &***key > name).collect();
@@ -158,7 +158,7 @@ impl Users {
         self.write().extend(accounts);
     }
 
-    /// Takes a user as the store has it: who is known already stays the same user, with other credentials.
+    /// Applies a user's stored record. A user of the same registration stays the same object, with new credentials.
     pub(crate) fn take(&self, stored: Account) {
         let mut users = self.write();
         let known = users.get(stored.name.key());
@@ -175,7 +175,7 @@ impl Users {
         }
     }
 
-    /// Forgets a user who was deleted, with all sessions.
+    /// Removes a deleted user and ends all of the user's sessions.
     pub fn remove(&self, key: &str) {
         let gone = self.write().remove(key);
         if let Some(gone) = gone {

@@ -1,4 +1,4 @@
-//! Where a database is, and who asks: `postgres://user@host:5432/database`, without ever showing a password.
+//! The address of a database and its user, `postgres://user@host:5432/database`, displayed without the password.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,15 +9,15 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
-/// Longest address, in bytes.
+/// The longest address, in bytes.
 const MOST_BYTES: usize = 4096;
 const PORT: u16 = 5432;
 const SCHEMA: &str = "plimsoll";
-/// Longest name that PostgreSQL keeps whole.
+/// The longest name that PostgreSQL doesn't truncate.
 const SCHEMA_BYTES: usize = 63;
-/// Where Debian's server listens for programs of its own machine.
+/// The directory where Debian's server listens for local programs.
 const SOCKETS: &str = "/var/run/postgresql";
-/// What an address may say to PostgreSQL's client as it is.
+/// The parameters that are passed to PostgreSQL's client unchanged.
 const PASSED_ON: [&str; 8] = [
     "host",
     "hostaddr",
@@ -29,30 +29,30 @@ const PASSED_ON: [&str; 8] = [
     "application_name",
 ];
 
-/// Why a text is no address of a database.
+/// The reason why a text is no address of a database.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct AddressError(String);
 
-/// A database, and how it is spoken to. What it shows of itself has no password in it.
+/// A database and its connection settings. Its displayed form has no password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Database {
-    /// Large, and held where a path may be instead.
+    /// Boxed because it is large.
     pub(crate) config: Box<Config>,
     pub(crate) schema: String,
-    /// The authorities that the server's certificate is checked by, if not this machine's.
+    /// The authorities that verify the server's certificate, if not this machine's.
     pub(crate) root_cert: Option<PathBuf>,
 }
 
 impl Database {
-    /// Reads an address, `postgres://user:password@host:port/database?sslmode=…&sslrootcert=…&schema=…`.
-    /// Several hosts may stand there, with commas between them: the one that takes writes is used.
+    /// Parses an address, `postgres://user:password@host:port/database?sslmode=…&sslrootcert=…&schema=…`. It
+    /// may name several hosts, separated by commas: the one that accepts writes is used.
     ///
-    /// Beyond this machine, TLS is spoken and the server's certificate is checked, unless the address says
+    /// Connections to remote hosts use TLS with a verified certificate, unless the address has
     /// `sslmode=disable`.
     ///
     /// # Errors
-    /// When it can't be understood, or asks for less than it seems to.
+    /// If the address is invalid, or requests less security than it seems to.
     pub fn parse(address: &str) -> Result<Self, AddressError> {
         let wrong = |words: &str| Err(AddressError(words.to_owned()));
         if address.len() > MOST_BYTES {
@@ -103,7 +103,7 @@ impl Database {
         }
     }
 
-    /// One configuration for each host, with all that is said of it and of all.
+    /// Returns one configuration for each host, with the host's settings and the common ones.
     pub(crate) fn by_host(&self) -> Vec<Config> {
         let all = &*self.config;
         let count = all.get_hosts().len().max(all.get_hostaddrs().len());
@@ -132,19 +132,19 @@ impl Database {
         (0..count).map(one).collect()
     }
 
-    /// Whether the address has no password in it.
+    /// Returns true if the address has no password.
     pub fn wants_password(&self) -> bool {
         self.config.get_password().is_none()
     }
 
-    /// Adds the password, which then needn't stand in the address.
+    /// Adds the password, which the address then needn't contain.
     #[must_use]
     pub fn with_password(mut self, password: &str) -> Self {
         self.config.password(password);
         self
     }
 
-    /// Adds the password that the text of a file of passwords (`~/.pgpass`) has for this database, if any.
+    /// Adds the password for this database from the text of a password file (`~/.pgpass`), if it has one.
     #[must_use]
     pub fn with_passfile(self, text: &str) -> Self {
         let user = self.config.get_user().unwrap_or_default().to_owned();
@@ -163,7 +163,7 @@ impl Database {
         }
     }
 
-    /// Uses another schema.
+    /// Sets another schema.
     #[must_use]
     pub fn in_schema(mut self, schema: &str) -> Self {
         schema.clone_into(&mut self.schema);
@@ -194,7 +194,7 @@ impl Database {
     }
 }
 
-/// Hosts, their addresses, and their ports go together by their order.
+/// Checks the counts: hosts, their addresses, and their ports are matched by position.
 fn check_counts(config: &Config) -> Result<(), AddressError> {
     let (hosts, addresses) = (config.get_hosts().len(), config.get_hostaddrs().len());
     let ports = config.get_ports().len();
@@ -206,7 +206,7 @@ fn check_counts(config: &Config) -> Result<(), AddressError> {
     Err(AddressError(words.to_owned()))
 }
 
-/// Whoever is gone without a word is noticed within five seconds, also while an answer is waited for.
+/// Detects a silently lost server within five seconds, also while a response is pending.
 fn set_limits(config: &mut Config) {
     config
         .target_session_attrs(TargetSessionAttrs::ReadWrite)
@@ -217,7 +217,7 @@ fn set_limits(config: &mut Config) {
         .keepalives_retries(3);
 }
 
-/// A text that is meant as an address, without what may be a password in it.
+/// Removes what may be a password from a text that is meant as an address.
 pub fn without_password(address: &str) -> String {
     let (place, query) = address.split_once('?').unwrap_or((address, ""));
     let (scheme, rest) = place.split_once("://").unwrap_or(("", place));
@@ -243,7 +243,7 @@ fn shown(host: &Host) -> String {
     }
 }
 
-/// Whether the way there leads beyond this machine.
+/// Returns true if the host is not this machine.
 fn is_far(host: &str) -> bool {
     let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
     let is_here = host.starts_with('/') || host.eq_ignore_ascii_case("localhost");
@@ -274,7 +274,7 @@ impl fmt::Debug for Database {
     }
 }
 
-/// What an address says after its question mark.
+/// The parameters after the question mark of an address.
 #[derive(Default)]
 struct Said {
     passed_on: String,
@@ -337,7 +337,7 @@ fn schema(name: &str) -> Result<String, AddressError> {
     }
 }
 
-/// A path with its `%2F` as slashes; other signs stand for themselves.
+/// Decodes `%2F` in a path to slashes; other characters stay.
 fn decoded(value: &str) -> String {
     value
         .replace("%2F", "/")
@@ -345,9 +345,9 @@ fn decoded(value: &str) -> String {
         .replace("%20", " ")
 }
 
-/// The password that a file of passwords has for host, port, database, and user: lines of
-/// `host:port:database:user:password`, of which the first that fits counts. A star fits all; a colon or a
-/// backslash in a field has a backslash before it.
+/// Returns the password for host, port, database, and user from the text of a password file: lines
+/// of `host:port:database:user:password`, of which the first match counts. A star matches anything;
+/// a backslash escapes a colon or a backslash in a field.
 pub fn password_in(text: &str, of: [&str; 4]) -> Option<String> {
     text.lines()
         .filter(|line| !line.starts_with('#'))
@@ -369,7 +369,7 @@ pub fn password_in(text: &str, of: [&str; 4]) -> Option<String> {
 #[derive(Default)]
 struct Field {
     text: String,
-    /// Nothing in it had a backslash before it.
+    /// The field has no escaped character.
     is_plain: bool,
 }
 
@@ -381,7 +381,7 @@ fn fields(line: &str) -> Vec<Field> {
     let mut fields = vec![new()];
     let mut letters = line.chars();
     while let Some(letter) = letters.next() {
-        // The fifth is the password, to the end of the line.
+        // The fifth field is the password, up to the end of the line.
         let is_last = fields.len() == 5;
         let Some(field) = fields.last_mut() else {
             break;

@@ -1,6 +1,6 @@
-//! Beside which versions a server may be: each session holds a lock that says which forms of records its server
-//! doesn't read, as long as it lasts. Whoever is going to write such forms notes that in the store, and can't as
-//! long as anybody holds the lock; who comes later sees the note.
+//! Compatibility of concurrent servers: each session holds a lock for the record formats that its
+//! server can't read. A server that is going to write such a format records that in the store
+//! first, and can't while any session holds the lock; a later server finds the record.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::group::hash;
 use crate::session::Session;
 use crate::sql;
 
-/// What a server reads and writes, and the locks that stand for it.
+/// The record formats that a server reads and writes, and their locks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Beside {
     forms: Forms,
-    /// What the locks of this store are told by.
+    /// The base of the lock numbers of this store.
     store: u64,
 }
 
@@ -30,12 +30,12 @@ impl Beside {
         }
     }
 
-    /// The lock whose holders don't read forms of this number.
+    /// The lock of the servers that don't read the format of this number.
     fn lock_of(self, number: u32) -> i64 {
         self.store.wrapping_add(u64::from(number)).cast_signed()
     }
 
-    /// Says what this server doesn't read, as long as the session lasts, and makes sure that it wasn't written before.
+    /// Declares the formats that this server can't read for the life of the session; checks that none was written.
     pub(crate) async fn share(self, session: &Session) -> Result<(), StoreError> {
         let lock = self.lock_of(self.forms.reads.saturating_add(1));
         let shared = session.client.execute(sql::SHARE_SITE, &[&lock]).await;
@@ -47,7 +47,7 @@ impl Beside {
         Ok(())
     }
 
-    /// Whether this server reads what was written.
+    /// Checks that this server reads all formats that were written.
     pub(crate) async fn read_by(
         self,
         session: &Session,
@@ -67,7 +67,7 @@ impl Beside {
         }
     }
 
-    /// Notes what this server is going to write; false as long as there is anybody who doesn't read it.
+    /// Records the formats that this server is going to write; false while a server is connected that can't read them.
     pub(crate) async fn raise(self, session: &Session) -> Result<bool, StoreError> {
         let client = &session.client;
         let found = written(session).await?;
@@ -92,7 +92,7 @@ impl Beside {
                 )
                 .await;
             noted.map_err(kind)?;
-            // It has to last before anything is written that it speaks of.
+            // The record must be durable before any data in the new format.
             if let Some(warning) = session.warned() {
                 return Err(warning);
             }
@@ -105,7 +105,7 @@ impl Beside {
     }
 }
 
-/// The highest number that was noted.
+/// Returns the highest format number recorded in the store.
 async fn written(session: &Session) -> Result<u32, StoreError> {
     let partition = FORMS_PARTITION.as_bytes();
     let row = session

@@ -1,33 +1,33 @@
-//! The one place that reads the clock: how long the database is waited for.
+//! The only module that reads the clock: deadlines for the database.
 
 use std::time::{Duration, Instant};
 
-/// A moment until which something is waited for.
+/// The time at which a wait ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline(Instant);
 
 impl Deadline {
-    /// So long from now.
+    /// Returns the deadline after this time from now.
     pub(crate) fn after(time: Duration) -> Self {
         Self(now() + time)
     }
 
-    /// This one, or so long from now if that is earlier.
+    /// Returns this deadline, or the one after this time from now if that is earlier.
     pub(crate) fn or_after(self, time: Duration) -> Self {
         Self(self.0.min(now() + time))
     }
 
-    /// The later one.
+    /// Returns the later deadline.
     pub(crate) fn or_later(self, other: Self) -> Self {
         Self(self.0.max(other.0))
     }
 
-    /// What is left of it.
+    /// Returns the remaining time.
     pub(crate) fn left(self) -> Duration {
         self.0.saturating_duration_since(now())
     }
 
-    /// Whether nothing is.
+    /// Returns true if no time is left.
     pub(crate) fn is_over(self) -> bool {
         self.left().is_zero()
     }

@@ -1,4 +1,4 @@
-//! What can go wrong when a database is opened, and how PostgreSQL's errors are sorted into the store's kinds.
+//! Errors of opening a database, and the classification of PostgreSQL's errors into the store's kinds.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,24 +6,24 @@ use std::sync::Arc;
 use groupware_store::{CommitError, StoreError};
 use tokio_postgres::error::SqlState;
 
-/// Why a database could not be opened as a store.
+/// The reason why a database could not be opened as a store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// It can't be reached, refuses the user, or failed.
+    /// The database can't be reached, rejects the user, or failed.
     #[error("cannot open {at}")]
     Away {
         /// The database, without its password.
         at: String,
-        /// What the engine said.
+        /// The engine's error.
         source: StoreError,
     },
-    /// What is set up there would lose what the store promises to keep.
+    /// The server's configuration would lose data that the store must keep.
     #[error("{at} can't be trusted with data: {what}")]
     Unfit {
         /// The database, without its password.
         at: String,
-        /// What is wrong, and how it is put right.
+        /// The problem, and its solution.
         what: String,
     },
     /// Another server is using it.
@@ -32,25 +32,25 @@ pub enum OpenError {
         /// The database, without its password.
         at: String,
     },
-    /// Servers of an earlier version use it, which don't read what this one is going to write.
+    /// Servers of an earlier version use it, and can't read what this one is going to write.
     #[error("{at} is in use by a server of a version too old to be beside this one")]
     InUseByOlder {
         /// The database, without its password.
         at: String,
     },
-    /// A later version has written records in forms that this one doesn't know.
+    /// A later version has written records in formats unknown to this one.
     #[error(
         "{at}: its records have forms up to {found}, and this program reads forms up to {known}"
     )]
     NewerForms {
         /// The database, without its password.
         at: String,
-        /// The highest number in the store.
+        /// The highest format number in the store.
         found: u32,
-        /// The highest that this program reads.
+        /// The highest format number that this program reads.
         known: u32,
     },
-    /// There is no store in it, and none was to be made.
+    /// The database has no store, and must not get one.
     #[error("{at} holds no Plimsoll store")]
     Nothing {
         /// The database, without its password.
@@ -63,15 +63,15 @@ pub enum OpenError {
         at: String,
         /// The schema version found.
         found: i32,
-        /// The newest that this program can use.
+        /// The newest version that this program supports.
         known: i32,
     },
 }
 
-/// What was waited for did not come.
+/// No response within the maximum wait.
 #[derive(Debug, Default)]
 struct Late {
-    /// What another host than the silent one said, if it is to be put right.
+    /// An error of a host that did respond, if it needs a fix.
     another: Option<StoreError>,
 }
 
@@ -91,7 +91,7 @@ impl std::error::Error for Late {
     }
 }
 
-/// Something that is said in words alone.
+/// An error that consists of a message only.
 #[derive(Debug)]
 pub(crate) struct Said(pub(crate) String);
 
@@ -103,14 +103,14 @@ impl fmt::Display for Said {
 
 impl std::error::Error for Said {}
 
-/// No answer in time.
+/// The error for a missing response.
 pub(crate) fn late() -> StoreError {
     StoreError::Away(Arc::new(Late::default()))
 }
 
-/// What the hosts of one database failed with, of which none can be used, as one error. Who is silent may be the one
-/// that takes writes, so that what another says, such as a standby that doesn't know the password, isn't the database's
-/// answer; but whoever is there shall read it.
+/// Combines the errors of a database's hosts into one, when none can be used. A silent host may be
+/// the one that accepts writes. So another host's error, such as a standby's wrong password, isn't
+/// the database's result, but is part of the message.
 pub(crate) fn of_hosts(failures: Vec<StoreError>) -> StoreError {
     let is_silent = failures.iter().any(is_late);
     let (passing, lasting): (Vec<_>, Vec<_>) =
@@ -123,12 +123,12 @@ pub(crate) fn of_hosts(failures: Vec<StoreError>) -> StoreError {
     }
 }
 
-/// Whether it is that: nobody said anything.
+/// Returns true for the error of a missing response.
 pub(crate) fn is_late(error: &StoreError) -> bool {
     matches!(error, StoreError::Away(cause) if cause.is::<Late>())
 }
 
-/// What PostgreSQL said, as the kind that says what to do.
+/// Classifies PostgreSQL's error.
 pub(crate) fn kind(error: tokio_postgres::Error) -> StoreError {
     match is_away(&error) {
         true => StoreError::Away(Arc::new(error)),
@@ -136,7 +136,7 @@ pub(crate) fn kind(error: tokio_postgres::Error) -> StoreError {
     }
 }
 
-/// The same of a group that was not stored.
+/// Classifies the error of a group that was not stored.
 pub(crate) fn of_write(error: tokio_postgres::Error) -> CommitError {
     match error.code() {
         Some(code) if *code == SqlState::DISK_FULL => CommitError::Full,
@@ -144,8 +144,8 @@ pub(crate) fn of_write(error: tokio_postgres::Error) -> CommitError {
     }
 }
 
-/// Whether the same group may well be stored if it is tried again at once: it was in another's way, or its
-/// connection was lost before it was to be committed.
+/// Returns true if a retry may store the group: it conflicted with another transaction, or lost its
+/// connection before the commit was sent.
 pub(crate) fn is_worth_another_try(error: &tokio_postgres::Error) -> bool {
     let code = error.code();
     let is_in_the_way = code.is_some_and(|code| {
@@ -154,7 +154,7 @@ pub(crate) fn is_worth_another_try(error: &tokio_postgres::Error) -> bool {
     is_in_the_way || !is_lock(error) && is_away(error)
 }
 
-/// Whether it is a lock that somebody else didn't give back in time.
+/// Returns true if another session held a lock for too long.
 pub(crate) fn is_held(error: &StoreError) -> bool {
     let StoreError::Away(cause) = error else {
         return false;
@@ -163,18 +163,18 @@ pub(crate) fn is_held(error: &StoreError) -> bool {
     cause.is_some_and(is_lock)
 }
 
-/// The same of what the server said.
+/// The same for an error of the server.
 pub(crate) fn is_lock(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
 }
 
-/// Whether the server said so itself.
+/// Returns true if the error is the server's own.
 pub(crate) fn is_said(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some()
 }
 
-/// Whether the server is there and at work, though it said no: it has no room for one more, or somebody else has what is
-/// wanted. Who says that it comes or goes is not.
+/// Returns true if the error comes from a working server: it has no room for another connection, or
+/// a lock is held. A server that starts or shuts down doesn't count.
 pub(crate) fn is_answer(error: &StoreError) -> bool {
     let StoreError::Away(cause) = error else {
         return true;
@@ -186,13 +186,13 @@ pub(crate) fn is_answer(error: &StoreError) -> bool {
     })
 }
 
-/// Whether it is the way to the server, or the server's state, and not the statement.
+/// Returns true if the error is about the connection or the server's state, not about the statement.
 pub(crate) fn is_away(error: &tokio_postgres::Error) -> bool {
     let Some(code) = error.code() else {
-        // The connection failed. What the server sent could not be understood otherwise.
+        // The connection failed. Otherwise the server's message was malformed.
         return error.is_closed() || has_io(error);
     };
-    // Connections, resources other than the disk, and operators that step in (57): by their class.
+    // Connections, resources other than the disk, and operator intervention (57): by their class.
     let class = code.code().get(..2).unwrap_or_default();
     matches!(class, "08" | "57")
         || class == "53" && *code != SqlState::DISK_FULL
@@ -219,7 +219,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said to somebody who connects.
+    /// Returns the error of a connection attempt.
     fn refusal(address: &str) -> StoreError {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -1,4 +1,4 @@
-//! Whether a database keeps what it is given, and whether there is a store in it.
+//! Checks that a database stores data durably, and whether it has a store.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::error::{OpenError, kind};
 use crate::session::Session;
 use crate::sql;
 
-/// The oldest version whose behaviour this is made for.
+/// The oldest supported version of PostgreSQL.
 const OLDEST: u32 = 15;
-/// A group takes as many locks as there are numbers for partitions, at most, besides a few of its own. The
-/// server's table has room for this many times the number of its connections.
+/// A group takes at most as many locks as there are partition numbers, and a few of its own. The
+/// server's lock table has room for this many times its number of connections.
 const LOCKS: u32 = 64;
-/// Room that all writers together may want.
+/// The locks that all writers together may need.
 const ALL_LOCKS: u32 = 2200;
 
-/// Looks at the server's settings, and gives how many connections it takes.
+/// Checks the server's settings, and returns its maximum number of connections.
 pub(crate) async fn check_server(
     session: &Session,
     database: &Database,
@@ -39,7 +39,7 @@ pub(crate) async fn check_server(
     }
 }
 
-/// What is wrong with a server's settings, and how it is put right.
+/// Returns the first problem in a server's settings, with its solution.
 fn unfit(settings: &BTreeMap<String, String>) -> Option<String> {
     let setting = |name: &str| settings.get(name).map_or("", String::as_str);
     let number = |name: &str| setting(name).parse::<u32>().unwrap_or_default();
@@ -90,7 +90,7 @@ fn away(database: &Database, source: StoreError) -> OpenError {
     }
 }
 
-/// Makes the store if there is none and it may be made, and finds out whether this program knows it.
+/// Creates the store if it is missing and that is allowed, and checks its version.
 pub(crate) async fn check_store(
     session: &Session,
     database: &Database,
@@ -142,7 +142,7 @@ async fn tables(session: &Session, database: &Database) -> Result<Vec<(String, b
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
-/// Several may be at it: one makes it, and the others find it made.
+/// Concurrent servers are possible: one creates the store, and the others find it.
 async fn make(session: &Session, database: &Database) -> Result<(), OpenError> {
     let failed = |error| away(database, kind(error));
     let schema = &database.schema;

@@ -1,4 +1,4 @@
-//! A group of batches, judged one after the other over what is stored: pure, without the database.
+//! A group of batches, judged in order against the stored records: pure, without the database.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,23 +7,23 @@ use std::ops::Bound;
 use bytes::Bytes;
 use groupware_store::{Batch, CommitError, Committed, Numbered, Op, Outcome, raised};
 
-/// So many locks stand for all partitions, however many a group touches: the server's table of locks has room
-/// for a bounded number.
+/// The number of locks for all partitions, however many a group touches: the server's lock table is
+/// bounded.
 const LOCKS: u64 = 1024;
 
-/// What a group's batches assert something of or add to, and which partitions have to hold still for it.
+/// The records that a group's batches assert or add to, and the partitions to lock for them.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted<'a> {
-    /// The locks, in their order, and whether nobody else may have each.
+    /// The locks in order, and whether each is exclusive.
     pub(crate) locks: Vec<i32>,
     pub(crate) are_exclusive: Vec<bool>,
     pub(crate) partitions: Vec<&'a [u8]>,
     pub(crate) keys: Vec<&'a [u8]>,
-    /// Whether the value is needed, besides the revision.
+    /// Whether the value is needed besides the revision.
     pub(crate) with_values: Vec<bool>,
 }
 
-/// A record that was found: its place among the wanted, its revision, and its value if that was wanted.
+/// A record that was found: its index among the wanted ones, its revision, and its value if requested.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) at: usize,
@@ -31,10 +31,10 @@ pub(crate) struct Found {
     pub(crate) value: Option<Bytes>,
 }
 
-/// A partition and a key, which may have been made of numbers.
+/// A partition and a key, which may contain assigned numbers.
 type RowKey<'a> = (&'a [u8], Cow<'a, [u8]>);
 
-/// What is to be written in the end. Ranges go first, then records one by one.
+/// The resulting writes: ranges first, then single records.
 #[derive(Debug, Default)]
 pub(crate) struct Writes<'a> {
     pub(crate) emptied: Vec<&'a [u8]>,
@@ -51,7 +51,7 @@ impl Writes<'_> {
             && self.puts.is_empty()
     }
 
-    /// Bytes of keys and values, more or less.
+    /// The approximate bytes of keys and values.
     pub(crate) fn bytes(&self) -> usize {
         let puts = self.puts.iter();
         puts.map(|((partition, key), _, value)| partition.len() + key.len() + value.len())
@@ -99,7 +99,7 @@ impl<'a> Wanted<'a> {
         wanted
     }
 
-    /// Judges the batches in their order; the one at `i` gets the revision `first + i`.
+    /// Judges the batches in order; the batch at `i` gets the revision `first + i`.
     pub(crate) fn judge(
         &self,
         found: Vec<Found>,
@@ -127,12 +127,12 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// The number that stands for a partition.
+/// Returns the lock number of a partition.
 fn lock(partition: &str) -> i32 {
     i32::try_from(hash(partition.as_bytes()) % LOCKS).unwrap_or_default()
 }
 
-/// FNV-1a: the same in every version of this program, since several may be at one database.
+/// FNV-1a: the same in every version of this program, since several may use one database.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -153,12 +153,12 @@ fn partition_of(op: &Op) -> &str {
 /// A record as the next batch of the group sees it.
 #[derive(Debug)]
 struct Entry {
-    /// Revision and value; the latter is empty where nobody needs it.
+    /// Revision and value; the value is empty if it isn't needed.
     record: Option<(u64, Bytes)>,
     is_changed: bool,
 }
 
-/// What is stored where anybody looks, and what the group has changed.
+/// The stored records that batches look up, and the group's changes.
 #[derive(Debug, Default)]
 struct Overlay<'a> {
     entries: BTreeMap<RowKey<'a>, Entry>,
@@ -196,7 +196,7 @@ impl<'a> Overlay<'a> {
         entry.record.as_ref()
     }
 
-    /// A key or value with the numbers that its gaps get.
+    /// Returns a key or value with its gaps filled with numbers.
     fn filled(&self, partition: &[u8], numbered: &Numbered) -> Vec<u8> {
         let number = |gap: &groupware_store::Gap| {
             let record = self.record(partition, &gap.counter);
@@ -274,8 +274,8 @@ impl<'a> Overlay<'a> {
         self.entries.insert(place, Entry { record, is_changed });
     }
 
-    /// In the end, only the last word on each record counts, and each word on a range was said before the last
-    /// word on whatever is in it now.
+    /// Only the last write of each record counts. A write of a range always precedes the last write
+    /// of any record in it.
     fn writes(self) -> Writes<'a> {
         let mut writes = Writes {
             emptied: self.emptied,
@@ -304,7 +304,7 @@ mod tests {
         format!("{}/{}", text(partition), text(key))
     }
 
-    /// Each of a group's batches gets numbers of its own, and what one has made another can ask for.
+    /// Each batch of a group gets numbers of its own, and another batch can look up what it wrote.
     #[test]
     fn numbers_are_handed_out_in_the_order_of_the_group() {
         let made = |batch: &mut Batch| {

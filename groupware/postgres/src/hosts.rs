@@ -1,5 +1,5 @@
-//! The hosts of a database, of which one takes writes: each is asked by itself, and whoever asks next begins with
-//! another than one that failed.
+//! The hosts of a database, one of which accepts writes: each is tried separately, and the next
+//! attempt doesn't start with a host that failed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,17 +12,17 @@ use tokio_postgres::config::SslMode;
 use crate::address::Database;
 use crate::tls::Tls;
 
-/// Longest wait for one of several hosts until it can be used.
+/// The maximum wait for one of several hosts until it can be used.
 const HOST_WITHIN: Duration = Duration::from_secs(2);
 
-/// A database by its hosts, for all who open sessions of one store.
+/// A database by its hosts, shared by all sessions of one store.
 pub(crate) struct Hosts {
     pub(crate) schema: String,
-    /// There is at least one.
+    /// At least one.
     configs: Vec<Config>,
     database: Database,
-    /// The one that is asked first: the last that was found, or the one after the last that failed. Whoever has only
-    /// time for one of them would ask a machine that is gone for good otherwise.
+    /// The host to try first: the last that worked, or the one after the last that failed.
+    /// Otherwise an attempt with time for one host only would always try a lost machine.
     first: AtomicUsize,
 }
 
@@ -36,7 +36,7 @@ impl Hosts {
         }
     }
 
-    /// All of them, the first one first.
+    /// Returns all hosts, starting with the first to try.
     pub(crate) fn turns(&self) -> impl Iterator<Item = Turn<'_>> {
         let (first, count) = (self.first.load(Relaxed), self.configs.len());
         (0..count).map(move |more| Turn {
@@ -46,8 +46,8 @@ impl Hosts {
         })
     }
 
-    /// How long one of them is waited for, whatever it is that it doesn't do. Who has the whole patience asks them all
-    /// in it.
+    /// Returns the maximum wait for one host, whatever the failure. All hosts together fit into the
+    /// store's maximum wait.
     pub(crate) fn limit(&self, patience: Duration) -> Duration {
         match u32::try_from(self.configs.len()) {
             Ok(1) => patience,
@@ -55,7 +55,7 @@ impl Hosts {
         }
     }
 
-    /// How TLS is spoken with them, if it is.
+    /// Returns the TLS settings for the hosts, if TLS is on.
     pub(crate) fn tls(&self) -> Result<Option<Tls>, StoreError> {
         if self.database.config.get_ssl_mode() == SslMode::Disable {
             return Ok(None);
@@ -66,8 +66,8 @@ impl Hosts {
     }
 }
 
-/// One host's turn. Unless it was found by its end, which may be that nobody waits any longer, the next one is the
-/// first to be asked.
+/// One attempt to use a host. Unless the host worked by the end of the attempt, which may be the
+/// caller's timeout, the next host is tried first.
 pub(crate) struct Turn<'a> {
     hosts: &'a Hosts,
     at: usize,
@@ -79,7 +79,7 @@ impl Turn<'_> {
         &self.hosts.configs[self.at]
     }
 
-    /// It is there and takes writes.
+    /// Records that the host is available and accepts writes.
     pub(crate) fn found(mut self) {
         self.is_found = true;
         self.hosts.first.store(self.at, Relaxed);
@@ -90,7 +90,7 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if !self.is_found {
             let next = (self.at + 1) % self.hosts.configs.len();
-            // Others that found the same, or another host, meanwhile were first.
+            // A concurrent attempt that moved on already takes precedence.
             let first = &self.hosts.first;
             let _ = first.compare_exchange(self.at, next, Relaxed, Relaxed);
         }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     fn order(hosts: &Hosts) -> Vec<u16> {
-        // Looking at them is no turn.
+        // Reading the order is no attempt.
         let turns = hosts.turns().map(|mut turn| {
             turn.is_found = true;
             turn.config().get_ports()[0]
@@ -118,7 +118,7 @@ mod tests {
     fn who_asks_next_begins_after_a_host_that_failed_and_with_one_that_was_found() {
         let three = hosts("postgres://me@a:1,b:2,c:3/m");
         assert_eq!(order(&three), [1, 2, 3]);
-        // Two begin at once, and neither gets an answer.
+        // Two attempts start at once, and both fail.
         let (one, other) = (three.turns().next(), three.turns().next());
         drop(one);
         assert_eq!(order(&three), [2, 3, 1]);

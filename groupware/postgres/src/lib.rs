@@ -1,17 +1,17 @@
-//! The store's engine on PostgreSQL: records in one table, kept where a site keeps its databases already.
+//! The store's engine on PostgreSQL: records in one table, for sites that already run a database.
 //!
-//! One thread writes, as with every engine: it takes all batches that wait as a *group*, and a group, however
-//! large, is one transaction and two exchanges with the server. The first locks the partitions that the group
-//! touches and looks up the records that its batches assert something of; then the batches are judged here,
-//! one after the other, over what was found and what those before have changed; the second exchange writes
-//! what comes of it and commits. Locks are by partition, so that absence can be asserted too, and several
-//! handles on one database keep out of each other's way.
+//! One thread writes, as with every engine: it takes all waiting batches as a *group*. A group of
+//! any size is one transaction and two exchanges with the server. The first locks the group's
+//! partitions and looks up the records that its batches assert. Then the batches are judged here in
+//! order, against the records found and the changes of the batches before. The second exchange
+//! writes the result and commits. Locks are per partition, so that absence can be asserted too, and
+//! several handles on one database exclude each other.
 //!
-//! Each group raises a number in the writer's own row, the *marker*. Where the connection is lost before the
-//! answer to a commit has come, the number tells afterwards whether the group was stored. Until that is known,
-//! nothing is acknowledged and nothing is called a conflict.
+//! Each group increments a number in the writer's own row, the *marker*. If the connection is lost
+//! before the response to a commit, the marker shows afterwards whether the group was stored. Until
+//! then, no batch is acknowledged or reported as a conflict.
 //!
-//! The crate knows neither what records mean nor who reads them. It reads the clock in one module.
+//! The crate knows neither the meaning of records nor their readers. Only one module reads the clock.
 
 mod address;
 mod beside;

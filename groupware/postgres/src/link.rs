@@ -1,5 +1,5 @@
-//! The writer's way to the database: a session of its own, which is made anew when it is lost, and what became
-//! of a group whose commit was not answered.
+//! The writer's connection: a session of its own, which is reopened when lost, and the recovery of
+//! a group whose commit got no response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,36 +16,36 @@ use crate::session::{Role, Session};
 use crate::sql;
 use crate::write::{After, Attempt, Statements, attempt};
 
-/// How often a group that was in another's way is tried.
+/// The maximum number of tries of a group that conflicts with other transactions.
 const TRIES: u32 = 5;
-/// Time between two looks whether the server is back.
+/// The time between two connection attempts.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a server that was away when it was last asked is waited for, and left in peace before that: who came
-/// while it was found to be away has waited long enough.
+/// The maximum wait for a server that was down at the last attempt, and the pause before it:
+/// writers queued during that attempt have waited long enough.
 const BRIEFLY: Duration = Duration::from_secs(1);
 const LEFT_IN_PEACE: Duration = Duration::from_millis(100);
 
-/// Who writes.
+/// The identity of a writer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Identity {
-    /// A number that no other writer has.
+    /// A number unique to this writer.
     pub(crate) node: i64,
-    /// The lock that stands for the store as a whole.
+    /// The lock of the whole store.
     pub(crate) site: i64,
-    /// Whether no other server may use the store.
+    /// Whether the writer excludes all other servers.
     pub(crate) is_alone: bool,
-    /// Beside which versions it may be.
+    /// The versions that may run concurrently.
     pub(crate) beside: Beside,
 }
 
 impl Identity {
-    /// Whom the store belongs to as long as this one is there.
+    /// The owner of the store while this writer is connected.
     fn owner(&self) -> Option<i64> {
         self.is_alone.then_some(self.node)
     }
 
-    /// Takes part in the use of the store with this session too, unless it is another's by now. As long as any
-    /// session does, nobody else can have it to himself.
+    /// Joins the use of the store with this session, too, unless another server has taken it over.
+    /// While any session does, no other server can own the store exclusively.
     pub(crate) async fn share(&self, session: &Session) -> Result<(), StoreError> {
         match self.takes_part(session).await? {
             true => Ok(()),
@@ -56,7 +56,7 @@ impl Identity {
         }
     }
 
-    /// The same; false if the store is another's.
+    /// The same; false if another server owns the store.
     async fn takes_part(&self, session: &Session) -> Result<bool, StoreError> {
         let client = &session.client;
         let shared = client.execute(sql::SHARE_SITE, &[&self.site]).await;
@@ -67,8 +67,8 @@ impl Identity {
         Ok(owner == self.owner())
     }
 
-    /// Takes the store for the first time; false if another server has it. Where it `may_change` it, it is of this
-    /// version then.
+    /// Claims the store for the first time; false if another server has it. With `may_change`, it
+    /// is upgraded to this version.
     pub(crate) async fn claim(
         &self,
         session: &Session,
@@ -99,12 +99,12 @@ impl Identity {
             return Ok(false);
         }
         let is_shared = match self.takes_part(session).await {
-            // Somebody has it alone, and may be done with it soon.
+            // Another server owns it exclusively, and may be about to finish.
             Err(error) if is_held(&error) => return Ok(false),
             shared => shared?,
         };
         if !is_shared || may_change && version(session).await? == sql::SILENT_VERSION {
-            // Who waits with a share of it keeps others who wait from having it alone.
+            // A waiting server with a share would keep other waiting servers from exclusive use.
             let freed = client.execute(sql::FREE_SHARED_SITE, &[&self.site]).await;
             freed.map_err(kind)?;
             return Ok(false);
@@ -113,13 +113,13 @@ impl Identity {
     }
 }
 
-/// Of the store.
+/// Returns the version of the store.
 pub(crate) async fn version(session: &Session) -> Result<i32, StoreError> {
     let row = session.client.query_one(sql::VERSION, &[]).await;
     row.and_then(|row| row.try_get(0)).map_err(kind)
 }
 
-/// A session that may write, and the number of the last group that was stored.
+/// A session that may write, and the number of the last stored group.
 struct Linked {
     session: Session,
     statements: Statements,
@@ -131,12 +131,12 @@ pub(crate) struct Link {
     identity: Identity,
     patience: Duration,
     linked: Option<Linked>,
-    /// The server was away when it was last asked: nobody waits for long again, nor at all until then.
+    /// Set if the server was down at the last attempt: until then no attempt is made, and the next one is short.
     away: Option<Deadline>,
 }
 
 impl Link {
-    /// A way to the database, which a first session has claimed.
+    /// Creates the link on a first session that has claimed the store.
     pub(crate) async fn new(
         hosts: Arc<Hosts>,
         identity: Identity,
@@ -156,7 +156,7 @@ impl Link {
         Ok(link)
     }
 
-    /// Has the session write under this writer's number, once no other session does.
+    /// Registers the session under this writer's number, once no other session uses it.
     async fn enrol(&self, session: Session) -> Result<Linked, StoreError> {
         let (client, node) = (&session.client, self.identity.node);
         client
@@ -168,7 +168,7 @@ impl Link {
         session.warned();
         let row = client.query_one(sql::ENROL, &[&node]).await.map_err(kind)?;
         match session.warned() {
-            // What was read may not be where it lasts.
+            // The row that was read may not be durable.
             Some(warning) => Err(warning),
             None => Ok(Linked {
                 last: row.get(0),
@@ -178,7 +178,7 @@ impl Link {
         }
     }
 
-    /// A new session, as soon as the server gives one.
+    /// Opens a new session as soon as the server accepts one.
     async fn connect(&self, deadline: Deadline) -> Result<Linked, StoreError> {
         loop {
             let left = deadline.left().max(PAUSE);
@@ -193,7 +193,7 @@ impl Link {
         }
     }
 
-    /// The session that there is, or a new one.
+    /// Returns the current session, or opens a new one.
     async fn linked(&mut self, deadline: Deadline) -> Result<Linked, StoreError> {
         if let Some(linked) = self.linked.take()
             && !linked.session.client.is_closed()
@@ -206,7 +206,7 @@ impl Link {
             None => deadline,
         };
         let connected = self.connect(deadline).await;
-        // Others are told themselves what is wrong where it doesn't pass.
+        // A permanent error is reported to each caller separately.
         self.is_away(connected.as_ref().is_err_and(StoreError::is_passing));
         connected
     }
@@ -215,8 +215,8 @@ impl Link {
         self.away = is_away.then(|| Deadline::after(LEFT_IN_PEACE));
     }
 
-    /// Stores a group: one outcome for each batch, or one error for all. However often it is tried, and whatever there
-    /// is to find out then, it takes no longer than the patience, but for what the group's bytes take.
+    /// Stores a group: one outcome for each batch, or one error for all. All tries and recoveries
+    /// together take at most the maximum wait, plus the time for the group's bytes.
     pub(crate) async fn commit(&mut self, group: &[&Batch]) -> Result<Vec<Outcome>, CommitError> {
         let whole = Deadline::after(self.patience);
         let deadline = Deadline::after(self.patience.saturating_sub(brief(self.patience)));
@@ -242,7 +242,7 @@ impl Link {
                     return Ok(outcomes);
                 }
                 Attempt::Refused(error, after) => {
-                    // Somebody else had what it wanted for too long; other sessions would be told the same.
+                    // A lock was held for too long; another session would fail the same way.
                     let is_of_use = is_lock(&error) || !is_away(&error);
                     self.linked = Some(linked).filter(|_| is_of_use && after == After::Free);
                     if tries == TRIES || deadline.is_over() || !is_worth_another_try(&error) {
@@ -273,15 +273,15 @@ impl Link {
         }
     }
 
-    /// Whether the group of this number was stored, once no session is left that may still be storing it. The
-    /// look is a commit itself: what it finds lasts as long as that does.
+    /// Returns whether the group of this number was stored, once no session is left that may still
+    /// store it. The check is a commit itself: its result is as durable as that.
     async fn was_stored(
         &mut self,
         number: i64,
         cause: StoreError,
         deadline: Deadline,
     ) -> Result<bool, CommitError> {
-        // What a large group took is not to be what is missing here.
+        // A large group may have used up the time: keep a minimum for the check.
         let least = Deadline::after(brief(self.patience));
         let linked = self
             .connect(deadline.or_later(least))
@@ -301,36 +301,36 @@ impl Link {
         match last {
             last if last == number => Ok(true),
             last if last == number - 1 => Ok(false),
-            // Nobody but this writer raises the number: somebody has changed it by hand.
+            // Only this writer increments the number: it was changed by hand.
             _ => Err(CommitError::Unknown(cause)),
         }
     }
 
-    /// Leaves the database in order.
+    /// Removes this writer's row.
     pub(crate) async fn leave(&mut self) {
         if let Some(linked) = self.linked.take() {
             let client = &linked.session.client;
-            // Whoever comes later removes it otherwise.
+            // Otherwise a later server removes it.
             let _ = timeout(BRIEFLY, client.execute(sql::LEAVE, &[&self.identity.node])).await;
         }
     }
 }
 
-/// Of all the time that somebody waits, what is kept for the last of it.
+/// The part of a maximum wait that is reserved for its last step.
 pub(crate) fn brief(patience: Duration) -> Duration {
     BRIEFLY.min(patience / 5)
 }
 
-/// Ends a session, and lets the event loop, which runs only while something is waited for, hear of it.
+/// Ends a session, and runs the event loop once to process that, since it runs only during waits.
 async fn end(linked: Linked) {
     drop(linked);
     yield_now().await;
 }
 
-/// A pause before the next try, of another length for everybody.
+/// Returns the random pause before the next try.
 fn jitter(tries: u32) -> Duration {
     let mut byte = [0];
-    // Without randomness, the pause is the same for all.
+    // Without randomness, all writers pause equally.
     let _ = getrandom::fill(&mut byte);
     Duration::from_micros(u64::from(byte[0]) * 40 * u64::from(tries))
 }

@@ -19,30 +19,30 @@ use crate::session::{Role, Session};
 use crate::sql;
 use crate::writer::PostgresWriter;
 
-/// Most sessions that read at once, unless said otherwise: the server has 100 in all as it comes.
+/// The default for the maximum number of reading sessions: the server allows 100 in all by default.
 const READERS: usize = 32;
-/// How long the database is waited for, unless said otherwise: whoever finds it away is told so within this.
+/// The default for the maximum wait: callers get an error for an unavailable database within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Stores on one database that shall have room beside each other, and connections that they leave to others.
+/// The number of stores that must fit on one database, and the connections reserved for other clients.
 const STORES: usize = 3;
 const LEFT: usize = 10;
-/// Fewest sessions that read, however little room there is.
+/// The minimum number of reading sessions.
 const FEWEST: usize = 4;
-/// Time between two looks whether another server has gone.
+/// The time between two attempts to claim the store.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How a database is used.
+/// The settings for using a database.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PostgresOptions {
-    /// Most sessions that read at once; a reader beyond that waits. One more writes.
+    /// The maximum number of concurrent reading sessions; further readers wait. There is one more session for writes.
     pub readers: usize,
-    /// How long the server may stay without an answer: then reads and writes fail, for now.
+    /// The maximum wait for a response: after it, reads and writes fail temporarily.
     pub patience: Duration,
-    /// Whether other stores may be open on the same database, in this process or others. Then a third of the
-    /// database's connections is the most that this one takes.
+    /// Whether other stores may be open on the same database, in this process or others. This store
+    /// then takes at most a third of the database's connections.
     pub is_shared: bool,
-    /// The forms of records that whoever opens it reads and writes; any, unless given.
+    /// The record formats that the server reads and writes; any by default.
     pub forms: Forms,
 }
 
@@ -58,28 +58,28 @@ impl Default for PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// Sets the most sessions that read at once.
+    /// Sets the maximum number of concurrent reading sessions.
     #[must_use]
     pub fn readers(mut self, most: usize) -> Self {
         self.readers = most.max(1);
         self
     }
 
-    /// Sets how long the server may stay without an answer.
+    /// Sets the maximum wait for a response.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Lets other stores be open on the same database.
+    /// Allows other stores on the same database.
     #[must_use]
     pub fn shared(mut self) -> Self {
         self.is_shared = true;
         self
     }
 
-    /// Sets the forms of records that whoever opens it reads and writes.
+    /// Sets the record formats that the server reads and writes.
     #[must_use]
     pub fn forms(mut self, forms: Forms) -> Self {
         self.forms = forms;
@@ -87,7 +87,7 @@ impl PostgresOptions {
     }
 }
 
-/// Opens the store in a database, which is made there if there is none. Blocks while it connects.
+/// Opens the store in a database, and creates it if it is missing. Blocks while it connects.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -104,7 +104,7 @@ pub fn open(
         .build()
         .map_err(io)?;
     let hosts = Arc::new(Hosts::of(database));
-    // On a thread of its own: this one may belong to an event loop.
+    // On a separate thread: this one may run an event loop.
     let (runtime, opened) = std::thread::scope(|scope| {
         let (hosts, options, how) = (&hosts, &options, &how);
         let opening = scope.spawn(move || {
@@ -124,7 +124,7 @@ pub fn open(
     Store::over(pool, writer, options).map_err(away)
 }
 
-/// Sessions that read, beside one that writes, and others of other stores.
+/// Returns the number of reading sessions, besides the writing one and those of other stores.
 fn share_of(connections: usize) -> usize {
     (connections.saturating_sub(LEFT) / STORES)
         .saturating_sub(1 + NESTED)
@@ -162,7 +162,7 @@ async fn link(
     Ok((link.await.map_err(away)?, identity, connections))
 }
 
-/// Waits until the store can be had, beside whom it may be.
+/// Waits until the store can be claimed beside the servers that use it.
 async fn claim(
     session: &Session,
     database: &Database,
@@ -174,7 +174,7 @@ async fn claim(
     let beside = &identity.beside;
     let deadline = Deadline::after(how.patience);
     beside.read_by(session, database).await?;
-    // A server that was killed leaves its lock as soon as the database's server has noticed.
+    // The lock of a killed server is released as soon as the database's server notices.
     while !identity.claim(session, may_change).await.map_err(away)? {
         if deadline.is_over() {
             let is_old = version(session).await.map_err(away)? == sql::SILENT_VERSION;

@@ -1,5 +1,5 @@
-//! Sessions that read, and the thread that moves what is said on them: whoever reads may be a thread of an
-//! event loop, and sleeps until its answer is there.
+//! Reading sessions, and the thread that drives their connections: a reader may run on a thread of
+//! an event loop, and sleeps until its response is there.
 
 use std::cell::Cell;
 use std::io;
@@ -22,7 +22,7 @@ use crate::session::{Role, Session};
 use crate::sql;
 use crate::wait::wait;
 
-/// An event loop on a thread of its own, which ends with this value.
+/// An event loop on a thread of its own, which ends when this value is dropped.
 pub(crate) struct Loop {
     handle: Handle,
     stop: Option<oneshot::Sender<()>>,
@@ -46,7 +46,7 @@ impl Loop {
         })
     }
 
-    /// Does something there, and sleeps until it is done.
+    /// Runs a future there, and sleeps until it is done.
     pub(crate) fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -55,7 +55,7 @@ impl Loop {
         let task = self
             .handle
             .spawn(async move { tokio::time::timeout(most, work).await });
-        // Its own limit comes first.
+        // The future's own limit takes effect first.
         match wait(task, most + Duration::from_secs(1)) {
             Some(Ok(Ok(done))) => done,
             _ => Err(late()),
@@ -67,13 +67,13 @@ impl Drop for Loop {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It has no way to fail.
+            // The thread can't fail.
             let _ = thread.join();
         }
     }
 }
 
-/// The statements of a session that reads.
+/// The prepared statements of a reading session.
 pub(crate) struct Statements {
     pub(crate) get: Statement,
     pub(crate) get_many: Statement,
@@ -111,22 +111,22 @@ impl Statements {
     }
 }
 
-/// A session and what it has prepared.
+/// A session and its prepared statements.
 pub(crate) struct Reader {
     pub(crate) session: Session,
     pub(crate) statements: Statements,
 }
 
-/// So many more for threads that have one already and need another to go on: if they had to wait for those who
-/// wait for them, nobody would.
+/// Additional sessions for threads that hold one and need another to continue: without them, all
+/// such threads could wait for each other.
 pub(crate) const NESTED: usize = 4;
 
 thread_local! {
-    /// Sessions that this thread has.
+    /// The number of sessions that this thread holds.
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
-/// As many sessions as there may be at once, of which those without work wait for the next reader.
+/// A bounded pool of sessions; idle ones wait for the next reader.
 pub(crate) struct Pool {
     hosts: Arc<Hosts>,
     identity: Identity,
@@ -134,7 +134,7 @@ pub(crate) struct Pool {
     most: usize,
     state: Mutex<State>,
     given_back: Condvar,
-    /// Ends after the sessions.
+    /// Dropped after the sessions.
     event_loop: Loop,
 }
 
@@ -142,20 +142,20 @@ struct State {
     idle: Vec<Reader>,
     /// Sessions in use or being opened.
     busy: usize,
-    /// Whether the server answers, as far as readers have seen.
+    /// Whether the server responds, as far as readers know.
     reach: Reach,
 }
 
-/// Who wants a session has one without work, or the right to open one.
+/// A reader's permit: an idle session, or the right to open one.
 #[derive(Default)]
 struct Admitted {
     idle: Option<Reader>,
-    /// All the others want to know whether it can be opened within this.
+    /// Set if the other readers wait for the result: the time within which to open the session.
     finds_out: Option<Duration>,
 }
 
 impl State {
-    /// What there is for the next reader, of so many.
+    /// Returns a permit for the next reader, if fewer than `most` sessions are in use.
     fn next(&mut self, most: usize) -> Option<Admitted> {
         while let Some(reader) = self.idle.pop() {
             if !reader.session.client.is_closed() {
@@ -190,12 +190,12 @@ impl Pool {
         }
     }
 
-    /// Longest wait for an answer. What is left of the whole patience is for who finds out whether the server is there.
+    /// The maximum wait for a response. The rest of the store's maximum is for the reader that checks the server.
     pub(crate) fn patience(&self) -> Duration {
         self.patience.saturating_sub(brief(self.patience))
     }
 
-    /// A session that nobody else uses until it is put back, or let go.
+    /// Takes a session for exclusive use, until it is put back or closed.
     pub(crate) fn take(&self) -> Result<Reader, StoreError> {
         let deadline = Deadline::after(self.patience());
         let Admitted { idle, finds_out } = self.admit(deadline)?;
@@ -221,8 +221,8 @@ impl Pool {
         opened
     }
 
-    /// Somebody waited for an answer in vain. Where the server is silent, no other shall wait as long for one, on sessions
-    /// that are as old.
+    /// Records that a response was missing. If the server is silent, closes the idle sessions, so
+    /// that no other reader waits on them.
     pub(crate) fn was_late(&self) {
         let mut state = self.lock();
         if !state.reach.late(now()) {
@@ -234,7 +234,7 @@ impl Pool {
         self.given_back.notify_all();
     }
 
-    /// Somebody had an answer.
+    /// Records a response.
     pub(crate) fn heard(&self) {
         let is_news = self.lock().reach.heard(now());
         if is_news {
@@ -294,7 +294,7 @@ impl Pool {
         self.event_loop.run(opened, most)
     }
 
-    /// Lets the next have a session, or the room that it had.
+    /// Returns a session, or the permit for it, to the pool.
     pub(crate) fn leave(&self, reader: Option<Reader>) {
         let mut state = self.lock();
         state.busy -= 1;

@@ -1,45 +1,45 @@
-//! What readers know of whether the database answers, and who of them finds out. Pure: the time is an argument.
+//! Whether the database responds, as far as readers know, and which reader checks. Pure: the time is an argument.
 //!
-//! It is silent where somebody has waited for an answer in vain and nobody has had one lately: a single look that takes
-//! long says nothing of the others'. Then one reader at a time finds out whether it is there, and the others wait for
-//! that, or are told at once that it is away. Whatever anybody hears of it meanwhile shows that it is there.
+//! The database counts as silent after a timeout without any recent response: one slow query proves nothing
+//! about the others. Then one reader at a time checks whether it is up, and the others wait for the result,
+//! or fail at once if it was down. Any response in the meantime proves that it is up.
 
 use std::time::{Duration, Instant};
 
-/// Time in which nobody asks a server that was away.
+/// The pause after a failed check.
 const PEACE: Duration = Duration::from_millis(200);
 
-/// What a reader who comes may do.
+/// The permission of a new reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     Ask,
-    /// Asks on a session of its own, and tells what it found: the others want to know whether anybody is there.
+    /// Checks the server on a session of its own, and reports the result to the waiting readers.
     FindOut {
         within: Duration,
     },
-    /// Somebody finds out.
+    /// Another reader checks.
     Wait,
-    /// It is away.
+    /// The server is down.
     Refused,
 }
 
-/// What somebody found who was to find out.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// It is there, even if it said no.
+    /// The server responded, even if with a rejection.
     Answer,
-    /// Nobody takes connections there, or it says itself that it comes or goes.
+    /// The server accepts no connection, or is starting or shutting down.
     Nobody,
-    /// Nothing, as long as it was waited for.
+    /// No response within the time limit.
     Silence,
 }
 
 #[derive(Debug)]
 pub(crate) struct Reach {
     state: State,
-    /// When anybody last had an answer.
+    /// The time of the last response.
     heard: Option<Instant>,
-    /// How long whoever finds out waits at first, and how long at most.
+    /// The minimum and the maximum duration of a check.
     brief: Duration,
     longest: Duration,
 }
@@ -47,14 +47,14 @@ pub(crate) struct Reach {
 #[derive(Debug, Clone, Copy)]
 enum State {
     There,
-    /// Somebody waited for an answer in vain: the next reader finds out.
+    /// A response was missing: the next reader checks.
     Late,
-    /// Somebody finds out. Others wait for that, unless it was away before.
+    /// A reader checks. Others wait for the result, unless the server was down before.
     Asked {
         was_away: bool,
         within: Duration,
     },
-    /// It was away, and nobody asks again before this.
+    /// The server was down; no check starts before this time.
     Away {
         until: Instant,
         within: Duration,
@@ -71,15 +71,15 @@ impl Reach {
         }
     }
 
-    /// Somebody had an answer. True if that is news.
+    /// Records a response. Returns true if the server was not known to be up.
     pub(crate) fn heard(&mut self, now: Instant) -> bool {
         self.heard = Some(now);
         let before = std::mem::replace(&mut self.state, State::There);
         !matches!(before, State::There)
     }
 
-    /// Somebody waited for an answer in vain. True if the server is silent since: what sessions there are may be of a
-    /// machine that is gone.
+    /// Records a missing response. Returns true if the server counts as silent from now on: open
+    /// sessions may be those of a lost machine.
     pub(crate) fn late(&mut self, now: Instant) -> bool {
         let is_silent = self
             .heard
@@ -91,7 +91,7 @@ impl Reach {
         is_news
     }
 
-    /// Somebody comes.
+    /// Returns the permission of a new reader.
     pub(crate) fn turn(&mut self, now: Instant) -> Turn {
         let (was_away, within) = match self.state {
             State::There => return Turn::Ask,
@@ -105,11 +105,11 @@ impl Reach {
         Turn::FindOut { within }
     }
 
-    /// Who was to find out has done so. One that is away is waited for longer each time, when nobody else waits for that:
-    /// it may be so busy that it takes long to let anybody in.
+    /// Records the result of a check. After each silent check the next one may take longer, while
+    /// no other reader waits for it: an overloaded server may accept connections slowly.
     pub(crate) fn found_out(&mut self, found: Found, now: Instant) {
         let State::Asked { within, .. } = self.state else {
-            // Somebody has had an answer since.
+            // Another reader got a response in the meantime.
             return;
         };
         let away = |within| State::Away {
@@ -151,7 +151,7 @@ mod tests {
         assert!(!reach.late(after(begin, 999)));
         assert_eq!(reach.turn(after(begin, 999)), Turn::Ask);
         assert!(reach.late(after(begin, 1000)));
-        // Once is enough.
+        // Reported once only.
         assert!(!reach.late(after(begin, 1001)));
     }
 
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(reach.turn(begin), Turn::Wait);
         reach.found_out(Found::Silence, begin);
         assert_eq!(reach.turn(after(begin, 199)), Turn::Refused);
-        // Nobody waits for who asks again, so that it may take longer.
+        // No reader waits for a repeated check, so that it may take longer.
         for (ms, seconds) in [(200, 2), (400, 4), (600, 4)] {
             let now = after(begin, ms);
             assert_eq!(reach.turn(now), within(seconds));
@@ -183,7 +183,7 @@ mod tests {
         assert!(!reach.heard(begin));
         assert!(reach.late(after(begin, 2000)));
         assert_eq!(reach.turn(after(begin, 2000)), within(1));
-        // An answer that was waited for elsewhere comes before there is one here, and that counts.
+        // A response to another reader arrives before this check ends, and counts.
         assert!(reach.heard(after(begin, 2500)));
         reach.found_out(Found::Silence, after(begin, 3000));
         assert_eq!(reach.turn(after(begin, 3000)), Turn::Ask);

@@ -1,5 +1,5 @@
-//! The engine's half that reads: a snapshot is a transaction on a session of its own, and begins with the first
-//! look, in one exchange with it.
+//! The reading half of the engine: a snapshot is a transaction on a session of its own, which
+//! starts with the first query, in the same exchange.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -20,17 +20,17 @@ use crate::pool::{Pool, Reader};
 use crate::sql;
 use crate::wait::{begin, wait};
 
-/// Records that are asked for at once: few at first, for whoever looks at the first ones only.
+/// The number of records of the first page: few, for readers that need the first ones only.
 const FIRST_ROWS: usize = 64;
-/// And most.
+/// The maximum number of records of a page.
 const MOST_ROWS: usize = 4096;
-/// Bytes of records after which no more are taken at once; the last of them may be a large one.
+/// The maximum bytes of a page, plus its last record.
 const PAGE_BYTES: usize = 4 << 20;
 
-/// Most records of a range that are kept before they are looked at.
+/// The maximum number of records of a prefetched range.
 const RANGE_RECORDS: usize = 64;
 
-/// How much longer than usual an answer may take that is about all records.
+/// The additional time limit of queries over all records.
 const FULL_LOOK: Duration = Duration::from_secs(3600);
 
 type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -49,7 +49,7 @@ impl Engine for Pool {
         Ok(bytes.unsigned_abs())
     }
 
-    /// Reads every record to its last byte, as the index leads to them, and counts them without it.
+    /// Reads every record completely by way of the index, and counts the records without it.
     fn check(&self) -> Result<Vec<String>, StoreError> {
         let view = View::open(self)?;
         let mut found = 0_i64;
@@ -68,12 +68,12 @@ impl Engine for Pool {
     }
 }
 
-/// Records that were fetched before they are looked at, by partition and key.
+/// Prefetched records, by partition and key.
 type Fetched = HashMap<String, HashMap<Vec<u8>, Option<Record>>>;
 
 /// Partition, first key, and first key after.
 type Range = (Arc<str>, Vec<u8>, Vec<u8>);
-/// The same of ranges.
+/// Prefetched ranges.
 type Ranges = HashMap<(String, Vec<u8>, Vec<u8>), Vec<(Vec<u8>, Record)>>;
 
 /// One transaction.
@@ -82,7 +82,7 @@ struct View<'pool> {
     /// Taken when the transaction ends.
     reader: Option<Reader>,
     has_begun: Cell<bool>,
-    /// Something went wrong: nobody else gets the session.
+    /// A query failed: the session must not be reused.
     is_broken: Cell<bool>,
     fetched: RefCell<Fetched>,
     ranges: RefCell<Ranges>,
@@ -110,7 +110,7 @@ impl<'pool> View<'pool> {
         &self.reader().session.client
     }
 
-    /// Asks, and begins the transaction on the way if this is its first question.
+    /// Runs a query, and starts the transaction in the same exchange if it is the first.
     fn asked<T>(
         &self,
         question: impl Future<Output = Result<T, Error>>,
@@ -152,10 +152,10 @@ impl<'pool> View<'pool> {
         self.asked(self.client().query(of, parameters), Duration::ZERO)
     }
 
-    /// The first rows of an answer, as many as memory is meant to hold at once; and whether there are more.
+    /// Returns the first rows of a result, up to the page limits, and whether there are more.
     ///
-    /// They are all there before anybody sees one: who sees one may ask for something else, and no answer
-    /// comes before those that were asked for earlier are taken.
+    /// The page is complete before the visitor sees it: the visitor may send another query, whose
+    /// response only follows after the pending rows.
     fn page(
         &self,
         of: &Statement,
@@ -180,8 +180,8 @@ impl<'pool> View<'pool> {
         Ok((page, bytes >= PAGE_BYTES))
     }
 
-    /// Shows rows page by page, so that whoever has seen enough has not asked for all; `ask` asks for so many
-    /// after a row.
+    /// Visits rows page by page, so that a visitor that stops early doesn't load all; `ask`
+    /// requests a number of rows after a row.
     fn pages(
         &self,
         limit: usize,
@@ -211,7 +211,7 @@ impl<'pool> View<'pool> {
         Ok(())
     }
 
-    /// Shows the records of a range.
+    /// Visits the records of a range.
     fn range(
         &self,
         (partition, from, to, limit): (&str, &[u8], Option<&[u8]>, usize),
@@ -232,7 +232,7 @@ impl<'pool> View<'pool> {
         self.pages(limit, ask, |row| visit(row.try_get(0)?, row))
     }
 
-    /// Fetches ranges at once; those with more records than a few are forgotten again.
+    /// Prefetches ranges in one query; ranges with more than a few records are dropped.
     fn fetch(&self, ranges: &[Range]) -> Result<(), StoreError> {
         let bytes = |of: fn(&Range) -> &[u8]| -> Vec<&[u8]> { ranges.iter().map(of).collect() };
         let partitions = bytes(|range| range.0.as_bytes());
@@ -259,7 +259,7 @@ impl<'pool> View<'pool> {
         Ok(())
     }
 
-    /// What was fetched of a range.
+    /// The prefetched records of a range.
     fn fetched_range(
         &self,
         (partition, from, to): (&str, &[u8], Option<&[u8]>),
@@ -391,7 +391,7 @@ impl Snapshot for View<'_> {
     ) -> Result<(), StoreError> {
         let walk = &self.reader().statements.walk;
         let ask = |last: Option<&Row>, limit: i64| {
-            // Names of partitions are never empty, so that the empty one is before them all.
+            // Partition names are never empty, so that the empty one precedes them all.
             let (mut partition, mut key): (&[u8], &[u8]) = match after {
                 Some((partition, key)) => (partition.as_bytes(), key),
                 None => (b"", b""),
@@ -416,7 +416,7 @@ impl Drop for View<'_> {
         if let Some(reader) = &reader
             && self.has_begun.get()
         {
-            // The next question of the session comes after it.
+            // The session's next query follows it.
             begin(reader.session.client.batch_execute(sql::ROLLBACK));
         }
         self.pool.leave(reader);

@@ -1,4 +1,4 @@
-//! One connection to the server, set up so that what it says can be relied on.
+//! One connection to the server, configured for durable commits.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,22 +15,22 @@ use crate::hosts::Hosts;
 use crate::sql;
 use crate::tls::Tls;
 
-/// How long a transaction that writes may stand still before the server ends it: whoever holds locks and is
-/// gone, or sleeps, keeps nobody waiting for longer.
+/// The time after which the server ends an idle writing transaction: a lost or stalled lock holder
+/// must not block others for longer.
 const IDLE_WRITER: Duration = Duration::from_secs(10);
-/// The same of one that reads, which holds up nobody, but keeps what was deleted since.
+/// The same for a reading transaction, which blocks none, but keeps deleted rows alive.
 const IDLE_READER: Duration = Duration::from_secs(3600);
 
-/// What a session is for.
+/// The purpose of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Reader,
     Writer,
 }
 
-/// A connection that is being driven by the event loop that it was made on.
+/// A connection that is driven by the event loop that opened it.
 ///
-/// It ends with this value, whatever it still waits for: then the server undoes what was not committed.
+/// It ends when this value is dropped, even with a pending response: the server then rolls back.
 pub(crate) struct Session {
     pub(crate) client: Client,
     warnings: Warnings,
@@ -44,8 +44,8 @@ impl Drop for Session {
 }
 
 impl Session {
-    /// Connects to the host that takes writes, and has the event loop that this runs on drive the connection from then
-    /// on.
+    /// Connects to the host that accepts writes. The current event loop drives the connection from
+    /// then on.
     pub(crate) async fn open(
         hosts: &Hosts,
         role: Role,
@@ -80,10 +80,10 @@ impl Session {
              SET idle_in_transaction_session_timeout = {}; {}",
             sql::TUNE,
             schema,
-            // So that the server says no before it is given up, and there is time left to store what was waited for.
+            // The server gives up before the client does, with time left to store the group.
             (patience * 3 / 5).as_millis(),
             idle.as_millis(),
-            // What is stronger, such as remote_apply, stays.
+            // A stronger setting, such as remote_apply, stays.
             "SELECT set_config('synchronous_commit', 'on', false)
                  WHERE current_setting('synchronous_commit') <> 'remote_apply'",
         );
@@ -110,14 +110,14 @@ impl Session {
         })
     }
 
-    /// What the server has warned of since this was last asked for, as an error.
+    /// Takes the server's warnings since the last call, as an error.
     pub(crate) fn warned(&self) -> Option<StoreError> {
         let words = self.warnings.lock().take()?;
         Some(StoreError::Away(Arc::new(Said(words))))
     }
 }
 
-/// What the server has warned of. It comes before the answer to the statement that it is about.
+/// The server's warnings. A warning arrives before the response to its statement.
 #[derive(Clone, Default)]
 struct Warnings(Arc<Mutex<Option<String>>>);
 

@@ -1,4 +1,4 @@
-//! TLS to a database: rustls, and always with the server's certificate checked.
+//! TLS to a database: rustls, always with a verified server certificate.
 
 use std::io;
 use std::path::Path;
@@ -16,7 +16,7 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream as Stream;
 
-/// Makes connections to the hosts of one database.
+/// Opens connections to the hosts of one database.
 #[derive(Clone)]
 pub(crate) struct Tls(TlsConnector);
 
@@ -78,11 +78,11 @@ impl TlsConnect<Socket> for ToHost {
     }
 }
 
-/// A connection that speaks TLS.
+/// A TLS connection.
 pub(crate) struct Spoken(Stream<Socket>);
 
 impl TlsStream for Spoken {
-    /// Passwords are not bound to the connection: the certificate is checked in any case.
+    /// No channel binding: the certificate is verified in any case.
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }

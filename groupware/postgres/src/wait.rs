@@ -1,5 +1,5 @@
-//! Waiting on a thread that may already belong to an event loop, in which no other may be started: it sleeps
-//! until what it waits for is done elsewhere.
+//! Blocking waits on a thread that may already run an event loop, where no second one may start:
+//! the thread sleeps until another one has finished.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ impl Wake for Sleeper {
     }
 }
 
-/// Waits for what other threads bring about; `None` if it takes longer than it may.
+/// Blocks until a future that other threads drive is ready; `None` after the time limit.
 pub(crate) fn wait<F: Future>(future: F, most: Duration) -> Option<F::Output> {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Sleeper(std::thread::current())));
@@ -36,7 +36,7 @@ pub(crate) fn wait<F: Future>(future: F, most: Duration) -> Option<F::Output> {
     }
 }
 
-/// Begins something whose end nobody waits for.
+/// Starts a future whose result is not needed.
 pub(crate) fn begin<F: Future>(future: F) {
     let mut context = Context::from_waker(Waker::noop());
     let _ = pin!(future).poll(&mut context);

@@ -1,4 +1,4 @@
-//! A group as one transaction in two exchanges.
+//! Stores a group as one transaction in two exchanges.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -19,14 +19,14 @@ use crate::group::{Found, Wanted, Writes};
 use crate::session::Session;
 use crate::sql;
 
-/// The class of the locks that stand for partitions: "PLIM".
+/// The class of the partition locks: "PLIM".
 const LOCK_CLASS: i32 = 0x504C_494D;
-/// Bytes of records that are sent as one statement, at least one record.
+/// The maximum bytes of records per statement; at least one record.
 const PUT_BYTES: usize = 8 << 20;
-/// What is added to the time that a commit may take, for each so many bytes in it.
+/// The bytes for which a commit gets one more second.
 const BYTES_PER_S: usize = 4 << 20;
 
-/// The statements of a session that writes.
+/// The prepared statements of a writing session.
 pub(crate) struct Statements {
     lock: Statement,
     number: Statement,
@@ -68,32 +68,32 @@ impl Statements {
     }
 }
 
-/// What a session is after a try that stored nothing.
+/// The state of a session after a try that stored nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
-    /// The server has said that the transaction is over: the next one may begin.
+    /// The server has confirmed the end of the transaction: the next one may start.
     Free,
-    /// It may still be in it.
+    /// The transaction may still be open.
     Unclear,
 }
 
-/// What came of one try to store a group.
+/// The result of one try to store a group.
 pub(crate) enum Attempt {
     /// There was nothing to store.
     Nothing(Vec<Outcome>),
     Stored(Vec<Outcome>),
-    /// It was not, and the server said why, or was lost before it was asked to.
+    /// Not stored: the server returned an error, or was lost before the commit was sent.
     Refused(Error, After),
-    /// It was not: what was looked for came too late to begin with the rest.
+    /// Not stored: too little time was left after the lookup.
     NoTime(After),
-    /// It was not: no answer came, and the session is over.
+    /// Not stored: no response, and the session is closed.
     Late,
-    /// It may have been, with these outcomes.
+    /// Possibly stored, with these outcomes.
     InDoubt(Vec<Outcome>, StoreError),
 }
 
-/// Tries to store a group under a number of the writer's, until the deadline. It is not begun to be stored where less
-/// is left than the least that this takes.
+/// Tries to store a group under a number of the writer, until the deadline. The second exchange
+/// doesn't start if less than the minimum time is left.
 pub(crate) async fn attempt(
     session: &Session,
     statements: &Statements,
@@ -135,7 +135,7 @@ pub(crate) async fn attempt(
         Err(_) => Attempt::InDoubt(outcomes, late()),
         Ok(Err(error)) if is_rolled_back(&error) => Attempt::Refused(error, After::Free),
         Ok(Err(error)) => Attempt::InDoubt(outcomes, kind(error)),
-        // A commit that waits for another server in vain says COMMIT all the same.
+        // A commit that gave up waiting for a standby still reports COMMIT.
         Ok(Ok(())) => match session.warned() {
             Some(warning) => Attempt::InDoubt(outcomes, warning),
             None => Attempt::Stored(outcomes),
@@ -143,7 +143,7 @@ pub(crate) async fn attempt(
     }
 }
 
-/// Ends a transaction that stored nothing. Otherwise it is over as soon as the session hears of it, or with the session.
+/// Rolls back a transaction that stored nothing. Without a response, it ends on receipt or with the session.
 async fn roll_back(session: &Session, least: Duration) -> After {
     match timeout(least, session.client.batch_execute(sql::ROLLBACK)).await {
         Ok(Ok(())) => After::Free,
@@ -151,13 +151,13 @@ async fn roll_back(session: &Session, least: Duration) -> After {
     }
 }
 
-/// Whether the server has said itself that it undid the transaction and goes on.
+/// Returns true if the server has confirmed the rollback and still runs.
 fn is_rolled_back(error: &Error) -> bool {
     let said = error.as_db_error();
     said.and_then(|said| said.parsed_severity()) == Some(Severity::Error)
 }
 
-/// The first exchange: locks, a number, and what is stored where the group looks.
+/// The first exchange: locks, a number, and the stored records that the group looks up.
 async fn look(
     client: &Client,
     statements: &Statements,
@@ -189,15 +189,15 @@ fn record(row: &Row) -> Result<Found, Error> {
     let (at, revision): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
     let value: Option<&[u8]> = row.try_get(2)?;
     Ok(Found {
-        // Counted from 1.
+        // One-based.
         at: usize::try_from(at - 1).unwrap_or(usize::MAX),
         revision: revision.unsigned_abs(),
         value: value.map(Bytes::copy_from_slice),
     })
 }
 
-/// The second exchange: all changes, the marker, and the commit. The first error is the one that counts: what
-/// follows it fails for that, or says that it has ended the transaction.
+/// The second exchange: all changes, the marker, and the commit. Only the first error counts: later
+/// ones follow from it, or report the end of the transaction.
 async fn store(
     client: &Client,
     statements: &Statements,
@@ -239,7 +239,7 @@ async fn store(
 
 type Sent<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + 'a>>;
 
-/// Sends all at once, in their order: a request is on its way once it was polled.
+/// Sends all requests in order: polling a request once sends it.
 async fn in_order(mut sent: Vec<Sent<'_>>) -> Result<(), Error> {
     let mut answers: Vec<Option<Result<(), Error>>> = sent.iter().map(|_| None).collect();
     std::future::poll_fn(|context| {
@@ -277,7 +277,7 @@ impl<'a> Columns<'a> {
 
 type Put<'a> = ((&'a [u8], Cow<'a, [u8]>), u64, Bytes);
 
-/// Records by columns, as a statement takes them.
+/// Records by column, as a statement takes them.
 #[derive(Default)]
 struct Puts<'a> {
     partitions: Vec<&'a [u8]>,
@@ -303,7 +303,7 @@ impl<'a> Puts<'a> {
     }
 }
 
-/// The records in parts of which each is one statement.
+/// Splits the records into slices of one statement each.
 fn slices<'a>(mut records: &'a [Put<'a>]) -> impl Iterator<Item = &'a [Put<'a>]> {
     std::iter::from_fn(move || {
         let mut bytes = 0;
@@ -328,7 +328,7 @@ mod tests {
     use crate::session::Role;
     use crate::{Database, PostgresOptions, open};
 
-    /// As where the group's locks were somebody else's for long: the server answers, and so does the session.
+    /// If other sessions held the group's locks for long, the server still responds, and the session can be reused.
     #[tokio::test]
     async fn a_session_whose_look_took_long_goes_on() {
         let Some(server) = Postgres::start() else {
@@ -350,7 +350,7 @@ mod tests {
         let mut batch = Batch::new();
         batch.assert_absent("p", "k").put("p", "k", "v");
         let group = [&batch];
-        // Less is left than it takes, whatever the look took.
+        // The remaining time is below the minimum, however fast the lookup was.
         let none = (Deadline::after(patience), 2 * patience);
         let tried = attempt(&session, &statements, &group, (7, 1), none).await;
         assert!(matches!(tried, Attempt::NoTime(After::Free)));

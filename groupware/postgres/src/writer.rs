@@ -1,12 +1,12 @@
-//! The engine's half that writes.
+//! The writing half of the engine.
 
 use groupware_store::{Batch, CommitError, Outcome, Writer};
 use tokio::runtime::Runtime;
 
 use crate::link::Link;
 
-/// The half of the engine that writes. It drives its connection itself, on the store's thread, so that an
-/// answer wakes no other.
+/// The writing half of the engine. It drives its connection itself on the store's thread, so that a
+/// response wakes no other thread.
 pub(crate) struct PostgresWriter {
     runtime: Runtime,
     link: Link,
@@ -26,7 +26,7 @@ impl Writer for PostgresWriter {
     fn commit(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) {
         match self.store(group) {
             Ok(all) => outcomes.extend(all),
-            // A small one may still fit where a large one didn't.
+            // A small batch may still fit where a large one didn't.
             Err(CommitError::Full) if group.len() > 1 => {
                 for batch in group {
                     let single = self.store(&[batch]);
@@ -37,7 +37,7 @@ impl Writer for PostgresWriter {
         }
     }
 
-    /// Writing means waiting for the server: nobody else's thread is held up by it.
+    /// Writing blocks on the server: it must not block a caller's thread.
     fn can_be_lent(&self) -> bool {
         false
     }

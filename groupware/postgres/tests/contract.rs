@@ -1,4 +1,4 @@
-//! What every engine must do, on PostgreSQL; and what only this one does.
+//! The contract of every engine, on PostgreSQL; and the behaviour of this engine only.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
@@ -63,11 +63,11 @@ fn one_server_has_a_store_to_itself() {
         .unwrap();
     assert_eq!(get(&other, "p", "k").unwrap().value, "1");
     drop((shared, other));
-    // PostgreSQL ends their sessions when it comes to it.
+    // PostgreSQL ends their sessions when it notices.
     again(&few().patience(std::time::Duration::from_secs(120))).unwrap();
 }
 
-/// All its sessions are gone, as if its machine had lost the network, and another server came meanwhile.
+/// All its sessions are lost, as in a network failure, and another server claims the store meanwhile.
 #[test]
 fn who_lost_a_store_to_another_server_neither_reads_nor_writes() {
     let Some(server) = Postgres::start() else {
@@ -91,7 +91,7 @@ fn who_lost_a_store_to_another_server_neither_reads_nor_writes() {
     assert_eq!(get(&second, "p", "k").unwrap().value, "1");
 }
 
-/// A server that reads and writes these forms, or why there is none.
+/// A server that reads and writes these forms, or the error of opening it.
 fn serving(at: &Database, reads: u32, writes: u32) -> Result<Store, OpenError> {
     let how = few().shared().forms(Forms { reads, writes });
     open_at(at, &StoreOptions::default(), &how)
@@ -101,14 +101,14 @@ fn serving(at: &Database, reads: u32, writes: u32) -> Result<Store, OpenError> {
 fn versions_that_follow_each_other_may_be_side_by_side() {
     let Some(at) = place() else { return };
     let old = serving(&at, 1, 1).unwrap();
-    // It reads already what the next one is going to write.
+    // It can read already what the next version is going to write.
     let between = serving(&at, 2, 1).unwrap();
     let early = serving(&at, 2, 2);
     assert!(
         matches!(early, Err(OpenError::InUseByOlder { .. })),
         "{early:?}"
     );
-    // Whoever was refused has left nothing behind.
+    // A rejected server has no effect.
     let put = batch(|b| _ = b.put("p", "k", "1"));
     old.commit_blocking(put).unwrap();
     drop(serving(&at, 1, 1).unwrap());
@@ -130,12 +130,12 @@ fn versions_that_follow_each_other_may_be_side_by_side() {
         "{late:?}"
     );
     drop((between, new));
-    // Whoever only moves records asks for nothing.
+    // A program that only copies records declares no forms.
     drop(store(&at, &few()));
     assert!(serving(&at, 1, 1).is_err());
 }
 
-/// It was cut off from the database while a later version began to write, and comes back.
+/// It loses the database while a later version starts to write, and reconnects.
 #[test]
 fn who_does_not_read_what_others_write_by_now_is_told_so() {
     let Some(server) = Postgres::start() else {
@@ -166,7 +166,7 @@ fn servers_that_do_not_say_what_they_read_are_beside_nobody() {
     let version = || server.sql(&format!("SELECT version FROM {schema}.store"));
     let old = serving(&at, 2, 2).unwrap();
     assert_eq!(version().as_deref(), Some("2"));
-    // As if it were one of those.
+    // As a server of that version would have left it.
     server
         .sql(&format!("UPDATE {schema}.store SET version = 1"))
         .unwrap();
@@ -181,7 +181,7 @@ fn servers_that_do_not_say_what_they_read_are_beside_nobody() {
     drop((one, other));
 }
 
-/// Who may not read whose the store is has no part in it, and nobody else has it either.
+/// A server without permission to read the store's owner can't join, and excludes no other server.
 #[test]
 fn what_keeps_a_server_from_taking_part_is_told() {
     let Some(at) = place() else { return };
@@ -198,7 +198,7 @@ fn what_keeps_a_server_from_taking_part_is_told() {
         .unwrap();
     let narrow = server.address().replacen("postgres@", "narrow@", 1);
     let narrow = Database::parse(&format!("{narrow}?schema={schema}")).unwrap();
-    // However slow it all is, it isn't for that that it is refused.
+    // A long maximum wait rules out a timeout as the reason.
     let patient = few().shared().patience(std::time::Duration::from_secs(120));
     let refused = open_at(&narrow, &StoreOptions::default(), &patient).unwrap_err();
     assert!(matches!(refused, OpenError::Away { .. }), "{refused:?}");
@@ -352,7 +352,7 @@ fn tls_is_spoken_with_a_server_whose_certificate_is_right() {
         WHERE ssl AND application_name = 'plimsoll'";
     assert_eq!(server.sql(sessions).as_deref(), Some("1"));
     drop(opened);
-    // Another name than the certificate's, and another authority.
+    // A name other than the certificate's, and another authority.
     let patient = few().patience(std::time::Duration::from_secs(60));
     let tried = |at: &Database| open_at(at, &StoreOptions::default(), &patient);
     let wrong_name = tried(&at("127.0.0.1", &cert)).unwrap_err();
@@ -382,7 +382,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     words
 }
 
-/// The server answers, and so does the session: other ones would have to wait for the same.
+/// The server responds, and the session can be reused: another session would wait for the same lock.
 #[test]
 fn a_writer_that_waits_in_vain_for_what_another_has_keeps_its_session() {
     let Some(server) = Postgres::start() else {
@@ -399,7 +399,7 @@ fn a_writer_that_waits_in_vain_for_what_another_has_keeps_its_session() {
     };
     let before = sessions();
     std::thread::scope(|scope| {
-        // All that stand for partitions, by somebody who holds them until he is ended.
+        // All partition locks, held by a session until it is ended.
         scope.spawn(|| {
             server.sql(
                 "SELECT count(pg_advisory_lock(x'504c494d'::int, number)), pg_sleep(600)
@@ -426,7 +426,7 @@ fn a_writer_that_waits_in_vain_for_what_another_has_keeps_its_session() {
     assert_eq!(sessions(), before);
 }
 
-/// Ends others, however this ends.
+/// Stops the other threads, also on a panic.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -435,7 +435,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// As where its machine stands still, or a network passes nothing on: connections stay as they are.
+/// Like a halted machine or a network that drops packets: connections stay open.
 #[test]
 fn who_finds_a_server_silent_keeps_others_from_waiting_for_it() {
     let Some(server) = Postgres::start() else {
@@ -448,7 +448,7 @@ fn who_finds_a_server_silent_keeps_others_from_waiting_for_it() {
     keeps_others_from_waiting(&address, &relay);
 }
 
-/// As where the leader's machine stands still, and a standby is set up so that it refuses whoever comes.
+/// The leader's machine hangs, and a standby is set up to reject every connection.
 #[test]
 fn what_another_host_refuses_is_not_the_word_of_the_silent_one() {
     let (Some(server), Some(refusing)) = (Postgres::start(), Postgres::start()) else {
@@ -461,7 +461,7 @@ fn what_another_host_refuses_is_not_the_word_of_the_silent_one() {
     keeps_others_from_waiting(&address, &relay);
 }
 
-/// While the relay passes nothing on, all are told so, and hardly any has to wait for it.
+/// While the relay forwards nothing, all readers get an error, and hardly any has to wait for it.
 fn keeps_others_from_waiting(address: &str, relay: &Relay) {
     let at = Database::parse(address).unwrap();
     let store = store(&at, &few());
@@ -474,7 +474,7 @@ fn keeps_others_from_waiting(address: &str, relay: &Relay) {
     }
     let limit = std::time::Duration::from_secs(120);
     let (ends, refused) = (AtomicBool::new(false), [const { AtomicU32::new(0) }; 2]);
-    // What was on its way may still come.
+    // A response in flight may still arrive.
     let refuses = |which: usize, is_refused: &dyn Fn() -> bool| {
         while !ends.load(Relaxed) {
             refused[which].fetch_add(u32::from(is_refused()), Relaxed);
@@ -484,7 +484,7 @@ fn keeps_others_from_waiting(address: &str, relay: &Relay) {
         scope.spawn(|| refuses(0, &|| read().is_err_and(|error| error.is_passing())));
         scope.spawn(|| refuses(1, &|| put().is_err_and(|error| error.is_passing())));
         let _ends = Ends(&ends);
-        // Each of them by itself would wait for seconds.
+        // Without the check, each would wait for seconds.
         let are_many = || refused.iter().all(|count| count.load(Relaxed) > 1000);
         wait_until(limit, "refusals", are_many);
     });
@@ -494,21 +494,21 @@ fn keeps_others_from_waiting(address: &str, relay: &Relay) {
     });
 }
 
-/// Each session that is there was of the machine that is gone: the server that stands in knows none of them.
+/// All open sessions belong to the lost machine: the server in its place knows none of them.
 fn end_sessions(server: &Postgres) {
     let all = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
         WHERE application_name = 'plimsoll'";
     server.sql(all).unwrap();
 }
 
-/// As where the leader's machine vanishes, and what is sent to it with it, or takes connections and says nothing.
+/// The leader's machine vanishes with all that is sent to it, or accepts connections and stays silent.
 #[test]
 fn where_one_of_several_hosts_is_silent_for_good_another_is_found() {
     let Some(server) = Postgres::start() else {
         return;
     };
     let relay = Relay::start(([127, 0, 0, 1], server.port()).into()).unwrap();
-    // Nobody ever accepts what is connected there.
+    // No connection is ever accepted there.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let ports = [
         relay.address().port(),
@@ -529,13 +529,13 @@ fn where_one_of_several_hosts_is_silent_for_good_another_is_found() {
     for direction in [Direction::There, Direction::Back] {
         relay.set(direction, Way::Stalled);
     }
-    // What is found out about it is that it says nothing.
+    // A check finds it silent.
     assert!(read().is_err_and(|error| error.is_passing()));
     end_sessions(&server);
     let limit = std::time::Duration::from_secs(60);
     wait_until(limit, "reads by another host", || read().is_ok());
     wait_until(limit, "writes by another host", || put().is_ok());
-    // It was silent all along for who opens it now, too.
+    // A store that is opened now has always found it silent.
     drop(store);
     let mut again = None;
     wait_until(limit, "a store by another host", || {

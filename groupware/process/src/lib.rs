@@ -1,5 +1,4 @@
-//! A server as a process: where its log goes, what its service manager is told, what signals ask of it. It knows
-//! nothing of what is served.
+//! A server as a process: its log, its service manager, and its signals. This crate doesn't know the service.
 
 mod log;
 mod notify;

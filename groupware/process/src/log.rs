@@ -1,5 +1,5 @@
-//! The log: lines on standard error, as text or JSON, written by a thread of its own so that no request
-//! waits for whoever reads them. It does not know what is said.
+//! The log: lines on standard error, as text or JSON. A separate thread writes them, so that no request waits for their
+//! reader. This module doesn't know the messages.
 
 use std::io::{self, BufWriter, Write};
 use std::panic::PanicHookInfo;
@@ -13,45 +13,44 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use tracing::level_filters::LevelFilter;
 
-/// Lines that may wait to be written; beyond that, lines are lost rather than requests held up.
+/// The maximum number of lines in the queue. Lines beyond it are dropped, so that no request waits.
 const WAITING: usize = 4096;
-/// Longest time that the end of the server waits for the last lines to be written.
+/// The maximum time that a stopping server waits for the last lines.
 const LAST_LINES_WITHIN: Duration = Duration::from_secs(2);
 
-/// Panics of all threads since the start.
+/// The number of panics of all threads since the start.
 static PANICS: AtomicU64 = AtomicU64::new(0);
-/// Lines that nobody has read.
+/// The number of dropped lines.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
-/// How lines are written.
+/// The format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people.
     Text,
-    /// An object a line, for programs.
+    /// For programs: an object per line.
     Json,
 }
 
 #[derive(Debug)]
 enum Piece {
     Line(Vec<u8>),
-    /// All lines before it are to be out.
+    /// A request to write all lines before it.
     Flush(SyncSender<()>),
 }
 
-/// The way to the writing thread.
+/// The queue of the writing thread.
 struct Lines(SyncSender<Piece>);
 
-/// Has the last lines written when it goes.
+/// The log; dropping it writes the last lines.
 #[derive(Debug)]
 pub struct Log(SyncSender<Piece>);
 
 impl Log {
-    /// Has everything that the server says of itself written to standard error from now on, panics
-    /// included.
+    /// Starts the log: all messages of the server, panics included, are written to standard error from now on.
     ///
     /// # Errors
-    /// When the system has no thread to give.
+    /// When the system can't start a thread.
     pub fn start(format: LogFormat) -> io::Result<Self> {
         let (lines, waiting) = sync_channel(WAITING);
         std::thread::Builder::new()
@@ -60,7 +59,7 @@ impl Log {
         let builder = tracing_subscriber::fmt()
             .with_max_level(LevelFilter::INFO)
             .with_writer(Arc::new(Lines(lines.clone())));
-        // One that is set already, by a program that has this server within it, stays.
+        // A subscriber set earlier, by a program that embeds this server, stays.
         let _ = match format {
             LogFormat::Text => tracing::subscriber::set_global_default(builder.finish()),
             LogFormat::Json => {
@@ -82,7 +81,7 @@ impl Drop for Log {
     }
 }
 
-/// A line comes in one piece.
+/// Each line is written in one call.
 impl Write for &Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         match self.0.try_send(Piece::Line(line.to_vec())) {
@@ -99,7 +98,7 @@ impl Write for &Lines {
     }
 }
 
-/// Flushes when nothing waits. Where nobody reads standard error any more, lines are dropped.
+/// Flushes when the queue is empty. If standard error is closed, lines are dropped.
 fn write_all(pieces: &Receiver<Piece>, mut out: impl Write) {
     while let Ok(first) = pieces.recv() {
         let mut next = Some(first);
@@ -119,8 +118,8 @@ fn write_all(pieces: &Receiver<Piece>, mut out: impl Write) {
     }
 }
 
-/// Counts a panic and has it written. What panicked may have quoted what it was given, but only where
-/// the program has a fault, and never a password: those are not in messages of panics.
+/// Counts and logs a panic. Its message may quote input, but only if the program has a fault, and never a password:
+/// panic messages contain none.
 fn note_panic(panic: &PanicHookInfo<'_>) {
     PANICS.fetch_add(1, Relaxed);
     let thread = std::thread::current();
@@ -130,7 +129,7 @@ fn note_panic(panic: &PanicHookInfo<'_>) {
     tracing::error!(thread, at, cause = words, "panic");
 }
 
-/// What is counted of the log itself, for the metrics.
+/// Metrics of the log itself.
 #[derive(Debug)]
 pub struct LogMetrics;
 

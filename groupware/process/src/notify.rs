@@ -1,5 +1,5 @@
-//! Tells the service manager how the server does, by systemd's protocol: a datagram of `NAME=VALUE` lines
-//! to the socket that the manager named. Without one, nothing is said.
+//! Reports the state of the server to the service manager by systemd's protocol: a datagram of `NAME=VALUE` lines to
+//! the manager's socket. Without a socket, nothing is sent.
 
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;
@@ -8,12 +8,12 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use nix::time::{ClockId, clock_gettime};
 
-/// The way to the service manager.
+/// The connection to the service manager.
 #[derive(Debug, Default)]
 pub struct Notify(Option<UnixDatagram>);
 
 impl Notify {
-    /// Opens the way to this socket: a path, or a name in the abstract namespace after an `@`.
+    /// Connects to this socket: a path, or a name in the abstract namespace after an `@`.
     pub fn to(socket: Option<&OsStr>) -> Self {
         let open = |name: &OsStr| {
             let address = match name.as_bytes() {
@@ -31,29 +31,29 @@ impl Notify {
         Self(socket)
     }
 
-    /// The server accepts connections; `status` says where.
+    /// Reports that the server accepts connections; `status` contains the addresses.
     pub fn ready(&self, status: &str) {
         self.say(&format!("READY=1\nSTATUS={status}\n"));
     }
 
-    /// The configuration is read again. Ends with [`Notify::ready`].
+    /// Reports that the configuration is being reloaded, until [`Notify::ready`].
     pub fn reloading(&self) {
         let now = clock_gettime(ClockId::CLOCK_MONOTONIC);
         let now_us = now.map_or(0, |now| now.tv_sec() * 1_000_000 + now.tv_nsec() / 1000);
         self.say(&format!("RELOADING=1\nMONOTONIC_USEC={now_us}\n"));
     }
 
-    /// The server ends.
+    /// Reports that the server is stopping.
     pub fn stopping(&self) {
         self.say("STOPPING=1\n");
     }
 
-    /// The server lives. Where this isn't said in time, the manager starts it anew.
+    /// Reports that the server is alive. Without this report in time, the manager restarts it.
     pub fn alive(&self) {
         self.say("WATCHDOG=1\n");
     }
 
-    /// A manager that doesn't listen any more holds up nothing.
+    /// Sends a message. Failures are ignored: a manager that doesn't listen delays nothing.
     fn say(&self, text: &str) {
         if let Some(socket) = &self.0 {
             let _ = socket.send(text.as_bytes());

@@ -1,4 +1,4 @@
-//! Signals, and the end of the parent, as what they ask.
+//! Signals, and the end of the parent process, as requests to the server.
 
 use std::io;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use nix::sys::signal::Signal;
 use nix::unistd::getppid;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How often the parent is looked for, besides the signal that the system sends.
+/// The interval of the checks for the parent, in addition to the system's signal.
 const PARENT_CHECK: Duration = Duration::from_millis(500);
 
-/// What is asked of a server from outside.
+/// A request to the server from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// It is to end.
+    /// Stop.
     Stop,
-    /// It is to read its configuration again.
+    /// Reload the configuration.
     Reload,
 }
 
-/// What ends the server, or has it read its configuration again.
+/// The receiver of these requests.
 #[derive(Debug)]
 pub struct Signals {
     hang_up: tokio::signal::unix::Signal,
@@ -31,11 +31,10 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Listens to signals from now on, and looks whether the process with this id is still the parent, if one
-    /// is given.
+    /// Starts to receive signals. If a parent's process id is given, checks that it is still the parent.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// When a signal handler can't be installed.
     ///
     /// # Panics
     /// Outside of a runtime of tokio.
@@ -48,14 +47,14 @@ impl Signals {
             parent,
         };
         if parent.is_some() {
-            // The system sends it when the parent's *thread* that started this process ends, which
-            // need not be the parent's end: hence a signal to look, not to die.
+            // The system sends it when the parent's *thread* that started this process ends, which may be before the
+            // parent ends. So the signal triggers a check and not a stop.
             prctl::set_pdeathsig(Signal::SIGUSR2)?;
         }
         Ok(signals)
     }
 
-    /// Waits until something is asked.
+    /// Waits for the next request.
     pub async fn next(&mut self) -> Order {
         let mut looks = tokio::time::interval(PARENT_CHECK);
         loop {

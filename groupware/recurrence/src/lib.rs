@@ -1,5 +1,5 @@
-//! When iCalendar objects (RFC 5545) take place: moments, the time zones that files describe, and what recurrence
-//! rules come to. *Absent: events, people, what a calendar keeps; the clock.*
+//! The times of iCalendar objects (RFC 5545): moments, the time zones that files describe, and the expansion of
+//! recurrence rules. *Absent: events, people, the calendar's storage; the clock.*
 
 mod readable;
 pub mod rules;

@@ -1,15 +1,14 @@
-//! The text of an object with the lines that calcard would misread written as it reads them. What is kept stays as
-//! it came.
+//! Rewrites lines of an object that calcard would misread. The stored object stays unchanged.
 //!
-//! calcard takes a colon in a zone's name for the end of its parameters, drops what it can't read of a rule
-//! (`COUNT=0`, `INTERVAL=0`), and cuts numbers that are too large to ones that aren't. A rule that RFC 5545 §3.3.10
-//! doesn't allow is a text here, so that nobody follows half of it.
+//! calcard takes a colon in a zone's name for the end of its parameters, drops invalid parts of a rule (`COUNT=0`,
+//! `INTERVAL=0`), and truncates numbers that are too large to valid ones. A rule that RFC 5545 §3.3.10 doesn't allow
+//! becomes plain text here, so that no half of it is expanded.
 
 use std::borrow::Cow;
 
 use groupware_proto_ical::{Lines, Property};
 
-/// Properties whose values are dates and times.
+/// The properties whose values are dates and times.
 const DATES: [&str; 10] = [
     "DTSTART",
     "DTEND",
@@ -23,7 +22,7 @@ const DATES: [&str; 10] = [
     "COMPLETED",
 ];
 
-/// The text as it is to be parsed.
+/// The text to parse.
 pub fn readable(original: &str) -> Cow<'_, str> {
     let mut written = String::new();
     let mut copied = 0;
@@ -47,7 +46,7 @@ pub fn readable(original: &str) -> Cow<'_, str> {
     }
 }
 
-/// A line as calcard reads it; `None` if it does as it is.
+/// A line in the form that calcard reads correctly; `None` if it needs no change.
 fn rewritten(line: &[u8]) -> Option<String> {
     let property = Property::read(line);
     let value = std::str::from_utf8(property.value).ok()?;
@@ -80,7 +79,7 @@ fn rewritten(line: &[u8]) -> Option<String> {
     Some(anew)
 }
 
-/// Dates and times without the hyphens and colons of ISO 8601, if they have some: `2027-07-06T08:00:00Z`.
+/// Removes the hyphens and colons of ISO 8601 from dates and times, if there are some: `2027-07-06T08:00:00Z`.
 fn plain_dates(value: &str) -> Option<String> {
     let is_extended = |it: &str| {
         let bytes = it.as_bytes();
@@ -92,7 +91,7 @@ fn plain_dates(value: &str) -> Option<String> {
         .then(|| value.replace(['-', ':'], "").replace(".000", ""))
 }
 
-/// Whether a text is a recurrence rule: RFC 5545 §3.3.10, RFC 7529 §4. Parts of other names are no fault.
+/// Returns true if a text is a recurrence rule: RFC 5545 §3.3.10, RFC 7529 §4. Unknown parts are allowed.
 pub fn is_rule(text: &str) -> bool {
     let mut has_frequency = false;
     for part in text.split(';').map(str::trim) {
@@ -153,7 +152,7 @@ fn is_weekday(text: &str) -> bool {
     DAYS.iter().any(|day| day.eq_ignore_ascii_case(text))
 }
 
-/// Whether a text is a date, or a date and a time: RFC 5545 §3.3.4 and §3.3.5.
+/// Returns true if a text is a date, or a date and a time: RFC 5545 §3.3.4 and §3.3.5.
 fn is_date(text: &str) -> bool {
     let upper = text.to_ascii_uppercase();
     let (date, clock) = upper.split_once('T').unwrap_or((&upper, "000000"));

@@ -1,9 +1,9 @@
-//! The wall clocks at which a recurrence rule (RFC 5545 §3.3.10) has an event begin, within a range.
+//! Expands a recurrence rule (RFC 5545 §3.3.10) to the wall clocks of an event's starts within a range.
 //!
-//! Written here rather than taken from calcard, which is asked for a number of instances, not for a range: a rule
-//! that hits nothing keeps it busy for as long as it likes, one that hits each second of a year takes gigabytes,
-//! and the end of a rule, which is in UTC, it compares with a wall clock. Tests hold this against calcard where
-//! neither matters. *Absent: zones, exceptions, overrides.*
+//! Own code, because calcard expands to a number of instances instead of a range. A rule without any match keeps it
+//! busy without a bound, and one that matches each second of a year takes gigabytes. It also compares UNTIL, which is
+//! in UTC, with a wall clock. Tests compare both implementations where neither matters. *Absent: zones, exceptions,
+//! overrides.*
 
 use std::ops::Range;
 
@@ -13,27 +13,27 @@ use calcard::icalendar::{
 use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::{SignedDuration, Span};
 
-/// Most days, or hours, that are looked at for a rule: a century of days.
+/// The maximum number of days or hours to check for a rule: a century of days.
 const LOOKED_AT: i64 = 40_000;
-/// Most beginnings of a rule: one a day for half a century.
+/// The maximum number of starts of a rule: one a day for half a century.
 const MOST: usize = 20_000;
-/// Most times of a day.
+/// The maximum number of times in a day.
 const TIMES: usize = 24;
-/// Most numbers in all lists of a rule.
+/// The maximum count of numbers in all lists of a rule.
 const NUMBERS: usize = 1_000;
 
-/// What a rule comes to.
+/// The expansion of a rule.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Starts {
-    /// In their order.
+    /// The starts, in order.
     pub at: Vec<DateTime>,
-    /// Whether there are more in the range.
+    /// True if there are more in the range.
     pub is_cut: bool,
 }
 
-/// When the rule has an event begin whose first beginning is `first`, from the range's start on or earlier, and
-/// before its end; none after `until`. `None` for rules that are not followed: by minutes and seconds, with more
-/// than 24 times a day, or of another calendar than the Gregorian.
+/// The starts of an event whose first start is `first`, up to the range's end and none after `until`; some may be
+/// before the range. `None` for rules that are not supported: by minutes and seconds, with more than 24 times a day, or
+/// of a calendar other than the Gregorian.
 pub fn starts(
     rule: &Rule,
     first: DateTime,
@@ -70,7 +70,7 @@ pub fn starts(
     Some(starts)
 }
 
-/// A year, a month, a week, a day, or an hour: what a rule counts in, and what positions count within.
+/// A year, month, week, day, or hour: the rule's unit of counting, within which positions count.
 enum Period {
     Days(Date, i64),
     Hour(DateTime),
@@ -92,7 +92,7 @@ impl Period {
     }
 }
 
-/// The periods of a rule one after the other.
+/// The periods of a rule in sequence.
 struct Periods {
     frequency: Frequency,
     base: DateTime,
@@ -101,7 +101,7 @@ struct Periods {
 }
 
 impl Periods {
-    /// Begins with the first one, or, where nobody counts, shortly before the range.
+    /// Starts with the first period or, without COUNT, shortly before the range.
     fn new(rule: &Rule, first: DateTime, from: DateTime) -> Option<Self> {
         let every = i64::from(rule.interval.unwrap_or(1));
         if every == 0 {
@@ -190,16 +190,16 @@ fn monday_offset(day: ICalendarWeekday) -> i64 {
     }
 }
 
-/// Which days a rule picks from its periods, and at which times.
+/// The days and times that a rule selects from its periods.
 struct Filter<'a> {
     rule: &'a Rule,
-    /// Days of the month, that of the first beginning where the rule says nothing of days.
+    /// Days of the month; that of the first start if the rule has no days.
     month_days: Vec<i64>,
-    /// The month of the first beginning, likewise.
+    /// Months; that of the first start, likewise.
     months: Vec<u8>,
     /// Days of the week with their number in the month or year, 0 for each.
     weekdays: Vec<(i64, i64)>,
-    /// Whether numbers of weekdays count within the year.
+    /// True if the numbers of weekdays count within the year.
     counts_in_year: bool,
     week_begins: i64,
     times: Vec<Time>,
@@ -259,7 +259,7 @@ impl<'a> Filter<'a> {
         })
     }
 
-    /// The beginnings in a period, in their order.
+    /// The starts in a period, in order.
     fn of(&self, period: &Period) -> Vec<DateTime> {
         let mut all = Vec::new();
         match period {
@@ -353,7 +353,7 @@ fn times(rule: &Rule, first: Time) -> Option<Vec<Time>> {
     let mut times = Vec::new();
     for hour in &hours {
         for minute in &minutes {
-            // A leap second is the last one of its minute here.
+            // A leap second becomes the last second of its minute.
             let time = |second: &i8| Time::new(*hour, *minute, (*second).min(59), 0).ok();
             times.extend(seconds.iter().filter_map(time));
         }
@@ -363,7 +363,7 @@ fn times(rule: &Rule, first: Time) -> Option<Vec<Time>> {
     Some(times)
 }
 
-/// Where a day lies: its number from 1, and of how many.
+/// The position of a day: its number from 1, and the total.
 struct Day {
     weekday: i64,
     in_month: (i64, i64),
@@ -383,7 +383,7 @@ impl Day {
     }
 }
 
-/// Whether a list, if there is one, has a number, counted from the start or, below zero, from the end.
+/// Returns true if a list is empty or contains a number, counted from the start or, if negative, from the end.
 fn is_one(list: &[i64], (at, of): (i64, i64)) -> bool {
     list.is_empty() || list.contains(&at) || list.contains(&(at - of - 1))
 }
@@ -392,8 +392,8 @@ fn is_one_of<T: Copy + Into<i64>>(list: &[T], at: (i64, i64)) -> bool {
     list.is_empty() || list.iter().any(|it| is_one(&[(*it).into()], at))
 }
 
-/// The number of a day's week in its year, and how many that year has: the first one is the first with four days
-/// in it (RFC 5545 §3.3.10, as ISO 8601 has it where weeks begin on Monday).
+/// The number of a day's week in its year, and the number of weeks of that year. The first week is the first with four
+/// days in the year (RFC 5545 §3.3.10; ISO 8601 if weeks begin on Monday).
 fn week(date: Date, begins: i64) -> (i64, i64) {
     let middle = |date: Date| {
         let since = (7 + offset(date.weekday()) - begins) % 7;
@@ -401,7 +401,7 @@ fn week(date: Date, begins: i64) -> (i64, i64) {
     };
     let number = |middle: Date| (i64::from(middle.day_of_year()) - 1) / 7 + 1;
     let mid = middle(date);
-    // The 28th of December is always in the last week of its year.
+    // 28 December is always in the last week of its year.
     let last = Date::new(mid.year(), 12, 28).map_or(mid, middle);
     (number(mid), number(last))
 }
@@ -514,7 +514,7 @@ mod tests {
         assert!(starts(&hits_nothing, early, None, &range).unwrap().is_cut);
     }
 
-    /// Instances of a rule that are compared.
+    /// The number of instances of a rule to compare.
     const COMPARED: usize = 100;
 
     fn any_rule() -> impl Strategy<Value = String> {
@@ -539,7 +539,7 @@ mod tests {
         );
         all.prop_map(
             |((freq, interval, month, day, mday, count, wkst), hour, position)| {
-                // Days of the month are of no week (RFC 5545 §3.3.10), and positions are of what there is.
+                // BYMONTHDAY is invalid in weekly rules (RFC 5545 §3.3.10), and BYSETPOS needs another part.
                 let mday = mday.filter(|_| freq != "WEEKLY");
                 let position = position.filter(|_| day.is_some() && freq != "WEEKLY");
                 let parts = [interval, month, day, mday, count, wkst, hour, position];

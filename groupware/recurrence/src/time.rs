@@ -1,7 +1,7 @@
 //! Dates and times as the calendar stores, sorts, and writes them.
 //!
-//! Holds no clock: "now" is always an argument. Zone names are resolved by calcard, which knows
-//! IANA names and the usual Windows and mail-client spellings.
+//! Has no clock: "now" is always an argument. calcard resolves zone names, including IANA names and the usual Windows
+//! and mail-client spellings.
 
 use calcard::common::{PartialDateTime, timezone::Tz};
 use jiff::{
@@ -11,35 +11,35 @@ use jiff::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A name that no time zone has.
+/// A name of no known time zone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("Unknown time zone: {0}")]
 pub struct UnknownZone(String);
 
 impl UnknownZone {
-    /// The zone of this name, of which as much is said as has room in a line.
+    /// The error for this zone's name, shortened to fit in a line.
     pub fn named(name: &str) -> Self {
         Self(groupware_text::shortened(name).into_owned())
     }
 }
 
-/// When an event starts or ends. Build it with the constructors: they refuse what can't be sorted.
+/// The start or end of an event. Build it with the constructors: they reject values that can't be sorted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Moment {
-    /// A whole day, in whatever zone the reader is.
+    /// A whole day, in the reader's zone.
     Day(Date),
     /// A moment in UTC.
     Utc(DateTime),
-    /// A wall-clock time in whatever zone the reader is; sorts as if it were UTC.
+    /// A wall-clock time in the reader's zone; sorts as if it were UTC.
     Floating(DateTime),
     /// A wall-clock time in a named zone.
     Zoned {
         /// The wall clock.
         local: DateTime,
-        /// The zone as the client named it.
+        /// The zone's name as sent by the client.
         tzid: String,
-        /// Seconds since 1970 of that moment, resolved once.
+        /// Seconds since 1970 of this moment, resolved once.
         instant: i64,
     },
 }
@@ -48,10 +48,10 @@ impl Moment {
     /// A wall-clock time in the zone `tzid`.
     ///
     /// # Errors
-    /// If no such zone is known, or its name can't be written.
+    /// If the zone is unknown, or its name can't be written.
     pub fn zoned(local: DateTime, tzid: &str) -> Result<Self, UnknownZone> {
         let unknown = || UnknownZone::named(tzid);
-        // calcard takes a name for a zone's that ends with it, whatever lies before.
+        // calcard accepts any name that ends with a zone's name.
         if !can_name_zone(tzid) {
             return Err(unknown());
         }
@@ -64,7 +64,7 @@ impl Moment {
         })
     }
 
-    /// Seconds since 1970; what the event list is sorted and filtered by.
+    /// Seconds since 1970, by which the event list is sorted and filtered.
     pub fn instant(&self) -> i64 {
         match self {
             Self::Day(date) => seconds(date.to_datetime(Time::midnight())),
@@ -73,8 +73,8 @@ impl Moment {
         }
     }
 
-    /// The same kind of moment (same zone) later, by days of the calendar and by exact hours, minutes, and seconds
-    /// (RFC 5545 §3.3.6); `None` past the end of the calendar.
+    /// Adds a span, keeping the kind and zone: calendar days, and exact hours, minutes, and seconds (RFC 5545 §3.3.6).
+    /// `None` past the end of the calendar.
     pub fn plus(&self, span: jiff::Span) -> Option<Self> {
         match self {
             Self::Day(date) => date.checked_add(span).ok().map(Self::Day),
@@ -95,8 +95,8 @@ impl Moment {
         }
     }
 
-    /// The same moment in the zone of another one, by the clock if that has no zone. What is changed in a form keeps
-    /// its zone, whatever zone the form is in.
+    /// The same moment in the zone of `other`; the same wall clock if that has no zone. An edit in a form thus keeps
+    /// the event's zone, whatever zone the form uses.
     #[must_use]
     pub fn in_terms_of(&self, other: &Self) -> Self {
         let instant = self.instant();
@@ -121,7 +121,7 @@ impl Moment {
         }
     }
 
-    /// Whether this is a whole day.
+    /// Returns true if this is a whole day.
     pub fn is_day(&self) -> bool {
         matches!(self, Self::Day(_))
     }
@@ -135,13 +135,13 @@ impl Moment {
     }
 }
 
-/// The hours, minutes, and seconds of a span in seconds.
+/// The hours, minutes, and seconds of a span, in seconds.
 pub fn clock_seconds(span: jiff::Span) -> i64 {
     i64::from(span.get_hours()) * 3600 + span.get_minutes() * 60 + span.get_seconds()
 }
 
-/// Whether a text can be the name of a zone in a line of iCalendar: RFC 5545 §3.1 has no parameter with quotation marks
-/// or ends of lines in it.
+/// Returns true if a text can be a zone's name in an iCalendar line: RFC 5545 §3.1 allows no quotation marks and line
+/// ends in a parameter.
 pub fn can_name_zone(tzid: &str) -> bool {
     !tzid.contains(|letter: char| letter.is_control() || letter == '"')
 }
@@ -150,7 +150,7 @@ pub fn can_name_zone(tzid: &str) -> bool {
 pub fn seconds(time: DateTime) -> i64 {
     const DAY: i64 = 86_400;
     let epoch = Date::constant(1970, 1, 1);
-    // Days between two civil dates never fail; `Date` only holds years -9999..=9999.
+    // Differences of civil dates never fail; `Date` only holds years -9999..=9999.
     let days = (time.date() - epoch).get_days();
     i64::from(days) * DAY
         + i64::from(time.hour()) * 3600
@@ -158,8 +158,8 @@ pub fn seconds(time: DateTime) -> i64 {
         + i64::from(time.second())
 }
 
-/// The moment of a wall clock in a zone. In a gap (clocks go forward) and in a fold (clocks go
-/// back) the offset before the change counts, as RFC 5545 §3.3.5 asks.
+/// The instant of a wall clock in a zone. In a gap (clocks go forward) and in a fold (clocks go back), the offset
+/// before the change applies, as RFC 5545 §3.3.5 requires.
 pub fn local_to_instant(local: DateTime, zone: Tz) -> Option<i64> {
     const STEPS_HOURS: [i64; 3] = [0, 1, 24];
     STEPS_HOURS.into_iter().find_map(|hours| {
@@ -169,7 +169,7 @@ pub fn local_to_instant(local: DateTime, zone: Tz) -> Option<i64> {
     })
 }
 
-/// A civil time in calcard's terms, without zone.
+/// A civil time as calcard's type, without zone.
 pub fn partial(time: DateTime) -> PartialDateTime {
     PartialDateTime {
         year: u16::try_from(time.year()).ok(),
@@ -182,7 +182,7 @@ pub fn partial(time: DateTime) -> PartialDateTime {
     }
 }
 
-/// The UTC wall clock of a second; seconds outside the years 1..=9999 are pulled to the edge.
+/// The UTC wall clock of a second; seconds outside the years 1..=9999 are clamped.
 pub fn utc(second: i64) -> DateTime {
     let first = DateTime::constant(1, 1, 1, 0, 0, 0, 0);
     let stamp = Timestamp::from_second(second).unwrap_or(if second < 0 {
@@ -200,7 +200,7 @@ pub fn local_in(second: i64, zone: Tz) -> Option<DateTime> {
     Some(utc(local.and_utc().timestamp()))
 }
 
-/// Reads what [`compact`] writes.
+/// Parses the output of [`compact`].
 pub fn parse_compact(text: &str) -> Option<i64> {
     let part = |range: std::ops::Range<usize>| text.get(range);
     let (date, clock) = text.strip_suffix('Z')?.split_once('T')?;
@@ -218,12 +218,12 @@ pub fn parse_compact(text: &str) -> Option<i64> {
     ))
 }
 
-/// Sixteen bytes, `20260105T090000Z`, that sort as the moments do.
+/// Sixteen bytes, `20260105T090000Z`, which sort by time.
 pub fn compact(second: i64) -> String {
     ascii(&compact_bytes(second))
 }
 
-/// The same for keys of records.
+/// The same, for keys of records.
 pub fn compact_bytes(second: i64) -> [u8; 16] {
     let (t, mut bytes) = (utc(second), *b"00000000T000000Z");
     let (date, clock) = (t.date(), t.time());
@@ -242,14 +242,14 @@ pub fn extended(second: i64) -> String {
     ascii(&text)
 }
 
-/// Adds `2026-01-05T09:00:00`, of a year from 0 to 9999.
+/// Appends `2026-01-05T09:00:00`, for the years 0 to 9999.
 pub fn push_wall_clock(to: &mut Vec<u8>, time: DateTime) {
     to.extend_from_slice(&date_bytes(time.date()));
     to.push(b'T');
     to.extend_from_slice(&clock_bytes(time.time()));
 }
 
-/// `2026-01-05`, of a year from 0 to 9999.
+/// `2026-01-05`, for the years 0 to 9999.
 pub fn date_bytes(date: Date) -> [u8; 10] {
     let mut bytes = *b"0000-00-00";
     put_year(&mut bytes, date.year());
@@ -271,7 +271,7 @@ fn put_year(to: &mut [u8], year: i16) {
     put(to, [(0, part(century)), (2, part(year))]);
 }
 
-/// Writes numbers from 0 to 99 where they belong, two digits each.
+/// Writes numbers from 0 to 99 at their offsets, two digits each.
 fn put<const COUNT: usize>(to: &mut [u8], numbers: [(usize, i8); COUNT]) {
     for (at, number) in numbers {
         let number = number.unsigned_abs();
@@ -284,7 +284,7 @@ fn ascii(digits: &[u8]) -> String {
     String::from_utf8_lossy(digits).into_owned()
 }
 
-/// Reads exactly `yyyy-MM-ddTHH:mm:ssZ`, the one form Domino's query parameters take.
+/// Reads exactly `yyyy-MM-ddTHH:mm:ssZ`, the only form of Domino's query parameters.
 pub fn parse_extended(text: &str) -> Option<i64> {
     let (date, rest) = text.split_at_checked(10)?;
     let time = rest.strip_prefix('T')?.strip_suffix('Z')?;
@@ -315,7 +315,7 @@ pub fn parse_time(text: &str) -> Option<Time> {
     Time::new(part(0..2)?, part(3..5)?, second, 0).ok()
 }
 
-/// A number of ASCII digits only: no sign, no blank.
+/// A number of ASCII digits only: no sign, no space.
 fn digits(bytes: &[u8]) -> Option<u32> {
     bytes.iter().try_fold(0u32, |sum, byte| {
         byte.is_ascii_digit()

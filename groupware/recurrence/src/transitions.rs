@@ -1,4 +1,4 @@
-//! The offsets of a time zone as a VTIMEZONE describes them (RFC 5545 §3.6.5), over a range of years.
+//! The offsets of a time zone by its VTIMEZONE (RFC 5545 §3.6.5), over a range of years.
 
 use std::ops::Range;
 
@@ -13,16 +13,16 @@ use crate::rules;
 use crate::time;
 use crate::values::{self, plain_time};
 
-/// A year, by whole days.
+/// A year, rounded up to whole days.
 pub const YEAR_S: i64 = 366 * 86_400;
-/// Most onsets of a description that is expanded.
+/// The maximum number of onsets of an expanded VTIMEZONE.
 const ONSETS: usize = 20_000;
 
-/// Offsets from UTC in seconds, each with the moment from which it holds; the first holds from the beginning.
+/// Offsets from UTC in seconds, each with the moment from which it applies; the first has no lower bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transitions(Vec<(i64, i64)>);
 
-/// The start of one of a zone's times.
+/// The start of an observance (STANDARD or DAYLIGHT).
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Onset {
     at: i64,
@@ -31,8 +31,8 @@ struct Onset {
 }
 
 impl Transitions {
-    /// Expands a description in a range of seconds since 1970; `None` if it can't be read, or if it has too many
-    /// onsets. `takes` is asked for each rule before it is expanded.
+    /// Expands a VTIMEZONE in a range of seconds since 1970; `None` if it is invalid or has too many onsets. Each rule
+    /// is expanded only if `takes` permits it.
     pub fn of(
         calendar: &ICalendar,
         described: &ICalendarComponent,
@@ -71,7 +71,7 @@ impl Transitions {
         Self(vec![(i64::MIN, offset)])
     }
 
-    /// The offset that never changes, if there is one.
+    /// The offset, if it never changes.
     pub fn only(&self) -> Option<i64> {
         match self.0[..] {
             [(_, offset)] => Some(offset),
@@ -79,7 +79,7 @@ impl Transitions {
         }
     }
 
-    /// The moment of a wall clock. In a gap and in a fold, the offset before the change counts: RFC 5545 §3.3.5.
+    /// The instant of a wall clock. In a gap and in a fold, the offset before the change applies: RFC 5545 §3.3.5.
     pub fn instant(&self, local: DateTime) -> i64 {
         let clock = time::seconds(local);
         let mut before = self.0.first().map_or(0, |(_, offset)| *offset);
@@ -97,18 +97,18 @@ impl Transitions {
         clock
     }
 
-    /// The wall clock of a moment.
+    /// The wall clock of an instant.
     pub fn local(&self, second: i64) -> DateTime {
         let holds = self.0.iter().rfind(|(at, _)| *at <= second);
         let holds = holds.or_else(|| self.0.first());
         time::utc(second.saturating_add(holds.map_or(0, |(_, offset)| *offset)))
     }
 
-    /// Whether a zone of the database has the same offsets in a range.
+    /// Returns true if a zone of the database has the same offsets in a range.
     pub fn is_of(&self, zone: Tz, range: &Range<i64>) -> bool {
         const STEP_S: i64 = 28 * 86_400;
         let is_alike = |second: i64| time::local_in(second, zone) == Some(self.local(second));
-        // Both sides of each change are compared first: they tell most zones apart at once.
+        // Both sides of each change are compared first, because most zones already differ there.
         let changes = self.0.iter().map(|(at, _)| *at);
         let mut changes = changes.filter(|at| range.start < *at && *at <= range.end);
         let mut steps = std::iter::successors(Some(range.start), |at| at.checked_add(STEP_S))
@@ -120,7 +120,7 @@ impl Transitions {
     }
 }
 
-/// Adds when one of a zone's times begins to hold, in a range and before; `None` if that can't be read.
+/// Adds the onsets of an observance, in a range and before; `None` if it is invalid.
 fn add_onsets(
     observance: &ICalendarComponent,
     range: &Range<i64>,
@@ -159,12 +159,12 @@ fn add_onsets(
             None => None,
             Some(until) => Some(until_of(until, offsets.0)?),
         };
-        // What holds as the range begins began with the last onset before.
+        // The offset at the start of the range comes from the last onset before it.
         let last = until.map_or(range.start, |until| time::seconds(until).min(range.start));
         let from = time::utc(last.saturating_sub(3 * YEAR_S));
         let around = from..time::utc(range.end.saturating_add(YEAR_S));
         let starts = rules::starts(rule, first, until, &around)?;
-        // Those of all rules together: a description may have thousands.
+        // The limit is for all rules together: a VTIMEZONE may have thousands.
         if starts.is_cut || starts.at.len() > left {
             return None;
         }
@@ -174,7 +174,7 @@ fn add_onsets(
     Some(())
 }
 
-/// The wall clock at which a rule ends, whose UNTIL is in UTC: RFC 5545 §3.3.10.
+/// The wall clock of a rule's UNTIL, which is in UTC: RFC 5545 §3.3.10.
 fn until_of(until: &PartialDateTime, offset: i64) -> Option<DateTime> {
     let clock = plain_time(until)?;
     Some(match values::offset(until) {
@@ -191,7 +191,7 @@ mod tests {
 
     const BERLIN: &str = "Europe/Berlin";
 
-    /// The time of a second in 2026 and in 2027.
+    /// The offsets of Brussels in 2026 and early 2027.
     fn brussels() -> Transitions {
         let (spring, autumn) = (1_774_746_000, 1_792_890_000);
         Transitions(vec![(1_767_225_600, 3600), (spring, 7200), (autumn, 3600)])
@@ -224,7 +224,7 @@ mod tests {
             prop_assert_eq!(brussels().local(second), clock);
             let moment = crate::Moment::zoned(clock, BERLIN).unwrap();
             prop_assert_eq!(brussels().instant(clock), moment.instant());
-            // The hour that no clock shows, too.
+            // Including the hour that clocks skip.
             let gap = time::utc(1_774_746_000 + 3600 + second.rem_euclid(3600));
             let moment = crate::Moment::zoned(gap, BERLIN).unwrap();
             prop_assert_eq!(brussels().instant(gap), moment.instant());

@@ -1,4 +1,4 @@
-//! Single values of components, as calcard reads them. *Absent: time zones.*
+//! Single values of components, as parsed by calcard. *Absent: time zones.*
 
 use calcard::common::PartialDateTime;
 use calcard::icalendar::{
@@ -8,26 +8,26 @@ use calcard::icalendar::{
 use jiff::Span;
 use jiff::civil::{Date, DateTime, Time};
 
-/// The first text of a property.
+/// The first text value of a property.
 pub fn text<'a>(component: &'a ICalendarComponent, property: &Property) -> Option<&'a str> {
     component.property(property)?.values.first()?.as_text()
 }
 
-/// A parameter's text.
+/// The text of a parameter.
 pub fn parameter(entry: &ICalendarEntry, name: &Parameter) -> Option<String> {
     entry.parameter(name)?.as_text().map(str::to_owned)
 }
 
-/// A number of a property that isn't negative.
+/// A non-negative number of a property.
 pub fn integer(component: &ICalendarComponent, property: &Property) -> Option<u32> {
     let number = component.property(property)?.values.first()?.as_integer()?;
     u32::try_from(number).ok()
 }
 
-/// How long a component lasts by its DURATION.
+/// The DURATION of a component.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A description of what is wrong with it.
 pub fn duration(component: &ICalendarComponent) -> Result<Option<Span>, &'static str> {
     let Some(entry) = component.property(&Property::Duration) else {
         return Ok(None);
@@ -39,7 +39,7 @@ pub fn duration(component: &ICalendarComponent) -> Result<Option<Span>, &'static
     Ok(Some(span))
 }
 
-/// A duration that isn't negative.
+/// Converts a non-negative duration.
 pub fn span(duration: &ICalendarDuration) -> Option<Span> {
     let days = i64::from(duration.weeks) * 7 + i64::from(duration.days);
     let span = Span::new()
@@ -50,7 +50,7 @@ pub fn span(duration: &ICalendarDuration) -> Option<Span> {
     span.ok().filter(|_| !duration.neg)
 }
 
-/// The date of a value, of the years 1 to 9999.
+/// The date of a value, in the years 1 to 9999.
 pub fn civil_date(value: &PartialDateTime) -> Option<Date> {
     let year = i16::try_from(value.year?).ok().filter(|year| *year >= 1)?;
     let month = i8::try_from(value.month?).ok()?;
@@ -58,7 +58,7 @@ pub fn civil_date(value: &PartialDateTime) -> Option<Date> {
     Date::new(year, month, day).ok().filter(|_| year <= 9999)
 }
 
-/// The wall clock of a value, whatever zone it is in; of a date, midnight.
+/// The wall clock of a value, whatever its zone; midnight for a date.
 pub fn plain_time(value: &PartialDateTime) -> Option<DateTime> {
     let date = civil_date(value)?;
     let Some(hour) = value.hour else {
@@ -66,12 +66,12 @@ pub fn plain_time(value: &PartialDateTime) -> Option<DateTime> {
     };
     let part = |number: u8| i8::try_from(number).ok();
     let (minute, second) = (value.minute.unwrap_or(0), value.second.unwrap_or(0));
-    // A leap second is the last one of its minute.
+    // A leap second becomes the last second of its minute.
     let clock = Time::new(part(hour)?, part(minute)?, part(second)?.min(59), 0).ok()?;
     Some(date.to_datetime(clock))
 }
 
-/// Seconds east of UTC that a value says.
+/// The value's UTC offset in seconds, positive east.
 pub fn offset(value: &PartialDateTime) -> Option<i64> {
     let minutes = i64::from(value.tz_minute.unwrap_or(0));
     let seconds = i64::from(value.tz_hour?) * 3600 + minutes * 60;

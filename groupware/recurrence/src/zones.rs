@@ -1,9 +1,9 @@
-//! The time zones that a calendar object names: what its own VTIMEZONEs say of them, and what the names mean.
+//! Resolves the time zones that a calendar object names, by its VTIMEZONEs and by their names.
 //!
-//! The name of a place (`Europe/Berlin`) means what the zone database says, as everywhere: descriptions of it in files
-//! are often stale. Any other name means what the file's VTIMEZONE says. Where a zone of the database has the same
-//! offsets in the years that matter, it is named in its stead, so that everybody understands it. Names without a
-//! VTIMEZONE are looked up as Windows names, and as offsets.
+//! The name of a place (`Europe/Berlin`) means the zone of the database, as everywhere: descriptions of it in files are
+//! often stale. Any other name means the file's VTIMEZONE. If a zone of the database has the same offsets in the
+//! relevant years, its name is used instead, so that every client understands it. Names without a VTIMEZONE are looked
+//! up as Windows names, and as offsets.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
@@ -22,11 +22,11 @@ use crate::time::{self, Moment, UnknownZone};
 use crate::transitions::{Transitions, YEAR_S};
 use crate::values::{self, plain_time, text};
 
-/// Most rules of descriptions that are expanded for an object.
+/// The maximum number of VTIMEZONE rules that are expanded for an object.
 const RULES: usize = 200;
-/// Most seconds that are described at once of a zone that the database doesn't have: a century.
+/// The maximum range in seconds to expand for a zone that the database doesn't have: a century.
 const DESCRIBED_S: i64 = 100 * YEAR_S;
-/// Zones of the database, one for each way in which clocks go: those with most people first.
+/// Zones of the database, one for each set of clock changes, the most populous first.
 const PLACES: [&str; 73] = [
     "Europe/Berlin",
     "Europe/London",
@@ -103,10 +103,10 @@ const PLACES: [&str; 73] = [
     "Antarctica/Troll",
 ];
 
-/// A time zone as an object means it.
+/// A time zone as defined for an object.
 #[derive(Debug, Clone)]
 pub struct FileZone {
-    /// The name that it goes by everywhere; none, if nobody has one for it.
+    /// Its name outside the file; none if there is no such name.
     pub name: Option<String>,
     rules: Rules,
 }
@@ -123,7 +123,7 @@ impl FileZone {
         Self { name, rules }
     }
 
-    /// A zone whose clocks never change.
+    /// A zone with a fixed offset.
     fn fixed(offset: i64) -> Self {
         let name = match (offset, offset % 3600) {
             (0, _) => "Etc/UTC".to_owned(),
@@ -154,17 +154,17 @@ impl FileZone {
     }
 }
 
-/// The time zones of an object, each found out when it is asked for.
+/// The time zones of an object, each resolved on demand.
 pub struct FileZones<'a> {
     calendar: &'a ICalendar,
-    /// When the object takes place, as far as its zones matter.
+    /// The range of time in which the object's zones matter.
     range: OnceCell<Range<i64>>,
     found: RefCell<HashMap<String, Option<FileZone>>>,
     rules: Cell<usize>,
 }
 
 impl<'a> FileZones<'a> {
-    /// Those that a calendar names.
+    /// The zones of a calendar.
     pub fn of(calendar: &'a ICalendar) -> Self {
         Self {
             calendar,
@@ -174,7 +174,7 @@ impl<'a> FileZones<'a> {
         }
     }
 
-    /// The zone of a name; `None` if nobody knows it.
+    /// The zone of a name; `None` if it is unknown.
     pub fn get(&self, name: &str) -> Option<FileZone> {
         if let Some(zone) = self.found.borrow().get(name) {
             return zone.clone();
@@ -185,7 +185,7 @@ impl<'a> FileZones<'a> {
         zone
     }
 
-    /// The moment that a value says in the zone of its property; `None` if it says none.
+    /// The moment of a value in the zone of its property; `None` if it has none.
     pub fn moment(
         &self,
         value: &PartialDateTime,
@@ -202,10 +202,10 @@ impl<'a> FileZones<'a> {
         })
     }
 
-    /// A wall clock in a zone. Of a zone that has no name elsewhere, the moment has the name in the file.
+    /// A wall clock in a zone. If the zone has no name outside the file, the moment has the name in the file.
     ///
     /// # Errors
-    /// If nobody knows the zone.
+    /// If the zone is unknown.
     pub fn zoned(&self, local: DateTime, name: &str) -> Result<Moment, UnknownZone> {
         let zone = self.get(name).ok_or_else(|| UnknownZone::named(name))?;
         let instant = zone.instant(local);
@@ -217,7 +217,7 @@ impl<'a> FileZones<'a> {
         })
     }
 
-    /// The same moment as others can understand it: in UTC, if its zone has no name elsewhere.
+    /// The same moment in a form for other clients: in UTC, if its zone has no name outside the file.
     pub fn shown(&self, moment: Moment) -> Moment {
         let has_name = |zone: &str| self.get(zone).is_none_or(|zone| zone.name.is_some());
         match &moment {
@@ -254,7 +254,7 @@ impl<'a> FileZones<'a> {
         })
     }
 
-    /// The moment that is later by days of the calendar and by exact hours, minutes, and seconds: RFC 5545 §3.3.6.
+    /// Adds a span to a moment: calendar days, and exact hours, minutes, and seconds (RFC 5545 §3.3.6).
     pub fn plus(&self, moment: &Moment, span: Span) -> Option<Moment> {
         let Moment::Zoned { local, .. } = moment else {
             return moment.plus(span);
@@ -293,7 +293,7 @@ impl<'a> FileZones<'a> {
             let property = Property::Other(name.to_owned());
             text(described, &property)
         };
-        // libical says by it which zone of the database this is.
+        // libical names the zone of the database in it.
         let location = said("X-LIC-LOCATION").map(|it| it.strip_prefix("SystemV/").unwrap_or(it));
         let location = location.and_then(by_name_of_place);
         if location.is_some() {
@@ -338,7 +338,7 @@ impl<'a> FileZones<'a> {
 }
 
 impl FileZone {
-    /// Whether a name is that of a place in the zone database, whatever is before it.
+    /// Returns true if a name ends with that of a place in the zone database.
     fn is_place(&self, name: &str) -> bool {
         let Some(known) = self.name.as_deref() else {
             return false;
@@ -358,7 +358,7 @@ fn by_name_of_place(name: &str) -> Option<FileZone> {
     by_name(name).filter(|zone| zone.is_place(name) || name.starts_with("Etc/"))
 }
 
-/// The zone that a name means on its own: of the database, of Windows, or an offset.
+/// The zone of a name by itself: a place, a Windows name, or an offset.
 fn by_name(name: &str) -> Option<FileZone> {
     const EXCHANGE: &str = "tzone://Microsoft/";
     let bare = name.trim().trim_matches('"');
@@ -370,7 +370,7 @@ fn by_name(name: &str) -> Option<FileZone> {
         let zone = name.parse::<Tz>().ok()?;
         Some(FileZone::known(name, zone))
     };
-    // Exchange puts a number behind the names of zones that it has merged.
+    // Exchange appends a number to the names of zones that it has merged.
     let unnumbered = bare.trim_end_matches(|it: char| it.is_ascii_digit());
     let unnumbered = unnumbered.strip_suffix(' ').filter(|it| !it.is_empty());
     known(bare)
@@ -380,7 +380,7 @@ fn by_name(name: &str) -> Option<FileZone> {
         .or_else(|| unnumbered.and_then(known))
 }
 
-/// The zone of a place whose name is written in another case.
+/// The zone of a place, ignoring case.
 fn in_any_case(name: &str) -> Option<FileZone> {
     let mut begins = true;
     let letters = name.chars().map(|letter| {
@@ -392,7 +392,7 @@ fn in_any_case(name: &str) -> Option<FileZone> {
         letter
     });
     let mut written = letters.collect::<String>();
-    // As the database writes them: Europe/Isle_of_Man.
+    // The database's spelling: Europe/Isle_of_Man.
     for small in ["_of_", "_es_", "-au-"] {
         let capital = format!("{}{}", small[..2].to_ascii_uppercase(), &small[2..]);
         written = written.replace(&capital, small);
@@ -432,8 +432,8 @@ fn offset_of(name: &str) -> Option<i64> {
     (hours <= 14 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// The seconds since 1970 in which the zones of an object matter: of what recurs, a few years from when it was
-/// written on, for which its zones are described as they were known then.
+/// The range, in seconds since 1970, in which an object's zones matter: for recurring objects, a few years from when
+/// they were written, because their VTIMEZONEs describe the rules known then.
 fn taking_place(calendar: &ICalendar) -> Range<i64> {
     const AHEAD: i64 = 5 * YEAR_S;
     let (mut range, mut stamp, mut recurs): (Option<Range<i64>>, _, _) = (None, 0, false);

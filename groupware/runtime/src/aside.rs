@@ -1,8 +1,7 @@
-//! Long work apart from the event loops: searches, sorts, pages far into a list, large messages. A few at
-//! once, each on a thread of its own that lets all others go first, so that who asks for little doesn't
-//! wait for who asks for much.
+//! A background pool for long work apart from the event loops: searches, sorts, pages far into a list, large messages.
+//! A few tasks run at once, each on its own thread of lower priority, so that small requests don't wait for large ones.
 //!
-//! It doesn't know what the work is. How much of it one request may cause is bounded where it is done.
+//! The pool doesn't know the work. The amount of work for one request is bounded by the code that does it.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,12 +13,12 @@ use tokio::sync::oneshot;
 
 use crate::caller::Caller;
 
-/// Most at once, of which a user, or a stranger's address, has one.
+/// The maximum number of tasks at once. A user, or a foreign address, may have one of them.
 const AT_ONCE: usize = 4;
-/// A thread with it has a tenth of the time of others that want all of a core.
+/// The nice value: such a thread gets a tenth of the time of a thread that competes for the same core.
 const BEHIND_OTHERS: i32 = 10;
 
-/// The turns that there are.
+/// The slots of the background pool.
 #[derive(Debug)]
 pub struct Aside(Pool);
 
@@ -30,12 +29,12 @@ impl Default for Aside {
 }
 
 impl Aside {
-    /// Looks into them.
+    /// Returns the current use of the slots.
     pub fn gauge(&self) -> Gauge {
         self.0.gauge()
     }
 
-    /// Does it in the caller's turn, and waits for it. The caller's permit is others' meanwhile.
+    /// Runs work in one of the caller's slots and waits for it. The caller's permit is released meanwhile.
     pub async fn work<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -44,7 +43,7 @@ impl Aside {
         let source = caller.source();
         let done = async {
             let turn = self.0.take(&source, 1).await;
-            // The thread works on when nobody waits any more, and so holds the turn.
+            // The thread continues after its caller has gone, so it holds the slot.
             apart(move || {
                 let done = catch_unwind(AssertUnwindSafe(work));
                 drop(turn);
@@ -57,8 +56,7 @@ impl Aside {
     }
 }
 
-/// Does something that nobody waits for, on a new thread that lets all others go first; here, where the system
-/// has none to give.
+/// Runs detached work on a new thread of lower priority, or on this one if the system can't start a thread.
 pub fn behind_others(work: impl FnOnce() + Send + 'static) {
     let work = Arc::new(Mutex::new(Some(work)));
     let theirs = Arc::clone(&work);
@@ -66,7 +64,7 @@ pub fn behind_others(work: impl FnOnce() + Send + 'static) {
     let started = std::thread::Builder::new()
         .name("aside".to_owned())
         .spawn(move || {
-            // Where it isn't allowed, it is done as fast as anything else.
+            // If that isn't permitted, the work runs at normal priority.
             let _ = setpriority_process(None, BEHIND_OTHERS);
             if let Some(work) = take(&theirs) {
                 work();
@@ -79,11 +77,10 @@ pub fn behind_others(work: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Does what must not be done where asynchronous tasks run, on a new thread that lets all others go first, and
-/// waits for it.
+/// Runs work that must not block asynchronous tasks on a new thread of lower priority, and waits for it.
 ///
 /// # Errors
-/// When the system has no thread to give, or the work panics.
+/// When the system can't start a thread, or the work panics.
 pub async fn elsewhere<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
@@ -92,17 +89,17 @@ pub async fn elsewhere<T: Send + 'static>(
         .name("aside".to_owned())
         .spawn(move || {
             let _ = setpriority_process(None, BEHIND_OTHERS);
-            // Nobody may wait any more.
+            // The receiver may be gone.
             let _ = done.send(work());
         })?;
     waits.await.map_err(io::Error::other)
 }
 
-/// Does something as [`behind_others`] does, and waits for it.
+/// Runs work like [`behind_others`], and waits for it.
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, waits) = oneshot::channel();
     behind_others(move || {
-        // Nobody may wait any more.
+        // The receiver may be gone.
         let _ = done.send(work());
     });
     waits

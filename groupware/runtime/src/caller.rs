@@ -1,5 +1,5 @@
-//! On whose behalf something is done: the other end of a connection, who has signed in, and the permit of
-//! a request that is worked on. All are handed along as arguments.
+//! The caller of an operation: the other end of a connection, the signed-in user, and the permit of a request in
+//! progress. Callers are passed as arguments.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,19 +8,19 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use groupware_net::{Connection, Gauge, Origin, Permit, Pool, Source, Ticket, client_of};
 use groupware_people::{Account, UserName};
 
-/// How a request came to the other end of its connection.
+/// How a request reached the other end of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
-    /// It was sent from there.
+    /// The other end is its origin.
     Nobody,
-    /// A proxy that is believed handed it on, for a client at this address.
+    /// A trusted proxy has forwarded it, for a client at this address.
     Proxy(IpAddr),
-    /// A proxy handed it on, or somebody who plays one: it may come from anywhere.
+    /// A proxy, or a client that acts like one, has forwarded it: its origin is unknown.
     Unknown,
 }
 
 impl Via {
-    /// How whatever is asked on a connection came, unless the request says more.
+    /// Returns how requests on a connection were forwarded, unless the request has more information.
     pub fn of(origin: Origin) -> Self {
         match origin {
             Origin::Peer => Self::Nobody,
@@ -30,26 +30,26 @@ impl Via {
     }
 }
 
-/// Who waits for something to be done.
+/// The caller of an operation.
 #[derive(Debug, Clone)]
 pub struct Caller(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     peer: IpAddr,
-    /// The connection, if it is of those that are let in.
+    /// The connection, if it is one of the counted ones.
     connection: Option<Arc<Connection>>,
     is_trusted: bool,
     via: Via,
-    /// Who was found to ask.
+    /// The authenticated user.
     user: OnceLock<UserName>,
     permit: Mutex<Option<Permit>>,
-    /// Memory for what is made for it.
+    /// The memory permit for the response.
     memory: Mutex<Option<Permit>>,
 }
 
 impl Caller {
-    /// The other end of a connection, or whom a proxy at that end asks for.
+    /// Creates the caller at the other end of a connection, or the client that a proxy there forwards for.
     pub fn of(connection: Arc<Connection>, via: Via) -> Self {
         let is_trusted = connection.slot.ticket().is_trusted() && via == Via::Nobody;
         let peer = match via {
@@ -59,12 +59,12 @@ impl Caller {
         Self::new((peer, via), is_trusted, Some(connection))
     }
 
-    /// Somebody at this address, on a connection that nobody counts.
+    /// Creates a caller at this address, on a connection that isn't counted.
     pub fn at(peer: IpAddr) -> Self {
         Self::new((peer, Via::Nobody), false, None)
     }
 
-    /// The server itself.
+    /// Creates the caller for the server's own work.
     pub fn internal() -> Self {
         Self::new((Ipv4Addr::UNSPECIFIED.into(), Via::Nobody), true, None)
     }
@@ -85,23 +85,23 @@ impl Caller {
         }))
     }
 
-    /// The other end of the connection, or whom a proxy there asks for.
+    /// Returns the address of the other end of the connection, or of the client that a proxy there forwards for.
     pub fn peer(&self) -> IpAddr {
         self.0.peer
     }
 
-    /// How the request came to the other end of the connection.
+    /// Returns how the request reached the other end of the connection.
     pub fn via(&self) -> Via {
         self.0.via
     }
 
-    /// Whether it is one of this machine's own programs, which is trusted and asks for itself. Where a proxy
-    /// passes connections on, an address of this machine says nothing, and nobody is trusted by it.
+    /// Returns true for a trusted program on this machine that calls for itself. Behind a proxy for connections, a
+    /// local address proves nothing, and no caller is trusted because of it.
     pub fn is_of_this_machine(&self) -> bool {
         self.0.is_trusted && self.0.via == Via::Nobody && self.0.peer.to_canonical().is_loopback()
     }
 
-    /// Whose share of what requests use it takes from.
+    /// Returns the principal whose fair share the caller uses.
     pub fn source(&self) -> Source {
         match (self.0.is_trusted, self.0.user.get()) {
             (true, _) => Source::Trusted,
@@ -110,18 +110,18 @@ impl Caller {
         }
     }
 
-    /// What closes its connection, if that is one of those that are let in.
+    /// Returns the connection permit, which can close the connection, if the connection is a counted one.
     pub fn ticket(&self) -> Option<Arc<Ticket>> {
         let connection = self.0.connection.as_ref()?;
         Some(Arc::clone(connection.slot.ticket()))
     }
 
-    /// Whether its share depends on who it is, and that isn't known yet.
+    /// Returns true if the share depends on the user, and the user isn't known yet.
     pub fn is_nobody_yet(&self) -> bool {
         !self.0.is_trusted && self.0.user.get().is_none()
     }
 
-    /// Somebody was found to ask. What is taken from here on is the user's. Who is found first counts.
+    /// Sets the authenticated user, to whom later use of resources is charged. The first user set remains.
     pub fn signed_in(&self, account: &Account) {
         if self.0.user.get().is_some() {
             return;
@@ -132,19 +132,19 @@ impl Caller {
         }
     }
 
-    /// Who was found to ask, so far.
+    /// Returns the authenticated user, if known.
     pub fn user(&self) -> Option<&str> {
         self.0.user.get().map(|name| &**name.spelling())
     }
 
-    /// Whether the thread serves no other connection, so that it may wait for the disk itself. Who
-    /// connects meanwhile waits too, until another thread stands in for this one.
+    /// Returns true if the thread serves no other connection, so that it may wait for the disk. New connections wait
+    /// too, until another thread takes over.
     pub fn may_block(&self) -> bool {
         let connection = self.0.connection.as_ref();
         connection.is_some_and(|connection| connection.on_thread.load(Relaxed) == 1)
     }
 
-    /// Gives the permit to others until something is done that has a bound of its own.
+    /// Releases the permit until an operation with its own limit is done.
     pub async fn give_way<T>(&self, until: impl Future<Output = T>) -> T {
         let Some(mut permit) = self.hold(None) else {
             return until.await;
@@ -154,8 +154,8 @@ impl Caller {
         done
     }
 
-    /// Runs a change to its end, whether or not the caller waits; `None` when the server stops meanwhile.
-    /// Nobody else's request waits for it.
+    /// Runs a change to its end, even if the caller stops waiting; `None` if the server stops meanwhile. Other requests
+    /// don't wait for it.
     ///
     /// # Panics
     /// When the change does.
@@ -170,35 +170,35 @@ impl Caller {
         }
     }
 
-    /// Keeps memory until the answer is on its way, in the place of what was kept before.
+    /// Holds memory until the response is sent, in place of the memory held before.
     pub fn keep(&self, memory: Option<Permit>) {
         let mut kept = self.0.memory.lock().unwrap_or_else(PoisonError::into_inner);
         *kept = memory;
     }
 
-    /// Puts a permit in the place of the one that is held.
+    /// Replaces the held permit.
     fn hold(&self, permit: Option<Permit>) -> Option<Permit> {
         let mut held = self.0.permit.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *held, permit)
     }
 }
 
-/// Lets so many requests be worked on at once.
+/// Limits the number of requests in progress.
 #[derive(Debug)]
 pub struct Permits(Pool);
 
 impl Permits {
-    /// Permits for so many requests.
+    /// Creates permits for `at_once` requests.
     pub fn new(at_once: usize) -> Self {
         Self(Pool::new(at_once))
     }
 
-    /// Looks into them.
+    /// Returns the current use of the permits.
     pub fn gauge(&self) -> Gauge {
         self.0.gauge()
     }
 
-    /// Works on a request when there is a permit for it, of the caller's share.
+    /// Runs a request once it has a permit from the caller's share.
     pub async fn work<T>(&self, caller: &Caller, work: impl Future<Output = T>) -> T {
         let permit = self.0.take(&caller.source(), 1).await;
         let _returned = Return(caller);
@@ -207,7 +207,7 @@ impl Permits {
     }
 }
 
-/// Returns the permit when the work is done or given up: others may hold on to the caller.
+/// Returns the permit when the work is done or dropped: the caller may be shared and live on.
 struct Return<'a>(&'a Caller);
 
 impl Drop for Return<'_> {
@@ -276,7 +276,7 @@ mod tests {
         assert!(caller.is_of_this_machine());
         connection.on_thread.store(2, Relaxed);
         assert!(!caller.may_block());
-        // Whom a trusted proxy asks for is not trusted.
+        // The client behind a trusted proxy is not trusted.
         let client = IpAddr::from([192, 0, 2, 1]);
         let caller = Caller::of(Arc::clone(&connection), Via::Proxy(client));
         assert_eq!(caller.source(), Source::Client(client));
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(caller.source(), Source::Client(peer));
         assert!(!caller.is_of_this_machine());
         assert!(!Caller::at(peer).may_block());
-        // Where nobody is trusted, this machine's programs aren't either.
+        // Without trusted networks, this machine's programs aren't trusted either.
         let nobody = Known::new(Networks::default(), Networks::default());
         let connection = Arc::new(Connection {
             peer,

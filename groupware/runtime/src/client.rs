@@ -1,20 +1,20 @@
-//! Where something comes from, as limits per client count it.
+//! The origin of a request, as counted by the limits per client.
 
 use std::net::IpAddr;
 
 use groupware_net::client_of;
 
-/// Who something comes from.
+/// The client that a request comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client {
-    /// An address, or the network of one where a client has a whole network for itself.
+    /// The client's address, or its network where a client has a whole network for itself.
     pub address: IpAddr,
-    /// The address is a proxy's, which many clients share.
+    /// True if the address is a proxy's, which many clients share.
     pub is_shared: bool,
 }
 
 impl Client {
-    /// The client at an address that no proxy handed on.
+    /// Returns the client at an address that isn't a proxy's.
     pub fn at(address: IpAddr) -> Self {
         Self {
             address: client_of(address),

@@ -1,13 +1,13 @@
-//! The one place that reads the clock.
+//! The only code that reads the clock.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Seconds since 1970.
+/// Returns the time in seconds since 1970.
 pub fn unix_seconds() -> i64 {
     i64::try_from(since_1970().as_secs()).unwrap_or(i64::MAX)
 }
 
-/// Microseconds since 1970.
+/// Returns the time in microseconds since 1970.
 pub fn unix_micros() -> i64 {
     i64::try_from(since_1970().as_micros()).unwrap_or(i64::MAX)
 }
@@ -19,14 +19,14 @@ fn since_1970() -> Duration {
         .unwrap_or_default()
 }
 
-/// A steady clock, from its start.
+/// A monotonic clock that begins at its start.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     start: Instant,
 }
 
 impl Clock {
-    /// Starts it.
+    /// Starts the clock.
     #[expect(clippy::disallowed_methods, reason = "this is the one clock")]
     pub fn start() -> Self {
         Self {
@@ -34,7 +34,7 @@ impl Clock {
         }
     }
 
-    /// The time since it was started.
+    /// Returns the time since the start.
     #[expect(clippy::disallowed_methods, reason = "this is the one clock")]
     pub fn now(&self) -> Duration {
         Instant::now().saturating_duration_since(self.start)

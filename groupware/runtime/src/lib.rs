@@ -1,6 +1,5 @@
-//! On whose behalf something is done, and what it is done with: the caller, whose permit and turns it takes, threads
-//! apart from the event loops, one limiter, one clock, one source of random bits. The executor is tokio's. It
-//! names no store and no protocol.
+//! The caller of an operation, and its resources: the caller with its permits and slots, background threads, a rate
+//! limiter, a clock, and a source of random bits. The executor is tokio's. This crate knows no store and no protocol.
 
 pub mod aside;
 mod caller;

@@ -1,27 +1,27 @@
-//! One limiter for all that may be done so often by one of many: a bucket for each key, which leaks
-//! at a steady rate (the generic cell rate algorithm), and a bound on the number of buckets.
+//! A rate limiter by key: a bucket for each key, which leaks at a steady rate (the generic cell rate algorithm), and a
+//! bound on the number of buckets.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Most keys on record.
+/// The maximum number of keys.
 const KEYS: usize = 16_384;
 
-/// How often something may be done, by key.
+/// Limits how often an action may occur, by key.
 #[derive(Debug)]
 pub struct Limiter<K> {
-    /// What a bucket holds.
+    /// The capacity of a bucket.
     most: u32,
-    /// The time in which one leaks out.
+    /// The time in which one unit leaks out.
     interval: Duration,
-    /// When each bucket is empty again; those that are empty need not be on record.
+    /// The time at which each bucket is empty; empty buckets need no entry.
     empty_at: Mutex<HashMap<K, Duration>>,
 }
 
 impl<K: Eq + Hash> Limiter<K> {
-    /// Buckets that hold so many, one of which leaks out in each interval.
+    /// Creates buckets with this capacity, from which one unit leaks in each interval.
     pub fn new(most: u32, interval: Duration) -> Self {
         Self {
             most: most.max(1),
@@ -30,11 +30,11 @@ impl<K: Eq + Hash> Limiter<K> {
         }
     }
 
-    /// Puts so many into a key's bucket; more than a bucket holds fill it. Where the record is full
-    /// of others, nothing more is admitted.
+    /// Adds units to a key's bucket; more units than its capacity fill it. If the table is full of other keys' buckets,
+    /// new keys are rejected.
     ///
     /// # Errors
-    /// The time after which there is room, if there isn't.
+    /// The time until there is room in a full bucket.
     pub fn admit(&self, key: K, many: u32, now: Duration) -> Result<(), Duration> {
         let mut buckets = self.lock();
         if buckets.len() >= KEYS && !buckets.contains_key(&key) {
@@ -55,26 +55,26 @@ impl<K: Eq + Hash> Limiter<K> {
         }
     }
 
-    /// How long to wait until one fits into a key's bucket, if it doesn't now.
+    /// Returns the time until a unit fits into a key's bucket, if it doesn't now.
     pub fn wait(&self, key: &K, now: Duration) -> Option<Duration> {
         let empty_at = *self.lock().get(key)?;
         let room_at = empty_at.checked_sub(self.interval * (self.most - 1))?;
         room_at.checked_sub(now).filter(|wait| !wait.is_zero())
     }
 
-    /// How much is in a key's bucket.
+    /// Returns the number of units in a key's bucket.
     pub fn noted(&self, key: &K, now: Duration) -> u32 {
         let empty_at = self.lock().get(key).copied();
         empty_at.map_or(0, |empty_at| self.count(empty_at, now))
     }
 
-    /// Puts one into a key's bucket, as long as it isn't full. Where the record is full of others,
-    /// those go whose buckets are emptiest.
+    /// Adds a unit to a key's bucket, unless it is full. If the table is full of other keys' buckets, the emptiest ones
+    /// are removed.
     pub fn note(&self, key: K, now: Duration) {
         let mut buckets = self.lock();
         if buckets.len() >= KEYS && !buckets.contains_key(&key) {
-            // Somebody notes many keys: that gains nothing for any one of them. Those closest to
-            // being full are the ones to keep.
+            // A client uses many keys, which gains nothing for any one of them. The fullest buckets are the ones to
+            // keep.
             for least in [1, 2, self.most] {
                 if buckets.len() >= KEYS {
                     buckets.retain(|_, empty_at| self.count(*empty_at, now) >= least);
@@ -91,7 +91,7 @@ impl<K: Eq + Hash> Limiter<K> {
         }
     }
 
-    /// What is in a bucket, the one that is leaking out included.
+    /// Returns the number of units in a bucket, including one that is partly leaked.
     fn count(&self, empty_at: Duration, now: Duration) -> u32 {
         let left = empty_at.saturating_sub(now).as_nanos();
         u32::try_from(left.div_ceil(self.interval.as_nanos())).unwrap_or(u32::MAX)
@@ -112,14 +112,14 @@ mod tests {
 
     #[test]
     fn who_sends_too_much_waits() {
-        // Ten a second, of which twenty seconds' worth may be saved up.
+        // Ten units a second, with a capacity of twenty seconds' worth.
         let limiter = Limiter::new(200, Duration::from_millis(100));
         assert_eq!(limiter.admit("one", 200, s(0)), Ok(()));
         let wait = Duration::from_millis(1100);
         assert_eq!(limiter.admit("one", 11, s(0)), Err(wait));
         assert_eq!(limiter.admit("other", 1, s(0)), Ok(()));
         assert_eq!(limiter.admit("one", 10, s(1)), Ok(()));
-        // What is larger than anybody can save up takes all that can be.
+        // More units than a bucket holds use all its capacity.
         assert_eq!(limiter.admit("one", 1000, s(1000)), Ok(()));
         let wait = Duration::from_millis(100);
         assert_eq!(limiter.admit("one", 1, s(1000)), Err(wait));

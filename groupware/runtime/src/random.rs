@@ -7,15 +7,15 @@ use groupware_people::{SECRET_BYTES, secret_text};
 /// Fills an array with random bytes.
 ///
 /// # Panics
-/// When the system has no source of randomness, in which case nothing here may go on.
+/// When the system has no source of randomness; then no work here may continue.
 pub fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).expect("the system has a source of random bits");
     bytes
 }
 
-/// Bits to make an identifier from. The system is asked for those of many at a time, so that they lie in memory
-/// for a while: no secret is made of them.
+/// Returns bits for an identifier. They are read from the system in batches and stay in memory for a while, so no
+/// secret may be made of them.
 pub fn bits() -> u128 {
     const AT_ONCE: usize = 32;
     thread_local! {
@@ -33,12 +33,12 @@ pub fn bits() -> u128 {
     })
 }
 
-/// A new secret, as text that fits a cookie, a header, and a command line.
+/// Returns a new secret as text that is valid in a cookie, a header, and a command line.
 pub fn secret() -> String {
     secret_text(&bytes::<SECRET_BYTES>())
 }
 
-/// A new password for a person: 80 random bits in letters and digits that nobody mistakes for each other.
+/// Returns a new password for a person: 80 random bits in unambiguous letters and digits.
 pub fn password() -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let letters = bytes::<16>().map(|byte| char::from(LETTERS[usize::from(byte % 32)]));

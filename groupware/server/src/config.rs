@@ -1,4 +1,4 @@
-//! What a server is told when it starts.
+//! The configuration of a server.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,111 +16,110 @@ use groupware_process::LogFormat;
 ///
 /// # Threads
 /// `http_threads: Some(n)` starts n threads, each with its own event loop and its own listener on
-/// the same port, and lets at most n requests be *worked on* at once over all of them: from the
-/// moment when the request's body has arrived until its response is ready to be sent. Waiting for
-/// the disk counts as work; hashing a password, and what the admin interface does to many users,
-/// does not, since each has a bound of its own. A request beyond that waits, first come, first
-/// served. Idle connections, and connections that are sending a request or receiving a response,
-/// hold none of the n. The n threads are not all that the process has: the store writes on one
-/// and copies its log on another, and passwords are hashed on up to half as many as there are
-/// cores. This bounds what the setting of the same name bounds in servers that give each request
-/// a thread; it differs from them in that the request may be worked on by a thread that also
-/// serves other connections, and that a response is sent outside the bound.
+/// the same port, and processes at most n requests at once over all of them. A request counts from
+/// the arrival of its whole body until its response is ready to be sent. Waiting for the disk
+/// counts; hashing a password, and the admin interface's work on many users, do not: each has a
+/// bound of its own. Further requests wait in FIFO order. Idle connections, and connections that
+/// are sending a request or receiving a response, don't count. The process has more than the n
+/// threads: the store writes on one and copies its log on another, and passwords are hashed on up
+/// to half as many as there are cores. The setting of the same name bounds the same in servers with
+/// one thread per request. The differences: a thread also serves other connections, and sending a
+/// response is outside the bound.
 ///
-/// `requests_at_once: Some(n)` lets n requests be worked on at once, whatever the number of threads: a
-/// thread goes on with another request while one waits for the disk, so that more threads than cores cost
-/// memory and context switches, and gain nothing.
+/// `requests_at_once: Some(n)` processes at most n requests at once, whatever the number of
+/// threads. A thread processes another request while one waits for the disk: more threads than
+/// cores cost memory and context switches, and gain nothing.
 ///
-/// `http_threads: None` starts as many threads as the machine has cores, and where neither is given the
-/// bound is [`Limits::requests_at_once`]. With records in a database elsewhere it starts eight times as many: a thread
-/// that reads waits for the database, and others serve their connections meanwhile.
+/// `http_threads: None` starts as many threads as the machine has cores; if neither is set, the bound is
+/// [`Limits::requests_at_once`]. With records in a remote database it starts eight times as many: a thread
+/// that reads blocks on the database, and others serve their connections meanwhile.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The address to listen on; port 0 takes any free port.
     pub listen: SocketAddr,
-    /// Allows an address that others can reach, without TLS: for a proxy in front that speaks it.
-    /// Session cookies are then for HTTPS only, too.
+    /// Allows an address that is reachable by other machines, without TLS: for a proxy in front
+    /// that terminates it. Session cookies are then for HTTPS only, too.
     pub allow_plain_exposed: bool,
-    /// There they are not: there is no proxy, and clients come as they are.
+    /// Keeps session cookies usable without TLS: there is no proxy, and clients connect directly.
     pub plain_cookies: bool,
-    /// Where the data lies.
+    /// The location of the data.
     pub data: Data,
-    /// An object store in which the content of attachments is put; in the data's folder unless given.
+    /// The object store for the content of attachments; the data folder if `None`.
     pub objects: Option<ObjectPlace>,
-    /// The number of threads and of requests worked on at once, see above.
+    /// The number of threads and of requests processed at once, see above.
     pub http_threads: Option<usize>,
-    /// The number of requests worked on at once where it isn't that of threads, see above.
+    /// The number of requests processed at once if it differs from that of threads, see above.
     pub requests_at_once: Option<usize>,
-    /// Speaks TLS, and only TLS, if given.
+    /// The TLS files. If given, the server accepts TLS only.
     pub tls: Option<TlsFiles>,
-    /// A file that the address is written to, as `host:port`, once connections are accepted.
+    /// The file to write the address to, as `host:port`, once connections are accepted.
     pub port_file: Option<PathBuf>,
-    /// The file with the admin token; made, readable by its owner only, if it isn't there. The
+    /// The file with the admin token; created, readable by its owner only, if it is missing. The
     /// default is `admin-token` in the data folder, or no file if the data is in memory.
     pub admin_token_file: Option<PathBuf>,
-    /// The admin token itself; then the file is neither read nor written.
+    /// The admin token itself; the file is then neither read nor written.
     pub admin_token: Option<String>,
-    /// Who is registered at a start without any users, with the right to manage users and a password that
-    /// is made then.
+    /// The user to register when the server starts without any users: an administrator with a new
+    /// password.
     pub first_admin: Option<String>,
-    /// How long changes are kept, by which a backup is brought to any later moment, and in how much room;
-    /// none are unless given. They lie in the data folder.
+    /// The maximum age and size of the kept changes, with which a backup can be restored to any
+    /// later time; no changes are kept by default. They are stored in the data folder.
     pub keep_changes: Option<Retention>,
-    /// Bytes of filler that a new user's mailbox gets, unless the registration says otherwise; at
+    /// The bytes of filler in a new user's account, unless the registration sets another value; at
     /// most 1 GiB.
     pub mailbox_pad_bytes: u64,
-    /// Most bytes that the messages of one mailbox may have; `None` for as many as the disk holds.
+    /// The maximum bytes of the messages of one account; `None` for no limit but the disk's.
     pub mail_quota_bytes: Option<u64>,
-    /// The process without which the server stops.
+    /// The process whose end stops the server.
     pub parent_pid: Option<u32>,
-    /// Names by which clients reach the server, besides its domain, `localhost`, and addresses. Where
-    /// only this machine can reach it, requests for other names are refused: a page of another site,
-    /// whose name was made to lead here, sends those. None checks nothing where others can reach it.
+    /// The names by which clients reach the server, besides its domain, `localhost`, and addresses. A server
+    /// that only this machine can reach rejects requests for other names: they come from pages of other sites
+    /// by DNS rebinding. A server that other machines can reach checks names only if some are given.
     pub hosts: Vec<String>,
-    /// What is written to standard error while the server runs.
+    /// The settings of the log on standard error.
     pub log: LogSettings,
-    /// Who may change registrations of the lookup service; unless said, users.
+    /// The principals that may change registrations of the lookup service; users by default.
     pub lookup: Option<LookupAccess>,
-    /// How registrations lie in the store.
+    /// The storage layout of registrations.
     pub lookup_layout: LookupLayout,
     /// The domain of the users' addresses.
     pub domain: String,
-    /// The organization that canonical names of users may have (`CN=ada/O=Acme`); with another one, or where there is
-    /// none, they are names of nobody here.
+    /// The organization of canonical user names (`CN=ada/O=Acme`); names with another one, or any
+    /// if this is `None`, name no local user.
     pub organization: Option<String>,
-    /// Where mail for local users is taken in over SMTP, if anywhere. Clients can go over to TLS
-    /// where [`Config::tls`] is given.
+    /// The address of the SMTP receiver for local users, if any. Clients can use STARTTLS if
+    /// [`Config::tls`] is given.
     pub smtp_listen: Option<SocketAddr>,
-    /// Where local users hand in mail over SMTP, if anywhere. They sign in, within TLS unless
-    /// nobody but this machine can reach the address.
+    /// The address of SMTP submission for local users, if any. Clients must sign in, within TLS
+    /// unless only this machine can reach the address.
     pub submission_listen: Option<SocketAddr>,
-    /// Who has no share of its own but takes from all that there is: this machine's own programs,
-    /// unless said otherwise.
+    /// The trusted networks: their clients have no individual share, but use the common resources.
+    /// This machine by default.
     pub trusted: Networks,
-    /// Who is believed when it says for whom it asks (`X-Forwarded-For`).
+    /// The proxies whose forwarding info (`X-Forwarded-For`) is trusted.
     pub proxies: Networks,
-    /// Whether each of their connections that speaks HTTP begins with a header of the PROXY protocol; for
-    /// SMTP, see [`SmtpLimits::proxies_say`].
+    /// Whether each of their HTTP connections starts with a PROXY protocol header; for SMTP, see
+    /// [`SmtpLimits::proxies_say`].
     pub proxies_say: bool,
-    /// Whether it is found out of mail from elsewhere whether it comes from whom it says, by the DNS; unless
-    /// said, where others than this machine can hand in mail at [`Config::smtp_listen`].
+    /// Whether the sender of remote mail is authenticated by the DNS; by default if machines other
+    /// than this one can reach [`Config::smtp_listen`].
     pub mail_auth: Option<bool>,
-    /// The DNS resolvers that are asked; those of the system, if none are given.
+    /// The DNS resolvers; those of the system if none are given.
     pub resolvers: Vec<SocketAddr>,
-    /// What SMTP clients may use.
+    /// The limits for SMTP clients.
     pub smtp_limits: SmtpLimits,
-    /// What one client, and all together, may use.
+    /// The limits for one client and for all clients together.
     pub limits: Limits,
 }
 
 impl Config {
-    /// The file that holds the admin token, if there is to be one.
+    /// Returns the file of the admin token, if there is one.
     pub(crate) fn admin_token_file(&self) -> Option<PathBuf> {
         let in_data = || Some(self.data.folder()?.join("admin-token"));
         self.admin_token_file.clone().or_else(in_data)
     }
 
-    /// A server on a free port of the loopback address, with everything else at its default.
+    /// Returns the configuration of a server on a free port of the loopback address, with all defaults.
     pub fn new(data: Data) -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -158,16 +157,16 @@ impl Config {
     }
 }
 
-/// What the log says, and how. Faults of the server are always in it.
+/// The content and format of the log. Faults of the server are always logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSettings {
-    /// How lines are written.
+    /// The format of log lines.
     pub format: LogFormat,
-    /// Whether there is a line for every request.
+    /// Whether every request is logged.
     pub requests: bool,
-    /// A request that takes so long is in the log in any case.
+    /// Requests that take this long are always logged.
     pub slow_request: Duration,
-    /// So is a transaction of the store that takes so long.
+    /// Transactions of the store that take this long are always logged.
     pub slow_commit: Duration,
 }
 
@@ -182,65 +181,65 @@ impl Default for LogSettings {
     }
 }
 
-/// Bounds on what clients may use.
+/// The limits for clients.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Largest body of a request; from who isn't signed in yet, it is 64 KiB at most.
+    /// The largest body of a request; unauthenticated clients may send at most 64 KiB.
     pub body_bytes: usize,
-    /// Largest body of a request to the admin interface.
+    /// The largest body of a request to the admin interface.
     pub admin_body_bytes: usize,
-    /// Largest head of a request: its first line and headers.
+    /// The largest head of a request: its first line and headers.
     pub head_bytes: usize,
-    /// Most headers of a request.
+    /// The maximum number of headers of a request.
     pub headers: usize,
-    /// Longest time that a head may take to arrive, give or take half.
+    /// The maximum time for a head to arrive, give or take half.
     pub head_timeout: Duration,
-    /// Longest time that the body of a request may take to arrive; of an attachment, which may be
-    /// far larger, each 64 KiB of it.
+    /// The maximum time for the body of a request to arrive; for an attachment, which may be far
+    /// larger, for each 64 KiB of it.
     pub body_timeout: Duration,
     /// The same for a message with its attachments, which may be larger than other bodies.
     pub mail_body_timeout: Duration,
-    /// Longest time from the end of the body to the response, waiting included.
+    /// The maximum time from the end of the body to the response, including queueing.
     pub request_timeout: Duration,
-    /// The same for requests to the admin interface, which may change a million users and answer
-    /// with what can't be had again. Their bodies may take as long to arrive.
+    /// The same for requests to the admin interface, which may change a million users, and whose
+    /// responses can't be repeated. Their bodies may take as long to arrive.
     pub admin_timeout: Duration,
-    /// Longest time in which a client may take 64 KiB, or the rest, of a response that waits for it,
-    /// give or take half a head's time.
+    /// The maximum time for a client to receive 64 KiB, or the rest, of a pending response, give or
+    /// take half the time for a head.
     pub send_timeout: Duration,
-    /// Longest time that a connection may be idle.
+    /// The maximum idle time of a connection.
     pub idle_timeout: Duration,
-    /// Most open connections; further ones are closed at once. `None`: as many as the process
-    /// may have descriptors, less a reserve for files.
+    /// The maximum number of open connections; further ones are closed at once. `None`: as many as
+    /// the process may have descriptors, less a reserve for files.
     pub connections: Option<usize>,
-    /// Most requests worked on at once where neither [`Config::requests_at_once`] nor
-    /// [`Config::http_threads`] says.
+    /// The maximum number of requests processed at once if neither [`Config::requests_at_once`] nor
+    /// [`Config::http_threads`] is set.
     pub requests_at_once: usize,
-    /// Most users.
+    /// The maximum number of users.
     pub users: usize,
-    /// Most sessions that are remembered; others are looked up in the store.
+    /// The maximum number of cached sessions; others are looked up in the store.
     pub sessions: usize,
-    /// Time without a request after which a session ends.
+    /// The time without a request after which a session expires.
     pub session_idle: Duration,
-    /// Time after which a session ends, however much it is used.
+    /// The time after which a session expires even if it is in use.
     pub session_lifetime: Duration,
-    /// Failed sign-ins as one user from one address before further ones must wait; from one
-    /// address, as whomever, it is ten times as many.
+    /// The number of failed sign-ins as one user from one address before further ones must wait;
+    /// ten times as many from one address as any users.
     pub sign_in_failures: u32,
-    /// Time after which one failed sign-in is forgiven.
+    /// The time after which one failed sign-in is forgotten.
     pub sign_in_forgiveness: Duration,
-    /// Most requests and registrations per second that a client elsewhere may send to the lookup
-    /// service; it may save up twenty seconds' worth.
+    /// The maximum number of requests and registrations per second from one remote client to the
+    /// lookup service; unused ones accumulate for up to twenty seconds.
     pub lookup_per_s: u32,
-    /// Largest attachment.
+    /// The largest attachment.
     pub attachment_bytes: u64,
-    /// Most bytes that a user stores: messages, meetings, documents, attachments, and uploads under way.
+    /// The maximum bytes that a user stores: messages, meetings, documents, attachments, and pending uploads.
     pub quota_bytes: u64,
-    /// Time without a chunk after which an upload is given up.
+    /// The time without a chunk after which an upload expires.
     pub upload_lifetime: Duration,
-    /// How often content that nothing refers to is looked for.
+    /// The interval of the sweep for unreferenced content.
     pub sweep_interval: Duration,
-    /// Longest time that a stopping server waits for the requests under way.
+    /// The maximum time that a stopping server waits for pending requests.
     pub shutdown_timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The first user of a new server: an administrator, whom somebody names at the start.
+//! The first user of a new server: an administrator, named by the configuration.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,9 +16,9 @@ use crate::error::ServeError;
 /// The password's file, in the data folder.
 const FILE: &str = "first-password";
 
-/// Registers the administrator that the configuration names, if there is no user at all, and gives what
-/// is to be said of it. The password is shown to a person once; elsewhere standard error is a log, which
-/// others may read, and the password is in a file.
+/// Registers the configured administrator if there is no user at all, and returns the message about
+/// it. A terminal shows the password once; otherwise standard error is a log, which others may
+/// read, and the password is written to a file.
 pub(crate) async fn register(
     config: &Config,
     service: &Service,
@@ -33,7 +33,7 @@ pub(crate) async fn register(
     }
     let password = random::password();
     let folder = config.data.folder().filter(|_| !is_terminal);
-    // Before the user: whoever has a user has a password.
+    // Before the user: a registered user must have a password.
     let kept = folder.map(|folder| Kept::write(folder, &password));
     let kept = kept.transpose().map_err(ServeError::FirstPassword)?;
     let caller = Caller::internal();
@@ -43,7 +43,7 @@ pub(crate) async fn register(
     let added = service.auth.accounts.add(name.clone(), hash, true, now_s);
     match added.await {
         Ok(_) => {}
-        // Another server that starts over the same store was faster.
+        // Another server that starts over the same store registered the user first.
         Err(AccountsError::Decided(AccountError::Taken(_))) => return Ok(String::new()),
         Err(error) => return Err(error.into()),
     }
@@ -58,8 +58,8 @@ pub(crate) async fn register(
     })
 }
 
-/// A password in a file that nobody else can read at any moment, and that goes with this value unless it is settled
-/// that it is the user's: of several servers that start over one store, one has made him.
+/// A password in a file that only its owner can ever read. The file is removed with this value unless the user was
+/// registered with this password: of several servers that start over one store, one registers the user.
 struct Kept {
     file: NamedTempFile,
     path: PathBuf,
@@ -68,7 +68,7 @@ struct Kept {
 impl Kept {
     fn write(folder: &Path, password: &str) -> io::Result<Self> {
         let path = folder.join(FILE);
-        // What a start that was killed has left keeps its longer name.
+        // A file that a killed start left keeps its longer name.
         let prefix = format!("{FILE}-");
         let mut file = tempfile::Builder::new()
             .prefix(&prefix)
@@ -78,7 +78,7 @@ impl Kept {
         Ok(Self { file, path })
     }
 
-    /// Gives the file its name.
+    /// Renames the file to its final name.
     fn settle(self) -> io::Result<PathBuf> {
         let Self { file, path } = self;
         file.persist(&path).map_err(|error| error.error)?;

@@ -1,6 +1,6 @@
-//! The groupware in one process: its parts put together, started, and stopped.
+//! The groupware in one process: connects its parts, and starts and stops them.
 //!
-//! What the parts do is known to them.
+//! The behaviour is in the parts.
 
 mod config;
 mod error;

@@ -1,4 +1,4 @@
-//! What was counted of an object store, as metrics.
+//! The counters of an object store, as metrics.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Reads what was counted of an object store when somebody asks.
+/// Reads the counters of an object store on each scrape.
 pub(crate) struct ObjectMetrics(pub(crate) Arc<Shelf>);
 
 impl fmt::Debug for ObjectMetrics {

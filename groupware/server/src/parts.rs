@@ -1,4 +1,4 @@
-//! The parts of a server, each made from what the configuration says of it.
+//! The parts of a server, created from the configuration.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::config::Config;
 use crate::error::ServeError;
 use crate::object_metrics::ObjectMetrics;
 
-/// What the fronts and jobs are made from.
+/// The inputs of the fronts and jobs.
 pub(crate) struct Parts {
     pub(crate) service: Service,
     pub(crate) content: ContentStore,
@@ -64,7 +64,7 @@ impl Parts {
             streams: Arc::new(Streams::new()),
             metrics,
             cookies: Cookies {
-                // In front of plain HTTP that others can reach, there is a proxy that speaks TLS.
+                // Plain HTTP that other machines can reach is behind a proxy with TLS.
                 are_secure: config.tls.is_some()
                     || config.allow_plain_exposed && !config.plain_cookies,
             },
@@ -159,7 +159,7 @@ impl Parts {
     }
 }
 
-/// Has failures of sweeps counted, and uploads that were given up forgotten.
+/// Counts failed sweeps, and drops expired uploads from the open ones.
 pub(crate) struct Swept {
     metrics: Arc<Metrics>,
     uploads: Arc<OpenUploads>,
@@ -185,7 +185,7 @@ fn settings(config: &Config, admin_token: &str, cores: usize) -> Settings {
         domain: config.domain.clone(),
         organization: config.organization.clone(),
         users: limits.users,
-        // The rest of the machine serves the others.
+        // The other cores serve other requests.
         hashes_at_once: (cores / 2).max(1),
         sessions: limits.sessions,
         is_shared: matches!(config.data, Data::Postgres { .. }),
@@ -204,7 +204,7 @@ fn settings(config: &Config, admin_token: &str, cores: usize) -> Settings {
     }
 }
 
-/// Whoever can only be reached from its own machine is reached by its own names.
+/// A server that only its own machine can reach is addressed by the local names only.
 fn hosts(config: &Config) -> Hosts {
     if config.hosts.is_empty() && !config.listen.ip().is_loopback() {
         return Hosts::any();

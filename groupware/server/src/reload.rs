@@ -1,19 +1,19 @@
-//! What of a changed configuration takes effect while the server runs, and what waits for its next start.
+//! Which changes of a configuration take effect at run time, and which after a restart.
 
 use crate::config::Config;
 
-/// What came of reading the configuration again.
+/// The result of reading the configuration again.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Reloaded {
-    /// Settings that hold from now on, by their names in the configuration file.
+    /// The changed settings that are in effect, by their names in the configuration file.
     pub changed: Vec<&'static str>,
-    /// Settings that hold after the next start.
+    /// The settings that take effect after a restart.
     pub needs_restart: Vec<&'static str>,
 }
 
 impl Reloaded {
-    /// How the new configuration differs. Certificates aren't looked at: their files may have changed
-    /// where their names have not.
+    /// Returns the differences of the new configuration. Certificates aren't compared: their files
+    /// may have changed under the same names.
     pub(crate) fn between(old: &Config, new: &Config) -> Self {
         let (log, next) = (&old.log, &new.log);
         let of = |names: &[(&'static str, bool)]| {

@@ -1,4 +1,4 @@
-//! All routes, each behind the gate, and what is said where there is none.
+//! All routes, each behind the gate, and the responses for unknown ones.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::config::Config;
 use crate::parts::Parts;
 
-/// The partition of a record that is read and written to see whether that is possible.
+/// The partition of a record that is read and written to check the store.
 const HEALTH: &str = "$health";
-/// A commit that takes longer will hardly end.
+/// A commit that takes longer will probably never end.
 const STUCK: Duration = Duration::from_secs(10);
-/// A read that takes longer waits for a disk that hardly answers.
+/// A read that takes longer waits for a disk that hardly responds.
 const UNREADABLE: Duration = Duration::from_secs(2);
 
 pub(crate) fn router(parts: &Parts, config: &Config, gate: &Gate) -> Router {
@@ -39,7 +39,7 @@ pub(crate) fn router(parts: &Parts, config: &Config, gate: &Gate) -> Router {
         .method_not_allowed_fallback(not_allowed.layer(gate.usual()))
 }
 
-/// The patterns of a router's routes. It tells them to nobody but whoever debugs it.
+/// Returns the patterns of a router's routes, which are only in its debug output.
 pub(crate) fn patterns(router: &Router) -> BTreeSet<String> {
     let text = format!("{router:?}");
     let quoted = text.split('"').skip(1).step_by(2);
@@ -47,7 +47,7 @@ pub(crate) fn patterns(router: &Router) -> BTreeSet<String> {
     patterns.map(str::to_owned).collect()
 }
 
-/// `OPTIONS *` asks what the server can do at all (RFC 9110, 9.3.7).
+/// `OPTIONS *` asks for the server's general capabilities (RFC 9110, 9.3.7).
 async fn nothing_here(method: Method, uri: Uri) -> Response {
     if method == Method::OPTIONS && uri.path() == "*" {
         return StatusCode::NO_CONTENT.into_response();
@@ -55,7 +55,7 @@ async fn nothing_here(method: Method, uri: Uri) -> Response {
     ApiError::new(StatusCode::NOT_FOUND, "There is nothing here.").into_response()
 }
 
-/// Whichever it is, the router adds which methods there are.
+/// In both cases the router adds the allowed methods.
 async fn not_allowed(method: Method) -> Response {
     if method == Method::OPTIONS {
         return StatusCode::NO_CONTENT.into_response();
@@ -64,14 +64,14 @@ async fn not_allowed(method: Method) -> Response {
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message).into_response()
 }
 
-/// What the routes of the server itself use.
+/// The state of the server's own routes.
 #[derive(Clone)]
 struct Watched {
     service: Service,
     metrics: Arc<Metrics>,
-    /// One at a time finds out whether the store can be read.
+    /// Only one check at a time reads the store.
     reads: Arc<Semaphore>,
-    /// Where attachments are, if not in the folder.
+    /// The object store of the attachments, if they are not in the folder.
     objects: Option<Arc<Shelf>>,
 }
 
@@ -93,7 +93,7 @@ fn own_routes(parts: &Parts, gate: &Gate) -> Router {
 #[derive(serde::Serialize)]
 struct Health {
     status: &'static str,
-    /// Where attachments are in an object store: whether it answers.
+    /// Whether the object store responds, if attachments are in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     attachments: Option<&'static str>,
 }
@@ -107,7 +107,7 @@ impl Health {
     }
 }
 
-/// Healthy is a server whose writer lives, and whose store can be read. One that isn't needs a new start.
+/// A server is healthy if its writer is alive and its store can be read. An unhealthy one needs a restart.
 async fn health(State(watched): State<Watched>) -> Result<Json<Health>, ApiError> {
     let store = watched.service.store();
     if store.condition().is_dead {
@@ -122,8 +122,8 @@ async fn health(State(watched): State<Watched>) -> Result<Json<Health>, ApiError
     }
 }
 
-/// Reads a record on a thread of its own: one that serves connections would hang with the disk. What is
-/// remembered of users must count, too, or their requests are refused. `None` where there is no thread to be had.
+/// Reads a record on a thread of its own: a thread that serves connections would hang with the disk. The
+/// account cache must be valid, too, or requests of users fail. `None` if no thread can be started.
 async fn read_apart(watched: &Watched) -> Option<Result<(), StoreError>> {
     let turn = Arc::clone(&watched.reads).acquire_owned().await.ok()?;
     let service = watched.service.clone();
@@ -134,7 +134,7 @@ async fn read_apart(watched: &Watched) -> Option<Result<(), StoreError>> {
             .read(|snapshot| snapshot.get(HEALTH, b"").map(drop))
             .and_then(|()| service.auth.ensure_ready());
         drop(turn);
-        // Who asked may be gone.
+        // The request may have been cancelled.
         let _ = tell.send(read);
     };
     std::thread::Builder::new()
@@ -144,11 +144,11 @@ async fn read_apart(watched: &Watched) -> Option<Result<(), StoreError>> {
     told.await.ok()
 }
 
-/// Ready is a healthy server that takes writes. Where the last one was refused, one more is tried:
-/// nobody else may come as long as this says no.
+/// A server is ready if it is healthy and accepts writes. If the last write failed, this tries one
+/// more: no other request may arrive as long as the server isn't ready.
 ///
-/// Without the object store, all but attachments goes on, at this server as at the others: it is ready, and says
-/// what it lacks.
+/// Without the object store, everything but attachments works, on every server: the server is
+/// ready, and reports that the object store is down.
 async fn ready(State(watched): State<Watched>) -> Result<Json<Health>, ApiError> {
     let _healthy = health(State(watched.clone())).await?;
     let store = watched.service.store();
@@ -178,7 +178,7 @@ fn unavailable(message: &'static str) -> ApiError {
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message)
 }
 
-/// For who has the admin token: an address says nothing, since any program may hand on connections.
+/// Requires the admin token: the address proves nothing, since any program may forward connections.
 async fn metrics(State(watched): State<Watched>, headers: HeaderMap) -> Result<Response, ApiError> {
     Admin::check(&watched.service, &headers)?;
     let sessions = watched.service.auth.sessions.count();

@@ -1,4 +1,4 @@
-//! Runs a server as a process of its own: until a signal, or the parent's end.
+//! Runs a server as a process of its own: until a signal, or the end of the parent process.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -13,27 +13,27 @@ use crate::error::ServeError;
 use crate::first_admin;
 use crate::server::Server;
 
-/// A commit that takes longer will hardly end: a manager that watches over the server starts it anew.
+/// A commit that takes longer will probably never end: the service manager restarts the server.
 const STUCK: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Serves until SIGTERM, SIGINT, or the parent's end, then stops in order.
+/// Serves until SIGTERM, SIGINT, or the end of the parent process, then shuts down cleanly.
 ///
-/// The address, and an admin token that was made just now, are said on standard error.
+/// Writes the address, and a new admin token, to standard error.
 ///
 /// # Errors
-/// When the server can't be started, or can't go on.
+/// If the server can't be started, or can't continue.
 pub fn run(config: Config, surroundings: Surroundings) -> Result<(), ServeError> {
     serve(config, surroundings, None)
 }
 
-/// The same for a server in memory with some users, mails, and meetings around today, for whoever
-/// wants to look. Nothing of it is left afterwards.
+/// The same for a demo server in memory with some users, mails, and meetings around today. All of
+/// it is lost at the end.
 ///
-/// The users and their passwords, which are new at each start, are said on standard error.
+/// Writes the users and their passwords, which are new at each start, to standard error.
 ///
 /// # Errors
-/// When the server can't be started, or others than this machine could reach it.
+/// If the server can't be started, or machines other than this one could reach it.
 pub fn run_demo(mut config: Config, surroundings: Surroundings) -> Result<(), ServeError> {
     if !config.listen.ip().is_loopback() {
         return Err(ServeError::Exposed(config.listen));
@@ -44,15 +44,15 @@ pub fn run_demo(mut config: Config, surroundings: Surroundings) -> Result<(), Se
     serve(config, surroundings, Some(Demo))
 }
 
-/// What a process has around it, besides its configuration.
+/// The environment of a process, besides its configuration.
 #[derive(Default)]
 pub struct Surroundings {
-    /// Reads the configuration again when a SIGHUP asks for it; the error says why it can't be used.
-    /// Without it, and without certificates, SIGHUP ends the server as SIGTERM does.
+    /// Reads the configuration again on SIGHUP; the error explains why it can't be used. Without
+    /// it, and without certificates, SIGHUP ends the server as SIGTERM does.
     pub reread: Option<Box<dyn Fn() -> Result<Config, String>>>,
     /// The socket of the service manager (systemd's `NOTIFY_SOCKET`).
     pub notify_socket: Option<OsString>,
-    /// The manager starts the server anew unless it is told so often that it lives (`WATCHDOG_USEC`).
+    /// The interval of keep-alives after which the manager restarts the server (`WATCHDOG_USEC`).
     pub watchdog: Option<Duration>,
 }
 
@@ -62,7 +62,7 @@ impl std::fmt::Debug for Surroundings {
     }
 }
 
-/// Asks for a server with something to look at.
+/// Selects the demo data.
 struct Demo;
 
 fn serve(config: Config, surroundings: Surroundings, demo: Option<Demo>) -> Result<(), ServeError> {
@@ -71,8 +71,8 @@ fn serve(config: Config, surroundings: Surroundings, demo: Option<Demo>) -> Resu
         .build()
         .map_err(ServeError::System)?;
     let _log = Log::start(config.log.format).map_err(ServeError::System)?;
-    // Before anything is started: a signal that comes meanwhile is kept, and a parent that is
-    // gone already is noticed.
+    // Before anything is started: signals are queued from here on, and the end of the parent
+    // process is noticed.
     let signals = runtime
         .block_on(async { Signals::new(config.parent_pid) })
         .map_err(ServeError::System)?;
@@ -110,13 +110,13 @@ fn serve(config: Config, surroundings: Surroundings, demo: Option<Demo>) -> Resu
     }
 }
 
-/// To whoever sits there, or in lines of the log, where programs read nothing else.
+/// Writes to the terminal, or as lines of a JSON log for programs.
 fn say(said: &str, format: LogFormat) {
     if format == LogFormat::Json && !io::stderr().is_terminal() {
         said.lines().for_each(|line| tracing::info!("{line}"));
         return;
     }
-    // Nobody may be there to read it.
+    // Standard error may be closed.
     let _ = io::stderr().write_all(said.as_bytes());
 }
 
@@ -138,8 +138,8 @@ fn addresses(scheme: &str, server: &Server) -> String {
     said
 }
 
-/// A token that was made just now is shown to a person once. Elsewhere standard error is a log, which
-/// others may read, and the file has it.
+/// A terminal shows a new token once. Otherwise standard error is a log, which others may read, and
+/// the token is in the file.
 fn token(config: &Config, server: &Server, is_terminal: bool) -> String {
     if !server.admin_token_is_new() {
         return String::new();
@@ -157,10 +157,10 @@ fn token(config: &Config, server: &Server, is_terminal: bool) -> String {
     said
 }
 
-/// A server that runs, and what it needs until it ends.
+/// A running server, and its resources.
 struct Running {
     server: Server,
-    /// As it was started.
+    /// The configuration at the start.
     first: Config,
     surroundings: Surroundings,
     notify: Notify,
@@ -168,7 +168,7 @@ struct Running {
 }
 
 impl Running {
-    /// Whether it ends since the store's writer is dead.
+    /// Returns true if it ends because the store's writer is dead.
     async fn until_end(mut self, mut signals: Signals) -> (Self, bool) {
         let store = self.server.service().store().clone();
         let watchdog = self.surroundings.watchdog.map(|time| time / 2);

@@ -37,12 +37,12 @@ use crate::parts::Parts;
 use crate::reload::Reloaded;
 use crate::router::{patterns, router};
 
-/// Descriptors kept for files and listeners.
+/// The descriptors reserved for files and listeners.
 const RESERVED_DESCRIPTORS: u64 = 256 + (Upload::DESCRIPTORS * (STREAMS + AT_HAND)) as u64;
-/// A thread has its listener, also for who stands in for it, its poller, the poller's waker, and a reader
-/// of the store with three files.
+/// Per thread: its listener, a second one for its replacement, its poller, the poller's waker, and
+/// a reader of the store with three files.
 const DESCRIPTORS_OF_THREAD: u64 = 7;
-/// Most threads that serve connections.
+/// The maximum number of threads that serve connections.
 const MAX_THREADS: usize = 1024;
 
 /// A running server. Dropping it stops it.
@@ -56,21 +56,21 @@ pub struct Server {
     /// They end before the store does.
     jobs: Option<Jobs>,
     service: Service,
-    /// Let go after the store is closed.
+    /// Released after the store is closed.
     _folder: Option<FolderLock>,
     certificate: Option<Certificate>,
     request_log: Arc<RequestLog>,
     known: Known,
-    /// As it holds now.
+    /// The current configuration.
     config: Config,
     router: Router,
 }
 
 impl Server {
-    /// Starts a server; when this returns, it accepts connections.
+    /// Starts a server; it accepts connections when this returns.
     ///
     /// # Errors
-    /// See [`ServeError`]; then nothing is left running.
+    /// See [`ServeError`]; on an error, nothing is left running.
     pub fn start(config: Config) -> Result<Self, ServeError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let thread_count = threads(&config, cores);
@@ -195,22 +195,22 @@ impl Server {
         Ok(())
     }
 
-    /// Where mail for local users is taken in.
+    /// The address of the SMTP receiver for local users.
     pub fn smtp_address(&self) -> Option<SocketAddr> {
         self.smtp_address
     }
 
-    /// Where local users hand in mail.
+    /// The address of SMTP submission for local users.
     pub fn submission_address(&self) -> Option<SocketAddr> {
         self.submission_address
     }
 
-    /// The patterns of all routes, as the router knows them.
+    /// The patterns of all routes.
     pub fn routes(&self) -> BTreeSet<String> {
         patterns(&self.router)
     }
 
-    /// The address that the server listens on.
+    /// The address of the HTTP listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -220,16 +220,16 @@ impl Server {
         &self.admin_token.text
     }
 
-    /// Whether this start made the admin token, so that nobody knows it yet.
+    /// Whether this start created the admin token.
     pub fn admin_token_is_new(&self) -> bool {
         self.admin_token.is_new
     }
 
-    /// Has another configuration hold, as far as that can be without a new start; the files of
-    /// certificates are read again in any case.
+    /// Applies another configuration, as far as possible without a restart; reads the certificates'
+    /// files again in any case.
     ///
     /// # Errors
-    /// When those can't be used: then everything is as it was.
+    /// If the certificates can't be used: nothing changes then.
     pub fn reload(&mut self, new: Config) -> Result<Reloaded, ServeError> {
         let mut reloaded = Reloaded::between(&self.config, &new);
         if let (Some(certificate), Some(files)) = (&self.certificate, &new.tls)
@@ -243,7 +243,7 @@ impl Server {
         self.service
             .set_quotas(new.limits.quota_bytes, new.mail_quota_bytes);
         self.known.set(new.trusted.clone(), new.proxies.clone());
-        // What needs a restart is told again each time, until there is one.
+        // Settings that need a restart are reported each time until then.
         self.config.log = LogSettings {
             format: self.config.log.format,
             ..new.log
@@ -255,8 +255,8 @@ impl Server {
         Ok(reloaded)
     }
 
-    /// Stops accepting, answers the requests under way within the configured time, and closes the
-    /// store. Blocks until all that is done.
+    /// Stops accepting connections, completes pending requests within the configured time, and
+    /// closes the store. Blocks until then.
     pub fn shutdown(self) {}
 }
 
@@ -265,10 +265,10 @@ impl Drop for Server {
         self.stop.send_replace(true);
         drop(self.jobs.take());
         for thread in self.threads.drain(..) {
-            // A thread that failed has said so in its panic; the others still end in order.
+            // The panic of a failed thread was logged; the others still end cleanly.
             let _ = thread.join();
         }
-        // Nothing more is answered.
+        // No further response is sent.
         self.service.remove_answered();
         self.service.store().close_blocking();
     }
@@ -282,8 +282,8 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// As many connections as the configuration says, or as there are descriptors for, of HTTP; and of SMTP,
-/// which has a quarter of those at most.
+/// The maximum numbers of connections of HTTP, by the configuration or the available descriptors,
+/// and of SMTP, which has a quarter of those at most.
 fn connections(config: &Config, thread_count: usize) -> (usize, usize) {
     let has_smtp = config.smtp_listen.is_some() || config.submission_listen.is_some();
     let smtp_threads = match (has_smtp, &config.data) {
@@ -299,7 +299,7 @@ fn connections(config: &Config, thread_count: usize) -> (usize, usize) {
     (config.limits.connections.unwrap_or(all - smtp), smtp)
 }
 
-/// SMTP, whether anybody is to be listened to or not.
+/// Creates the SMTP server, with or without listeners.
 fn smtp_server(
     parts: &Parts,
     config: &Config,
@@ -335,7 +335,7 @@ fn smtp_server(
     Ok(smtp)
 }
 
-/// Before anybody is served: after a restore, numbers would be given again.
+/// Runs before the first request: after a restore, numbers would be assigned again.
 fn count_anew(service: &Service) -> Result<(), ServeError> {
     if after_restore(service).map_err(ServeError::Restored)? {
         tracing::info!("the data are those of an earlier moment: mailboxes have new numbers");
@@ -343,7 +343,7 @@ fn count_anew(service: &Service) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// The work that goes on beside requests.
+/// Starts the background jobs.
 fn start_jobs(parts: &Parts, config: &Config) -> Result<Jobs, ServeError> {
     let mut jobs = Jobs::default();
     let (service, store) = (&parts.service, parts.service.store());
@@ -352,7 +352,7 @@ fn start_jobs(parts: &Parts, config: &Config) -> Result<Jobs, ServeError> {
     jobs.start(AnsweredSweep::new(service.clone()))
         .map_err(ServeError::System)?;
     if parts.content.segments().is_some() {
-        // Each its folder, and one of them the objects.
+        // Each server sweeps its folder, and one of them the objects.
         jobs.start(parts.content_sweep(config).of(Part::Folder))
             .map_err(ServeError::System)?;
         let objects = parts.content_sweep(config).of(Part::Objects);
@@ -362,8 +362,8 @@ fn start_jobs(parts: &Parts, config: &Config) -> Result<Jobs, ServeError> {
     }
     start_once(&mut jobs, Departures::new(service.clone()), service)?;
     start_once(&mut jobs, SessionSweep::new(service.clone()), service)?;
-    // Each at its start, and not one of them now and then: the last to be upgraded finds what it wrote before. Two at
-    // once do no harm, since what one has numbered the other leaves.
+    // Every server runs this at its start: the last one to be upgraded finds what it wrote before.
+    // Two at once do no harm, since messages with numbers are skipped.
     jobs.start(MailNumbers::new(service.clone()))
         .map_err(ServeError::System)?;
     start_once(&mut jobs, SeriesLists::new(service.clone()), service)?;
@@ -383,7 +383,7 @@ fn start_jobs(parts: &Parts, config: &Config) -> Result<Jobs, ServeError> {
     Ok(jobs)
 }
 
-/// Starts a job that one server does, where there are several.
+/// Starts a job that only one of several servers runs.
 fn start_once<J: Job>(jobs: &mut Jobs, job: J, service: &Service) -> Result<(), ServeError> {
     let started = match service.is_shared() {
         true => jobs.start(Leased::new(job, service.store().clone())),
@@ -407,7 +407,7 @@ fn admin_token(config: &Config) -> io::Result<AdminToken> {
     AdminToken::find_or_make(given, file.as_deref())
 }
 
-/// As many threads serve connections. One that waits for a database serves nobody meanwhile.
+/// Returns the number of threads that serve connections. A thread that waits for a database is blocked.
 fn threads(config: &Config, cores: usize) -> usize {
     config.http_threads.unwrap_or(match config.data {
         Data::Folder(_) | Data::Memory => cores,
@@ -415,7 +415,7 @@ fn threads(config: &Config, cores: usize) -> usize {
     })
 }
 
-/// Refuses what can't be meant, before anything is started.
+/// Rejects invalid settings before anything is started.
 fn check(config: &Config, thread_count: usize) -> Result<(), ServeError> {
     let is_protected = config.tls.is_some() || config.allow_plain_exposed;
     if !config.listen.ip().is_loopback() && !is_protected {
@@ -453,14 +453,14 @@ fn http_server(parts: &Parts, config: &Config, known: &Known) -> HttpServer {
             idle_timeout: limits.idle_timeout,
             send_timeout: limits.send_timeout,
         },
-        // On this machine alone, other servers may have the same name, and no TLS.
+        // On this machine alone, other servers may have the same name without TLS.
         is_https_only: config.tls.is_some() && !config.listen.ip().is_loopback(),
         known: known.clone(),
         metrics: Arc::clone(&parts.metrics),
     }
 }
 
-/// Written beside and renamed, so that whoever waits for the file finds it whole.
+/// Written to a temporary file and renamed, so that a waiting program finds it complete.
 fn write_port_file(file: &Path, address: SocketAddr) -> io::Result<()> {
     let mut beside = file.as_os_str().to_owned();
     beside.push(".partial");

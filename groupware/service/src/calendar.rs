@@ -1,4 +1,4 @@
-//! The calendar's decisions on the way to the store.
+//! Commits the calendar's decisions.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -12,7 +12,7 @@ use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
 use crate::user::User;
 
-/// Reads one state, which may be remembered.
+/// Reads one state, which may be cached.
 ///
 /// # Errors
 /// What `read` returns.
@@ -23,7 +23,7 @@ pub fn read<T>(
     service.store().look(read)
 }
 
-/// Decides on a fresh snapshot and commits, until nobody else was faster.
+/// Decides on a fresh snapshot and commits; repeats on a conflict.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -58,8 +58,8 @@ pub async fn change(
     changed.await
 }
 
-/// Decides on a fresh snapshot and commits, as [`change`] does, apart from whoever else is served: for what takes
-/// long to be decided. Gives what came of it.
+/// Decides on a fresh snapshot and commits, as [`change`] does, but decides in the background pool:
+/// for decisions that take long. Returns the outcome.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -88,10 +88,10 @@ pub async fn change_aside<T: Send + 'static>(
     changed.await
 }
 
-/// Extends the lists of imported series of a calendar, as far as they have to be; of how many.
+/// Extends the expanded lists of imported series of a calendar where they need it; returns their number.
 ///
 /// # Errors
-/// See [`ChangeError`]; what was extended until then stays so.
+/// See [`ChangeError`]; earlier extensions stay committed.
 pub fn extend_all(
     service: &Service,
     mailbox: &str,

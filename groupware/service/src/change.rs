@@ -1,4 +1,4 @@
-//! From a decision to a durable change: read a snapshot, decide, commit; on a conflict again.
+//! From a decision to a durable change: read a snapshot, decide, commit; repeat on a conflict.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -9,37 +9,37 @@ use groupware_store::{Batch, CommitError, Snapshot, StoreError};
 use crate::lane::{InLane, Lane};
 use crate::service::Service;
 
-/// How often a change is decided before it is given up. Since those who lose a round stand in
-/// line for the record that it was lost on, this takes a change of many records, each of which
-/// is changed by others.
+/// The maximum number of rounds before a change fails. A round with a conflict waits for the mutex
+/// of the conflicting record, so this many conflicts need many records that others change at the
+/// same time.
 const ROUNDS: u32 = 16;
-/// A batch from this size on is only made by who goes in the lane of its first record: a batch can be
-/// a thousand times as large as its request, and one is enough to wait for the store.
+/// A batch of at least this size needs the mutex of its first record: a batch can be a thousand
+/// times as large as its request, and only one should wait for the store.
 const LARGE_BYTES: usize = 256 << 10;
 
-/// Why a change did not come about.
+/// The reason why a change failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError<E> {
-    /// It was decided that it may not.
+    /// The decision rejected it.
     #[error("{0}")]
     Decided(E),
     /// Others kept changing the same records.
     #[error("others kept changing the same records")]
     Contended,
-    /// The store did not take it.
+    /// The store rejected it.
     #[error("the store did not take it")]
     Commit(#[source] CommitError),
 }
 
-/// Decides on a fresh snapshot and commits, until nobody else was faster.
+/// Decides on a fresh snapshot and commits; repeats on a conflict.
 ///
-/// Whoever was too slow goes in the lane of the record that was changed meanwhile, and whoever
-/// finds a record's lane taken waits for it at once. So two hundred answers to one meeting are
-/// two hundred commits, one after the other, rather than two hundred at a time of which one
-/// counts. Nobody waits for a lane with a batch in hand.
+/// After a conflict, the change waits for the mutex of the conflicting record; if the mutex of any
+/// of its records is taken, it waits for that first. So two hundred replies to one meeting are two
+/// hundred sequential commits, rather than two hundred concurrent ones of which one succeeds. No
+/// change waits for a mutex with a batch in memory.
 ///
 /// # Errors
-/// The decision's; [`ChangeError::Contended`] after 16 lost rounds (`ROUNDS`); the store's.
+/// Errors of the decision; [`ChangeError::Contended`] after 16 rounds with a conflict (`ROUNDS`); errors of the store.
 pub async fn change<T, E: From<StoreError>>(
     service: &Service,
     caller: &Caller,
@@ -49,7 +49,7 @@ pub async fn change<T, E: From<StoreError>>(
     commit(service, caller, decide).await
 }
 
-/// The same where deciding takes long: that is done apart from whoever else is served.
+/// The same for decisions that take long: they run in the background pool.
 ///
 /// # Errors
 /// As [`change`].
@@ -103,7 +103,7 @@ where
                 };
                 drop(outcome);
                 if !going.as_ref().is_some_and(|going| going.is(*lane)) {
-                    // Nobody holds one lane and waits for another.
+                    // Release one mutex before waiting for another.
                     drop(going.take());
                     going = Some(lane.enter().await);
                 }
@@ -114,7 +114,7 @@ where
     Err(ChangeError::Contended)
 }
 
-/// Decides and commits behind all that others write, until nobody was faster: for jobs.
+/// Decides and commits at low priority, and repeats on a conflict: for jobs.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -149,15 +149,15 @@ mod tests {
     use super::*;
     use crate::service::Settings;
 
-    /// Values in memory, and the most that there were at once.
+    /// Values in memory, and their maximum so far.
     struct Live {
         now: AtomicUsize,
         most: AtomicUsize,
     }
 
-    /// The store has room for two batches with so many bytes; a third waits.
+    /// The store's queue holds two batches of this size; a third waits.
     const HUGE_BYTES: usize = 100 << 20;
-    /// Nothing reads it, so that it takes no memory.
+    /// Never read, so that it takes no memory.
     static ZEROS: LazyLock<Vec<u8>> = LazyLock::new(|| vec![0; HUGE_BYTES]);
 
     /// The value of a batch.
@@ -195,7 +195,7 @@ mod tests {
         Service::start(store, Settings::default()).unwrap()
     }
 
-    /// Writes a record anew, with a value of so many bytes.
+    /// Rewrites a record with a value of this many bytes.
     async fn rewrite(state: &Service, key: &str, live: &'static Live, bytes: usize) {
         let caller = Caller::internal();
         let changed = change(state, &caller, |snapshot| {
@@ -241,7 +241,7 @@ mod tests {
         while let Some(done) = changes.join_next().await {
             done.unwrap();
         }
-        // One with the store, one that is found to be one too many, one that is stored.
+        // One in the store's queue, one that finds the mutex taken, one that is stored.
         let most = LIVE.most.load(Relaxed);
         assert!(most <= 3, "{most}");
     }

@@ -1,18 +1,18 @@
-//! Deliveries that may have been stored without their clients having heard of it. A client repeats such a message, to this
-//! server after a restart or to another one: it is stored once.
+//! Deliveries whose clients may have missed the response to a commit. A client repeats such a
+//! message, to this server after a restart or to another one: it is stored once.
 //!
 //! ```text
-//! $sent/{ab}   {hash}     a delivery: when it was decided, its number, and the message in the sender's mailbox
+//! $sent/{ab}   {hash}     a delivery: the time of its decision, its number, and the message in the sender's account
 //! ```
-//! `hash` is that of the sender's mailbox and of what was sent, and `ab` its first byte. The record is in the batch of the
-//! message itself, under an assert that there is none. The server that stored it removes it soon after the store has told it
-//! so, whether the answer reaches the client or not. So a record that stays is one of a delivery in doubt: the server ended
-//! before it answered, or soon after, or the store could not tell it what became of the batch.
+//! `hash` is that of the sender's account and of the message, and `ab` its first byte. The record is in the batch of
+//! the message itself, under an assert that it is absent. The server removes it soon after the commit, whether the
+//! response reaches the client or not. So a remaining record is that of a delivery in doubt: the server stopped before
+//! or soon after its response, or the store could not report the outcome of the batch.
 //!
-//! A user may write the same again, and means another message: the server that has answered the first one knows its number.
-//! Another server waits a moment until the record is removed. Where the record is replaced meanwhile, or is so young that its
-//! server may yet remove it, nothing shows that its delivery is in doubt: the client is told to try again later, since a
-//! message that isn't stored must not be acknowledged.
+//! A user may send the same again as another message: the server that has responded to the first one knows
+//! its number. Another server waits until the record is removed. If the record is replaced meanwhile, or is
+//! so young that its server may yet remove it, nothing proves that its delivery is in doubt: the client gets
+//! a temporary error, since a message that isn't stored must not be acknowledged.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -22,26 +22,26 @@ use std::time::Duration;
 use groupware_mail::Unid;
 use groupware_store::{Batch, CommitError, Record, Snapshot, Store, StoreError};
 
-/// What a client sent: its retry sends the same.
+/// The hash of a message from a client: a retry has the same one.
 pub type Fingerprint = [u8; 32];
 
-/// No user can be called that.
+/// A name that no user can have.
 const PARTITION: &str = "$sent";
-/// How long a delivery is in doubt: mail servers try again within minutes. A user who writes the same again later means
-/// another message.
+/// The time for which a delivery is in doubt: mail servers retry within minutes. A user who sends
+/// the same again later means another message.
 const KEPT_S: i64 = 3600;
-/// Between two looks at a record: each server removes the records of what it has answered twice a second.
+/// The time between two checks of a record: each server removes the records of completed deliveries twice a second.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(250);
-/// Looks after the first one, where other servers may have answered.
+/// The number of checks after the first one, if other servers may have responded.
 const LOOKS: u32 = 10;
-/// Until a server that runs has removed the record of what it has answered, with time to spare.
+/// The time within which a running server certainly removes the record of a completed delivery.
 const ANSWERED_S: i64 = 10;
-/// Most deliveries that are remembered as answered. Of those beyond, the records stay until they are old.
+/// The maximum number of completed deliveries in memory. The records of further ones stay until they expire.
 const MOST: usize = 100_000;
-/// Records that are looked at, and removed, at once.
+/// The number of records that are read, and removed, in one batch.
 const REMOVED_AT_ONCE: usize = 1000;
 
-/// The fingerprint of the parts of what a client sent.
+/// Returns the fingerprint of the parts of a client's message.
 pub fn fingerprint<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Fingerprint {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -51,25 +51,25 @@ pub fn fingerprint<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Fingerprint
     *hasher.finalize().as_bytes()
 }
 
-/// A delivery as it is recorded.
+/// The record of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Delivery {
     key: Fingerprint,
     number: u128,
 }
 
-/// What is recorded of one that was stored.
+/// The record of a stored delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Recorded {
     since_s: i64,
     number: u128,
-    /// The message in the sender's mailbox.
+    /// The message in the sender's account.
     pub(crate) made: Option<Unid>,
     revision: u64,
 }
 
 impl Delivery {
-    /// Of what was sent from a mailbox, with a number of its own.
+    /// Creates the record for a message from an account, with a number of its own.
     pub(crate) fn new(mailbox: &str, sent: Fingerprint, number: u128) -> Self {
         Self {
             key: fingerprint([mailbox.as_bytes(), &sent]),
@@ -77,13 +77,13 @@ impl Delivery {
         }
     }
 
-    /// The record of the same delivery, if there is one.
+    /// Returns the record of the same delivery, if there is one.
     pub(crate) fn recorded(&self, snapshot: &dyn Snapshot) -> Result<Option<Recorded>, StoreError> {
         let record = snapshot.get(&partition(self.key[0]), &self.key)?;
         Ok(record.map(|record| Recorded::of(&record)))
     }
 
-    /// Puts the record in the place of one that doesn't count, or of none.
+    /// Writes the record in place of an invalid one, or of none.
     pub(crate) fn record(
         &self,
         batch: &mut Batch,
@@ -108,7 +108,7 @@ impl Delivery {
 }
 
 impl Recorded {
-    /// What can't be read is as good as very old.
+    /// An unreadable record counts as expired.
     fn of(record: &Record) -> Self {
         Self::read(record).unwrap_or(Self {
             since_s: i64::MIN,
@@ -129,34 +129,34 @@ impl Recorded {
         })
     }
 
-    /// Whether it was decided too long ago to be repeated now.
+    /// Returns true if the record has expired, so that no retry is expected.
     pub(crate) fn is_old(&self, now_s: i64) -> bool {
         self.since_s.saturating_add(KEPT_S) <= now_s
     }
 }
 
-/// The looks at the record of a delivery that may be repeated.
+/// The checks of the record of a delivery that may be a retry.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
-    /// The number that the first one found.
+    /// The number in the first record found.
     number: Option<u128>,
     again: u32,
 }
 
-/// What a look shows.
+/// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// Nothing yet.
+    /// Undecided: check again.
     LookAgain,
-    /// The recorded delivery is in doubt: this is its repeat.
+    /// The recorded delivery is in doubt: this is its retry.
     Repeated,
-    /// Whether it is in doubt can't be told.
+    /// It can't be determined whether it is in doubt.
     Unclear,
 }
 
 impl Looks {
-    /// Of a look at a fresh snapshot that found a record which isn't one of this server's deliveries. One look is never
-    /// enough: the server may have forgotten the delivery after the snapshot was taken.
+    /// Evaluates a check on a fresh snapshot that found a record which isn't one of this server's deliveries.
+    /// One check is never enough: the server may have dropped the delivery after the snapshot was taken.
     pub(crate) fn at(&mut self, recorded: &Recorded, is_shared: bool, now_s: i64) -> Shown {
         if *self.number.get_or_insert(recorded.number) != recorded.number {
             return Shown::Unclear;
@@ -178,19 +178,19 @@ impl Looks {
 #[error("an equal message was stored a moment ago, and its client may have been told so")]
 struct EqualMessage;
 
-/// It can't be told whether a message repeats the one that is recorded.
+/// The error if a message may or may not repeat the recorded one.
 pub(crate) fn unclear() -> CommitError {
     CommitError::Unknown(StoreError::Away(Arc::new(EqualMessage)))
 }
 
-/// The deliveries that this server has answered, or is at.
+/// This server's pending and completed deliveries.
 #[derive(Debug, Default)]
 pub(crate) struct Deliveries(Mutex<HashMap<u128, State>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     UnderWay,
-    /// Its record is to be removed.
+    /// Completed: its record must be removed.
     Answered(Fingerprint),
 }
 
@@ -199,7 +199,7 @@ impl Deliveries {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on until what this gives is dropped, the delivery is under way.
+    /// Registers a pending delivery until the returned guard is dropped.
     pub(crate) fn begin(&self, delivery: Delivery) -> UnderWay<'_> {
         self.lock().insert(delivery.number, State::UnderWay);
         UnderWay {
@@ -208,7 +208,7 @@ impl Deliveries {
         }
     }
 
-    /// It was stored, and its client is told so.
+    /// Records that it was stored, and that its client gets the response.
     fn answer(&self, delivery: &Delivery) {
         let mut all = self.lock();
         match all.len() > MOST {
@@ -217,12 +217,12 @@ impl Deliveries {
         };
     }
 
-    /// Whether a recorded delivery is one of this server's own, whose client is told what became of it.
+    /// Returns true if a recorded delivery is one of this server's own, whose client gets the response.
     pub(crate) fn has(&self, recorded: &Recorded) -> bool {
         self.lock().contains_key(&recorded.number)
     }
 
-    /// Removes the records of deliveries that were answered. What fails is tried again the next time.
+    /// Removes the records of completed deliveries. Failures are retried the next time.
     pub(crate) fn remove_answered(&self, store: &Store) {
         loop {
             let answered = self.lock();
@@ -243,7 +243,7 @@ impl Deliveries {
     }
 }
 
-/// A delivery under way. Where it is dropped without an answer, as with its request, nobody knows what became of it.
+/// A pending delivery. If it is dropped without a response, as with its request, its outcome is unknown.
 #[derive(Debug)]
 pub(crate) struct UnderWay<'a> {
     deliveries: &'a Deliveries,
@@ -251,12 +251,12 @@ pub(crate) struct UnderWay<'a> {
 }
 
 impl UnderWay<'_> {
-    /// It was stored, and its client is told so.
+    /// Completes it: it was stored, and its client gets the response.
     pub(crate) fn answer(self) {
         self.deliveries.answer(&self.delivery);
     }
 
-    /// The same of the one that it repeats, which another server, or this one before a restart, has stored.
+    /// Completes the delivery that it repeats, which another server, or this one before a restart, has stored.
     pub(crate) fn answer_for(self, recorded: &Recorded) {
         self.deliveries.answer(&Delivery {
             number: recorded.number,
@@ -274,7 +274,7 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// Removes these records, unless others are in their places; `None` where the store fails.
+/// Removes these records, unless they were replaced; `None` if the store fails.
 fn remove(store: &Store, some: &[(u128, Fingerprint)]) -> Option<()> {
     let partitions: Vec<_> = some.iter().map(|(_, key)| partition(key[0])).collect();
     let places = partitions.iter().zip(some);
@@ -295,7 +295,7 @@ fn remove(store: &Store, some: &[(u128, Fingerprint)]) -> Option<()> {
     }
 }
 
-/// Removes the records that are too old to count. What fails is done the next time.
+/// Removes the expired records. Failures are retried the next time.
 pub(crate) fn sweep(store: &Store, now_s: i64) -> Result<(), StoreError> {
     for first in 0..=u8::MAX {
         let partition = partition(first);
@@ -307,7 +307,7 @@ pub(crate) fn sweep(store: &Store, now_s: i64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Looks at some records of a partition from this key on; the key to go on from, unless these were the last.
+/// Sweeps some records of a partition from this key on; returns the key to continue from, unless these were the last.
 fn sweep_some(
     store: &Store,
     (partition, from): (&str, &[u8]),
@@ -335,7 +335,7 @@ fn sweep_some(
     if !batch.is_empty() {
         let _ = store.commit_blocking(batch);
     }
-    // The first key behind the last one.
+    // The first key after the last one.
     last.push(0);
     Ok((count == REMOVED_AT_ONCE).then_some(last))
 }
@@ -369,7 +369,7 @@ mod tests {
         let now_s = 1000;
         let old = of(1, now_s - ANSWERED_S);
         let young = of(1, now_s - ANSWERED_S + 1);
-        // A server alone knows all that it has answered, but for what it forgot since the snapshot was taken.
+        // A single server knows all of its completed deliveries, except those dropped since the snapshot was taken.
         for (is_shared, recorded, again, last) in [
             (false, &young, 1, Shown::Repeated),
             (true, &old, LOOKS, Shown::Repeated),
@@ -436,7 +436,7 @@ mod tests {
             key[1..9].copy_from_slice(&(at as u64).to_be_bytes());
             Delivery { key, number: 1 }
         };
-        // An old one is the last of the first look, of the second, and of all.
+        // The last record of the first read, of the second, and of all are old.
         let old = [
             REMOVED_AT_ONCE,
             2 * REMOVED_AT_ONCE,

@@ -1,4 +1,4 @@
-//! Decisions about documents on the way to the store.
+//! Commits decisions about documents.
 
 use groupware_documents::{Context, Decision, DocumentError, Reason, Who};
 use groupware_runtime::Caller;
@@ -8,8 +8,8 @@ use crate::change::{self, ChangeError};
 use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
 
-/// Decides on a fresh snapshot and commits, until nobody else was faster. Identifiers are made from
-/// these random bits.
+/// Decides on a fresh snapshot and commits; repeats on a conflict. New identifiers derive from the
+/// random bits.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -41,7 +41,7 @@ pub async fn change<T>(
     changed.await
 }
 
-/// As it is for mail and meetings.
+/// As for mail and meetings.
 fn refusal(full: &NoRoom, mailbox: &str) -> DocumentError {
     let reason = match full {
         NoRoom::Full(_) => Reason::OverQuota,
@@ -51,10 +51,10 @@ fn refusal(full: &NoRoom, mailbox: &str) -> DocumentError {
     DocumentError::refused(reason, full.message(mailbox))
 }
 
-/// The bytes that a user may still store, of one share for all services.
+/// Returns the bytes that a user may still store, of one quota for all services.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn room(service: &Service, mailbox: &str) -> Result<u64, DocumentError> {
     let now = service.uptime();
     let room = |snapshot: &dyn Snapshot| service.quotas.room(snapshot, mailbox, now);

@@ -1,25 +1,24 @@
-//! Keeps changes of one record in line once they have got in each other's way.
+//! Per-key mutexes that serialize changes of one record after a conflict.
 //!
-//! Lanes only save work: what keeps changes apart is the store, which refuses a batch that was
-//! decided on an older state. So it does no harm that different records can share a lane, and
-//! that all servers of a process share them.
+//! They only save work: the store itself separates changes, by rejecting a batch decided on an
+//! older state. So different records may share a mutex, and all servers of a process share them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use groupware_store::{Assert, Batch};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// How many lanes there are.
+/// The number of mutexes.
 const LANES: usize = 256;
 
 static LANE: [Semaphore; LANES] = [const { Semaphore::const_new(1) }; LANES];
 
-/// The number of a lane.
+/// The index of a mutex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lane(usize);
 
 impl Lane {
-    /// The lanes of the records that a batch was decided on, in the order of its asserts.
+    /// The mutexes of the records that a batch was decided on, in the order of its asserts.
     pub(crate) fn of_all(batch: &Batch) -> Vec<Self> {
         batch.asserts.iter().map(Self::of).collect()
     }
@@ -34,12 +33,12 @@ impl Lane {
         Self(usize::try_from(places).unwrap_or_default())
     }
 
-    /// Whether somebody goes in it.
+    /// Returns true if it is taken.
     pub(crate) fn is_taken(self) -> bool {
         LANE[self.0].available_permits() == 0
     }
 
-    /// Goes in it if nobody does.
+    /// Takes it if it is free.
     pub(crate) fn try_enter(self) -> Option<InLane> {
         let permit = LANE[self.0].try_acquire().ok()?;
         Some(InLane {
@@ -48,8 +47,8 @@ impl Lane {
         })
     }
 
-    /// Waits, first come, first served, until nobody else goes in it. Who goes in one must leave
-    /// it before waiting for another.
+    /// Waits for it in FIFO order. The holder of a mutex must release it before waiting for
+    /// another.
     pub(crate) async fn enter(self) -> InLane {
         let permit = LANE[self.0].acquire().await;
         InLane {
@@ -59,7 +58,7 @@ impl Lane {
     }
 }
 
-/// Going in a lane; dropping it leaves the lane to the next.
+/// A mutex guard; dropping it releases the mutex.
 #[derive(Debug)]
 pub(crate) struct InLane {
     lane: Lane,
@@ -67,7 +66,7 @@ pub(crate) struct InLane {
 }
 
 impl InLane {
-    /// Whether it is this one.
+    /// Returns true if it guards this mutex.
     pub(crate) fn is(&self, lane: Lane) -> bool {
         self.lane == lane
     }

@@ -1,4 +1,4 @@
-//! What all fronts do alike: read and change, within limits, in line with the domains' decisions. It knows no protocol.
+//! The common work of all fronts: reads and changes, within limits, by the domains' decisions. It knows no protocol.
 
 pub mod calendar;
 mod change;

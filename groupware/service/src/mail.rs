@@ -1,4 +1,4 @@
-//! Mail's decisions on the way to the store.
+//! Commits mail's decisions.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -17,9 +17,9 @@ use crate::quotas::{Look, NoRoom};
 use crate::service::Service;
 use crate::user::User;
 
-/// How many batches one request may take to its end; each removes or moves a hundred messages at most.
+/// The maximum number of batches per request; each removes or moves a hundred messages at most.
 const BATCHES: u32 = 100_000;
-/// Others may change the same mailbox at the same moment; so often in a row they may be faster.
+/// The maximum number of consecutive conflicts with other changes of the same account.
 const ROUNDS: u32 = 1000;
 
 /// Reads from one snapshot.
@@ -33,7 +33,7 @@ pub fn read<T>(
     service.store().read(read)
 }
 
-/// Decides about a user's own mailbox as [`change_in`] does.
+/// Decides about a user's own account as [`change_in`] does.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -45,7 +45,7 @@ pub async fn change(
     change_in(service, (owner.caller(), owner.mailbox()), decide).await
 }
 
-/// Decides on a fresh snapshot and commits, until nobody else was faster. Gives the message that came of it.
+/// Decides on a fresh snapshot and commits; repeats on a conflict. Returns the message that was created.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -70,12 +70,12 @@ async fn change_once(
     change::change(service, caller, decide).await
 }
 
-/// Decides about a user's own mailbox and commits until there is no more to do: what one batch doesn't do is done
-/// apart from whoever else is served, in batches behind all that others write. What is begun is done to its
-/// end, whether somebody waits or not.
+/// Decides about a user's own account and commits until nothing is left to do: all batches after
+/// the first run in the background at low priority. Once started, it finishes even if the caller is
+/// dropped.
 ///
 /// # Errors
-/// See [`ChangeError`]; then some may be done.
+/// See [`ChangeError`]; a part may be committed then.
 pub async fn change_in_slices(
     service: &Service,
     owner: &User,
@@ -116,8 +116,8 @@ fn all_slices(
     Ok(())
 }
 
-/// Decides as [`change_in`] does about a message of so many bytes, and where these are many apart from whoever
-/// else is served. There is one batch.
+/// Decides as [`change_in`] does about a message of this size; a large one runs in the background
+/// pool. There is one batch.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -133,7 +133,7 @@ pub async fn change_with_message(
     Ok(outcome.made)
 }
 
-/// Decides and commits, for a large message apart from whoever else is served.
+/// Decides and commits, for a large message in the background pool.
 async fn change_by_size(
     service: &Service,
     (caller, mailbox): (&Caller, &str),
@@ -151,9 +151,9 @@ async fn change_by_size(
     .await
 }
 
-/// Decides as [`change_with_message`] does about a message that a client sent. Where the client repeats one of which
-/// nobody could tell it whether it was stored, it is stored once: `sent` says what is the same. Where it can't be told
-/// whether it repeats one, its outcome is unknown.
+/// Decides as [`change_with_message`] does about a message from a client. A retry of a delivery
+/// with an unknown outcome is stored once: `sent` identifies it. If it can't be determined whether
+/// it is a retry, its outcome is unknown.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -181,7 +181,7 @@ pub async fn deliver(
             under_way.answer();
             return Ok(outcome.made);
         };
-        // It may have been answered just now: then the record is about to be removed.
+        // It may be completed just now: then the record is about to be removed.
         match looks.at(&recorded, service.is_shared(), service.now_s()) {
             Shown::LookAgain => caller.give_way(tokio::time::sleep(LOOK_AGAIN)).await,
             Shown::Repeated => {
@@ -193,7 +193,7 @@ pub async fn deliver(
     }
 }
 
-/// Notes that a message was read. Where there is no room for the note, it is read all the same.
+/// Marks a message as read. Without room for that, the message can still be read.
 ///
 /// # Errors
 /// See [`ChangeError`].
@@ -209,10 +209,10 @@ pub async fn note_read(
     }
 }
 
-/// Whether a message of so many bytes has room in a mailbox, as far as that is known before it is there.
+/// Returns true if a message of this size has room in an account, as far as that is known before it arrives.
 ///
 /// # Errors
-/// The store's.
+/// Errors of the store.
 pub fn has_room(service: &Service, (mailbox, bytes): (&Arc<str>, u64)) -> Result<bool, StoreError> {
     let now = service.uptime();
     service.store().read(|snapshot| {
@@ -226,11 +226,11 @@ pub fn has_room(service: &Service, (mailbox, bytes): (&Arc<str>, u64)) -> Result
     })
 }
 
-/// Gives numbers to the messages of a mailbox that have none, in batches behind all that others write, until there are
-/// none or it is told to stop; how many there were. Where all have some, that is found out by one look.
+/// Assigns numbers to the messages of an account without any, in batches at low priority, until
+/// there are none or it is stopped; returns their number. If all have numbers, one read is enough.
 ///
 /// # Errors
-/// As [`change_in_slices`]; then some may have theirs.
+/// As [`change_in_slices`]; some may have numbers then.
 pub fn number_all(
     service: &Service,
     (mailbox, thorough): (&str, bool),
@@ -260,11 +260,11 @@ pub fn number_all(
     Ok(count)
 }
 
-/// Has all mailboxes count from new numbers where the data are those of an earlier moment, before anybody is served;
-/// whether they were. Another server that begins at the same time does some of it, and neither ends before all is done.
+/// Gives all accounts new numbers if the data were restored to an earlier state, before the first request;
+/// returns whether they were. Concurrent servers share the work, and none returns before all is done.
 ///
 /// # Errors
-/// See [`ChangeError`]; then whoever begins next goes on with it.
+/// See [`ChangeError`]; the next server to start continues.
 pub fn after_restore(service: &Service) -> Result<bool, ChangeError<MailError>> {
     let store = service.store();
     let is_noted = store.read(restored::is_noted);
@@ -287,26 +287,26 @@ pub fn after_restore(service: &Service) -> Result<bool, ChangeError<MailError>> 
     }
 }
 
-/// One batch, however often it is decided.
+/// The inputs of one batch, the same for each repeated decision.
 struct Round {
     now_us: i64,
     ids: Ids,
     look: Look,
-    /// Others whose shares have no room for what is decided.
+    /// Other users without room for the delivery.
     full: Mutex<BTreeSet<Arc<str>>>,
-    /// The delivery that is recorded with it.
+    /// The delivery to record with it.
     delivery: Option<Delivery>,
-    /// The delivery's record is looked for once a batch has failed that takes it for absent.
+    /// Whether a batch has failed that asserts the delivery's record absent: only then is the record looked up.
     has_tried: AtomicBool,
 }
 
-/// What comes of a decision.
+/// The outcome of a decision.
 struct Outcome {
-    /// The message that is made.
+    /// The created message.
     made: Option<Unid>,
     /// Whether there is more to do.
     more: bool,
-    /// The record of the delivery that this one repeats: then nothing is to be stored.
+    /// The record of the delivery that this one repeats: nothing is stored then.
     repeated: Option<Recorded>,
 }
 
@@ -326,7 +326,7 @@ impl Round {
         self.now_us / 1_000_000
     }
 
-    /// The record of an equal delivery, if there is one.
+    /// Returns the record of an equal delivery, if there is one.
     fn recorded(&self, snapshot: &dyn Snapshot) -> Result<Option<Recorded>, MailError> {
         match &self.delivery {
             Some(delivery) if self.has_tried.swap(true, Relaxed) => {
@@ -336,7 +336,7 @@ impl Round {
         }
     }
 
-    /// The batch, and what comes of it.
+    /// Returns the batch and its outcome.
     fn decide(
         &self,
         service: &Service,
@@ -384,7 +384,7 @@ impl Round {
                     };
                     return Ok((decision.batch, outcome));
                 }
-                // Those who are known already were not left out: the decision is not of a kind that does.
+                // If those were excluded already, the decision is of a kind that can't exclude recipients.
                 Err(NoRoom::Full(others))
                     if !others.contains(mailbox) && !others.is_subset(&full) =>
                 {
@@ -414,11 +414,11 @@ mod tests {
     use crate::fingerprint;
     use crate::service::Settings;
 
-    /// A store in memory of which nobody learns what became of a batch.
+    /// A store in memory that doesn't report the outcome of a batch.
     #[derive(Clone)]
     struct Silent {
         store: Store,
-        /// Whether batches take effect all the same.
+        /// Whether batches are committed nevertheless.
         takes: Arc<AtomicBool>,
         is_silent: Arc<AtomicBool>,
     }
@@ -499,7 +499,7 @@ mod tests {
             (silent, service)
         }
 
-        /// One more server over it.
+        /// Another server over it.
         fn server(&self, settings: Settings) -> Service {
             let options = StoreOptions::default();
             let store = Store::over(self.clone(), self.clone(), &options).unwrap();
@@ -528,7 +528,7 @@ mod tests {
         }
     }
 
-    /// A message from elsewhere to Ada and Ben.
+    /// Sends a message from a remote server to Ada and Ben.
     async fn send(service: &Service, text: &str) -> Result<Option<Unid>, ChangeError<MailError>> {
         let to: BTreeSet<String> = ["ada", "ben"].map(str::to_owned).into();
         let (caller, message) = (Caller::internal(), text.to_owned());
@@ -540,7 +540,7 @@ mod tests {
         .await
     }
 
-    /// As a server's job does, on a thread that may wait for the store.
+    /// Runs a server's job on a thread that may block on the store.
     fn remove_answered(service: &Service) {
         std::thread::scope(|scope| scope.spawn(|| service.remove_answered()).join()).unwrap();
     }
@@ -555,14 +555,14 @@ mod tests {
             let (silent, service) = Silent::start(takes);
             for _ in 0..2 {
                 let unknown = send(&service, "Subject: Pier\r\n\r\n").await;
-                // Once it is found, it is delivered.
+                // Once the record is found, it counts as delivered.
                 assert!(is_unknown(&unknown) || (takes && unknown.unwrap().is_some()));
                 assert_eq!(silent.inbox("ada").len(), usize::from(takes));
             }
             silent.is_silent.store(false, Relaxed);
             assert!(takes || send(&service, "Subject: Pier\r\n\r\n").await.is_ok());
             assert_eq!(silent.inbox("ada").len(), 1);
-            // What comes later is another message, as one with another text is.
+            // Later ones are other messages, and so is one with another text.
             for text in ["Quay", "Pier", "Pier"] {
                 let text = format!("Subject: {text}\r\n\r\n");
                 send(&service, &text).await.unwrap();
@@ -582,7 +582,7 @@ mod tests {
             let second = silent.server(Settings::default());
             assert!(send(&second, TEXT).await.unwrap().is_some());
             assert_eq!(silent.inbox("ada").len(), 1, "{takes}");
-            // It has been answered: the same again is another message, at any server.
+            // It was completed: the same again is another message, on any server.
             send(&second, TEXT).await.unwrap();
             assert_eq!(silent.inbox("ada").len(), 2);
             remove_answered(&second);

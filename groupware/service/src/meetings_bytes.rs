@@ -1,6 +1,6 @@
-//! What users' meetings take. Nothing in a calendar sums it up: it is counted. Where there are few meetings, that
-//! is done when it is asked for; where there are many, apart from whoever asks, and until the next time by what
-//! is added.
+//! The size of users' meetings. A calendar has no counter, so the records are measured. A small
+//! calendar is measured on each request; a large one in the background, and updated by additions
+//! until the next time.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -10,15 +10,15 @@ use std::time::Duration;
 use groupware_runtime::aside;
 use groupware_store::{Snapshot, Store, StoreError};
 
-/// Records that are counted while others wait: a millisecond or two.
+/// The number of records measured in the foreground: a millisecond or two.
 const FEW: usize = 1000;
-/// How long a count of more is good for: what was removed meanwhile is noticed then.
+/// The validity of a background count, after which removals are noticed.
 const GOOD_FOR: Duration = Duration::from_secs(60);
-/// Calendars whose counts are kept; beyond, all are counted anew.
+/// The maximum number of kept counts; beyond it, all are measured again.
 const KEPT: usize = 4096;
-/// Most calendars that are counted at once.
+/// The maximum number of concurrent counts.
 const AT_ONCE: usize = 2;
-/// What a record takes besides its key and value, about.
+/// The approximate overhead of a record besides its key and value.
 pub(crate) const RECORD_BYTES: u64 = 200;
 
 /// The counts of large calendars.
@@ -31,9 +31,9 @@ pub(crate) struct MeetingsBytes {
 #[derive(Debug, Clone, Copy)]
 struct Count {
     bytes: u64,
-    /// When it was counted last.
+    /// The time of the last count.
     at: Duration,
-    /// It is being counted anew, and had so many bytes when that began.
+    /// The bytes at the start of the count under way, if there is one.
     under_way: Option<u64>,
 }
 
@@ -45,8 +45,8 @@ impl MeetingsBytes {
         }
     }
 
-    /// What a mailbox's meetings take, as far as that is known: of a large calendar that has not been counted
-    /// yet, what a look at its beginning shows.
+    /// Returns the known size of an account's meetings: for a large calendar without a count, the
+    /// size of its first records.
     pub(crate) fn of(
         &self,
         snapshot: &dyn Snapshot,
@@ -68,14 +68,14 @@ impl MeetingsBytes {
         Ok(bytes)
     }
 
-    /// So many bytes are to be added to a mailbox's meetings.
+    /// Adds bytes to an account's count.
     pub(crate) fn add(&self, mailbox: &str, bytes: u64) {
         if let Some(count) = self.lock().get_mut(mailbox) {
             count.bytes = count.bytes.saturating_add(bytes);
         }
     }
 
-    /// Has a calendar counted, unless so many are being counted that it has to wait for another look.
+    /// Starts a background count, unless the maximum number is running.
     fn count_apart(&self, mailbox: &str, bytes: u64, now: Duration) {
         let mut counts = self.lock();
         let under_way = counts.values().filter(|count| count.under_way.is_some());
@@ -101,7 +101,7 @@ impl MeetingsBytes {
                 return;
             };
             let before = count.under_way.take().unwrap_or_default();
-            // What could not be read is as it was taken to be, and counted again at the next look.
+            // After a failed read the estimate stays, and the next request counts again.
             if let Ok((bytes, _)) = found {
                 count.bytes = bytes.saturating_add(count.bytes.saturating_sub(before));
             }
@@ -113,7 +113,7 @@ impl MeetingsBytes {
     }
 }
 
-/// What the first records of a calendar take, and whether these are all.
+/// Measures the first records of a calendar; returns whether these are all.
 fn measured(
     snapshot: &dyn Snapshot,
     mailbox: &str,
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     const START: Duration = Duration::from_secs(1000);
-    /// The key's three bytes, a value of ten, and what a record takes.
+    /// The key's seven bytes, a value of ten, and a record's overhead.
     const BYTES: u64 = 7 + 10 + RECORD_BYTES;
 
     fn put(store: &Store, numbers: std::ops::Range<u64>) {
@@ -153,7 +153,7 @@ mod tests {
         found.unwrap()
     }
 
-    /// What is found once nobody counts any more.
+    /// Returns the size once no count is running.
     fn counted(store: &Store, meetings: &MeetingsBytes, now: Duration) -> u64 {
         let is_under_way = || {
             let counts = meetings.lock();
@@ -181,14 +181,14 @@ mod tests {
         let store = Store::memory(StoreOptions::default()).unwrap();
         let meetings = MeetingsBytes::new(store.clone());
         put(&store, 0..3000);
-        // What a look at the beginning shows is known at once, and nobody waits for the rest.
+        // The size of the first records is known at once, without waiting for the rest.
         assert!(of(&store, &meetings, START) >= FEW as u64 * BYTES);
         assert_eq!(counted(&store, &meetings, START), 3000 * BYTES);
         put(&store, 3000..3001);
         meetings.add("ada", BYTES);
         meetings.add("ben", BYTES);
         assert_eq!(of(&store, &meetings, START), 3001 * BYTES);
-        // What was added without a word is noticed later, as is what was removed.
+        // Unreported additions are noticed later, and so are removals.
         put(&store, 3001..4000);
         assert_eq!(of(&store, &meetings, START), 3001 * BYTES);
         let later = START + GOOD_FOR;

@@ -1,12 +1,12 @@
-//! What users store, over all services, and what anybody puts into others' mailboxes, or where it is in
-//! nobody's share.
+//! Quotas: what users store, over all services, and what callers write to others' accounts, or to
+//! no user's quota.
 //!
-//! A user's share of the disk is one: messages, meetings, documents, and uploads count in it together.
-//! What a mailbox holds is counted when it grows first and then kept up to date by what is added; it is
-//! counted anew where the share seems to be used up, and now and then. Whose share is used up can still read,
-//! mark, move, and remove; and what is there, as a meeting that others change, may take a little more than the
-//! share. That holds for every client: quotas don't depend on addresses. What trusted programs, such as a study's
-//! generator, put into others' mailboxes has no rate. On a disk that is nearly full nobody stores more than there was.
+//! A user has one quota: messages, meetings, documents, and uploads count together. An account is measured
+//! when it first grows, then updated by additions, and measured again when the quota seems exhausted, and
+//! periodically. A user without quota left can still read, mark, move, and remove; and existing records, such
+//! as a meeting that others change, may exceed the quota slightly. This holds for every client: quotas don't
+//! depend on addresses. Writes of trusted programs, such as a load generator, to others' accounts have no
+//! rate limit. On a nearly full disk, stored data can't grow.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -19,37 +19,37 @@ use groupware_store::{Assert, Batch, Op, Snapshot, Store, StoreError};
 
 use crate::meetings_bytes::{MeetingsBytes, RECORD_BYTES};
 
-/// Mailboxes whose counts are kept; beyond, all are counted anew.
+/// The maximum number of kept counts; beyond it, all are measured again.
 const KEPT: usize = 16_384;
-/// How long a count is kept, for what was removed meanwhile.
+/// The maximum age of a count, after which removals are noticed.
 const KEPT_FOR: Duration = Duration::from_secs(600);
-/// How long a mailbox that was found to be full is taken to be so: counting takes time.
+/// The time for which a full account is not measured again: measuring takes time.
 const FULL_FOR: Duration = Duration::from_secs(10);
-/// What is there already may become larger until its owner has this part of the share more than all of it: who
-/// changes a meeting changes it for all who have it, whether they have room or not.
+/// Existing records may grow until the owner exceeds the quota by this part: a change of a meeting
+/// applies to all attendees, with or without room.
 const MORE_PART: u64 = 8;
-/// By how much records may grow on a disk that is nearly full: more than by an answer to a meeting of many, or a name.
+/// The growth of records allowed on a nearly full disk: more than a reply to a large meeting, or a name.
 const LITTLE_BYTES: i64 = 4 << 10;
-/// From so many bytes on a quota is none: the greatest number that a configuration file can have.
+/// A quota of at least this many bytes is none: the greatest number in a configuration file.
 const UNBOUNDED: u64 = i64::MAX.unsigned_abs();
-/// KiB that one source may put into others' mailboxes at once: 256 MiB, …
+/// The KiB that one principal may write to others' accounts at once: 256 MiB, …
 const DELIVERED_KIB: u32 = 256 << 10;
-/// … and again in an hour.
+/// … and the time in which they are refilled.
 const DELIVERED_WITHIN: Duration = Duration::from_secs(3600);
 
-/// Why something isn't stored.
+/// The reason why a batch is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoRoom {
-    /// The shares of the owners of these mailboxes are used up.
+    /// The quotas of the owners of these accounts are exhausted.
     Full(BTreeSet<Arc<str>>),
-    /// The sender has put so much into others' mailboxes that it has to wait.
+    /// The sender has written too much to others' accounts, and must wait this long.
     TooMuch(Duration),
     /// The disk is nearly full.
     Disk,
 }
 
 impl NoRoom {
-    /// A sentence for the user with this mailbox.
+    /// Returns the message for the user with this account.
     pub(crate) fn message(&self, own: &str) -> String {
         match self {
             Self::Full(mailboxes) => match mailboxes.first() {
@@ -67,7 +67,7 @@ impl NoRoom {
     }
 }
 
-/// One look at what a request stores, however often it decides anew: who decides again stores the same.
+/// A one-shot check of what a request stores: repeated decisions store the same, and count once.
 #[derive(Debug)]
 pub(crate) struct Look {
     now: Duration,
@@ -82,7 +82,7 @@ impl Look {
         }
     }
 
-    /// Whether the batch may be stored, as [`Quotas::check`] has it.
+    /// Returns whether the batch may be stored, by [`Quotas::check`].
     pub(crate) fn at(
         &self,
         quotas: &Quotas,
@@ -102,9 +102,9 @@ impl Look {
 /// The counts.
 #[derive(Debug)]
 pub(crate) struct Quotas {
-    /// Most that a user stores.
+    /// The maximum bytes that a user stores.
     bytes: AtomicU64,
-    /// Most that the messages of one mailbox may have; none, if it is the greatest number.
+    /// The maximum bytes of the messages of one account; the greatest number for none.
     mail_bytes: AtomicU64,
     counts: Mutex<HashMap<Arc<str>, Count>>,
     store: Store,
@@ -116,12 +116,12 @@ pub(crate) struct Quotas {
 struct Count {
     bytes: u64,
     counted: Duration,
-    /// Something was removed since, so that it pays to count again.
+    /// Something was removed since, so that a new count may be smaller.
     is_less: bool,
 }
 
 impl Quotas {
-    /// Users store so many bytes, and messages in one mailbox have so many of them.
+    /// Creates the quotas: the maximum bytes of a user, and of the messages of one account.
     pub(crate) fn new(store: Store, (bytes, mail_bytes): (u64, Option<u64>)) -> Self {
         Self {
             bytes: AtomicU64::new(bytes),
@@ -133,32 +133,32 @@ impl Quotas {
         }
     }
 
-    /// Has other quotas hold from now on.
+    /// Replaces the quotas.
     pub(crate) fn set(&self, (bytes, mail_bytes): (u64, Option<u64>)) {
-        // Without a quota, what is added is not counted.
+        // Without a quota, additions are not counted.
         self.lock().clear();
         self.bytes.store(bytes, Relaxed);
         self.mail_bytes
             .store(mail_bytes.unwrap_or(u64::MAX), Relaxed);
     }
 
-    /// Most bytes that a user stores.
+    /// The maximum bytes that a user stores.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
 
-    /// Whether there is such a bound.
+    /// Returns true if there is a maximum.
     fn is_bounded(&self) -> bool {
         self.bytes() < UNBOUNDED
     }
 
-    /// Most bytes that the messages of one mailbox may have.
+    /// The maximum bytes of the messages of one account.
     pub(crate) fn mail_bytes(&self) -> Option<u64> {
         Some(self.mail_bytes.load(Relaxed)).filter(|bytes| *bytes < UNBOUNDED)
     }
 
-    /// Looks whether a caller's batch may be stored: whether those whose mailboxes grow by it have room,
-    /// and the caller may put so much into others'. `own` is the caller's mailbox.
+    /// Checks whether a caller's batch may be stored: whether the accounts that it grows have
+    /// room, and the caller may write this much to others. `own` is the caller's account.
     pub(crate) fn check(
         &self,
         (caller, own): (&Caller, &str),
@@ -199,7 +199,7 @@ impl Quotas {
         Ok(Ok(()))
     }
 
-    /// Whether a mailbox has room for what a batch adds to it, which is then known better.
+    /// Returns true if an account has room for a batch's additions. Computes these more precisely if needed.
     fn has_room(
         &self,
         snapshot: &dyn Snapshot,
@@ -221,8 +221,8 @@ impl Quotas {
         Ok(grown == 0 || (grown < asked && self.fits(snapshot, (mailbox, grown), most, now)?))
     }
 
-    /// Takes so many bytes from what a caller may put where they are in nobody's share, or in another's; if
-    /// there aren't so many, the time after which there are.
+    /// Takes bytes from the caller's allowance for writes to others' accounts, or to no user's
+    /// quota. If it is too small, returns the time until it is refilled.
     pub(crate) fn put_elsewhere(
         &self,
         caller: &Caller,
@@ -237,8 +237,8 @@ impl Quotas {
         self.delivered.admit(source, kib, now)
     }
 
-    /// Whether so many bytes that somebody sends have room in a mailbox, as far as that is known before they
-    /// are there.
+    /// Returns true if this many bytes have room in an account, as far as that is known before they
+    /// arrive.
     pub(crate) fn may_take(
         &self,
         snapshot: &dyn Snapshot,
@@ -248,7 +248,7 @@ impl Quotas {
         Ok(!self.is_bounded() || self.fits(snapshot, (mailbox, bytes), self.bytes(), now)?)
     }
 
-    /// The bytes that a user may still store.
+    /// Returns the bytes that a user may still store.
     pub(crate) fn room(
         &self,
         snapshot: &dyn Snapshot,
@@ -262,8 +262,8 @@ impl Quotas {
         Ok(self.bytes().saturating_sub(used))
     }
 
-    /// What a mailbox takes: messages as their folders count them, documents and uploads as their usage says,
-    /// meetings as they are.
+    /// Measures an account: messages by their folders' counters, documents and uploads by their
+    /// usage record, meetings by their records.
     fn used_bytes(
         &self,
         snapshot: &dyn Snapshot,
@@ -310,7 +310,7 @@ impl Quotas {
         counts.insert(Arc::clone(mailbox), count);
     }
 
-    /// Mailboxes from which a batch removes something, or whose own counts it lowers, may have room again.
+    /// Marks the accounts from which a batch removes something, or whose counters it lowers: they may have room again.
     fn note_removals(&self, batch: &Batch, added: &HashMap<&Arc<str>, Added>) {
         let deletes = batch.ops.iter().filter_map(|op| match op {
             Op::Delete { partition, .. } | Op::DeleteRange { partition, .. } => Some(partition),
@@ -327,7 +327,7 @@ impl Quotas {
         }
     }
 
-    /// So many bytes are to be added to what a mailbox holds.
+    /// Adds bytes to an account's count.
     fn add(&self, mailbox: &Arc<str>, bytes: u64) {
         if let Some(count) = self.lock().get_mut(mailbox) {
             count.bytes = count.bytes.saturating_add(bytes);
@@ -339,18 +339,18 @@ impl Quotas {
     }
 }
 
-/// What a batch adds to a mailbox, in bytes.
+/// The bytes that a batch adds to an account.
 #[derive(Debug, Clone, Copy, Default)]
 struct Added {
-    /// Messages: by what the counts of their folders change.
+    /// Messages: the difference of their folders' counters.
     mail: i64,
-    /// Documents and uploads: by what their count changes.
+    /// Documents and uploads: the difference of their usage record.
     documents: i64,
-    /// Their records, some of which that count leaves out: at most, since what goes is not taken off.
+    /// Their records, some of which are not in the usage: an upper bound, since removals are not subtracted.
     document_records: i64,
     /// Records of meetings, likewise.
     meetings: i64,
-    /// There is a meeting, document, or upload among them that is new altogether.
+    /// Whether a meeting, document, or upload among them is new.
     is_new: bool,
 }
 
@@ -361,7 +361,7 @@ impl Added {
         bytes.saturating_add(self.meetings).max(0).cast_unsigned()
     }
 
-    /// The records of this kind of key, if they count by themselves.
+    /// Returns the sum for records with this key, if they are counted individually.
     fn records(&mut self, key: &[u8]) -> Option<&mut i64> {
         match counted_in(key)? {
             Records::Meetings => Some(&mut self.meetings),
@@ -369,7 +369,7 @@ impl Added {
         }
     }
 
-    /// Takes off what a batch replaces and removes.
+    /// Subtracts what a batch replaces and removes.
     fn take_off_what_goes(
         &mut self,
         snapshot: &dyn Snapshot,
@@ -394,7 +394,7 @@ impl Added {
     }
 }
 
-/// Which records a record counts among.
+/// The kind of record that a key is counted as.
 #[derive(Debug, Clone, Copy)]
 enum Records {
     Meetings,
@@ -409,7 +409,7 @@ fn counted_in(key: &[u8]) -> Option<Records> {
     is_in(groupware_documents::ALL).then_some(Records::Documents)
 }
 
-/// What a batch adds to each mailbox. The server's own partitions are nobody's.
+/// Returns what a batch adds to each account. The server's own partitions belong to no user.
 fn added<'a>(
     snapshot: &dyn Snapshot,
     batch: &'a Batch,
@@ -445,7 +445,7 @@ fn added<'a>(
         .filter_map(|(partition, key)| (**partition == *own).then_some(key));
     let of_own: HashSet<_> = of_own.collect();
     for (partition, key) in absent {
-        // What others get of a meeting that the caller had before is no new one.
+        // Copies of a meeting that the caller had before are not new.
         if let (Some(added), true) = (by_mailbox.get_mut(partition), of_own.contains(key)) {
             added.is_new = true;
         }
@@ -453,8 +453,8 @@ fn added<'a>(
     Ok(by_mailbox)
 }
 
-/// Whether a batch brings mailboxes more than a little, which removing, answering, and calling off do, too: more mail,
-/// more of documents, a meeting that wasn't there, or much larger records.
+/// Returns true if a batch grows accounts by more than a little, which removals, replies, and
+/// cancellations need, too: more mail or documents, a new meeting, or much larger records.
 fn grows(snapshot: &dyn Snapshot, batch: &Batch, own: &str) -> Result<bool, StoreError> {
     let is_new_meeting = |assert: &Assert| match assert {
         Assert::Absent { key, .. } => matches!(counted_in(key), Some(Records::Meetings)),
@@ -473,8 +473,8 @@ fn grows(snapshot: &dyn Snapshot, batch: &Batch, own: &str) -> Result<bool, Stor
     Ok(mail > 0 || documents > 0 || records > LITTLE_BYTES)
 }
 
-/// What a batch puts into others' mailboxes than this one, or where it is in nobody's share. What is replaced
-/// is not taken off.
+/// Returns the bytes that a batch writes to accounts other than this one, or to no user's quota.
+/// What it replaces is not subtracted.
 fn bytes_elsewhere(batch: &Batch, own: &str) -> u64 {
     let bytes = batch.ops.iter().map(|op| match op {
         Op::Put {
@@ -482,7 +482,7 @@ fn bytes_elsewhere(batch: &Batch, own: &str) -> u64 {
             key,
             value,
         } if **partition != *own => record_bytes(key, value),
-        // Notes of changes take each other's places.
+        // Change-log entries replace each other.
         Op::PutNumbered {
             partition,
             key,
@@ -531,7 +531,7 @@ mod tests {
         assert_eq!(check(&store, &quotas, &more(9_000), START), Ok(()));
         let full = Err(NoRoom::Full(["ada".into()].into()));
         assert_eq!(check(&store, &quotas, &more(1_000), START), full);
-        // Whoever removes something needs no room for the note of it, which takes an older one's place.
+        // A removal needs no room for its change-log entry, which replaces an older one.
         let place = Numbered::new("m/l/").number(("m/h".into(), 0), 0, Form::Ring(9));
         let mut removal = Batch::new();
         removal.delete("ada", "m/i/inbox/1").put_numbered(
@@ -540,7 +540,7 @@ mod tests {
             Numbered::new(vec![7; 200]),
         );
         assert_eq!(check(&store, &quotas, &removal, START), Ok(()));
-        // What wasn't stored after all is noticed after a while, what is removed at once.
+        // An uncommitted addition is noticed after a while, a removal at once.
         let later = START + FULL_FOR;
         assert_eq!(check(&store, &quotas, &more(1_000), later), Ok(()));
         let mut removal = Batch::new();
@@ -549,7 +549,7 @@ mod tests {
         assert_eq!(check(&store, &quotas, &removal, later), Ok(()));
         store.commit(removal).await.unwrap();
         assert_eq!(check(&store, &quotas, &more(60_000), later), Ok(()));
-        // Whoever sends it, and unless there is no quota.
+        // From any sender, and unless there is no quota.
         let trusted = Caller::internal();
         let huge = more(200_000);
         let by_trusted =
@@ -564,7 +564,7 @@ mod tests {
 
     fn new(mailbox: &str, key: &str, bytes: usize) -> Batch {
         let mut batch = put(mailbox, key, bytes);
-        // By Ada, who has it, too.
+        // By Ada, who has a copy, too.
         batch.assert_absent("ada", key).assert_absent(mailbox, key);
         batch
     }
@@ -576,7 +576,7 @@ mod tests {
         let mut full = put("ada", "c/e/1", 20_000);
         full.put("bob", "c/e/1", vec![7; 16_000]);
         store.commit(full).await.unwrap();
-        // Moved and marked: as many bytes as there were.
+        // Moved and marked: the size stays.
         let mut moved = Batch::new();
         moved
             .put_numbered("ada", Numbered::new("m/i/trash/1"), Numbered::new("{}"))
@@ -585,14 +585,14 @@ mod tests {
         assert_eq!(check(&store, &quotas, &moved, START), Ok(()));
         let full = |mailbox: &str| Err(NoRoom::Full([mailbox.into()].into()));
         let may = |batch: &Batch| check(&store, &quotas, batch, START);
-        // Far beyond the share nothing may become larger.
+        // Far above the quota nothing may grow.
         assert_eq!(may(&put("ada", "c/e/1", 19_000)), Ok(()));
         assert_eq!(may(&put("ada", "c/e/1", 20_001)), full("ada"));
         assert_eq!(may(&put("ada", "d/d/x", 10)), full("ada"));
         let mut message = Batch::new();
         message.add("ada", "m/c/inbox", [1, 1, 10]);
         assert_eq!(may(&message), full("ada"));
-        // A little beyond, what is there may, and who has dropped a meeting gets it again; no new one comes.
+        // Slightly above it, existing records may grow, and a dropped meeting may return; new ones are rejected.
         assert_eq!(may(&put("bob", "c/e/1", 16_500)), Ok(()));
         assert_eq!(may(&put("bob", "c/e/1", 26_000)), full("bob"));
         let mut again = put("bob", "c/e/2", 500);
@@ -617,12 +617,12 @@ mod tests {
             .add("ada", "m/c/inbox", [-1, 0, -10])
             .add("ada", "m/c/trash", [1, 0, 10]);
         assert!(!grows(&trashed).unwrap());
-        // A meeting that is called off takes a little more with those who are told of it.
+        // A cancelled meeting grows slightly for the notified attendees.
         let mut called_off = put("bob", "c/e/1", 850);
         called_off.delete("ada", "c/e/1");
         assert!(!grows(&called_off).unwrap());
         assert!(grows(&put("bob", "c/e/1", 6000)).unwrap());
-        // An upload whose bytes are there becomes an attachment: its record is new, its bytes are counted.
+        // A complete upload becomes an attachment: its record is new, its bytes are counted already.
         let mut attached = new("ada", "d/a/x", 300);
         attached.put("ada", "d/q", "{\"bytes\":0}");
         assert!(!grows(&attached).unwrap());
@@ -647,7 +647,7 @@ mod tests {
         };
         assert_eq!(changed(3100, 2100), full);
         assert_eq!(changed(3000, 1900), Ok(()));
-        // A file without content that is attached to one that is there; and many of them.
+        // An empty file attached to an existing document; and many of them.
         assert_eq!(changed(3100, 2000), Ok(()));
         assert_eq!(changed(6000, 2000), full);
         let mut removed = Batch::new();
@@ -657,7 +657,7 @@ mod tests {
             check(&store, &quotas, &new("ada", "d/d/x/2", 2), START),
             full
         );
-        // What is set aside for an upload and isn't needed is free at once.
+        // The unused reservation of an upload is released at once.
         let mut settled = Batch::new();
         settled.put("ada", "d/q", usage(1000));
         assert_eq!(check(&store, &quotas, &settled, START), Ok(()));

@@ -1,5 +1,5 @@
-//! What all fronts share: the store, who is who, quotas, turns of long work, memory for answers, the clock, and random
-//! bits.
+//! The state shared by all fronts: the store, users, quotas, background work, memory for responses,
+//! the clock, and random bits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,22 +15,22 @@ use groupware_store::{Batch, CommitError, Committed, Snapshot, Store, StoreError
 use crate::deliveries::{self, Deliveries};
 use crate::quotas::Quotas;
 
-/// Memory for large things that are read to be answered with, and the same of those who are trusted.
+/// The memory for large values that are read for responses, and the same for trusted clients.
 const MEMORY_BYTES: [usize; 2] = [64 << 20, 256 << 20];
 
-/// What the service needs to know of a server's configuration.
+/// The settings of the service.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Users, and how they sign in.
+    /// The settings of users and authentication.
     pub auth: groupware_auth::Settings,
-    /// Most bytes that the messages of one mailbox may have.
+    /// The maximum bytes of the messages of one account.
     pub mail_quota_bytes: Option<u64>,
-    /// Most bytes that a user stores: messages, meetings, documents, attachments, and uploads under way.
+    /// The maximum bytes that a user stores: messages, meetings, documents, attachments, and pending uploads.
     pub quota_bytes: u64,
 }
 
 impl Default for Settings {
-    /// A small server whose administrator nobody is.
+    /// A small server without an administrator.
     fn default() -> Self {
         Self {
             auth: groupware_auth::Settings::default(),
@@ -40,16 +40,16 @@ impl Default for Settings {
     }
 }
 
-/// What a user takes.
+/// The usage of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// Bytes of messages.
     pub mail_bytes: u64,
-    /// Bytes of documents, attachments, and uploads under way.
+    /// Bytes of documents, attachments, and pending uploads.
     pub document_bytes: u64,
 }
 
-/// A handle on what all fronts share.
+/// A handle on the state shared by all fronts.
 #[derive(Debug, Clone)]
 pub struct Service(Arc<Parts>);
 
@@ -57,23 +57,23 @@ pub struct Service(Arc<Parts>);
 #[derive(Debug)]
 pub struct Parts {
     store: Store,
-    /// Who is who.
+    /// The users and their authentication.
     pub auth: Auth,
     pub(crate) quotas: Quotas,
     pub(crate) deliveries: Deliveries,
-    /// For large things that are read to be answered with, in KiB.
+    /// The memory for large values that are read for responses, in KiB.
     memory: Pool,
     aside: Aside,
-    /// For what removes or moves very much, a little at a time, and takes long at that.
+    /// The pool for removing or moving very much in small batches, which takes long.
     clearing: Aside,
     clock: Clock,
 }
 
 impl Service {
-    /// Reads the accounts of a store; the clock starts now.
+    /// Loads the accounts of a store, and starts the clock.
     ///
     /// # Errors
-    /// When the accounts can't be read.
+    /// If the accounts can't be read.
     pub fn start(store: Store, settings: Settings) -> Result<Self, AccountsError> {
         Ok(Self(Arc::new(Parts {
             auth: Auth::start(&store, &settings.auth)?,
@@ -90,52 +90,52 @@ impl Service {
         })))
     }
 
-    /// Removes the records of deliveries that were answered: nobody repeats them. Blocks.
+    /// Removes the records of completed deliveries, which have no retries. Blocks.
     pub fn remove_answered(&self) {
         self.0.deliveries.remove_answered(&self.0.store);
     }
 
-    /// Removes the records of deliveries that were never answered, and are too old to be repeated. Blocks.
+    /// Removes the records of uncompleted deliveries that are too old for a retry. Blocks.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub fn sweep_deliveries(&self) -> Result<(), StoreError> {
         deliveries::sweep(&self.0.store, self.now_s())
     }
 
-    /// The store, to read from.
+    /// The store, for reads.
     pub fn store(&self) -> &Store {
         &self.0.store
     }
 
-    /// Most bytes that a user stores: messages, meetings, documents, attachments, and uploads under way.
+    /// The maximum bytes that a user stores: messages, meetings, documents, attachments, and pending uploads.
     pub fn quota_bytes(&self) -> u64 {
         self.0.quotas.bytes()
     }
 
-    /// Most bytes that the messages of one mailbox may have.
+    /// The maximum bytes of the messages of one account.
     pub fn mail_quota_bytes(&self) -> Option<u64> {
         self.0.quotas.mail_bytes()
     }
 
-    /// Has other quotas hold from now on: for all that a user stores, and for the messages of a mailbox.
+    /// Replaces the quotas: for everything that a user stores, and for the messages of an account.
     pub fn set_quotas(&self, quota_bytes: u64, mail_quota_bytes: Option<u64>) {
         self.0.quotas.set((quota_bytes, mail_quota_bytes));
     }
 
-    /// Takes so many bytes from what a caller may put where they count in nobody's share of the disk, as
-    /// registrations do. It is the same that the caller may put into others' mailboxes.
+    /// Takes bytes from the caller's allowance for writes to no user's quota, such as
+    /// registrations. Writes to others' accounts use the same allowance.
     ///
     /// # Errors
-    /// The time after which there are so many, if there aren't now.
+    /// The time until the allowance is refilled, if it is too small.
     pub fn put_elsewhere(&self, caller: &Caller, bytes: u64) -> Result<(), Duration> {
         self.0.quotas.put_elsewhere(caller, bytes, self.uptime())
     }
 
-    /// What a user takes, as it is counted.
+    /// Returns the usage of a user by the counters.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// If the store can't be read.
     pub fn usage(&self, mailbox: &str) -> Result<Usage, StoreError> {
         self.0.store.read(|snapshot| {
             Ok(Usage {
@@ -145,16 +145,16 @@ impl Service {
         })
     }
 
-    /// The name of the time zone that a user chose.
+    /// Returns the name of the user's time zone.
     ///
     /// # Errors
-    /// The store's.
+    /// Errors of the store.
     pub fn zone(&self, mailbox: &str) -> Result<Option<String>, StoreError> {
         self.store()
             .read(|snapshot| people::zone(snapshot, mailbox))
     }
 
-    /// Makes the zone of this name the user's.
+    /// Sets the user's time zone.
     ///
     /// # Errors
     /// See [`CommitError`].
@@ -172,7 +172,7 @@ impl Service {
         self.0.auth.is_shared()
     }
 
-    /// Commits what a caller changes; on the calling thread, if that serves nobody else.
+    /// Commits a caller's batch; on the calling thread if that serves no other connection.
     ///
     /// # Errors
     /// See [`CommitError`].
@@ -183,8 +183,7 @@ impl Service {
         }
     }
 
-    /// Waits until the caller may read so many bytes to make an answer of, and keeps them for it until that
-    /// is on its way.
+    /// Waits for memory for a response of this size, and holds it until the response is sent.
     pub async fn make_room(&self, caller: &Caller, bytes: u64) {
         caller.keep(None);
         let units = usize::try_from(bytes.div_ceil(1 << 10)).unwrap_or(usize::MAX);
@@ -194,7 +193,7 @@ impl Service {
         caller.keep(Some(permit));
     }
 
-    /// Does something, and what takes long in the caller's turn, apart from whoever else is served.
+    /// Runs a function; if it is long, in the background pool under the caller's fair share.
     pub async fn work<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -207,8 +206,8 @@ impl Service {
         }
     }
 
-    /// Removes or moves very much in the caller's turn, apart from whoever else is served, and from what is
-    /// worked on for others meanwhile.
+    /// Runs a large removal or move under the caller's fair share, in a pool of its own, separate
+    /// from other background work.
     pub(crate) async fn clear<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -217,11 +216,11 @@ impl Service {
         self.0.clearing.work(caller, clear).await
     }
 
-    /// Reads from one snapshot, and what takes long to read in the caller's turn, apart from whoever else is
-    /// served.
+    /// Reads from one snapshot; if it is long, in the background pool under the caller's fair
+    /// share.
     ///
     /// # Errors
-    /// What `read` returns, or the engine's failure to start the snapshot.
+    /// Errors of `read`, or the engine's failure to start the snapshot.
     pub async fn read<T, E>(
         &self,
         caller: &Caller,
@@ -236,17 +235,17 @@ impl Service {
         self.work(caller, is_long, move || store.read(read)).await
     }
 
-    /// Looks into the turns of such work.
+    /// Returns the gauge of the background pool.
     pub fn aside_gauge(&self) -> Gauge {
         self.0.aside.gauge()
     }
 
-    /// Looks into the turns of removing or moving very much.
+    /// Returns the gauge of the pool for large removals and moves.
     pub fn clearing_gauge(&self) -> Gauge {
         self.0.clearing.gauge()
     }
 
-    /// Looks into the memory for what is read to be answered with, in KiB.
+    /// Returns the gauge of the memory for responses, in KiB.
     pub fn memory_gauge(&self) -> Gauge {
         self.0.memory.gauge()
     }
@@ -266,7 +265,7 @@ impl Service {
         self.0.clock.now()
     }
 
-    /// 128 random bits, to make identifiers from.
+    /// 128 random bits for identifiers.
     pub fn random_bits(&self) -> u128 {
         random::bits()
     }

@@ -1,4 +1,4 @@
-//! A signed-in user, on whose connection something is done.
+//! A signed-in user with the connection of a request.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use groupware_runtime::Caller;
 #[derive(Debug, Clone)]
 pub struct User {
     name: UserName,
-    /// When the user was registered.
+    /// The time of the user's registration.
     since: i64,
     caller: Caller,
 }
@@ -26,22 +26,22 @@ impl User {
         }
     }
 
-    /// On whose behalf it is done.
+    /// The caller of the request.
     pub fn caller(&self) -> &Caller {
         &self.caller
     }
 
-    /// The name as it was registered.
+    /// The name with the case of the registration.
     pub fn name(&self) -> &Arc<str> {
         self.name.spelling()
     }
 
-    /// The partition that holds the user's mailbox, which is also the name in the mailbox's paths.
+    /// The partition that holds the user's account, which is also the name in the account's paths.
     pub fn mailbox(&self) -> &str {
         self.name.key()
     }
 
-    /// As decisions about documents are told, of documents of the user's own.
+    /// The principal for decisions about the user's own documents.
     pub fn who(&self) -> Who<'_> {
         Who {
             user: self.name.key(),

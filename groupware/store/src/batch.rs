@@ -1,4 +1,4 @@
-//! What a writer asks for: asserts and changes that take effect together or not at all.
+//! Batches: assertions and changes that take effect together or not at all.
 
 use std::sync::Arc;
 
@@ -7,35 +7,35 @@ use bytes::Bytes;
 use crate::counters::COUNTER_BYTES;
 use crate::numbered::{MAX_GAPS, Numbered};
 
-/// Most operations and asserts, together, in one batch.
+/// The maximum number of operations and asserts, together, in one batch.
 pub const MAX_BATCH_OPS: usize = 100_000;
-/// Most bytes of partitions, keys, and values in one batch.
+/// The maximum number of bytes of partitions, keys, and values in one batch.
 pub const MAX_BATCH_BYTES: usize = 128 << 20;
-/// Longest name of a partition, in bytes.
+/// The maximum length of a partition's name, in bytes.
 pub const MAX_PARTITION_BYTES: usize = 256;
-/// Longest key, in bytes.
+/// The maximum length of a key, in bytes.
 pub const MAX_KEY_BYTES: usize = 1024;
 
-/// A condition on what is stored when the batch's turn comes.
+/// A condition on the stored records, checked when the writer reaches the batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Assert {
     /// No record has this key.
     Absent {
-        /// The partition looked at.
+        /// The partition to check.
         partition: Arc<str>,
         /// The key that must be free.
         key: Vec<u8>,
     },
     /// A record has this key, whatever its revision.
     Exists {
-        /// The partition looked at.
+        /// The partition to check.
         partition: Arc<str>,
-        /// The key that must be taken.
+        /// The key that must exist.
         key: Vec<u8>,
     },
     /// A record has this key and was last written by this revision.
     Revision {
-        /// The partition looked at.
+        /// The partition to check.
         partition: Arc<str>,
         /// The record's key.
         key: Vec<u8>,
@@ -45,7 +45,7 @@ pub enum Assert {
 }
 
 impl Assert {
-    /// The partition and key that the assert is about.
+    /// Returns the partition and key of the assert.
     pub fn target(&self) -> (&str, &[u8]) {
         match self {
             Self::Absent { partition, key }
@@ -54,7 +54,7 @@ impl Assert {
         }
     }
 
-    /// Whether the assert holds where the record has the revision `found`.
+    /// Returns true if the assert holds for a record with the revision `found`.
     pub fn holds(&self, found: Option<u64>) -> bool {
         match self {
             Self::Absent { .. } => found.is_none(),
@@ -67,42 +67,40 @@ impl Assert {
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
-    /// Writes a record, new or not.
+    /// Writes a record, new or existing.
     Put {
-        /// The record's partition; it comes into being with its first record.
+        /// The record's partition; its first record creates it.
         partition: Arc<str>,
         /// The record's key.
         key: Vec<u8>,
         /// The record's new content.
         value: Bytes,
     },
-    /// Writes a record, new or not, whose key and value have numbers in their gaps: each is taken from a record of
-    /// counters in the same partition, as it is when this change's turn comes, and so after additions of this very
-    /// batch that stand before it. So numbers are handed out, each once and in the order of commits, to batches that
-    /// never get in each other's way.
+    /// Writes a record, new or existing, whose key and value contain gaps for numbers. The writer takes each number
+    /// from a counter record in the same partition when it applies the change, after earlier additions of the same
+    /// batch. So each number is assigned once, in the order of commits, and the batches never conflict.
     PutNumbered {
-        /// The record's partition; it comes into being with its first record.
+        /// The record's partition; its first record creates it.
         partition: Arc<str>,
         /// The record's key.
         key: Numbered,
         /// The record's new content.
         value: Numbered,
     },
-    /// Adds to a record of counters, see [`counters`](crate::counters()); where there is no record, to what it starts with.
+    /// Adds to a counter record, see [`counters`](crate::counters()). A missing record starts with `start`.
     ///
-    /// Additions commute: batches that add to one record need no assert on it, and never get in
-    /// each other's way.
+    /// Additions commute: batches that add to the same record need no assert on it and never conflict.
     Add {
         /// The record's partition.
         partition: Arc<str>,
         /// The record's key.
         key: Vec<u8>,
-        /// What is added to the first counter, the second, …
+        /// The values added to the first counter, the second, …
         by: Vec<i64>,
-        /// What the counters are where there is no record; zeros, where nothing is said.
+        /// The initial counters of a missing record; missing entries are zero.
         start: Vec<i64>,
     },
-    /// Removes a record if there is one.
+    /// Removes a record if it exists.
     Delete {
         /// The record's partition.
         partition: Arc<str>,
@@ -111,11 +109,11 @@ pub enum Op {
     },
     /// Removes every record with `from <= key < to`.
     DeleteRange {
-        /// The partition to delete in.
+        /// The partition of the range.
         partition: Arc<str>,
-        /// The first key to go.
+        /// The first key of the range.
         from: Vec<u8>,
-        /// The first key to stay.
+        /// The first key after the range.
         to: Vec<u8>,
     },
     /// Removes every record of a partition.
@@ -125,21 +123,21 @@ pub enum Op {
     },
 }
 
-/// Asserts and changes that take effect together: first every assert is checked, then the
-/// changes are applied in order.
+/// Asserts and changes that take effect together. The writer checks every assert first and then applies the changes in
+/// order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// What must hold, in the order in which it is checked.
+    /// The asserts, in the order of the checks.
     pub asserts: Vec<Assert>,
-    /// What changes, in the order in which it is applied.
+    /// The changes, in the order of application.
     pub ops: Vec<Op>,
 }
 
-/// The reply to a batch that took effect and is durable.
+/// The reply to a batch that was applied and is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Committed {
-    /// The revision that every record written by the batch now has. Later batches get higher
-    /// ones, also after a restart; not every number is used.
+    /// The revision of every record that the batch wrote. Later batches get higher revisions, also after a restart;
+    /// revisions may have gaps.
     pub revision: u64,
 }
 
@@ -149,7 +147,7 @@ impl Batch {
         Self::default()
     }
 
-    /// Demands that no record has this key.
+    /// Requires that no record has this key.
     pub fn assert_absent(
         &mut self,
         partition: impl Into<Arc<str>>,
@@ -162,7 +160,7 @@ impl Batch {
         self
     }
 
-    /// Demands that a record has this key.
+    /// Requires that a record has this key.
     pub fn assert_exists(
         &mut self,
         partition: impl Into<Arc<str>>,
@@ -175,7 +173,7 @@ impl Batch {
         self
     }
 
-    /// Demands that the record has not been written since it was read with this revision.
+    /// Requires that the record still has this revision.
     pub fn assert_revision(
         &mut self,
         partition: impl Into<Arc<str>>,
@@ -206,7 +204,7 @@ impl Batch {
         self
     }
 
-    /// Adds to a record of counters.
+    /// Adds to a counter record.
     pub fn add(
         &mut self,
         partition: impl Into<Arc<str>>,
@@ -222,7 +220,7 @@ impl Batch {
         self
     }
 
-    /// Adds to a record of counters, which start with these where there is none.
+    /// Adds to a counter record; a missing record starts with `start`.
     pub fn add_from(
         &mut self,
         partition: impl Into<Arc<str>>,
@@ -254,7 +252,7 @@ impl Batch {
         self
     }
 
-    /// Removes a record if there is one.
+    /// Removes a record if it exists.
     pub fn delete(&mut self, partition: impl Into<Arc<str>>, key: impl Into<Vec<u8>>) -> &mut Self {
         self.ops.push(Op::Delete {
             partition: partition.into(),
@@ -286,18 +284,18 @@ impl Batch {
         self
     }
 
-    /// Whether the batch neither asserts nor changes anything.
+    /// Returns true if the batch has no asserts and no changes.
     pub fn is_empty(&self) -> bool {
         self.asserts.is_empty() && self.ops.is_empty()
     }
 
-    /// The bytes of partitions, keys, and values in the batch.
+    /// The number of bytes of partitions, keys, and values in the batch.
     pub fn bytes(&self) -> usize {
         self.asserts.iter().map(assert_bytes).sum::<usize>()
             + self.ops.iter().map(Op::bytes).sum::<usize>()
     }
 
-    /// The batch's size if it keeps every limit, `None` otherwise.
+    /// The batch's size if it is within every limit, `None` otherwise.
     pub(crate) fn checked_bytes(&self) -> Option<usize> {
         let bytes = self.bytes();
         let within = self.asserts.len() + self.ops.len() <= MAX_BATCH_OPS
@@ -317,7 +315,7 @@ fn assert_bytes(assert: &Assert) -> usize {
 }
 
 impl Op {
-    /// The bytes of its partition, keys, and values.
+    /// The number of bytes of the operation's partition, keys, and values.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Put {
@@ -346,7 +344,7 @@ impl Op {
         }
     }
 
-    /// The bytes that it adds to what is stored, as far as it can tell.
+    /// An estimate of the bytes that the operation adds to the stored records.
     pub(crate) fn written_bytes(&self) -> u64 {
         match self {
             Self::Put { key, value, .. } => (key.len() + value.len()) as u64,

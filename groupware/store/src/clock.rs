@@ -1,8 +1,8 @@
-//! The one place that reads clocks: how long commits take, and when a change is logged.
+//! The crate's only clocks: for the duration of commits and the time of logged changes.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A steady clock that starts with the store.
+/// A monotonic clock that starts with the store.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock(Instant);
 
@@ -12,13 +12,13 @@ impl Clock {
         Self(Instant::now())
     }
 
-    /// The time since it started.
+    /// The time since the clock started.
     pub(crate) fn now(self) -> Duration {
         self.0.elapsed()
     }
 }
 
-/// Microseconds since 1970, by the system's clock, which may be set back.
+/// Microseconds since 1970 by the system clock, which may be set back.
 #[expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
 pub(crate) fn unix_us() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);

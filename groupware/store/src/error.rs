@@ -1,20 +1,20 @@
-//! What can go wrong when a store is opened, read, or written.
+//! Errors of opening, reading, and writing a store.
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why a data folder could not be opened.
+/// The reason why a data folder could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Another process, or another store of this one, holds the folder.
+    /// Another process, or another store of this process, holds the folder.
     #[error("the data folder {} is in use by another process", folder.display())]
     InUse {
         /// The data folder.
         folder: PathBuf,
     },
-    /// There is not room for a second file of records.
+    /// The disk has no room for a second file of records.
     #[error(
         "{} has {free_bytes} bytes free, and {needed_bytes} are needed meanwhile",
         folder.display()
@@ -22,18 +22,18 @@ pub enum OpenError {
     NoRoom {
         /// The data folder.
         folder: PathBuf,
-        /// Bytes that are needed until the old file is gone.
+        /// Bytes that are needed until the old file is removed.
         needed_bytes: u64,
-        /// Bytes that are free.
+        /// Free bytes.
         free_bytes: u64,
     },
-    /// The file is a database of something else, or no database at all.
+    /// The file is another program's database, or no database.
     #[error("{} is not a Plimsoll database", file.display())]
     Foreign {
-        /// The file that was found.
+        /// The file.
         file: PathBuf,
     },
-    /// The file was written by a later version of the program.
+    /// A later version of the program wrote the file.
     #[error(
         "{} has schema version {found}, and this program knows versions up to {known}",
         file.display()
@@ -46,7 +46,7 @@ pub enum OpenError {
         /// The newest schema version that this program can use.
         known: i64,
     },
-    /// The file was written by an earlier version of the program, and was to be left as it is.
+    /// An earlier version of the program wrote the file, and the caller asked not to migrate it.
     #[error(
         "{} has schema version {found}, and this program's is {known}: a server that starts on it \
          brings it up to date",
@@ -60,8 +60,7 @@ pub enum OpenError {
         /// The schema version of this program.
         known: i64,
     },
-    /// The log of changes goes on behind the records: they are those of an earlier moment, as an old copy's
-    /// are.
+    /// The change log is ahead of the records: the records are those of an earlier moment, such as an old copy.
     #[error(
         "the log of changes in {} goes on behind the records of this data folder, as if an old copy of \
          them had been put there",
@@ -71,12 +70,12 @@ pub enum OpenError {
         /// The folder of the log.
         folder: PathBuf,
     },
-    /// The folder or a file in it could not be made or reached.
+    /// The folder or a file in it could not be created or accessed.
     #[error("cannot use {}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The database could not be opened or set up.
@@ -84,26 +83,26 @@ pub enum OpenError {
     Database {
         /// The database file.
         file: PathBuf,
-        /// What the database said.
+        /// The database's error.
         source: StoreError,
     },
 }
 
-/// What an engine said of its failure.
+/// The engine's own error.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
-/// Why stored records could not be read or written: a kind that says what to do, and the engine's own
-/// words behind it.
+/// An error of reading or writing stored records: a kind that the caller can act on, and the engine's own error as its
+/// source.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The disk could not be read or written; that it is full is another error where that can be told.
+    /// The disk could not be read or written. A full disk is a separate error where the engine reports it.
     #[error("the disk can't be read or written")]
     Disk(#[source] Cause),
-    /// The database engine failed: a damaged file, say.
+    /// The database engine failed, for example because of a damaged file.
     #[error("the database failed")]
     Database(#[source] Cause),
-    /// The database can't be reached now, or takes nothing now; it may later.
+    /// The database is unreachable or accepts no writes now; it may recover.
     #[error("the database can't be reached")]
     Away(#[source] Cause),
     /// A thread could not be started.
@@ -112,30 +111,30 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether it may be over in a moment, with nothing to be mended in the store.
+    /// Returns true if the failure may pass by itself, without a repair of the store.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Away(_))
     }
 }
 
-/// Why a record could not be read as what it should be.
+/// An error of reading and decoding a record.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ReadError {
     /// The store failed.
     #[error("reading the records failed")]
     Store(#[from] StoreError),
-    /// The record can't be understood: written by a newer version, or damaged.
+    /// The record can't be decoded: a newer version wrote it, or it is damaged.
     #[error("record {key} can't be read: {cause}")]
     Corrupt {
-        /// Key of the record, for the administrator.
+        /// The record's key, for the administrator.
         key: String,
-        /// What the decoder said.
+        /// The decoder's error.
         cause: String,
     },
 }
 
 impl ReadError {
-    /// A record that can't be understood.
+    /// Returns the error for a record that can't be decoded.
     pub fn corrupt(key: &[u8], cause: impl std::fmt::Display) -> Self {
         Self::Corrupt {
             key: String::from_utf8_lossy(key).into_owned(),
@@ -144,7 +143,7 @@ impl ReadError {
     }
 }
 
-/// Why a batch did not take effect.
+/// The reason why a batch did not take effect.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitError {
@@ -154,28 +153,27 @@ pub enum CommitError {
         /// The first failed assert, as an index into [`Batch::asserts`](crate::Batch::asserts).
         index: usize,
     },
-    /// The disk or the store's quota is full. Reads go on, and a later batch may succeed.
+    /// The disk or the store's quota is full. Reads still work, and a later batch may succeed.
     #[error("no room left to store the batch")]
     Full,
-    /// The engine can't tell: the connection to a database was lost while it committed, and what became
-    /// of the batch could not be found out in time. It has taken effect as a whole or not at all; only a
-    /// look tells which.
+    /// The outcome is unknown: the connection to the database was lost during the commit, and the outcome could not be
+    /// determined in time. The batch was applied as a whole or not at all; only a read can tell.
     #[error("it isn't known whether the batch was stored")]
     Unknown(#[source] StoreError),
-    /// The store was closed before the batch's turn came, or the reply was lost: as after
-    /// [`CommitError::Unknown`], the batch may or may not have taken effect.
+    /// The store was closed before the batch was committed, or the reply was lost. As after [`CommitError::Unknown`],
+    /// the batch may or may not have taken effect.
     #[error("the store is closed")]
     Closed,
     /// The batch, a key, or a partition's name exceeds its limit. Nothing was changed.
     #[error("the batch, one of its keys, or a partition's name is too large")]
     TooLarge,
-    /// The engine failed. Nothing was changed as far as readers can see.
+    /// The engine failed. Readers see no change.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl CommitError {
-    /// Whether it may be over in a moment, with nothing to be mended in the store.
+    /// Returns true if the failure may pass by itself, without a repair of the store.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Unknown(_) => true,

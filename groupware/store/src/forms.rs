@@ -1,55 +1,55 @@
-//! Which forms of records programs read and write: a server and the version after it may be beside each other over
-//! the same records only as long as each reads what the other writes.
+//! Versions of record formats that programs read and write. A server and its successor may share a store only while
+//! each reads what the other writes.
 //!
-//! Forms have numbers, and the highest that was ever written stands in the store. A program that doesn't read it is
-//! refused in words, in place of records that it takes for damaged ones.
+//! Formats have numbers, and the store records the highest number ever written. A program that doesn't read it gets a
+//! clear error instead of records that look damaged.
 
 use crate::{Batch, CommitError, ReadError, Record, Snapshot, Store, StoreError};
 
-/// Where the number stands. No partition of anybody else begins so.
+/// The partition of the format number. No other partition's name begins so.
 pub const FORMS_PARTITION: &str = "\u{1}forms";
-/// Its key.
+/// The key of the format number.
 pub const FORMS_KEY: &[u8] = b"written";
 
-/// Up to which number a program knows forms.
+/// The highest format numbers that a program supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forms {
-    /// It reads these.
+    /// The highest number that the program reads.
     pub reads: u32,
-    /// It writes these, at most what it reads.
+    /// The highest number that the program writes, at most `reads`.
     pub writes: u32,
 }
 
 impl Forms {
-    /// Of a program that moves records whatever they mean.
+    /// The formats of a program that copies records without decoding them.
     pub const ANY: Self = Self {
         reads: u32::MAX,
         writes: 0,
     };
 }
 
-/// Why a program may not use a store.
+/// The reason why a program may not use a store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormsError {
-    /// A later version has written records in forms that this one doesn't know.
+    /// A later version wrote records in formats that this one doesn't support.
     #[error("the records have forms up to {found}, and this program reads forms up to {known}")]
     Newer {
         /// The highest number in the store.
         found: u32,
-        /// The highest that this program reads.
+        /// The highest number that this program reads.
         known: u32,
     },
-    /// The number can't be read.
+    /// The format number can't be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The number can't be stored.
+    /// The format number can't be stored.
     #[error(transparent)]
     Commit(#[from] CommitError),
 }
 
 impl FormsError {
-    /// Whether a later version has written to the store.
+    /// Returns true if a later version has written to the store.
     pub fn is_newer(&self) -> bool {
         matches!(self, Self::Newer { .. })
     }
@@ -61,35 +61,35 @@ impl From<StoreError> for FormsError {
     }
 }
 
-/// The highest number whose forms may be in a store; 0 where nobody has said.
+/// The highest format number that a store may contain; 0 if none was recorded.
 ///
 /// # Errors
-/// When it can't be read.
+/// When the record can't be read.
 pub fn written_forms(snapshot: &dyn Snapshot) -> Result<u32, ReadError> {
     let record = snapshot.get(FORMS_PARTITION, FORMS_KEY)?;
     record.map_or(Ok(0), |record| number(&record.value))
 }
 
-/// The number from its stored form.
+/// Decodes a stored format number.
 ///
 /// # Errors
-/// When it is none.
+/// When the value isn't four bytes long.
 pub fn number(value: &[u8]) -> Result<u32, ReadError> {
     let bytes = <[u8; 4]>::try_from(value);
     let bytes = bytes.map_err(|_| ReadError::corrupt(FORMS_KEY, "it is no number"))?;
     Ok(u32::from_be_bytes(bytes))
 }
 
-/// The stored form of a number.
+/// Encodes a format number.
 pub fn number_bytes(number: u32) -> Vec<u8> {
     number.to_be_bytes().to_vec()
 }
 
-/// Finds out whether a program may use a store, and notes what it is going to write. Where several servers may be at
-/// it, the engine has seen to it that none of them reads less.
+/// Checks that a program may use a store, and records the format that it is going to write. If several servers may
+/// share the store, the engine has ensured that none of them reads less.
 ///
 /// # Errors
-/// See [`FormsError`]; then nothing was changed.
+/// See [`FormsError`]; on error, nothing was changed.
 pub fn claim_forms(store: &Store, forms: Forms) -> Result<(), FormsError> {
     loop {
         let (found, record) = store.read(|snapshot| {
@@ -111,7 +111,7 @@ pub fn claim_forms(store: &Store, forms: Forms) -> Result<(), FormsError> {
         batch.put(FORMS_PARTITION, FORMS_KEY, number_bytes(forms.writes));
         match store.commit_blocking(batch) {
             Ok(_) => return Ok(()),
-            // Another server was faster.
+            // Another server committed first.
             Err(CommitError::Conflict { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -137,7 +137,7 @@ mod tests {
         };
         claim_forms(&store, Forms::ANY).unwrap();
         assert_eq!(written(), 0);
-        // One release after the other: the second reads what the third is going to write.
+        // Successive releases: each reads what its successor will write.
         for (reads, writes) in [(1, 1), (2, 1), (1, 1), (2, 2), (2, 1), (3, 2)] {
             claim_forms(&store, forms(reads, writes)).unwrap();
         }

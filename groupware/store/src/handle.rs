@@ -1,5 +1,5 @@
-//! The store as its users hold it: reads on their own thread, writes through the queue, or on their
-//! own thread where nobody else writes and they may be held up.
+//! The store's public handle. Reads run on the caller's thread. Writes go through the queue, or run on the caller's
+//! thread if the writer is idle and the thread may block.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex as BlockingMutex, OnceLock, PoisonError};
@@ -18,30 +18,29 @@ use crate::{
 };
 use crate::{memory, sqlite};
 
-/// Most batches that wait for the writer; a caller beyond that waits for room.
+/// The maximum number of batches that wait for the writer; further callers wait for room.
 pub const QUEUE_BATCHES: usize = 4096;
-/// Most bytes of large batches (of 64 KiB or more) under way at once; a caller beyond that waits.
+/// The maximum bytes of large batches (64 KiB or more) in progress; further callers wait.
 pub const QUEUE_LARGE_BYTES: usize = 256 << 20;
 const LARGE_BATCH_BYTES: usize = 64 << 10;
 /// The unit in which large batches are counted, so that the count fits a semaphore's permits.
 const LARGE_UNIT_BYTES: usize = 1 << 10;
 
-/// A store of records. Clones are handles of the same store; it ends with [`Store::close`] or
-/// with its last handle.
+/// A store of records. Clones are handles of the same store, which ends with [`Store::close`] or with its last handle.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    /// Taken when the last handle goes, so that the writer sees the end of its queue.
+    /// Taken when the last handle is dropped, so that the writer sees the end of its queue.
     queue: Option<mpsc::Sender<Job>>,
     writer: OnceLock<JoinHandle<()>>,
     engine: Box<dyn Engine>,
     cache: Option<Arc<Cache>>,
     large: Semaphore,
     place: Arc<Mutex<WriterSlot>>,
-    /// Held by whoever has a patient batch under way.
+    /// Held by the caller that has a low-priority batch in progress.
     patient: BlockingMutex<()>,
     removals: Arc<Removals>,
     counters: Arc<Counters>,
@@ -49,12 +48,12 @@ struct Inner {
 }
 
 impl Store {
-    /// Opens the SQLite store in `folder`, which is made if it isn't there. Nobody but the user of this
-    /// process may read a folder that was made, nor the store's files.
+    /// Opens the SQLite store in `folder`, which is created if it doesn't exist. Only the user of this process may read
+    /// a created folder and the store's files.
     ///
     /// # Errors
-    /// When another process holds the folder, when its file isn't a store or is of a later
-    /// version, or when the disk refuses.
+    /// When another process holds the folder, when its file isn't a store or is of a later version, or when the disk
+    /// fails.
     pub fn open_sqlite(folder: &Path, options: StoreOptions) -> Result<Self, OpenError> {
         let (engine, writer) = sqlite::open(folder, &options)?;
         Self::over(engine, writer, &options).map_err(|source| OpenError::Database {
@@ -63,8 +62,8 @@ impl Store {
         })
     }
 
-    /// Opens a store that lives in memory and ends with its last handle. Its transactions are
-    /// those of the SQLite store; nothing of it is durable.
+    /// Opens a store that lives in memory and ends with its last handle. Its transactions are those of the SQLite
+    /// store, but nothing is durable.
     ///
     /// # Errors
     /// When the writer thread can't be started.
@@ -73,7 +72,7 @@ impl Store {
         Self::over(engine, writer, &options)
     }
 
-    /// Puts a store over an engine: starts the thread that writes.
+    /// Builds a store over an engine and starts the writer thread.
     ///
     /// # Errors
     /// When the writer thread can't be started.
@@ -129,9 +128,8 @@ impl Store {
         read(&*self.inner.engine.snapshot()?)
     }
 
-    /// As [`Store::read`], where records may come from what is remembered of them
-    /// ([`StoreOptions::remember`]). Now and then, where others change at the same moment what was read
-    /// already, it is read once more from the beginning, and only what is read then counts.
+    /// As [`Store::read`], but records may come from the cache ([`StoreOptions::remember`]). If concurrent writes
+    /// change records that were already read, the read is repeated from the beginning, and only the last run counts.
     ///
     /// # Errors
     /// As [`Store::read`].
@@ -151,11 +149,11 @@ impl Store {
         }
     }
 
-    /// Hands a batch to the writer and waits until it is durable. A batch whose caller stops
-    /// waiting may still take effect.
+    /// Sends a batch to the writer and waits until it is durable. If the caller stops waiting, the batch may still take
+    /// effect.
     ///
     /// # Errors
-    /// See [`CommitError`]; whichever it is, the batch has not taken effect in part.
+    /// See [`CommitError`]; on every error, the batch has not taken effect in part.
     pub async fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
         let bytes = batch.checked_bytes().ok_or(CommitError::TooLarge)?;
         let _room = self.room(bytes).await?;
@@ -167,9 +165,8 @@ impl Store {
         answer.await.map_err(|_| CommitError::Closed)?
     }
 
-    /// As [`Store::commit`], for a thread whose other tasks, if there are any, may wait for the
-    /// disk: where nobody else writes, this thread does in the writer's place, which saves waking two
-    /// threads.
+    /// As [`Store::commit`], for a thread whose other tasks, if any, may wait for the disk. If the writer is idle, this
+    /// thread writes in its place, which saves waking two threads.
     ///
     /// # Errors
     /// As [`Store::commit`].
@@ -181,14 +178,14 @@ impl Store {
         }
     }
 
-    /// As [`Store::commit_here`], for a thread that runs no asynchronous tasks. Large batches are
-    /// bounded by the number of threads that wait here.
+    /// As [`Store::commit_here`], for a thread that runs no asynchronous tasks. The number of threads that wait here
+    /// bounds the large batches.
     ///
     /// # Errors
     /// As [`Store::commit`].
     ///
     /// # Panics
-    /// When it has to wait for others within an asynchronous task.
+    /// When it has to wait for other writers within an asynchronous task.
     pub fn commit_blocking(&self, batch: Batch) -> Result<Committed, CommitError> {
         batch.checked_bytes().ok_or(CommitError::TooLarge)?;
         if let Some(outcome) = self.write(&batch) {
@@ -201,9 +198,8 @@ impl Store {
         answer.blocking_recv().map_err(|_| CommitError::Closed)?
     }
 
-    /// As [`Store::commit_blocking`], for what nobody waits for: it lets others go first, though not for ever,
-    /// and whoever comes meanwhile waits for nothing else of the kind. There is one such batch under way at a
-    /// time.
+    /// As [`Store::commit_blocking`], for low-priority work. The batch yields to other batches for a bounded time. Only
+    /// one such batch is in progress at a time, so other callers wait for at most one.
     ///
     /// # Errors
     /// As [`Store::commit`].
@@ -221,15 +217,14 @@ impl Store {
         answer.blocking_recv().map_err(|_| CommitError::Closed)?
     }
 
-    /// Begins to remove very much: until what it returns is dropped, no room is given back to the disk.
+    /// Begins a large removal: no space is returned to the disk until the returned guard is dropped.
     pub(crate) fn removing(&self) -> Removing<'_> {
         self.inner.removals.begin();
         Removing(self)
     }
 
-    /// Writes what is queued, then ends the writer. Later commits fail with
-    /// [`CommitError::Closed`]; reads go on until the last handle is gone, and only then may
-    /// another store open the folder.
+    /// Writes the queued batches, then ends the writer. Later commits fail with [`CommitError::Closed`]. Reads work
+    /// until the last handle is dropped; only then can another store open the folder.
     pub async fn close(&self) {
         let (done, closed) = oneshot::channel();
         if self.queue().send(Job::Close { done }).await.is_ok() {
@@ -256,14 +251,13 @@ impl Store {
         self.inner.engine.data_bytes()
     }
 
-    /// Whether the disk has no room for more than what is removed, marked, and moved: a little is kept for these. A
-    /// store takes more all the same; whoever serves users refuses what they bring.
+    /// Returns true if the disk has only the reserve left that is kept for removals, flags, and moves. The store itself
+    /// still accepts more; the server refuses new content of users.
     pub fn is_short_of_room(&self) -> bool {
         self.inner.engine.is_short_of_room()
     }
 
-    /// Looks through all pages and the index, and says what is wrong, a sentence each. Takes as long
-    /// as reading everything.
+    /// Checks all pages and the index and returns one sentence for each problem. Takes as long as reading everything.
     ///
     /// # Errors
     /// When the engine fails.
@@ -271,7 +265,7 @@ impl Store {
         self.inner.engine.check()
     }
 
-    /// What the writer has done so far.
+    /// Returns the writer's counters.
     pub fn stats(&self) -> StoreStats {
         let queue = self.queue();
         let waiting = queue.max_capacity() - queue.capacity();
@@ -286,22 +280,22 @@ impl Store {
         }
     }
 
-    /// How it does: whether the writer lives, and whether the disk takes what it writes.
+    /// Returns the store's health: whether the writer lives, and whether the disk accepts its writes.
     pub fn condition(&self) -> Condition {
         self.inner.life.condition()
     }
 
-    /// Waits until the writer is dead, which it never is unless it panicked.
+    /// Waits until the writer is dead. The writer dies only by a panic.
     pub async fn died(&self) {
         self.inner.life.died().await;
     }
 
-    /// Has transactions that take so long noted in the log from now on.
+    /// Logs transactions that take at least this long, from now on.
     pub fn note_slow_commits(&self, slow: Duration) {
         self.inner.life.set_slow(slow);
     }
 
-    /// Commits on this thread, if nobody else writes or waits to.
+    /// Commits on this thread if no other batch is written or queued.
     fn write(&self, batch: &Batch) -> Option<Outcome> {
         if self.queue().capacity() < self.queue().max_capacity() {
             return None;
@@ -313,7 +307,7 @@ impl Store {
         let (outcome, wants_tending) = place.commit(batch, &self.inner.counters);
         drop(place);
         if wants_tending {
-            // A full queue has others in it, after whom the writer tends the engine anyway.
+            // If the queue is full, the writer does the housekeeping after those batches anyway.
             let _ = self.queue().try_send(Job::Tend);
         }
         Some(outcome)
@@ -349,13 +343,13 @@ fn large_units(bytes: usize) -> u32 {
     u32::try_from(bytes / LARGE_UNIT_BYTES).expect("a batch is bounded by MAX_BATCH_BYTES")
 }
 
-/// Somebody removes very much.
+/// The guard of a large removal.
 pub(crate) struct Removing<'a>(&'a Store);
 
 impl Drop for Removing<'_> {
     fn drop(&mut self) {
         self.0.inner.removals.end();
-        // The writer looks at what there is to give back; with a full queue it does anyway.
+        // The writer checks for space to return; if the queue is full, it does so anyway.
         let _ = self.0.queue().try_send(Job::Tend);
     }
 }
@@ -372,7 +366,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         drop(self.queue.take());
         if let Some(writer) = self.writer.take() {
-            // A panic of the writer was reported when it happened.
+            // A panic of the writer was reported when it occurred.
             let _ = writer.join();
         }
     }
@@ -388,7 +382,7 @@ mod tests {
     use super::*;
     use crate::Op;
 
-    /// An engine that panics, once it has been told to write.
+    /// An engine that panics on the first write.
     struct Panics;
 
     impl Writer for Panics {
@@ -397,7 +391,7 @@ mod tests {
         }
     }
 
-    /// What an engine was asked to do.
+    /// The calls that an engine received.
     #[derive(Default)]
     struct Noted {
         /// The first keys of batches, by group.
@@ -405,7 +399,7 @@ mod tests {
         idle: AtomicUsize,
     }
 
-    /// An engine that notes it, and ends no commit before it is told to, or nobody can tell it any more.
+    /// An engine that records its calls and ends each commit on a signal, or when the sender is dropped.
     struct Notes(Arc<Noted>, Receiver<()>);
 
     impl Writer for Notes {
@@ -457,7 +451,7 @@ mod tests {
         };
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // On the writer's thread, so that it is the queue that the others wait in.
+                // On the writer's thread, so that the other batches wait in the queue.
                 let runtime = tokio::runtime::Builder::new_current_thread().build();
                 let first = store.commit(put("first"));
                 runtime.unwrap().block_on(first).unwrap();
@@ -512,7 +506,7 @@ mod tests {
         assert!(matches!(outcome, Err(CommitError::Closed)), "{outcome:?}");
         store.died().await;
         assert!(store.condition().is_dead);
-        // Nobody waits for ever, whichever way.
+        // Every kind of caller gets an error instead of waiting forever.
         assert!(matches!(
             store.commit(batch()).await,
             Err(CommitError::Closed)

@@ -1,13 +1,12 @@
-//! Ordered transactional records with group commit, on SQLite, in memory, or on an [`Engine`] from elsewhere.
+//! Ordered transactional records with group commit, on SQLite, in memory, or on an external [`Engine`].
 //!
-//! Records are keyed by (partition, key): a partition is a short name, such as a mailbox; keys
-//! are bytes, kept in order within their partition. Reads see one consistent snapshot. Writes
-//! are [`Batch`]es: asserts about what is stored, and what to change if they all hold. One
-//! writer thread takes whatever batches wait, applies them one after another in one transaction,
-//! makes them durable with one sync of the disk, and only then replies. While it has nothing to do, a
-//! thread that may wait for the disk can write in its place ([`Store::commit_here`]).
+//! Records are keyed by (partition, key). A partition is a short name, such as an account; keys are bytes, in order
+//! within their partition. Reads see one consistent snapshot. Writes are [`Batch`]es: asserts about stored records, and
+//! changes to apply if all asserts hold. One writer thread takes all waiting batches, applies them in sequence in one
+//! transaction, makes them durable with one sync of the disk, and only then replies. While it is idle, a thread that
+//! may wait for the disk can write in its place ([`Store::commit_here`]).
 //!
-//! The crate does not know what the records mean, who may see them, or what time it is.
+//! The crate does not know what the records mean, which users may read them, or what time it is.
 
 mod batch;
 mod cache;

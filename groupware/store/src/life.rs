@@ -1,5 +1,5 @@
-//! Whether the writer lives, whether the disk takes what it writes, and since when it has been at it:
-//! what those who watch over a server ask, and what the log says when it changes.
+//! Health of the writer: whether it lives, whether the disk accepts its writes, and how long the current commit has
+//! taken. Serves health checks and logs changes of state.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,23 +11,23 @@ use crate::CommitError;
 use crate::clock::Clock;
 use crate::stats::Counters;
 
-/// How a store does.
+/// The health of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// The writer has panicked: nothing is written any more, and only another start helps.
+    /// The writer has panicked: no more writes are possible until a restart.
     pub is_dead: bool,
-    /// Why the disk did not take the last commit, if it did not.
+    /// Why the disk rejected the last commit, if it did.
     pub refusal: Option<Arc<str>>,
-    /// How long the commit under way has taken, if there is one.
+    /// How long the commit in progress has taken, if there is one.
     pub busy_for: Option<Duration>,
 }
 
-/// What the writer, and whoever writes in its place, notes of itself.
+/// The recorded state of the writer, and of threads that write in its place.
 #[derive(Debug)]
 pub(crate) struct Life {
     dead: watch::Sender<bool>,
     refusal: Mutex<Option<Arc<str>>>,
-    /// When the commit under way began, in microseconds of the clock and one more; 0 if none is.
+    /// When the commit in progress began, in microseconds of the clock plus one; 0 if there is none.
     began_us: AtomicU64,
     slow_us: AtomicU64,
     clock: Clock,
@@ -67,11 +67,11 @@ impl Life {
 
     /// Waits until the writer is dead.
     pub(crate) async fn died(&self) {
-        // The sender lives as long as this.
+        // The sender lives as long as `self`.
         let _ = self.dead.subscribe().wait_for(|dead| *dead).await;
     }
 
-    /// A commit begins; its end is noted with what comes of it, or the writer is dead if it panics.
+    /// Records the start of a commit. `UnderWay::end` records its outcome; a panic in between marks the writer as dead.
     pub(crate) fn begin(&self) -> UnderWay<'_> {
         let began = self.clock.now();
         self.began_us.store(micros(began) + 1, Relaxed);
@@ -86,7 +86,7 @@ impl Life {
         self.dead.send_replace(true);
     }
 
-    /// Says when the disk begins to refuse, and when it takes writes again, not each refusal.
+    /// Logs when the disk starts to reject writes and when it accepts them again, not each rejection.
     fn note(&self, refusal: Option<&CommitError>) {
         let mut last = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
         match (refusal, last.is_some()) {
@@ -106,7 +106,7 @@ impl Life {
     }
 }
 
-/// A commit that is under way.
+/// A commit in progress.
 pub(crate) struct UnderWay<'a> {
     life: &'a Life,
     began: Duration,
@@ -114,7 +114,7 @@ pub(crate) struct UnderWay<'a> {
 }
 
 impl UnderWay<'_> {
-    /// It is over, and this came of its batches.
+    /// Records the end of the commit and the outcomes of its batches.
     pub(crate) fn end(mut self, outcomes: &[Result<crate::Committed, CommitError>], to: &Counters) {
         self.is_over = true;
         let took = self.life.clock.now().saturating_sub(self.began);

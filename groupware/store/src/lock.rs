@@ -1,30 +1,29 @@
-//! Keeps a second process, or a second store of this one, out of a data folder.
+//! Locks a data folder against a second process or a second store of this process.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
 use crate::{OpenError, place};
 
-/// Held as long as the folder is open; the system lets go of it when the process ends, however
-/// it ends.
+/// The lock of an open folder. The system releases it when the process ends, also after a crash.
 #[derive(Debug)]
 pub struct FolderLock {
     _file: File,
 }
 
 impl FolderLock {
-    /// Holds a folder, which is made, for its owner alone, if it isn't there.
+    /// Locks a folder exclusively. A missing folder is created, private to its owner.
     ///
     /// # Errors
-    /// When another process holds it, or the disk refuses.
+    /// When another process holds the lock, or the disk fails.
     pub fn take(folder: &Path) -> Result<Self, OpenError> {
         Self::lock(folder, File::try_lock)
     }
 
-    /// Holds a folder together with others who do the same.
+    /// Locks a folder together with other sharers.
     ///
     /// # Errors
-    /// When another process holds it for itself, or the disk refuses.
+    /// When another process holds it exclusively, or the disk fails.
     pub fn share(folder: &Path) -> Result<Self, OpenError> {
         Self::lock(folder, File::try_lock_shared)
     }

@@ -1,7 +1,7 @@
-//! The engine without a disk: for tests, and for measuring what the disk costs.
+//! The engine without a disk: for tests, and for measuring the cost of the disk.
 //!
-//! A snapshot is a reference to the whole state; the writer copies the partitions that it
-//! changes only while somebody holds one.
+//! A snapshot is a reference to the whole state. The writer copies the partitions that it changes only while a snapshot
+//! exists.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -22,13 +22,13 @@ pub(crate) struct State {
     bytes: u64,
 }
 
-/// The state that the next snapshot will see.
+/// The state for the next snapshot.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shared(Arc<Mutex<Arc<State>>>);
 
 impl Shared {
-    /// A writer that panicked half-way leaves a state that no reader may take for committed, but
-    /// nothing in `apply` panics, so that a poisoned lock only says that a reader was killed.
+    /// Locks the state. A writer that panicked half-way would leave uncommitted state, but nothing in `apply` panics.
+    /// So a poisoned lock only means that a reader was killed.
     fn lock(&self) -> MutexGuard<'_, Arc<State>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,27 +1,27 @@
-//! Keys and values with gaps, for numbers that nobody knows before a batch's turn comes: the writer takes them from
-//! records of counters, as they are then.
+//! Keys and values with gaps for numbers that are unknown until the batch is applied. The writer then takes the numbers
+//! from counter records.
 
 use bytes::Bytes;
 
 use crate::counters::counters;
 
-/// Most gaps of one key or value.
+/// The maximum number of gaps in one key or value.
 pub const MAX_GAPS: usize = 16;
 
-/// How a number is written into its gap.
+/// The encoding of a number in its gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// In eight bytes, the greatest first: keys with greater numbers come later.
+    /// Eight bytes, big-endian: keys sort by number.
     Bytes,
-    /// In decimal digits.
+    /// Decimal digits.
     Decimal,
-    /// What is left when it is divided by this, in two bytes, the greater first: a ring of so many keys, of which the
-    /// next one always takes the place of the oldest. One in place of none.
+    /// The number modulo this value, in two bytes, big-endian: a ring of that many keys, in which the next record
+    /// replaces the oldest. 0 means 1.
     Ring(u16),
 }
 
 impl Form {
-    /// The most bytes that a number takes so.
+    /// The maximum number of bytes of an encoded number.
     fn most_bytes(self) -> usize {
         match self {
             Self::Bytes => size_of::<u64>(),
@@ -30,7 +30,7 @@ impl Form {
         }
     }
 
-    /// Writes a number, or none in place of one below.
+    /// Writes a number; a negative number is written as 0.
     fn push(self, number: i64, to: &mut Vec<u8>) {
         let number = u64::try_from(number).unwrap_or_default();
         match self {
@@ -44,23 +44,23 @@ impl Form {
     }
 }
 
-/// A gap, and whose number comes into it.
+/// A gap, and the counter that fills it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gap {
-    /// How many of the bytes stand before it.
+    /// The number of bytes before the gap.
     pub at: usize,
-    /// The record of counters, in the same partition.
+    /// The key of the counter record, in the same partition.
     pub counter: Bytes,
-    /// Which of its numbers, from 0; one that isn't there is 0.
+    /// The index of the counter in the record, from 0; a missing counter counts as 0.
     pub index: u32,
-    /// How far behind that number: several that a batch has added at once are handed out one by one.
+    /// The value to subtract from the counter: a batch that adds several numbers at once assigns them one by one.
     pub behind: u32,
-    /// How it is written.
+    /// The encoding of the number.
     pub form: Form,
 }
 
 impl Gap {
-    /// The number that comes into the gap where the record of counters is this.
+    /// The number for the gap, given the content of its counter record.
     pub fn number(&self, record: &[u8]) -> i64 {
         let number = counters(record).nth(self.index as usize);
         number
@@ -77,19 +77,19 @@ pub struct Numbered {
 }
 
 impl Numbered {
-    /// Begins with these bytes.
+    /// Starts with these bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         let (bytes, gaps) = (bytes.into(), Vec::new());
         Self { bytes, gaps }
     }
 
-    /// Goes on with these bytes.
+    /// Appends these bytes.
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
         self.bytes.extend_from_slice(bytes);
         self
     }
 
-    /// Goes on with a number: of this record of counters in the same partition the one with this index, less `behind`.
+    /// Appends a number: the counter with this index in this record of the same partition, minus `behind`.
     pub fn number(self, (counter, index): (Bytes, u32), behind: u32, form: Form) -> Self {
         let at = self.bytes.len();
         self.gap(Gap {
@@ -106,7 +106,7 @@ impl Numbered {
         self
     }
 
-    /// What was written, if the gaps lie in it in their order, and aren't too many.
+    /// Builds the value if its gaps are sorted, within the bytes, and not too many.
     pub(crate) fn of(bytes: Vec<u8>, gaps: Vec<Gap>) -> Option<Self> {
         let is_whole = gaps.len() <= MAX_GAPS
             && gaps.is_sorted_by_key(|gap| gap.at)
@@ -124,7 +124,7 @@ impl Numbered {
         &self.gaps
     }
 
-    /// The bytes with numbers in the gaps: one for each.
+    /// The bytes with the gaps filled, one number for each.
     pub fn filled(&self, numbers: &[i64]) -> Vec<u8> {
         let mut filled = Vec::with_capacity(self.most_bytes());
         let mut done = 0;
@@ -137,19 +137,19 @@ impl Numbered {
         filled
     }
 
-    /// The most bytes that there are with numbers in the gaps.
+    /// The maximum number of bytes with the gaps filled.
     pub fn most_bytes(&self) -> usize {
         let gaps = self.gaps.iter();
         self.bytes.len() + gaps.map(|gap| gap.form.most_bytes()).sum::<usize>()
     }
 
-    /// Bytes of the names of counters, too, of which each gap has one.
+    /// As [`Self::most_bytes`], plus the bytes of the counter's key of each gap.
     pub(crate) fn batch_bytes(&self) -> usize {
         let gaps = self.gaps.iter();
         self.most_bytes() + gaps.map(|gap| gap.counter.len()).sum::<usize>()
     }
 
-    /// Whether all keys that may come of it begin so, or some may.
+    /// Returns true if all keys that may result begin so, or some may.
     pub(crate) fn may_begin_with(&self, prefix: &[u8]) -> bool {
         let known = self.gaps.first().map_or(self.bytes.len(), |gap| gap.at);
         let common = known.min(prefix.len());

@@ -1,4 +1,4 @@
-//! What a store is told when it is opened.
+//! Options of opening a store.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,41 +7,40 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct StoreOptions {
-    /// Most bytes that the records may take on disk; batches beyond that fail with
+    /// The maximum number of bytes of the records on disk; batches beyond it fail with
     /// [`CommitError::Full`](crate::CommitError::Full). Without it, the disk is the limit.
     pub quota_bytes: Option<u64>,
-    /// Opens only a store that is there already and of this program's version: none is made, and none
-    /// is brought up to date.
+    /// Opens only an existing store of this program's version: it neither creates nor migrates a store.
     pub as_it_is: bool,
-    /// A transaction that takes so long is noted in the log; none is unless given.
+    /// Transactions that take at least this long are logged; none by default.
     pub slow_commit: Option<Duration>,
-    /// The folder in which a log of all changes is kept, see [`replay`](crate::replay); none is unless
-    /// given. A store that is opened without it gives up the log that it had.
+    /// The folder for a log of all changes, see [`replay`](crate::replay); no log by default. A store that is opened
+    /// without it discards its existing log.
     pub changes: Option<PathBuf>,
-    /// Bytes of changes that the engine on disk gathers in memory before it writes them into its tree; about 32 MiB
-    /// unless given. They are durable before that.
+    /// Bytes of changes that the disk engine gathers in memory before it writes them into its tree; by default about 32
+    /// MiB. The changes are durable before that.
     pub pending_bytes: Option<usize>,
-    /// Records that [`Store::look`](crate::Store::look) remembers; none are unless given.
+    /// The records that [`Store::look`](crate::Store::look) caches; none by default.
     pub remembered: Option<Remember>,
 }
 
-/// Which records are remembered, and how many.
+/// The records to cache, and the size of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remember {
-    /// What their keys begin with.
+    /// The prefix of their keys.
     pub prefix: &'static [u8],
-    /// The bytes that they may take in memory, about.
+    /// The approximate memory limit of the cache, in bytes.
     pub bytes: usize,
 }
 
 impl StoreOptions {
-    /// Sets the most bytes that the records may take.
+    /// Sets the maximum number of bytes of the records.
     pub fn quota_bytes(mut self, bytes: u64) -> Self {
         self.quota_bytes = Some(bytes);
         self
     }
 
-    /// Has transactions that take so long noted in the log.
+    /// Logs transactions that take at least this long.
     pub fn slow_commit(mut self, time: Duration) -> Self {
         self.slow_commit = Some(time);
         self
@@ -53,19 +52,19 @@ impl StoreOptions {
         self
     }
 
-    /// Has records whose keys begin so remembered when they are read or written, in about so many bytes.
+    /// Caches records with this key prefix when they are read or written, in about this many bytes.
     pub fn remember(mut self, prefix: &'static [u8], bytes: usize) -> Self {
         self.remembered = Some(Remember { prefix, bytes });
         self
     }
 
-    /// Has so many bytes of changes gathered before they are written into the tree.
+    /// Sets the bytes of changes to gather before they are written into the tree.
     pub fn pending_bytes(mut self, bytes: usize) -> Self {
         self.pending_bytes = Some(bytes);
         self
     }
 
-    /// Opens the store only if nothing has to be changed for that.
+    /// Opens the store only if that needs no change to it.
     pub fn as_it_is(mut self) -> Self {
         self.as_it_is = true;
         self

@@ -1,5 +1,5 @@
-//! Where a store lies: a folder and files that nobody but the server's own user reads, whatever the
-//! umask. Knows nothing of what is in them.
+//! The store's folder and files, which only the server's own user can read, whatever the umask. Knows nothing of their
+//! content.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -10,12 +10,11 @@ use nix::sys::statvfs::statvfs;
 
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
-/// A disk with less room than this is full: a transaction needs a few pages, and file systems keep some
-/// blocks to themselves.
+/// The free space below which a disk is full: a transaction needs a few pages, and file systems reserve some blocks.
 const FULL_BYTES: u64 = 1 << 20;
 
-/// Makes a folder, and those above it that aren't there, and has their names outlast a crash. One
-/// that is there keeps the rights that somebody gave it: what lies in it is private all the same.
+/// Creates a folder and its missing parents, and makes their names durable. An existing folder keeps its permissions:
+/// the files in it are private anyway.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     let is_missing = |it: &&Path| !it.as_os_str().is_empty() && !it.exists();
     let missing: Vec<&Path> = folder.ancestors().take_while(is_missing).collect();
@@ -28,14 +27,14 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a file for writing; if it isn't there, it is made, private.
+/// Opens a file for writing; a missing file is created, private.
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let options = options.create(true).truncate(false).write(true);
     options.mode(FILE_MODE).open(path)
 }
 
-/// Makes a file private, if it is there. Another user's stays as that user has it.
+/// Makes a file private, if it exists. Another user's file stays unchanged.
 pub(crate) fn narrow(path: &Path) -> io::Result<()> {
     use io::ErrorKind::{NotFound, PermissionDenied};
     match fs::set_permissions(path, Permissions::from_mode(FILE_MODE)) {
@@ -44,14 +43,14 @@ pub(crate) fn narrow(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What is free of a disk for others than the administrator, and how large it is.
+/// The disk space that is free for unprivileged users, and the size of the disk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Free {
     pub(crate) bytes: u64,
     pub(crate) of: u64,
 }
 
-/// What is free on the disk that this lies on.
+/// The free space of the disk that contains this path.
 pub(crate) fn free(path: &Path) -> io::Result<Free> {
     let disk = statvfs(path)?;
     let bytes = |blocks: u64| blocks.saturating_mul(disk.fragment_size());
@@ -61,12 +60,12 @@ pub(crate) fn free(path: &Path) -> io::Result<Free> {
     })
 }
 
-/// Whether the disk that this lies on has no room.
+/// Returns true if the disk that contains this path is full.
 pub(crate) fn is_full(path: &Path) -> bool {
     free(path).is_ok_and(|free| free.bytes < FULL_BYTES)
 }
 
-/// Makes the names in a folder durable: without it a crash may lose a file, not its content.
+/// Makes the names in a folder durable: without it, a crash may lose a file's name.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder).and_then(|folder| folder.sync_all())
 }

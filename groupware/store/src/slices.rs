@@ -1,5 +1,5 @@
-//! Removing many records without holding up those who write meanwhile: some at a time, each time behind
-//! whatever others bring, and with a pause while they do.
+//! Removes many records without delaying other writers: in small batches, each queued behind other batches, with pauses
+//! while others write.
 
 use std::ops::ControlFlow;
 
@@ -7,29 +7,29 @@ use crate::clock::Clock;
 use crate::writer::MOST_PAUSE;
 use crate::{Assert, Batch, CommitError, Store, StoreError};
 
-/// Most records that go at once.
+/// The maximum number of records in one batch.
 const RECORDS: usize = 100;
-/// Bytes after which no more records go at once; the last of them may be a large one.
+/// The bytes after which a batch is full; its last record may be large.
 const BYTES: u64 = 256 << 10;
-/// A value of more bytes lies in pages of its own, each of which must be read to be freed: they are read
-/// here first, so that the writer finds them in memory.
+/// A larger value lies in pages of its own, each of which must be read to be freed. They are read here first, so that
+/// the writer finds them in memory.
 const READ_BEFORE_BYTES: u64 = 8 << 10;
 
-/// The records that go next: the first that stays, and whether that is where the range ends.
+/// The next records to remove: the first key after them, and whether the range ends there.
 struct Slice {
     to: Vec<u8>,
     is_last: bool,
 }
 
 impl Store {
-    /// Removes every record of a partition with `from <= key`, and `key < to` if there is a `to`, in
-    /// batches that are so small, and so patient, that nobody who writes meanwhile waits for long. What
-    /// others write into the range meanwhile may go or stay. A crash may leave some of them.
+    /// Removes every record of a partition with `from <= key`, and `key < to` if there is a `to`. Small, low-priority
+    /// batches keep the delay of other writers short. Records that others write into the range meanwhile may or may not
+    /// be removed. A crash may leave some records.
     ///
-    /// It takes long, and the disk's time: it is for a thread of its own.
+    /// It takes long and uses much disk time: call it on a thread of its own.
     ///
     /// # Errors
-    /// As [`Store::commit`]; then some may be gone.
+    /// As [`Store::commit`]; then some records may have been removed.
     ///
     /// # Panics
     /// When called from within an asynchronous task.
@@ -42,10 +42,10 @@ impl Store {
         self.remove_while(partition, (from, to), None)
     }
 
-    /// The same for all of a partition as long as an assert holds, which each of the batches makes.
+    /// As [`Store::remove_in_slices`], for a whole partition, while an assert holds. Each batch checks it.
     ///
     /// # Errors
-    /// As [`Store::commit`], of which a conflict says that it doesn't hold any more; then some may be gone.
+    /// As [`Store::commit`]; a conflict means that the assert no longer holds. Some records may have been removed.
     ///
     /// # Panics
     /// When called from within an asynchronous task.
@@ -78,7 +78,7 @@ impl Store {
             from = slice.to;
             let before = std::mem::replace(&mut commits, self.stats().commits);
             if commits > before + 1 {
-                // Others write, too: they have the disk to themselves for as long as they had to share it.
+                // Others write, too: pause as long as the batch took.
                 let took = clock.now().saturating_sub(began);
                 std::thread::park_timeout(took.min(MOST_PAUSE));
             }

@@ -1,4 +1,4 @@
-//! What a reader sees: one state of the store, whatever is written meanwhile.
+//! A reader's view: one state of the store, whatever is written meanwhile.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ pub struct Record {
     pub revision: u64,
 }
 
-/// Is shown keys and values, one by one.
+/// A callback that receives keys and values, one by one.
 pub type Show<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
 
-/// Is shown partitions, keys, and records, one by one.
+/// A callback that receives partitions, keys, and records, one by one.
 pub type Walk<'a> = &'a mut dyn FnMut(&str, &[u8], Record) -> ControlFlow<()>;
 
-/// What is about to be read, as a reader tells it.
+/// A prefetch set: the records that a reader is about to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Soon {
     /// Single records: partition and key.
@@ -32,13 +32,13 @@ pub struct Soon {
 }
 
 impl Soon {
-    /// This record.
+    /// Adds this record.
     pub fn key(&mut self, partition: impl Into<Arc<str>>, key: impl Into<Vec<u8>>) -> &mut Self {
         self.keys.push((partition.into(), key.into()));
         self
     }
 
-    /// These records, which whoever scans exactly this range then sees.
+    /// Adds these records, for a later scan of exactly this range.
     pub fn range(
         &mut self,
         partition: impl Into<Arc<str>>,
@@ -52,15 +52,13 @@ impl Soon {
 
 /// One consistent state of all records.
 pub trait Snapshot {
-    /// Whether each look is a question to another machine, so that it pays to tell beforehand what is
-    /// about to be read ([`Snapshot::prefetch`]).
+    /// Returns true if each read is a request to another machine, so that prefetching pays ([`Snapshot::prefetch`]).
     fn is_far(&self) -> bool {
         false
     }
 
-    /// Fetches at once what is about to be read record by record. Changes nothing but the time that it
-    /// takes: without it, and where it costs nothing to look, each record is read when it is asked for. Of a range
-    /// with more than a few records, nothing may be kept.
+    /// Fetches a prefetch set at once. This changes only the time that reads take: without it, and where reads are
+    /// cheap, each record is read on demand. A range with more than a few records may not be kept.
     ///
     /// # Errors
     /// When the engine fails.
@@ -77,8 +75,8 @@ pub trait Snapshot {
         keys.iter().map(one).collect()
     }
 
-    /// Visits all records after a place, or from the first on, in the order of partitions and keys, until
-    /// `limit` of them were visited or `visit` breaks off.
+    /// Visits all records after a place, or from the first on, in the order of partitions and keys, until `limit`
+    /// records were visited or `visit` breaks.
     ///
     /// # Errors
     /// When the engine fails.
@@ -95,8 +93,8 @@ pub trait Snapshot {
     /// When the engine fails.
     fn get(&self, partition: &str, key: &[u8]) -> Result<Option<Record>, StoreError>;
 
-    /// Visits the records with `from <= key`, and `key < to` if there is a `to`, in key order,
-    /// until `limit` of them were visited or `visit` breaks off.
+    /// Visits the records with `from <= key`, and `key < to` if there is a `to`, in key order, until `limit` records
+    /// were visited or `visit` breaks.
     ///
     /// # Errors
     /// When the engine fails.
@@ -109,8 +107,8 @@ pub trait Snapshot {
         visit: &mut dyn FnMut(&[u8], Record) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
 
-    /// As [`Snapshot::scan`], but values are shown where they lie, without their revisions: for
-    /// whoever reads many of them once.
+    /// As [`Snapshot::scan`], but passes values in place, without copies and revisions: for callers that read many of
+    /// them once.
     ///
     /// # Errors
     /// When the engine fails.
@@ -127,8 +125,7 @@ pub trait Snapshot {
         })
     }
 
-    /// As [`Snapshot::scan`], but only keys and the lengths of values are told: large values aren't
-    /// read.
+    /// As [`Snapshot::scan`], but passes only keys and the lengths of values: large values aren't read.
     ///
     /// # Errors
     /// When the engine fails.

@@ -1,42 +1,42 @@
-//! Counters of the writer: what metrics and benchmarks read.
+//! Counters of the writer, for metrics and benchmarks.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Number of group sizes that are told apart: 1, 2–3, 4–7, … and from 2048 up.
+/// The number of buckets of group sizes: 1, 2–3, 4–7, … and from 2048 up.
 pub const GROUP_BUCKETS: usize = 12;
-/// Upper bounds of the times of transactions that are told apart, in microseconds.
+/// The upper bounds of the buckets of transaction times, in microseconds.
 pub const COMMIT_BOUNDS_US: [u64; 11] = [
     100, 250, 500, 1000, 2500, 5000, 10_000, 50_000, 250_000, 1_000_000, 5_000_000,
 ];
-/// Number of times of transactions that are told apart.
+/// The number of buckets of transaction times.
 pub const COMMIT_BUCKETS: usize = COMMIT_BOUNDS_US.len() + 1;
 
-/// What the writer has done since the store was opened.
+/// Counters of the writer since the store was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StoreStats {
     /// Batches that took effect.
     pub commits: u64,
     /// Batches whose assert failed.
     pub conflicts: u64,
-    /// Batches that failed for want of room or by a fault of the engine.
+    /// Batches that failed for lack of room or because of an engine error.
     pub failures: u64,
     /// Transactions, each made durable by one sync.
     pub groups: u64,
     /// Groups by their number of batches: bucket i counts those with 2^i up to 2^(i+1) − 1.
     pub group_sizes: [u64; GROUP_BUCKETS],
-    /// Transactions by the time that they took, sync included: bucket i counts those that took no more
-    /// than [`COMMIT_BOUNDS_US`] says of i, the last one the rest.
+    /// Transactions by their duration, sync included: bucket i counts those up to bound i of [`COMMIT_BOUNDS_US`], the
+    /// last bucket the rest.
     pub group_times: [u64; COMMIT_BUCKETS],
-    /// The time that they took together, in microseconds.
+    /// The total duration of transactions, in microseconds.
     pub group_us: u64,
     /// Batches that wait for the writer now.
     pub waiting: u64,
-    /// Bytes of changes that are committed, and held in memory until they are where they will stay.
+    /// Bytes of committed changes that are held in memory until they reach their final place.
     pub pending_bytes: u64,
-    /// Reads by [`Store::look`](crate::Store::look), where something is remembered at all.
+    /// Reads by [`Store::look`](crate::Store::look), if there is a cache.
     pub looks: u64,
-    /// Those of them that needed nothing but what is remembered.
+    /// Those reads that the cache served entirely.
     pub looks_remembered: u64,
 }
 
@@ -58,7 +58,7 @@ impl Counters {
         self.group_sizes[bucket].fetch_add(1, Relaxed);
     }
 
-    /// A transaction took so long.
+    /// Records the duration of a transaction.
     pub(crate) fn took(&self, time: Duration) {
         let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let bucket = COMMIT_BOUNDS_US.partition_point(|bound| *bound < us);
@@ -72,7 +72,7 @@ impl Counters {
         self.failures.fetch_add(failures, Relaxed);
     }
 
-    /// What was counted; `waiting` batches wait. Looks are counted elsewhere.
+    /// Returns the counters, with `waiting` batches in the queue. Looks are counted elsewhere.
     pub(crate) fn read(&self, waiting: u64) -> StoreStats {
         StoreStats {
             commits: self.commits.load(Relaxed),

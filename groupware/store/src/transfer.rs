@@ -1,5 +1,5 @@
-//! All records of one store into another, whatever keeps each: counted, compared by a hash, and gone on with
-//! where it was cut off.
+//! Copies all records of one store into another, whatever their engines. It counts them, compares both sides by a hash,
+//! and resumes after an interruption.
 
 use std::ops::ControlFlow;
 
@@ -7,57 +7,57 @@ use bytes::Bytes;
 
 use crate::{Batch, CommitError, ReadError, Record, Snapshot, Store, StoreError};
 
-/// Where a store says that a transfer into it is not finished, and how far it has come. No partition of
-/// anybody else begins so.
+/// The partition that marks an unfinished transfer into a store, with its progress. No other partition's name begins
+/// so.
 const PARTITION: &str = "\u{1}transfer";
 const KEY: &[u8] = b"state";
-/// Most records that go at once.
+/// The maximum number of records in one batch.
 const RECORDS: usize = 1000;
-/// Bytes after which no more records go at once; the last of them may be a large one.
+/// The bytes after which a batch is full; its last record may be large.
 const BYTES: usize = 4 << 20;
 
-/// What was transferred.
+/// The result of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transferred {
     /// Records on either side.
     pub records: u64,
     /// Bytes of their partitions, keys, and values.
     pub bytes: u64,
-    /// The same on either side.
+    /// The hash of either side.
     pub hash: [u8; 32],
 }
 
-/// What a transfer is at.
+/// The stage of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Copies; so many records so far in this run.
+    /// Copying; the number of records so far in this run.
     Copying(u64),
-    /// Reads both sides again; so many records so far.
+    /// Reading both sides again; the number of records so far.
     Comparing(u64),
 }
 
-/// Why a transfer did not come to its end. It can be begun again with the same stores, and then goes on, unless
-/// it says otherwise.
+/// The reason why a transfer did not finish. Unless the variant says otherwise, a new transfer between the same stores
+/// resumes it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {
-    /// The one can't be read.
+    /// The source can't be read.
     #[error("the store to copy from can't be read")]
     From(#[source] StoreError),
-    /// The other can't be read.
+    /// The target can't be read.
     #[error("the store to copy to can't be read")]
     To(#[source] StoreError),
-    /// The other does not take a record.
+    /// The target rejected a record.
     #[error("the store to copy to takes no more")]
     Write(#[source] CommitError),
-    /// The other has records of its own already. Nothing was changed.
+    /// The target already has records of its own. Nothing was changed.
     #[error("the store to copy to is not empty")]
     NotEmpty,
-    /// The first is itself a copy that isn't finished. Nothing was changed.
+    /// The source is itself an unfinished copy. Nothing was changed.
     #[error("the store to copy from is a copy that isn't finished")]
     HalfFrom,
-    /// What is there in the end is not the same: somebody wrote to one of them meanwhile. The copy has to be
-    /// begun anew, into an empty store.
+    /// The copy differs from the original: one of the stores was written to meanwhile. Start again with an empty
+    /// target.
     #[error("the copy has {found} records, and the original {wanted}, or some of them differ")]
     Differs {
         /// Records in the copy.
@@ -65,12 +65,12 @@ pub enum TransferError {
         /// Records in the original.
         wanted: u64,
     },
-    /// What the copy says of itself can't be understood.
+    /// The transfer's own record in the copy can't be decoded.
     #[error("the copy's own record can't be read")]
     State(#[source] ReadError),
 }
 
-/// Whether a transfer into this store was begun and not finished: then it is no store to work with.
+/// Returns true if a transfer into this store is unfinished, so that the store can't be used.
 ///
 /// # Errors
 /// When the engine fails.
@@ -78,8 +78,8 @@ pub fn is_half_transferred(snapshot: &dyn Snapshot) -> Result<bool, StoreError> 
     Ok(snapshot.get(PARTITION, KEY)?.is_some())
 }
 
-/// Copies all records of a store into an empty one, or goes on with that. Nobody may write to either meanwhile.
-/// Records get new revisions. What a finished copy has besides, `more` writes as it becomes one.
+/// Copies all records of a store into an empty one, or resumes such a copy. Neither store may be written to meanwhile.
+/// Records get new revisions. The final batch of the copy includes `more`.
 ///
 /// # Errors
 /// See [`TransferError`].
@@ -125,7 +125,7 @@ pub fn transfer(
 
 type OwnedKey = (String, Vec<u8>);
 
-/// Where the transfer goes on.
+/// Returns where the transfer resumes.
 fn begin(to: &Store) -> Result<Option<OwnedKey>, TransferError> {
     let (state, is_empty) = to
         .read(|snapshot| {
@@ -149,7 +149,7 @@ fn begin(to: &Store) -> Result<Option<OwnedKey>, TransferError> {
     }
 }
 
-/// The partition of the last record copied, with its length before it, and its key.
+/// Decodes the last copied record's partition, which is length-prefixed, and its key.
 fn place(state: &Record) -> Result<Option<OwnedKey>, ReadError> {
     if state.value.is_empty() {
         return Ok(None);
@@ -174,7 +174,7 @@ struct Page {
     last: OwnedKey,
 }
 
-/// The next records, with where they end.
+/// Returns the next records and the last key among them.
 fn page(from: &Store, after: Option<&OwnedKey>) -> Result<Option<Page>, TransferError> {
     let (mut batch, mut count, mut bytes, mut last) = (Batch::new(), 0, 0, None);
     let after = after.map(|(partition, key)| (&**partition, &**key));
@@ -197,7 +197,7 @@ fn page(from: &Store, after: Option<&OwnedKey>) -> Result<Option<Page>, Transfer
     }))
 }
 
-/// What there is, but for what a transfer says of itself.
+/// Counts and hashes all records except the transfer's own.
 fn summed(store: &Store, tell: &mut dyn FnMut(u64)) -> Result<Transferred, StoreError> {
     let (mut hasher, mut records, mut bytes) = (blake3::Hasher::new(), 0, 0);
     store.read(|snapshot| {
@@ -245,7 +245,7 @@ mod tests {
         store
     }
 
-    /// Takes the first records, and then no more.
+    /// Copies the first records, then stops.
     fn cut_off(from: &Store, to: &Store) {
         let first = page(from, None).unwrap().unwrap();
         assert_eq!(begin(to).unwrap(), None);

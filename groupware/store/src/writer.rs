@@ -1,6 +1,6 @@
-//! The one thread that writes: takes every waiting batch, has the engine apply them as one
-//! group, then replies. A patient batch goes when nobody else is there, by itself. While the writer has nothing
-//! to do, others may use the engine in its place. Whoever panics with the engine in hand ends all writing.
+//! The writer thread: takes every waiting batch, has the engine apply them as one group, then replies. A low-priority
+//! batch runs by itself when no other batch waits. While the writer is idle, other threads may use the engine. A panic
+//! while using the engine ends all writing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -17,31 +17,31 @@ use crate::life::Life;
 use crate::stats::Counters;
 use crate::{Batch, CommitError};
 
-/// Most batches in one transaction. A group that waits longer than its own sync only adds delay.
+/// The maximum number of batches in one transaction. A group that waits longer than its own sync only adds delay.
 pub const GROUP_BATCHES: usize = 1024;
-/// Most groups of others that go before a patient batch does.
+/// The maximum number of groups of other batches that run before a low-priority batch.
 pub(crate) const PATIENCE: u32 = 8;
-/// The longest pause in work that others shall not wait for, …
+/// The longest pause in idle work, …
 pub(crate) const MOST_PAUSE: Duration = Duration::from_millis(50);
-/// … and how often the writer looks meanwhile whether somebody brings something.
+/// … and the interval at which the writer checks the queue meanwhile.
 const LOOK: Duration = Duration::from_millis(1);
 
 pub(crate) enum Job {
     Commit {
         batch: Batch,
         reply: oneshot::Sender<Outcome>,
-        /// Others go first.
+        /// Other batches run first.
         is_patient: bool,
     },
-    /// Housekeeping, for who used the engine in the writer's place.
+    /// Housekeeping after another thread used the engine in the writer's place.
     Tend,
     Close {
         done: oneshot::Sender<()>,
     },
 }
 
-/// How many remove very much just now: what that leaves is given back to the disk afterwards, not between,
-/// where others would wait for it, and pages be moved that go next.
+/// The number of large removals in progress. The freed space is returned to the disk afterwards. Doing it earlier would
+/// delay other batches and move pages that are about to be removed.
 #[derive(Debug, Default)]
 pub(crate) struct Removals(AtomicUsize);
 
@@ -59,13 +59,12 @@ impl Removals {
     }
 }
 
-/// Where the engine lies, and whoever has it may write.
+/// The slot of the engine; the lock holder may write.
 pub(crate) struct WriterSlot {
-    /// Gone once the store is closed, or while a transaction is under way: nobody goes on after one
-    /// that panicked.
+    /// `None` once the store is closed, and during a transaction: no thread continues after one that panicked.
     engine: Option<Box<dyn Writer>>,
     life: Arc<Life>,
-    /// Told of every group.
+    /// Receives every group.
     cache: Option<Arc<Cache>>,
     removals: Arc<Removals>,
 }
@@ -86,13 +85,13 @@ impl WriterSlot {
         }
     }
 
-    /// Whether somebody may write in the writer's place.
+    /// Returns true if another thread may write in the writer's place.
     pub(crate) fn can_be_lent(&self) -> bool {
         let engine = self.engine.as_ref();
         engine.is_some_and(|engine| engine.can_be_lent())
     }
 
-    /// Commits one batch; whether there is housekeeping then.
+    /// Commits one batch; also returns whether there is housekeeping to do.
     pub(crate) fn commit(&mut self, batch: &Batch, counters: &Counters) -> (Outcome, bool) {
         let mut outcomes = Vec::with_capacity(1);
         self.commit_all(&[batch], &mut outcomes, counters);
@@ -135,7 +134,7 @@ impl WriterSlot {
         }
     }
 
-    /// Does a little of what is to be done while nobody writes, if somebody has `rested` before it where that is wanted.
+    /// Does one step of idle work. If the engine wants a pause before it, `rested` must be true.
     fn work_idly(&mut self, rested: bool) -> Idle {
         if self.removals.are_under_way() {
             return Idle::Nothing;
@@ -157,17 +156,16 @@ impl WriterSlot {
     }
 }
 
-/// What there is to be done while nobody writes.
+/// The idle work that remains.
 enum Idle {
     Nothing,
-    /// Something, once nobody has come for so long.
+    /// Some, after this long without a new batch.
     After(Duration),
     /// There may be more.
     More,
 }
 
-/// Runs until the store is closed or its last handle is gone; batches that were accepted before
-/// are still written.
+/// Runs until the store is closed or its last handle is dropped. Batches accepted before that are still written.
 pub(crate) fn run(place: &Mutex<WriterSlot>, mut queue: mpsc::Receiver<Job>, counters: &Counters) {
     let mut jobs = Vec::with_capacity(GROUP_BATCHES);
     let mut outcomes = Vec::with_capacity(GROUP_BATCHES);
@@ -188,13 +186,13 @@ pub(crate) fn run(place: &Mutex<WriterSlot>, mut queue: mpsc::Receiver<Job>, cou
                 None => continue,
             }
             if jobs.len() < last_batches {
-                // As many are likely to come again, from threads that wait for this core: a transaction and
-                // its sync cost the same however many are in it. Where nobody waits, this returns at once.
+                // As many batches are likely to follow, from threads that wait for this core. A transaction and its
+                // sync cost the same for any number of batches. If no thread waits, this returns at once.
                 std::thread::yield_now();
             }
         }
         let mut place = place.blocking_lock();
-        // What came while another wrote goes with the rest.
+        // Add the batches that arrived while another thread wrote.
         let more = std::iter::from_fn(|| queue.try_recv().ok());
         let room = GROUP_BATCHES - jobs.len() - usize::from(patient.waits());
         jobs.extend(more.take(room));
@@ -214,7 +212,7 @@ pub(crate) fn run(place: &Mutex<WriterSlot>, mut queue: mpsc::Receiver<Job>, cou
     }
 }
 
-/// Waits for jobs, not longer than `rest` if it is given; `None` where nobody came, 0 where nobody can come any more.
+/// Waits for jobs, for at most `rest` if given. `None` on timeout, 0 if the queue is closed.
 fn receive(
     queue: &mut mpsc::Receiver<Job>,
     jobs: &mut Vec<Job>,
@@ -234,9 +232,8 @@ fn receive(
     timer.block_on(came).ok()
 }
 
-/// Does what is to be done while nobody writes, until somebody does; how long it is to be waited for somebody before
-/// there is more to do. Others may use the engine between two steps, and as long as they do, it is theirs for as long
-/// as a step took.
+/// Does idle work until a batch arrives; returns how long to wait for a batch before the next step. Other threads may
+/// use the engine between two steps. While they do, it is theirs for as long as a step took.
 fn work_idly(
     (place, mut rested): (&Mutex<WriterSlot>, bool),
     queue: &mpsc::Receiver<Job>,
@@ -263,11 +260,11 @@ fn work_idly(
     None
 }
 
-/// The batch that lets others go first, while it does: there is one at most.
+/// The low-priority batch that waits, at most one.
 #[derive(Default)]
 struct Patient {
     job: Option<Job>,
-    /// Groups of others that have gone before it.
+    /// The number of groups that ran before it.
     passed: u32,
 }
 
@@ -276,7 +273,7 @@ impl Patient {
         self.job.is_some()
     }
 
-    /// Takes it out of what came, and adds it once there is nobody else, or it has waited long enough.
+    /// Takes it out of the received jobs, and adds it once no other job waits or it has waited long enough.
     fn choose(&mut self, jobs: &mut Vec<Job>) {
         if self.job.is_none() {
             self.passed = 0;
@@ -305,7 +302,7 @@ impl Job {
     }
 }
 
-/// Notes the writer's death, if it is one.
+/// Marks the writer as dead if it ends by a panic.
 struct Ends<'a>(&'a Life);
 
 impl Drop for Ends<'_> {
@@ -329,7 +326,7 @@ fn count(group: &[&Batch], outcomes: &[Outcome], counters: &Counters) {
     counters.outcomes(commits, conflicts, failures);
 }
 
-/// A caller that gave up waiting has dropped its end; its batch has taken effect all the same.
+/// Sends the outcomes. A caller that stopped waiting has dropped its receiver; its batch has taken effect anyway.
 fn reply(jobs: &mut Vec<Job>, outcomes: &mut Vec<Outcome>, closers: &mut Vec<oneshot::Sender<()>>) {
     let mut outcomes = outcomes.drain(..);
     for job in jobs.drain(..) {
@@ -359,7 +356,7 @@ mod tests {
         }
     }
 
-    /// Who goes next, of these who came: `p` for the patient one, `o` for any other batch.
+    /// The next jobs, given the received ones: `p` is the low-priority batch, `o` any other batch.
     fn next(patient: &mut Patient, came: &str) -> String {
         let mut jobs: Vec<Job> = came
             .chars()

@@ -1,4 +1,4 @@
-//! The log of changes: whatever moment a copy is of, the log brings it to every later one.
+//! The change log brings a copy of any moment forward to every later moment.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ const ALWAYS: i64 = i64::MAX;
 
 type Records = BTreeMap<(String, Vec<u8>), (u64, Vec<u8>)>;
 
-/// A store with a log, and what its records were after each commit.
+/// A store with a log, and its records after each commit.
 struct Kept {
     folder: tempfile::TempDir,
     store: Option<Store>,
@@ -108,7 +108,7 @@ impl Kept {
         to
     }
 
-    /// When each commit was, in microseconds since 1970.
+    /// The time of each commit, in microseconds since 1970.
     fn times(&self) -> Vec<i64> {
         let files = segments(&self.path().join("changes")).unwrap();
         let groups = files.iter().flat_map(|file| file.groups().unwrap());
@@ -120,7 +120,7 @@ impl Kept {
     }
 }
 
-/// What a folder has, brought forward or not.
+/// The records in a folder, brought forward or not.
 fn found(folder: &Path) -> Records {
     let store = Store::open_sqlite(folder, StoreOptions::default()).unwrap();
     let found = records(&store);
@@ -160,7 +160,7 @@ fn a_copy_is_brought_to_every_later_moment() {
     let whole = kept.copy_of(before.path());
     kept.forward(whole.path(), ALWAYS).unwrap();
     assert_eq!(found(whole.path()), *kept.then.last().unwrap());
-    // What was brought forward belongs to no log any more.
+    // Records that were brought forward belong to no log.
     let again = kept.forward(whole.path(), ALWAYS).unwrap_err();
     assert!(matches!(again, ReplayError::Foreign(_)), "{again}");
 }
@@ -173,7 +173,7 @@ impl Kept {
     }
 }
 
-/// As it is after a stop between the log's sync and the commit: the log has one group more.
+/// The state after a stop between the log's sync and the commit: the log has one more group.
 #[test]
 fn what_was_logged_and_not_committed_counts_for_nothing() {
     let mut kept = Kept::new();
@@ -194,7 +194,7 @@ fn what_was_logged_and_not_committed_counts_for_nothing() {
     let copy = kept.copy_of(base.path());
     assert_eq!(kept.forward(copy.path(), ALWAYS).unwrap().groups, 10);
     assert_eq!(found(copy.path()), kept.then[9]);
-    // Half of one, too.
+    // Also half a group.
     kept.close();
     let last = segments(&kept.path().join("changes"))
         .unwrap()
@@ -239,7 +239,7 @@ fn a_gap_ends_a_log() {
     kept.store = Some(open(kept.path()).unwrap());
     let second = kept.copy();
     kept.write(4);
-    // Each log has what belongs to it.
+    // Each log has its own groups.
     assert_eq!(kept.forward(first.path(), ALWAYS).unwrap().groups, 3);
     assert_eq!(found(first.path()), kept.then[2]);
     let foreign = kept.forward(between.path(), ALWAYS).unwrap_err();
@@ -247,7 +247,7 @@ fn a_gap_ends_a_log() {
     let copy = kept.copy_of(second.path());
     assert_eq!(kept.forward(copy.path(), ALWAYS).unwrap().groups, 4);
     assert_eq!(found(copy.path()), kept.then[6]);
-    // The files that are needed are gone.
+    // The required files are gone.
     let files = segments(&kept.path().join("changes")).unwrap();
     fs::remove_file(&files.last().unwrap().path).unwrap();
     kept.reopen();
@@ -256,7 +256,7 @@ fn a_gap_ends_a_log() {
     assert!(matches!(foreign, ReplayError::Foreign(_)), "{foreign}");
 }
 
-/// Files of 16 MiB follow each other; without the first of them, what lies before can't be reached.
+/// Files of 16 MiB follow each other; without the first of them, the groups before the second can't be reached.
 #[test]
 fn a_log_of_many_files_is_read_through_them() {
     let kept = Kept::new();
@@ -286,7 +286,7 @@ fn a_log_of_many_files_is_read_through_them() {
     fs::remove_file(&files[0].path).unwrap();
     let gap = kept.forward(base.path(), ALWAYS).unwrap_err();
     assert!(matches!(gap, ReplayError::Gap(_)), "{gap}");
-    // Whoever has a later copy needs less.
+    // A later copy needs fewer groups.
     assert_eq!(kept.forward(later.path(), ALWAYS).unwrap().groups, 1);
     assert_eq!(found(later.path()), records(kept.store()));
 }

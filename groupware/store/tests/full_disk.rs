@@ -1,4 +1,4 @@
-//! A disk that is really full: a small tmpfs, which takes root to mount.
+//! A really full disk: a small tmpfs, which requires root to mount.
 
 use groupware_store::{Batch, CommitError, Store, StoreError, StoreOptions};
 use plimsoll_tests::tmpfs::Tmpfs;
@@ -36,7 +36,7 @@ fn a_full_disk_fails_writes_keeps_reads_and_recovers() {
     fill(400, 50_000, StoreOptions::default());
 }
 
-/// Short values wait for the tree, for which there is no room then.
+/// Short values stay pending if the tree has no room.
 #[test]
 fn a_disk_too_full_for_what_waits_keeps_it() {
     fill(

@@ -1,5 +1,5 @@
-//! The store by its contract, on each engine.
-//! One program, since each would be linked by itself.
+//! The store's contract, on each engine.
+//! One program, because each test program would be linked separately.
 
 mod changes;
 mod contract;

@@ -1,4 +1,4 @@
-//! Changes that wait for the tree: whoever reads sees no difference, whenever and however a store is left.
+//! Pending changes: readers see no difference, whenever and however a store is left.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use groupware_store::{Batch, Op, Snapshot, Store, StoreError, StoreOptions, copy
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-/// Longer ones go into the tree at once.
+/// Longer values are written into the tree at once.
 const LONG: usize = 9 << 10;
 
 type Records = BTreeMap<(String, Vec<u8>), (u64, Vec<u8>)>;
@@ -32,7 +32,7 @@ fn walked(store: &Store) -> Records {
     all.unwrap()
 }
 
-/// The files as a crash at this moment leaves them: whoever writes, even while nobody asks for it, is at rest then.
+/// The files as a crash at this moment leaves them; the writer, also its idle work, is paused for that.
 fn left_by_a_crash(folder: &Path) -> TempDir {
     let names = ["groupware.sqlite", "groupware.sqlite-wal"];
     let read = || names.map(|name| fs::read(folder.join(name)).unwrap());
@@ -96,7 +96,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The records without their revisions, which two stores count differently.
+/// The records without their revisions, which differ between two stores.
 fn contents(store: &Store) -> BTreeMap<(String, Vec<u8>), Vec<u8>> {
     let all = walked(store).into_iter();
     all.map(|(place, (_, value))| (place, value)).collect()
@@ -125,7 +125,7 @@ proptest! {
                     store.commit_blocking(batch()).unwrap();
                 }
                 Step::Crash => {
-                    // When the second one comes, what followed the first is done: the writer is idle.
+                    // When the second one is committed, the work after the first is done: the writer is idle.
                     store.commit_patiently(Batch::new()).unwrap();
                     store.commit_patiently(Batch::new()).unwrap();
                     let before = walked(&store);
@@ -172,7 +172,7 @@ proptest! {
     }
 }
 
-/// While much is written, and into the tree, too, whoever reads sees what there was when they began.
+/// During many writes and flushes, a reader sees the state at its start.
 #[test]
 fn a_reader_sees_one_moment_through_many_flushes() {
     let folder = tempfile::tempdir().unwrap();
@@ -206,7 +206,7 @@ fn a_reader_sees_one_moment_through_many_flushes() {
             write(round);
             if round % 50 == 0 {
                 assert_eq!(all(snapshot)?, before);
-                // Who begins now sees what is there now.
+                // A new reader sees the current state.
                 assert_ne!(store.read(all)?, before);
             }
         }
@@ -216,7 +216,7 @@ fn a_reader_sees_one_moment_through_many_flushes() {
     read.unwrap();
 }
 
-/// Readers and a writer at the same moment: sums that only ever change together are read together.
+/// Concurrent readers and a writer: sums that only change together are read together.
 #[test]
 fn what_is_changed_together_is_seen_together() {
     let folder = tempfile::tempdir().unwrap();
@@ -261,7 +261,7 @@ fn what_is_changed_together_is_seen_together() {
     });
 }
 
-/// Whoever only looks at what a crash has left sees all of it, and leaves it where it is.
+/// A reader of a crashed store sees all of it and leaves it unchanged.
 #[test]
 fn who_only_looks_writes_nothing_into_the_tree() {
     let folder = tempfile::tempdir().unwrap();
@@ -278,7 +278,7 @@ fn who_only_looks_writes_nothing_into_the_tree() {
     assert_eq!(rows(copy.path()), 1);
     drop(open(copy.path(), 1 << 20));
     assert_eq!(rows(copy.path()), 0);
-    // A row that can't be read is not passed over.
+    // An unreadable row is not skipped.
     drop(store);
     let store = open(copy.path(), 1 << 20);
     let mut batch = Batch::new();
@@ -298,7 +298,7 @@ fn who_only_looks_writes_nothing_into_the_tree() {
     );
 }
 
-/// Backups were made before there was such a table, and are looked at as they are.
+/// Backups from before this table existed are read as they are.
 #[test]
 fn a_file_of_the_second_version_is_read_as_it_is_and_brought_up_to_date() {
     let folder = tempfile::tempdir().unwrap();
@@ -331,7 +331,7 @@ fn a_file_of_the_second_version_is_read_as_it_is_and_brought_up_to_date() {
     }
 }
 
-/// However small groups are, their rows go as fast as they come.
+/// However small the groups are, their rows are deleted as fast as they are added.
 #[test]
 fn rows_of_small_groups_do_not_pile_up() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What is remembered of records is never seen to differ from what the engine has.
+//! Cached records never differ from the engine's.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 const PARTITIONS: [&str; 3] = ["ada", "bob", "eve"];
 const ALL: (&[u8], &[u8]) = (b"c/", b"c0");
 
-/// Little room, so that things are forgotten, too.
+/// A small cache, so that records are also evicted.
 fn options() -> StoreOptions {
     StoreOptions::default().remember(b"c/", 256 << 10)
 }
@@ -30,17 +30,17 @@ enum Step {
     Put(usize, u8, usize),
     Add(usize, u8, i64),
     AddFrom(usize, u8, i64),
-    /// A record of what is counted under a key; its key is made of that, too, or not.
+    /// A numbered record; its key contains the number, too, or not.
     Number(usize, u8, bool),
     Delete(usize, u8),
     DeleteRange(usize, u8, u8),
     DeletePartition(usize),
     Refused(usize, u8),
-    /// Outside of what is remembered.
+    /// Outside the cached prefix.
     Elsewhere(usize, u8),
     Get(usize, u8),
     Scan(usize, u8, u8, usize),
-    /// Several looks of one reader.
+    /// Several reads of one reader.
     Walk(Vec<(usize, u8)>),
 }
 
@@ -121,7 +121,7 @@ fn scan(
     Ok(seen)
 }
 
-/// What a step reads.
+/// Runs the read of a step.
 fn read(snapshot: &dyn Snapshot, step: &Step) -> Result<Seen, StoreError> {
     let get = |&(who, number): &(usize, u8)| {
         let key = key(number);
@@ -190,7 +190,7 @@ fn open_accounts(store: &Store) {
     store.commit_blocking(batch).unwrap();
 }
 
-/// Moves something from one to another, as often as others don't come first.
+/// Moves an amount from one account to another, and retries on conflicts.
 fn move_around(store: &Store, seed: usize) {
     for turn in 0..MOVES {
         let number = seed * 7 + turn * 5;
@@ -206,7 +206,7 @@ fn move_around(store: &Store, seed: usize) {
             let mut batch = Batch::new();
             batch.assert_revision(from, "c/amount", left_at);
             batch.assert_revision(to, "c/amount", right_at);
-            // Some are so long that they lie elsewhere than their record.
+            // Some are so long that they are stored apart from their record.
             let width = if turn % 3 == 0 { 900 } else { 4 };
             batch.put(from, "c/amount", format!("{:width$}", left - 1));
             batch.put(to, "c/amount", format!("{:width$}", right + 1));
@@ -223,7 +223,7 @@ fn move_around(store: &Store, seed: usize) {
     }
 }
 
-/// Nobody ever sees a half of a move, whichever of the members are remembered at that moment.
+/// No reader sees half of a move, whichever accounts are cached at that moment.
 fn nothing_is_half_visible(store: &Store) {
     open_accounts(store);
     let is_over = AtomicBool::new(false);
@@ -240,7 +240,7 @@ fn nothing_is_half_visible(store: &Store) {
                             for number in 0..MEMBERS.len() {
                                 let member = MEMBERS[(number + looks * (reader + 1)) % 6];
                                 if number == 3 && looks.is_multiple_of(4) {
-                                    // Nobody remembers this: from here on the engine is asked.
+                                    // This key is not cached: from here on, the engine serves the reads.
                                     snapshot.get(member, format!("x{looks}").as_bytes())?;
                                 }
                                 sum += amount(snapshot, member)?.0;
@@ -277,7 +277,7 @@ fn nothing_is_half_visible_on_sqlite() {
     nothing_is_half_visible(&store);
 }
 
-/// Who reads it first needs no engine, either.
+/// The first reader needs no engine, either.
 #[test]
 fn what_is_written_is_remembered_where_nobody_has_read() {
     let (store, _folder) = on_disk();

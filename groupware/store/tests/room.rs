@@ -1,4 +1,4 @@
-//! Room that deletions leave goes back to the disk: by itself while nobody writes, or all at once.
+//! Space of deletions is returned to the disk: by itself while the writer is idle, or all at once.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn open(folder: &Path) -> Store {
     Store::open_sqlite(folder, StoreOptions::default()).unwrap()
 }
 
-/// Some 40 MB of records, large and small, and as many that stay.
+/// About 40 MB of records, large and small, and as many that stay.
 fn fill(store: &Store) {
     for number in 0..400_u32 {
         let mut batch = Batch::new();
@@ -48,7 +48,7 @@ fn the_file_gets_shorter_after_a_large_deletion_while_others_write() {
     assert!(store.data_bytes().unwrap() > 70_000_000);
     let mut written = 0_u32;
     store.remove_in_slices("gone", b"", None).unwrap();
-    // Now and then somebody writes, and is not kept from it.
+    // An occasional writer is not delayed.
     let is_short = async {
         loop {
             let mut batch = Batch::new();
@@ -78,7 +78,7 @@ fn the_file_gets_shorter_after_a_large_deletion_while_others_write() {
     store.close_blocking();
 }
 
-/// What a version before has made: free pages can't be given back one by one.
+/// A file of an earlier version: free pages can't be returned one by one.
 fn of_an_older_version(folder: &Path) {
     let store = open(folder);
     fill(&store);
@@ -104,7 +104,7 @@ fn an_old_file_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();
     of_an_older_version(folder.path());
     assert!(length(folder.path()) > 70_000_000);
-    // What one that was cut off has left.
+    // The file of an interrupted compaction.
     let left = folder.path().join("groupware.sqlite.compact");
     fs::write(&left, "half").unwrap();
     let store = open(folder.path());

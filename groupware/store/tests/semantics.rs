@@ -1,4 +1,4 @@
-//! What the engines of this crate do, beyond the contract that they share with all others.
+//! Behaviour of this crate's engines beyond the contract that all engines share.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -26,7 +26,7 @@ mod sqlite {
     crate::contract::keeps_the_contract!(crate::semantics::fresh);
 }
 
-/// Each group goes on into the tree at once.
+/// Each group is flushed into the tree at once.
 mod flushed {
     use groupware_store::{Store, StoreOptions};
     use tempfile::TempDir;
@@ -55,7 +55,7 @@ mod remembered {
     }
 }
 
-/// A store of SQLite in a folder of its own.
+/// An SQLite store in a folder of its own.
 fn fresh() -> Option<(Store, TempDir)> {
     let folder = tempfile::tempdir().unwrap();
     Some((open(folder.path()), folder))
@@ -82,7 +82,7 @@ fn while_the_writer_is_idle_a_commit_can_be_made_at_once() {
                 }
             })
         };
-        // A store that was just opened has a writer that still starts, and one who comes then waits for it.
+        // A new store's writer is still starting, and a caller then waits for it.
         wait_until(
             Duration::from_secs(60),
             "the writer is idle",
@@ -122,7 +122,7 @@ fn the_writer_is_not_kept_out_by_those_who_write_in_its_place() {
     });
 }
 
-/// Copying the log back is the writer's work, also where others have done the writing.
+/// Copying the log back is the writer's work, also if other threads wrote it.
 #[test]
 fn a_log_that_others_wrote_is_copied_back() {
     const BATCHES: u32 = 72;
@@ -163,7 +163,7 @@ fn full(store: &Store) {
     }));
     assert!(matches!(outcome, Err(CommitError::Full)), "{outcome:?}");
     assert_eq!(keys(store, "p", "", None, 100), "k");
-    // In one group, the batch that doesn't fit takes no other down with it.
+    // In one group, the batch that doesn't fit fails no other batch.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
@@ -178,7 +178,7 @@ fn full(store: &Store) {
     assert!(matches!(large, Err(CommitError::Full)), "{large:?}");
     later.unwrap();
     assert_eq!(keys(store, "p", "", None, 100), "k s t");
-    // Deleting makes room.
+    // A deletion makes room.
     store
         .commit_blocking(batch(|b| _ = b.delete_partition("p")))
         .unwrap();
@@ -250,7 +250,7 @@ fn foreign_and_newer_files_are_refused_and_left_alone() {
     );
 }
 
-/// Up to version 1, large values lay in their records.
+/// Up to version 1, large values were stored in their records.
 #[test]
 fn a_file_of_the_first_version_is_brought_up_to_date() {
     let folder = tempfile::tempdir().unwrap();
@@ -266,7 +266,7 @@ fn a_file_of_the_first_version_is_brought_up_to_date() {
              INSERT INTO records VALUES ('p', CAST('old' AS BLOB), 1, zeroblob(5000));",
         )
         .unwrap();
-    // Who only wants to look leaves it alone.
+    // A read-only open leaves it alone.
     let file = folder.path().join("groupware.sqlite");
     let before = std::fs::read(&file).unwrap();
     let look = || Store::open_sqlite(folder.path(), StoreOptions::default().as_it_is());
@@ -308,7 +308,7 @@ fn a_store_that_is_not_there_is_not_made_by_looking() {
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 0);
 }
 
-/// The rights of a file or folder, without its kind.
+/// The mode of a file or folder, without its kind.
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
@@ -329,7 +329,7 @@ fn nobody_else_reads_a_store() {
     assert_eq!([mode(&parent.path().join("a")), mode(&folder)], [0o700; 2]);
     assert_eq!(files.map(|file| mode(&folder.join(file))), [0o600; 4]);
     drop(store);
-    // As an older version made it, within a folder that somebody opened to a group.
+    // As an older version created it, in a folder that an administrator opened to a group.
     let rights = |path: &Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode));
     rights(&folder.join(files[0]), 0o644).unwrap();
     rights(&folder, 0o750).unwrap();

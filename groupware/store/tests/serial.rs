@@ -31,12 +31,12 @@ proptest! {
         drop(store);
         let store = Store::open_sqlite(folder.path(), StoreOptions::default()).unwrap();
         check(&store, &logs)?;
-        // No value is lost, and none left over.
+        // No value is lost, and none is left over.
         prop_assert_eq!(store.integrity().unwrap(), Vec::<String>::new());
     }
 }
 
-/// Groups of more than one batch must have come about, or the law was tested on nothing.
+/// Some groups must have more than one batch; otherwise the law was not tested.
 #[test]
 fn waiting_batches_share_a_transaction() {
     let folder = tempfile::tempdir().unwrap();
@@ -48,7 +48,7 @@ fn waiting_batches_share_a_transaction() {
         let tasks: Vec<_> = (0..500_u32)
             .map(|number| {
                 let mut batch = Batch::new();
-                // Every third one fails alone, whatever group it is in.
+                // Every third batch fails alone, whatever its group.
                 if number % 3 == 0 {
                     batch.assert_exists("p", "never");
                 }

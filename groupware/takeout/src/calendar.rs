@@ -7,7 +7,7 @@ use groupware_calendar::{CalendarError, Entry, ICalendarParts, entries_after};
 use crate::source::{LARGE_BYTES, Source, TakeoutError};
 use crate::zip::Zip;
 
-/// Entries in memory at once.
+/// The number of entries in memory at once.
 const PAGE: usize = 200;
 
 pub(crate) fn write<W: Write>(source: Source<'_>, zip: &mut Zip<W>) -> Result<(), TakeoutError> {
@@ -24,11 +24,10 @@ pub(crate) fn write<W: Write>(source: Source<'_>, zip: &mut Zip<W>) -> Result<()
     Ok(file.finish()?)
 }
 
-/// Writes a calendar as it is in the archive: all that is on it, in the format iCalendar. What was brought from
-/// elsewhere has its bytes.
+/// Writes a calendar as in the archive: all its entries, in the format iCalendar. Imported objects keep their bytes.
 ///
 /// # Errors
-/// See [`TakeoutError`]. What was written by then is no whole calendar.
+/// See [`TakeoutError`]. The bytes written before are an incomplete calendar.
 pub fn write_calendar(source: Source<'_>, mut to: impl Write) -> Result<(), TakeoutError> {
     write_all(source, page(source, None)?, &mut to)
 }
@@ -39,7 +38,7 @@ fn write_all(
     to: &mut impl Write,
 ) -> Result<(), TakeoutError> {
     let mut parts = ICalendarParts::default();
-    // A calendar with nothing on it is one, too.
+    // An empty calendar is valid, too.
     loop {
         to.write_all(parts.next(&entries).as_bytes())?;
         entries = match entries.last() {

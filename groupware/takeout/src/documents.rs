@@ -1,4 +1,4 @@
-//! Databases: documents as a JSON array each, and attached files as they are.
+//! Databases: the documents as a JSON array each, and the attached files unchanged.
 
 use std::io::{self, Write};
 
@@ -12,19 +12,19 @@ use crate::name::safe;
 use crate::source::{LARGE_BYTES, Source, TakeoutError};
 use crate::zip::Zip;
 
-/// Documents in memory at once: one has at most 0.4 MB.
+/// The number of documents in memory at once: one has at most 0.4 MB.
 const PAGE: usize = 50;
 
 type Placed = (At, Document);
 
-/// A document as it is written.
+/// The form of a document in the archive.
 #[derive(Serialize)]
 struct Line<'a> {
     unid: &'a str,
     /// Seconds since 1970.
     created: i64,
     modified: i64,
-    /// Who added it, where that wasn't the owner.
+    /// The author, if not the owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     author: Option<&'a str>,
     fields: &'a Fields,
@@ -38,7 +38,7 @@ struct File<'a> {
     media_type: &'a str,
     bytes: u64,
     modified: i64,
-    /// Where it is in the archive, from the folder of the database on.
+    /// The path in the archive, relative to the folder of the database.
     file: String,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn write<W: Write>(source: Source<'_>, zip: &mut Zip<W>) -> Result<()
     Ok(())
 }
 
-/// Hands over all documents of one database, which begin with these, and gives those after it.
+/// Visits all documents of one database, from these on, and returns those of the next database.
 fn each_of(
     source: Source<'_>,
     database: &DatabaseName,
@@ -145,14 +145,14 @@ fn write_attachment<W: Write>(
         Err(error) => return Err(TakeoutError::Content(path, error)),
     };
     let path = format!("documents/{}/{path}", safe(database.as_str()));
-    // Half as much again is more than compression ever adds.
+    // Compression adds less than half of the size.
     let is_large = attachment.bytes >= u64::from(u32::MAX) / 3 * 2;
     let mut file = zip.entry(&path, attachment.modified, is_large)?;
     io::copy(&mut content.reader(attachment.bytes), &mut file)?;
     Ok(file.finish()?)
 }
 
-/// Whether a document still has this attachment: the content of one that went may be swept.
+/// Checks whether a document still has this attachment: the content of a removed one may be swept.
 fn is_there(
     source: Source<'_>,
     (database, unid): &At,

@@ -1,9 +1,9 @@
-//! All data of a user as one zip archive, written as it is read: mail as mbox files, the calendar as
-//! iCalendar, documents as JSON with their attachments as files.
+//! All data of a user as one zip archive, written while it is read: mail as mbox files, the calendar as iCalendar,
+//! documents as JSON with their attachments as files.
 //!
-//! Whatever the user has, no more than a page of records and one message is in memory. Each page is a
-//! snapshot of its own, so that an archive which takes long holds up no checkpoint of the store: what
-//! comes or goes meanwhile is in it, or is not. *Absent: HTTP, users' names for themselves, clock.*
+//! At most a page of records and one message are in memory. Each page is a separate snapshot, so that a long export
+//! delays no checkpoint of the store. Changes during the export may be included or not. *Absent: HTTP, users' own
+//! names, clock.*
 
 mod calendar;
 mod documents;
@@ -36,17 +36,16 @@ Not in it: passwords, sessions, and uploads that were not finished. What changed
 made may be in it or not.
 ";
 
-/// What an archive of this user, made at this moment in seconds since 1970, is called.
+/// Returns the file name of this user's archive, made at this moment in seconds since 1970.
 pub fn file_name(mailbox: &str, now_s: i64) -> String {
     let now = jiff::Timestamp::from_second(now_s).unwrap_or_default();
     format!("plimsoll-{mailbox}-{}.zip", now.strftime("%Y-%m-%d"))
 }
 
-/// Writes the archive. Whoever takes the bytes need not hold them: it is written from its beginning to
-/// its end.
+/// Writes the archive from its beginning to its end, so the receiver need not store it.
 ///
 /// # Errors
-/// See [`TakeoutError`]. What was written by then is no whole archive.
+/// See [`TakeoutError`]. The bytes written before are an incomplete archive.
 pub fn write(source: Source<'_>, to: impl Write) -> Result<(), TakeoutError> {
     let mut zip = Zip::new(to);
     let mut about = zip.entry("README.txt", source.now_s, false)?;

@@ -9,7 +9,7 @@ use crate::name::safe;
 use crate::source::{LARGE_BYTES, Source, TakeoutError};
 use crate::zip::{Entry, Zip};
 
-/// Messages whose heads are in memory at once.
+/// The number of message heads in memory at once.
 const PAGE: usize = 500;
 
 pub(crate) fn write<W: Write>(source: Source<'_>, zip: &mut Zip<W>) -> Result<(), TakeoutError> {
@@ -69,7 +69,7 @@ fn write_folder<W: Write>(
             });
             let (bytes, keywords) = match read {
                 Ok(Some(read)) => read,
-                // It went, or to another folder, meanwhile.
+                // The message was removed or moved to another folder meanwhile.
                 Ok(None)
                 | Err(MailError::Refused {
                     reason: Reason::NotFound,

@@ -1,12 +1,12 @@
-//! Names of users' choice as names of files that every system takes.
+//! File names from user-defined names, valid on every system.
 
-/// Longest name: file systems take 255 bytes, and something may come behind it.
+/// The maximum length in bytes: file systems allow 255, and a suffix may follow.
 const MOST_BYTES: usize = 200;
-/// Names that are devices on Windows.
+/// Device names on Windows.
 const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
 
-/// A name with what misleads, or what some system refuses, percent-encoded: different names stay
-/// different, and none leads to another folder. One that is too long ends with a hash of it.
+/// Percent-encodes misleading characters and those that some system rejects. Different names stay different, and none
+/// leads to another folder. A name above the maximum length ends with its hash.
 pub(crate) fn safe(name: &str) -> String {
     let refused = |letter: char| {
         letter.is_control()

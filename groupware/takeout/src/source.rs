@@ -1,4 +1,4 @@
-//! Whose data an archive has, where it lies, and what can go wrong with it.
+//! The data of an archive, and the errors of writing it.
 
 use std::io;
 
@@ -8,20 +8,19 @@ use groupware_documents::DocumentError;
 use groupware_mail::MailError;
 use groupware_store::Store;
 
-/// From so many bytes on, what is written together may come to 4 GiB: nothing takes six times as much
-/// written as stored.
+/// The size from which an entry's output may reach 4 GiB: no output is six times as large as the stored data.
 pub(crate) const LARGE_BYTES: u64 = 512 << 20;
 
-/// Whose data, and where it lies.
+/// The data of an archive.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     /// All records.
     pub store: &'a Store,
-    /// Attachments' content.
+    /// The content of attachments.
     pub content: &'a ContentStore,
-    /// The user's mailbox, which is the name in lower case.
+    /// The user's account: the name in lower case.
     pub mailbox: &'a str,
-    /// Now, in seconds since 1970.
+    /// The current time in seconds since 1970.
     pub now_s: i64,
 }
 
@@ -29,7 +28,7 @@ pub struct Source<'a> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TakeoutError {
-    /// Whoever takes the bytes takes no more of them.
+    /// The receiver accepts no more bytes.
     #[error(transparent)]
     Write(#[from] io::Error),
     /// The mailbox can't be read.

@@ -1,10 +1,8 @@
-//! A zip archive, written once from its beginning to its end, to whoever takes bytes. Knows nothing of
-//! what is in it.
+//! Writes a zip archive to a byte stream, from its beginning to its end. This module doesn't know the contents.
 //!
-//! Sizes follow each entry, since nobody knows them before ("data descriptors"); entries are compressed,
-//! since programs that read from a stream ask that of such entries. What is known of the entries, which
-//! the end of an archive lists, waits in a file without a name where it is much. The numbers are those of
-//! PKWARE's APPNOTE 6.3.10, §4.3.
+//! Sizes follow each entry, because they are not known before ("data descriptors"). Entries are compressed, because
+//! programs that read from a stream require that of such entries. The list of entries for the end of an archive is kept
+//! in an unnamed temporary file if it is long. The numbers are those of PKWARE's APPNOTE 6.3.10, §4.3.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
@@ -13,24 +11,24 @@ use flate2::{Compression, Crc};
 use jiff::tz::TimeZone;
 use tempfile::SpooledTempFile;
 
-/// What 32 bits can't hold stands elsewhere, and this in its place.
+/// The value of a 32-bit field whose number is stored in a 64-bit field elsewhere.
 const ELSEWHERE: u32 = u32::MAX;
-/// An entry that is not said to be large has at most so many bytes, compressed or not.
+/// The maximum size of an entry not declared as large, in bytes, compressed or not.
 const MOST_SMALL_BYTES: u64 = ELSEWHERE as u64 - 1;
-/// The list of entries is in memory up to here.
+/// The maximum size of the list of entries in memory.
 const LIST_BYTES: usize = 1 << 20;
 /// Sizes follow; names are UTF-8.
 const FLAGS: u16 = 1 << 3 | 1 << 11;
 const DEFLATED: u16 = 8;
-/// Version 2.0 of the format, and 4.5, which has sizes of 64 bits.
+/// Version 2.0 of the format, and version 4.5, which has 64-bit sizes.
 const VERSIONS: [u16; 2] = [20, 45];
-/// On Unix, a file that only its owner may read.
+/// A file on Unix that only its owner may read.
 const MADE_ON_UNIX: u16 = 3 << 8;
 const MODE: u32 = 0o100_600 << 16;
-/// The extra field with numbers of 64 bits.
+/// The extra field with 64-bit numbers.
 const LARGE: u16 = 1;
 
-/// Counts what goes through.
+/// A writer that counts its bytes.
 #[derive(Debug)]
 struct Counted<W> {
     to: W,
@@ -49,7 +47,7 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-/// An archive under way.
+/// An archive being written.
 #[derive(Debug)]
 pub(crate) struct Zip<W> {
     to: Counted<W>,
@@ -57,20 +55,20 @@ pub(crate) struct Zip<W> {
     entries: u64,
 }
 
-/// An entry under way; takes its bytes.
+/// An entry being written; receives its bytes.
 pub(crate) struct Entry<'a, W: Write> {
     deflate: DeflateEncoder<&'a mut Counted<W>>,
     list: &'a mut SpooledTempFile,
     crc: Crc,
     bytes: u64,
-    /// Where the entry begins, and where its compressed bytes do.
+    /// The positions of the entry and of its compressed bytes.
     begins: (u64, u64),
     name: String,
     moment: u32,
     is_large: bool,
 }
 
-/// Numbers in the order in which they stand in a header.
+/// A header as a sequence of numbers.
 #[derive(Default)]
 struct Header(Vec<u8>);
 
@@ -104,7 +102,7 @@ fn low(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(ELSEWHERE)
 }
 
-/// A moment as MS-DOS had it: two seconds are its smallest step, and it begins in 1980.
+/// Encodes a moment in the format of MS-DOS: in steps of two seconds, from 1980 on.
 fn dos_moment(seconds: i64) -> u32 {
     let first = 1 << 21 | 1 << 16;
     let Ok(moment) = jiff::Timestamp::from_second(seconds) else {
@@ -128,8 +126,8 @@ impl<W: Write> Zip<W> {
         }
     }
 
-    /// Begins an entry of a file that was last changed at this moment, seconds since 1970. One that may
-    /// come to 4 GiB has to be said to be large. Names are at most 65,535 bytes long.
+    /// Begins an entry of a file last modified at this moment, in seconds since 1970. An entry that may reach 4 GiB
+    /// must be declared as large. Names are at most 65,535 bytes long.
     pub(crate) fn entry(
         &mut self,
         name: &str,
@@ -172,7 +170,7 @@ impl<W: Write> Zip<W> {
         })
     }
 
-    /// Writes the list of entries, with which an archive ends.
+    /// Writes the list of entries and the end of the archive.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         let begins = self.to.bytes;
         self.list.seek(SeekFrom::Start(0))?;

@@ -1,52 +1,52 @@
-//! Short forms of JSON texts that are stored often, and much alike: lines of lists, and events.
+//! Short forms of JSON texts that are stored often and are similar: lines of lists, and events.
 //!
-//! A byte that no JSON text has stands for what recurs. Records lie in leaves of the store's tree with others,
-//! and a leaf is written whole: half as long, half as many leaves are written. A text that has no such byte, as
-//! they were stored once, stands for itself.
+//! A byte that no JSON text contains represents a recurring text. Records share leaves of the store's tree, and a leaf
+//! is written whole: at half the length, half as many leaves are written. A text without such a byte, as in old
+//! records, represents itself.
 
-/// Stands for what the caller says of itself, such as the path that a record's key names.
+/// Represents the caller's own text, such as the path that a record's key names.
 pub const OWN: u8 = 1;
-/// Stands for the last bytes that stood for themselves: a name and the address made of it.
+/// Represents the last literal bytes: a name and the address made of it.
 const AGAIN: u8 = 2;
-/// Stands for the first of the texts; the bytes after it, for those after that.
+/// Represents the first of the texts; the bytes after it represent the following ones.
 const FIRST: u8 = 3;
-/// The first byte that stands for itself: JSON writes those before it as `\u0000`.
+/// The first literal byte: JSON writes the bytes below as `\u0000`.
 const PLAIN: u8 = 0x20;
-/// Shorter ones are not looked for again.
+/// The minimum length of repeated literal bytes.
 const AGAIN_BYTES: usize = 3;
-/// The most that a short form can be of: more than anything that is stored.
+/// The maximum length of a restored text: more than any stored text.
 const MOST_BYTES: usize = 4 << 20;
 
-/// The most texts that there can be.
+/// The maximum number of texts.
 const MOST_TEXTS: usize = (PLAIN - FIRST) as usize;
 
-/// How many kinds of beginnings texts are told apart by.
+/// The number of hash values of the texts' beginnings.
 const KINDS: usize = 64;
-/// Bytes of a beginning.
+/// The number of bytes of a beginning.
 const START_BYTES: usize = 4;
 
-/// What bytes stand for. Stored records have these bytes: texts are added at the end of the list, and never
+/// The texts that bytes represent. Stored records contain these bytes: texts are appended to the list, and never
 /// changed or moved.
 #[derive(Debug)]
 pub struct Lean {
     texts: &'static [&'static str],
-    /// The texts, a bit each, that may begin as a text of this kind does: many are looked for, and few are there.
+    /// For each hash value, a bit for each text that may begin so. Most look-ups find no text.
     likely: [u32; KINDS],
 }
 
-/// Of which kind a text is that begins so.
+/// Returns the hash value of a beginning.
 const fn kind(start: [u8; START_BYTES]) -> usize {
-    // The golden ratio's bits, of which the upper ones of a product depend on all of the factor's.
+    // The bits of the golden ratio: the upper bits of the product depend on all bits of the factor.
     (u32::from_le_bytes(start).wrapping_mul(0x9E37_79B1) >> 26) as usize
 }
 
-/// It isn't a short form, or one of a later version.
+/// The bytes are no short form, or one of a later version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no short form of a text")]
 pub struct NoShortForm;
 
 impl Lean {
-    /// With these texts. Of two that begin alike, the longer one comes first.
+    /// Creates a list of texts. Of two texts with equal beginnings, the longer one must be first.
     pub const fn new(texts: &'static [&'static str]) -> Self {
         assert!(texts.len() <= MOST_TEXTS);
         let (mut likely, mut at) = ([0; KINDS], 0);
@@ -65,7 +65,7 @@ impl Lean {
         Self { texts, likely }
     }
 
-    /// Adds the short form of a JSON text.
+    /// Appends the short form of a JSON text.
     pub fn shorten(&self, to: &mut Vec<u8>, whole: &[u8], own: &[u8]) {
         let (mut last, mut plain, mut at) = (&whole[..0], 0, 0);
         while at < whole.len() {
@@ -77,7 +77,7 @@ impl Lean {
                 (last, plain) = (again, at);
                 continue;
             }
-            // Texts begin at a border, or where another one ends.
+            // Texts begin at a border, or after another text.
             let is_border = |byte: &u8| matches!(byte, b'"' | b'}' | b',');
             let rest = &whole[at + 1..];
             at += 1 + rest.iter().position(is_border).unwrap_or(rest.len());
@@ -85,7 +85,7 @@ impl Lean {
         to.extend_from_slice(&whole[plain..]);
     }
 
-    /// The byte that stands for what a text begins with, and how long that is.
+    /// Returns the byte that represents the beginning of a text, and the length of that beginning.
     fn found(&self, text: &[u8], own: &[u8], again: &[u8]) -> Option<(u8, usize)> {
         let begins = |with: &[u8]| text.first() == with.first() && text.starts_with(with);
         if !own.is_empty() && begins(own) {
@@ -108,10 +108,10 @@ impl Lean {
         None
     }
 
-    /// Adds the text that has this short form.
+    /// Appends the text with this short form.
     ///
     /// # Errors
-    /// When it is no short form, which nothing is that was stored as one.
+    /// When it is no valid short form. Stored short forms are always valid.
     pub fn restore(
         &self,
         to: &mut Vec<u8>,
@@ -146,13 +146,13 @@ impl Lean {
     }
 }
 
-/// Where the first byte is that stands for something else than itself.
+/// Returns the position of the first byte that is not literal.
 fn first_short(bytes: &[u8]) -> Option<usize> {
     const EACH: u64 = u64::MAX / 255;
     let (eights, rest) = bytes.as_chunks::<8>();
     for (number, eight) in eights.iter().enumerate() {
         let eight = u64::from_le_bytes(*eight);
-        // The highest bit of each byte that is too small. What is borrowed for one spoils those behind it only.
+        // The highest bit of each byte that is too small. A borrow affects only the bytes after it.
         let short = eight.wrapping_sub(EACH * PLAIN as u64) & !eight & (EACH << 7);
         if short != 0 {
             return Some(8 * number + short.trailing_zeros() as usize / 8);
@@ -192,7 +192,7 @@ mod tests {
             restored(b"\x04ann\x03\x02\x01\x05", "@here").unwrap(),
             whole
         );
-        // With nothing of its own, and a name that is too short to be looked for.
+        // Without an own text, and with a name below the minimum length.
         assert_eq!(
             short(r#"{"user":"al","name":"al"}"#, ""),
             b"\x04al\x03al\x05"
@@ -218,7 +218,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_first_short_byte_is_found(bytes in prop::collection::vec(any::<u8>(), 0..40), all in 0..4_u8) {
-            // Most of them as in texts, and any.
+            // Mostly bytes as in texts, and arbitrary ones.
             let bytes: Vec<_> = bytes.iter().map(|byte| if all > 0 { byte | PLAIN } else { *byte }).collect();
             let mut changed = bytes.clone();
             for at in 0..bytes.len() {

@@ -1,15 +1,15 @@
-//! What the groupware's services do alike with texts: names become segments of paths, what a client sent is quoted in a
-//! refusal, and what is stored often is shortened. It knows no service.
+//! Text functions shared by the groupware's services: encoding names as path segments, quoting input in errors, and
+//! shortening stored texts. This crate knows no service.
 
 pub mod lean;
 
 use std::borrow::Cow;
 
-/// Characters of what a client sent that a refusal quotes.
+/// The number of characters of input that an error quotes.
 const QUOTED: usize = 80;
 
-/// Percent-encodes all but RFC 3986's unreserved characters (2.3) and those of `kept`, and adds it
-/// to a path, a query, or a header. What is kept is ASCII.
+/// Percent-encodes all but RFC 3986's unreserved characters (2.3) and those of `kept`, and appends the result to a
+/// path, a query, or a header. `kept` is ASCII.
 pub fn push_encoded(to: &mut String, text: &str, kept: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let stays =
@@ -32,7 +32,7 @@ pub fn push_encoded(to: &mut String, text: &str, kept: &[u8]) {
     }
 }
 
-/// An error with its causes, with colons between them; `transparent` errors say what their cause says.
+/// Formats an error with its causes, separated by colons; `transparent` errors have the message of their cause.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut last = error;
@@ -46,7 +46,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     words
 }
 
-/// A text of which all but unreserved characters are encoded.
+/// Percent-encodes all but unreserved characters of a text.
 pub fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     push_encoded(&mut encoded, text, b"");
@@ -85,7 +85,7 @@ pub fn is_deceptive(letter: char) -> bool {
         )
 }
 
-/// At most 80 characters of what a client sent, so that an error is never longer than its cause.
+/// Shortens input to at most 80 characters, so that an error is never longer than its cause.
 pub fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(QUOTED) {
         Some((at, _)) => Cow::Owned(format!("{}…", &text[..at])),
@@ -93,19 +93,19 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Most keywords of a message.
+/// The maximum number of keywords of a message.
 pub const KEYWORDS: usize = 32;
-/// Longest keyword, in bytes; Dovecot's bound, too.
+/// The maximum length of a keyword in bytes, as in Dovecot.
 pub const KEYWORD_BYTES: usize = 50;
 
-/// Whether a text can be a keyword of a message: an atom, as IMAP has it (RFC 9051, 9: `flag-keyword`).
+/// Returns true if a text is valid as a keyword of a message: an atom, as in IMAP (RFC 9051, 9: `flag-keyword`).
 pub fn is_keyword(text: &str) -> bool {
     let is_of_atom = |byte: u8| byte.is_ascii_graphic() && !b"(){%*\"\\]".contains(&byte);
     (1..=KEYWORD_BYTES).contains(&text.len()) && text.bytes().all(is_of_atom)
 }
 
-/// The keywords among words, each once, whatever its letters' case, in the order of the alphabet; no more than a message
-/// may have.
+/// Returns the keywords among words, without duplicates in any case, in alphabetical order; at most as many as a
+/// message may have.
 pub fn keywords<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for word in words.into_iter().filter(|word| is_keyword(word)) {
@@ -138,14 +138,14 @@ mod tests {
         let others = "\u{61c}\u{200b}\u{200e}\u{200f}\u{2060}\u{feff}";
         assert!(!others.chars().any(is_bidi_override));
         assert!(others.chars().all(is_deceptive));
-        // Fillers of Hangul, vowels that are not written, marks of ruby, and what no longer has a meaning.
+        // Hangul fillers, unwritten vowels, ruby marks, and deprecated characters.
         let unseen = [
             "\u{34f}\u{115f}\u{1160}\u{3164}\u{ffa0}\u{17b4}\u{17b5}\u{180e}\u{2065}",
             "\u{206a}\u{206f}\u{fff9}\u{fffb}\u{e0000}\u{e001f}",
         ]
         .concat();
         assert!(unseen.chars().all(is_deceptive));
-        // Joiners, a soft hyphen, a letter read from the right, a syllable of Hangul, a tag as flags have it.
+        // Joiners, a soft hyphen, a right-to-left letter, a Hangul syllable, a tag as in flags.
         assert!(
             !"\u{200c}\u{200d}\u{ad}ש한\u{e0067}"
                 .chars()

@@ -1,4 +1,4 @@
-//! The calendar, by which cookies expire. All other time comes from the engine.
+//! The calendar time, for the expiry of cookies. All other time is passed in by the engine.
 
 use std::time::SystemTime;
 

@@ -1,4 +1,4 @@
-//! A connection to a server: opened, written, read. It knows no protocol.
+//! A connection to a server: open, write, read. It knows no protocol.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
@@ -20,15 +20,15 @@ use crate::sources::Sources;
 use crate::time::{Nanos, Time, Timer};
 use lab_units::BaseUrl;
 
-/// What one user writes before the others have a turn: some 50 us of work. A server that reads as fast
-/// as it is written to would let a large message hold the worker until its end.
+/// The number of bytes that one user writes per turn: some 50 µs of work. Without this limit, a large message to a
+/// server that reads as fast as the client writes would block the worker until its end.
 pub(crate) const TURN_BYTES: usize = 64 * 1024;
 
 /// An open connection, with nothing buffered of its own.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: Stream,
-    /// The server, where it is another than the drive's.
+    /// The server, if it is not the base server.
     pub(crate) other: Option<Box<BaseUrl>>,
     /// When its last response was complete; `None` before its first.
     pub(crate) idle_since: Option<Nanos>,
@@ -44,23 +44,23 @@ pub(crate) enum Stream {
 /// How to reach a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
-    /// All that its name stands for.
+    /// All addresses of its name.
     pub(crate) addresses: Arc<[SocketAddr]>,
     /// Its name, if it speaks TLS.
     pub(crate) tls: Option<Secure>,
-    /// Where connections to it come from.
+    /// Local addresses of connections to the server.
     pub(crate) sources: Sources,
 }
 
-/// How TLS is spoken, and the name that the server must prove to have.
+/// The TLS configuration, and the name that the server must prove to have.
 pub(crate) type Secure = (Arc<ClientConfig>, ServerName<'static>);
 
-/// When the next address is tried while the ones before say nothing (RFC 8305, section 5).
+/// The delay before the next address is tried while the earlier ones don't respond (RFC 8305, section 5).
 const NEXT_ADDRESS_AFTER: Nanos = 250_000_000;
 
-/// Connects to one of a server's addresses: each is tried as soon as the one before has failed, or has
-/// said nothing for a quarter of a second, and the first that connects is taken (Happy Eyeballs, RFC
-/// 8305, in a simple form). No server needs all of its addresses to be up.
+/// Connects to one of a server's addresses. Tries each as soon as the previous one has failed, or has not responded for
+/// a quarter of a second, and takes the first that connects (Happy Eyeballs, RFC 8305, in a simple form). No server
+/// needs all of its addresses to be up.
 async fn connect(
     (addresses, sources): (&[SocketAddr], &Sources),
     time: &impl Time,
@@ -108,15 +108,15 @@ async fn reach(address: SocketAddr, sources: &Sources) -> io::Result<TcpStream> 
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // The port is chosen as the socket is connected. Chosen here it must be nobody else's, whereto theirs
-    // lead, and with tens of thousands of connections the kernel's search for one costs more than all that
-    // is sent over it. A kernel that doesn't know the option searches.
+    // The kernel chooses the port when the socket connects, so that ports can be reused for other destinations. A
+    // choice at bind needs a port that is free for all destinations. With tens of thousands of connections, the search
+    // for one costs more than the data sent. A kernel without the option searches.
     let _known = setsockopt(&socket, IpBindAddressNoPort, &true);
     socket.bind(SocketAddr::new(source, 0))?;
     socket.connect(address).await
 }
 
-/// The families in turn, beginning with the first address's (RFC 8305, section 4).
+/// Returns the address families in turn, beginning with the first address's (RFC 8305, section 4).
 fn alternating(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
     let (a, b): (Vec<SocketAddr>, Vec<SocketAddr>) = addresses
@@ -132,8 +132,7 @@ fn alternating(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
 }
 
 impl Connection {
-    /// Opens a connection to the address that takes it first; see [`connect`]. What that took goes into
-    /// `phases`.
+    /// Opens a connection to the first address that accepts it; see [`connect`]. Adds the time taken to `phases`.
     pub(crate) async fn open(
         route: &Route,
         other: Option<Box<BaseUrl>>,
@@ -158,7 +157,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Reads what is there into `space`; 0 bytes mean the end.
+    /// Reads available bytes into `space`; 0 bytes mean the end.
     #[inline]
     pub(crate) fn poll_read(
         &mut self,
@@ -174,7 +173,7 @@ impl Connection {
         Poll::Ready(Ok(space.filled().len()))
     }
 
-    /// Writes the next turn of `message[*written..]` and counts `written` up.
+    /// Writes the next turn of `message[*written..]` and increases `written`.
     #[inline]
     pub(crate) fn poll_write_turn(
         &mut self,
@@ -197,7 +196,7 @@ impl Connection {
         self.poll_flush(cx)
     }
 
-    /// Writes what the system takes of these, if there are any, and counts `written` up.
+    /// Writes as much of the slices as the system takes, if there are any, and increases `written`.
     pub(crate) fn poll_write_slices(
         &mut self,
         cx: &mut Context<'_>,
@@ -215,7 +214,7 @@ impl Connection {
         self.poll_flush(cx)
     }
 
-    /// The same connection within TLS, to a server of this name.
+    /// Upgrades the connection to TLS, to a server of this name.
     pub(crate) async fn secured(self, tls: &Secure) -> io::Result<Self> {
         let Stream::Plain(stream) = self.stream else {
             return Ok(self);
@@ -237,7 +236,7 @@ impl Connection {
         }
     }
 
-    /// Whether the server chose HTTP/2 for it, by ALPN.
+    /// Returns true if the server chose HTTP/2 by ALPN.
     pub(crate) fn chose_two(&self) -> bool {
         match &self.stream {
             Stream::Plain(_) => false,
@@ -245,18 +244,18 @@ impl Connection {
         }
     }
 
-    /// Whether it speaks TLS.
+    /// Returns true if the connection uses TLS.
     pub(crate) fn is_secure(&self) -> bool {
         matches!(self.stream, Stream::Tls(_))
     }
 
-    /// Its bytes, and its server where that is another than the drive's.
+    /// Returns the stream, and the server if it is not the base server.
     pub(crate) fn into_parts(self) -> (Stream, Option<Box<BaseUrl>>) {
         (self.stream, self.other)
     }
 
-    /// Whether the server has closed it, or said something unasked, while it was idle. Costs no
-    /// system call while nothing has come.
+    /// Returns true if the server has closed the connection, or sent unrequested bytes, while it was idle. Needs no
+    /// system call while nothing has arrived.
     pub(crate) async fn is_stale(&mut self) -> bool {
         poll_fn(|cx| Poll::Ready(self.poll_read(cx, &mut [0; 1]).is_ready())).await
     }
@@ -293,7 +292,7 @@ impl AsyncWrite for Stream {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match (self.get_mut(), slices) {
-            // One piece costs the system less by itself.
+            // A plain write is cheaper for a single slice.
             (Self::Plain(stream), [only]) => Pin::new(stream).poll_write(cx, only),
             (Self::Plain(stream), _) => Pin::new(stream).poll_write_vectored(cx, slices),
             (Self::Tls(stream), _) => Pin::new(&mut **stream).poll_write_vectored(cx, slices),
@@ -364,7 +363,7 @@ mod tests {
         };
         let from: Vec<_> = (0..4).map(|_| from()).collect();
         assert_eq!(from, [said[0], said[1], said[0], said[1]]);
-        // An address of documentation (RFC 5737), which is no machine's.
+        // A documentation address (RFC 5737), which no machine has.
         let nobodys = Sources::new(&["192.0.2.1".parse().unwrap()]);
         let refused = runtime.block_on(reach(at, &nobodys)).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::AddrNotAvailable);
@@ -377,7 +376,7 @@ mod tests {
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let closed_at = closed.local_addr().unwrap();
         drop(closed);
-        // Nobody accepts and its queue is full: the kernel leaves further connections unanswered.
+        // Nothing accepts and the queue is full: the kernel leaves further connections unanswered.
         let silent = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         silent.bind(&address("127.0.0.1:0").into()).unwrap();
         silent.listen(0).unwrap();

@@ -1,5 +1,5 @@
-//! The border between *when* and *how*: the engine calls a [`Client`], which knows its protocol
-//! and no schedule; the engine knows the schedule and no protocol.
+//! The interface between engine and protocol. The engine calls a [`Client`], which knows its protocol and no schedule;
+//! the engine knows the schedule and no protocol.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -14,63 +14,61 @@ use serde::{Deserialize, Serialize};
 use crate::tap::Tap;
 use crate::time::{Nanos, Time};
 
-/// Which request of the workload, as [`lab_workload::Workload::requests`] numbers them.
+/// The number of a request of the workload, as in [`lab_workload::Workload::requests`].
 pub type RequestId = u32;
 
-/// What a worker's users speak with: the contract between the engine, which knows when, and a protocol,
-/// which knows how. One per worker thread; never shared between threads, so that nothing in it is locked.
+/// The protocol client of a worker's users: the contract between the engine, which has the schedule, and a protocol.
+/// One per worker thread; never shared between threads, so that it needs no locks.
 ///
-/// What every client holds to, and what the tests in `conformance` ask of each:
+/// The rules for every client, checked by the tests in `conformance`:
 ///
-/// - **One exchange is one operation**, and one transaction: it ends when all of the answer is there, and
-///   waits for nothing but the server and the deadline that it sets itself. Nothing is sent that isn't
-///   counted: what goes out a second time is in [`ClientCounts::stale_retries`].
-/// - **Time** is read where it matters: [`Exchange::Done`]'s `sent` just before the first byte goes out,
-///   or before a connection is opened for it, and `ended` just after the last byte came in, before the
-///   answer is judged. All that needs making is made before `sent`. How long after the planned moment that
-///   is, the engine works out by itself; a client knows no plan.
-/// - **Errors** have the class that [`ErrorClass`] tells. After all of them but
-///   [`ErrorClass::Status`] and a judgement on a whole answer, the connection is given up, or what was asked on
-///   it is cancelled, so that no late answer is taken for another's.
-/// - **Cancellation**: whoever drops the future drops the session, too, and with it the connection. An
-///   exchange may end at every `await`, and leaves nothing behind that runs on.
-/// - **Connections** are kept in the session and used again. How many were opened is counted.
-/// - **Bounds**: no answer takes more memory than the limits say; no exchange lasts longer.
+/// - **One exchange is one operation**, and one transaction. It ends when the response is whole, and waits only for the
+///   server and the deadline that it sets itself. Everything sent is counted: repeated sends are in
+///   [`ClientCounts::stale_retries`].
+/// - **Time** is read where it matters. [`Exchange::Done`]'s `sent` is just before the first byte is sent, or before a
+///   connection is opened for it. `ended` is just after the last byte is received, before the response is judged. All
+///   rendering is done before `sent`. The engine computes the delay against the planned time; a client knows no plan.
+/// - **Errors** have the class that [`ErrorClass`] defines. After all of them except [`ErrorClass::Status`] and a
+///   failed check of a whole response, the client drops the connection or cancels the request. No late response can
+///   then be taken for another one.
+/// - **Cancellation**: a caller that drops the future drops the session, too, and with it the connection. An exchange
+///   may end at every `await`, and leaves nothing running.
+/// - **Connections** are kept in the session and reused. The number of opened connections is counted.
+/// - **Bounds**: no response takes more memory than the limits allow; no exchange lasts longer.
 pub trait Client: 'static {
     /// The worker's clock and timers.
     type Time: Time;
 
-    /// What is kept per user between requests: a connection, cookies.
+    /// The state of a user between requests: a connection, cookies.
     type Session: 'static;
 
-    /// The session of a new user.
+    /// Returns the session of a new user.
     fn session(&self) -> Self::Session;
 
-    /// A session with the same identity (cookies) and a connection of its own.
+    /// Returns a session with the same identity (cookies) and a connection of its own.
     fn sibling(&self, session: &Self::Session) -> Self::Session;
 
-    /// A session for requests that go out beside others of the same user: as [`Client::sibling`], but over the
-    /// connections that the user shares, and over the user's own connection where that carries several requests.
+    /// Returns a session for requests sent in parallel with others of the same user: as [`Client::sibling`], but on the
+    /// user's shared connections, or on the user's own connection if it carries several requests.
     fn beside(&self, session: &mut Self::Session) -> Self::Session {
         self.sibling(session)
     }
 
-    /// Whether requests that go out beside others of the user share a connection; `None` until the server has chosen a
-    /// protocol.
+    /// Returns whether parallel requests of the user share a connection; `None` until the server has chosen a protocol.
     fn multiplexes(&self, _session: &Self::Session) -> Option<bool> {
         Some(false)
     }
 
-    /// Ends when the server has chosen a protocol on a connection that is opened from now on.
+    /// Completes when the server has chosen a protocol on a connection opened from now on.
     fn chosen(&self) -> impl Future<Output = ()> {
         std::future::pending()
     }
 
-    /// Makes the request from the user's variables and sends nothing, so that several are made before the first is
-    /// sent. A client that makes none before it sends it has nothing to give.
+    /// Renders the request from the user's variables and sends nothing, so that several can be rendered before the
+    /// first is sent. Returns nothing if the client renders only when it sends.
     ///
     /// # Errors
-    /// Why it can't be made.
+    /// Why the request can't be rendered.
     fn make(
         &self,
         _session: &Self::Session,
@@ -80,13 +78,13 @@ pub trait Client: 'static {
         Ok(Box::new(()))
     }
 
-    /// The next exchange of the request that was made is to send it as it is.
+    /// Makes the next exchange of the request send `_made` as it is.
     fn take_up(&self, _session: &mut Self::Session, _made: Made) {}
 
-    /// Makes the request from the user's variables, sends it, awaits the whole answer, judges it
-    /// by the request's `expect`, and keeps its captures in `scope`.
+    /// Renders the request from the user's variables, sends it, awaits the whole response, judges it by the request's
+    /// `expect`, and keeps its captures in `scope`.
     ///
-    /// `deadline` is a timer for the client's own use. Whoever drops the future drops the session too.
+    /// `deadline` is a timer for the client's own use. A caller that drops the future drops the session too.
     fn exchange(
         &self,
         session: &mut Self::Session,
@@ -95,25 +93,23 @@ pub trait Client: 'static {
         deadline: &<Self::Time as Time>::Timer,
     ) -> impl Future<Output = Exchange>;
 
-    /// Looks after the user's connection while nothing is asked on it: what a server must be answered at once, such
-    /// as a ping, is answered. The task is woken when there is more. Of a client whose servers say nothing unasked,
-    /// nothing is done.
+    /// Serves the user's connection between requests, for example by responding to a ping. Wakes the task when there is
+    /// more. Does nothing for a protocol whose servers send no unrequested messages.
     #[inline]
     fn poll_idle(&self, _session: &mut Self::Session, _cx: &mut Context<'_>) {}
 
-    /// Forgets what the request would have captured, so that a skipped or failed step leaves no
-    /// older value behind for later steps to act on a second time.
+    /// Clears the variables that the request would have captured, so that later steps don't use an older value after a
+    /// skipped or failed step.
     fn forget(&self, request: RequestId, scope: &mut UserScope);
 
-    /// The next exchange of this request, which failed just now, is to send the same message again. Of a
-    /// client that doesn't keep it, the request is made anew.
+    /// Makes the next exchange of this request, which has just failed, send the same message again. A client that
+    /// doesn't keep the message renders it again.
     fn again(&self, _session: &mut Self::Session, _request: RequestId) {}
 
-    /// The step whose first request this is was left out, because a condition doesn't hold.
+    /// Reports that the step with this first request was skipped, because a condition doesn't hold.
     fn left_out(&self, _request: RequestId) {}
 
-    /// The same, with somebody who hears all that goes over the wire. Of a client that doesn't tell,
-    /// nothing is heard.
+    /// Returns the client with a tap on all its traffic. A client without support for taps reports nothing.
     #[must_use]
     fn tapped(self, _tap: Rc<dyn Tap>) -> Self
     where
@@ -122,46 +118,46 @@ pub trait Client: 'static {
         self
     }
 
-    /// Counts since the last call.
+    /// Returns the counts since the last call.
     fn take_counts(&self) -> ClientCounts;
 }
 
-/// A request that was made and not sent yet, as its client has it.
+/// A request that was rendered and not sent yet, in its client's form.
 pub type Made = Box<dyn Any>;
 
-/// How a request went.
+/// The outcome of an exchange.
 #[derive(Debug)]
 pub enum Exchange {
     /// A list that the request needs is empty: nothing was sent.
     Skipped,
-    /// The request could not be made, for any other reason: nothing was sent.
+    /// The request could not be rendered, for any other reason: nothing was sent.
     Unmade {
         /// Why.
         detail: Box<str>,
     },
-    /// It was sent, or a connection for it was tried.
+    /// The request was sent, or a connection for it was tried.
     Done {
         /// Just before the first byte was sent, or before the connection was opened for it.
         sent: Nanos,
-        /// Just after the last byte of the answer, or when it failed.
+        /// Just after the last byte of the response, or at the failure.
         ended: Nanos,
-        /// The answer's body.
+        /// The size of the response's body.
         sizes: Sizes,
-        /// Where its time went; of a failed request nothing.
+        /// The time per phase; empty for a failed request.
         phases: Phases,
-        /// Whether it met its `expect`, or redirects to where that is to be found.
+        /// Whether the response met its `expect`, or redirects.
         result: Result<(), FailedRequest>,
-        /// When events came, of a request that listens for them.
+        /// Arrival times of events, of a request that receives them.
         events: Option<Box<EventTimes>>,
-        /// It redirects: the same request is to be exchanged once more, and goes there.
+        /// The response redirects: the next exchange of the same request follows the redirect.
         redirected: bool,
-        /// The trace that it began.
+        /// The trace that the request began.
         trace: Option<TraceContext>,
     },
 }
 
 impl Exchange {
-    /// The class of its failure; `None` if it met its `expect` or was not sent.
+    /// Returns the class of the failure; `None` if the request met its `expect` or was not sent.
     #[must_use]
     pub fn failure(&self) -> Option<ErrorClass> {
         match self {
@@ -170,7 +166,7 @@ impl Exchange {
         }
     }
 
-    /// Whether the same request is to be exchanged once more.
+    /// Returns true if the same request is to be exchanged once more.
     #[must_use]
     pub fn redirected(&self) -> bool {
         matches!(
@@ -183,30 +179,29 @@ impl Exchange {
     }
 }
 
-/// A stretch of an exchange.
+/// A phase of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// Asking for the addresses of a server that only the workload names; the study's own are asked
-    /// for once, before the load.
+    /// Name resolution of a server that only the workload names. The names of the study's own servers are resolved
+    /// once, before the load.
     Dns,
-    /// Opening a connection, with what a protocol says on it before the first request.
+    /// Opening a connection, with all that a protocol sends on it before the first request.
     Connect,
-    /// The handshake of TLS on it.
+    /// The TLS handshake.
     Tls,
-    /// Waiting for a shared connection that another user opens, or for the server to allow one more
-    /// request on it.
+    /// Waiting for another user to open a shared connection, or for a free stream on it.
     Blocked,
-    /// From the first byte sent to the first byte of the answer.
+    /// From the first byte sent to the first byte of the response.
     Wait,
-    /// From there to its last byte; 0 where all of it was there at once.
+    /// From there to its last byte; 0 if all of it arrived at once.
     Receive,
 }
 
 impl Phase {
-    /// How many there are.
+    /// The number of phases.
     pub const COUNT: usize = 6;
 
-    /// All of them, in their order.
+    /// All phases, in their order.
     pub const ALL: [Self; Self::COUNT] = [
         Self::Dns,
         Self::Connect,
@@ -217,18 +212,18 @@ impl Phase {
     ];
 }
 
-/// How long the phases of an exchange took, in the order of [`Phase::ALL`]; `None` of one that it did not
-/// have, as all exchanges on a kept connection have no [`Phase::Connect`].
+/// The duration of each phase, in the order of [`Phase::ALL`]; `None` for a phase that did not occur. An exchange on a
+/// kept connection has no [`Phase::Connect`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Phases(pub [Option<Nanos>; Phase::COUNT]);
 
 impl Phases {
-    /// Sets what `phase` took.
+    /// Sets the duration of `phase`.
     pub fn set(&mut self, phase: Phase, took: Nanos) {
         self.0[phase as usize] = Some(took);
     }
 
-    /// The sums of both.
+    /// Returns the sums of both.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         for (phase, took) in Phase::ALL.into_iter().zip(other.0) {
@@ -239,41 +234,41 @@ impl Phases {
         self
     }
 
-    /// Adds to what `phase` took.
+    /// Adds to the duration of `phase`.
     pub fn add(&mut self, phase: Phase, took: Nanos) {
         let before = self.0[phase as usize].unwrap_or_default();
         self.set(phase, before.saturating_add(took));
     }
 }
 
-/// When server-sent events came.
+/// Arrival times of server-sent events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventTimes {
-    /// When the first came; `None` where none did.
+    /// Arrival of the first event; `None` if there was none.
     pub first: Option<Nanos>,
-    /// How long after the one before each further one came.
+    /// The time between each further event and the previous one.
     pub gaps: Vec<Nanos>,
 }
 
 impl EventTimes {
-    /// How many came.
+    /// Returns the number of events.
     #[must_use]
     pub fn count(&self) -> u64 {
         u64::from(self.first.is_some()) + self.gaps.len() as u64
     }
 }
 
-/// How large the body of an answer was.
+/// The size of a response's body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// As it came, bytes.
+    /// As received, bytes.
     pub wire: u64,
-    /// As it was meant, bytes: decoded, where it came compressed and was asked for so.
+    /// After decoding, bytes. Equal to `wire` unless the response was compressed on request.
     pub plain: u64,
 }
 
 impl Sizes {
-    /// Of a body that came as it was meant.
+    /// Returns the sizes of a body without an encoding.
     #[must_use]
     pub fn of(bytes: u64) -> Self {
         Self {
@@ -283,10 +278,10 @@ impl Sizes {
     }
 }
 
-/// Why a request can't be made.
+/// Why a request can't be rendered.
 #[derive(Debug)]
 pub enum Unmade {
-    /// A list has no entry: the step is to be skipped.
+    /// A list has no entry: the step is skipped.
     Empty,
     /// Anything else.
     Failed(Box<str>),
@@ -304,18 +299,18 @@ impl From<RenderError> for Unmade {
 /// A failed request.
 #[derive(Debug)]
 pub struct FailedRequest {
-    /// Its class.
+    /// The error class.
     pub class: ErrorClass,
-    /// Status and first bytes, or the cause; empty once the worker has examples enough.
+    /// Status and first bytes, or the cause; empty once the worker has enough examples.
     pub detail: Box<str>,
-    /// How many seconds later it is to be sent again, where the answer says so (`Retry-After`).
+    /// The delay in seconds before a retry, if the response requests one (`Retry-After`).
     pub retry_after: Option<u32>,
-    /// The status of the answer, if it is not an expected one.
+    /// The status of the response, if it is not an expected one.
     pub status: Option<u16>,
 }
 
 impl FailedRequest {
-    /// A failure without a status and without `Retry-After`.
+    /// Returns a failure without a status and without `Retry-After`.
     #[must_use]
     pub fn new(class: ErrorClass, detail: impl Into<Box<str>>) -> Self {
         Self {
@@ -327,7 +322,7 @@ impl FailedRequest {
     }
 }
 
-/// Describes failures, as many as anybody shows; later ones have their class alone.
+/// Describes failures up to the number that reports show; later ones have only their class.
 #[derive(Debug)]
 pub(crate) struct Details(Cell<usize>);
 
@@ -338,7 +333,7 @@ impl Default for Details {
 }
 
 impl Details {
-    /// A failure, with its detail as long as such are wanted.
+    /// Returns a failure, with its detail while details are wanted.
     pub(crate) fn failure(
         &self,
         class: ErrorClass,
@@ -356,19 +351,19 @@ impl Details {
 pub struct ClientCounts {
     /// Connections opened.
     pub connects: u64,
-    /// Those of them that speak HTTP/2.
+    /// HTTP/2 connections opened.
     #[serde(default)]
     pub http2_connects: u64,
-    /// Requests sent a second time because the server had closed the kept connection while it was
-    /// idle, or said that it did nothing with them; see [`crate::http`] for the rule.
+    /// Requests sent a second time because the server had closed the kept connection while it was idle, or reported
+    /// that it did not process them; see [`crate::http`] for the rule.
     pub stale_retries: u64,
-    /// Cookies that users lost because a server set more than they keep.
+    /// Cookies that users lost because a server set more than a user keeps.
     #[serde(default)]
     pub evicted_cookies: u64,
 }
 
 impl ClientCounts {
-    /// Both together.
+    /// Returns the sums of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

@@ -1,11 +1,11 @@
-//! How virtual users speak. A [`Client`] knows its protocol and no schedule: the engine that calls it
-//! says when, and lends it the [`Time`]. [`http`] is one; [`dialogue`] is another, for all protocols in
-//! which a user has a connection and says one thing after the other on it.
+//! Protocol clients of virtual users. A [`Client`] knows its protocol and no schedule: the engine calls it when a
+//! request is due, and passes it the [`Time`]. [`http`] is one. [`dialogue`] is another, for all protocols in which a
+//! user sends one message after the other on one connection.
 //!
 //! # A client of another protocol
 //!
-//! The contract is told by [`Client`] itself, and `docs/clients.md` is the guide. Most protocols are
-//! best written as a [`dialogue::Dialogue`], which does no I/O: that of Redis, in `lab-dialogues`, is a small one.
+//! [`Client`] documents the contract, and `docs/clients.md` is the guide. Most protocols are best written as a
+//! [`dialogue::Dialogue`], which does no I/O: that of Redis, in `lab-dialogues`, is a small one.
 
 mod clock;
 mod connection;

@@ -1,4 +1,4 @@
-//! Addresses of servers: as the resolver has them, or as the study says.
+//! Addresses of servers: from the resolver, or from the study.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use lab_units::BaseUrl;
 
-/// Hosts whose addresses the study says, whatever the resolver has for them. Cheap to clone.
+/// Addresses of hosts that the study sets, in place of the resolver's. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Resolve(Arc<[(String, IpAddr)]>);
 
 impl Resolve {
-    /// These hosts, in lower case, and their addresses; of a host's several all count.
+    /// Returns these hosts, in lower case, with their addresses. All addresses of a host are used.
     #[must_use]
     pub fn new(hosts: &[(String, IpAddr)]) -> Self {
         Self(hosts.into())
     }
 
-    /// The addresses of `server`, asked for once and waited for.
+    /// Returns the addresses of `server`. Blocks until the resolver responds.
     ///
     /// # Errors
-    /// What the resolver says of a name without any.
+    /// The resolver's error for a name without addresses.
     pub fn addresses(&self, server: &BaseUrl) -> io::Result<Arc<[SocketAddr]>> {
         if let Some(said) = self.said(server) {
             return Ok(said);
@@ -33,7 +33,7 @@ impl Resolve {
         Ok(found)
     }
 
-    /// The same within a runtime, which goes on meanwhile.
+    /// As [`Self::addresses`], without blocking the runtime.
     pub(crate) async fn look_up(&self, server: &BaseUrl) -> io::Result<Arc<[SocketAddr]>> {
         if let Some(said) = self.said(server) {
             return Ok(said);

@@ -1,4 +1,4 @@
-//! Where requests go, and what they may take. Data only.
+//! The target of requests, and its limits. Data only.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,35 +10,35 @@ use crate::tls::Tls;
 use crate::version::Protocol;
 use lab_units::BaseUrl;
 
-/// Where requests go, and within which bounds.
+/// The target of requests, and its limits.
 #[derive(Debug, Clone)]
 pub struct Server {
     /// Its scheme, host, and port.
     pub base: BaseUrl,
-    /// All that its name stands for.
+    /// All addresses of its name.
     pub addresses: Arc<[SocketAddr]>,
-    /// How it is trusted if it is `https`, and any other that the workload names.
+    /// The TLS settings for the server if it is `https`, and for any other server that the workload names.
     pub tls: Tls,
-    /// Where other hosts are that the workload names.
+    /// Addresses of other hosts that the workload names.
     pub resolve: Resolve,
-    /// Addresses that connections come from.
+    /// Local addresses of connections.
     pub sources: Sources,
-    /// Which version of HTTP it is asked to speak, and on whose connections. `tls` must offer the same.
+    /// The HTTP version to request, and the sharing of connections. `tls` must offer the same version.
     pub protocol: Protocol,
-    /// Bounds.
+    /// The limits of requests.
     pub limits: Limits,
 }
 
-/// Bounds on what a request may take.
+/// Limits of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// From the send to the last byte of the answer.
+    /// From the send to the last byte of the response.
     pub request_timeout: Duration,
-    /// For a new connection, TLS included. The request timeout goes on meanwhile.
+    /// For a new connection, TLS included. The request timeout runs meanwhile.
     pub connect_timeout: Duration,
-    /// Largest response body.
+    /// The maximum size of a response body.
     pub max_response_bytes: u64,
-    /// Largest response head, and largest trailer section.
+    /// The maximum size of a response head, and of a trailer section.
     pub max_header_bytes: usize,
     /// A connection idle for longer is closed before its next use.
     pub keep_alive_idle: Duration,

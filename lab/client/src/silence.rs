@@ -1,8 +1,8 @@
-//! For how long nothing is heard on a connection: not by the clock alone, since nobody may have asked anything.
+//! How long a connection has been silent. The clock alone doesn't show it, since there may have been no request.
 
 use crate::time::Nanos;
 
-/// When something was heard on a connection, and since when requests wait on it in vain.
+/// When bytes were last received on a connection, and since when requests wait on it without success.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Silence {
     heard: Nanos,
@@ -10,18 +10,18 @@ pub(crate) struct Silence {
 }
 
 impl Silence {
-    /// Something was heard.
+    /// Records that bytes were received.
     pub(crate) fn hear(&mut self, at: Nanos) {
         (self.heard, self.missed) = (at, None);
     }
 
-    /// When something was heard last.
+    /// Returns when bytes were last received.
     pub(crate) fn heard(self) -> Nanos {
         self.heard
     }
 
-    /// A request that began then has missed its deadline. Since when nothing is heard of it, nor of others that missed
-    /// theirs.
+    /// Records that a request that began then has missed its deadline. Returns since when nothing was received for it,
+    /// and for others that missed theirs.
     pub(crate) fn miss(&mut self, began: Nanos) -> Nanos {
         let since = began.max(self.heard);
         *self
@@ -38,9 +38,9 @@ mod tests {
     fn silence_begins_with_the_first_request_that_waits_in_vain() {
         let mut silence = Silence::default();
         silence.hear(10);
-        // Users think, and one asks.
+        // Users think, and one sends a request.
         assert_eq!(silence.miss(100), 100);
-        // Another one that asked sooner may wait longer; none before something was heard.
+        // An earlier request may wait longer, but not from before the last receive.
         assert_eq!((silence.miss(50), silence.miss(200)), (50, 50));
         assert_eq!(silence.miss(5), 10);
         silence.hear(300);

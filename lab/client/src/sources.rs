@@ -1,11 +1,11 @@
-//! Addresses that connections come from, where there are more connections than one address has ports.
+//! Local addresses of connections, for more connections than one address has ports.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Addresses that connections come from, in turn; without any the system chooses. Cheap to clone: all
-/// clones take turns together.
+/// Local addresses of connections, used in turn; if empty, the system chooses. Cheap to clone: all clones share one
+/// rotation.
 #[derive(Debug, Clone, Default)]
 pub struct Sources(Option<Arc<Turns>>);
 
@@ -16,7 +16,7 @@ struct Turns {
 }
 
 impl Sources {
-    /// These addresses, which are this machine's.
+    /// Returns these addresses, which must be of this machine.
     #[must_use]
     pub fn new(addresses: &[IpAddr]) -> Self {
         let turns = || {
@@ -28,8 +28,8 @@ impl Sources {
         Self((!addresses.is_empty()).then(turns))
     }
 
-    /// Where the next connection to a server comes from; `None` where the system chooses, as it does where
-    /// no address is of the server's family.
+    /// Returns the local address of the next connection to a server. `None` if the system chooses, as it does if no
+    /// address is of the server's family.
     pub(crate) fn next(&self, server: IpAddr) -> Option<IpAddr> {
         let turns = self.0.as_ref()?;
         let addresses = &turns.addresses;

@@ -1,4 +1,4 @@
-//! Time as a client sees it: numbers to read, and timers to set. Whoever owns the schedule brings both.
+//! Time as a client sees it: a clock to read, and timers to set. The owner of the schedule provides both.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -14,28 +14,28 @@ pub fn nanos(duration: Duration) -> Nanos {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A worker's clock, and where its timers come from. Cheap to clone.
+/// A worker's clock, and the source of its timers. Cheap to clone.
 pub trait Time: Clone + 'static {
-    /// What it makes.
+    /// The type of its timers.
     type Timer: Timer;
 
-    /// Nanoseconds since the clock's 0.
+    /// Returns the nanoseconds since the clock's 0.
     fn now(&self) -> Nanos;
 
-    /// A timer that is not set.
+    /// Returns a timer that is not set.
     fn timer(&self) -> Self::Timer;
 }
 
 /// One timer, of one task.
 pub trait Timer {
-    /// Fires at `due` instead of whenever it was set to.
+    /// Sets the timer to fire at `due`, in place of any earlier setting.
     fn set(&self, due: Nanos);
 
-    /// Ready once it fired; otherwise the task is woken when it does.
+    /// Returns ready once the timer has fired; otherwise the task is woken when it fires.
     fn poll_fired(&self, cx: &Context<'_>) -> Poll<()>;
 }
 
-/// Ready with `None` once the deadline has fired.
+/// Returns ready with `None` once the deadline has fired.
 pub(crate) fn or_late<T>(
     deadline: &impl Timer,
     cx: &Context<'_>,
@@ -47,7 +47,7 @@ pub(crate) fn or_late<T>(
     }
 }
 
-/// The future's output, unless the deadline fires before.
+/// Returns the future's output, unless the deadline fires first.
 pub(crate) async fn within<F: Future>(deadline: &impl Timer, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     poll_fn(|cx| {

@@ -1,4 +1,4 @@
-//! TLS to servers: whom a user trusts, and who it says that it is.
+//! TLS to servers: trusted authorities, and the client's identity.
 
 use std::fmt;
 use std::io;
@@ -17,26 +17,24 @@ use serde::{Deserialize, Serialize};
 use crate::version::Offer;
 use lab_units::BaseUrl;
 
-/// How an `https` server is trusted, and what it is shown: by the system's authorities (those that
-/// `SSL_CERT_FILE` and `SSL_CERT_DIR` name, where they are set; the web's usual ones where the system
-/// has none), and by these.
+/// Trust in `https` servers, and the client's certificate. The system's authorities are always trusted: those of
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR` if set, and the usual ones of the web if the system has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TlsOptions {
-    /// Further authorities. A server's own certificate does, too, signed by whomever.
+    /// Further authorities. A server's own certificate is allowed too, whatever its issuer.
     pub authorities: Vec<PemFile>,
-    /// What is shown to a server that asks who its client is.
+    /// The certificate for a server that requests one.
     pub identity: Option<Identity>,
-    /// The name that the drive's server is asked for and must prove to have; that of its URL unless
-    /// said.
+    /// The SNI name of the base server, which its certificate must contain; by default the host of its URL.
     pub server_name: Option<String>,
-    /// Takes any certificate. For test systems only.
+    /// Accepts any certificate. For test systems only.
     pub insecure: bool,
 }
 
-/// A file of certificates or keys, with its name for who has to mend it.
+/// A file of certificates or keys, with its name for error messages.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PemFile {
-    /// As the study writes it.
+    /// The name as the study writes it.
     pub name: String,
     /// Its content.
     pub text: String,
@@ -51,7 +49,7 @@ pub struct Identity {
     pub key: PemFile,
 }
 
-/// A key is nobody's business.
+/// Omits the content, which may be a key.
 impl fmt::Debug for PemFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PemFile({:?})", self.name)
@@ -66,7 +64,7 @@ pub enum TlsError {
         "{0} holds no certificate: a PEM file is needed, with a line -----BEGIN CERTIFICATE-----"
     )]
     NoCertificate(String),
-    /// A file that is damaged, or holds what can't be used.
+    /// A damaged file, or a file with unusable content.
     #[error("{file} can't be used: {detail}")]
     Unusable {
         /// Its name.
@@ -79,7 +77,7 @@ pub enum TlsError {
         "{0} holds no private key: a PEM file is needed, with a line -----BEGIN PRIVATE KEY-----"
     )]
     NoKey(String),
-    /// What can't be the name of a server.
+    /// A string that is no valid server name.
     #[error("`{0}` can't be the name in a certificate")]
     ServerName(String),
     /// The system's own authorities can't be read.
@@ -90,8 +88,8 @@ pub enum TlsError {
     Other(String),
 }
 
-/// TLS as a drive speaks it: made when it is first needed, and shared by all connections with its
-/// memory of sessions to resume. Cheap to clone.
+/// The TLS setup of a load. Built on first use, and shared by all connections together with its session cache for
+/// resumption. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Tls {
     inner: Arc<Inner>,
@@ -105,14 +103,14 @@ struct Inner {
 }
 
 impl Tls {
-    /// By these options, which nobody looks at before [`Tls::config`].
+    /// Returns a setup with these options. [`Tls::config`] checks them.
     #[must_use]
     pub fn new(options: TlsOptions) -> Self {
         Self::offering(options, Offer::default().alpn())
     }
 
-    /// As [`Tls::new`], and the server is offered these protocols by their names (RFC 7301), the best first; or none:
-    /// a server that knows others refuses who offers those alone.
+    /// As [`Tls::new`], with the names of the protocols to offer (RFC 7301), in order of preference, or none. A server
+    /// that knows only other protocols refuses the connection.
     #[must_use]
     pub fn offering(options: TlsOptions, alpn: &'static [&'static [u8]]) -> Self {
         Self {
@@ -124,10 +122,10 @@ impl Tls {
         }
     }
 
-    /// The configuration; reads the system's authorities when it is made.
+    /// Returns the configuration; reads the system's authorities when it is built.
     ///
     /// # Errors
-    /// Options that can't be used.
+    /// Unusable options.
     pub fn config(&self) -> Result<Arc<ClientConfig>, TlsError> {
         let Inner {
             options,
@@ -137,17 +135,17 @@ impl Tls {
         config.get_or_init(|| made(options, alpn)).clone()
     }
 
-    /// The name that the drive's server must prove to have.
+    /// Returns the name that the base server must prove to have.
     ///
     /// # Errors
-    /// What is no name or address.
+    /// A string that is no name or address.
     pub fn name_of(&self, server: &BaseUrl) -> Result<ServerName<'static>, TlsError> {
         let name = self.inner.options.server_name.as_ref();
         server_name(name.unwrap_or(&server.host))
     }
 }
 
-/// A name or address as certificates have it.
+/// Returns a name or address in the form of certificates.
 pub(crate) fn server_name(name: &str) -> Result<ServerName<'static>, TlsError> {
     ServerName::try_from(name.to_owned()).map_err(|_| TlsError::ServerName(name.to_owned()))
 }
@@ -197,7 +195,7 @@ fn certificates_of(file: &PemFile) -> Result<Vec<CertificateDer<'static>>, TlsEr
     }
 }
 
-/// The system's authorities, or the web's usual ones where it has none.
+/// Returns the system's authorities, or the web's usual ones if it has none.
 fn authorities() -> Result<RootCertStore, TlsError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
@@ -211,8 +209,8 @@ fn authorities() -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-/// Trusts whom an authority vouches for, and the very certificates that were given: what a test
-/// system shows is often signed by itself, which no chain allows.
+/// Trusts certificates issued by an authority, and exactly the given certificates. Test systems often use self-signed
+/// certificates, which chain validation rejects.
 #[derive(Debug)]
 struct Trusted {
     by_chain: Arc<WebPkiServerVerifier>,
@@ -290,7 +288,7 @@ impl ServerCertVerifier for Trusted {
     }
 }
 
-/// A server's certificate is signed by itself and not among those that were given.
+/// A server's certificate is self-signed and not among the given ones.
 #[derive(Debug, thiserror::Error)]
 #[error("signed by itself")]
 struct SelfSigned;
@@ -300,7 +298,7 @@ fn is_self_signed(certificate: &[u8]) -> bool {
     let issued = || {
         let (_, certificate, _) = element(certificate)?;
         let (_, mut fields, _) = element(certificate)?;
-        // The version may be left out; then come the serial number and the algorithm.
+        // The optional version comes first; then the serial number and the algorithm.
         if let (0xa0, _, rest) = element(fields)? {
             fields = rest;
         }
@@ -314,7 +312,7 @@ fn is_self_signed(certificate: &[u8]) -> bool {
     issued().unwrap_or_default()
 }
 
-/// The first element of DER: its tag, its content, and what follows.
+/// Returns the first element of DER: its tag, its content, and the bytes after it.
 fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[tag, first], rest) = bytes.split_first_chunk::<2>()?;
     let (length, rest) = match first {
@@ -329,7 +327,7 @@ fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((tag, content, rest))
 }
 
-/// Takes any certificate: for test systems, on request only.
+/// Accepts any certificate: for test systems, on request only.
 #[derive(Debug)]
 struct AnyServer(Arc<CryptoProvider>);
 
@@ -370,7 +368,7 @@ impl ServerCertVerifier for AnyServer {
     }
 }
 
-/// An error of a connection in words, with the cure where TLS is what went wrong.
+/// Describes a connection error in words, with a hint if TLS is the cause.
 #[must_use]
 pub fn in_words(error: &io::Error) -> String {
     if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref()) {

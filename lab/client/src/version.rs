@@ -1,15 +1,15 @@
-//! Versions of HTTP: which one is asked for, and which one is spoken.
+//! HTTP versions: the requested one, and the one in use.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A version that a connection speaks.
+/// The version in use on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// HTTP/1.1: one request after the other on a connection.
     One,
-    /// HTTP/2: many at once.
+    /// HTTP/2: many requests at once.
     Two,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What users ask a server to speak.
+/// The HTTP version that users request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Offer {
@@ -31,12 +31,12 @@ pub enum Offer {
     One,
     /// HTTP/2: by ALPN over TLS, and without TLS by prior knowledge (RFC 9113, section 3.3).
     Two,
-    /// Over TLS whichever the server takes, HTTP/2 before HTTP/1.1; HTTP/1.1 without TLS.
+    /// Over TLS the server's choice, HTTP/2 before HTTP/1.1; HTTP/1.1 without TLS.
     Auto,
 }
 
 impl Offer {
-    /// The names of the protocols that TLS offers (RFC 7301), the best first.
+    /// Returns the protocol names for ALPN (RFC 7301), in order of preference.
     #[must_use]
     pub fn alpn(self) -> &'static [&'static [u8]] {
         match self {
@@ -47,19 +47,18 @@ impl Offer {
     }
 }
 
-/// How users speak HTTP.
+/// The HTTP settings of users.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protocol {
     /// Which version.
     pub offer: Offer,
-    /// How many connections all users share; `None` where each has its own. Of [`Offer::Auto`] none are.
+    /// The number of connections that all users share; `None` if each user has its own. [`Offer::Auto`] shares none.
     #[serde(default)]
     pub shared: Option<u32>,
 }
 
 impl Protocol {
-    /// What is left of shared connections for one worker of several: its part of them, and one at
-    /// least.
+    /// Returns the settings for one worker of several, with its part of the shared connections, at least one.
     #[must_use]
     pub fn of_worker(self, number: u32, workers: u32) -> Self {
         let workers = workers.max(1);

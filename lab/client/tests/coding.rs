@@ -1,4 +1,4 @@
-//! Laws of content codings: what encoders make is decoded, within the limit, and no bytes do harm.
+//! Properties of content codings: encoded bodies are decoded, within the limit, and arbitrary bytes do no harm.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ fn decoded(codings: &str, body: &[u8]) -> Result<Vec<u8>, CodingError> {
     codings.decode(body, LIMIT, &mut out).map(|()| out)
 }
 
-/// By gzip, and by deflate with a head and without.
+/// Encodes by gzip, and by deflate with a header and without.
 fn deflated(text: &[u8]) -> [(&'static str, Vec<u8>); 3] {
     let (mut gzip, mut zlib, mut raw) = (
         GzEncoder::new(Vec::new(), Compression::default()),

@@ -1,4 +1,4 @@
-//! Answers as they come over the wire: framing and coding. One program, since each would be linked by itself.
+//! Responses on the wire: framing and coding. One test program, since each would be linked by itself.
 
 mod coding;
 mod parser;

@@ -1,4 +1,4 @@
-//! Laws of the response parser: no bytes can make it panic, and no split changes what it reads.
+//! Properties of the response parser: it never panics, and the split of its input doesn't change the result.
 
 use lab_client::http::{Complete, Fault, KeptBody, ResponseReader, Terms};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ const TERMS: Terms = Terms {
     max_body_bytes: 2000,
 };
 
-/// What a reader made of some bytes, however they came: status, body, and what is left to say.
+/// The result of a reader, whatever the split of the input: status, body, body size, and reusability.
 type Read = Result<Option<(u16, Vec<u8>, u64, bool)>, Fault>;
 
 fn read(pieces: &[&[u8]]) -> Read {
@@ -47,7 +47,7 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
         .collect()
 }
 
-/// Texts that look like responses more often than random bytes do.
+/// Generates texts that look like responses more often than random bytes do.
 fn nearly_http() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         Just("HTTP/1.1 200 OK\r\n".to_owned()),

@@ -1,6 +1,6 @@
-//! gRPC: a request calls a method, or says more on a call that is open, and hears the messages that answer it,
-//! each with its moment. HTTP/2 is `h2`'s ([`line`]), messages are `prost-reflect`'s by the workload's
-//! descriptors; nothing is compressed.
+//! gRPC: a request calls a method, or sends more on an open call, and receives the response messages with the time of
+//! each. [`line`] runs HTTP/2 by `h2`; `prost-reflect` codes messages by the workload's descriptors. Nothing is
+//! compressed.
 
 mod line;
 mod messages;
@@ -25,59 +25,59 @@ pub use messages::GrpcMessages;
 use messages::framed;
 use status::{Status, UNAVAILABLE};
 
-/// How much of what is heard is kept for what is expected and captured.
+/// Maximum bytes of responses that are kept for expectations and captures.
 const MAX_TEXT: usize = 4 << 20;
-/// How much of what a server says between calls is read: what is more waits in the system, and pings behind it.
+/// Maximum bytes read between calls: further data waits in the kernel, and pings behind it.
 const MOST_UNASKED: usize = 64 << 10;
-/// A frame of HTTP/2 begins with its length, its kind, and its flags; the first is one of settings.
+/// Length of a frame's length, kind, and flags in HTTP/2; the first frame is one of settings.
 const FRAME_HEAD: usize = 9;
 const SETTINGS: u8 = 4;
 
-/// gRPC.
+/// The gRPC dialogue.
 pub struct Grpc {
     scheme: Scheme,
     authority: String,
-    /// What all calls say first, in the order of the file.
+    /// Metadata that starts every call, in the order of the file.
     metadata: Vec<(String, Template)>,
-    /// By the request's place.
+    /// By the request's index.
     asked: Vec<PreparedCall>,
 }
 
-/// What a request says, and what it listens for.
+/// A request's call, and the responses that it waits for.
 struct PreparedCall {
-    /// What is rendered for the request's `set`.
+    /// Rendered for the request's `set`.
     sets: Template,
     call: Call,
     method: Option<Method>,
-    /// Whose call it goes on with where one is open: the method's number.
+    /// Identifies the open call that it continues: the method's number.
     whose: RequestId,
-    /// What is said, where it is always the same.
+    /// The messages to send, if they are constant.
     fixed: Option<Bytes>,
     events: Option<Events>,
-    /// Whether anything is kept or expected of the answer.
+    /// Whether the response is captured or checked.
     is_read: bool,
 }
 
-/// What is kept of a connection: HTTP/2 on it, the call under way, and calls that later requests go on with. Of a
-/// user who shares connections, those calls alone.
+/// State of a connection: HTTP/2 on it, the running call, and open calls for later requests. For a user on shared
+/// connections, only those calls.
 #[derive(Default)]
 pub struct GrpcLine {
     http: Option<Http>,
     now: Option<Box<Stream>>,
     open: Vec<(RequestId, Box<Stream>)>,
-    /// Bytes that were heard since the last call.
+    /// Bytes received since the last call.
     unasked: usize,
 }
 
-/// What opens a connection, or a call and the answers to it.
+/// The opening of a connection, or a call and its responses.
 #[derive(Default)]
 pub struct GrpcTalk {
-    /// Which request; `None` of what opens a connection.
+    /// The request; `None` for the opening of a connection.
     request: Option<RequestId>,
     head: Option<Request<()>>,
     said: VecDeque<Bytes>,
     is_said: bool,
-    /// Whether the call begins with it, and doesn't go on.
+    /// Whether it starts a call instead of continuing one.
     is_new: bool,
     until: Option<String>,
     count: Option<u32>,
@@ -85,7 +85,7 @@ pub struct GrpcTalk {
 }
 
 impl Grpc {
-    /// For the requests of a workload, to a server of this address.
+    /// Prepares the requests of a workload for a server at this address.
     #[must_use]
     pub fn new(workload: &Workload, server: &BaseUrl) -> Self {
         let (methods, metadata) = match &workload.speech {
@@ -126,12 +126,12 @@ impl Grpc {
         }
     }
 
-    /// What a talk is about.
+    /// Returns the call of a talk.
     fn asked(&self, talk: &GrpcTalk) -> Option<&PreparedCall> {
         self.asked.get(talk.request? as usize)
     }
 
-    /// What a call begins with.
+    /// Returns the head of a call.
     fn head(
         &self,
         asked: &PreparedCall,
@@ -167,7 +167,7 @@ impl Grpc {
         Ok(head)
     }
 
-    /// What opens a connection, and whether HTTP/2 answers.
+    /// Opens a connection, and checks that HTTP/2 answers.
     fn opening(
         &self,
         line: &mut GrpcLine,
@@ -197,7 +197,7 @@ impl Grpc {
         })
     }
 
-    /// Begins the call, or goes on with one that is open. False where the server lets none begin now.
+    /// Starts the call, or continues an open one. Returns false if the server allows no new call now.
     fn begin(
         &self,
         line: &mut GrpcLine,
@@ -220,7 +220,7 @@ impl Grpc {
         Ok(Begins::Now)
     }
 
-    /// Moves the call on: what came of it once the last message was heard, or the call ended.
+    /// Advances the call: returns the result once the last message was received, or the call ended.
     fn go_on(
         &self,
         line: &mut GrpcLine,
@@ -249,7 +249,7 @@ impl Grpc {
         Ok(None)
     }
 
-    /// Tells who looks what is called, with what; on an open call only the messages are said.
+    /// Records the call and its messages for a trace; on an open call only the messages are sent.
     fn tell(&self, line: &GrpcLine, (talk, asked): (&GrpcTalk, &PreparedCall), out: &mut Out) {
         let mut lines = vec![asked.call.method.clone()];
         let is_open = line.has_open(asked);
@@ -259,7 +259,7 @@ impl Grpc {
         let head = talk.head.as_ref().filter(|_| !is_open);
         for (name, value) in head.iter().flat_map(|head| head.headers()) {
             let value = match name.as_str() {
-                // The same of all calls.
+                // Identical for all calls.
                 "content-type" | "te" => continue,
                 "authorization" | "cookie" => lab_workload::MASK.into(),
                 _ => String::from_utf8_lossy(value.as_bytes()),
@@ -274,7 +274,7 @@ impl Grpc {
         out.told.push((Side::User, lines.join("\n")));
     }
 
-    /// What came of it is told, and an open call kept for the next request.
+    /// Records the result, and keeps an open call for the next request.
     fn close(&self, line: &mut GrpcLine, asked: &PreparedCall, reply: &Reply, out: &mut Out) {
         let stream = line.now.take().filter(|stream| stream.status().is_none());
         let goes_well = reply.status == Some(status::OK);
@@ -301,18 +301,18 @@ impl Grpc {
     }
 }
 
-/// How far a step brings a call.
+/// Progress of a call after a step.
 enum Step {
-    /// To its end, as far as the request goes.
+    /// The request's part of the call is complete.
     Over(Reply),
-    /// There may be more at once.
+    /// More may be possible at once.
     On,
-    /// Until something comes.
+    /// Waits for data.
     Waits,
 }
 
 impl PreparedCall {
-    /// Says what can be said of a call, and takes in what came.
+    /// Sends what a call can send, and processes received data.
     fn step(
         &self,
         cx: &mut Context<'_>,
@@ -348,7 +348,7 @@ impl PreparedCall {
         })
     }
 
-    /// All steps of a call that can be done now.
+    /// Runs all steps of a call that are possible now.
     fn poll(
         &self,
         cx: &mut Context<'_>,
@@ -370,7 +370,7 @@ impl PreparedCall {
 }
 
 impl GrpcLine {
-    /// Whether a call is open that the request goes on with.
+    /// Returns true if the request continues an open call.
     fn has_open(&self, asked: &PreparedCall) -> bool {
         self.open.iter().any(|(of, _)| *of == asked.whose)
     }
@@ -381,7 +381,7 @@ impl GrpcLine {
     }
 }
 
-/// Whether a call begins.
+/// Whether a call can start.
 #[derive(PartialEq)]
 enum Begins {
     Now,
@@ -398,14 +398,14 @@ impl GrpcTalk {
         };
     }
 
-    /// What is listened for: what the request says, or one message of a call that stays open, or all.
+    /// Sets what to wait for: the request's own condition, or one message of a call that stays open, or all messages.
     fn listen(&mut self, asked: &PreparedCall, scope: &mut UserScope) -> Result<(), Unmade> {
         let Some(events) = &asked.events else {
             let hears_many = asked
                 .method
                 .as_ref()
                 .is_some_and(|method| method.hears_many);
-            // A call that answers once does so when it ends.
+            // A call with one response sends it at its end.
             self.count = asked.call.stays_open.then_some(u32::from(hears_many));
             return Ok(());
         };
@@ -419,13 +419,13 @@ impl GrpcTalk {
         Ok(())
     }
 
-    /// Whether the last message that is wanted was heard; what says so by its text takes all others away.
+    /// Returns true if the last required message was received; a message that matches `until` sets the count.
     fn has_enough(&self, out: &Out) -> bool {
         self.count.is_some_and(|count| out.messages >= count)
     }
 }
 
-/// A message was heard.
+/// Processes a received message.
 fn heard(
     message: &[u8],
     asked: &PreparedCall,
@@ -469,7 +469,7 @@ fn too_many(talk: &GrpcTalk, out: &Out) -> Result<(), String> {
     }
 }
 
-/// The server has ended the call.
+/// Processes the end of a call by the server.
 fn ended(method: &Method, talk: &GrpcTalk, out: &Out, status: Status) -> Result<Reply, String> {
     if status.code != status::OK {
         return Ok(Reply::status(status, false));
@@ -490,7 +490,7 @@ fn ended(method: &Method, talk: &GrpcTalk, out: &Out, status: Status) -> Result<
     Ok(Reply::status(status, false))
 }
 
-/// A reply by a status.
+/// Converts a status to a reply.
 trait OfStatus {
     fn status(status: Status, ends: bool) -> Self;
 }
@@ -506,7 +506,7 @@ impl OfStatus for Reply {
     }
 }
 
-/// All messages of a call that are the same for all users.
+/// Returns all messages of a call if they are the same for all users.
 fn fixed(call: &Call, method: &Method) -> Option<Bytes> {
     let mut all = Vec::new();
     for template in &call.messages {
@@ -516,7 +516,7 @@ fn fixed(call: &Call, method: &Method) -> Option<Bytes> {
     Some(all.into())
 }
 
-/// A time as gRPC writes it: at most eight digits, and a unit.
+/// Formats a time for gRPC: at most eight digits, and a unit.
 fn timeout(time: Duration) -> HeaderValue {
     let (number, unit) = match time.as_millis() {
         millis if millis < 100_000_000 => (millis, 'm'),
@@ -627,7 +627,7 @@ impl Dialogue for Grpc {
         let Some(http) = &mut line.http else {
             return true;
         };
-        // What calls that stay open hear is for the next one: users who think are many.
+        // Data on open calls is for the next request, and bounded: many users wait in think time.
         if line.unasked < MOST_UNASKED {
             line.unasked += heard.len();
             http.hear(std::mem::take(heard));
@@ -638,7 +638,7 @@ impl Dialogue for Grpc {
     }
 
     fn spell(&self, _: Side, _: &[u8]) -> String {
-        // What is said is told as calls and messages: the bytes are compressed headers.
+        // Calls and messages are recorded instead: the bytes are compressed headers.
         String::new()
     }
 

@@ -1,5 +1,5 @@
-//! IMAP (RFC 3501 and 9051). A request is one command, as one types it behind its tag, perhaps with a text as its
-//! last argument; its answer is all that the server says to it, as JSON.
+//! IMAP (RFC 3501 and 9051). A request is one command as typed after its tag, optionally with a text as its last
+//! argument; its response is all data that the server sends for it, as JSON.
 
 mod answer;
 mod data;
@@ -14,9 +14,9 @@ use self::answer::TAG;
 use lab_client::dialogue::{Dialogue, Out, Reply, Turn};
 use lab_client::{RequestId, Side, Unmade};
 
-/// IMAP.
+/// The IMAP dialogue.
 pub struct Imap {
-    /// By the request's place.
+    /// By the request's index.
     commands: Vec<PreparedCommand>,
     sign_in: SignIn,
     starttls: bool,
@@ -24,21 +24,21 @@ pub struct Imap {
 
 /// A command of the workload.
 struct PreparedCommand {
-    /// What is rendered for the request's `set`.
+    /// Rendered for the request's `set`.
     sets: Template,
     line: Template,
     text: Option<Template>,
-    /// Whether anything is kept or expected of the answer.
+    /// Whether the response is captured or checked.
     is_read: bool,
 }
 
-/// Commands that are said one after the other, each when the one before is answered.
+/// Commands that are sent in sequence, each after the response to the one before.
 #[derive(Default)]
 pub struct ImapTalk {
     said: Vec<Command>,
-    /// Those of them that are answered.
+    /// Number of commands with a response.
     answered: usize,
-    /// The next one is said, and not answered.
+    /// The next one is sent, and has no response yet.
     waits: bool,
     answer: ImapAnswer,
     value: String,
@@ -47,18 +47,18 @@ pub struct ImapTalk {
 /// A command without its tag.
 #[derive(Default)]
 struct Command {
-    /// What is said behind the tag, with the end of the line.
+    /// Sent after the tag, with the end of the line.
     line: String,
-    /// What is said when the server asks for it, with the end of the line.
+    /// Sent when the server requests it, with the end of the line.
     text: Option<String>,
     /// TLS follows.
     secures: bool,
-    /// It signs somebody in: not needed on a connection that counts as signed in.
+    /// It signs a user in: skipped on a preauthenticated connection.
     signs_in: bool,
 }
 
 impl Imap {
-    /// For the requests of a workload.
+    /// Prepares the requests of a workload.
     #[must_use]
     pub fn new(workload: &Workload) -> Self {
         let commands = workload.requests().filter_map(|request| {
@@ -98,7 +98,7 @@ impl ImapTalk {
         Ok(template.render(scope, &mut self.value)?)
     }
 
-    /// A word of a command within quotes.
+    /// Quotes an argument of a command.
     fn quoted(
         &mut self,
         template: Option<&Template>,
@@ -113,7 +113,7 @@ impl ImapTalk {
         Ok(format!("\"{escaped}\""))
     }
 
-    /// The next command.
+    /// Sends the next command.
     fn say(&mut self, out: &mut Out) -> Turn {
         self.waits = true;
         out.say.extend_from_slice(TAG);
@@ -122,7 +122,7 @@ impl ImapTalk {
         Turn::Listen
     }
 
-    /// The text that the server asks for.
+    /// Sends the text that the server requests.
     fn go_on(&mut self, out: &mut Out) -> Result<Turn, String> {
         let command = self.said.get_mut(self.answered);
         let Some(text) = command.and_then(|command| command.text.take()) else {
@@ -133,7 +133,7 @@ impl ImapTalk {
     }
 }
 
-/// What would be a second command is none.
+/// Rejects text that would contain a second command.
 fn one_line(text: &str) -> Result<(), Unmade> {
     match text.contains(['\r', '\n', '\0']) {
         true => {
@@ -144,7 +144,7 @@ fn one_line(text: &str) -> Result<(), Unmade> {
     }
 }
 
-/// How the server refuses a command, or a connection.
+/// Returns the result of a refused command or connection.
 fn refused(told: &str) -> Turn {
     Turn::Done(Reply {
         refused: Some(told.into()),
@@ -259,7 +259,7 @@ impl Dialogue for Imap {
     }
 }
 
-/// A text with lines as mails have them.
+/// Converts line ends to those of mails.
 fn lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 32);
     for line in text.lines() {

@@ -1,5 +1,5 @@
-//! Protocols in which a user says one thing after the other on a connection, without I/O: each is a
-//! [`lab_client::dialogue::Dialogue`], of which `lab-client` makes a client.
+//! Protocols with sequential requests on a user's connection, without I/O: each is a
+//! [`lab_client::dialogue::Dialogue`], from which `lab-client` builds a client.
 
 mod grpc;
 mod imap;

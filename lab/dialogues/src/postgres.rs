@@ -1,6 +1,5 @@
 //! PostgreSQL (<https://www.postgresql.org/docs/current/protocol.html>). A request is a query, or a statement with
-//! values; its answer is JSON: the rows, and how many there were. Messages are made and read by
-//! `postgres-protocol`.
+//! values; its response is JSON: the rows and their count. `postgres-protocol` writes and reads the messages.
 
 mod answer;
 mod spelled;
@@ -23,13 +22,13 @@ use self::answer::words;
 use lab_client::dialogue::{Dialogue, Out, Reply, Turn};
 use lab_client::{RequestId, Side, Unmade};
 
-/// Most rounds of the hash of a password that a server may ask for: a hundred times PostgreSQL's own. Each
-/// takes a microsecond of the worker.
+/// Maximum rounds of a password hash that a server may request: a hundred times PostgreSQL's default. Each round takes
+/// a microsecond of the worker.
 const MAX_ROUNDS: u32 = 409_600;
 
-/// PostgreSQL.
+/// The PostgreSQL dialogue.
 pub struct Postgres {
-    /// By the request's place.
+    /// By the request's index.
     statements: Vec<Statement>,
     sign_in: SignIn,
     starttls: bool,
@@ -37,27 +36,27 @@ pub struct Postgres {
 
 /// A statement of the workload.
 struct Statement {
-    /// What is rendered for the request's `set`.
+    /// Rendered for the request's `set`.
     sets: Template,
     sql: Template,
     values: Vec<Template>,
     way: Way,
-    /// Whether anything is kept or expected of its rows.
+    /// Whether the rows are captured or checked.
     is_read: bool,
 }
 
-/// What is prepared on a connection: the requests' places.
+/// Statements prepared on a connection: the requests' indexes.
 pub type Prepared = HashSet<RequestId>;
 
-/// A sign-in or a statement under way.
+/// A running sign-in or statement.
 #[derive(Default)]
 pub struct PostgresTalk {
-    /// To be said next.
+    /// Data to send next.
     message: BytesMut,
-    /// To be said before it, unless it was on this connection.
+    /// Sent before it, unless prepared on this connection.
     prepare: BytesMut,
     request: RequestId,
-    /// What is said once there is TLS.
+    /// Sent once TLS is established.
     startup: BytesMut,
     asks_for_tls: bool,
     opens: bool,
@@ -71,7 +70,7 @@ pub struct PostgresTalk {
 }
 
 impl Postgres {
-    /// For the requests of a workload.
+    /// Prepares the requests of a workload.
     #[must_use]
     pub fn new(workload: &Workload) -> Self {
         let statements = workload.requests().filter_map(|request| {
@@ -99,7 +98,7 @@ impl Postgres {
     }
 }
 
-/// A text with a zero in it can't be said; nor can one of 2 GiB.
+/// Reports a text that can't be sent: one with a zero byte, or of 2 GiB.
 fn unsaid(error: impl std::fmt::Display) -> Unmade {
     Unmade::Failed(error.to_string().into())
 }
@@ -129,7 +128,7 @@ impl PostgresTalk {
         self.rolls_back = false;
     }
 
-    /// The statement's values, and its execution.
+    /// Writes the statement's values, and its execution.
     fn execute(
         &mut self,
         name: &str,
@@ -166,7 +165,7 @@ impl PostgresTalk {
         Ok(())
     }
 
-    /// What the server says while it signs somebody in.
+    /// Processes a server message during sign-in.
     fn signing_in(&mut self, message: Message) -> Result<(), String> {
         let say = &mut self.message;
         match message {
@@ -222,7 +221,7 @@ impl PostgresTalk {
         frontend::sasl_response(scram.message(), &mut self.message).map_err(words)
     }
 
-    /// The answer to the wish for TLS, of one byte.
+    /// Reads the response to the TLS request, of one byte.
     fn tls(&mut self, heard: &mut &[u8]) -> Result<Turn, String> {
         let Some((first, rest)) = heard.split_first() else {
             return Ok(Turn::Listen);
@@ -242,7 +241,7 @@ impl PostgresTalk {
         }
     }
 
-    /// All messages that are there; what they come to, once that is known.
+    /// Reads all received messages; returns their result once it is known.
     fn hear(
         &mut self,
         prepared: &mut Prepared,
@@ -252,7 +251,7 @@ impl PostgresTalk {
         while let Some(told) = self.answer.read(heard, &mut out.body)? {
             match told {
                 PostgresTold::End(PostgresReady::InFailed) if !self.rolls_back => {
-                    // What failed is not gone on with: left as it is, all of the user's later requests would fail.
+                    // Roll the failed transaction back: otherwise all later requests of the user would fail.
                     self.rolls_back = true;
                     self.answer.begin(false);
                     frontend::query("ROLLBACK", &mut self.message).map_err(words)?;
@@ -272,7 +271,7 @@ impl PostgresTalk {
                         ..Reply::default()
                     }));
                 }
-                // What follows on it up to the end is no answer.
+                // Messages after the error are ignored up to the end.
                 PostgresTold::Refused { why, .. } => {
                     self.refused.get_or_insert(why);
                 }
@@ -293,7 +292,7 @@ impl PostgresTalk {
     }
 }
 
-/// A message that is one of PostgreSQL, where none of them belongs.
+/// A valid PostgreSQL message out of sequence.
 const OUT_OF_TURN: &str = "a message of the server comes out of turn";
 
 impl Dialogue for Postgres {

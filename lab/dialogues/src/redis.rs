@@ -1,5 +1,5 @@
-//! Redis and what speaks like it, by RESP2 (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
-//! A request is one command; its answer is a text, or JSON where the reply is a list.
+//! Redis and compatible servers, by RESP2 (<https://redis.io/docs/latest/develop/reference/protocol-spec/>). A request
+//! is one command; its response is a text, or JSON if the reply is a list.
 
 use std::io::Write as _;
 use std::str::FromStr;
@@ -14,14 +14,14 @@ const MAX_LINE: usize = 64 << 10;
 /// Deepest nesting of lists in a reply.
 const MAX_DEPTH: usize = 32;
 
-/// Redis.
+/// The Redis dialogue.
 pub struct Redis {
-    /// By the request's place: first what is rendered for its `set`, then the words.
+    /// By the request's index: first the template of its `set`, then the words.
     commands: Vec<Box<[Template]>>,
     sign_in: Option<SignIn>,
 }
 
-/// Commands that are said together, and what is left of their replies.
+/// Commands that are sent together, and their pending replies.
 #[derive(Default)]
 pub struct RedisTalk {
     message: Vec<u8>,
@@ -31,15 +31,15 @@ pub struct RedisTalk {
     word: String,
 }
 
-/// Reads replies as they come.
+/// Reads replies incrementally.
 #[derive(Debug, Default)]
 pub struct ReplyReader {
-    /// Of the lists that are open, outermost first, how many entries are to come.
+    /// Remaining entries of each open list, outermost first.
     open: Vec<u64>,
 }
 
 impl Redis {
-    /// For the requests of a workload.
+    /// Prepares the requests of a workload.
     #[must_use]
     pub fn new(workload: &Workload) -> Self {
         let words = workload.requests().map(|request| {
@@ -67,7 +67,7 @@ impl RedisTalk {
         self.refused = None;
     }
 
-    /// Adds a command of so many words, which follow.
+    /// Starts a command with this number of words.
     fn command(&mut self, words: usize) {
         self.replies += 1;
         // Writing to memory can't fail.
@@ -169,16 +169,16 @@ enum Token<'a> {
     Error(&'a [u8]),
     Number(i64),
     Nil,
-    /// The beginning of a list of so many entries.
+    /// The start of a list with this number of entries.
     List(u64),
 }
 
 impl ReplyReader {
-    /// Reads on in a reply. `Some` when it is whole: whether it is an error. `body` is then its text, or
-    /// JSON where it is a list; nothing where it is nil.
+    /// Reads more of a reply. When it is complete, returns `Some`: whether it is an error. `body` then has its text, or
+    /// JSON for a list; nothing for nil.
     ///
     /// # Errors
-    /// In words: what came is no reply.
+    /// Describes data that is no reply.
     pub fn read(&mut self, heard: &mut &[u8], body: &mut Vec<u8>) -> Result<Option<bool>, String> {
         while let Some(token) = token(heard)? {
             if self.open.is_empty() {
@@ -208,7 +208,7 @@ impl ReplyReader {
         Ok(None)
     }
 
-    /// Writes a part of a list, or the beginning of one, and ends the lists that are whole then.
+    /// Writes a part of a list, or the start of one, and closes the lists that it completes.
     fn entry(&mut self, token: &Token<'_>, body: &mut Vec<u8>) -> Result<(), String> {
         if let Some(left) = self.open.last_mut() {
             *left -= 1;
@@ -241,7 +241,7 @@ impl ReplyReader {
     }
 }
 
-/// Takes the next part off the front; nothing where it isn't whole.
+/// Takes the next complete part from the front.
 fn token<'a>(heard: &mut &'a [u8]) -> Result<Option<Token<'a>>, String> {
     let Some(end) = memchr::memchr(b'\n', &heard[..heard.len().min(MAX_LINE)]) else {
         return match heard.len() < MAX_LINE {
@@ -288,7 +288,7 @@ fn parsed<N: FromStr>(digits: &[u8]) -> Result<N, String> {
     number.ok_or_else(|| "a length or number of RESP is none".to_owned())
 }
 
-/// Commands as they are typed, and replies as texts, a line each; `None` of what is only a part of one.
+/// Returns commands as typed and replies as texts, one per line; `None` for an incomplete one.
 fn spelled(side: Side, mut bytes: &[u8]) -> Option<String> {
     let mut lines = Vec::new();
     while !bytes.is_empty() {
@@ -323,7 +323,7 @@ mod tests {
 
     use super::*;
 
-    /// The reply, whether it is an error, and what is left; read in pieces of so many bytes.
+    /// Returns the reply and whether it is an error, read in pieces of this many bytes.
     fn read(bytes: &[u8], piece: usize) -> Result<Option<(String, bool)>, String> {
         let (mut reader, mut body, mut kept) = (ReplyReader::default(), Vec::new(), Vec::new());
         for piece in bytes.chunks(piece) {

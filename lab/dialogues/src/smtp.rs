@@ -1,4 +1,4 @@
-//! SMTP (RFC 5321): a request delivers one mail, command by command. Replies are read by `smtp-proto`.
+//! SMTP (RFC 5321): a request delivers one mail, command by command. `smtp-proto` reads the replies.
 
 use std::fmt::Write as _;
 
@@ -11,16 +11,16 @@ use smtp_proto::response::parser::ResponseReceiver;
 use lab_client::dialogue::{Dialogue, Out, Reply, Turn};
 use lab_client::{RequestId, Side, Unmade};
 
-/// Whom a user says to be: an address literal, since it has no name (RFC 5321, section 4.1.4).
+/// A user's greeting: an address literal, since it has no domain name (RFC 5321, section 4.1.4).
 const EHLO: &str = "EHLO [127.0.0.1]\r\n";
 /// Longest line of a mail, in bytes, with a dot and the end of the line within 1000 (RFC 5321, section
 /// 4.5.3.1.6).
 const MAX_LINE: usize = 990;
 const RESET: &str = "RSET\r\n";
 
-/// SMTP.
+/// The SMTP dialogue.
 pub struct Smtp {
-    /// By the request's place.
+    /// By the request's index.
     mails: Vec<Mail>,
     sign_in: Option<SignIn>,
     starttls: bool,
@@ -28,45 +28,45 @@ pub struct Smtp {
 
 /// A mail of the workload.
 struct Mail {
-    /// What is rendered for the request's `set`.
+    /// Rendered for the request's `set`.
     sets: Template,
     from: Template,
     to: Vec<Template>,
     text: Template,
 }
 
-/// Commands that are said one after the other, each when the one before is answered.
+/// Commands that are sent in sequence, each after the reply to the one before.
 #[derive(Default)]
 pub struct SmtpTalk {
     said: Vec<Command>,
-    /// Those of them that are answered.
+    /// Number of commands with a reply.
     answered: usize,
-    /// The next one is said, and not answered.
+    /// The next one is sent, and has no reply yet.
     waiting: bool,
     replies: SmtpReplies,
-    /// What was refused, while the server is asked to forget the rest of the mail.
+    /// The refusal, while the server resets the mail transaction.
     refused: Option<Reply>,
     value: String,
 }
 
-/// A command and what it is to be answered with.
+/// A command and its expected reply.
 struct Command {
     text: String,
-    /// The first digit of a good answer.
+    /// The first digit of a positive reply.
     good: u16,
     /// TLS follows.
     secures: bool,
 }
 
-/// Reads replies as they come.
+/// Reads replies incrementally.
 #[derive(Default)]
 pub struct SmtpReplies(ResponseReceiver);
 
 impl SmtpReplies {
-    /// Reads on in a reply. Its code when it is whole; `text` is then what it says, line by line.
+    /// Reads more of a reply. When it is complete, returns its code, and `text` has its lines.
     ///
     /// # Errors
-    /// In words: what came is no reply.
+    /// Describes data that is no reply.
     pub fn read(&mut self, heard: &mut &[u8], text: &mut Vec<u8>) -> Result<Option<u16>, String> {
         let mut bytes = heard.iter();
         let parsed = self.0.parse(&mut bytes);
@@ -90,7 +90,7 @@ impl SmtpReplies {
 }
 
 impl Smtp {
-    /// For the requests of a workload.
+    /// Prepares the requests of a workload.
     #[must_use]
     pub fn new(workload: &Workload) -> Self {
         let mails = workload.requests().filter_map(|request| {
@@ -142,7 +142,7 @@ impl SmtpTalk {
         Ok(template.render(scope, &mut self.value)?)
     }
 
-    /// A command with an address of the envelope.
+    /// Returns a command with an address of the envelope.
     fn address(
         &mut self,
         command: &str,
@@ -177,7 +177,7 @@ impl SmtpTalk {
         Ok(())
     }
 
-    /// A reply to the command that was said last.
+    /// Processes the reply to the last command.
     fn answered(&mut self, code: u16, text: &[u8]) -> Option<Turn> {
         self.waiting = false;
         if let Some(reply) = self.refused.take() {
@@ -191,7 +191,7 @@ impl SmtpTalk {
         let reply = Reply {
             status: Some(code),
             refused: Some(format!("{code} {}", String::from_utf8_lossy(text)).into()),
-            // The server goes (RFC 5321, section 3.8).
+            // The server closes the connection (RFC 5321, section 3.8).
             ends: code == 421,
             ..Reply::default()
         };
@@ -199,7 +199,7 @@ impl SmtpTalk {
         if is_last || reply.ends || !self.said[0].text.starts_with("MAIL") {
             return Some(Turn::Done(reply));
         }
-        // The next mail is to begin from nothing.
+        // Resets the transaction for the next mail.
         self.refused = Some(reply);
         None
     }
@@ -287,8 +287,8 @@ impl Dialogue for Smtp {
     }
 }
 
-/// A text with lines as SMTP has them, a dot before each that begins with one, and its end (RFC 5321,
-/// section 4.5.2). Lines that no server has to take are broken.
+/// Converts a text to SMTP lines, with dot-stuffing and the final dot (RFC 5321, section 4.5.2). Lines beyond the
+/// length that servers must accept are broken.
 fn dotted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 32 + 5);
     for line in text.lines() {

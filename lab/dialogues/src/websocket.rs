@@ -1,6 +1,6 @@
-//! WebSocket (RFC 6455): a request says a message and hears those that answer it, each with its moment.
-//! Frames, their masks, pings, and the server's close are `tungstenite`'s, over a pipe in memory. No extension
-//! is offered, so that nothing is compressed.
+//! WebSocket (RFC 6455): a request sends a message and receives its responses, with the time of each. `tungstenite`
+//! processes frames, masks, pings, and the server's close, over a pipe in memory. No extension is offered, so nothing
+//! is compressed.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,57 +16,57 @@ use tungstenite::{Error, Message};
 use lab_client::dialogue::{Dialogue, Out, Reply, Turn};
 use lab_client::{RequestId, Side, Unmade};
 
-/// Longest answer to the handshake, and most headers of it.
+/// Maximum bytes of the handshake's response, and its maximum number of headers.
 const MAX_HEAD: usize = 64 << 10;
 const MAX_HEADERS: usize = 64;
 /// Longest message, and longest frame of one.
 const MAX_MESSAGE: usize = 16 << 20;
-/// How much of what is heard is kept for what is expected and captured.
+/// Maximum bytes of responses that are kept for expectations and captures.
 const MAX_TEXT: usize = 4 << 20;
-/// How much of what a server says unasked is kept for the next requests as messages, as much in bytes, and as much of a
-/// message that isn't whole: what is more waits in the system.
+/// Maximum bytes of unsolicited messages that are kept for the next requests, and the same for unparsed bytes and for
+/// an incomplete message: further data waits in the kernel.
 const MOST_UNASKED: usize = 64 << 10;
-/// Of a server's ping: they are short, and have no mask.
+/// Header of a server's ping, which is short and has no mask.
 const CONTROL_HEAD: usize = 2;
-/// What a user's connection reads at once from memory.
+/// Read size from memory.
 const READ: usize = 4 << 10;
 
-/// WebSocket.
+/// The WebSocket dialogue.
 pub struct WebSocket {
-    /// Of the handshake.
+    /// `Host` of the handshake.
     host: String,
     path: Template,
     headers: Vec<(String, Template)>,
     subprotocol: Option<String>,
-    /// By the request's place.
+    /// By the request's index.
     asked: Vec<PreparedMessage>,
 }
 
-/// What a request says, and what it listens for.
+/// A request's message, and the responses that it waits for.
 struct PreparedMessage {
-    /// What is rendered for the request's `set`.
+    /// Rendered for the request's `set`.
     sets: Template,
     text: Option<Template>,
     binary: bool,
-    /// What it closes with, in the place of a message.
+    /// Close code, sent instead of a message.
     close: Option<u16>,
     events: Option<Events>,
 }
 
-/// What is kept of a connection: where its frames are.
+/// State of a connection: its frames.
 #[derive(Default)]
 pub struct WebSocketLine {
     frames: Option<WebSocketContext>,
     pipe: Pipe,
-    /// What was heard between requests, pings apart.
+    /// Messages received between requests, except pings.
     unasked: VecDeque<Result<Message, Error>>,
     unasked_bytes: usize,
-    /// Bytes that were heard between requests and are of no message yet, pings apart: where one that is whole was heard
-    /// with them, they don't count.
+    /// Bytes received between requests that complete no message yet, except pings: a complete message received with
+    /// them resets the count.
     partial_bytes: usize,
 }
 
-/// Reads messages as they come on a connection whose handshake is over.
+/// Reads messages incrementally on a connection after its handshake.
 #[derive(Default)]
 pub struct WebSocketMessages {
     line: Option<WebSocketLine>,
@@ -74,7 +74,7 @@ pub struct WebSocketMessages {
     out: Out,
 }
 
-/// A connection in memory: what was heard and isn't read yet, and what is to be said.
+/// A connection in memory: received data that is not read yet, and data to send.
 #[derive(Default)]
 struct Pipe {
     heard: Vec<u8>,
@@ -82,12 +82,12 @@ struct Pipe {
     said: Vec<u8>,
 }
 
-/// A handshake, or a message and the answers to it.
+/// A handshake, or a message and its responses.
 #[derive(Default)]
 pub struct WebSocketTalk {
-    /// What is said: a head, or a message.
+    /// Text to send: a head, or a message.
     text: String,
-    /// Of the handshake.
+    /// Key of the handshake.
     key: Option<String>,
     message: Option<Kind>,
     is_said: bool,
@@ -100,12 +100,12 @@ pub struct WebSocketTalk {
 enum Kind {
     Text,
     Binary,
-    /// None: the connection is closed, with this code.
+    /// No message: the connection is closed with this code.
     Close(u16),
 }
 
 impl WebSocket {
-    /// For the requests of a workload, to a server whose handshakes name this host.
+    /// Prepares the requests of a workload for a server with this host in handshakes.
     #[must_use]
     pub fn new(workload: &Workload, host: &str) -> Self {
         let asked = workload.requests().map(|request| {
@@ -139,7 +139,7 @@ impl WebSocket {
         }
     }
 
-    /// The server's answer to the handshake; `None` until all of its head is there.
+    /// Reads the server's response to the handshake; `None` until its head is complete.
     fn shaken(
         &self,
         key: &str,
@@ -175,7 +175,7 @@ impl WebSocket {
         }))
     }
 
-    /// What the server's consent lacks, in words.
+    /// Describes what the server's acceptance lacks.
     fn missing(&self, key: &str, headers: &[httparse::Header<'_>]) -> Option<String> {
         let value = |name: &str| {
             let mut found = headers
@@ -204,7 +204,7 @@ impl WebSocket {
 }
 
 impl WebSocketLine {
-    /// A connection whose handshake is over.
+    /// Creates a connection after its handshake.
     fn open() -> Self {
         let config = WebSocketConfig::default()
             .read_buffer_size(READ)
@@ -217,7 +217,7 @@ impl WebSocketLine {
         }
     }
 
-    /// The next frame that is whole.
+    /// Reads the next complete frame.
     fn read(&mut self) -> Result<Message, Error> {
         if let Some(first) = self.unasked.pop_front() {
             self.unasked_bytes -= taken_by(&first);
@@ -229,14 +229,14 @@ impl WebSocketLine {
         }
     }
 
-    /// Has on the pipe whatever is to be said to what was read.
+    /// Writes pending control replies to the pipe.
     fn flush(&mut self) {
         if let Some(frames) = &mut self.frames {
             let _said = frames.flush(&mut self.pipe);
         }
     }
 
-    /// Reads what is there for the next request. Pings are answered.
+    /// Reads received messages for the next request. Pings are answered.
     fn read_unasked(&mut self) {
         while !self.is_over()
             && self.unasked_bytes < MOST_UNASKED
@@ -244,7 +244,7 @@ impl WebSocketLine {
         {
             match frames.read(&mut self.pipe) {
                 Ok(Message::Ping(said) | Message::Pong(said)) => {
-                    // They may come within a message.
+                    // They may be inside a fragmented message.
                     let all = CONTROL_HEAD + said.len();
                     self.partial_bytes = self.partial_bytes.saturating_sub(all);
                 }
@@ -260,7 +260,7 @@ impl WebSocketLine {
         self.flush();
     }
 
-    /// Whether nothing follows what was heard unasked: the server has closed, or what came is no WebSocket.
+    /// Returns true after a close or an error in the unsolicited messages: nothing follows.
     fn is_over(&self) -> bool {
         matches!(self.unasked.back(), Some(Ok(Message::Close(_)) | Err(_)))
     }
@@ -270,16 +270,16 @@ fn no_websocket(fault: &Error) -> String {
     format!("what came is no WebSocket: {fault}")
 }
 
-/// What a message takes while it is kept: an empty one, too.
+/// Returns the memory of a kept message, also of an empty one.
 fn taken_by(read: &Result<Message, Error>) -> usize {
     size_of::<Message>() + read.as_ref().map_or(0, Message::len)
 }
 
 impl WebSocketMessages {
-    /// Takes what was heard. How many messages there were so far; `None` once the server has closed.
+    /// Reads received data. Returns the number of messages so far; `None` once the server has closed.
     ///
     /// # Errors
-    /// In words: what came is no WebSocket.
+    /// Describes data that is no WebSocket.
     pub fn read(&mut self, heard: &[u8]) -> Result<Option<u32>, String> {
         let line = self.line.get_or_insert_with(WebSocketLine::open);
         self.talk.at_most = u32::MAX;
@@ -289,7 +289,7 @@ impl WebSocketMessages {
         Ok(over.is_none().then_some(self.out.messages))
     }
 
-    /// The texts of all messages, a line each.
+    /// Returns the texts of all messages, one per line.
     #[must_use]
     pub fn text(&self) -> &[u8] {
         &self.out.body
@@ -307,7 +307,7 @@ impl WebSocketTalk {
         self.at_most = u32::MAX;
     }
 
-    /// A message was heard. Whether it is the last one that is wanted.
+    /// Processes a received message. Returns true if it is the last one required.
     fn heard(&self, message: &[u8], out: &mut Out) -> Result<bool, String> {
         out.messages += 1;
         if out.messages > 1 {
@@ -330,14 +330,14 @@ impl WebSocketTalk {
         }
     }
 
-    /// Takes all frames that are there. What came of it once the last message was heard.
+    /// Reads all received frames. Returns the result once the last required message was received.
     fn listen(&self, line: &mut WebSocketLine, out: &mut Out) -> Result<Option<Reply>, String> {
         if line.frames.is_none() {
             return Err("there was no handshake".to_owned());
         }
         loop {
             let over = match line.read() {
-                // What was on its way is of no interest to who leaves.
+                // A closing request ignores messages in flight.
                 Ok(Message::Text(_) | Message::Binary(_)) if self.closes() => false,
                 Ok(Message::Text(text)) => self.heard(text.as_bytes(), out)?,
                 Ok(Message::Binary(bytes)) => self.heard(&bytes, out)?,
@@ -361,8 +361,7 @@ impl WebSocketTalk {
         }
     }
 
-    /// The server has closed the connection, in the way that the protocol has: it refuses, unless all that it
-    /// says is wanted.
+    /// Handles a regular close by the server: the request is refused, unless it accepts all messages up to the close.
     fn closed(&self, messages: u32, why: &str) -> Reply {
         if self.closes() {
             return Reply {
@@ -380,12 +379,12 @@ impl WebSocketTalk {
         }
     }
 
-    /// Whether it ends the connection.
+    /// Returns true if the request ends the connection.
     fn closes(&self) -> bool {
         matches!(self.message, Some(Kind::Close(_)))
     }
 
-    /// Puts the request's message on the line.
+    /// Writes the request's message to the connection.
     fn say(&self, kind: Kind, line: &mut WebSocketLine) -> Result<(), String> {
         let WebSocketLine { frames, pipe, .. } = line;
         let frames = frames.as_mut().ok_or("there was no handshake")?;
@@ -508,14 +507,14 @@ impl Dialogue for WebSocket {
         }
         let mut listened = match talk.count {
             Some(0) => Some(Reply::default()),
-            // What is kept comes first: no more is heard than is asked for.
+            // Kept messages are read first: no more is read than requested.
             _ => talk.listen(line, out)?,
         };
         if listened.is_none() && !heard.is_empty() {
             line.pipe.hear(std::mem::take(heard));
             listened = talk.listen(line, out)?;
         }
-        // What is said now: the message, and what pings are answered with.
+        // Sends the message, and replies to pings.
         out.say.append(&mut line.pipe.said);
         Ok(listened.map_or(Turn::Listen, Turn::Done))
     }
@@ -532,10 +531,10 @@ impl Dialogue for WebSocket {
 
     fn keeps(&self, line: &WebSocketLine) -> bool {
         match line.unasked.front() {
-            // A close by itself is a connection that was idle for too long.
+            // A lone close means that the connection was idle for too long.
             Some(Ok(Message::Close(_))) => false,
             Some(_) => true,
-            // The rest of a large message may be on its way yet.
+            // The rest of a large message may be in flight.
             None => line.partial_bytes > 0,
         }
     }
@@ -568,7 +567,7 @@ impl Dialogue for WebSocket {
     }
 }
 
-/// A head without what it is signed in by.
+/// Returns a head without credentials.
 fn head(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let told = text.lines().map(|line| {
@@ -584,7 +583,7 @@ fn head(bytes: &[u8]) -> String {
     told.collect::<Vec<_>>().join("\n").trim_end().to_owned()
 }
 
-/// A frame as a person reads it.
+/// Formats a frame for people.
 fn frame(side: Side, header: &FrameHeader, payload: &[u8]) -> String {
     let mut payload = payload.to_vec();
     if let (Side::User, Some(mask)) = (side, header.mask) {
@@ -609,12 +608,12 @@ fn frame(side: Side, header: &FrameHeader, payload: &[u8]) -> String {
 }
 
 impl Pipe {
-    /// Whether nothing is left of what was heard.
+    /// Returns true if all received data was read.
     fn is_read(&self) -> bool {
         self.read == self.heard.len()
     }
 
-    /// Takes in what was heard.
+    /// Adds received data.
     fn hear(&mut self, bytes: &[u8]) {
         self.heard.drain(..self.read);
         self.read = 0;

@@ -1,5 +1,5 @@
-//! What the engine relies on in every client, asked of each of them over real sockets: a new client is a
-//! [`Subject`] more. What is special to a protocol is tested where it is written.
+//! Behaviour that the engine requires of every client, tested over real sockets: a new client adds a [`Subject`].
+//! Protocol details are tested in their own modules.
 
 mod subjects;
 
@@ -20,21 +20,21 @@ use lab_client::{
 
 use crate::time::tokios::TokioTime;
 
-/// The text of every good answer.
+/// The text of every successful response.
 const TEXT: &str = "hello";
 
-/// How a server takes a request.
+/// How a server handles a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
-    /// With [`TEXT`].
+    /// Responds with [`TEXT`].
     Answer,
-    /// It says no, as its protocol does.
+    /// Refuses, as its protocol does.
     Refuse,
-    /// With what is not of its protocol.
+    /// Sends data that violates its protocol.
     Garbage,
-    /// With the beginning of an answer; then it ends the connection.
+    /// Sends the start of a response, then ends the connection.
     Half,
-    /// It says nothing, until the client is gone.
+    /// Sends nothing until the client is gone.
     Silence,
 }
 
@@ -42,22 +42,22 @@ enum Act {
 trait Subject {
     type Client: Client<Time = TokioTime>;
 
-    /// A request that is answered by [`TEXT`], and what it is of.
+    /// Returns a request that [`TEXT`] answers, and its protocol.
     fn request() -> (Request, Speech);
 
     fn client(workload: &Workload, server: Server, time: TokioTime) -> Self::Client;
 
-    /// What a server says on a new connection, and hears, before the first request.
+    /// Runs the exchange on a new connection before the first request.
     fn greet(stream: &mut TcpStream) -> io::Result<()>;
 
-    /// Reads a whole request; false where the client is gone.
+    /// Reads a whole request; false if the client is gone.
     fn hear(stream: &mut TcpStream) -> io::Result<bool>;
 
-    /// Takes it so; of silence nothing.
+    /// Handles the request accordingly; silence sends nothing.
     fn act(stream: &mut TcpStream, act: Act) -> io::Result<()>;
 }
 
-/// A request that says nothing yet, and keeps its answer in `kept`.
+/// Returns a request without content that keeps its response in `kept`.
 fn request() -> Request {
     let capture = Capture {
         variable: "kept".to_owned(),
@@ -80,8 +80,8 @@ fn workload<S: Subject>() -> Workload {
     }
 }
 
-/// A server that takes the requests of its first connection as the first list says, and so on, and that
-/// tells of each that it has heard, and of each connection that has ended.
+/// A server that handles the requests of its first connection by the first list, and so on. It reports each request
+/// received, and each connection ended.
 struct Serving {
     address: SocketAddr,
     told: Receiver<&'static str>,
@@ -130,7 +130,7 @@ fn act<S: Subject>(
     Ok(())
 }
 
-/// A user of a client, whose time is the test's.
+/// A user of a client, with the test's time.
 struct Visiting<S: Subject> {
     client: S::Client,
     session: <S::Client as Client>::Session,
@@ -222,7 +222,7 @@ fn server(address: SocketAddr, request_timeout: Duration) -> Server {
 }
 
 const LONG: Duration = Duration::from_secs(300);
-/// Time for a greeting on any machine.
+/// Time limit for a greeting on any machine.
 const SHORT: Duration = Duration::from_secs(2);
 
 fn run(test: impl Future<Output = ()>) {
@@ -231,7 +231,7 @@ fn run(test: impl Future<Output = ()>) {
     LocalSet::new().block_on(&runtime, test);
 }
 
-/// One user, and a server that takes requests so.
+/// Runs one user against a server that handles requests as listed.
 fn with<S: Subject>(
     (timeout, acts): (Duration, &'static [&'static [Act]]),
     test: impl AsyncFnOnce(Visiting<S>, &Receiver<&str>),
@@ -351,14 +351,14 @@ fn a_connection_that_ended_while_idle_is_no_error<S: Subject>() {
         while told.try_recv() != Ok("ended") {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        // For the runtime to hear of it.
+        // Lets the runtime process it.
         tokio::time::sleep(Duration::from_millis(5)).await;
         assert_eq!(user.exchange().await.class, Ok(()));
         assert_eq!(user.connects(), 2);
     });
 }
 
-/// All of it, of one client.
+/// All tests, for one client.
 macro_rules! conforms {
     ($name:ident, $subject:ty) => {
         mod $name {
@@ -390,7 +390,7 @@ conforms!(smtp, super::subjects::MailServer);
 conforms!(imap, super::subjects::MailReader);
 conforms!(postgres, super::subjects::Database);
 conforms!(grpc, super::subjects::Calls);
-/// Who shares a connection leaves a call, and not the connection.
+/// A user on a shared connection ends a call, and not the connection.
 mod grpc_shared {
     conforms!(@ super::subjects::SharedCalls:
         one_operation_is_one_exchange,

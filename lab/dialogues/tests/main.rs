@@ -1,5 +1,5 @@
-//! What the engine relies on, asked of each client over real sockets.
-//! One program, since each would be linked by itself.
+//! Behaviour that the engine requires, tested for each client over real sockets.
+//! One program, since each would be linked separately.
 
 mod conformance;
 mod time;

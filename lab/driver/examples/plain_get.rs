@@ -1,4 +1,4 @@
-//! The cost of a plain GET: users without waits, each on its own connection, for a while.
+//! Measures the cost of a plain GET: users without waits, each on its own connection, for a fixed time.
 //!
 //! `plain_get URL CONNECTIONS SECONDS [CORE]` prints requests, errors, and the process's
 //! CPU time per request; `plain_get URL CONNECTIONS SECONDS CORE WAIT_MS` lets each user wait between its
@@ -127,13 +127,13 @@ fn plain_get(path: &str, wait: Wait) -> Workload {
     Workload::of("plain-get", vec![step])
 }
 
-/// CPU time of this process, all threads.
+/// Returns the CPU time of this process, all threads.
 fn cpu_us() -> Result<i64, nix::Error> {
     let usage = getrusage(UsageWho::RUSAGE_SELF)?;
     Ok((usage.user_time() + usage.system_time()).num_microseconds())
 }
 
-/// Resident memory of this process.
+/// Returns the resident memory of this process.
 fn memory_kb() -> Result<u64, Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string("/proc/self/status")?;
     let line = text

@@ -1,7 +1,7 @@
-//! What wakes a worker at the earliest of its timers: the kernel's timerfd. In tests of the schedule it
-//! is the simulation, which sets the clock to the next alarm instead of waiting for it.
+//! Wakes a worker at the earliest of its timers, with the kernel's timerfd. In tests of the schedule the simulation
+//! sets the clock to the next alarm instead of waiting for it.
 //!
-//! It knows one moment at a time, and nothing of who waits for it.
+//! It holds one time, and doesn't know the waiting task.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -13,7 +13,7 @@ use tokio::io::unix::AsyncFd;
 
 use lab_client::Nanos;
 
-/// One alarm, of one worker.
+/// The alarm of one worker.
 pub(crate) enum Alarm {
     Timerfd(AsyncFd<Descriptor>),
     #[cfg(test)]
@@ -29,7 +29,7 @@ impl AsRawFd for Descriptor {
 }
 
 impl Alarm {
-    /// An alarm that is not set. Must be called within a tokio runtime, or within the simulation.
+    /// Creates an alarm that is not set. Must be called within a tokio runtime, or within the simulation.
     #[expect(
         deprecated,
         reason = "the newer constructor is unsafe; what it asks holds: the descriptor is owned here \
@@ -46,11 +46,11 @@ impl Alarm {
         Ok(Self::Timerfd(fd))
     }
 
-    /// Rings in `left` instead of whenever it was set to.
+    /// Sets the alarm to fire in `left`, in place of any earlier setting.
     pub(crate) fn set(&self, left: Nanos) -> io::Result<()> {
         match self {
             Self::Timerfd(fd) => {
-                // Zero would switch the timer off.
+                // Zero would disarm the timer.
                 let left = TimeSpec::nanoseconds(i64::try_from(left.max(1)).unwrap_or(i64::MAX));
                 let once = Expiration::OneShot(left);
                 fd.get_ref().0.set(once, TimerSetTimeFlags::empty())?;
@@ -61,10 +61,10 @@ impl Alarm {
         Ok(())
     }
 
-    /// Waits until it rings.
+    /// Waits until the alarm fires.
     pub(crate) async fn rung(&self) -> io::Result<()> {
         match self {
-            // No read of the descriptor: setting it anew also takes back its readiness.
+            // The descriptor isn't read: setting it again also resets its readiness.
             Self::Timerfd(fd) => fd.readable().await?.clear_ready(),
             #[cfg(test)]
             Self::Simulated(alarm) => alarm.rung().await,

@@ -1,8 +1,8 @@
-//! Threads that only take note of what happens step behind those that make it happen.
+//! Lowers the priority of threads that only observe, below the threads that they observe.
 //!
-//! A worker that is woken waits for what runs on its core, whatever its priority: the kernel lets that
-//! end its turn, up to the next tick (4 ms at 250 a second). Windows are merged and `/proc` is read for
-//! a millisecond and more at a time. Only what runs as `SCHED_IDLE` makes way at once.
+//! A woken worker waits for the thread that runs on its core, whatever its priority: the kernel lets that thread run up
+//! to the next tick (4 ms at 250 a second). Merging windows and reading `/proc` take a millisecond and more at a time.
+//! Only a `SCHED_IDLE` thread yields at once.
 
 use rustix::process::{getpriority_process, setpriority_process};
 use thread_priority::{
@@ -10,15 +10,15 @@ use thread_priority::{
     set_thread_priority_and_policy, thread_native_id,
 };
 
-/// The calling thread runs where and when nobody else wants to, until this is dropped. Nothing must be
-/// started from it meanwhile: it would begin so as well.
+/// Runs the calling thread only on idle cores (`SCHED_IDLE`), until this is dropped. Don't start threads from it
+/// meanwhile: they would inherit the policy.
 #[derive(Debug)]
 pub struct Background {
     nice: i32,
 }
 
 impl Background {
-    /// `None` where the way back is refused, as it is to who is not root.
+    /// Lowers the priority. Returns `None` if the kernel would refuse to restore it, as it does without root.
     pub fn step_back() -> Option<Self> {
         let nice = getpriority_process(None).ok()?;
         setpriority_process(None, nice - 1).ok()?;
@@ -30,14 +30,14 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         schedule(NormalThreadSchedulePolicy::Other);
-        // Allowed a moment ago.
+        // The constructor has checked the permission.
         let _ = setpriority_process(None, self.nice);
     }
 }
 
-/// The calling thread steps back for good, which everybody may.
+/// Lowers the priority of the calling thread for good, which needs no permission.
 pub fn step_back_for_good() {
-    // Refused where the kernel forbids even this: then it stays where it is.
+    // If the kernel forbids even this, the priority stays.
     let _stays = schedule(NormalThreadSchedulePolicy::Idle);
 }
 
@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
 
-    /// Scheduling policy and nice value of the calling thread.
+    /// Returns the scheduling policy and nice value of the calling thread.
     fn scheduled() -> (Option<u32>, i64) {
         let own = Process::myself().unwrap();
         let thread = own.task_from_tid(nix::unistd::gettid().as_raw()).unwrap();

@@ -1,4 +1,4 @@
-//! Sessions beside a user's own, for requests that go out at the same time. It knows no requests.
+//! Additional sessions of a user, for parallel requests. It knows no requests.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -7,20 +7,20 @@ use lab_client::time::Nanos;
 
 use crate::client::Client;
 
-/// The sessions that users have for such requests, and the requests that wait for their turn. It is empty where a
-/// population has no such requests.
+/// The users' sessions for parallel requests, and the requests that wait for a slot. Empty if a population has no
+/// parallel requests.
 pub(crate) struct Beside<C: Client> {
-    /// By the user's place on its worker.
+    /// By the user's index on its worker.
     users: Box<[RefCell<Kept<C>>]>,
-    /// The most of a user at once.
+    /// The maximum number of parallel requests per user.
     at_once: usize,
 }
 
-/// What one user has.
+/// The parallel sessions of one user.
 struct Kept<C: Client> {
-    /// Those that are not in use.
+    /// Sessions that are not in use.
     sessions: Vec<C::Session>,
-    /// The step as which each request counts that waits for its turn, and when all of them were due.
+    /// Queued requests: the step as which each counts, and when all of them were due.
     queue: VecDeque<(usize, Nanos)>,
 }
 
@@ -34,7 +34,7 @@ impl<C: Client> Default for Kept<C> {
 }
 
 impl<C: Client> Beside<C> {
-    /// Those of so many users, each with so many requests at once.
+    /// Returns the sessions for this number of users and of parallel requests per user.
     pub(crate) fn new(users: usize, at_once: usize) -> Self {
         let users = if at_once > 0 { users } else { 0 };
         Self {
@@ -43,31 +43,31 @@ impl<C: Client> Beside<C> {
         }
     }
 
-    /// How many requests of so many users may be under way.
+    /// Returns the maximum number of requests in progress for this number of users.
     pub(crate) fn places(users: usize, at_once: usize) -> usize {
         users * (1 + at_once)
     }
 
-    /// Where a request of a user is noted while it is under way, behind those of users themselves.
+    /// Returns the slot for a request in progress. The slots of users themselves come first.
     pub(crate) fn place(&self, user: usize, number: usize) -> usize {
         self.users.len() + user * self.at_once + number
     }
 
-    /// These requests of a user wait for their turn.
+    /// Sets the queued requests of a user.
     pub(crate) fn wait(&self, user: usize, queue: VecDeque<(usize, Nanos)>) {
         if let Some(kept) = self.users.get(user) {
             kept.borrow_mut().queue = queue;
         }
     }
 
-    /// The first of those that wait has its turn.
+    /// Removes the first queued request of a user: it starts now.
     pub(crate) fn next(&self, user: usize) {
         if let Some(kept) = self.users.get(user) {
             kept.borrow_mut().queue.pop_front();
         }
     }
 
-    /// All requests that wait for their turn: the step as which each counts, and when it was due.
+    /// Returns all queued requests: the step as which each counts, and when it was due.
     pub(crate) fn queued(&self) -> Vec<(usize, Nanos)> {
         let mut all = Vec::new();
         for kept in &self.users {

@@ -1,27 +1,27 @@
 //! The clock: the only place of this crate that reads the time.
 //!
-//! Everything else gets a [`Clock`] or the nanoseconds it read. It knows nothing of trials but
-//! their zero point.
+//! Other code receives a [`Clock`], or the nanoseconds read from it. The clock knows nothing of trials but their zero
+//! point.
 
 use std::time::{Duration, Instant};
 
 use lab_client::time::{Nanos, nanos};
 use nix::time::{ClockId, clock_gettime};
 
-/// The clock of a trial: 0 is the moment of [`crate::Driver::begin`], monotonic.
+/// The monotonic clock of a trial: 0 is the time of [`crate::Driver::begin`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
     zero: Instant,
 }
 
 impl Clock {
-    /// A clock that reads 0 now.
+    /// Returns a clock that reads 0 now.
     #[must_use]
     pub fn start() -> Self {
         Self { zero: read() }
     }
 
-    /// A clock whose 0 lies `offset` after this one's.
+    /// Returns a clock whose 0 lies `offset` after this one's.
     #[must_use]
     pub fn shifted(self, offset: Duration) -> Self {
         Self {
@@ -29,37 +29,36 @@ impl Clock {
         }
     }
 
-    /// Time since 0; 0 before that.
+    /// Returns the time since 0; 0 before that.
     #[must_use]
     pub fn now(self) -> Duration {
         read().saturating_duration_since(self.zero)
     }
 
-    /// The monotonic moment of 0.
+    /// Returns the monotonic time of 0.
     #[must_use]
     pub fn instant0(self) -> Instant {
         self.zero
     }
 
-    /// A moment on this clock in nanoseconds of the machine's monotonic clock, which its processes
-    /// share.
+    /// Converts a time on this clock to nanoseconds of the machine's monotonic clock, which all its processes share.
     pub(crate) fn to_shared(self, time: Nanos) -> Nanos {
         self.shared_zero().saturating_add(time)
     }
 
-    /// The way back; a moment before 0 is 0.
+    /// Converts in the other direction; a time before 0 is 0.
     pub(crate) fn at_shared(self, time: Nanos) -> Nanos {
         time.saturating_sub(self.shared_zero())
     }
 
-    /// The moment of 0 in nanoseconds of the machine's monotonic clock. Both clocks are read one after the
+    /// Returns the time of 0 in nanoseconds of the machine's monotonic clock. The two clocks are read one after the
     /// other: some tens of nanoseconds of error.
     #[must_use]
     pub fn shared_zero(self) -> Nanos {
         shared().saturating_sub(self.nanos())
     }
 
-    /// Nanoseconds since 0; they last for 584 years.
+    /// Returns the nanoseconds since 0; they last for 584 years.
     #[inline]
     pub(crate) fn nanos(self) -> Nanos {
         let passed = read().saturating_duration_since(self.zero);
@@ -67,7 +66,7 @@ impl Clock {
     }
 }
 
-/// `Instant` hides its number; the kernel tells it.
+/// `Instant` hides its number, so the kernel's clock is read.
 fn shared() -> Nanos {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
     nanos(now)

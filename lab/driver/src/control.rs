@@ -1,4 +1,4 @@
-//! What the workers are asked to do: the next setup step, begin, stop. Never taken back.
+//! The orders to the workers: the next setup step, begin, stop. Orders are never withdrawn.
 
 use tokio::sync::watch;
 
@@ -11,11 +11,11 @@ pub(crate) struct Control(watch::Sender<Order>);
 /// How far the workers may go.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Order {
-    /// The setup step to do; all earlier ones are done by all users.
+    /// The current setup step; all users have finished the earlier ones.
     pub(crate) setup_step: usize,
     /// The trial's 0 on the workers' clock, once it has begun.
     pub(crate) zero: Option<Nanos>,
-    /// End at once.
+    /// Stop at once.
     pub(crate) stop: bool,
 }
 
@@ -32,7 +32,7 @@ impl Control {
         self.0.send_modify(|order| order.setup_step = step);
     }
 
-    /// Sets the trial's 0, once; later calls change nothing. Gives the one that holds.
+    /// Sets the trial's 0, once; later calls change nothing. Returns the valid value.
     pub(crate) fn begin(&self, zero: Nanos) -> Nanos {
         self.0.send_modify(|order| {
             order.zero.get_or_insert(zero);
@@ -40,7 +40,7 @@ impl Control {
         self.0.borrow().zero.unwrap_or(zero)
     }
 
-    /// Takes in an order from another process; what it had been told before stays.
+    /// Adds an order from another process; earlier orders stay valid.
     pub(crate) fn adopt(&self, new: Order) {
         self.0.send_modify(|order| {
             order.setup_step = order.setup_step.max(new.setup_step);
@@ -49,7 +49,7 @@ impl Control {
         });
     }
 
-    /// The trial's 0, if it has begun.
+    /// Returns the trial's 0, if the trial has begun.
     pub(crate) fn zero(&self) -> Option<Nanos> {
         self.0.borrow().zero
     }

@@ -1,5 +1,4 @@
-//! The worker threads of one program, and what they are made with. It knows nothing of who merges
-//! what they report.
+//! The worker threads of one program, and their construction. It knows nothing of the merger of their reports.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -24,7 +23,7 @@ use crate::sharing;
 use crate::timers::Timers;
 use crate::worker::Worker;
 
-/// Emptied windows that may wait for their worker.
+/// The maximum number of emptied windows that wait for their worker.
 const EMPTIED: usize = 4;
 
 /// A worker thread of a generator.
@@ -39,13 +38,13 @@ pub struct WorkerThread {
 /// Running workers.
 pub(crate) struct Crew {
     pub(crate) workers: Vec<JoinHandle<()>>,
-    /// Where each worker gets its emptied windows back.
+    /// Returns emptied windows to each worker.
     pub(crate) emptied: Vec<SyncSender<Box<Window>>>,
     started: Receiver<Result<i32, DriverError>>,
 }
 
 impl Crew {
-    /// Starts the workers and, at once, the first step of setup.
+    /// Starts the workers and, at once, the first setup step.
     pub(crate) fn start<C: Client>(
         mix: &Mix,
         clock: Clock,
@@ -73,14 +72,14 @@ impl Crew {
         Ok(crew)
     }
 
-    /// Awaits that all workers are there; gives their kernel thread ids.
+    /// Waits until all workers have started. Returns their kernel thread ids.
     pub(crate) fn threads(&self) -> Result<Vec<i32>, DriverError> {
         let one = |_| self.started.recv().unwrap_or(Err(DriverError::Panicked));
         (0..self.workers.len()).map(one).collect()
     }
 }
 
-/// A worker, not yet at work, and where it gets its emptied windows back.
+/// Creates a worker, not yet started, and the sender of its emptied windows.
 pub(crate) fn hire(
     number: usize,
     crowds: &[Crowd],
@@ -103,7 +102,7 @@ pub(crate) fn hire(
     (worker, give_back)
 }
 
-/// Makes the client of a worker, by its number in this program.
+/// Builds the client of a worker, by its number in this program.
 pub(crate) trait Make<C>:
     Fn(&Arc<Drive>, usize, &Timers) -> Result<C, DriverError> + Clone + Send + 'static
 {
@@ -114,15 +113,15 @@ impl<C, F> Make<C> for F where
 {
 }
 
-/// Who goes on with a drive once it is known which client its users speak by: code for each of them,
-/// so that no request pays for the choice.
+/// Continues with the client type of the users' protocol. Each type has its own compiled code, so that no request pays
+/// for the choice.
 pub(crate) trait Speaking {
     type Output;
 
     fn with<C: Client>(self, make: impl Make<C>) -> Self::Output;
 }
 
-/// Goes on with the client of what the users of all populations speak.
+/// Continues with the client of the protocol that all populations use.
 pub(crate) fn speaking<S: Speaking>(mix: &Mix, next: S) -> Result<S::Output, DriverError> {
     Ok(match mix.first().workload.speech {
         Speech::Http => next.with(http(mix)?),
@@ -143,7 +142,7 @@ pub(crate) fn speaking<S: Speaking>(mix: &Mix, next: S) -> Result<S::Output, Dri
     })
 }
 
-/// What makes a worker's HTTP client.
+/// Returns the constructor of a worker's HTTP client.
 pub(crate) fn http(mix: &Mix) -> Result<impl Make<HttpClient<Timers>>, DriverError> {
     let server = server(mix)?;
     Ok(move |drive: &Arc<Drive>, number: usize, timers: &Timers| {
@@ -153,7 +152,7 @@ pub(crate) fn http(mix: &Mix) -> Result<impl Make<HttpClient<Timers>>, DriverErr
     })
 }
 
-/// What makes a worker's client of a dialogue.
+/// Returns the constructor of a worker's dialogue client.
 fn dialogue<D: Dialogue>(
     mix: &Mix,
     new: impl Fn(&Workload) -> D + Clone + Send + 'static,
@@ -167,7 +166,7 @@ fn dialogue<D: Dialogue>(
     })
 }
 
-/// The same server for one worker, which has its part of shared connections.
+/// Returns the server for one worker, with its part of the shared connections.
 fn of_worker(server: &Server, drive: &Drive, number: usize) -> Server {
     Server {
         protocol: drive.protocol_of_worker(number),
@@ -175,17 +174,17 @@ fn of_worker(server: &Server, drive: &Drive, number: usize) -> Server {
     }
 }
 
-/// Where the requests go; the server's name is looked up now, once.
+/// Returns the target server; its name is resolved now, once.
 fn server(mix: &Mix) -> Result<Server, DriverError> {
     let drive = mix.first();
     let base = drive.base.clone();
     let tls = Tls::offering(drive.tls.clone(), alpn(drive));
     if drive.base.secure || drive.tls != TlsOptions::default() {
-        // What is wrong with its files shows before the load.
+        // Errors in its files are reported before the load.
         tls.config().map_err(DriverError::Tls)?;
         tls.name_of(&base).map_err(DriverError::Tls)?;
     } else if mix.drives().any(may_name_others) {
-        // No worker reads authorities under way; who needs them not isn't held up by broken ones.
+        // Load the authorities now, so that no worker reads them later. Broken ones only matter if they are needed.
         let _kept = tls.config();
     }
     let resolve = Resolve::new(&drive.resolve);
@@ -204,11 +203,11 @@ fn server(mix: &Mix) -> Result<Server, DriverError> {
     })
 }
 
-/// What TLS offers. PostgreSQL refuses who offers anything but its own, and so do some that speak SMTP or IMAP.
+/// Returns the ALPN offer for TLS. PostgreSQL rejects every offer but its own, and so do some SMTP and IMAP servers.
 fn alpn(drive: &Drive) -> &'static [&'static [u8]] {
     match drive.workload.speech {
         Speech::Http => drive.protocol.offer.alpn(),
-        // It is spoken over nothing else.
+        // gRPC runs only over HTTP/2.
         Speech::Grpc { .. } => Offer::Two.alpn(),
         Speech::WebSocket { .. } => Offer::One.alpn(),
         Speech::Postgres { .. } => &[b"postgresql"],
@@ -216,8 +215,8 @@ fn alpn(drive: &Drive) -> &'static [&'static [u8]] {
     }
 }
 
-/// Which requests are sent again when they fail, by their places in [`Workload::requests`]; nothing
-/// where none is.
+/// Returns which requests are sent again when they fail, by their index in [`Workload::requests`]; empty if there are
+/// none.
 fn retried(workload: &Workload) -> Vec<bool> {
     let steps = || workload.setup.iter().chain(&workload.session.steps);
     if steps().all(|step| step.retry.is_none()) {
@@ -227,7 +226,7 @@ fn retried(workload: &Workload) -> Vec<bool> {
     steps().flat_map(of_step).collect()
 }
 
-/// Whether the workload may name another server, which may speak TLS.
+/// Returns true if the workload may name another server, which may use TLS.
 fn may_name_others(drive: &Drive) -> bool {
     let mut targets = drive.workload.requests().map(|request| &request.target);
     drive.workload.speech.is_http() && targets.any(|target| !target.source().starts_with('/'))
@@ -243,9 +242,9 @@ pub(crate) fn spawn<T: Send + 'static>(
         .map_err(DriverError::Runtime)
 }
 
-/// Refuses populations that contradict themselves, or each other.
+/// Rejects populations that contradict themselves, or each other.
 pub(crate) fn validate(mix: &Mix) -> Result<(), DriverError> {
-    // One population may be so small a share of a load that it has nobody.
+    // A population may be so small a share of a load that it has no users.
     if mix.drives().all(|drive| drive.users == 0) {
         return Err(DriverError::Drive("it has no users"));
     }
@@ -272,7 +271,7 @@ pub(crate) fn validate(mix: &Mix) -> Result<(), DriverError> {
     Ok(())
 }
 
-/// Refuses a drive that contradicts itself.
+/// Rejects a load spec that contradicts itself.
 pub(crate) fn validate_one(drive: &Drive) -> Result<(), DriverError> {
     if !drive.part.is_sound() {
         return Err(DriverError::Drive("its part of the users is none"));

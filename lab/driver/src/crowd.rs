@@ -1,4 +1,4 @@
-//! The populations of a mix as the workers of one program share them.
+//! The populations of a mix, as shared by the workers of one program.
 
 use std::sync::Arc;
 
@@ -8,25 +8,25 @@ use crate::mix::Mix;
 use crate::queues::Queues;
 use crate::script::Script;
 
-/// A population as each worker has it.
+/// A population on a worker.
 #[derive(Debug, Clone)]
 pub(crate) struct Crowd {
     pub(crate) drive: Arc<Drive>,
     pub(crate) script: Arc<Script>,
-    /// Of all workers in this program.
+    /// Shared by all workers in this program.
     pub(crate) pool: SharedPool,
     /// The queues of all populations.
     pub(crate) queues: Queues,
-    /// Its place among the populations.
+    /// Its index among the populations.
     pub(crate) place: usize,
-    /// Place of its session's first step among those of all populations, likewise of its setup's.
+    /// The index of its session's first step among those of all populations, likewise of its setup's.
     pub(crate) first_step: usize,
     pub(crate) first_setup: usize,
     /// Likewise of its first transaction.
     pub(crate) first_transaction: usize,
 }
 
-/// The populations of a mix.
+/// Returns the populations of a mix.
 pub(crate) fn crowds(mix: &Mix) -> Vec<Crowd> {
     let (mut first_step, mut first_setup, mut first_transaction) = (0, 0, 0);
     let workloads = mix.drives().map(|drive| &*drive.workload);
@@ -53,7 +53,7 @@ pub(crate) fn crowds(mix: &Mix) -> Vec<Crowd> {
     mix.shared().enumerate().map(crowd).collect()
 }
 
-/// Where the sessions of this program's workers wait for a connection: its part of those that may.
+/// Returns the pool where sessions wait for a connection, with this program's part of the maximum.
 fn pool(drive: &Drive) -> SharedPool {
     let most = drive.part.share(drive.limits.max_waiting);
     SharedPool::new(drive.workers(), most as usize)

@@ -1,4 +1,4 @@
-//! What to drive: the workload, its server, the load, and the limits. Data only.
+//! The load spec: the workload, its server, the load, and the limits. Data only.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,38 +12,38 @@ use serde::{Deserialize, Serialize};
 
 use lab_workload::part::Part;
 
-/// More users than any machine has ports for.
+/// The maximum number of users; no machine has that many ports.
 const MAX_USERS: u32 = 10_000_000;
 
-/// One trial's worth of driving; of a [`crate::Mix`], one of its populations. A generator that is another process is
-/// sent this type itself.
+/// The load spec of one trial; in a [`crate::Mix`], of one of its populations. The conductor sends this type to a
+/// generator in another process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Drive {
-    /// Its population's name, which stands before those of its steps; empty where there is but one.
+    /// The population's name, the prefix of its steps' names; empty if it is the only one.
     pub population: String,
-    /// Users of the populations before it: its own are numbered on from there.
+    /// The number of users in the populations before it: its own are numbered from there.
     pub first: u32,
-    /// What the users do, already at the plan's speed.
+    /// The actions of the users, already at the plan's speed.
     #[serde(with = "workload")]
     pub workload: Arc<Workload>,
     /// The server.
     pub base: BaseUrl,
-    /// How an `https` server is trusted.
+    /// The TLS options for an `https` server.
     pub tls: TlsOptions,
-    /// Addresses of hosts, in lower case, whatever the resolver has for them.
+    /// Addresses of hosts, in lower case, that override the resolver.
     pub resolve: Vec<(String, IpAddr)>,
-    /// Addresses that connections come from, in turn, which are those of the machine that drives; without
-    /// any the system chooses.
+    /// Local addresses of connections, used in turn; they must be of the generator's machine. If empty, the system
+    /// chooses.
     pub sources: Vec<IpAddr>,
-    /// Which version of HTTP the server is asked to speak, and on whose connections. Shared ones are
-    /// those of all generators together.
+    /// The HTTP version to request, and the sharing of connections. The number of shared ones is for all generators
+    /// together.
     pub protocol: Protocol,
-    /// What makes sessions begin.
+    /// The kind of load, which starts sessions.
     pub kind: LoadKind,
-    /// Number of virtual users, at least one; of arrivals, the connections that their sessions
-    /// share, each with a user's identity; of a sequence, one.
+    /// The number of virtual users, at least one. For arrivals: the connections that their sessions share, each with a
+    /// user's identity. For a sequence: one.
     pub users: u32,
-    /// Which of the users this program drives.
+    /// The part of the users that this program runs.
     pub part: Part,
     /// Further variables per user, such as a password from provisioning; either empty or one entry
     /// per user.
@@ -56,27 +56,27 @@ pub struct Drive {
     pub base_date: Date,
     /// One worker thread per entry, pinned to that core; empty = one, unpinned.
     pub cores: Vec<usize>,
-    /// Nothing under test runs on these cores, so that the workers go before whatever else turns up
-    /// there: they take the highest priority where that is allowed.
+    /// Nothing under test runs on these cores. The workers take the highest priority, if allowed, so that they run
+    /// before any other thread there.
     pub own_cores: bool,
     /// User i starts at `ramp × i ÷ users`; the rate of arrivals rises in a straight line.
     pub ramp: Duration,
-    /// How long the full load lasts after the ramp, or all stages; a sequence ends earlier when it is
-    /// through.
+    /// How long the full load lasts after the ramp, or all stages; a sequence ends earlier if all its sessions are
+    /// done.
     pub hold: Duration,
-    /// How the load changes with time; empty where it stays.
+    /// The changes of the load over time; empty if it is constant.
     pub stages: Vec<Stage>,
-    /// The recording at whose moments sessions arrive, where they do; its rows are the workload's.
+    /// The recording that sets the arrival times of sessions, if there is one; its rows are the workload's.
     pub timeline: Option<Timeline>,
     /// Length of a window of counts; above zero.
     pub window: Duration,
-    /// Bounds.
+    /// Limits.
     pub limits: Limits,
 }
 
 impl Drive {
-    /// The drive of a generator that has this part of the users and these cores, with the further variables of its own
-    /// users alone.
+    /// Returns the load spec of a generator with this part of the users and these cores. It has the further variables
+    /// of its own users only.
     pub(crate) fn for_generator(&self, part: Part, cores: &[usize], own_cores: bool) -> Self {
         let mut user_extra = vec![Vec::new(); self.user_extra.len()];
         for user in part.users(self.users) {
@@ -93,7 +93,7 @@ impl Drive {
         }
     }
 
-    /// Why a drive from another process can't be driven; `None` where it can.
+    /// Returns why a load spec from another process is unusable; `None` if it is usable.
     pub(crate) fn nonsense(&self) -> Option<String> {
         if !self.part.is_sound() || self.users > MAX_USERS {
             return Some(format!("{} users, {:?}", self.users, self.part));
@@ -103,7 +103,7 @@ impl Drive {
             .then(|| "variables for another number of users".to_owned())
     }
 
-    /// Worker threads: one per core, but one in all for a sequence, which has but one user.
+    /// Returns the number of worker threads: one per core, but one in all for a sequence, which has only one user.
     pub(crate) fn workers(&self) -> usize {
         match self.kind {
             LoadKind::Sequence { .. } => 1,
@@ -111,7 +111,7 @@ impl Drive {
         }
     }
 
-    /// When a user is there, in ns of the trial.
+    /// Returns when a user is active, in ns of the trial.
     pub(crate) fn visits(&self, index: u32) -> Vec<Visit> {
         if !self.stages.is_empty() {
             return visits(&self.stages, index);
@@ -122,7 +122,7 @@ impl Drive {
         }]
     }
 
-    /// The rate at which sessions arrive that comes to this much at full load.
+    /// Returns the arrival rate of sessions over time, for this rate at full load.
     pub(crate) fn profile(&self, rate_per_s: f64) -> Profile {
         match self.stages.is_empty() {
             true => Profile::ramp(rate_per_s, self.ramp),
@@ -130,7 +130,7 @@ impl Drive {
         }
     }
 
-    /// What is one worker's of the shared connections.
+    /// Returns one worker's part of the shared connections.
     pub(crate) fn protocol_of_worker(&self, number: usize) -> Protocol {
         let of_program = Protocol {
             shared: self.protocol.shared.map(|all| self.part.share(all)),
@@ -140,7 +140,7 @@ impl Drive {
     }
 }
 
-/// A workload as it travels: its templates as text.
+/// The wire form of a workload: its templates as text.
 mod workload {
     use super::*;
     use lab_workload::Message;
@@ -157,34 +157,34 @@ mod workload {
     }
 }
 
-/// When user `index` of `users` starts, after the trial's 0.
+/// Returns when user `index` of `users` starts, after the trial's 0.
 fn start_offset(ramp: Duration, index: u32, users: u32) -> Nanos {
     let offset = ramp.as_nanos() * u128::from(index) / u128::from(users.max(1));
     Nanos::try_from(offset).unwrap_or(Nanos::MAX)
 }
 
-/// Bounds on what a request may take.
+/// Limits of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// From the send to the last byte of the answer.
+    /// From the send to the last byte of the response.
     pub request_timeout: Duration,
-    /// For a new connection, TLS included. The request timeout goes on meanwhile.
+    /// For a new connection, TLS included. The request timeout runs meanwhile.
     pub connect_timeout: Duration,
-    /// A step of which a request timed out isn't repeated any further in that session.
+    /// A step is not repeated any further in a session after a request of it timed out.
     pub timeout_ends_step: bool,
-    /// Largest response body.
+    /// The maximum size of a response body.
     pub max_response_bytes: u64,
-    /// Largest response head, and largest trailer section of a chunked body.
+    /// The maximum size of a response head, and of the trailer section of a chunked body.
     pub max_header_bytes: usize,
     /// A connection idle for longer is closed before its next use.
     pub keep_alive_idle: Duration,
     /// Users in setup at the same time, over all workers.
     pub setup_concurrency: u32,
-    /// Arrived sessions that may wait for a connection, over all workers; more are dropped and
-    /// counted as such.
+    /// The maximum number of arrived sessions that wait for a connection, over all workers; further ones are dropped
+    /// and counted.
     pub max_waiting: u32,
-    /// After three timeouts, connect failures, or resets in a row the user's next request goes out no sooner
-    /// than this, also in a workload without waits. Such pauses are counted.
+    /// The minimum time before a user's next request after three consecutive timeouts, connect failures, or resets,
+    /// also in a workload without waits. Such pauses are counted.
     pub failure_pause: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Starts the workers, tells them when to begin and to stop, and collects the summary.
+//! Starts the workers, orders them to begin and to stop, and collects the summary.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::outline::Outline;
 use crate::remote::{Common, Generators, Links, Peer};
 use crate::report::{QUEUE, Queue, Report, queue};
 
-/// A running drive: setup at once, ramp and hold after [`Driver::begin`].
+/// A running load: setup at once, ramp and hold after [`Driver::begin`].
 ///
-/// Events must be received until [`DriverEvent::Done`], or their receiver dropped: a full queue of
-/// events in the end holds up the workers. Dropping the driver stops it without awaiting it.
+/// The caller must receive events until [`DriverEvent::Done`], or drop their receiver: a full event queue eventually
+/// blocks the workers. Dropping the driver stops the load without waiting for its end.
 #[derive(Debug)]
 pub struct Driver {
     clock: Clock,
@@ -30,16 +30,16 @@ pub struct Driver {
     threads: Vec<WorkerThread>,
     workers: Vec<JoinHandle<()>>,
     merger: Option<JoinHandle<DriveSummary>>,
-    /// Of generators in other processes.
+    /// The connections to generators in other processes.
     links: Option<Links>,
 }
 
 impl Driver {
-    /// Starts the workers and, at once, setup: step by step, each step after all users are through
-    /// with the one before, [`crate::Limits::setup_concurrency`] users at a time, without waits.
+    /// Starts the workers and, at once, setup: step by step, each after all users have finished the one before,
+    /// [`crate::Limits::setup_concurrency`] users at a time, without waits.
     ///
     /// # Errors
-    /// When the drive is unusable, or a worker can't be started.
+    /// When the load spec is unusable, or a worker can't be started.
     pub fn start(
         mix: impl Into<Mix>,
         events: SyncSender<DriverEvent>,
@@ -47,10 +47,10 @@ impl Driver {
         start(&mix.into(), events)
     }
 
-    /// As [`Driver::start`], with the users spread over generators in processes of their own. The
-    /// drive's cores are theirs.
+    /// As [`Driver::start`], with the users spread over generators in processes of their own. These use the load spec's
+    /// cores.
     ///
-    /// A generator that ends early ends the drive, and [`Driver::join`] tells its last words.
+    /// A generator that ends early ends the load, and [`Driver::join`] reports the end of its stderr.
     ///
     /// # Errors
     /// As for [`Driver::start`]; or when a generator can't be started.
@@ -68,7 +68,7 @@ impl Driver {
         Self::start_peers(mix, peers, events)
     }
 
-    /// As [`Driver::start_generators`], with generators that wait already, wherever they are.
+    /// As [`Driver::start_generators`], with generators that already wait, local or remote.
     ///
     /// # Errors
     /// As for [`Driver::start`]; or when a generator is lost or refuses.
@@ -92,7 +92,7 @@ impl Driver {
             queue: &queue,
         };
         let links = Links::open(&common, peers)?;
-        // Windows come anew over the wire: none goes back.
+        // Each window from the wire is a new allocation: none is returned.
         let emptied = (0..links.workers()).map(|_| sync_channel(1).0).collect();
         let links = driver.links.insert(links);
         let merger = Merger::new(outline, clock, control, events, emptied);
@@ -137,12 +137,12 @@ impl Driver {
         }
     }
 
-    /// Starts ramp and hold; to be called after [`DriverEvent::SetupDone`]. The trial's clock reads
-    /// 0 now, or, with generators in other processes, in a moment; with generators on other machines,
-    /// that moment is waited for. A second call changes nothing.
+    /// Starts ramp and hold; call it after [`DriverEvent::SetupDone`]. The trial's clock reads 0 now, or shortly after
+    /// with generators in other processes. With generators on other machines, the call waits until 0. A second call
+    /// changes nothing.
     ///
     /// # Errors
-    /// [`DriverError::Lost`] for a generator that does not say in time that it knows when to begin.
+    /// [`DriverError::Lost`] for a generator that does not confirm the start time in time.
     pub fn begin(&self) -> Result<Clock, DriverError> {
         let notice = self.links.as_ref().map_or(Duration::ZERO, Links::notice);
         let zero = self.clock.nanos() + lab_client::time::nanos(notice);
@@ -153,28 +153,28 @@ impl Driver {
         Ok(self.clock.shifted(zero))
     }
 
-    /// The trial's clock; before [`Driver::begin`] it counts from the start of the driver.
+    /// Returns the trial's clock; before [`Driver::begin`] it counts from the start of the driver.
     #[must_use]
     pub fn clock(&self) -> Clock {
         let zero = self.control.zero().unwrap_or(0);
         self.clock.shifted(Duration::from_nanos(zero))
     }
 
-    /// The workers, by process and kernel thread id.
+    /// Returns the workers, by process and kernel thread id.
     #[must_use]
     pub fn worker_threads(&self) -> Vec<WorkerThread> {
         self.threads.clone()
     }
 
-    /// Ends the drive at once. The window under way is still told.
+    /// Stops the load at once. The current window is still reported.
     pub fn stop(&self) {
         self.control.stop();
     }
 
-    /// Awaits the end of all workers.
+    /// Waits for the end of all workers.
     ///
     /// # Errors
-    /// When a thread of the driver panicked, or a generator process did not end well.
+    /// When a thread of the driver panicked, or a generator process failed.
     pub fn join(mut self) -> Result<DriveSummary, DriverError> {
         let merger = self.merger.take().ok_or(DriverError::Panicked)?;
         let summary = merger.join().map_err(|_| DriverError::Panicked);
@@ -196,14 +196,13 @@ impl Drop for Driver {
     }
 }
 
-/// As [`Driver::start`]. Apart, because what is generic is compiled once more by whoever calls it: all that drives
-/// load, for each protocol.
+/// As [`Driver::start`]. Separate, because callers compile generic code again: all the load code, for each protocol.
 fn start(mix: &Mix, events: SyncSender<DriverEvent>) -> Result<Driver, DriverError> {
     validate(mix)?;
     crew::speaking(mix, Starting { mix, events })?
 }
 
-/// A driver about to start, whatever its users speak.
+/// A driver about to start, for any protocol.
 struct Starting<'a> {
     mix: &'a Mix,
     events: SyncSender<DriverEvent>,
@@ -217,9 +216,9 @@ impl Speaking for Starting<'_> {
     }
 }
 
-/// The thread that merges what all that have this queue tell. Behind workers that have their cores for themselves,
-/// another one does, until they have ended: what is left then holds up none of them, and nobody who takes their cores,
-/// before whom it would come to nothing, holds up the end.
+/// Starts the thread that merges all reports in this queue. If the workers own their cores, a low-priority thread
+/// merges until they have ended, so that it delays none of them. Then a thread of normal priority takes over, so that
+/// other programs on those cores don't delay the end.
 fn start_merger(
     mut merger: Merger,
     (queue, reports): (Queue, Receiver<(usize, Report)>),
@@ -246,7 +245,7 @@ fn start_merger(
 
 #[cfg(test)]
 mod tests {
-    //! Worker threads and their ends; the rules of time are tested in [`crate::simulation`].
+    //! Tests of worker threads and their ends; the rules of time are tested in [`crate::simulation`].
 
     use super::*;
     use crate::simulation::{drive, step};
@@ -255,7 +254,7 @@ mod tests {
     use lab_workload::UserScope;
     use lab_workload::Wait;
 
-    /// Can do nothing but fail as no client should.
+    /// A client that always panics.
     struct Defective;
 
     impl lab_client::Client for Defective {

@@ -1,17 +1,17 @@
-//! Why a drive could not start, or did not end well.
+//! Why a load could not start, or failed.
 
 use std::io;
 
 use crate::remote::MessageError;
 use lab_client::{BaseUrl, TlsError};
 
-/// Why a drive could not start, or did not end well.
+/// Why a load could not start, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
-    /// The drive contradicts itself, such as no users or a window of no length.
+    /// The load spec contradicts itself, such as no users or a window of no length.
     #[error("this load can't be driven: {0}")]
     Drive(&'static str),
-    /// Users share something that there are too few of.
+    /// There is too little of something that users share.
     #[error("this load can't be driven: {0}")]
     Shared(String),
     /// The server's name has no address.
@@ -19,13 +19,13 @@ pub enum DriverError {
     Resolve {
         /// The server.
         base: BaseUrl,
-        /// What the resolver said.
+        /// The resolver's error.
         source: io::Error,
     },
     /// The TLS options are unusable.
     #[error("TLS can't be set up: {0}")]
     Tls(TlsError),
-    /// A worker thread, its runtime, or its timer could not be made.
+    /// A worker thread, its runtime, or its timer could not be created.
     #[error("a worker can't be started")]
     Runtime(#[source] io::Error),
     /// A worker could not be pinned to its core.
@@ -33,10 +33,10 @@ pub enum DriverError {
     Pin {
         /// The core.
         core: usize,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A user's own variables could not be made.
+    /// A user's own variables could not be created.
     #[error("the variables of user {index} can't be made: {detail}")]
     User {
         /// Its index.
@@ -49,29 +49,29 @@ pub enum DriverError {
     Spawn {
         /// Its program.
         program: std::path::PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// What generators are to drive can't be written as a message.
+    /// The load spec can't be written as a message to generators.
     #[error("generators can't be told what to drive")]
     Message(#[source] Box<MessageError>),
     /// A generator refused its work, or ended before it was done.
     #[error("{name} {detail}")]
     Generator {
-        /// What it is called.
+        /// The generator's name.
         name: String,
-        /// How it ended, with its last words.
+        /// How it ended, with the end of its stderr.
         detail: String,
     },
-    /// The way to a generator was lost, or its machine: nothing that the generator or the load did.
+    /// The connection to a generator, or its machine, was lost; not caused by the generator or the load.
     #[error("{name} {detail}")]
     Lost {
-        /// What the generator is called.
+        /// The generator's name.
         name: String,
-        /// What was seen of the loss.
+        /// The observed loss.
         detail: String,
     },
-    /// A thread of the driver ended by a panic: a defect of this program.
+    /// A thread of the driver panicked: a defect of this program.
     #[error("a thread of the driver failed")]
     Panicked,
 }

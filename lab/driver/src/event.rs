@@ -1,4 +1,4 @@
-//! What the driver tells while it runs: events, windows, and the summary at the end.
+//! The driver's output while it runs: events, windows, and the summary at the end.
 //!
 //! Facts only; nothing here judges them.
 
@@ -8,56 +8,56 @@ use lab_counts::{ErrorClass, Hist, StepWindow, TransactionWindow, WindowCounts};
 use lab_workload::TraceContext;
 use serde::{Deserialize, Serialize};
 
-/// Error examples that a driver reports, whatever they are; after them come a few more, each the first of its step and
+/// The number of error examples that a driver reports of any kind. A few more follow, each the first of its step and
 /// class.
 pub const MAX_ERROR_EXAMPLES: usize = 20;
 
-/// Longest time that a histogram can hold; longer ones are recorded as this.
+/// The maximum time in a histogram; longer times are recorded as this.
 pub const MAX_RECORDED: Duration = Duration::from_secs(3600);
 
-/// What happens, in order. `SetupProgress`* `SetupDone` (`Window` | `ErrorExample`)* `Done`;
-/// examples can come during setup too.
+/// The events, in order: `SetupProgress`* `SetupDone` (`Window` | `ErrorExample`)* `Done`. Examples can occur during
+/// setup too.
 #[derive(Debug, Clone)]
 pub enum DriverEvent {
-    /// Setup goes on; a few times a second at most.
+    /// Progress of setup; a few times a second at most.
     SetupProgress {
-        /// 0-based number of the step that is being done.
+        /// The 0-based number of the current step.
         step: usize,
         /// Number of setup steps.
         steps: usize,
-        /// Users that are through with this step.
+        /// Users that have finished this step.
         users_done: u32,
-        /// Answered requests so far, over all steps.
+        /// Requests so far that met their `expect`, over all steps.
         transactions: u64,
         /// Failed requests so far, over all steps.
         errors: u64,
-        /// Those of the failed requests that got no response.
+        /// Those of the failed requests without a response.
         unanswered: u64,
     },
-    /// All users are through with setup; the driver waits for [`crate::Driver::begin`].
+    /// All users have finished setup; the driver waits for [`crate::Driver::begin`].
     SetupDone {
-        /// Answered requests.
+        /// Requests that met their `expect`.
         transactions: u64,
         /// Failed requests.
         errors: u64,
         /// Steps skipped because a list was empty.
         skipped: u64,
-        /// How long setup took.
+        /// The duration of setup.
         elapsed: Duration,
     },
     /// One window, all workers merged; without gaps, in order.
     Window(Box<Window>),
     /// A failed request; of the first [`MAX_ERROR_EXAMPLES`], or the first of its kind.
     ErrorExample {
-        /// When, on the trial's clock; 0 during setup.
+        /// The time on the trial's clock; 0 during setup.
         t: Duration,
         /// Name of the step.
         step: String,
-        /// Why.
+        /// The error class.
         class: ErrorClass,
-        /// Status and first bytes of the answer, or the cause.
+        /// Status and first bytes of the response, or the cause.
         detail: String,
-        /// Id of the trace that it began, in hex.
+        /// The id of the trace that the request began, in hex.
         trace: Option<String>,
     },
     /// The last event: all workers have ended.
@@ -69,43 +69,42 @@ pub enum DriverEvent {
 pub struct Window {
     /// Start on the trial's clock.
     pub start: Duration,
-    /// End on the trial's clock, as planned but for the last window of a drive that ended early.
+    /// End on the trial's clock, as planned except for the last window of a load that ended early.
     pub end: Duration,
-    /// When the last worker really handed it over, on the trial's clock: later than `end` by what
-    /// held the generator up.
+    /// When the last worker actually handed over the window, on the trial's clock. The difference to `end` is the
+    /// generator's delay.
     pub handed_over: Duration,
     /// Counts over all steps.
     pub counts: WindowCounts,
-    /// How much later than meant requests were sent, µs (0 counts as 1).
+    /// The delay of sends against their planned time, µs (0 counts as 1).
     pub lateness: Hist,
-    /// How much later than it became readable something was read, µs: what the generator adds to
-    /// each answer's time. Sampled by a timer of each worker, a hundred times a second.
+    /// The delay between readable and read, µs, which the generator adds to each response time. Sampled by a timer of
+    /// each worker, a hundred times a second.
     pub loop_lag: Hist,
-    /// Of a sequence: how long sessions took that ended here and in which no request failed, µs.
-    /// Empty for other loads.
+    /// For a sequence: the durations of sessions that ended here without a failed request, µs. Empty for other loads.
     pub sessions: Hist,
-    /// The steps of the session in order; the probe, if there is one, comes last.
+    /// The steps of the session in order; the probe, if there is one, is last.
     pub steps: Vec<StepWindow>,
-    /// The transactions, population after population, up to the last one that has something to count.
+    /// The transactions, population after population, up to the last one with a count.
     #[serde(default)]
     pub transactions: Vec<TransactionWindow>,
     /// The slowest of the requests that began a trace and met their `expect`.
     pub slowest: Option<Slowest>,
 }
 
-/// A slow request that is to be found in the system's traces.
+/// A slow request to find in the system's traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slowest {
-    /// Its place in [`Window::steps`].
+    /// Its index in [`Window::steps`].
     pub step: usize,
     /// Its response time.
     pub response: Duration,
-    /// The trace that it began.
+    /// The trace that the request began.
     pub trace: TraceContext,
 }
 
 impl Slowest {
-    /// The slower of two; of equals the first.
+    /// Returns the slower of two; the first if they are equal.
     pub(crate) fn of(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(one), Some(other)) if other.response > one.response => Some(other),
@@ -115,7 +114,7 @@ impl Slowest {
 }
 
 impl Window {
-    /// A window of `steps` steps in which nothing happened.
+    /// Returns a window of `steps` steps without any counts.
     #[must_use]
     pub fn empty(steps: usize) -> Self {
         Self {
@@ -124,8 +123,8 @@ impl Window {
         }
     }
 
-    /// The number of requests without a response when the drive ended, and the age of the oldest one. Only the last
-    /// window has any.
+    /// Returns the number of requests without a response at the end of the load, and the age of the oldest one. Only
+    /// the last window has any.
     #[must_use]
     pub fn unanswered(&self) -> (u64, Duration) {
         let steps = self.steps.iter();
@@ -148,7 +147,7 @@ impl Window {
         self.slowest = None;
     }
 
-    /// The transaction at this place; it exists from its first count on.
+    /// Returns the transaction at this index; it is created at its first count.
     pub(crate) fn transaction(&mut self, place: usize) -> &mut TransactionWindow {
         while self.transactions.len() <= place {
             self.transactions.push(TransactionWindow::default());
@@ -156,7 +155,7 @@ impl Window {
         &mut self.transactions[place]
     }
 
-    /// Adds what another worker counted in the same window.
+    /// Adds another worker's counts of the same window.
     pub(crate) fn add(&mut self, part: &Self) {
         self.counts += part.counts;
         for (sum, one) in [
@@ -176,7 +175,7 @@ impl Window {
     }
 }
 
-/// The sums of a whole drive, setup apart.
+/// The sums of a whole load, without setup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DriveSummary {
     /// Requests that met their `expect`; those of the probe are not among them.
@@ -203,13 +202,13 @@ pub struct DriveSummary {
     pub http2_connects: u64,
     /// See [`WindowCounts::stale_retries`].
     pub stale_retries: u64,
-    /// Answered requests of the setup.
+    /// Requests of the setup that met their `expect`.
     pub setup_transactions: u64,
     /// Failed requests of the setup.
     pub setup_errors: u64,
     /// End of the last window on the trial's clock.
     pub elapsed: Duration,
-    /// Whether [`crate::Driver::stop`] or a failure ended it before the end of the hold.
+    /// Whether [`crate::Driver::stop`] or a failure ended the load before the end of the hold.
     pub stopped_early: bool,
 }
 

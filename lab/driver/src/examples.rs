@@ -1,23 +1,23 @@
-//! Which failed requests are told with what came: the first ones, and after them the first of each kind.
+//! Selects the failed requests to report with details: the first ones, and after them the first of each kind.
 
 use lab_client::ErrorClass;
 
 use crate::event::MAX_ERROR_EXAMPLES;
 
-/// Further ones, each the first of its step and class: an error that begins late is told, whatever came before it.
+/// Further examples, each the first of its step and class, so that an error that begins late is still reported.
 const MOST_LATE: usize = 10;
 
-/// How many more there may be.
+/// The remaining number of examples.
 #[derive(Debug)]
 pub(crate) struct Examples {
     left: usize,
     late: usize,
-    /// By step of the session: the classes that came, a bit each.
+    /// The reported classes by step of the session, a bit each.
     came: Vec<u8>,
 }
 
 impl Examples {
-    /// For so many steps of the session; more make it grow.
+    /// Returns the selection for this number of session steps; more make it grow.
     pub(crate) fn new(steps: usize) -> Self {
         Self {
             left: MAX_ERROR_EXAMPLES,
@@ -26,14 +26,14 @@ impl Examples {
         }
     }
 
-    /// Whether one from setup is told. Half of them are left for the trial.
+    /// Returns true if an example from setup is reported. Half of them are left for the trial.
     pub(crate) fn take_of_setup(&mut self) -> bool {
         let takes = self.left > MAX_ERROR_EXAMPLES / 2;
         self.left -= usize::from(takes);
         takes
     }
 
-    /// Whether one of the session is told.
+    /// Returns true if an example of the session is reported.
     pub(crate) fn take(&mut self, step: usize, class: ErrorClass) -> bool {
         if self.came.len() <= step {
             self.came.resize(step + 1, 0);

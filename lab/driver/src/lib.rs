@@ -1,9 +1,9 @@
-//! Virtual users: send times, protocol clients, recorder. Judges nothing.
+//! Virtual users: send times, protocol clients, recorder. It judges nothing.
 //!
-//! [`Driver::start`] takes a [`Drive`] and tells what happens as [`DriverEvent`]s. The engine owns
-//! *when*: it knows users, waits, pace, and windows, and no protocol. A client owns *how*: see
-//! [`lab_client`]. Each worker is one thread with a single-threaded runtime, its slice of the users, and
-//! its own histograms, so that no request takes a lock or touches a shared counter.
+//! [`Driver::start`] takes a [`Drive`] and reports [`DriverEvent`]s. The engine owns *when*: it knows users, waits,
+//! pace, and windows, and no protocol. A client owns *how*: see [`lab_client`]. Each worker is one thread with a
+//! single-threaded runtime, its slice of the users, and its own histograms, so that no request takes a lock or touches
+//! a shared counter.
 
 mod alarm;
 mod background;

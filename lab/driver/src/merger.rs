@@ -1,5 +1,5 @@
-//! The merger: one thread that holds the barriers of setup, merges the workers' windows in order,
-//! and tells it all as events. It does nothing per request.
+//! The merger: one thread that holds the barriers of setup, merges the workers' windows in order, and emits all as
+//! events. It does nothing per request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) struct Merger {
     pub(crate) clock: Clock,
     pub(crate) control: Arc<Control>,
     pub(crate) events: SyncSender<DriverEvent>,
-    /// Where each worker gets its emptied windows back.
+    /// Returns emptied windows to each worker.
     pub(crate) emptied: Vec<SyncSender<Box<Window>>>,
     pub(crate) setup: Setup,
     pub(crate) windows: BTreeMap<u64, Pending>,
@@ -31,11 +31,11 @@ pub(crate) struct Merger {
     pub(crate) summary: DriveSummary,
 }
 
-/// Where setup stands.
+/// The progress of setup.
 #[derive(Default)]
 pub(crate) struct Setup {
     step: usize,
-    /// Workers through with the current step.
+    /// Workers that have finished the current step.
     through: usize,
     /// By worker.
     counts: Vec<SetupCounts>,
@@ -82,7 +82,7 @@ impl Merger {
         self.end()
     }
 
-    /// Takes in what workers tell until all have ended, or for as long as it `goes_on`.
+    /// Processes the workers' reports until all have ended, or while `goes_on` returns true.
     pub(crate) fn follow(
         &mut self,
         reports: &Receiver<(usize, Report)>,
@@ -107,7 +107,7 @@ impl Merger {
         self.ended == self.emptied.len()
     }
 
-    /// Takes in what a worker tells.
+    /// Processes a worker's report.
     pub(crate) fn take(&mut self, worker: usize, report: Report) {
         match report {
             Report::Setup(counts) => self.setup_progress(worker, counts),
@@ -118,7 +118,7 @@ impl Merger {
         }
     }
 
-    /// Tells what is left, and what it all came to.
+    /// Emits the remaining windows. Returns the summary.
     pub(crate) fn end(mut self) -> DriveSummary {
         self.emit_windows(true);
         self.summary.elapsed = Duration::from_nanos(self.last_end);
@@ -126,7 +126,7 @@ impl Merger {
         self.summary
     }
 
-    /// Whoever ordered the drive may have stopped listening.
+    /// The receiver of the events may be gone.
     fn tell(&self, event: DriverEvent) {
         let _gone = self.events.send(event);
     }
@@ -196,7 +196,7 @@ impl Merger {
         });
     }
 
-    /// One worker that ends early ends the drive: a part of the load is no load.
+    /// A worker that ends early ends the load: a partial load is invalid.
     fn worker_ended(&mut self, cut: bool) {
         self.ended += 1;
         if !cut {
@@ -217,12 +217,12 @@ impl Merger {
         merged.add(&part);
         pending.parts += 1;
         part.reset();
-        // A worker that has enough of them, or has ended, needs none.
+        // A worker with enough of them, or an ended one, needs none.
         let _not_needed = self.emptied[worker].try_send(part);
         self.emit_windows(false);
     }
 
-    /// Emits the windows that are whole; at the end (`all`) those too that a stop left partial.
+    /// Emits the complete windows; at the end (`all`) also those that a stop left partial.
     fn emit_windows(&mut self, all: bool) {
         while let Some(entry) = self.windows.first_entry() {
             let whole = entry.get().parts == self.emptied.len();
@@ -295,7 +295,7 @@ mod tests {
         Box::new(window)
     }
 
-    /// The windows that come of these (worker, window) reports, as (start, end, counts).
+    /// Returns the merged windows of these (worker, window) reports, as (start, end, counts).
     fn merged(order: &[(usize, u64)]) -> (Vec<(u128, u128, u64, u64)>, DriveSummary) {
         let outline = Outline {
             session: vec!["Get".to_owned()],

@@ -1,12 +1,11 @@
-//! Populations that are driven at the same time: each a [`Drive`] of its own, by the same workers.
+//! Populations that run at the same time, each with a [`Drive`] of its own, on the same workers.
 
 use std::sync::Arc;
 
 use crate::drive::Drive;
 
-/// What is driven at the same time: one population, or several beside each other. What a drive says of the
-/// generator and of time (cores, part, ramp, hold, window, limits) is the first one's, for all of them.
-/// Shared connections are each population's own.
+/// The load of a trial: one population, or several in parallel. The settings of generator and time (cores, part, ramp,
+/// hold, window, limits) are those of the first one, for all of them. Shared connections are each population's own.
 #[derive(Debug, Clone)]
 pub struct Mix {
     first: Arc<Drive>,
@@ -35,25 +34,25 @@ impl From<&Mix> for Mix {
 }
 
 impl Mix {
-    /// One more population.
+    /// Adds a population.
     #[must_use]
     pub fn and(mut self, drive: Drive) -> Self {
         self.beside.push(Arc::new(drive));
         self
     }
 
-    /// The first population, whose settings of the generator hold for all.
+    /// Returns the first population, whose generator settings apply to all.
     #[must_use]
     pub fn first(&self) -> &Drive {
         &self.first
     }
 
-    /// The populations, at least one.
+    /// Returns the populations, at least one.
     pub fn drives(&self) -> impl Iterator<Item = &Drive> {
         self.shared().map(Arc::as_ref)
     }
 
-    /// Where a user of this number is: its population and its number there. Numbers count through the
+    /// Returns the population of the user with this number, and the user's number there. Numbers count through the
     /// populations.
     #[must_use]
     pub fn user(&self, number: u32) -> Option<(&Drive, u32)> {
@@ -66,7 +65,7 @@ impl Mix {
         Some((drive, number - drive.first))
     }
 
-    /// Whether there are several.
+    /// Returns true if there are several populations.
     pub(crate) fn is_several(&self) -> bool {
         !self.beside.is_empty()
     }
@@ -75,7 +74,7 @@ impl Mix {
         std::iter::once(&self.first).chain(&self.beside)
     }
 
-    /// All populations for themselves, to be changed.
+    /// Returns all populations, to be changed.
     pub(crate) fn drives_mut(&mut self) -> impl Iterator<Item = &mut Arc<Drive>> {
         std::iter::once(&mut self.first).chain(&mut self.beside)
     }

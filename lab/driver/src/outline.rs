@@ -1,4 +1,4 @@
-//! The names of all steps that are driven, for who tells what became of them. It knows no requests.
+//! The names of all steps, for reports. It knows no requests.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use lab_workload::{Given, Step, step_of};
 
 use crate::mix::Mix;
 
-/// The steps of all populations, as windows and barriers have them: population after population.
+/// The steps of all populations, in the order of windows and barriers: population after population.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outline {
     /// Names of the setups' steps.
@@ -15,9 +15,9 @@ pub(crate) struct Outline {
     pub(crate) session: Vec<String>,
     /// Names of the sessions' transactions.
     pub(crate) transactions: Vec<String>,
-    /// Whether one of them sends a probe.
+    /// Whether one of the populations sends a probe.
     pub(crate) probe: bool,
-    /// What is shown nowhere.
+    /// Inputs with secrets, masked in all output.
     pub(crate) given: Vec<Arc<Given>>,
 }
 
@@ -40,17 +40,17 @@ impl Outline {
         outline
     }
 
-    /// Steps in a window: those of the sessions, then the probe.
+    /// Returns the number of steps in a window: those of the sessions, then the probe.
     pub(crate) fn recorded_steps(&self) -> usize {
         self.session.len() + usize::from(self.probe)
     }
 
-    /// Name of a step of a window.
+    /// Returns the name of a step of a window.
     pub(crate) fn recorded_name(&self, step: usize) -> &str {
         self.session.get(step).map_or("probe", String::as_str)
     }
 
-    /// A text without what is secret.
+    /// Masks the secrets in a text.
     pub(crate) fn mask(&self, text: &str) -> String {
         let given = self.given.iter();
         given.fold(text.to_owned(), |text, given| given.mask(&text))

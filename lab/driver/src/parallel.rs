@@ -1,6 +1,6 @@
-//! Requests of a step that go out at the same time: at most so many at once, each on a session of its own beside the
-//! user's. All of them are made before the first is sent, and what they capture is kept once the last has ended, in the
-//! order of the file: what the user draws and keeps doesn't depend on response times.
+//! Parallel requests of a step: up to a maximum at once, each on a session beside the user's. All of them are rendered
+//! before the first is sent. Their captures are kept once the last has ended, in the order of the file, so that the
+//! user's random values and captures don't depend on response times.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -18,7 +18,7 @@ use crate::script::{Part, ScriptParallel};
 use crate::session::{Asked, Requested, Went};
 use crate::user::{Due, Ended, Life, Next, Progress, Shared, User};
 
-/// A request that is made and waits for its turn.
+/// A rendered request that waits for a slot.
 struct Ready {
     number: usize,
     made: Made,
@@ -26,7 +26,7 @@ struct Ready {
     timing: TimingStream,
 }
 
-/// A request that has ended.
+/// An ended request.
 struct Over<C: Client> {
     number: usize,
     place: usize,
@@ -36,26 +36,26 @@ struct Over<C: Client> {
 
 type Sending<'a, C> = Pin<Box<dyn Future<Output = Over<C>> + 'a>>;
 
-/// What came of all of them so far.
+/// The sum of the outcomes so far.
 #[derive(Default)]
 struct Sum {
     went: Went,
-    /// When the time of the first counts from.
+    /// The start of the first one's time.
     from: Option<Nanos>,
     /// The first failure.
     failure: Option<ErrorClass>,
-    /// Whether there was nothing to send one for.
+    /// Whether a request was skipped because a list was empty.
     skips: bool,
-    /// When the last ended, of those that were sent.
+    /// The end of the last one, of those that were sent.
     at: Nanos,
-    /// Whether one had an answer, if not a good one.
+    /// Whether one had a response, even a failed one.
     answered: bool,
-    /// How many had none.
+    /// The number without a response.
     unanswered: u8,
 }
 
 impl Sum {
-    /// One was not sent, or failed in this way.
+    /// Records that one was not sent, or failed with this class.
     fn fail(&mut self, class: Option<ErrorClass>) {
         self.failure = self.failure.or(class);
         self.skips |= class.is_none();
@@ -89,7 +89,7 @@ impl<C: Client> Shared<C> {
         let due_at = due.meant.saturating_sub(waited);
         let from = due.planned.unwrap_or(due_at);
         self.transactions.due(life.user.place, from);
-        // Each request under way is noted in a slot of its own.
+        // Each request in progress is recorded in a slot of its own.
         self.clear_under_way(life.user.place);
         let retry = self.script.session[index].retry;
         let token = retry.and_then(|_| self.token_beside(&life.user.scope));
@@ -120,7 +120,7 @@ impl<C: Client> Shared<C> {
                 };
                 under_way.push(self.send_beside(life, (index, asked), (one, place)));
             }
-            // Until the server has chosen a protocol, it isn't known how many go out.
+            // The maximum at once is unknown until the server has chosen a protocol.
             let is_open =
                 parallel.at_once.is_none() && self.client.multiplexes(&life.user.session).is_none();
             let chosen = pin!(self.client.chosen());
@@ -161,14 +161,14 @@ impl<C: Client> Shared<C> {
         over.went.well.then_some(scope)
     }
 
-    /// How many of them may be under way at once.
+    /// Returns how many of them may be in progress at once.
     fn at_once(&self, life: &Life<C>, parallel: &ScriptParallel) -> usize {
         let multiplexes = self.client.multiplexes(&life.user.session) == Some(true);
         let usual = usual_at_once(multiplexes) as usize;
         parallel.at_once.unwrap_or(usual)
     }
 
-    /// Makes all requests, in the order of the file.
+    /// Renders all requests, in the order of the file.
     fn made(
         &self,
         life: &mut Life<C>,
@@ -200,7 +200,7 @@ impl<C: Client> Shared<C> {
                     number,
                     made,
                     scope: scope.branch(part.reads_later),
-                    // Without retries no wait is drawn.
+                    // No wait is drawn if there are no retries.
                     timing: match retries {
                         true => timing.branch(),
                         false => timing.clone(),
@@ -255,7 +255,7 @@ impl<C: Client> Shared<C> {
         })
     }
 
-    /// Keeps what those captured that went well, and forgets what the others would have.
+    /// Keeps the captures of the successful requests, and clears those of the others.
     fn keep_captured(
         &self,
         life: &mut Life<C>,
@@ -275,7 +275,7 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// Goes on as after one request that is over when all of these are.
+    /// Continues as after one ended request, once all of these have ended.
     fn sum_up(
         &self,
         life: &mut Life<C>,

@@ -1,5 +1,5 @@
-//! Pools of rows that users share. The workers get the rows in turn; each worker lends a row to one user at a time, or gives
-//! its rows to requests in rotation. It knows no steps and no time.
+//! Pools of rows that users share. The workers get the rows in turn. Each worker lends a row to one user at a time, or
+//! gives its rows to requests in rotation. It knows no steps and no time.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -14,10 +14,10 @@ use lab_workload::{Data, Lease, Workload};
 use crate::waiters::{Left, Ticket, Waiters};
 use lab_workload::part::Slice;
 
-/// No row.
+/// The value for no row.
 const NONE: u64 = u64::MAX;
 
-/// The rows of a pool that are a worker's, by their numbers in the file.
+/// A worker's rows of a pool, by their numbers in the file.
 #[derive(Debug)]
 pub(crate) struct Rows {
     name: Box<str>,
@@ -46,7 +46,7 @@ impl Rows {
         }
     }
 
-    /// The next row that was never given out; `None` once all were.
+    /// Returns the next row that was never given out; `None` once all were.
     fn fresh(&self) -> Option<u64> {
         let nth = self.begun.get();
         let row = Some(self.slice.number(nth)).filter(|row| *row < self.all)?;
@@ -54,7 +54,7 @@ impl Rows {
         Some(row)
     }
 
-    /// The next row of all, in turn.
+    /// Returns the next row of all, in rotation.
     fn next(&self) -> u64 {
         self.fresh().unwrap_or_else(|| {
             self.begun.set(1);
@@ -62,10 +62,10 @@ impl Rows {
         })
     }
 
-    /// A row that no session has.
+    /// Returns a row that no session holds.
     fn lease(&self) -> Option<u64> {
         let state = &mut *self.state.borrow_mut();
-        // Users who already wait come first.
+        // Waiting users are served first.
         if !state.waiters.is_empty() {
             return None;
         }
@@ -111,12 +111,12 @@ impl Drop for Leasing {
     }
 }
 
-/// The pools of all populations on a worker; all that have one name are one pool.
+/// The pools of all populations on a worker; pools of the same name are one pool.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerPools(Vec<Rc<Rows>>);
 
 impl WorkerPools {
-    /// Those of these workloads.
+    /// Returns the pools of these workloads.
     pub(crate) fn of<'a>(workloads: impl Iterator<Item = &'a Workload>, slice: &Slice) -> Self {
         let mut pools: Vec<Rc<Rows>> = Vec::new();
         for one in workloads.flat_map(|workload| &workload.shared) {
@@ -129,7 +129,7 @@ impl WorkerPools {
         Self(pools)
     }
 
-    /// Those that a workload names, for so many users of its population; `None` where it names none.
+    /// Returns the pools of a workload, for this number of users of its population; `None` if it has none.
     pub(crate) fn of_population(&self, workload: &Workload, users: usize) -> Option<Pools> {
         let named = |name: &str| self.0.iter().find(|rows| *rows.name == *name);
         let (mut leased, mut rotated) = (None, Vec::new());
@@ -157,38 +157,38 @@ impl WorkerPools {
 
 type Pool = (Rc<Rows>, Arc<Data>);
 
-/// The pools that users of a population have on a worker.
+/// The pools of a population's users on a worker.
 #[derive(Debug)]
 pub(crate) struct Pools {
     /// The pool from which each session leases a row.
     leased: Option<Pool>,
     /// Pools from which each request gets the next row.
     rotated: Vec<Pool>,
-    /// The row that each user has.
+    /// The row that each user holds.
     held: Box<[Cell<u64>]>,
 }
 
 impl Pools {
-    /// The row that a user has, if it has one.
+    /// Returns the row that a user holds, if any.
     pub(crate) fn held(&self, user: usize) -> Option<(&Data, u64)> {
         let (_, data) = self.leased.as_ref()?;
         let row = self.held[user].get();
         (row != NONE).then_some((data, row))
     }
 
-    /// Whether each session has a row to itself.
+    /// Returns true if each session holds a row exclusively.
     pub(crate) fn leases(&self) -> bool {
         self.leased.is_some()
     }
 
-    /// Those of which each request gets another row, with its number.
+    /// Returns the pools that give each request another row, with the row's number.
     pub(crate) fn rotate(&self) -> impl Iterator<Item = (&Data, u64)> {
         self.rotated
             .iter()
             .map(|(rows, data)| (&**data, rows.next()))
     }
 
-    /// Gives a user a row that no session has; `None` if all are leased.
+    /// Assigns a user a row that no session holds; `None` if all are leased.
     pub(crate) fn lease(&self, user: usize) -> Option<u64> {
         let (rows, _) = self.leased.as_ref()?;
         let row = rows.lease()?;
@@ -201,7 +201,7 @@ impl Pools {
         self.leased.as_ref().map(|(rows, _)| rows.wait())
     }
 
-    /// A user has this row.
+    /// Records the row of a user.
     pub(crate) fn hold(&self, user: usize, row: u64) {
         self.held[user].set(row);
     }

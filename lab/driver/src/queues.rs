@@ -1,8 +1,8 @@
-//! Queues between the users of a program: what one puts in, another takes out, whatever worker either is of.
+//! Queues between the users of a program: one user puts an entry in, another takes it out, on any worker.
 //!
-//! A worker keeps a few entries of each queue to itself, which costs no atomic operation. What exceeds them, and what users
-//! of another worker wait for, goes through one lock-free channel of the program. A worker's entries come
-//! out in the order in which the worker received them. It knows no steps and no time.
+//! A worker keeps a few entries of each queue to itself, which costs no atomic operation. Further entries, and those
+//! for waiting users of another worker, pass through one lock-free channel of the program. A worker's entries leave in
+//! the order in which the worker received them. It knows no steps and no time.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -19,12 +19,12 @@ use tokio::sync::Notify;
 
 use crate::waiters::{Left, Ticket, Waiters};
 
-/// Most entries of a queue that a worker keeps to itself.
+/// The maximum number of entries of a queue that a worker keeps to itself.
 const KEPT: usize = 64;
 
 type Entry = Box<str>;
 
-/// The queues of a program, as its workers share them.
+/// The queues of a program, shared by its workers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Queues {
     queues: Arc<[Common]>,
@@ -33,35 +33,35 @@ pub(crate) struct Queues {
     calls: Arc<[Notify]>,
 }
 
-/// What the workers of a program have in common of a queue.
+/// The part of a queue that the workers of a program share.
 #[derive(Debug)]
 struct Common {
     name: Box<str>,
-    /// Most entries that each worker keeps.
+    /// The maximum number of entries that each worker keeps.
     kept: usize,
-    /// Most entries in the channel.
+    /// The maximum number of entries in the channel.
     passed_most: usize,
-    /// How many are in it, or are about to be.
+    /// The number of entries in the channel, or about to be.
     passed: AtomicUsize,
     sender: Sender<Entry>,
     receiver: Receiver<Entry>,
-    /// How many users of all workers wait.
+    /// The number of waiting users of all workers.
     hungry: AtomicUsize,
     workers: Box<[Side]>,
 }
 
-/// What other workers see of a worker, on a cache line of its own.
+/// The state of a worker that other workers read, on a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Side {
-    /// Whether it may keep entries.
+    /// Whether the worker may keep entries.
     keeps: AtomicBool,
-    /// How many of its users wait.
+    /// The number of its waiting users.
     hungry: AtomicUsize,
 }
 
 impl Queues {
-    /// Those that these workloads name; all that have one name are one queue.
+    /// Returns the queues of these workloads; queues of the same name are one queue.
     pub(crate) fn of<'a>(workloads: impl Iterator<Item = &'a Workload>, workers: usize) -> Self {
         let mut queues: Vec<Common> = Vec::new();
         for one in workloads.flat_map(|workload| &workload.shared) {
@@ -77,7 +77,7 @@ impl Queues {
         }
     }
 
-    /// The side of one worker.
+    /// Returns the side of one worker.
     pub(crate) fn of_worker(&self, worker: usize) -> WorkerQueues {
         let queue = |place| {
             Rc::new(Queue {
@@ -116,26 +116,26 @@ impl Common {
     }
 
     fn send(&self, entry: Entry) {
-        // Both ends live as long as this.
+        // The sender and the receiver live as long as this.
         let _open = self.sender.send(entry);
     }
 }
 
-/// The queues of a program, as one worker has them.
+/// The queues of a program on one worker.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WorkerQueues {
     queues: Rc<[Rc<Queue>]>,
 }
 
 impl WorkerQueues {
-    /// The queue of this name.
+    /// Returns the queue of this name.
     pub(crate) fn named(&self, name: &str) -> Option<&Rc<Queue>> {
         self.queues
             .iter()
             .find(|queue| *queue.common().name == *name)
     }
 
-    /// Gives entries to users who wait, of this worker and of others. Never returns; each worker runs it once.
+    /// Gives entries to waiting users, of this worker and of others. Never returns; each worker runs it once.
     pub(crate) async fn serve(&self) {
         let Some(first) = self.queues.first() else {
             return std::future::pending().await;
@@ -146,13 +146,13 @@ impl WorkerQueues {
         }
     }
 
-    /// Whether there are any.
+    /// Returns true if there are no queues.
     pub(crate) fn is_empty(&self) -> bool {
         self.queues.is_empty()
     }
 }
 
-/// A queue, as one worker has it.
+/// A queue on one worker.
 #[derive(Debug)]
 pub(crate) struct Queue {
     of: Queues,
@@ -163,11 +163,11 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What it keeps, the oldest first.
+    /// Kept entries, the oldest first.
     entries: VecDeque<Entry>,
-    /// Its users who wait, the longest wait first. While users wait, the worker keeps no entry.
+    /// Its waiting users, the longest wait first. While users wait, the worker keeps no entry.
     waiters: Waiters<Entry>,
-    /// Whether the channel may have entries that came after those that it keeps: further ones come after them.
+    /// Whether the channel may hold entries newer than the kept ones: further entries then go to the channel.
     passes: bool,
 }
 
@@ -180,7 +180,7 @@ impl Queue {
         &self.common().workers[self.worker]
     }
 
-    /// Puts an entry in. False where the queue is full: the entry is gone then.
+    /// Puts an entry in. Returns false if the queue is full: the entry is dropped then.
     pub(crate) fn put(&self, entry: Entry) -> bool {
         let (state, common) = (&mut *self.state.borrow_mut(), self.common());
         let Err(entry) = self.give(state, entry) else {
@@ -204,7 +204,7 @@ impl Queue {
         true
     }
 
-    /// Takes an entry that is there.
+    /// Takes an available entry.
     pub(crate) fn take(&self) -> Option<Entry> {
         let state = &mut *self.state.borrow_mut();
         if let Some(entry) = state.entries.pop_front() {
@@ -213,7 +213,7 @@ impl Queue {
             }
             return Some(entry);
         }
-        // Users who already wait come first.
+        // Waiting users are served first.
         match state.waiters.is_empty() {
             true => self.common().receive(),
             false => None,
@@ -244,7 +244,7 @@ impl Queue {
         Ok(())
     }
 
-    /// A user waits no longer.
+    /// Records that a user waits no longer.
     fn fed(&self) {
         self.common().hungry.fetch_sub(1, Ordering::Relaxed);
         self.side().hungry.fetch_sub(1, Ordering::Relaxed);
@@ -254,12 +254,12 @@ impl Queue {
         let was_empty = state.entries.is_empty();
         keep(&mut state.entries);
         if was_empty {
-            // This store comes before the look at `hungry`: a user of another worker who begins to wait reads `keeps`.
+            // This store precedes the load of `hungry`: a user of another worker that begins to wait reads `keeps`.
             self.side().keeps.store(true, Ordering::SeqCst);
         }
     }
 
-    /// Gives entries of the channel to its own users who wait, and its own entries to users of other workers.
+    /// Gives entries of the channel to its own waiting users, and its own entries to users of other workers.
     fn serve(&self) {
         let state = &mut *self.state.borrow_mut();
         self.receive(state);
@@ -282,7 +282,7 @@ impl Queue {
         }
     }
 
-    /// Passes on what users of others wait for.
+    /// Sends kept entries to the channel for waiting users of other workers.
     fn pass_on(&self, state: &mut State) {
         let common = self.common();
         let mut passed = false;
@@ -302,7 +302,7 @@ impl Queue {
         }
     }
 
-    /// Calls the workers whose users wait.
+    /// Notifies the workers with waiting users.
     fn call_hungry(&self) {
         fence(Ordering::SeqCst);
         self.call(|side| side.hungry.load(Ordering::SeqCst) > 0);
@@ -339,7 +339,7 @@ impl Drop for Taking {
         match state.waiters.leave(&self.ticket) {
             Left::Taken => {}
             Left::Waiting => self.queue.fed(),
-            // It came too late: somebody else gets it.
+            // The user has left: give the entry to another user.
             Left::Given(entry) => {
                 if let Err(entry) = self.queue.give(state, entry) {
                     let keep = |entries: &mut VecDeque<Entry>| entries.push_front(entry);
@@ -357,7 +357,7 @@ mod tests {
 
     use super::*;
 
-    /// A queue as each of so many workers has it.
+    /// Returns the same queue on this number of workers.
     fn queue(at_most: u32, workers: usize) -> Vec<Rc<Queue>> {
         let mut workload: Workload<Template> = Workload::of("queues", Vec::<Step>::new());
         workload.shared.push(SharedState {
@@ -390,12 +390,12 @@ mod tests {
     fn workers_share_what_exceeds_their_own() {
         let sides = queue(1000, 2);
         (0..200).for_each(|number| assert!(sides[0].put(entry(number))));
-        // The first 64 are the first worker's, the others anybody's.
+        // The first 64 are the first worker's, the others go to any worker.
         assert_eq!(sides[1].take(), Some(entry(64)));
         assert_eq!(sides[0].take(), Some(entry(0)));
         let rest = (0..).map_while(|_| sides[1].take()).count();
         assert_eq!(rest, 135);
-        // What is put in later is behind what it keeps.
+        // Later entries follow the kept ones.
         assert!(sides[0].put(entry(200)));
         let rest: Vec<Entry> = (0..).map_while(|_| sides[0].take()).collect();
         let expected: Vec<Entry> = (1..64).chain([200]).map(entry).collect();
@@ -451,7 +451,7 @@ mod tests {
                 };
                 let take = async {
                     let mut taken = Vec::new();
-                    // So few that what ended workers keep is missed by nobody.
+                    // So few that the entries kept by ended workers are not needed.
                     while taken.len() < EACH / 2 {
                         let one = match queue.take() {
                             Some(one) => one,

@@ -1,7 +1,7 @@
-//! What one worker records: its own histograms and counts, no lock, no allocation per request.
+//! Records a worker's results: its own histograms and counts, no lock, no allocation per request.
 //!
-//! A window is filled in place and handed over as a whole; an emptied one comes back for it. Time
-//! comes in as an argument.
+//! A window is filled in place and handed over as a whole, and an emptied one is returned. Time is passed in as an
+//! argument.
 
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
@@ -20,55 +20,55 @@ use lab_workload::TraceContext;
 /// The figures of one message and the response to it.
 #[derive(Clone, Copy)]
 pub(crate) struct Attempt {
-    /// When it ended.
+    /// When the message ended.
     pub(crate) ended: Nanos,
-    /// How much later than meant it was sent.
+    /// The delay of its send.
     pub(crate) late: Nanos,
-    /// The response's body.
+    /// The size of the response's body.
     pub(crate) sizes: Sizes,
 }
 
-/// The figures of a request that ended, its redirects and earlier attempts included.
+/// The figures of an ended request, its redirects and earlier attempts included.
 pub(crate) struct Sample {
     /// Its last message.
     pub(crate) last: Attempt,
     /// Its response time.
     pub(crate) response: Nanos,
-    /// Its service time, where it has a plan.
+    /// Its service time, if it has a plan.
     pub(crate) service: Option<Nanos>,
     /// Sums over its messages.
     pub(crate) phases: Phases,
-    /// Of a request that listens for events.
+    /// The events, if the request receives events.
     pub(crate) events: Option<Events>,
-    /// Numbers that the response contains, in thousandths, each with the place of its measure.
+    /// Numbers in the response, in thousandths, each with the index of its measure.
     pub(crate) measured: Vec<(usize, u64)>,
-    /// The trace that it began.
+    /// The trace that the request began.
     pub(crate) trace: Option<TraceContext>,
 }
 
-/// Events that came.
+/// Received events.
 pub(crate) struct Events {
-    /// How long the first took, from where the response time counts.
+    /// The time to the first event, from the start of the response time.
     pub(crate) first: Option<Nanos>,
-    /// How long each further one took after the one before.
+    /// The time between each further event and the previous one.
     pub(crate) gaps: Vec<Nanos>,
 }
 
-/// Records what a worker's users do, window after window.
+/// Records the actions of a worker's users, window after window.
 pub(crate) struct Recorder {
     current: Box<Window>,
     window: Nanos,
-    /// The trial's 0 on the worker's clock, as all times here.
+    /// The trial's 0 on the worker's clock, like all times here.
     zero: Nanos,
     /// End of the current window.
     window_end: Nanos,
-    /// End of the trial: nothing that ends later counts.
+    /// End of the trial: later ends don't count.
     end: Nanos,
     index: u64,
     users: u32,
     /// By population.
     waiting: Vec<u64>,
-    /// Requests under way.
+    /// Requests in progress.
     under_way: u64,
     /// Requests that ended after the trial's end, before a late worker noticed it: step and age.
     too_late: Vec<(usize, Nanos)>,
@@ -80,7 +80,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for windows of so many populations and steps. It counts nothing before
+    /// Returns a recorder for windows of these numbers of populations and steps. It counts nothing before
     /// [`Recorder::begin`].
     pub(crate) fn new(
         (populations, steps): (usize, usize),
@@ -105,7 +105,7 @@ impl Recorder {
         }
     }
 
-    /// The trial's 0 is `zero`; it lasts for `length` and is cut into windows of `window`.
+    /// Sets the trial's 0 to `zero`, its length, and the length of a window.
     pub(crate) fn begin(&mut self, zero: Nanos, window: Duration, length: Duration) {
         self.zero = zero;
         self.window = nanos(window).max(1);
@@ -113,7 +113,7 @@ impl Recorder {
         self.window_end = zero.saturating_add(self.window).min(self.end);
     }
 
-    /// The end of the trial, or `now` if that comes first.
+    /// Returns the end of the trial, or `now` if that is earlier.
     pub(crate) fn cut(&self, now: Nanos) -> Nanos {
         now.min(self.end)
     }
@@ -123,7 +123,7 @@ impl Recorder {
         self.end
     }
 
-    /// Whether the trial is over at `now`.
+    /// Returns true if the trial has ended at `now`.
     pub(crate) fn over(&self, now: Nanos) -> bool {
         now >= self.end
     }
@@ -133,17 +133,17 @@ impl Recorder {
         self.window_end
     }
 
-    /// A user's session began.
+    /// Records the start of a user's session.
     pub(crate) fn user_started(&mut self) {
         self.users += 1;
     }
 
-    /// An arrived session is over.
+    /// Records the end of an arrived session.
     pub(crate) fn user_left(&mut self) {
         self.users -= 1;
     }
 
-    /// A session of a population arrived; so many of them have no connection now.
+    /// Records an arrived session of a population, and the number without a connection.
     pub(crate) fn arrived(&mut self, now: Nanos, waiting: (usize, usize)) {
         if let Some(window) = self.at(now) {
             window.counts.arrived += 1;
@@ -151,8 +151,8 @@ impl Recorder {
         }
     }
 
-    /// A session that arrived was turned away; `step` is the first of its population, and `transaction` its own place
-    /// among the transactions if it has one.
+    /// Records a dropped arrival; `step` is the first of its population, and `transaction` its own index among the
+    /// transactions if it has one.
     pub(crate) fn turned_away(&mut self, now: Nanos, step: usize, transaction: Option<usize>) {
         if let Some(window) = self.at(now) {
             window.counts.dropped += 1;
@@ -163,17 +163,17 @@ impl Recorder {
         }
     }
 
-    /// A request is under way from now on.
+    /// Records the start of a request.
     pub(crate) fn request_started(&mut self) {
         self.under_way += 1;
     }
 
-    /// A request is no longer under way.
+    /// Records that a request is no longer in progress.
     pub(crate) fn request_ended(&mut self) {
         self.under_way -= 1;
     }
 
-    /// A user pauses because of failures without a response in a row.
+    /// Records a user's pause after consecutive failures without a response.
     pub(crate) fn paused(&mut self, now: Nanos, step: usize, lasts: Nanos) {
         if let Some(window) = self.at(now) {
             let counts = &mut window.steps[step].counts;
@@ -182,33 +182,33 @@ impl Recorder {
         }
     }
 
-    /// A session that waited got its connection.
+    /// Records the sessions that still wait, after one received its connection.
     pub(crate) fn waiting(&mut self, (population, waiting): (usize, usize)) {
         self.waiting[population] = waiting as u64;
     }
 
-    /// What became readable `lag` ago was read now.
+    /// Records that an input readable since `lag` is read now.
     pub(crate) fn loop_lag(&mut self, now: Nanos, lag: Nanos) {
         if let Some(window) = self.at(now) {
             record(&mut window.loop_lag, lag);
         }
     }
 
-    /// A cycle began.
+    /// Records the start of a cycle.
     pub(crate) fn cycle(&mut self, now: Nanos) {
         if let Some(window) = self.at(now) {
             window.counts.cycles += 1;
         }
     }
 
-    /// A session of a sequence ended, all of whose requests met their `expect`.
+    /// Records the end of a session of a sequence in which all requests met their `expect`.
     pub(crate) fn session(&mut self, now: Nanos, took: Nanos) {
         if let Some(window) = self.at(now) {
             record(&mut window.sessions, took);
         }
     }
 
-    /// A transaction ended.
+    /// Records the end of a transaction.
     pub(crate) fn transaction(&mut self, now: Nanos, mut sample: TransactionSample) {
         if self.over(now) {
             let late = now - self.end;
@@ -225,14 +225,14 @@ impl Recorder {
         }
     }
 
-    /// A cycle outlasted its pace.
+    /// Records a cycle that outlasted its pace.
     pub(crate) fn overrun(&mut self, now: Nanos) {
         if let Some(window) = self.at(now) {
             window.counts.overruns += 1;
         }
     }
 
-    /// A wait before `step` ended.
+    /// Records the end of a wait before `step`.
     pub(crate) fn waited(&mut self, now: Nanos, step: usize, lasted: Nanos) {
         if let Some(window) = self.at(now) {
             let counts = &mut window.steps[step].counts;
@@ -241,14 +241,14 @@ impl Recorder {
         }
     }
 
-    /// A step was skipped.
+    /// Records a skipped step.
     pub(crate) fn skipped(&mut self, now: Nanos, step: usize) {
         if let Some(window) = self.at(now) {
             window.steps[step].counts.skipped += 1;
         }
     }
 
-    /// A step took an entry of a queue after so long a wait.
+    /// Records that a step took an entry of a queue, and its wait.
     pub(crate) fn took(&mut self, now: Nanos, step: usize, waited: Nanos) {
         if let Some(window) = self.at(now) {
             window.steps[step].counts.takes += 1;
@@ -256,7 +256,7 @@ impl Recorder {
         }
     }
 
-    /// A step was skipped since no entry came in time.
+    /// Records a step skipped because no entry was available in time.
     pub(crate) fn missed(&mut self, now: Nanos, step: usize) {
         if let Some(window) = self.at(now) {
             let counts = &mut window.steps[step].counts;
@@ -265,7 +265,7 @@ impl Recorder {
         }
     }
 
-    /// A step put an entry into a queue, or the queue was full.
+    /// Records that a step put an entry into a queue, or that the queue was full.
     pub(crate) fn put(&mut self, now: Nanos, step: usize, kept: bool) {
         if let Some(window) = self.at(now) {
             let counts = &mut window.steps[step].counts;
@@ -274,7 +274,7 @@ impl Recorder {
         }
     }
 
-    /// A session that begins with `step` has a row of a pool after so long a wait.
+    /// Records that a session that begins with `step` leased a row of a pool, and its wait.
     pub(crate) fn leased(&mut self, now: Nanos, step: usize, waited: Nanos) {
         if let Some(window) = self.at(now) {
             window.steps[step].counts.leases += 1;
@@ -282,28 +282,28 @@ impl Recorder {
         }
     }
 
-    /// So many requests of a step are not made since one before them has failed.
+    /// Records requests of a step that were not sent because an earlier one failed.
     pub(crate) fn not_reached(&mut self, now: Nanos, step: usize, requests: u32) {
         if let Some(window) = self.at(now) {
             window.steps[step].counts.not_reached += u64::from(requests);
         }
     }
 
-    /// A loop that begins with `step` ended by its bound.
+    /// Records that the loop that begins with `step` ended by its bound.
     pub(crate) fn cut_off(&mut self, now: Nanos, step: usize) {
         if let Some(window) = self.at(now) {
             window.steps[step].counts.cut_off += 1;
         }
     }
 
-    /// A message of a request was answered by a redirect that is followed.
+    /// Records a redirect response that is followed.
     pub(crate) fn hop(&mut self, step: usize, attempt: Attempt) {
         if let Some(window) = self.attempt(step, attempt) {
             window.steps[step].counts.hops += 1;
         }
     }
 
-    /// A message of a request failed, and the request is sent again.
+    /// Records a failed message of a request that is sent again.
     pub(crate) fn retried(
         &mut self,
         step: usize,
@@ -318,14 +318,14 @@ impl Recorder {
         }
     }
 
-    /// The wait before a request was sent again is over.
+    /// Records the wait before a request was sent again.
     pub(crate) fn waited_to_retry(&mut self, now: Nanos, step: usize, waited: Nanos) {
         if let Some(window) = self.at(now) {
             window.steps[step].counts.retry_wait_us += to_micros(waited);
         }
     }
 
-    /// Records what every message counts; `None` if it ended after the trial.
+    /// Records the figures common to all messages; `None` if it ended after the trial.
     fn attempt(&mut self, step: usize, attempt: Attempt) -> Option<&mut Window> {
         let window = self.at(attempt.ended)?;
         record(&mut window.lateness, attempt.late);
@@ -334,7 +334,7 @@ impl Recorder {
         Some(window)
     }
 
-    /// A request ended.
+    /// Records the end of a request.
     pub(crate) fn request(
         &mut self,
         step: usize,
@@ -392,14 +392,14 @@ impl Recorder {
         }
     }
 
-    /// A response after the end, before a late worker noticed the end, is none.
+    /// Records a response after the end, before a late worker noticed it, as no response.
     fn too_late(&mut self, step: usize, meant: Nanos) {
         if !self.over(meant) {
             self.too_late.push((step, self.end - meant));
         }
     }
 
-    /// A request could not even be made.
+    /// Records a request that could not be rendered.
     pub(crate) fn unmade(&mut self, now: Nanos, step: usize, detail: Box<str>) {
         let Some(window) = self.at(now) else { return };
         let StepWindow { counts, times } = &mut window.steps[step];
@@ -413,7 +413,7 @@ impl Recorder {
         );
     }
 
-    /// Hands on an example from setup, as long as half of them are left for the trial.
+    /// Reports an example from setup, as long as half of them are left for the trial.
     pub(crate) fn setup_example(
         &mut self,
         step: usize,
@@ -466,8 +466,8 @@ impl Recorder {
         }
     }
 
-    /// Hands over everything, the last window ending at `now` or the end of the trial. Unanswered are the step
-    /// and the age of each request that has no response; unfinished the transactions under way.
+    /// Hands over everything, the last window ending at `now` or the end of the trial. `unanswered` has the step and
+    /// the age of each request without a response; `unfinished` has the transactions in progress.
     pub(crate) fn finish(
         &mut self,
         now: Nanos,
@@ -488,7 +488,7 @@ impl Recorder {
         self.hand_over(self.cut(now), now);
     }
 
-    /// The window that holds `now`; none once the trial is over.
+    /// Returns the window that contains `now`; none after the end of the trial.
     fn at(&mut self, now: Nanos) -> Option<&mut Window> {
         if now >= self.window_end {
             if now >= self.end {
@@ -559,7 +559,7 @@ fn record_within<const DIGITS: u8>(histogram: &mut Hist<DIGITS>, value: Nanos, l
         .expect("growing histograms hold a day");
 }
 
-/// To the nearest, so that the mean of many short times isn't half a microsecond low.
+/// Rounds to the nearest, so that the mean of many short times isn't half a microsecond low.
 fn to_micros(time: Nanos) -> u64 {
     (time + 500) / 1000
 }
@@ -589,7 +589,7 @@ mod tests {
         }
     }
 
-    /// Number of transactions by window: (index, end in ms, count).
+    /// Returns the number of transactions by window: (index, end in ms, count).
     fn windows(reports: &Receiver<(usize, Report)>) -> Vec<(u64, u64, u64)> {
         let counts = reports.try_iter().filter_map(|(_, report)| match report {
             Report::Window { index, window } => {

@@ -23,7 +23,7 @@ pub(crate) enum Authorized {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Need<'a> {
     /// The step whose request starts with the renewal; `None` for a probe, which is no part of the session, and for a
-    /// retry, whose request is already under way.
+    /// retry, whose request is already in progress.
     pub(crate) step: Option<usize>,
     /// The token that the user's parallel requests share.
     pub(crate) beside: Option<&'a SharedToken>,
@@ -114,7 +114,7 @@ impl<C: Client> Shared<C> {
         (exchange.await, false)
     }
 
-    /// Sends the user's next token request. Meanwhile, users who share the token and have no valid one wait.
+    /// Sends the user's next token request. Meanwhile, users that share the token and have no valid one wait.
     async fn send_for_token(
         &self,
         tokens: &ScriptTokens,
@@ -131,7 +131,7 @@ impl<C: Client> Shared<C> {
         exchange
     }
 
-    /// Sends a request, and stores the token of the answer to a token request; an answer without a token is a failure.
+    /// Sends a request, and stores the token of a token response. Such a response without a token is a failure.
     async fn send_and_take(
         &self,
         tokens: &ScriptTokens,

@@ -1,4 +1,4 @@
-//! What workers report to whoever merges it, in this process or another, and the queue to get it there.
+//! The reports of workers to the merger, in this process or another, and their queue.
 
 use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
@@ -10,26 +10,26 @@ use lab_client::ErrorClass;
 use lab_client::Nanos;
 use lab_workload::TraceContext;
 
-/// How many reports may wait for the merger, over all workers.
+/// The maximum number of reports that wait for the merger, over all workers.
 pub(crate) const QUEUE: usize = 256;
 
-/// What a worker reports, also over a wire.
+/// A worker's report, also on the wire.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    /// Setup went on.
+    /// Progress of setup.
     Setup(SetupCounts),
-    /// All of this worker's users are through with the setup step that was asked for.
+    /// All of this worker's users have finished the requested setup step.
     SetupStepDone(SetupCounts),
-    /// A window is full, or the trial over. Its start is not set: windows follow each other without gaps.
+    /// A window is full, or the trial has ended. Its start is not set: windows follow each other without gaps.
     Window { index: u64, window: Box<Window> },
     /// A failed request.
     Example(Example),
-    /// The worker has ended; `cut` when at the end of its trial.
+    /// The worker has ended; `cut` if it ended at the end of its trial.
     Ended { cut: bool },
 }
 
-/// What a worker's setup has come to.
+/// The counts of a worker's setup.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct SetupCounts {
     pub(crate) users_done: u32,
@@ -41,14 +41,14 @@ pub(crate) struct SetupCounts {
     pub(crate) skipped: u64,
 }
 
-/// The end of the queue to the merger of all that tell it something.
+/// The sending end of the queue to the merger.
 #[derive(Clone)]
 pub(crate) struct Queue {
     reports: SyncSender<(usize, Report)>,
     telling: Arc<()>,
 }
 
-/// A queue of so many reports.
+/// Returns a queue of this capacity.
 pub(crate) fn queue(reports: usize) -> (Queue, Receiver<(usize, Report)>) {
     let (reports, told) = sync_channel(reports);
     let telling = Arc::new(());
@@ -56,12 +56,12 @@ pub(crate) fn queue(reports: usize) -> (Queue, Receiver<(usize, Report)>) {
 }
 
 impl Queue {
-    /// Waits while the queue is full.
+    /// Sends a report; blocks while the queue is full.
     pub(crate) fn send(&self, told: (usize, Report)) -> Result<(), SendError<(usize, Report)>> {
         self.reports.send(told)
     }
 
-    /// Lives as long as somebody has this end.
+    /// Returns a reference that is alive while any sender exists.
     pub(crate) fn telling(&self) -> Weak<()> {
         Arc::downgrade(&self.telling)
     }
@@ -75,14 +75,14 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Blocks while the merger is a whole queue behind: late sends then show that the generator
-    /// was held up, where silence would lose counts. Without a merger there is nobody to tell.
+    /// Blocks while the merger is a whole queue behind: late sends then show the generator's delay, and no counts are
+    /// lost. Reports without a merger are dropped.
     pub(crate) fn send(&self, report: Report) {
         let _gone = self.queue.send((self.worker, report));
     }
 }
 
-/// An error that a reader may want to see.
+/// A failed request for the report.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Example {
     /// On the trial's clock.

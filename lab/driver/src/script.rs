@@ -16,9 +16,9 @@ use lab_client::RequestId;
 pub(crate) struct Script {
     pub(crate) setup: Vec<ScriptStep>,
     pub(crate) session: Vec<ScriptStep>,
-    /// The session's steps in order: each by itself, or those of a group with what controls them.
+    /// The session's steps in order: each by itself, or those of a group with its control.
     pub(crate) blocks: Vec<(Range<usize>, Option<Control>)>,
-    /// Outer ones first; the whole session, if it is one, is the first.
+    /// Outer ones first; the whole session, if it is a transaction, is the first.
     pub(crate) transactions: Vec<Bracket>,
     pub(crate) visitor: Visitor,
     pub(crate) pace: Option<Duration>,
@@ -29,7 +29,7 @@ pub(crate) struct Script {
 /// A transaction by its steps.
 #[derive(Debug, Clone)]
 pub(crate) struct Bracket {
-    /// How many others it is within.
+    /// How many others enclose it.
     pub(crate) level: usize,
     pub(crate) steps: Range<usize>,
     pub(crate) each: Round,
@@ -41,25 +41,25 @@ pub(crate) struct ScriptStep {
     pub(crate) wait: Wait,
     pub(crate) repeat: u32,
     pub(crate) chance: Option<Chance>,
-    /// Of a setup: for the first user only.
+    /// In a setup: for the first user only.
     pub(crate) once: bool,
-    /// By their places in [`Workload::requests`].
+    /// By their index in [`Workload::requests`].
     pub(crate) requests: Range<RequestId>,
-    /// Those of them that go out at the same time.
+    /// Its parallel requests.
     pub(crate) parallel: Option<Box<ScriptParallel>>,
-    /// Rounds that the plan knows of, where it is done.
+    /// Rounds in the plan, if the step runs.
     pub(crate) planned_rounds: u32,
     pub(crate) control: Option<Box<Control>>,
     pub(crate) retry: Option<Retry>,
-    /// The session ends once a request of it has failed.
+    /// The session ends after a failed request of the step.
     pub(crate) ends_session: bool,
-    /// What a round surely makes: as which step from this one on, and how many requests.
+    /// The certain requests of a round: the step that counts them, relative to this one, and their number.
     pub(crate) surely: Box<[(usize, u32)]>,
     pub(crate) measures: Vec<Measure>,
 }
 
 impl ScriptStep {
-    /// What controls it, where a condition ends its loop.
+    /// Returns its control, if a condition ends its loop.
     pub(crate) fn looped(&self) -> Option<&Control> {
         let control = self.control.as_deref();
         control.filter(|control| control.until.is_some())
@@ -67,7 +67,7 @@ impl ScriptStep {
 }
 
 impl Script {
-    /// The most transactions within each other.
+    /// Returns the maximum nesting depth of transactions.
     pub(crate) fn transaction_depth(&self) -> usize {
         let levels = self.transactions.iter().map(|one| one.level + 1);
         levels.max().unwrap_or(0)
@@ -99,7 +99,7 @@ impl Script {
     }
 }
 
-/// The transactions of a session, in the order of [`Session::transaction_names`].
+/// Returns the transactions of a session, in the order of [`Session::transaction_names`].
 fn brackets(session: &Session) -> Vec<Bracket> {
     let whole = session.is_transaction().then_some(Bracket {
         level: 0,
@@ -140,7 +140,7 @@ fn script_step(step: &Step, next: &mut RequestId) -> ScriptStep {
     }
 }
 
-/// The part of a step whose requests go out at the same time.
+/// The parallel requests of a step.
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptParallel {
     pub(crate) first: RequestId,
@@ -154,15 +154,15 @@ pub(crate) struct ScriptParallel {
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     pub(crate) request: RequestId,
-    /// How far the step that counts it stands behind its own step.
+    /// The distance from its own step to the step that counts it.
     pub(crate) counts_as: usize,
     pub(crate) captures: Vec<Slot>,
-    /// Whether it reads variables once it is made.
+    /// Whether it reads variables after it is rendered.
     pub(crate) reads_later: bool,
 }
 
 impl ScriptParallel {
-    /// Of a step whose first request this is.
+    /// Returns the parallel requests of a step whose first request is `first`.
     pub(crate) fn of(step: &Step, first: RequestId) -> Option<Box<Self>> {
         let parallel: &Parallel = step.parallel.as_deref()?;
         let is_measured = |place: usize| {
@@ -185,17 +185,17 @@ impl ScriptParallel {
         }))
     }
 
-    /// Those that are sent once.
+    /// Returns the requests that are sent once.
     pub(crate) fn once(&self) -> &[Part] {
         &self.parts[..self.parts.len() - usize::from(self.each.is_some())]
     }
 
-    /// The ids of the requests, in the order of the workload.
+    /// Returns the ids of the requests, in the order of the workload.
     pub(crate) fn requests(&self) -> Range<RequestId> {
         self.first..self.first + self.parts.len() as RequestId
     }
 
-    /// The requests in order, each with the entry of the list that it is for.
+    /// Returns the requests in order, each with its entry of the list.
     pub(crate) fn all(&self, scope: &UserScope) -> Vec<(&Part, Option<usize>)> {
         let each = self.each.as_ref();
         let mut all: Vec<_> = self.once().iter().map(|part| (part, None)).collect();

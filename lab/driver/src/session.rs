@@ -1,5 +1,5 @@
-//! What a session does next: its steps in order, those that a draw or a condition leaves out, loops, and
-//! retries. It knows no protocol, and not what makes a session begin: see [`crate::load`].
+//! The flow of a session: its steps in order, skipped steps, loops, and retries. It knows no protocol, and not what
+//! starts a session: see [`crate::load`].
 
 use std::future::Future;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::user::{Due, Ended, Life, Next, Sending, Shared, User, Waiting};
 use lab_client::time::Nanos;
 use lab_client::{ErrorClass, Exchange, FailedRequest, RequestId};
 
-/// How a round went.
+/// The outcome of a round.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Went {
     /// Whether anything was sent.
@@ -23,28 +23,28 @@ pub(crate) struct Went {
     pub(crate) timed_out: bool,
 }
 
-/// A request that is due.
+/// A due request.
 pub(crate) struct Asked {
     pub(crate) request: RequestId,
     /// The step as which it counts.
     pub(crate) step: usize,
     pub(crate) due: Due,
-    /// How long it waited for its turn among those that go out at the same time.
+    /// How long it waited for a slot among the parallel requests.
     pub(crate) blocked: Nanos,
-    /// Whether it was made before, so that its first message is not.
+    /// Whether it was rendered before, so that its first message is not rendered again.
     pub(crate) is_made: bool,
     /// The token that parallel requests share, for retries.
     pub(crate) token: Option<Rc<SharedToken>>,
 }
 
-/// Where in its session, and by whose doing.
+/// A position in a session.
 #[derive(Clone, Copy)]
 struct Position {
     /// The step.
     step: u32,
     /// The round of its group, from 0.
     round: u32,
-    /// Whether the plan knows of it.
+    /// Whether the plan contains it.
     planned: bool,
 }
 
@@ -63,7 +63,7 @@ impl Position {
 }
 
 impl<C: Client> Shared<C> {
-    /// All steps of a session, once.
+    /// Runs all steps of a session, once.
     #[expect(
         clippy::manual_async_fn,
         reason = "an async fn keeps its arguments twice, in each user who waits"
@@ -75,12 +75,12 @@ impl<C: Client> Shared<C> {
             }
             self.begin_session(life);
             for (steps, control) in &self.script.blocks {
-                // Those that end here do so only now, so that a user who waits keeps nothing for it.
+                // Ended transactions are ended only now, so that a waiting user keeps nothing for it.
                 self.end_transactions(life, steps.start, Round::Session);
                 self.begin_transactions(life, steps.start, Round::Session);
                 match control {
                     Some(control) => Box::pin(self.group(life, steps.clone(), control)).await,
-                    // It is one step.
+                    // The block is one step.
                     None => {
                         self.rounds(life, Position::of(steps.start)).await;
                     }
@@ -105,7 +105,7 @@ impl<C: Client> Shared<C> {
         life.choice = SessionChoice::default();
     }
 
-    /// A group of steps, as often as it is done.
+    /// Runs a group of steps, with its repetitions.
     async fn group(&self, life: &mut Life<C>, steps: Range<usize>, control: &Control) {
         let first = steps.start;
         if !self.is_chosen(life, first) {
@@ -129,7 +129,7 @@ impl<C: Client> Shared<C> {
                 self.end_transactions(life, index + 1, Round::Group);
             }
             life.user.scope.set_round(round);
-            // A round in which nothing could be sent would be followed by others like it.
+            // If a round sent nothing, the next rounds would send nothing either.
             if !sent || life.state.is_over() || self.is_over(life, first, control) {
                 return;
             }
@@ -137,7 +137,7 @@ impl<C: Client> Shared<C> {
         self.cut_off(first, control);
     }
 
-    /// A step, as often as it is done: its wait each time, then its requests. Tells whether anything was sent.
+    /// Runs a step, with its repetitions: its wait each time, then its requests. Returns true if anything was sent.
     #[expect(
         clippy::manual_async_fn,
         reason = "an async fn keeps its arguments twice, in each user who waits"
@@ -154,7 +154,7 @@ impl<C: Client> Shared<C> {
                     life.sleep_until(&self.client, until).await;
                 }
                 let went = match self.end_wait(life, place.index(), &waiting) {
-                    // On the heap, so that users who wait are small; built there after its allocation, not copied.
+                    // On the heap, so that waiting users are small; built there after its allocation, not copied.
                     Some(due) => {
                         let block = Box::new_uninit();
                         Box::into_pin(Box::write(block, self.requests(life, place.index(), due)))
@@ -175,7 +175,7 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// Begins a round, of so many, with its wait.
+    /// Begins a round, with its wait.
     fn begin_round(
         &self,
         life: &mut Life<C>,
@@ -189,7 +189,7 @@ impl<C: Client> Shared<C> {
         self.begin_wait(life, (place.index(), planned))
     }
 
-    /// How often a step is done at most; `None` where it isn't begun.
+    /// Returns the maximum number of rounds of a step; `None` if it is skipped.
     fn most_rounds(&self, life: &mut Life<C>, place: Position) -> Option<u32> {
         let index = place.index();
         let step = &self.script.session[index];
@@ -205,7 +205,7 @@ impl<C: Client> Shared<C> {
         Some(control.map_or(step.repeat, |control| control.most_rounds(step.repeat)))
     }
 
-    /// Whether the step ends after this round. `round` counts from 1.
+    /// Returns true if the step ends after this round. `round` counts from 1.
     fn was_last(&self, life: &mut Life<C>, place: Position, (round, went): (u32, Went)) -> bool {
         let index = place.index();
         if life.state.breaks_off && place.planned {
@@ -221,7 +221,7 @@ impl<C: Client> Shared<C> {
         looped.is_some_and(|control| !went.sent || self.is_over(life, index, control))
     }
 
-    /// The requests of a step.
+    /// Sends the requests of a step.
     async fn requests(&self, life: &mut Life<C>, index: usize, due: Due) -> Went {
         let Some(parallel) = self.script.session[index].parallel.as_deref() else {
             return self.in_turn(life, index, due).await.0;
@@ -244,8 +244,8 @@ impl<C: Client> Shared<C> {
         went
     }
 
-    /// Those that go out one after the other, until one is skipped or fails; and when the next one is due, if none was
-    /// or did.
+    /// Sends the sequential requests, until one is skipped or fails. Returns when the next one is due, if none was
+    /// skipped or failed.
     async fn in_turn(&self, life: &mut Life<C>, index: usize, mut due: Due) -> (Went, Option<Due>) {
         let step = &self.script.session[index];
         let parallel = step.parallel.as_ref();
@@ -302,8 +302,8 @@ impl<C: Client> Shared<C> {
         (went, Some(due))
     }
 
-    /// When a request of a step is due, and how long it waited for a token; `None` if the user has no token, so that
-    /// the rest of the step is skipped, or if the user leaves.
+    /// Returns when a request of a step is due, and how long it waited for a token. `None` if the user has no token, so
+    /// that the rest of the step is skipped, or if the user leaves.
     async fn authorized(
         &self,
         life: &mut Life<C>,
@@ -330,14 +330,14 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// Counts a step that is skipped.
+    /// Counts a skipped step.
     pub(crate) fn skip(&self, step: usize) {
         let now = self.clock.nanos();
         let step = self.first_step + step;
         self.recorder.borrow_mut().skipped(now, step);
     }
 
-    /// One request with its redirects, and with its retries where it fails.
+    /// Sends one request with its redirects, and with its retries if it fails.
     pub(crate) async fn request(
         &self,
         life: &mut Life<C>,
@@ -397,13 +397,13 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// Marks a request of this step as under way since its intended send time.
+    /// Marks a request of this step as in progress since its intended send time.
     pub(crate) fn begins_at(&self, life: &Life<C>, step: usize, meant: Nanos) {
         self.set_under_way(life.user.place, step, meant);
         self.transactions.due(life.user.place, meant);
     }
 
-    /// A request is over with its redirects and retries.
+    /// Ends a request with its redirects and retries.
     pub(crate) fn requested(&self, life: &Life<C>, sending: &Sending, last: &Ended) -> Requested {
         let (place, from) = (life.user.place, sending.counts_from());
         self.clear_under_way(place);
@@ -438,8 +438,8 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// The numbers that an answer told, each with the place of its measure. A value that is no number makes the
-    /// request a failed one.
+    /// Returns the numbers in a response, each with the index of its measure. A value that is no number makes the
+    /// request fail.
     fn measured(
         &self,
         user: &mut User<C>,
@@ -468,13 +468,13 @@ impl<C: Client> Shared<C> {
         measured
     }
 
-    /// Whether the session's draws have it do this step.
+    /// Returns true if the session's random choice includes this step.
     fn is_chosen(&self, life: &mut Life<C>, index: usize) -> bool {
         let chance = self.script.session[index].chance.as_ref();
         life.choice.does(chance, &mut life.user.timing)
     }
 
-    /// Whether what is controlled, from this step on, begins at all.
+    /// Returns true if the control's condition lets the steps from this one on begin.
     fn begins(&self, life: &mut Life<C>, index: usize, control: &Control) -> bool {
         let Some(when) = &control.when else {
             return true;
@@ -482,8 +482,8 @@ impl<C: Client> Shared<C> {
         self.holds(life, index, when).unwrap_or(false)
     }
 
-    /// Skips a step because of earlier answers. Its planned waits are skipped, too, so that later waits match the plan.
-    /// `is_sure` says that no condition could have skipped it.
+    /// Skips a step because of earlier responses. Its planned waits are skipped, too, so that later waits match the
+    /// plan. `is_sure`: no condition could have skipped it.
     fn leave_out(&self, life: &mut Life<C>, place: Position, is_sure: bool) {
         let step = &self.script.session[place.index()];
         if place.planned {
@@ -496,14 +496,14 @@ impl<C: Client> Shared<C> {
         self.client.left_out(step.requests.start);
     }
 
-    /// So many planned rounds of a step are not begun since a request before them has failed.
+    /// Records planned rounds of a step that are not begun because an earlier request failed.
     fn rounds_not_reached(&self, life: &Life<C>, index: usize, rounds: u32) {
         for (counts_as, requests) in &self.script.session[index].surely {
             self.not_reached(life, index + counts_as, rounds * requests);
         }
     }
 
-    /// So many planned requests of a step are not made since one before them has failed.
+    /// Records planned requests of a step that are not sent because an earlier one failed.
     pub(crate) fn not_reached(&self, life: &Life<C>, index: usize, requests: u32) {
         if requests > 0 {
             let step = self.first_step + index;
@@ -512,7 +512,7 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// Whether a round was the last one by its condition.
+    /// Returns true if a round was the last one by its condition.
     fn is_over(&self, life: &mut Life<C>, index: usize, control: &Control) -> bool {
         match &control.until {
             Some(until) => self.holds(life, index, &until.condition).unwrap_or(true),
@@ -520,7 +520,7 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// Whether a condition holds; `None`, and a failed request, where it can't be judged.
+    /// Returns whether a condition holds; `None`, with a failed request recorded, if it can't be evaluated.
     fn holds(&self, life: &mut Life<C>, index: usize, condition: &Template) -> Option<bool> {
         condition
             .holds(&mut life.user.scope)
@@ -548,9 +548,9 @@ impl<C: Client> Shared<C> {
     }
 }
 
-/// How a request went, with its redirects and retries.
+/// The outcome of a request, with its redirects and retries.
 pub(crate) struct Requested {
-    /// When its time counts from; `None` if it wasn't sent.
+    /// The start of its response time; `None` if it wasn't sent.
     pub(crate) from: Option<Nanos>,
     pub(crate) well: bool,
     pub(crate) class: Option<ErrorClass>,

@@ -1,5 +1,5 @@
-//! What the users of a worker share with others: numbers of counters, entries of queues, and rows of pools, divided
-//! among all workers. It knows no user.
+//! The state that the users of a worker share with others: numbers of counters, entries of queues, and rows of pools,
+//! divided among all workers. It knows no user.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::queues::{Queue, WorkerQueues};
 use lab_workload::counters::{Counters, given};
 use lab_workload::part::Slice;
 
-/// What a step has to do with queues, on a worker.
+/// The queue operations of a step, on a worker.
 #[derive(Debug)]
 pub(crate) struct StepQueues {
-    /// What it takes, into which variable, and how long it waits for that.
+    /// The queue to take from, the variable, and the maximum wait.
     pub(crate) take: Option<(Rc<Queue>, Slot, Duration)>,
-    /// What it puts in.
+    /// The queue to put into, and the entry.
     pub(crate) put: Option<(Rc<Queue>, Template)>,
 }
 
@@ -39,7 +39,7 @@ impl StepQueues {
     }
 }
 
-/// What the users of a worker share, of all populations.
+/// The shared state of a worker's users, of all populations.
 #[derive(Default)]
 pub(crate) struct WorkerSharing {
     counters: Option<Arc<Counters>>,
@@ -48,7 +48,7 @@ pub(crate) struct WorkerSharing {
 }
 
 impl WorkerSharing {
-    /// Of the workloads of all populations.
+    /// Returns the shared state for the workloads of all populations.
     pub(crate) fn of<'a>(
         workloads: impl Iterator<Item = &'a Workload> + Clone,
         queues: WorkerQueues,
@@ -61,7 +61,7 @@ impl WorkerSharing {
         }
     }
 
-    /// What so many users of a population have of it.
+    /// Returns the part for one population with this number of users.
     pub(crate) fn of_population(&self, workload: &Workload, users: usize) -> Sharing {
         Sharing {
             given: given(workload, self.counters.as_ref()),
@@ -72,19 +72,19 @@ impl WorkerSharing {
     }
 }
 
-/// What the users of a population share with others, on a worker.
+/// The shared state of a population's users, on a worker.
 pub(crate) struct Sharing {
-    /// What templates ask for: values of the environment, and numbers of the worker's counters.
+    /// Inputs of templates: values of the environment, and numbers of the worker's counters.
     pub(crate) given: Arc<Given>,
-    /// What each step has to do with queues; empty where none has.
+    /// The queue operations of each step; empty if there are none.
     steps: Box<[Option<StepQueues>]>,
     /// The queues of all populations.
     pub(crate) queues: WorkerQueues,
-    /// The pools of rows that they have.
+    /// The pools of rows of the users.
     pub(crate) pools: Option<Pools>,
 }
 
-/// What the steps of a session have to do with queues, by their places; empty where they have nothing.
+/// Returns the queue operations of a session's steps, by index; empty if there are none.
 fn step_queues(workload: &Workload, queues: &WorkerQueues) -> Box<[Option<StepQueues>]> {
     if queues.is_empty() {
         return Box::default();
@@ -98,14 +98,14 @@ fn step_queues(workload: &Workload, queues: &WorkerQueues) -> Box<[Option<StepQu
 }
 
 impl Sharing {
-    /// What a step has to do with queues; `None` where it has nothing.
+    /// Returns the queue operations of a step; `None` if it has none.
     pub(crate) fn of_step(&self, step: usize) -> Option<&StepQueues> {
         self.steps.get(step)?.as_ref()
     }
 }
 
-/// Refuses pools with fewer rows than there are workers, and queues that no user of some worker takes from: entries
-/// that it keeps would lie there.
+/// Rejects pools with fewer rows than there are workers, and queues from which no user of some worker takes: entries
+/// kept by that worker would never be used.
 pub(crate) fn validate(mix: &Mix) -> Result<(), DriverError> {
     let (part, workers) = (&mix.first().part, mix.first().workers());
     for worker in 0..workers {
@@ -136,7 +136,7 @@ pub(crate) fn validate(mix: &Mix) -> Result<(), DriverError> {
     Ok(())
 }
 
-/// Whether users of a worker take from a queue.
+/// Returns true if users of a worker take from a queue.
 fn has_takers(mix: &Mix, queue: &str, slice: &Slice) -> bool {
     mix.drives().any(|drive| {
         let mut takes = drive.workload.session.steps.iter().filter_map(Step::take);

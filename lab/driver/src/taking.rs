@@ -1,5 +1,5 @@
-//! What a user does with what users share: it takes an entry of a queue before a step, puts one in after a step, and
-//! has a row of a pool. It knows no protocol.
+//! A user's operations on shared state: it takes an entry of a queue before a step, puts one in after a step, and
+//! leases a row of a pool. It knows no protocol.
 
 use lab_client::time::{Nanos, nanos};
 use lab_workload::{Data, RenderError, Slot};
@@ -9,15 +9,15 @@ use crate::pools::Pools;
 use crate::user::{Due, Life, Shared};
 
 impl<C: Client> Shared<C> {
-    /// Whether a step takes an entry before its first request.
+    /// Returns true if a step takes an entry before its first request.
     pub(crate) fn takes(&self, step: usize) -> bool {
         self.sharing
             .of_step(step)
             .is_some_and(|queues| queues.take.is_some())
     }
 
-    /// Takes what a step takes; waits where nothing is there. When its first request can go out then; `None` where
-    /// nothing came in time.
+    /// Takes the entry of a step; waits if there is none. Returns when its first request can be sent; `None` if no
+    /// entry was available in time.
     pub(crate) async fn take(&self, life: &mut Life<C>, step: usize, due: Due) -> Option<Due> {
         let (queue, slot, within) = self.sharing.of_step(step)?.take.as_ref()?;
         let recorded = self.first_step + step;
@@ -29,7 +29,7 @@ impl<C: Client> Shared<C> {
             return Some(due);
         }
         let (place, began) = (life.user.place, self.clock.nanos());
-        // It is neither think time nor response time.
+        // The wait is neither think time nor response time.
         self.clear_under_way(place);
         self.transactions.thinks(place, began);
         let until = began.saturating_add(nanos(*within));
@@ -41,7 +41,7 @@ impl<C: Client> Shared<C> {
         self.took(life, (recorded, *slot), (began, entry))
     }
 
-    /// What follows the wait for an entry.
+    /// Processes the end of the wait for an entry.
     fn took(
         &self,
         life: &mut Life<C>,
@@ -69,7 +69,7 @@ impl<C: Client> Shared<C> {
         })
     }
 
-    /// Puts in what a step puts in, when all of its requests met their `expect`.
+    /// Puts the step's entry in, if all of its requests met their `expect`.
     pub(crate) fn put(&self, life: &mut Life<C>, step: usize) {
         let put = self
             .sharing
@@ -86,13 +86,13 @@ impl<C: Client> Shared<C> {
                 let (now, step) = (self.clock.nanos(), self.first_step + step);
                 self.recorder.borrow_mut().put(now, step, kept);
             }
-            // There is nothing to put in.
+            // There is no entry to put in.
             Err(RenderError::EmptyList { .. }) => {}
             Err(error) => self.unmade(life, step, format!("put: {error}")),
         }
     }
 
-    /// Whether each session has a row of a pool to itself.
+    /// Returns true if each session holds a row of a pool exclusively.
     pub(crate) fn leases(&self) -> bool {
         let pools = self.sharing.pools.as_ref();
         pools.is_some_and(Pools::leases)
@@ -120,7 +120,7 @@ impl<C: Client> Shared<C> {
             pools.hold(place, row);
             let (state, now) = (&mut life.state, self.clock.nanos());
             (state.at, state.moved) = (state.at.max(now), true);
-            // It is neither think time nor response time.
+            // The wait is neither think time nor response time.
             state.arrived = state.arrived.map(|_| now);
         }
         let now = self.clock.nanos();
@@ -129,7 +129,7 @@ impl<C: Client> Shared<C> {
         recorder.leased(now, self.first_step, waited);
     }
 
-    /// Sets the variables of the row that the session has.
+    /// Sets the variables of the row that the session holds.
     pub(crate) fn set_leased(&self, life: &mut Life<C>) {
         let Some(pools) = &self.sharing.pools else {
             return;
@@ -139,14 +139,14 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// Returns the row of a session that is over.
+    /// Returns the row of an ended session to the pool.
     pub(crate) fn release(&self, life: &Life<C>) {
         if let Some(pools) = &self.sharing.pools {
             pools.release(life.user.place);
         }
     }
 
-    /// Gives a request the next rows of pools that rotate.
+    /// Assigns a request the next rows of rotating pools.
     pub(crate) fn rotate(&self, life: &mut Life<C>) {
         let Some(pools) = &self.sharing.pools else {
             return;

@@ -1,5 +1,5 @@
-//! The tasks of a worker, a million of them: beside its future, and what the runtime keeps of it, each costs a
-//! pointer. It knows nothing of what they do.
+//! The tasks of a worker, up to a million: beside its future, and the runtime's own state, each costs a pointer. It
+//! knows nothing of their work.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -8,19 +8,19 @@ use std::rc::Rc;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinHandle, spawn_local, yield_now};
 
-/// As many are spawned before others have their turn: about as many as the runtime polls before it looks at sockets
-/// and timers again (61).
+/// The number of tasks spawned before others run: about as many as the runtime polls before it checks sockets and
+/// timers again (61).
 const AT_ONCE: usize = 64;
 
 /// Tasks that end with this at the latest.
 pub(crate) struct Tasks {
     handles: RefCell<Vec<JoinHandle<()>>>,
-    /// Told whenever one of them ends, by what it holds: nobody polls a million handles.
+    /// Notified at each end of a task, by a value that the task holds: polling a million handles is too slow.
     ended: Rc<Notify>,
 }
 
 impl Tasks {
-    /// None yet. Whatever is spawned tells `ended` of its end, also where that is a panic.
+    /// Returns an empty set. Every spawned task notifies `ended` of its end, also after a panic.
     pub(crate) fn new(ended: &Rc<Notify>) -> Self {
         Self {
             handles: RefCell::default(),
@@ -32,8 +32,8 @@ impl Tasks {
         self.handles.borrow_mut().push(spawn_local(future));
     }
 
-    /// Spawns all of them, a few at a time: a million take a second, in which those that are there would wait for
-    /// their answers, and windows for their end.
+    /// Spawns all of them, a few at a time. A million take a second, in which the running ones would wait for their
+    /// responses, and windows for their end.
     pub(crate) async fn spawn_all<F>(&self, futures: impl Iterator<Item = F>)
     where
         F: Future<Output = ()> + 'static,
@@ -46,7 +46,7 @@ impl Tasks {
         }
     }
 
-    /// How the next one ends; waits for ever where none does.
+    /// Returns how the next task ends; waits forever if none does.
     pub(crate) async fn join_next(&self) -> Result<(), JoinError> {
         loop {
             self.ended.notified().await;

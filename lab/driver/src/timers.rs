@@ -1,12 +1,11 @@
 //! The timers of one worker: exact wake-ups for waits, and deadlines that cost nothing to move.
 //!
-//! tokio's own wheel rounds every sleep up to the next millisecond, which at sixty-fold speed is
-//! one per cent of a wait. Here one timerfd per worker, set to the earliest entry of a heap, wakes
-//! to a few microseconds. A request's deadline is a number in a slot: setting it later than the
-//! heap entry that the slot already has touches no heap, so that a request costs two stores.
+//! tokio's own wheel rounds every sleep up to the next millisecond, which at sixty-fold speed is one per cent of a
+//! wait. Here one timerfd per worker, set to the earliest entry of a heap, wakes with a precision of a few
+//! microseconds. A request's deadline is a number in a slot: setting it later than the heap entry that the slot already
+//! has touches no heap, so that a request costs two stores.
 //!
-//! Knows no user and no request; time comes in from the worker's clock, and what wakes the worker is
-//! an [`Alarm`].
+//! It knows no user and no request. Time is read from the worker's clock, and an [`Alarm`] wakes the worker.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -22,10 +21,10 @@ use crate::clock::Clock;
 use lab_client::Nanos;
 
 const NEVER: Nanos = Nanos::MAX;
-/// In the place of when a timer is due: that it has fired; of a sleep: that its timer is set.
+/// In place of a due time: the timer has fired; in a sleep: its timer is set.
 const FIRED: Nanos = NEVER - 1;
 
-/// The moment as one that a timer can be set to. Nobody lives to see the difference.
+/// Returns a time that a timer can be set to. It differs from `due` only after centuries.
 pub(crate) fn settable(due: Nanos) -> Nanos {
     if due == FIRED { NEVER } else { due }
 }
@@ -48,14 +47,14 @@ struct State {
     slots: Vec<Slot>,
     free: Vec<u32>,
     heap: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// What the alarm is set to.
+    /// The alarm's current setting.
     armed: Option<Nanos>,
 }
 
 struct Slot {
-    /// When to wake; `NEVER` = not set, `FIRED` = it has.
+    /// The time to wake; `NEVER` = not set, `FIRED` = fired.
     due: Nanos,
-    /// The earliest entry that the heap has for this slot; `NEVER` = none. Later ones are stale.
+    /// The earliest entry of this slot in the heap; `NEVER` = none. Later ones are stale.
     queued: Nanos,
     waker: Option<Waker>,
 }
@@ -68,7 +67,7 @@ impl State {
             waker: None,
         };
         if let Some(index) = self.free.pop() {
-            // An entry left in the heap by the former owner stays valid as a mere wake-up.
+            // An entry that the former owner left in the heap only causes an extra wake-up.
             let queued = self.slots[index as usize].queued;
             self.slots[index as usize] = Slot { queued, ..slot };
             return index;
@@ -87,7 +86,7 @@ impl State {
         }
     }
 
-    /// Wakes what is due.
+    /// Wakes the due tasks.
     fn fire(&mut self, now: Nanos) {
         while let Some(Reverse((at, index))) = self.heap.peek().copied() {
             if at > now {
@@ -117,7 +116,7 @@ impl State {
 }
 
 impl Timers {
-    /// New timers on this worker's clock. Must be called within a tokio runtime.
+    /// Creates timers on this worker's clock. Must be called within a tokio runtime.
     pub(crate) fn new(clock: Clock) -> io::Result<Self> {
         Ok(Self {
             inner: Rc::new(Inner {
@@ -128,7 +127,7 @@ impl Timers {
         })
     }
 
-    /// A timer of its own, not set.
+    /// Returns a new timer, not set.
     pub(crate) fn timer(&self) -> Timer {
         let slot = self.inner.state.borrow_mut().acquire();
         Timer {
@@ -157,7 +156,7 @@ impl Timers {
         }
     }
 
-    /// Sets the alarm to the earliest entry, if that is earlier than what it is set to.
+    /// Sets the alarm to the earliest entry, if that is earlier than its current setting.
     fn arm(&self, state: &mut State) -> io::Result<()> {
         let Some(at) = state.earliest() else {
             return Ok(());
@@ -178,7 +177,7 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    /// Fires at `due` instead of whenever it was set to.
+    /// Sets the timer to fire at `due`, in place of any earlier setting.
     pub(crate) fn set(&self, due: Nanos) {
         let state = &mut *self.timers.inner.state.borrow_mut();
         state.set(self.slot, due);
@@ -186,7 +185,7 @@ impl Timer {
         self.timers.arm(state).expect("the alarm takes any time");
     }
 
-    /// Ready once it fired; otherwise the task is woken when it does.
+    /// Returns ready once the timer has fired; otherwise the task is woken when it fires.
     pub(crate) fn poll_fired(&self, cx: &Context<'_>) -> Poll<()> {
         let mut state = self.timers.inner.state.borrow_mut();
         let slot = &mut state.slots[self.slot as usize];
@@ -200,7 +199,7 @@ impl Timer {
         Poll::Pending
     }
 
-    /// Ready when `due` has passed, which is `FIRED` once the timer is set.
+    /// Returns ready when `due` has passed; `due` is `FIRED` once the timer is set.
     pub(crate) fn poll_due(&self, due: &mut Nanos, cx: &Context<'_>) -> Poll<()> {
         if *due != FIRED {
             if self.timers.inner.clock.nanos() >= *due {
@@ -212,7 +211,7 @@ impl Timer {
         self.poll_fired(cx)
     }
 
-    /// Waits until `due`; at once if that has passed.
+    /// Waits until `due`; returns at once if that has passed.
     pub(crate) fn sleep_until(&self, due: Nanos) -> Sleep<'_> {
         Sleep {
             timer: self,
@@ -221,8 +220,7 @@ impl Timer {
     }
 }
 
-/// A wait: written out, since each user who waits has one, and what the compiler makes of an async fn is twice as
-/// large.
+/// A wait. Written by hand, since each waiting user has one, and the compiled form of an async fn is twice as large.
 pub(crate) struct Sleep<'a> {
     timer: &'a Timer,
     /// `FIRED` once the timer is set.

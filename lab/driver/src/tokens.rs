@@ -10,14 +10,14 @@ use tokio::sync::Notify;
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptTokens {
     pub(crate) tokens: Tokens<Request>,
-    /// The place of the step that counts token requests.
+    /// The index of the step that counts token requests.
     pub(crate) step: usize,
     /// The request for the first token; `refresh` is the request with a refresh token.
     pub(crate) obtain: RequestId,
     pub(crate) refresh: RequestId,
     /// Whether token requests may go to another server than the others.
     pub(crate) is_elsewhere: bool,
-    /// Which requests send a token, by id.
+    /// Whether each request sends a token, by id.
     shown: Box<[bool]>,
 }
 
@@ -25,13 +25,13 @@ pub(crate) struct ScriptTokens {
 #[derive(Default)]
 pub(crate) struct SharedToken {
     pub(crate) held: RefCell<Option<HeldToken>>,
-    /// Whether a renewal is under way.
+    /// Whether a renewal is in progress.
     pub(crate) is_renewed: Cell<bool>,
     pub(crate) renewed: Notify,
 }
 
 impl ScriptTokens {
-    /// The tokens of a workload; `None` if it has none.
+    /// Returns the tokens of a workload; `None` if it has none.
     pub(crate) fn of(workload: &Workload) -> Option<Box<Self>> {
         let tokens = workload.tokens.as_deref()?.clone();
         let shown: Box<[bool]> = workload.requests().map(Request::shows_token).collect();
@@ -50,12 +50,12 @@ impl ScriptTokens {
         self.shown.get(request as usize).copied().unwrap_or(false)
     }
 
-    /// Whether this step of the setup is the token request that the first user sends for all.
+    /// Returns true if this setup step is the token request that the first user sends for all.
     pub(crate) fn leaves_to_first(&self, step: usize, place: usize) -> bool {
         self.tokens.is_shared() && step == 0 && place > 0
     }
 
-    /// Whether this is a token request.
+    /// Returns true if this is a token request.
     pub(crate) fn asks(&self, request: RequestId) -> bool {
         request == 0 || request == self.obtain || request == self.refresh
     }

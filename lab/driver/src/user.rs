@@ -1,5 +1,5 @@
-//! One virtual user: its waits, its requests, and what is recorded of them. It knows no protocol, not
-//! what its session does next (see [`crate::session`]), and not what makes one begin: see [`crate::load`].
+//! One virtual user: its waits, its requests, and their records. It knows no protocol, not the flow of its session (see
+//! [`crate::session`]), and not what starts one: see [`crate::load`].
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -27,58 +27,58 @@ use lab_client::time::{Nanos, nanos};
 use lab_client::{Exchange, FailedRequest, Phase, Phases, RequestId};
 use lab_counts::Transactions;
 
-/// What all users of a worker share that are of one population.
+/// The state that all users of one population share on a worker.
 pub(crate) struct Shared<C: Client> {
     pub(crate) client: C,
     pub(crate) drive: Arc<Drive>,
     pub(crate) script: Arc<Script>,
-    /// What its users share with others.
+    /// The state that its users share with others.
     pub(crate) sharing: Sharing,
     pub(crate) timers: Timers,
     pub(crate) clock: Clock,
-    /// Of all populations of the worker.
+    /// For all populations of the worker.
     pub(crate) recorder: Rc<RefCell<Recorder>>,
-    /// Place of its first step among those of all populations.
+    /// The index of its first step among those of all populations.
     pub(crate) first_step: usize,
-    /// Place of the probe, counted as its own steps are.
+    /// The index of the probe, counted like its own steps.
     pub(crate) probe_step: usize,
-    /// Its place among the populations.
+    /// Its index among the populations.
     pub(crate) population: usize,
     pub(crate) failure_pause: Nanos,
-    /// Whether a step of which a request timed out isn't repeated any further.
+    /// Whether a step is not repeated any further after a request of it timed out.
     pub(crate) timeout_ends_step: bool,
-    /// The request under way by place of the user on its worker, then those that users send at the same time.
+    /// The requests in progress by index of the user on its worker, then those of parallel requests.
     pub(crate) under_way: Box<[Cell<UnderWay>]>,
-    /// What they send at the same time.
+    /// The sessions of parallel requests.
     pub(crate) beside: Beside<C>,
-    /// Their transactions under way.
+    /// Their transactions in progress.
     pub(crate) transactions: Transactions,
     /// The token that the users share, if the workload says `per: worker`.
     pub(crate) token: SharedToken,
-    /// Whether sessions arrive: then service times are kept apart from response times.
+    /// Whether sessions arrive: then service times are recorded apart from response times.
     pub(crate) open: bool,
-    /// Where sessions that arrive meet connections; without use for other loads.
+    /// Assigns connections to arriving sessions; unused for other loads.
     pub(crate) pool: SharedPool,
     /// The worker's number in this program.
     pub(crate) worker: usize,
     /// The trial's 0, once it is known.
     pub(crate) zero: Cell<Nanos>,
-    /// The end of the trial, once it runs: what is due then, or later, is not sent, as no plan has it.
+    /// The end of the trial, once it runs: requests due then or later are not sent, since no plan has them.
     pub(crate) end: Cell<Nanos>,
-    /// Told when a task of the worker ends.
+    /// Notified when a task of the worker ends.
     pub(crate) ended: Rc<Notify>,
 }
 
-/// The request that a user has under way.
+/// A user's request in progress.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct UnderWay {
-    /// When it was meant to be sent, from where its response time counts; 0 if there is none.
+    /// The intended send time, from which its response time counts; 0 if there is none.
     meant: Nanos,
     /// Its step among those of all populations.
     step: usize,
 }
 
-/// What a task holds of it, until it ends: then [`Shared::ended`] is told, after a panic as well.
+/// A task's reference, held until the task ends. Its drop notifies [`Shared::ended`], after a panic as well.
 pub(crate) struct Member<C: Client>(Rc<Shared<C>>);
 
 impl<C: Client> Member<C> {
@@ -102,14 +102,14 @@ impl<C: Client> Drop for Member<C> {
 }
 
 impl<C: Client> Shared<C> {
-    /// Goes on with what is due within the trial; what isn't waits until the trial is cut.
+    /// Returns at once if `due` is within the trial; otherwise never: the end of the trial drops the task.
     pub(crate) async fn within_trial(&self, due: Nanos) {
         if due >= self.end.get() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// The user's request of this step is under way, and has been since it was meant to be sent.
+    /// Records the user's request of this step as in progress since its intended send time.
     pub(crate) fn set_under_way(&self, place: usize, step: usize, meant: Nanos) {
         let step = self.first_step + step;
         let meant = meant.max(1);
@@ -122,14 +122,14 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// The user has no request under way.
+    /// Records that the user has no request in progress.
     pub(crate) fn clear_under_way(&self, place: usize) {
         if self.under_way[place].take().meant > 0 {
             self.recorder.borrow_mut().request_ended();
         }
     }
 
-    /// How many sessions each user has, where that is said.
+    /// Returns the number of sessions of each user, if it is fixed.
     pub(crate) fn sessions(&self) -> Option<u32> {
         match self.drive.kind {
             LoadKind::Sequence { sessions } => Some(sessions),
@@ -137,7 +137,7 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// When a user is there for the so-manieth time, from 0. Users come back too rarely for each to keep that.
+    /// Returns the nth visit of a user, from 0. Users return too rarely to store this.
     pub(crate) fn visit(&self, index: u32, number: u32) -> Option<Visit> {
         let Visit { from, until } = *self.drive.visits(index).get(number as usize)?;
         let zero = self.zero.get();
@@ -147,8 +147,8 @@ impl<C: Client> Shared<C> {
         })
     }
 
-    /// How many sessions wait for a connection, as this worker's windows tell it: the first one's tell
-    /// for all of the program.
+    /// Returns the number of sessions that wait for a connection, for this worker's windows: the first worker reports
+    /// it for the whole program.
     pub(crate) fn waiting(&self, pool: &Pool) -> usize {
         match self.worker {
             0 => pool.waiting(),
@@ -156,8 +156,8 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// The step and the age of each request that has no response at the cut, and of the first request of each
-    /// session that waits for a connection.
+    /// Returns the step and the age of each request without a response at the end of the trial, and of the first
+    /// request of each session that waits for a connection.
     pub(crate) fn unanswered(&self, cut: Nanos) -> Vec<(usize, Nanos)> {
         let sent = self.under_way.iter().map(Cell::get);
         let sent = sent.filter(|request| request.meant > 0);
@@ -179,19 +179,19 @@ impl<C: Client> Shared<C> {
 /// A user between two requests.
 pub(crate) struct User<C: Client> {
     pub(crate) index: u32,
-    /// Among those of its worker, from 0.
+    /// The index among the users of its worker, from 0.
     pub(crate) place: usize,
     pub(crate) scope: UserScope,
     pub(crate) timing: TimingStream,
     pub(crate) session: C::Session,
 }
 
-/// A user as it lives through a trial. A million of them wait at the same time, each within all that led to its
-/// wait: that is kept here, once, and what a request needs is had while one is under way alone.
+/// A user during a trial. A million users wait at the same time, each inside all its callers' futures. Their state is
+/// kept here, once, and memory for a request is held only while it is in progress.
 pub(crate) struct Life<C: Client> {
     pub(crate) user: Box<User<C>>,
     pub(crate) state: Progress,
-    /// Of the session under way.
+    /// Of the current session.
     pub(crate) choice: SessionChoice,
     pub(crate) pause: Timer,
 }
@@ -206,7 +206,7 @@ impl<C: Client> Life<C> {
         }
     }
 
-    /// Waits until `due`; at once if that has passed. The user's connection is looked after meanwhile.
+    /// Waits until `due`; returns at once if that has passed. The user's connection is served meanwhile.
     pub(crate) fn sleep_until<'a>(&'a mut self, client: &'a C, due: Nanos) -> UserSleep<'a, C> {
         UserSleep {
             client,
@@ -216,7 +216,7 @@ impl<C: Client> Life<C> {
     }
 }
 
-/// A wait of a user; written out, as [`crate::timers::Sleep`] is.
+/// A wait of a user; written by hand, like [`crate::timers::Sleep`].
 pub(crate) struct UserSleep<'a, C: Client> {
     client: &'a C,
     life: &'a mut Life<C>,
@@ -236,23 +236,23 @@ impl<C: Client> Future for UserSleep<'_, C> {
     }
 }
 
-/// How far a session is, as far as the schedule cares.
+/// The progress of a session, as far as the schedule needs it.
 pub(crate) struct Progress {
     /// When the last request or step ended: the next wait runs from here.
     pub(crate) at: Nanos,
     /// Requests in a row that ended without a response.
     pub(crate) without_response: u8,
-    /// Nothing may be sent before this.
+    /// No request may be sent before this.
     pub(crate) not_before: Nanos,
-    /// Nothing is sent from here on: the user leaves.
+    /// No request is sent from here on: the user leaves.
     pub(crate) until: Nanos,
-    /// When the session arrived, until its first request is sent: that one's wait runs from here.
+    /// When the session arrived, until its first request is sent: the wait of that request runs from here.
     pub(crate) arrived: Option<Nanos>,
-    /// Whether anything took time; a cycle in which nothing does must not spin.
+    /// Whether anything took time; a cycle without any must not spin.
     pub(crate) moved: bool,
     /// Whether every request of the session so far met its `expect`.
     pub(crate) well: bool,
-    /// Whether the session ends at a failure: its further steps are left out.
+    /// Whether the session ends at a failure: its further steps are skipped.
     pub(crate) breaks_off: bool,
 }
 
@@ -270,17 +270,17 @@ impl Progress {
         }
     }
 
-    /// Whether the user's time is over.
+    /// Returns true if the user's time has ended.
     pub(crate) fn leaves(&self) -> bool {
         self.at >= self.until
     }
 
-    /// Whether nothing more is sent in this session.
+    /// Returns true if nothing more is sent in this session.
     pub(crate) fn is_over(&self) -> bool {
         self.breaks_off || self.leaves()
     }
 
-    /// Takes in how a message went that was due then.
+    /// Updates the progress with the outcome of a message that was due then.
     pub(crate) fn take(&mut self, ended: &Ended, due: Due, failure_pause: Nanos) {
         self.well &= ended.well || ended.next == Next::Retry;
         match ended.at {
@@ -295,41 +295,41 @@ impl Progress {
                     self.not_before = at.saturating_add(failure_pause);
                 }
             }
-            // The plan holds for the first request that is sent.
+            // The plan applies to the first request that is sent.
             None => self.arrived = due.planned,
         }
     }
 }
 
-/// After so many requests in a row without a response a user pauses before each further one, lest it flood a server
-/// that is down. Single failures pause nobody.
+/// After this number of consecutive requests without a response, a user pauses before each further one, to avoid
+/// flooding a server that is down. Single failures cause no pause.
 const FAILURES_BEFORE_PAUSE: u8 = 3;
 
-/// A wait before a step, as it begins.
+/// A wait before a step, at its start.
 pub(crate) struct Waiting {
     wait: Nanos,
-    /// When the plan has it end, whatever else happens.
+    /// The planned end, whatever else happens.
     planned: Option<Nanos>,
-    /// When it is to end.
+    /// The intended end.
     meant: Nanos,
 }
 
-/// When a request is to go out.
+/// When a request is due.
 #[derive(Clone, Copy)]
 pub(crate) struct Due {
-    /// When the plan has it go out, whatever else happens; `None` where there is no such plan.
+    /// The planned send time, whatever else happens; `None` without such a plan.
     pub(crate) planned: Option<Nanos>,
-    /// When it can go out at the earliest.
+    /// The earliest time at which it can be sent.
     pub(crate) meant: Nanos,
 }
 
-/// A request from its first message to its last: redirects and failed attempts belong to it.
+/// A request from its first message to its last, with redirects and failed attempts.
 pub(crate) struct Sending {
-    /// Its step, counted as its population's are.
+    /// Its step, counted as in its population.
     pub(crate) step: usize,
-    /// When the plan has its first message go out, where there is such a plan.
+    /// The planned send time of its first message, if there is such a plan.
     planned: Option<Nanos>,
-    /// From when its response time counts: its planned send, or else when it was due, if it had to wait for its turn.
+    /// The start of its response time: its planned send, or else when it was due, if it had to wait for a slot.
     from: Option<Nanos>,
     /// When its first message was due.
     meant: Nanos,
@@ -344,7 +344,7 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    /// A request of this step that has waited so long for its turn.
+    /// Returns a request of this step after this wait for a slot.
     pub(crate) fn new(step: usize, due: Due, blocked: Nanos) -> Self {
         let mut phases = Phases::default();
         let due_at = due.meant.saturating_sub(blocked);
@@ -363,54 +363,54 @@ impl Sending {
         }
     }
 
-    /// From when its response time counts, if its first message goes out at `meant`.
+    /// Returns the start of its response time, if its first message is sent at `meant`.
     pub(crate) fn meant(&self) -> Nanos {
         self.planned.unwrap_or(self.meant)
     }
 
-    /// How many seconds later its failed attempt asks to be sent again, where it does.
+    /// Returns the delay in seconds that its failed attempt requests before a retry, if any.
     fn retry_after(&self) -> Option<u32> {
         let (_, failure, _) = self.failed.as_deref()?;
         failure.retry_after
     }
 
-    /// From when its response time counts; `None` before its first message was sent.
+    /// Returns the start of its response time; `None` before its first message was sent.
     pub(crate) fn counts_from(&self) -> Option<Nanos> {
         let began = self.began?;
         Some(self.from.unwrap_or(began))
     }
 }
 
-/// What follows an attempt.
+/// The step after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Nothing: the request is over.
+    /// Nothing: the request has ended.
     Over,
-    /// The message to which it is redirected.
+    /// The message of the redirect.
     Redirect,
-    /// The same message once more.
+    /// The same message again.
     Retry,
 }
 
-/// How a request went, as far as the schedule cares.
+/// The outcome of a request, as far as the schedule needs it.
 pub(crate) struct Ended {
-    /// When; `None` when it wasn't sent.
+    /// The end time; `None` if it wasn't sent.
     pub(crate) at: Option<Nanos>,
     /// Whether it met its `expect`.
     pub(crate) well: bool,
-    /// Why it failed; `None` also of a request that was skipped.
+    /// The error class; `None` also for a skipped request.
     pub(crate) class: Option<ErrorClass>,
-    /// What follows.
+    /// The next step.
     pub(crate) next: Next,
 }
 
 impl Ended {
-    /// Whether it had no response at all.
+    /// Returns true if there was no response at all.
     fn is_without_response(&self) -> bool {
         self.class.is_some_and(ErrorClass::is_without_response)
     }
 
-    /// Of a request that wasn't sent.
+    /// Returns the outcome of a request that wasn't sent.
     fn unsent(class: Option<ErrorClass>) -> Self {
         Self {
             at: None,
@@ -422,7 +422,7 @@ impl Ended {
 }
 
 impl<C: Client> Shared<C> {
-    /// Sends a request, which is made now unless it was made before.
+    /// Sends a request, and renders it now unless it was rendered before.
     pub(crate) async fn send(
         &self,
         user: &mut User<C>,
@@ -438,7 +438,7 @@ impl<C: Client> Shared<C> {
         exchange.await
     }
 
-    /// When the pause after a session in which nothing was sent ends.
+    /// Returns the end of the pause after a session in which nothing was sent.
     pub(crate) fn idle_until(&self) -> Nanos {
         self.clock.nanos() + self.failure_pause.max(1_000_000)
     }
@@ -460,7 +460,7 @@ impl<C: Client> Shared<C> {
             _ => drawn,
         });
         let planned = state.arrived.take().map(|at| at.saturating_add(wait));
-        // Whoever waited for a connection has thought meanwhile.
+        // A user that waited for a connection has thought meanwhile.
         let ready = planned.map_or(state.at.saturating_add(wait), |at| at.max(state.at));
         let meant = ready.max(state.not_before);
         if meant > ready {
@@ -481,7 +481,7 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// Until when it is slept in it; `None` where there is no wait.
+    /// Returns the end of its sleep; `None` if there is no wait.
     pub(crate) fn sleeps_until(life: &Life<C>, waiting: &Waiting) -> Option<Nanos> {
         let state = &life.state;
         let leaves = waiting.meant >= state.until;
@@ -489,7 +489,7 @@ impl<C: Client> Shared<C> {
         (leaves || until > state.at).then_some(until)
     }
 
-    /// The end of the wait; `None` where the user left before that.
+    /// Returns the end of the wait; `None` if the user left before that.
     pub(crate) fn end_wait(
         &self,
         life: &mut Life<C>,
@@ -513,7 +513,7 @@ impl<C: Client> Shared<C> {
         }
         if step.wait != Wait::None {
             let now = self.clock.nanos();
-            // A pause after a failure, or a wait for a connection, is no think time.
+            // A pause after a failure, or a wait for a connection, is not think time.
             let lasted = now.saturating_sub(meant).saturating_add(wait);
             let step = self.first_step + index;
             self.recorder.borrow_mut().waited(now, step, lasted);
@@ -522,7 +522,7 @@ impl<C: Client> Shared<C> {
         Some(Due { planned, meant })
     }
 
-    /// The wait before a failed request of a step is sent again.
+    /// Waits before a failed request of a step is sent again.
     pub(crate) async fn wait_to_retry(
         &self,
         life: &mut Life<C>,
@@ -549,7 +549,7 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// Records how a message of a request went that was due then.
+    /// Records the outcome of a message of a request that was due then.
     pub(crate) fn record(
         &self,
         (exchange, measured): (Exchange, Vec<(usize, u64)>),
@@ -613,7 +613,7 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// The figures of a request whose last message is this one.
+    /// Returns the figures of a request whose last message is this one.
     fn sample(
         &self,
         sending: &Sending,

@@ -1,4 +1,4 @@
-//! Users of a worker who wait for a value each: the longest wait is served first.
+//! Users of a worker that wait for a value each: the longest wait is served first.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -8,11 +8,11 @@ use std::task::{Context, Poll, Waker};
 /// The queue may hold this many tickets of users who left.
 const GONE: usize = 32;
 
-/// The users who wait.
+/// The waiting users.
 #[derive(Debug)]
 pub(crate) struct Waiters<T> {
     queue: VecDeque<Ticket<T>>,
-    /// How many of them wait.
+    /// The number of users that wait.
     waiting: usize,
 }
 
@@ -25,7 +25,7 @@ impl<T> Default for Waiters<T> {
     }
 }
 
-/// The place of a user in the queue.
+/// The position of a user in the queue.
 #[derive(Debug)]
 pub(crate) struct Ticket<T>(Rc<RefCell<Place<T>>>);
 
@@ -45,16 +45,16 @@ enum Place<T> {
 /// How a user left the queue.
 #[derive(Debug)]
 pub(crate) enum Left<T> {
-    /// With what it had.
+    /// With its value.
     Taken,
-    /// Before it was given anything.
+    /// Before it was given a value.
     Waiting,
-    /// After it was given something that it didn't take.
+    /// After it was given a value that it didn't take.
     Given(T),
 }
 
 impl<T> Waiters<T> {
-    /// One more.
+    /// Adds a user.
     pub(crate) fn join(&mut self) -> Ticket<T> {
         let ticket = Ticket(Rc::new(RefCell::new(Place::Waits(None))));
         self.queue.push_back(ticket.clone());
@@ -62,7 +62,7 @@ impl<T> Waiters<T> {
         ticket
     }
 
-    /// Whether no user waits.
+    /// Returns true if no user waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting == 0
     }
@@ -87,7 +87,7 @@ impl<T> Waiters<T> {
         Err(what)
     }
 
-    /// Takes a user out of the queue.
+    /// Removes a user from the queue.
     pub(crate) fn leave(&mut self, ticket: &Ticket<T>) -> Left<T> {
         let place = std::mem::replace(&mut *ticket.0.borrow_mut(), Place::Left);
         match place {
@@ -106,7 +106,7 @@ impl<T> Waiters<T> {
 }
 
 impl<T> Ticket<T> {
-    /// What it was given; else its task is woken when it is.
+    /// Returns the given value; otherwise its task is woken when a value is given.
     pub(crate) fn poll_given(&self, cx: &Context<'_>) -> Poll<T> {
         let place = &mut *self.0.borrow_mut();
         if let Place::Waits(waker) = place {
@@ -115,7 +115,7 @@ impl<T> Ticket<T> {
         }
         match std::mem::replace(place, Place::Left) {
             Place::Given(what) => Poll::Ready(what),
-            // The value was handed out before.
+            // The value was taken before.
             Place::Left | Place::Waits(_) => Poll::Pending,
         }
     }

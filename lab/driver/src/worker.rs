@@ -38,14 +38,14 @@ use lab_client::{ClientCounts, ErrorClass};
 use lab_counts::Transactions;
 use lab_workload::part::Slice;
 
-/// How often a worker tells how far setup is.
+/// How often a worker reports the progress of setup.
 const SETUP_REPORT: Duration = Duration::from_millis(250);
 
-/// What a worker thread is given.
+/// The parameters of a worker thread.
 pub(crate) struct Worker {
     /// Its number in this program.
     pub(crate) number: usize,
-    /// The populations, at least one; each has its users here.
+    /// The populations, at least one, with their users on this worker.
     pub(crate) crowds: Vec<Crowd>,
     pub(crate) clock: Clock,
     pub(crate) orders: watch::Receiver<Order>,
@@ -53,7 +53,7 @@ pub(crate) struct Worker {
     pub(crate) emptied: Receiver<Box<Window>>,
 }
 
-/// Tells the merger of the worker's end, however it ends.
+/// Reports the worker's end to the merger, however it ends.
 struct EndNotice {
     outbox: Outbox,
     cut: bool,
@@ -65,12 +65,12 @@ impl Drop for EndNotice {
     }
 }
 
-/// The nice value of a thread that goes before all others but those of real time.
+/// The nice value of the highest priority below real time.
 const FIRST: i32 = -20;
 
 type Slots<C> = Rc<RefCell<Vec<Option<Box<User<C>>>>>>;
 
-/// A population with the users that this worker has of it.
+/// A population with its users on this worker.
 struct Present<C: Client> {
     crowd: Crowd,
     slice: Slice,
@@ -79,7 +79,7 @@ struct Present<C: Client> {
 }
 
 impl Worker {
-    /// The thread's whole life. `ready` gets its kernel thread id, or why it could not begin.
+    /// Runs the thread. `ready` receives its kernel thread id, or why it could not begin.
     pub(crate) fn run<C: Client>(
         self,
         make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError>,
@@ -96,7 +96,7 @@ impl Worker {
         let local = LocalSet::new();
         let work = self.work(make, &ready);
         notice.cut = local.block_on(&runtime, work);
-        // The users, and with them their connections, end before the notice is given.
+        // The users, and with them their connections, end before the notice is sent.
         drop(local);
     }
 
@@ -112,7 +112,7 @@ impl Worker {
                     source: errno.into(),
                 })?;
             if drive.own_cores {
-                // Refused to who is not root: then the others' work shows in the lateness of sends.
+                // Refused without root: then other programs' work shows in the lateness of sends.
                 let _ = setpriority_process(None, FIRST);
             }
         }
@@ -120,7 +120,7 @@ impl Worker {
         builder.enable_io().build().map_err(DriverError::Runtime)
     }
 
-    /// Setup, then the trial, within a [`LocalSet`]. True when it ran to its end.
+    /// Runs setup, then the trial, within a [`LocalSet`]. Returns true if it ran to its end.
     pub(crate) async fn work<C: Client>(
         mut self,
         make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError>,
@@ -139,7 +139,7 @@ impl Worker {
         let load = async { self.setup(&present).await && self.trial(&timers, &present).await };
         tokio::select! {
             cut = load => cut,
-            // Without its timers a worker can't go on: the drive ends early and says so.
+            // A worker can't continue without its timers: the load ends early and reports it.
             _ = service => false,
         }
     }
@@ -167,7 +167,7 @@ impl Worker {
         Ok((timers, present))
     }
 
-    /// What its users share.
+    /// Returns the state that its users share.
     fn sharing(&self) -> WorkerSharing {
         let workloads = self.crowds.iter().map(|crowd| &*crowd.drive.workload);
         let Some(Crowd { drive, queues, .. }) = self.crowds.first() else {
@@ -177,7 +177,7 @@ impl Worker {
         WorkerSharing::of(workloads, queues.of_worker(self.number), slice)
     }
 
-    /// A population's users on this worker, where all populations have so many steps.
+    /// Returns a population's users on this worker. `steps` counts those of all populations.
     fn present<C: Client>(
         &self,
         crowd: &Crowd,
@@ -240,8 +240,8 @@ impl Worker {
         })
     }
 
-    /// All setup steps, each after all users of all workers are through with the one before; those of one
-    /// population after those of another. False when told to stop.
+    /// Runs all setup steps, each after all users of all workers have finished the one before, one population after the
+    /// other. Returns false if stopped.
     async fn setup<C: Client>(&mut self, present: &[Present<C>]) -> bool {
         let counts = Rc::new(Cell::new(SetupCounts::default()));
         for of in present {
@@ -293,7 +293,7 @@ impl Worker {
         true
     }
 
-    /// Ramp and hold.
+    /// Runs ramp and hold.
     async fn trial<C: Client>(&mut self, timers: &Timers, present: &[Present<C>]) -> bool {
         let may = |order: &Order| order.stop || order.zero.is_some();
         let zero = match self.orders.wait_for(may).await {
@@ -340,7 +340,7 @@ impl Worker {
         let cut = tokio::select! {
             cut = over => cut,
             _ = self.orders.wait_for(|order| order.stop) => false,
-            // Only a sequence ends on its own.
+            // Only a sequence ends by itself.
             ended = tasks.join_next() => no_panic(ended),
             () = load => false,
         };
@@ -373,12 +373,12 @@ impl<C: Client> Present<C> {
         };
         let slots = users.map(|(shared, user)| run_slot(shared, user));
         tasks.spawn_all(slots).await;
-        // After the slots, so that they are free when the first session comes.
+        // After the slots, so that they are free when the first session arrives.
         let (shared, slice) = (Member::of(&self.shared), self.slice.clone());
         tasks.spawn(run_arrivals(shared, stream, slice));
     }
 
-    /// The sessions that arrive, where they do.
+    /// Returns the arriving sessions, if the load has arrivals.
     fn arrivals(&self) -> Option<ArrivalStream> {
         let drive = &self.crowd.drive;
         let Drive { seed, block, .. } = **drive;
@@ -394,7 +394,7 @@ impl<C: Client> Present<C> {
         }
     }
 
-    /// The probe belongs to the worker of user 0, whose name and cookies it goes by.
+    /// The probe belongs to the worker of user 0, and uses its name and cookies.
     fn spawn_probe(&self, tasks: &Tasks) {
         let (drive, shared) = (&self.crowd.drive, &self.shared);
         let Some(probe) = shared.script.probe.filter(|_| self.slice.has(0)) else {
@@ -404,7 +404,7 @@ impl<C: Client> Present<C> {
         let Some(Some(first)) = users.first() else {
             return;
         };
-        // `prepare` made this very scope before, so it can't fail now.
+        // `prepare` created this very scope before, so it can't fail now.
         let Ok(scope) = scope(shared, 0) else {
             return;
         };
@@ -419,7 +419,7 @@ impl<C: Client> Present<C> {
     }
 }
 
-/// A user who has done nothing yet, by its place on its worker and its index.
+/// Returns a new user, by its index on its worker and its index among all.
 fn user<C: Client>(
     shared: &Shared<C>,
     (place, index): (usize, u32),
@@ -457,12 +457,11 @@ fn scope<C: Client>(shared: &Shared<C>, index: u32) -> Result<UserScope, DriverE
     Ok(scope)
 }
 
-/// How far apart the samples of the loop's lag are: in no simple ratio to a workload's times.
+/// The time between samples of the loop's lag: in no simple ratio to a workload's times.
 const LOOP_LAG_EVERY: u64 = 9_973_000;
 
-/// Samples how long something that became readable waits until it is read, until the task is dropped:
-/// a timer becomes readable at a moment that is known, and is read by the loop like any answer. An
-/// answer's own moment only the kernel knows.
+/// Samples how long a readable input waits until it is read, until the task is dropped. A timer becomes readable at a
+/// known time, and the loop reads it like any response. Only the kernel knows when a response became readable.
 async fn watch_loop<C: Client>(shared: Member<C>) {
     let timer = shared.timers.timer();
     let mut at = shared.zero.get();
@@ -470,7 +469,7 @@ async fn watch_loop<C: Client>(shared: Member<C>) {
         at = at.saturating_add(LOOP_LAG_EVERY);
         timer.sleep_until(at).await;
         let now = shared.clock.nanos();
-        // After a stall, the moments that passed meanwhile count, too: what came then waited as they did.
+        // After a stall, the missed sample times count, too: input that arrived then also waited.
         shared
             .recorder
             .borrow_mut()
@@ -482,13 +481,13 @@ async fn watch_loop<C: Client>(shared: Member<C>) {
     }
 }
 
-/// Serves users of this worker who wait for what those of others put in, and the other way round, until the task is
-/// dropped.
+/// Serves users that wait for entries of other workers' queues, and users of other workers that wait for its own, until
+/// the task is dropped.
 async fn serve_queues<C: Client>(shared: Member<C>) {
     shared.sharing.queues.serve().await;
 }
 
-/// Passes a task's panic on: a user that is silently gone would be a wrong load.
+/// Propagates a task's panic: a silently missing user would falsify the load.
 fn no_panic(ended: Result<(), JoinError>) -> bool {
     match ended.map_err(JoinError::try_into_panic) {
         Err(Ok(panic)) => std::panic::resume_unwind(panic),
@@ -497,11 +496,11 @@ fn no_panic(ended: Result<(), JoinError>) -> bool {
 }
 
 fn tell(ready: &SyncSender<Result<i32, DriverError>>, what: Result<i32, DriverError>) {
-    // `Driver::start` awaits one answer per worker; it leaves early only after a failure.
+    // `Driver::start` waits for one message per worker; it leaves early only after a failure.
     let _gone = ready.send(what);
 }
 
-/// One setup step over this worker's users, shared by a few runners.
+/// One setup step over this worker's users, shared by a few tasks.
 struct SetupRun<C: Client> {
     shared: Rc<Shared<C>>,
     users: Slots<C>,
@@ -510,7 +509,7 @@ struct SetupRun<C: Client> {
     reported: Rc<Cell<Duration>>,
     outbox: Outbox,
     step: usize,
-    /// The step's place among those of all populations.
+    /// The step's index among those of all populations.
     place: usize,
 }
 
@@ -530,7 +529,7 @@ impl<C: Client> Clone for SetupRun<C> {
 }
 
 impl<C: Client> SetupRun<C> {
-    /// Takes user after user until none is left.
+    /// Processes one user after the other until none is left.
     async fn run(self) {
         loop {
             let at = self.next.get();
@@ -585,7 +584,7 @@ impl<C: Client> SetupRun<C> {
         }
     }
 
-    /// Counts an exchange. False when the rest of the step is off.
+    /// Counts an exchange. Returns false if the rest of the step is skipped.
     fn count(&self, exchange: Exchange) -> bool {
         let mut counts = self.counts.get();
         let failure = match exchange {

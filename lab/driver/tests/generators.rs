@@ -1,5 +1,5 @@
-//! Generators in processes of their own, over real sockets: this program, started again with an
-//! argument, is the generator.
+//! Generators in processes of their own, over real sockets: this program, started again with an argument, is the
+//! generator.
 
 mod common;
 
@@ -66,12 +66,12 @@ probe:
   request: GET /probe
 ";
 
-/// More than a frame carries.
+/// Returns more bytes than a frame carries.
 fn attached() -> Vec<u8> {
     (0..1_300_000).map(|at| (at / 3) as u8).collect()
 }
 
-/// The same.
+/// The same, as rows.
 fn rows() -> Vec<u8> {
     let row = |at| format!("{},{}\n", at * 3, "x".repeat(99));
     format!("row,other\n{}", (0..7_000).map(row).collect::<String>()).into()
@@ -105,14 +105,14 @@ fn generators(count: u32) -> Generators {
     }
 }
 
-/// What a run told, how it ended, and its workers.
+/// The events of a run, its result, and its workers.
 type Ran = (
     Told,
     Result<lab_driver::DriveSummary, DriverError>,
     Vec<WorkerThread>,
 );
 
-/// Runs to the end; `each` sees the driver after every window.
+/// Runs to the end; calls `each` with the driver after every window.
 fn run(mix: impl Into<Mix>, count: u32, each: impl Fn(&Driver, &Window)) -> Ran {
     let (sender, events) = sync_channel(16);
     let driver = Driver::start_generators(mix, &generators(count), sender).unwrap();
@@ -150,7 +150,7 @@ fn count(server: &Server, part: &str) -> u64 {
     lines.iter().filter(|line| line.contains(part)).count() as u64
 }
 
-/// Windows that follow each other without gaps, from 0 on.
+/// Asserts that windows follow each other without gaps, from 0 on.
 fn check_windows(told: &Told) {
     let mut end = Duration::ZERO;
     for window in &told.windows {
@@ -164,9 +164,9 @@ fn users_are_spread_and_each_acts_once() {
     let server = Server::answering(|_| ok("hello"));
     let mut drive = drive(&server);
     (drive.cores, drive.hold) = (vec![0, 1], Duration::from_secs(600));
-    // Until all have done their part, however slow the machine is.
+    // Until all have sent their requests, however slow the machine is.
     let users = || (0..5).all(|user| count(&server, &format!("/get/{user}")) > 3);
-    // And until a window has them all: of those after the stop some may have one generator's part alone.
+    // And until a window has them all: windows after the stop may have only one generator's part.
     let (told, summary, threads) = run(&drive, 3, |driver, window| {
         if window.counts.users == 5 && users() && count(&server, "/probe") > 3 {
             driver.stop();
@@ -181,7 +181,7 @@ fn users_are_spread_and_each_acts_once() {
     assert_eq!((summary.stopped_early, summary.errors), (true, 0));
     let of = |part: &str| count(&server, part);
     assert_eq!((of("/setup/"), of("/setup/4"), of("/setup/3")), (5, 1, 1));
-    // Counted once each, but for what was under way at the stop.
+    // Counted once each, except for those in progress at the stop.
     let missing = of("/get/") - summary.transactions;
     assert!(missing <= 5, "{missing}");
     let missing = of("/probe") - summary.probe_transactions;
@@ -203,7 +203,7 @@ fn setup_has_one_barrier() {
     (drive.users, drive.hold) = (8, ms(200));
     let (told, summary, _) = run(&drive, 4, |_, _| {});
     let summary = summary.unwrap();
-    // Nobody stopped it: the end is the plan's.
+    // There was no stop: the end is the plan's.
     assert_eq!((summary.elapsed, summary.stopped_early), (ms(200), false));
     let ends: Vec<_> = told.windows.iter().map(|window| window.end).collect();
     assert_eq!(ends, [ms(100), ms(200)]);
@@ -234,8 +234,8 @@ fn arrivals_are_shared() {
         spacing: Spacing::Poisson,
     };
     let users = || (0..5).all(|user| count(&server, &format!("/get/{user}")) > 3);
-    // How many windows are told, and how many were at the stop: those have the parts of both generators. Of the later
-    // ones some may have one's alone, since a stop reaches each when it does.
+    // The number of windows reported, and the number at the stop: those have the parts of both generators. Later ones
+    // may have only one part, since a stop reaches each generator at its own time.
     let (windows, whole) = (Cell::new(0), Cell::new(None));
     let (told, summary, _) = run(&drive, 2, |driver, _| {
         windows.set(windows.get() + 1);
@@ -246,8 +246,8 @@ fn arrivals_are_shared() {
     });
     let summary = summary.unwrap();
     assert_eq!((summary.errors, summary.dropped), (0, 0));
-    // Each session is one generator's: it is answered once, is under way, or waits. A connection may
-    // have been given one at a window's end that it had not begun.
+    // Each session belongs to one generator: it has a response, is in progress, or waits. At a window's end a session
+    // may be assigned to a connection but not begun.
     let (mut arrived, mut begun, mut answered) = (0, 0, 0);
     for window in &told.windows[..whole.get().unwrap()] {
         arrived += window.counts.arrived;
@@ -279,7 +279,7 @@ fn stages_are_shared() {
     let summary = summary.unwrap();
     assert_eq!((summary.errors, summary.elapsed), (0, ms(900)));
     check_windows(&told);
-    // Whoever is due at a window's end may have begun just behind it, and leave with an answer.
+    // A user due at a window's end may have begun just after it, and leave with a response.
     let most = |windows: std::ops::Range<usize>| {
         let users = told.windows[windows]
             .iter()

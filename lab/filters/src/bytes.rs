@@ -6,7 +6,7 @@ use minijinja::Error;
 use minijinja::ErrorKind;
 use minijinja::value::{Value, ValueKind};
 
-/// A value's bytes: those of a text in UTF-8; of a number, its digits; of what was captured, its first entry.
+/// Returns a value's bytes: UTF-8 of a text, the digits of a number, the first entry of a capture.
 pub(crate) fn of(value: &Value) -> Result<Cow<'_, [u8]>, Error> {
     match value.kind() {
         ValueKind::Undefined => Err(Error::from(ErrorKind::UndefinedError)),
@@ -21,7 +21,7 @@ pub(crate) fn of(value: &Value) -> Result<Cow<'_, [u8]>, Error> {
     }
 }
 
-/// A value's text; bytes that are none are an error.
+/// Returns a value's text; invalid UTF-8 is an error.
 pub(crate) fn text(value: &Value) -> Result<Cow<'_, str>, Error> {
     let no_text = |_| invalid("these are bytes, and no text".to_owned());
     match of(value)? {
@@ -35,7 +35,7 @@ pub(crate) fn text(value: &Value) -> Result<Cow<'_, str>, Error> {
     }
 }
 
-/// Bytes as a value: a text where they are one.
+/// Converts bytes to a value: a text if they are valid UTF-8.
 pub(crate) fn value(bytes: Vec<u8>) -> Value {
     match String::from_utf8(bytes) {
         Ok(text) => Value::from(text),
@@ -43,7 +43,7 @@ pub(crate) fn value(bytes: Vec<u8>) -> Value {
     }
 }
 
-/// An error that says this.
+/// Returns an error with this message.
 pub(crate) fn invalid(detail: String) -> Error {
     Error::new(ErrorKind::InvalidOperation, detail)
 }

@@ -1,10 +1,10 @@
-//! Draws from distributions, by a source of random bits: the same bits give the same draws.
+//! Draws from distributions with a source of random bits: the same bits give the same draws.
 
 /// Largest mean, deviation, and rank.
 const MOST: f64 = 1e12;
 /// Largest exponent of a Zipf distribution.
 const MOST_EXPONENT: f64 = 100.0;
-/// So often a rank is tried; nine of ten are taken at once.
+/// Maximum attempts per rank; nine of ten are accepted at once.
 const TRIES: usize = 1_000;
 /// Most values with shares.
 const MAX_SHARES: usize = 100;
@@ -12,18 +12,18 @@ const MAX_SHARES: usize = 100;
 /// A distribution of numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Draw {
-    /// Of a mean and a standard deviation.
+    /// With a mean and a standard deviation.
     Normal {
         /// The mean.
         mean: f64,
         /// The standard deviation.
         deviation: f64,
     },
-    /// Ranks, of which rank k comes as often as k to the power of a negative exponent.
+    /// Ranks: the frequency of rank k is proportional to k to the power of a negative exponent.
     Zipf(Zipf),
 }
 
-/// A number that was drawn.
+/// A drawn number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Drawn {
     /// Any number.
@@ -33,10 +33,10 @@ pub enum Drawn {
 }
 
 impl Draw {
-    /// A normal distribution.
+    /// Returns a normal distribution.
     ///
     /// # Errors
-    /// In words: numbers that make none.
+    /// Describes invalid parameters.
     pub fn normal(mean: f64, deviation: f64) -> Result<Self, String> {
         if !(-MOST..=MOST).contains(&mean) {
             return Err(format!("a mean of {mean} is not within -{MOST} to {MOST}"));
@@ -49,10 +49,10 @@ impl Draw {
         Ok(Self::Normal { mean, deviation })
     }
 
-    /// Ranks from 1 to `n`.
+    /// Returns a distribution of ranks from 1 to `n`.
     ///
     /// # Errors
-    /// In words: numbers that make none.
+    /// Describes invalid parameters.
     pub fn zipf(n: f64, exponent: f64) -> Result<Self, String> {
         if !(1.0..=MOST).contains(&n) || n.fract() != 0.0 {
             return Err(format!("{n} is not a whole number within 1 to {MOST}"));
@@ -65,11 +65,11 @@ impl Draw {
         Ok(Self::Zipf(Zipf::new(n, exponent)))
     }
 
-    /// The next number. A normal one takes one draw of the bits.
+    /// Draws the next number. A normal one takes one draw of the bits.
     pub fn next(&self, bits: &mut impl FnMut() -> u64) -> Drawn {
         match self {
             Self::Normal { mean, deviation } => {
-                // At 0 it would be minus infinity; half a step of the 53-bit grid stands in for it.
+                // The quantile of 0 is minus infinity; use half a step of the 53-bit grid instead.
                 let place = unit(bits()).max(f64::EPSILON / 4.0);
                 Drawn::Real(mean + deviation * normal_quantile(place))
             }
@@ -78,7 +78,7 @@ impl Draw {
     }
 }
 
-/// From 0 up to 1.
+/// Maps bits to [0, 1).
 fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -92,7 +92,7 @@ pub struct Zipf {
     /// The integral of the density up to one half, and up to the last rank.
     first: f64,
     last: f64,
-    /// Ranks this close to the point that was drawn are taken at once.
+    /// Ranks this close to the drawn point are accepted at once.
     near: f64,
 }
 
@@ -144,8 +144,8 @@ impl Zipf {
     }
 }
 
-/// The standard normal quantile by Acklam's rational approximation (2003): relative error below
-/// 1.15e-9. One draw gives one value, which the polar and ziggurat methods can't promise. It has no value at 0 and 1.
+/// The standard normal quantile by Acklam's rational approximation (2003): relative error below 1.15e-9. One draw gives
+/// one value, which the polar and ziggurat methods can't guarantee. Undefined at 0 and 1.
 #[must_use]
 pub fn normal_quantile(p: f64) -> f64 {
     const A: [f64; 6] = [
@@ -197,10 +197,10 @@ fn polynomial(coefficients: &[f64], x: f64) -> f64 {
     coefficients.iter().fold(0.0, |sum, c| sum * x + c)
 }
 
-/// Values with shares, as `a 80%, b 20%`, each with the end of its share, the last at 1.
+/// Parses values with shares, as `a 80%, b 20%`: each with the end of its share, the last at 1.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence; `what` is what the values are.
+/// A sentence that describes the fault; `what` names the values.
 pub fn shares<T>(
     text: &str,
     what: &str,
@@ -234,13 +234,13 @@ pub fn shares<T>(
     Ok(values)
 }
 
-/// The value in whose share this place, from 0 up to 1, lies.
+/// Returns the value whose share contains this place in [0, 1).
 pub fn share_at<T>(values: &[(T, f64)], place: f64) -> Option<&T> {
     let found = values.iter().find(|(_, end)| place < *end);
     found.or(values.last()).map(|(value, _)| value)
 }
 
-/// One of the values, as often as its share says.
+/// Returns one of the values, with the probability of its share.
 pub fn weighted<T>(values: &[(T, f64)], bits: u64) -> Option<&T> {
     share_at(values, unit(bits))
 }
@@ -340,7 +340,7 @@ mod tests {
                 .iter()
                 .all(|rank| (1..=1_000_000_000_000).contains(rank))
         );
-        // By a logarithm, half of them are below the square root.
+        // With a logarithmic distribution, half of them are below the square root.
         let low = ranks.iter().filter(|rank| **rank < 1_000_000).count();
         assert!((400..600).contains(&low), "{low}");
     }

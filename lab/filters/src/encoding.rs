@@ -22,14 +22,14 @@ pub enum Encoding {
     Base64Url,
 }
 
-/// Reads with padding or without, since tokens have none and mails have some.
+/// Reads with or without padding, since tokens have none and mails have some.
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const FROM_STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const FROM_URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
 impl Encoding {
-    /// As a template names it.
+    /// Returns its name in templates.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Encoding {
         }
     }
 
-    /// The one of this name.
+    /// Returns the encoding with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         [Self::Hex, Self::Base64, Self::Base64Url]
@@ -47,7 +47,7 @@ impl Encoding {
             .find(|one| one.name() == name)
     }
 
-    /// The text of these bytes.
+    /// Encodes bytes as text.
     #[must_use]
     pub fn encode(self, bytes: &[u8]) -> String {
         match self {
@@ -61,10 +61,10 @@ impl Encoding {
         }
     }
 
-    /// The bytes of a text; base64 of either alphabet, padded or not.
+    /// Decodes a text; base64 of either alphabet, padded or not.
     ///
     /// # Errors
-    /// In words: a text that is not of this encoding.
+    /// Describes a text that is not in this encoding.
     pub fn decode(self, text: &[u8]) -> Result<Vec<u8>, String> {
         match self {
             Self::Hex => {
@@ -110,7 +110,7 @@ pub(crate) fn push_hex(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// The bytes of a text in base64 of either alphabet; line breaks are passed over.
+/// Decodes base64 of either alphabet; line breaks are skipped.
 fn from_base64(text: &[u8]) -> Result<Vec<u8>, String> {
     let kept: Vec<u8> = text
         .iter()

@@ -1,18 +1,18 @@
-//! How a substituted value is written into its surroundings.
+//! How a substituted value is escaped for its context.
 
 use serde::{Deserialize, Serialize};
 
-/// The surroundings of a substituted value.
+/// The context of a substituted value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Escape {
-    /// As it is.
+    /// Unescaped.
     None,
     /// Inside a JSON string.
     JsonText,
     /// As a whole JSON value: a number stays a number, anything else becomes a JSON string.
     JsonValue,
-    /// As a whole JSON value that is a string, also of a number.
+    /// As a whole JSON value that is always a string, also for a number.
     JsonString,
     /// As text or an attribute's value of an XML document.
     Xml,
@@ -20,16 +20,16 @@ pub enum Escape {
     Form,
     /// Inside the quotes of a name of a part of `multipart/form-data`.
     PartName,
-    /// Inside quotes in which a backslash stands before quotes and backslashes.
+    /// Inside quotes, with a backslash before quotes and backslashes.
     Quoted,
-    /// As it is, in a signature, whose expressions may name parts of the request ([`crate::sign::PARTS`]).
+    /// Unescaped, in a signature, whose expressions may name parts of the request ([`crate::sign::PARTS`]).
     Signed,
-    /// Nowhere: the whole text is one expression, and its value `true` or `false`.
+    /// Not inserted: the whole text is one expression, and its value `true` or `false`.
     Condition,
 }
 
 impl Escape {
-    /// Escapes what `out` holds from `start` on. Allocates only where something must change.
+    /// Escapes the part of `out` from `start` on. Allocates only if something changes.
     pub fn apply(self, out: &mut String, start: usize) {
         match self {
             Self::None | Self::Condition | Self::Signed => {}
@@ -95,8 +95,8 @@ pub fn push_json(raw: &str, out: &mut String) {
     }
 }
 
-/// Appends `raw` as text of an XML document (XML 1.0, section 2.4). What XML can't hold, control
-/// characters, is left out (section 2.2).
+/// Appends `raw` as text of an XML document (XML 1.0, section 2.4). Control characters, which XML can't hold, are
+/// dropped (section 2.2).
 pub fn push_xml(raw: &str, out: &mut String) {
     for c in raw.chars() {
         match c {
@@ -126,7 +126,7 @@ pub fn push_form(raw: &str, out: &mut String) {
     }
 }
 
-/// Appends `raw` as browsers write a name of a part (HTML, “multipart form data”).
+/// Appends `raw` as browsers encode a part's name (HTML, “multipart form data”).
 pub fn push_part_name(raw: &str, out: &mut String) {
     for c in raw.chars() {
         match c {
@@ -148,8 +148,8 @@ fn push_quoted(raw: &str, out: &mut String) {
     }
 }
 
-/// Appends `raw` percent-encoded as one segment of a path or one value of a query (RFC 3986,
-/// unreserved characters stay).
+/// Appends `raw` percent-encoded as one segment of a path or one value of a query (RFC 3986; unreserved characters are
+/// unchanged).
 pub fn push_url(raw: &str, out: &mut String) {
     for byte in raw.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {

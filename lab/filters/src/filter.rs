@@ -1,6 +1,6 @@
-//! Filters from bytes to bytes, as data: one form for minijinja and for templates that are compiled without it.
+//! Filters from bytes to bytes, as data: one form for minijinja and for templates compiled without it.
 //!
-//! A filter knows its constant arguments. The key of an HMAC is a value, and comes with the input.
+//! A filter stores its constant arguments. The key of an HMAC is a value, passed with the input.
 
 use std::borrow::Cow;
 
@@ -20,17 +20,17 @@ pub enum Filter {
     Hmac(Hash, Output),
     /// Bytes as text.
     Encode(Encoding),
-    /// Percent-encoded, as one value of a query.
+    /// Percent-encoding, as one value of a query.
     UrlEncode,
-    /// Out of base64.
+    /// Decodes base64.
     Unbase64,
-    /// Out of hexadecimal digits.
+    /// Decodes hexadecimal digits.
     Unhex,
-    /// Out of percent-encoding.
+    /// Decodes percent-encoding.
     UrlDecode,
 }
 
-/// What a hash gives.
+/// Output of a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
     /// A text in this encoding.
@@ -40,8 +40,8 @@ pub enum Output {
 }
 
 impl Filter {
-    /// The filter of this name with these texts as constant arguments behind its key, if it takes one; `None` where there
-    /// is no such filter.
+    /// Returns the filter with this name, and these texts as constant arguments after its key, if it has one; `None` if
+    /// no filter has the name.
     #[must_use]
     pub fn named(name: &str, arguments: &[&str]) -> Option<Self> {
         let hash = Hash::named(name);
@@ -61,10 +61,10 @@ impl Filter {
         })
     }
 
-    /// A keyed hash by this hash, in this encoding.
+    /// Returns an HMAC with this hash and encoding.
     ///
     /// # Errors
-    /// Names that are unknown, and MD5.
+    /// Unknown names, and MD5.
     pub(crate) fn hmac(hash: Option<&str>, output: Option<&str>) -> Result<Self, String> {
         let hash = hash.unwrap_or("sha256");
         let hash =
@@ -74,7 +74,7 @@ impl Filter {
         Ok(Self::Hmac(hash, output))
     }
 
-    /// Whether what it gives is a text whatever its input is.
+    /// Returns true if its output is a text for every input.
     #[must_use]
     pub fn gives_text(self) -> bool {
         match self {
@@ -84,7 +84,7 @@ impl Filter {
         }
     }
 
-    /// Whether what it gives is bytes, even if they happen to be a text.
+    /// Returns true if its output is bytes, even if they are valid text.
     pub fn gives_bytes(self) -> bool {
         matches!(
             self,
@@ -92,10 +92,10 @@ impl Filter {
         )
     }
 
-    /// Appends what it makes of an input. `key` is for a filter that takes one.
+    /// Appends the output for an input. `key` is for filters that need one.
     ///
     /// # Errors
-    /// An input that is too large for it, and one that it can't decode.
+    /// An input that is too large, or that can't be decoded.
     pub fn apply(self, input: &[u8], key: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
         match self {
             Self::Hash(hash, output) => {
@@ -132,7 +132,7 @@ impl Default for Output {
 }
 
 impl Output {
-    /// The one of this name.
+    /// Returns the output with this name.
     pub(crate) fn named(name: &str) -> Result<Self, String> {
         match (Encoding::named(name), name) {
             (Some(encoding), _) => Ok(Self::Text(encoding)),
@@ -153,7 +153,7 @@ impl Output {
     }
 }
 
-/// What a hash is of.
+/// Checks the size of a hash's input.
 fn hashed(input: &[u8]) -> Result<&[u8], String> {
     match input.len() {
         ..=MAX_BYTES => Ok(input),

@@ -28,7 +28,7 @@ pub enum Hash {
 }
 
 impl Hash {
-    /// All of them.
+    /// All hashes.
     pub(crate) const ALL: [Self; 5] = [
         Self::Md5,
         Self::Sha1,
@@ -37,7 +37,7 @@ impl Hash {
         Self::Sha512,
     ];
 
-    /// As a template names it.
+    /// Returns its name in templates.
     #[must_use]
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -49,16 +49,16 @@ impl Hash {
         }
     }
 
-    /// The one of this name.
+    /// Returns the hash with this name.
     #[must_use]
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// Of a keyed hash.
+    /// Returns the algorithm of its HMAC.
     ///
     /// # Errors
-    /// MD5 is no hash for it here.
+    /// MD5 is not supported here.
     pub(crate) fn keyed(self) -> Result<Algorithm, String> {
         Ok(match self {
             Self::Md5 => {
@@ -72,7 +72,7 @@ impl Hash {
     }
 }
 
-/// Gives the hash of these bytes to `take`.
+/// Passes the hash of these bytes to `take`.
 pub(crate) fn digest<T>(hash: Hash, bytes: &[u8], take: impl FnOnce(&[u8]) -> T) -> T {
     let algorithm = match hash {
         Hash::Md5 => return take(&Md5::digest(bytes)),
@@ -84,16 +84,16 @@ pub(crate) fn digest<T>(hash: Hash, bytes: &[u8], take: impl FnOnce(&[u8]) -> T)
     take(ring::digest::digest(algorithm, bytes).as_ref())
 }
 
-/// SHA-256 of these bytes, in hex.
+/// Returns the SHA-256 of these bytes, in hex.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     digest(Hash::Sha256, bytes, |sum| Encoding::Hex.encode(sum))
 }
 
-/// HMAC (RFC 2104) of these bytes by a key.
+/// Returns the HMAC (RFC 2104) of these bytes with a key.
 ///
 /// # Errors
-/// MD5 is no hash for it here.
+/// MD5 is not supported here.
 pub(crate) fn hmac(hash: Hash, key: &[u8], bytes: &[u8]) -> Result<Tag, String> {
     Ok(sign(&Key::new(hash.keyed()?, key), bytes))
 }

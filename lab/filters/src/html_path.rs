@@ -1,4 +1,4 @@
-//! Where in an HTML page a value stands: a CSS selector, and an attribute of what it selects.
+//! The place of a value in an HTML page: a CSS selector, and an attribute of the selected elements.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Longest path as written.
 const MAX_BYTES: usize = 1_000;
 
-/// Elements of a page, and what of them is kept: `(form input[name=csrf])@value`.
+/// Elements of a page, and the part of them to keep: `(form input[name=csrf])@value`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct HtmlPath {
@@ -17,17 +17,16 @@ pub struct HtmlPath {
     attribute: Option<String>,
 }
 
-/// A text that is no [`HtmlPath`].
+/// The error for a text that is no [`HtmlPath`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct HtmlPathError(String);
 
 impl HtmlPath {
-    /// Reads a path: a selector in parentheses; `@name` behind them is an attribute, in whose place their
-    /// text is kept.
+    /// Parses a path: a selector in parentheses; `@name` after them keeps that attribute instead of the elements' text.
     ///
     /// # Errors
-    /// In words, what is wrong with it.
+    /// Describes the fault.
     pub fn parse(text: &str) -> Result<Self, HtmlPathError> {
         let wrong = |what: &str| HtmlPathError(what.to_owned());
         let trimmed = text.trim();
@@ -56,19 +55,19 @@ impl HtmlPath {
         })
     }
 
-    /// As it was written.
+    /// Returns the text that it was parsed from.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// What selects the elements.
+    /// Returns the selector of the elements.
     #[must_use]
     pub fn selector(&self) -> &Selector {
         &self.selector
     }
 
-    /// The attribute that is kept; `None` keeps their text.
+    /// Returns the attribute to keep; `None` keeps their text.
     #[must_use]
     pub fn attribute(&self) -> Option<&str> {
         self.attribute.as_deref()

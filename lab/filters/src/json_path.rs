@@ -1,10 +1,10 @@
-//! JSON paths (RFC 9535) of captures and expectations. What a body has there is looked up elsewhere.
+//! JSON paths (RFC 9535) of captures and expectations. Evaluation is elsewhere.
 
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-/// A compiled JSON path that knows how it was written.
+/// A compiled JSON path with its source text.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct JsonPath {
@@ -14,10 +14,10 @@ pub struct JsonPath {
     compiled: serde_json_path::JsonPath,
 }
 
-/// A step of a path that can be followed while a body goes by, since it asks nothing of what lies around it.
+/// A step of a path that can be followed in one pass over the body, without its context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsonStep {
-    /// The member of an object that has this name.
+    /// The member of an object with this name.
     Name(Box<str>),
     /// The element of an array, counted from 0.
     Index(usize),
@@ -39,28 +39,27 @@ impl JsonPath {
         })
     }
 
-    /// Whether it finds one value at most, which is then no list.
+    /// Returns true if it finds at most one value, which is then no list.
     #[must_use]
     pub fn is_singular(&self) -> bool {
         self.singular
     }
 
-    /// Its steps, at least one, where all of them are plain: no filter, slice, or list of places, nothing counted
-    /// from an end, nothing at any depth.
+    /// Returns its steps, at least one, if all are plain: no filter, slice, union, index from the end, or descendant
+    /// segment.
     #[must_use]
     pub fn plain(&self) -> Option<&[JsonStep]> {
         self.plain.as_deref()
     }
 
-    /// As it was written.
+    /// Returns the text that it was parsed from.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 }
 
-/// Whether a path that is one can find one value at most: names and indexes alone (RFC 9535, singular
-/// query).
+/// Returns true if a valid path finds at most one value: names and indexes only (RFC 9535, singular query).
 fn is_singular(text: &str) -> bool {
     let mut quote = None;
     let mut escaped = false;
@@ -102,8 +101,7 @@ impl From<JsonPath> for String {
     }
 }
 
-/// The steps of a path that is one, unless it has others than plain ones. What is written in a rarer way, with white
-/// space or escapes, counts as others.
+/// Returns the steps of a valid path if all are plain. Rare notations, with white space or escapes, count as not plain.
 fn plain(text: &str) -> Option<Box<[JsonStep]>> {
     let mut rest = text.strip_prefix('$')?;
     let mut steps = Vec::new();
@@ -118,7 +116,7 @@ fn plain(text: &str) -> Option<Box<[JsonStep]>> {
     (!steps.is_empty()).then(|| steps.into())
 }
 
-/// `name` or `*`, and what follows.
+/// Parses `name` or `*`; returns the rest.
 fn after_dot(text: &str) -> Option<(JsonStep, &str)> {
     let end = text.find(['.', '[']).unwrap_or(text.len());
     let (name, after) = text.split_at(end);
@@ -130,7 +128,7 @@ fn after_dot(text: &str) -> Option<(JsonStep, &str)> {
     named.then(|| (JsonStep::Name(name.into()), after))
 }
 
-/// `0]`, `*]`, `'name']`, or `"name"]`, and what follows.
+/// Parses `0]`, `*]`, `'name']`, or `"name"]`; returns the rest.
 fn in_brackets(text: &str) -> Option<(JsonStep, &str)> {
     if let Some(quote) = text.chars().next().filter(|c| "'\"".contains(*c)) {
         let (name, after) = text[1..].split_once(quote)?;

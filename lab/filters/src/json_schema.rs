@@ -1,4 +1,4 @@
-//! A JSON Schema that answers are held against: compiled once, shared by all who judge by it.
+//! A JSON Schema that responses are validated against: compiled once, shared by all users.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::hash::sha256;
 
-/// Most bytes of a schema's text.
+/// Maximum bytes of a schema's text.
 pub const MAX_SCHEMA_BYTES: usize = 4 << 20;
-/// How much of what is wrong an error tells.
+/// Maximum length of an error's description.
 const SHOWN: usize = 200;
 
-/// A JSON Schema, of whatever draft it says it is of; 2020-12 unless it says so.
+/// A JSON Schema of the draft that it declares; by default 2020-12.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Text", into = "Text")]
 pub struct JsonSchema {
@@ -22,7 +22,7 @@ pub struct JsonSchema {
     validator: Arc<Validator>,
 }
 
-/// As it travels.
+/// The serialised form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Text {
     name: Arc<str>,
@@ -32,23 +32,23 @@ struct Text {
 /// Why a text is no schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonSchemaError {
-    /// It is larger than any may be.
+    /// The text exceeds the size limit.
     #[error("it has more than {} MiB", MAX_SCHEMA_BYTES >> 20)]
     TooLarge,
-    /// It is no JSON.
+    /// The text is no JSON.
     #[error("it is no JSON: {0}")]
     Json(String),
-    /// A part of it is no schema, or names one that isn't in it.
+    /// A part is no schema, or refers to an absent one.
     #[error("at `{at}`: {cause}")]
     Schema {
-        /// Where, as a JSON pointer; `#` of the whole.
+        /// Place as a JSON pointer; `#` for the whole.
         at: String,
         /// What is wrong.
         cause: String,
     },
 }
 
-/// Where schemas that are named in others come from.
+/// A resolver that finds no external schema.
 struct Nowhere;
 
 impl Retrieve for Nowhere {
@@ -58,7 +58,7 @@ impl Retrieve for Nowhere {
 }
 
 impl JsonSchema {
-    /// The schema that a file of this name is. Nothing else is read: what it refers to is in it.
+    /// Compiles the schema in a file with this name. No other file is read: all references must be inside it.
     ///
     /// # Errors
     /// A text that is no schema.
@@ -84,22 +84,22 @@ impl JsonSchema {
         })
     }
 
-    /// The file that it was read from, as the workload names it.
+    /// Returns the name of its file, as in the workload.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.text.name
     }
 
-    /// SHA-256 of its text, in hex.
+    /// Returns the SHA-256 of its text, in hex.
     #[must_use]
     pub fn sha256(&self) -> String {
         sha256(self.text.schema.as_bytes())
     }
 
-    /// Holds a document against it.
+    /// Validates a document.
     ///
     /// # Errors
-    /// In words: what is wrong, where in the document, and by which part of the schema.
+    /// Describes the fault, its place in the document, and the violated part of the schema.
     pub fn judge(&self, document: &Value) -> Result<(), String> {
         if self.validator.is_valid(document) {
             return Ok(());
@@ -113,13 +113,13 @@ impl JsonSchema {
         };
         let rule = error.schema_path().as_str();
         let name = self.name();
-        // The value itself may be all of the body.
+        // The value itself may be the whole body.
         let cause = shown(&error.masked_with("it").to_string());
         Err(format!("{at} is not as {name} has it at `{rule}`: {cause}"))
     }
 }
 
-/// As far as it fits.
+/// Shortens a text to the limit.
 fn shown(text: &str) -> String {
     let start: String = text.chars().take(SHOWN).collect();
     let more = if start.len() < text.len() { "…" } else { "" };
@@ -181,7 +181,7 @@ mod tests {
         insta::assert_snapshot!(parse("{"));
         insta::assert_snapshot!(parse(r#"{ "type": "objekt" }"#));
         insta::assert_snapshot!(parse(r##"{ "$ref": "#/$defs/none" }"##));
-        // Nothing is read from elsewhere.
+        // External schemas are not read.
         insta::assert_snapshot!(parse(r#"{ "$ref": "https://example.org/a.json" }"#));
         insta::assert_snapshot!(parse(r#"{ "$ref": "file:///etc/passwd" }"#));
     }

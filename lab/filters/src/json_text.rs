@@ -1,4 +1,4 @@
-//! The text of a JSON value as a body has it: numbers keep their digits, texts are decoded, and lists and objects lose
+//! The text of a JSON value as in the body: numbers keep their digits, texts are decoded, and lists and objects lose
 //! only the white space between their parts.
 
 use std::borrow::Cow;
@@ -7,16 +7,16 @@ use std::collections::HashMap;
 use serde::de::Error as _;
 use serde_json::{Number, Value};
 
-/// Deepest nesting that serde_json reads.
+/// Deepest nesting that serde_json accepts.
 const MAX_DEPTH: usize = 127;
-/// Shorter numbers without exponent are within the range of a double.
+/// Shorter numbers without an exponent are within the range of a double.
 const SURELY_FINITE: usize = 300;
 
-/// Appends the value `raw`, which stands at `depth`, to `out`.
+/// Appends the value `raw`, at depth `depth`, to `out`.
 ///
 /// # Errors
-/// What skipping over a value doesn't notice, but reading it into a tree does: lone surrogates, numbers out of range,
-/// values nested too deep.
+/// Faults that skipping a value misses but building a tree detects: lone surrogates, numbers out of range, values
+/// nested too deep.
 pub fn push(raw: &str, depth: usize, out: &mut String) -> Result<(), serde_json::Error> {
     match raw.as_bytes().first() {
         Some(b'"') => out.push_str(&decoded(raw)?),
@@ -38,7 +38,7 @@ pub fn push(raw: &str, depth: usize, out: &mut String) -> Result<(), serde_json:
     Ok(())
 }
 
-/// A JSON string as the text that it is.
+/// Decodes a JSON string.
 fn decoded(raw: &str) -> Result<Cow<'_, str>, serde_json::Error> {
     match raw.contains('\\') {
         true => serde_json::from_str::<String>(raw).map(Cow::Owned),
@@ -46,7 +46,7 @@ fn decoded(raw: &str) -> Result<Cow<'_, str>, serde_json::Error> {
     }
 }
 
-/// Bytes outside of strings, and strings as wholes, in order.
+/// Iterates over bytes outside of strings, and whole strings, in order.
 fn tokens(raw: &str) -> impl Iterator<Item = &str> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -60,7 +60,7 @@ fn tokens(raw: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the string ends that `text` begins with.
+/// Returns the end of the string that starts `text`.
 fn string_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -94,7 +94,7 @@ fn nesting(raw: &str) -> usize {
     deepest
 }
 
-/// The texts of these nodes of the tree that `text` is.
+/// Returns the texts of these nodes of the tree parsed from `text`.
 pub fn raws<'t>(text: &'t str, root: &Value, nodes: &[&Value]) -> Vec<&'t str> {
     let mut found: HashMap<*const Value, &'t str> = HashMap::new();
     for node in nodes {
@@ -108,14 +108,14 @@ pub fn raws<'t>(text: &'t str, root: &Value, nodes: &[&Value]) -> Vec<&'t str> {
         .collect()
 }
 
-/// A text that serde_json has read, gone through beside its tree.
+/// A text that serde_json has accepted, walked in parallel with its tree.
 struct Walk<'t> {
     text: &'t str,
     at: usize,
 }
 
 impl<'t> Walk<'t> {
-    /// Of members of one name the last one is in the tree: it comes last, and overwrites what the others left.
+    /// Of members with the same name the tree has the last: it overwrites the earlier ones.
     fn value(&mut self, node: Option<&Value>, found: &mut HashMap<*const Value, &'t str>) {
         self.skip_space();
         let begins = self.at;
@@ -142,7 +142,7 @@ impl<'t> Walk<'t> {
         while self.next_part() {
             let key = decoded(self.string()).unwrap_or_default();
             self.skip_space();
-            // The colon.
+            // Skips the colon.
             self.at += 1;
             self.value(map.and_then(|map| map.get(&*key)), found);
         }
@@ -158,7 +158,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Steps over a comma, if there is one; false, and over the closing bracket, where no part follows.
+    /// Skips a comma and returns true; at the end, skips the closing bracket and returns false.
     fn next_part(&mut self) -> bool {
         self.skip_space();
         if self.peek() == Some(b',') {

@@ -1,4 +1,4 @@
-//! Keys of signatures: what a text holds, and which algorithm it is for. Nothing here shows a key.
+//! Keys of signatures: the kind of key in a text, and its algorithm. Nothing here shows a key.
 
 use ring::rand::SystemRandom;
 use ring::signature::{
@@ -8,12 +8,12 @@ use ring::signature::{
 use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject;
 
-/// What begins a section of PEM (RFC 7468).
+/// The start of a PEM section (RFC 7468).
 const BEGIN: &str = "-----BEGIN ";
-/// What an object identifier of an algorithm lies within, from the beginning of a key.
+/// The object identifier of the algorithm is within this many bytes of a key's start.
 const HEAD: usize = 64;
 
-/// What a key is.
+/// The kind of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
     /// Any bytes: the key of a keyed hash.
@@ -29,7 +29,7 @@ pub enum KeyKind {
 }
 
 impl KeyKind {
-    /// In words.
+    /// Returns its description.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl KeyKind {
         }
     }
 
-    /// What the algorithm of a JSON Web Token needs; `None` where there is no such algorithm.
+    /// Returns the kind that a JSON Web Token algorithm requires; `None` for an unknown algorithm.
     #[must_use]
     pub fn of_token(algorithm: &str) -> Option<Self> {
         Some(match algorithm {
@@ -54,10 +54,10 @@ impl KeyKind {
         })
     }
 
-    /// What a text holds: a private key as PEM, or else a secret.
+    /// Returns the kind of key in a text: a private key as PEM, or else a secret.
     ///
     /// # Errors
-    /// In words that follow the name of a file: PEM that holds no private key, or one that can't sign.
+    /// Phrased to follow a file name: PEM without a private key, or with one that can't sign.
     pub fn of(text: &str) -> Result<Self, String> {
         let Some((_, label)) = text.split_once(BEGIN) else {
             return Ok(Self::Secret);
@@ -76,11 +76,11 @@ impl KeyKind {
     }
 }
 
-/// What brings a key into the form PKCS #8.
+/// The command that converts a key to PKCS #8.
 pub(crate) const TO_PKCS8: &str = "openssl pkcs8 -topk8 -nocrypt -in key.pem";
 const SHORT_RSA: &str = "holds no RSA key of 2048 bits or more that is whole";
 
-/// What PEM holds that is no private key, by the label of its first section.
+/// Describes PEM without a private key, by the label of its first section.
 fn no_key(label: &str) -> String {
     let label = label.split("-----").next().unwrap_or_default();
     match label {
@@ -119,7 +119,7 @@ fn of_pkcs8(der: &[u8]) -> Result<KeyKind, String> {
     ))
 }
 
-/// Object identifiers of keys that sign nothing here, and what is said of them.
+/// Object identifiers of unsupported keys, and their descriptions.
 const OTHERS: &[(&[u8], &str)] = &[
     (
         &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01],
@@ -157,7 +157,7 @@ mod tests {
             (include_str!("tests/ed25519.pem"), KeyKind::Ed25519),
             ("correct horse", KeyKind::Secret),
             ("", KeyKind::Secret),
-            // Text around the section is none of the key.
+            // Text around the section is not part of the key.
             (&format!("Bag Attributes\n{rsa}\n"), KeyKind::Rsa),
         ] {
             assert_eq!(KeyKind::of(text), Ok(kind));

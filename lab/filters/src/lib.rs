@@ -1,5 +1,5 @@
-//! What templates, captures, and expectations do with texts, without a user: hashes, HMAC, encodings, JSON Web Tokens,
-//! patterns; paths into JSON, XML, and HTML; schemas; rows of files. All is deterministic, except for signatures by ECDSA and RSA-PSS.
+//! Functions for templates, captures, and expectations: hashes, HMAC, encodings, JSON Web Tokens, patterns; paths into
+//! JSON, XML, HTML; schemas; rows of files. All are deterministic, except for ECDSA and RSA-PSS signatures.
 
 pub mod auth;
 mod bytes;
@@ -59,7 +59,7 @@ pub use trace::{TraceContext, Traced, Tracing};
 pub use written::{mask_forms, written};
 pub use xml_path::{XmlPath, XmlPathError};
 
-/// Adds the filters.
+/// Adds the filters to an environment.
 pub fn add(environment: &mut Environment<'static>) {
     for hash in Hash::ALL {
         environment.add_filter(hash.name(), move |value: &Value, output: Option<&str>| {
@@ -111,10 +111,10 @@ pub fn add(environment: &mut Environment<'static>) {
     });
 }
 
-/// The function `jwt`: a token of these claims, by this key, this algorithm, and with these fields in its header.
+/// The function `jwt`: a token with these claims, key, algorithm, and header fields.
 ///
 /// # Errors
-/// Claims that are no object, an algorithm that is unknown, a key that is not of its kind, and other numbers of arguments.
+/// Claims that are no object, an unknown algorithm, a key of the wrong kind, and a wrong number of arguments.
 pub fn token(arguments: &[Value]) -> Result<String, Error> {
     let [claims, key, more @ ..] = arguments else {
         return Err(invalid(token::USAGE.to_owned()));
@@ -149,7 +149,7 @@ fn whole(value: &Value, round: fn(f64) -> f64) -> Result<i64, Error> {
     let number: f64 = number.map_err(|_| invalid(format!("`{shown}` is not a number")))?;
     let rounded = round(number);
     match rounded.abs() < 9e15 {
-        // Whole, and far from the limits of both.
+        // An integer, far from the limits of both types.
         true => Ok(rounded as i64),
         false => Err(invalid(format!(
             "`{shown}` has no whole number near it that fits"

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Longest exponent that is read; larger ones count as equal only if all digits are.
+/// Longest exponent that is parsed; larger ones are equal only if all digits are.
 const MAX_EXPONENT_DIGITS: usize = 9;
 
 /// Returns true if the text is a JSON number.
@@ -28,7 +28,7 @@ pub fn compare_numbers(a: &str, b: &str) -> Option<Ordering> {
         (false, true) => -1,
         (false, false) => 1,
     };
-    // The place of the first digit, then the digits from there.
+    // The place of the first digit, then the digits.
     let size = |(_, digits, power): &Normal| (digits.len() as i64 + power, digits.clone());
     Some(match sign(&a).cmp(&sign(&b)) {
         Ordering::Equal if sign(&a) > 0 => size(&a).cmp(&size(&b)),
@@ -75,7 +75,7 @@ impl<'t> Parts<'t> {
         })
     }
 
-    /// `None` where the exponent is too long to be read.
+    /// Returns `None` if the exponent is too long.
     fn value(&self) -> Option<Normal> {
         if self.exponent.len() > MAX_EXPONENT_DIGITS {
             return None;
@@ -151,7 +151,7 @@ mod tests {
     }
 
     proptest! {
-        /// As whole numbers and as fractions are ordered by Rust.
+        /// Compares with the order of Rust's integers and fractions.
         #[test]
         fn the_order_is_that_of_the_values(a in any::<i64>(), b in any::<i64>(), places in 0..30_i32) {
             let compared = |a: &str, b: &str| compare_numbers(a, b);
@@ -160,7 +160,7 @@ mod tests {
             prop_assert_eq!(compared(&a_scaled, &b_scaled), Some(a.cmp(&b)));
         }
 
-        /// What serde_json takes for a number, and nothing else, is one.
+        /// A text is a number exactly if serde_json accepts it as one.
         #[test]
         fn a_number_is_what_json_has(text in "-?[0-9]{0,3}(\\.[0-9]{0,2})?([eE][+-]?[0-9]{0,2})?") {
             let expected = serde_json::from_str::<serde_json::Number>(&text).is_ok();

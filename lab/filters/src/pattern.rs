@@ -1,4 +1,4 @@
-//! Regular expressions and JSON paths, each compiled once by each thread.
+//! Regular expressions and JSON paths, each compiled once per thread.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,13 +7,13 @@ use regex::{Regex, RegexBuilder};
 
 use crate::json_path::JsonPath;
 
-/// So many are kept; more than any workload has, unless patterns are made of values.
+/// Maximum cached patterns; more than any workload has, unless patterns contain values.
 const KEPT: usize = 256;
 /// Largest compiled pattern.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
-/// Largest text that replacing makes.
+/// Maximum length of a text after replacement.
 const MAX_TEXT_BYTES: usize = 16 << 20;
-/// Largest text that is read as JSON.
+/// Maximum length of a text that is parsed as JSON.
 const MAX_JSON_BYTES: usize = 1 << 20;
 
 thread_local! {
@@ -21,7 +21,7 @@ thread_local! {
     static PATHS: RefCell<HashMap<Box<str>, JsonPath>> = RefCell::default();
 }
 
-/// The first group of a pattern's first match, or the whole match of one without groups.
+/// Returns the first group of a pattern's first match, or the whole match without groups.
 pub(crate) fn first(text: &str, pattern: &str) -> Result<Option<String>, String> {
     let found = |regex: &Regex| {
         let captures = regex.captures(text)?;
@@ -31,7 +31,7 @@ pub(crate) fn first(text: &str, pattern: &str) -> Result<Option<String>, String>
     with_pattern(pattern, found)
 }
 
-/// The text with all matches of a pattern replaced; `$1` and `$name` are groups of the match.
+/// Replaces all matches of a pattern; `$1` and `$name` are groups of the match.
 pub(crate) fn replace_all(text: &str, pattern: &str, by: &str) -> Result<String, String> {
     let replaced = |regex: &Regex| {
         let (mut out, mut end) = (String::new(), 0);
@@ -50,7 +50,7 @@ pub(crate) fn replace_all(text: &str, pattern: &str, by: &str) -> Result<String,
     with_pattern(pattern, replaced)?
 }
 
-/// What a JSON path finds in a text: the value where it finds one, all of them otherwise, `None` without any.
+/// Returns the result of a JSON path in a text: the only value, or a list of several; `None` without any.
 pub(crate) fn json_path(text: &str, path: &str) -> Result<Option<serde_json::Value>, String> {
     if text.len() > MAX_JSON_BYTES {
         return Err(format!(
@@ -75,14 +75,14 @@ pub(crate) fn json_path(text: &str, path: &str) -> Result<Option<serde_json::Val
 /// Compiles a regular expression, of bounded size.
 ///
 /// # Errors
-/// A text that is none, or too large a one.
+/// An invalid or too large expression.
 pub fn regex(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern)
         .size_limit(MAX_PATTERN_BYTES)
         .build()
 }
 
-/// A pattern may stand between slashes, as it does in captures.
+/// Accepts a pattern between slashes, as in captures.
 fn with_pattern<T>(pattern: &str, act: impl FnOnce(&Regex) -> T) -> Result<T, String> {
     let inner = pattern
         .strip_prefix('/')

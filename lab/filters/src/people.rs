@@ -1,11 +1,11 @@
-//! Names of people and cities, and words, from lists of 512 each: data that looks like data. All of it is made up.
+//! Fictional names of people and cities, and words, from lists of 512 each: realistic test data.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 /// Most words of a text.
 const MAX_WORDS: i64 = 100_000;
-/// Where made-up addresses are: domains that nobody has (RFC 2606).
+/// Domains of generated addresses, which are reserved (RFC 2606).
 const DOMAINS: [&str; 4] = ["example.com", "example.org", "example.net", "mail.example"];
 
 type List = LazyLock<Vec<&'static str>>;
@@ -19,7 +19,7 @@ fn list(text: &'static str) -> Vec<&'static str> {
     text.split_whitespace().collect()
 }
 
-/// What there is of people.
+/// A kind of personal data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Person {
     /// A first name.
@@ -28,14 +28,14 @@ pub enum Person {
     LastName,
     /// Both.
     FullName,
-    /// An address of mail, at a domain that nobody has.
+    /// A mail address at a reserved domain.
     Email,
     /// A city.
     City,
 }
 
 impl Person {
-    /// Appends one. `bits` gives random ones.
+    /// Appends a value. `bits` returns random bits.
     pub fn push(self, bits: &mut impl FnMut() -> u64, out: &mut String) {
         match self {
             Self::FirstName => out.push_str(pick(&FIRST_NAMES, bits())),
@@ -62,10 +62,10 @@ impl Person {
     }
 }
 
-/// Appends so many words.
+/// Appends this many words.
 ///
 /// # Errors
-/// In words: a number that is negative or too large.
+/// Describes a number that is negative or too large.
 pub fn push_words(n: i64, bits: &mut impl FnMut() -> u64, out: &mut String) -> Result<(), String> {
     if !(0..=MAX_WORDS).contains(&n) {
         return Err(format!("{n} is not within 0 to {MAX_WORDS}"));
@@ -79,7 +79,7 @@ pub fn push_words(n: i64, bits: &mut impl FnMut() -> u64, out: &mut String) -> R
     Ok(())
 }
 
-/// The entry of 512 that the nine highest bits choose.
+/// Returns the entry of 512 that the nine highest bits select.
 fn pick(list: &List, bits: u64) -> &'static str {
     list.get((bits >> 55) as usize).copied().unwrap_or_default()
 }

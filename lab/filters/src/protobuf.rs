@@ -1,8 +1,8 @@
-//! Services as Protocol Buffers describe them: which methods there are, and their messages, written and read
-//! as JSON. It knows no files and nothing of how a call is made.
+//! Protocol Buffers descriptors of services: their methods, and messages converted from and to JSON. It knows no files,
+//! and not how calls are made.
 //!
-//! JSON is as Protocol Buffers map it, with fields by the names that the description gives them: an answer has
-//! all of its fields, also those that are zero, and 64-bit numbers as numbers.
+//! JSON follows the Protocol Buffers mapping, with field names as in the descriptors: a response has all of its fields,
+//! also those that are zero, and 64-bit numbers as numbers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use prost_reflect::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Most bytes of a set of descriptors.
+/// Maximum bytes of a descriptor set.
 pub const MAX_DESCRIPTOR_BYTES: usize = 4 << 20;
-/// Most bytes of a message that is read.
+/// Maximum bytes of a message to decode.
 pub const MAX_READ_BYTES: usize = 4 << 20;
 
 const ANSWERS: SerializeOptions = SerializeOptions::new()
@@ -25,7 +25,7 @@ const ANSWERS: SerializeOptions = SerializeOptions::new()
     .stringify_64_bit_integers(false)
     .use_proto_field_name(true);
 
-/// What describes services: a compiled set of descriptors, as `protoc --descriptor_set_out` writes it.
+/// A compiled descriptor set, as `protoc --descriptor_set_out` writes it.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Text", into = "Text")]
 pub struct Descriptors {
@@ -33,17 +33,17 @@ pub struct Descriptors {
     pool: DescriptorPool,
 }
 
-/// As they travel.
+/// The serialised form.
 #[derive(Serialize, Deserialize)]
 struct Text(String);
 
-/// Why bytes are no descriptors.
+/// Why bytes are no descriptor set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptorsError {
-    /// They are larger than any may be.
+    /// The set exceeds the size limit.
     #[error("it has more than {} MiB", MAX_DESCRIPTOR_BYTES >> 20)]
     TooLarge,
-    /// They are something else, or name what isn't in them.
+    /// The bytes are invalid, or refer to absent definitions.
     #[error("{0}")]
     Wrong(String),
 }
@@ -51,40 +51,40 @@ pub enum DescriptorsError {
 /// A method of a service.
 #[derive(Debug, Clone)]
 pub struct Method {
-    /// As a call names it: `/package.Service/Method`.
+    /// Its path in calls: `/package.Service/Method`.
     pub path: String,
-    /// What it is called with.
+    /// The request message.
     pub says: MessageKind,
-    /// What it answers with.
+    /// The response message.
     pub hears: MessageKind,
-    /// Whether it is called with a stream of messages.
+    /// Whether requests are a stream of messages.
     pub says_many: bool,
-    /// Whether it answers with a stream of messages.
+    /// Whether responses are a stream of messages.
     pub hears_many: bool,
 }
 
-/// A kind of message.
+/// A message type.
 #[derive(Debug, Clone)]
 pub struct MessageKind(MessageDescriptor);
 
-/// What a field has in it, or each of its list.
+/// The content of a field, or of each entry of its list.
 #[derive(Debug, Clone)]
 pub enum Field {
     /// A message.
     Message(MessageKind),
-    /// By key such.
+    /// A map with values of this kind.
     Map(Box<Self>),
     /// A text.
     Text,
-    /// Whatever else there is.
+    /// Any other type.
     Plain,
 }
 
 impl Descriptors {
-    /// The services that a set of descriptors describes.
+    /// Parses a descriptor set.
     ///
     /// # Errors
-    /// Bytes that are none, or that name what isn't in them.
+    /// Invalid bytes, or references to absent definitions.
     pub fn parse(bytes: &[u8]) -> Result<Self, DescriptorsError> {
         if bytes.len() > MAX_DESCRIPTOR_BYTES {
             return Err(DescriptorsError::TooLarge);
@@ -97,13 +97,13 @@ impl Descriptors {
         })
     }
 
-    /// SHA-256, in hex.
+    /// Returns the SHA-256, in hex.
     #[must_use]
     pub fn sha256(&self) -> String {
         crate::sha256(&self.bytes)
     }
 
-    /// A method by its name, `package.Service/Method`, with a slash before it or without.
+    /// Returns a method by its name, `package.Service/Method`, with or without a leading slash.
     #[must_use]
     pub fn method(&self, name: &str) -> Option<Method> {
         let name = name.trim().trim_start_matches('/');
@@ -119,7 +119,7 @@ impl Descriptors {
         })
     }
 
-    /// The names of all methods.
+    /// Returns the names of all methods.
     #[must_use]
     pub fn methods(&self) -> Vec<String> {
         let services = self.pool.services();
@@ -136,13 +136,13 @@ impl Descriptors {
 }
 
 impl MessageKind {
-    /// Its name, with its package.
+    /// Returns its name, with its package.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.full_name()
     }
 
-    /// What the field of this name has in it, by either of its names; `None` where there is no such field.
+    /// Returns the content of a field, by either of its names; `None` if there is no such field.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<Field> {
         let by_name = self.0.get_field_by_name(name);
@@ -150,8 +150,8 @@ impl MessageKind {
         Some(inside(&field))
     }
 
-    /// What a message of this kind has in it, as a field of another one. Messages that JSON has forms of their own
-    /// for, such as times, are plain.
+    /// Returns the content of a field of this message type. Messages with a JSON form of their own, such as times, are
+    /// plain.
     #[must_use]
     pub fn as_field(&self) -> Field {
         let name = self.name();
@@ -161,17 +161,17 @@ impl MessageKind {
         }
     }
 
-    /// The names of its fields.
+    /// Returns the names of its fields.
     #[must_use]
     pub fn fields(&self) -> Vec<String> {
         let names = self.0.fields().map(|field| field.name().to_owned());
         names.collect()
     }
 
-    /// Appends the message that a JSON text is.
+    /// Appends the message encoded from a JSON text.
     ///
     /// # Errors
-    /// In words: what in it is no such message.
+    /// Describes the part that is no such message.
     pub fn encode(&self, json: &str, out: &mut Vec<u8>) -> Result<(), String> {
         let mut text = serde_json::Deserializer::from_str(json);
         let message = DynamicMessage::deserialize(self.0.clone(), &mut text);
@@ -186,12 +186,12 @@ impl MessageKind {
     /// Appends the JSON of a message, with all of its fields.
     ///
     /// # Errors
-    /// In words: bytes that are no such message, or larger than what is read.
+    /// Describes invalid bytes, or more than the limit.
     pub fn decode(&self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
         self.write(bytes, &ANSWERS, out)
     }
 
-    /// The JSON of a message that was made here, with what was said in it and no more.
+    /// Returns the JSON of a message encoded here, with only the fields that are set.
     #[must_use]
     pub fn shown(&self, bytes: &[u8]) -> String {
         let mut out = Vec::new();
@@ -222,7 +222,7 @@ impl MessageKind {
     }
 }
 
-/// What a field has in it.
+/// Returns the content of a field.
 fn inside(field: &FieldDescriptor) -> Field {
     match field.kind() {
         Kind::String => Field::Text,

@@ -1,6 +1,6 @@
-//! Which names stand for secrets: the one list for studies, recordings, and what is shown.
+//! Which names indicate secrets: the one list for studies, recordings, and reports.
 
-/// What names of secrets have in them, whatever else.
+/// Substrings of secret names.
 const WITHIN: &[&str] = &[
     "password",
     "passwd",
@@ -11,7 +11,7 @@ const WITHIN: &[&str] = &[
     "authorization",
     "bearer",
 ];
-/// Words that names of secrets have as a word of their own, or at the end of one.
+/// Words that mark a secret name, alone or at the end of a word.
 const WORDS: &[&str] = &[
     "token",
     "key",
@@ -21,13 +21,13 @@ const WORDS: &[&str] = &[
     "cookie",
     "credentials",
 ];
-/// A name that ends so is about a secret, and its value is none.
+/// Suffixes of names about a secret whose value is no secret.
 const ABOUT: &[&str] = &[
     "file", "path", "dir", "folder", "size", "length", "count", "ttl", "timeout", "limit", "bits",
     "type", "kind", "name",
 ];
 
-/// Whether a name is one that secrets have: `DB_PASSWORD`, `apiKey`, `PGPASSWORD`, `auth-token`.
+/// Returns true if a name looks like that of a secret: `DB_PASSWORD`, `apiKey`, `PGPASSWORD`, `auth-token`.
 #[must_use]
 pub fn looks_secret(name: &str) -> bool {
     let words = words(name);
@@ -42,7 +42,7 @@ pub fn looks_secret(name: &str) -> bool {
     WITHIN.iter().any(|part| whole.contains(part)) || words.iter().any(ends)
 }
 
-/// In lower case: `apiKey` is `api`, `key`.
+/// Splits a name into words in lower case: `apiKey` is `api`, `key`.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut after_lower = false;

@@ -1,25 +1,23 @@
-//! Which values of a study are secrets, and texts in which they are masked. It writes nothing.
+//! Which values of a study are secret, and how texts are masked. It writes nothing.
 //!
-//! A secret is what a name says: that of an environment variable, of a parameter, or of a `--set`, which
-//! looks like one, or which the study lists under `secrets:`. Where such a name stands beside a value,
-//! the value is masked whatever it is; elsewhere it is looked for, if it is long enough not to be part of
-//! other words.
+//! Names decide: a name of an environment variable, a parameter, or a `--set` that looks secret, or that the study
+//! lists under `secrets:`. Beside such a name any value is masked; elsewhere its occurrences are masked if it is too
+//! long to be part of other words.
 
 use serde_json::Value;
 
 use crate::secret_name::looks_secret;
 
-/// What stands in place of a secret; a second one of a study has a `2` after it, so that two remain two.
+/// The replacement of a secret; a study's second secret has a `2` after it, so that the two stay distinct.
 const MASK: &str = "***";
-/// Shorter values are not looked for in texts: they would be found in words that have nothing to do with
-/// them.
+/// Shorter values are not searched for in texts: they would match inside unrelated words.
 const LOOKED_FOR: usize = 6;
-/// What names in a document mean.
+/// The meaning of names in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Names {
-    /// One that looks like it tells a secret.
+    /// Names that look secret mark secrets.
     Tell,
-    /// They are factors: what only looks like a secret is what is compared.
+    /// Names are factors: a level is compared, and not secret just because its name looks so.
     AreLevels,
 }
 
@@ -28,12 +26,12 @@ enum Names {
 pub struct Secrets {
     /// Names that the study lists.
     named: Vec<String>,
-    /// Each once, in the order found.
+    /// Distinct values, in the order found.
     values: Vec<String>,
 }
 
 impl Secrets {
-    /// Those of no names but such as look like it.
+    /// Creates the secrets of these listed names, and of names that look secret.
     #[must_use]
     pub fn named(named: Vec<String>) -> Self {
         Self {
@@ -42,7 +40,7 @@ impl Secrets {
         }
     }
 
-    /// Whether the value under this name is one; of a path of keys, the last one counts.
+    /// Returns true if the value of this name is secret; in a path of keys, the last one counts.
     #[must_use]
     pub fn is_secret(&self, name: &str) -> bool {
         let last = name.rsplit('.').next().unwrap_or(name);
@@ -50,18 +48,18 @@ impl Secrets {
         self.named.iter().any(listed) || looks_secret(last)
     }
 
-    /// Whether no value is known as one.
+    /// Returns true if no secret value is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Whether the study lists this name.
+    /// Returns true if the study lists this name.
     pub fn is_listed(&self, name: &str) -> bool {
         self.named.iter().any(|one| one == name)
     }
 
-    /// Takes in a value of which it is known that it is one.
+    /// Adds a value that is known to be secret.
     pub fn learn(&mut self, value: &str) {
         let is_text = !value.trim().is_empty() && !value.contains("{{");
         if is_text && !self.values.iter().any(|known| known == value) {
@@ -69,8 +67,8 @@ impl Secrets {
         }
     }
 
-    /// Takes in the variables of a system in one cell: one may name a factor, or be an address with a
-    /// password in it.
+    /// Adds the secrets in a system's variables in one cell: a name may be a factor, and a value an address with a
+    /// password.
     pub fn learn_env(&mut self, env: &[(String, String)]) {
         for (name, value) in env {
             if self.is_secret(name) {
@@ -81,7 +79,7 @@ impl Secrets {
         }
     }
 
-    /// A value as it may be shown beside its name.
+    /// Returns a value as it may be shown beside its name.
     #[must_use]
     pub fn shown(&self, name: &str, value: &str) -> String {
         if self.is_secret(name) && !value.is_empty() {
@@ -97,20 +95,20 @@ impl Secrets {
         }
     }
 
-    /// `--set` overrides as they may be shown.
+    /// Returns `--set` overrides as they may be shown.
     #[must_use]
     pub fn shown_overrides(&self, overrides: &[(String, String)]) -> Vec<(String, String)> {
         let shown = |(key, value): &(String, String)| (key.clone(), self.shown(key, value));
         overrides.iter().map(shown).collect()
     }
 
-    /// A text as it may be shown.
+    /// Masks all secrets in a text.
     #[must_use]
     pub fn masked(&self, text: &str) -> String {
         self.replaced(text, |value| self.mask_of(value))
     }
 
-    /// A file's bytes as they may be kept; `None` where they hold no secret.
+    /// Masks the secrets in a file's bytes; `None` if they contain none.
     #[must_use]
     pub fn masked_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let holds = |value: &&String| {
@@ -118,11 +116,11 @@ impl Secrets {
             value.len() >= LOOKED_FOR && bytes.windows(value.len()).any(|part| part == value)
         };
         self.values.iter().find(holds)?;
-        // Bytes that are no text come out as such; they are a log's, and beside a secret.
+        // Invalid UTF-8 is replaced; it only occurs in logs, beside a secret.
         Some(self.masked(&String::from_utf8_lossy(bytes)).into_bytes())
     }
 
-    /// The same with a star for each byte, so that places in the text stay what they are.
+    /// Masks with one star for each byte, so that offsets in the text are unchanged.
     pub fn starred(&self, text: &str) -> String {
         self.replaced(text, |value| "*".repeat(value.len()))
     }
@@ -133,7 +131,7 @@ impl Secrets {
             .iter()
             .filter(|value| value.len() >= LOOKED_FOR)
             .collect();
-        // One may be part of another.
+        // One secret may be part of another.
         found.sort_by_key(|value| std::cmp::Reverse(value.len()));
         found.iter().fold(text.to_owned(), |text, value| {
             if text.contains(value.as_str()) {
@@ -151,7 +149,7 @@ impl Secrets {
         }
     }
 
-    /// Masks what a plan holds, in its form on disk.
+    /// Masks a plan in its form on disk.
     pub fn mask_plan(&self, plan: &mut Value) {
         for trials in ["/trials", "/search/cells"] {
             let trials = plan.pointer_mut(trials).and_then(Value::as_array_mut);
@@ -173,7 +171,7 @@ impl Secrets {
         }
     }
 
-    /// A document as a hash of it may be kept: a secret is not to be guessed from one.
+    /// Returns a document to hash, without secrets, which must not be guessable from the hash.
     #[must_use]
     pub fn without(&self, mut document: Value) -> Value {
         self.mask(&mut document, Names::Tell);
@@ -188,12 +186,12 @@ impl Secrets {
         }
     }
 
-    /// Masks all texts of a document, and whatever a name tells. Keys stay.
+    /// Masks all texts of a document, and the values of secret names. Keys are unchanged.
     fn mask(&self, document: &mut Value, names: Names) {
         match document {
             Value::String(text) => *text = self.masked(text),
             Value::Array(items) => match items.as_mut_slice() {
-                // A variable of an environment.
+                // An environment variable.
                 [Value::String(name), Value::String(value)] if names == Names::Tell => {
                     *value = self.shown(name, value);
                 }
@@ -222,7 +220,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// The password in an address: `postgres://user:password@host`.
+/// Returns the password in an address: `postgres://user:password@host`.
 pub fn password_of(address: &str) -> Option<&str> {
     let (_, rest) = address.split_once("://")?;
     let (user, _) = rest.split('/').next()?.rsplit_once('@')?;

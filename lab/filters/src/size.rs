@@ -1,20 +1,20 @@
-//! Sizes as they are written in workloads and in the templates' profiles: `4096`, `64 KiB`.
+//! Sizes in workloads and in the templates' profiles: `4096`, `64 KiB`.
 
 /// Why a text is no size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
-    /// It is no number with a unit.
+    /// The text is no number with a unit.
     #[error("`{0}` is not a size")]
     Unreadable(String),
-    /// It is more than allowed.
+    /// The size is above the limit.
     #[error("it is more than {0} bytes")]
     TooLarge(u64),
 }
 
-/// A size in bytes, at most `max`: `4096`, `64 KiB`, `30 MB`.
+/// Parses a size in bytes, at most `max`: `4096`, `64 KiB`, `30 MB`.
 ///
 /// # Errors
-/// A text that is no size, or a larger one.
+/// A text that is no size, or a size above `max`.
 pub fn size(text: &str, max: u64) -> Result<u64, SizeError> {
     let trimmed = text.trim();
     let digits = trimmed

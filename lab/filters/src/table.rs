@@ -1,4 +1,4 @@
-//! A file of rows: CSV with a line of names, or JSON Lines, whose first object names the columns.
+//! A file of rows: CSV with a header line, or JSON Lines, whose first object names the columns.
 
 use std::fmt;
 use std::fs::File;
@@ -9,22 +9,22 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-/// The place of one row in so many is kept: 8 bytes for 64 rows, 1 MB for 8 million.
+/// The offset of every 64th row is kept: 8 bytes for 64 rows, 1 MB for 8 million.
 const STRIDE: u64 = 64;
 /// Longest row.
 const MAX_ROW_BYTES: u64 = 64 * 1024;
 /// Most columns.
 const MAX_COLUMNS: usize = 200;
 
-/// What is said of a file that is not the one that was gone through.
+/// The error for a file that changed after the scan.
 const CHANGED: &str = "it is not what it was when the run began";
 
-/// The bytes of a file, read from anywhere by anyone who has it.
+/// The bytes of a file, readable at any offset by any thread.
 pub trait Bytes: Send + Sync {
     /// Reads from an offset; 0 at the end.
     ///
     /// # Errors
-    /// Whatever the reading gave.
+    /// The error of the read.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
@@ -45,55 +45,55 @@ impl Bytes for File {
     }
 }
 
-/// How the rows are written.
+/// Format of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// With this byte between values.
+    /// CSV with this delimiter.
     Csv(u8),
     JsonLines,
 }
 
-/// A file of rows that was gone through.
+/// A scanned file of rows.
 pub struct Table {
     bytes: Arc<dyn Bytes>,
     form: Form,
     columns: Vec<String>,
     rows: u64,
-    /// Where the rows 0, 64, 128, … begin, then where the last one ends.
+    /// Offsets of the rows 0, 64, 128, …, then the end of the last one.
     places: Vec<u64>,
     /// Length of the file, bytes.
     length: u64,
     sha256: String,
 }
 
-/// What is wrong with a file of rows.
+/// Why a file of rows is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// A row that is none; with its line, from 1.
+    /// An invalid row; with its line, from 1.
     #[error("line {line}: {cause}")]
     Row {
-        /// Where it begins.
+        /// Line of its start.
         line: u64,
         /// What is wrong with it.
         cause: String,
     },
-    /// The names of the columns have another character between them than was said.
+    /// The header line has another delimiter than the workload.
     #[error("its columns are separated by {found}, not by {said}: say `delimiter: {found}`")]
     Delimiter {
-        /// What was said.
+        /// Delimiter in the workload.
         said: String,
-        /// What the first line has.
+        /// Delimiter in the first line.
         found: String,
     },
-    /// Nothing but, perhaps, the names of the columns.
+    /// The file has no rows.
     #[error("it has no rows")]
     Empty,
-    /// It can't be read.
+    /// The file can't be read.
     #[error("it can't be read: {0}")]
     Io(#[from] io::Error),
 }
 
-/// A character between columns, as a workload says it.
+/// Returns a delimiter as a workload writes it.
 fn named(delimiter: char) -> String {
     match delimiter {
         '\t' => "tab".to_owned(),
@@ -102,11 +102,10 @@ fn named(delimiter: char) -> String {
 }
 
 impl Table {
-    /// Goes through a file: JSON Lines where its name says so (`.jsonl`, `.ndjson`), else CSV with this byte between
-    /// columns.
+    /// Scans a file: JSON Lines if its name ends so (`.jsonl`, `.ndjson`), else CSV with this delimiter.
     ///
     /// # Errors
-    /// The first row that is wrong, and a file without rows.
+    /// The first invalid row, and a file without rows.
     pub fn scan(name: &str, bytes: Arc<dyn Bytes>, delimiter: u8) -> Result<Self, TableError> {
         let json = name.ends_with(".jsonl") || name.ends_with(".ndjson");
         let mut table = Self {
@@ -133,44 +132,44 @@ impl Table {
         if table.rows == 0 {
             return Err(TableError::Empty);
         }
-        // What lies behind the last row counts, too.
+        // Hash also the bytes after the last row.
         io::copy(&mut hashed, &mut io::sink())?;
         table.length = hashed.at;
         table.sha256 = hex::encode(hashed.hash.finalize());
         Ok(table)
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     #[must_use]
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// The file itself.
+    /// Returns the file's bytes.
     #[must_use]
     pub fn bytes(&self) -> &dyn Bytes {
         &*self.bytes
     }
 
-    /// Length of the file, bytes.
+    /// Returns the length of the file, bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// SHA-256 of the file, in hex.
+    /// Returns the SHA-256 of the file, in hex.
     #[must_use]
     pub fn sha256(&self) -> &str {
         &self.sha256
     }
 
-    /// Bytes that are kept in memory, whatever the file is long.
+    /// Returns the bytes kept in memory.
     #[must_use]
     pub fn kept_bytes(&self) -> usize {
         let names: usize = self.columns.iter().map(String::len).sum();
@@ -256,14 +255,14 @@ impl Table {
         Ok(())
     }
 
-    /// Takes in a row.
+    /// Records a row.
     fn note(&mut self, begins: u64, ends: u64, line: u64) -> Result<(), TableError> {
         if ends - begins > MAX_ROW_BYTES {
             let cause = format!("a row has at most {MAX_ROW_BYTES} bytes");
             return Err(TableError::Row { line, cause });
         }
         if self.rows.is_multiple_of(STRIDE) {
-            // The place that was the end so far is where this stretch begins.
+            // The previous end is where this stretch starts.
             self.places.pop();
             self.places.push(begins);
             self.places.push(ends);
@@ -274,10 +273,10 @@ impl Table {
         Ok(())
     }
 
-    /// The values of some columns of a row, from 0.
+    /// Returns the values of some columns of a row, from 0.
     ///
     /// # Errors
-    /// In words, when the file is not what it was.
+    /// Describes a file that has changed.
     pub fn row(&self, row: u64, columns: &[usize]) -> Result<Vec<String>, String> {
         let text = self.stretch(row)?;
         let within = (row % STRIDE) as usize;
@@ -288,8 +287,8 @@ impl Table {
         values.ok_or_else(|| CHANGED.to_owned())
     }
 
-    /// The values of a column in a row, from 0, and in those behind it that are read with it: at least one,
-    /// 64 at most.
+    /// Returns the values of a column in a row, from 0, and in the next rows that are read with it: at least one, 64 at
+    /// most.
     ///
     /// # Errors
     /// As for [`Table::row`].
@@ -308,7 +307,7 @@ impl Table {
         values.ok_or_else(|| CHANGED.to_owned())
     }
 
-    /// The text that a row is read with.
+    /// Returns the stretch of text that contains a row.
     fn stretch(&self, row: u64) -> Result<Vec<u8>, String> {
         let stretch = (row / STRIDE) as usize;
         let (Some(&from), Some(&to)) = (self.places.get(stretch), self.places.get(stretch + 1))
@@ -395,7 +394,7 @@ fn object(line: &[u8]) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// What is wrong with a row of a CSV file, and where.
+/// Returns the fault in a row of a CSV file, and its place.
 fn wrong(error: &csv::Error) -> TableError {
     let line = error.position().map_or(1, csv::Position::line);
     let cause = match error.kind() {
@@ -413,7 +412,7 @@ fn wrong(error: &csv::Error) -> TableError {
     TableError::Row { line, cause }
 }
 
-/// A file from its beginning, hashed as it is read.
+/// Hashes a file from its start while it is read.
 struct Hashed {
     bytes: Arc<dyn Bytes>,
     at: u64,

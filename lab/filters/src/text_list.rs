@@ -1,11 +1,11 @@
-//! Lists of texts as they are kept of a million users: the beginning that all entries share lies there once.
+//! Compact lists of texts for a million users: the common prefix of all entries is stored once.
 
 use std::borrow::Cow;
 
 /// A value that a JSON path found.
 #[derive(Debug, Clone)]
 pub struct JsonValue<'a> {
-    /// Of a text the text itself, of all else its JSON.
+    /// A text itself, any other value as JSON.
     pub text: Cow<'a, str>,
     /// Whether it is a text in JSON.
     pub is_text: bool,
@@ -17,35 +17,35 @@ impl AsRef<str> for JsonValue<'_> {
     }
 }
 
-/// What a value is in a JSON body.
+/// The kind of a value in a JSON body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonKind {
     /// A text, which is quoted there.
     Text,
-    /// Anything else, which is written as it is.
+    /// Any other value, which is written unquoted.
     Json,
 }
 
 /// Marks the end of an entry that is no text in JSON. No list has 2 GiB of text.
 pub const NO_TEXT: u32 = 1 << 31;
 
-/// A list of texts in two allocations: the beginning that all share, then the rest of each.
-/// Links of one server share half their length.
+/// A list of texts in two allocations: the common prefix, then the rest of each. Links of one server share half their
+/// length.
 #[derive(Debug, Clone)]
 pub struct TextList {
-    /// The shared beginning, and the rest of each.
+    /// The common prefix, and the rest of each.
     pub text: Box<str>,
     /// Where each entry ends, with [`NO_TEXT`] for one that is no text in JSON.
     pub ends: Box<[u32]>,
     prefix: u32,
-    /// The place of the first entry that is left.
+    /// The index of the first remaining entry.
     pub next: u32,
-    /// It has one entry at most by its nature, and so is no list to a condition.
+    /// It has at most one entry by its nature, and so is no list to a condition.
     pub single: bool,
 }
 
 impl TextList {
-    /// A list of these entries.
+    /// Creates a list of these entries.
     #[must_use]
     pub fn new<T: AsRef<str>>(entries: &[T]) -> Self {
         let prefix = shared_prefix(entries);
@@ -70,13 +70,13 @@ impl TextList {
         }
     }
 
-    /// How many entries are left.
+    /// Returns the number of remaining entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len() - self.next as usize
     }
 
-    /// Appends the entry `at` places after the first one left.
+    /// Appends the entry `at` places after the first remaining one.
     pub fn write(&self, at: usize, out: &mut String) -> Option<JsonKind> {
         let place = self.next as usize + at;
         let end = self.ends.get(place)? & !NO_TEXT;
@@ -91,7 +91,7 @@ impl TextList {
         Some(self.kind(place))
     }
 
-    /// What the entry with this place among all is.
+    /// Returns the kind of the entry with this index in the whole list.
     #[must_use]
     pub fn kind(&self, place: usize) -> JsonKind {
         match self.ends.get(place) {
@@ -100,20 +100,20 @@ impl TextList {
         }
     }
 
-    /// True if no entry is left.
+    /// Returns true if no entry remains.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Appends the first entry that is left, and removes it.
+    /// Appends the first remaining entry, and removes it.
     pub fn take(&mut self, out: &mut String) -> Option<JsonKind> {
         let found = self.write(0, out);
         self.next += u32::from(found.is_some());
         found
     }
 
-    /// The entries that are left.
+    /// Returns the remaining entries.
     #[must_use]
     pub fn to_vec(&self) -> Vec<String> {
         let entry = |at| {
@@ -125,7 +125,7 @@ impl TextList {
     }
 }
 
-/// Length of the longest beginning that all entries share, on a character border.
+/// Returns the length of the longest common prefix, on a character border.
 fn shared_prefix<T: AsRef<str>>(entries: &[T]) -> usize {
     let Some(first) = entries.first().map(AsRef::as_ref) else {
         return 0;

@@ -1,4 +1,4 @@
-//! JSON Web Tokens (RFC 7519), signed as RFC 7515 and RFC 8037 say.
+//! JSON Web Tokens (RFC 7519), signed as in RFC 7515 and RFC 8037.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,21 +19,21 @@ use serde_json::{Map, Value};
 use crate::hash::{Hash, hmac};
 use crate::key::{KeyKind, TO_PKCS8};
 
-/// How it is called.
+/// How the function is called.
 pub(crate) const USAGE: &str =
     "jwt({'sub': 'ada', 'exp': now() + 300}, secret('JWT_KEY'), 'HS256'): a signed token";
 
-/// What it may be signed by.
+/// Supported signature algorithms.
 const ALGORITHMS: &[&str] = &[
     "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256",
     "ES384", "EdDSA",
 ];
 
-/// So many parsed keys are kept.
+/// Maximum cached parsed keys.
 const KEPT: usize = 64;
 
 thread_local! {
-    /// By algorithm and text. Reading an RSA key takes longer than some requests.
+    /// By algorithm and text. Parsing an RSA key takes longer than some requests.
     static KEYS: RefCell<HashMap<KeyName, Rc<Key>>> = RefCell::default();
 }
 
@@ -46,10 +46,10 @@ enum Key {
     Ed(Ed25519KeyPair),
 }
 
-/// A token with these claims. The key is a secret of `HS…`, and a private key as PEM of all others.
+/// Returns a token with these claims. The key is a secret for `HS…`, and a private key as PEM for all others.
 ///
 /// # Errors
-/// Claims that are no object, an algorithm that is unknown, and a key that is not of its kind.
+/// Claims that are no object, an unknown algorithm, and a key of the wrong kind.
 pub(crate) fn jwt(
     claims: &Value,
     key: &[u8],
@@ -74,13 +74,13 @@ pub(crate) fn jwt(
     Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
 }
 
-/// Whether signatures by this algorithm have a random part.
+/// Returns true if signatures with this algorithm have a random part.
 #[must_use]
 pub fn is_random(algorithm: &str) -> bool {
     matches!(algorithm, "ES256" | "ES384" | "PS256" | "PS384" | "PS512")
 }
 
-/// The claims of a token; nothing is verified.
+/// Returns the claims of a token; nothing is verified.
 ///
 /// # Errors
 /// A text that is no token.
@@ -93,7 +93,7 @@ pub(crate) fn claims(token: &str) -> Result<Value, String> {
     serde_json::from_slice(&bytes).map_err(|_| no_token())
 }
 
-/// The signature of a text by an algorithm of JSON Web Signatures.
+/// Signs a text with an algorithm of JSON Web Signatures.
 pub(crate) fn signature(algorithm: &str, key: &[u8], signed: &[u8]) -> Result<Vec<u8>, String> {
     match algorithm {
         "HS256" => return tag(Hash::Sha256, key, signed),

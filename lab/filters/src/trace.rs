@@ -1,38 +1,37 @@
-//! Trace context (W3C Recommendation “Trace Context”): what a request tells of itself so that it is found in
-//! the traces of the system that serves it.
+//! Trace context (W3C Recommendation “Trace Context”): identifies a request in the traces of the system that serves it.
 
 use std::fmt;
 
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 
-/// Which requests begin a trace, and what tells the traces of this trial from those of others.
+/// Selects the requests that start a trace, and separates this trial's traces from others.
 #[derive(Debug, Clone)]
 pub struct Tracing {
-    /// The part of the requests, 0 to 1.
+    /// The share of the requests, 0 to 1.
     share: f64,
-    /// When the trial began, in seconds since 1970: what ids begin with, as AWS X-Ray asks for.
+    /// The trial's start in seconds since 1970, the prefix of ids as AWS X-Ray requires.
     began_s: u32,
-    /// The server: two that are driven at once see other ids.
+    /// The server: two servers under load at once receive different ids.
     server: String,
 }
 
-/// Whose request it is.
+/// Identity of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Traced {
     /// The plan's seed, and the trial's block.
     pub seed: (u64, u32),
-    /// The session that arrived, or else the user.
+    /// The session, for arrivals, or else the user.
     pub whose: (bool, u64),
-    /// Of the workload's requests.
+    /// Index in the workload's requests.
     pub request: u32,
-    /// How many it was asked for before.
+    /// Number of its earlier executions.
     pub count: u64,
 }
 
 impl Tracing {
-    /// Traces of `share` of the requests to a server, 0 to 1, in a trial that began so many seconds after
-    /// the beginning of 1970.
+    /// Traces `share` of the requests to a server, 0 to 1, in a trial that started this many seconds after the
+    /// beginning of 1970.
     #[must_use]
     pub fn new(share: f64, began_s: u32, server: String) -> Self {
         Self {
@@ -42,8 +41,8 @@ impl Tracing {
         }
     }
 
-    /// The trace that a request begins, if it is one of those that do. Drawn by a hash, so that no other
-    /// draw depends on it.
+    /// Returns the trace that a request starts, if it is selected. Selected by a hash, so that no other random draw
+    /// depends on it.
     pub fn draw(&self, of: Traced) -> Option<TraceContext> {
         let mut hash = Context::new(&SHA256);
         hash.update(&of.seed.0.to_be_bytes());
@@ -64,14 +63,14 @@ impl Tracing {
         trace[4..].copy_from_slice(&rest[..12]);
         let mut span = [0; 8];
         span.copy_from_slice(&rest[12..20]);
-        // All zero is no id.
+        // All zero is an invalid id.
         trace[15] |= u8::from(trace == [0; 16]);
         span[7] |= u8::from(span == [0; 8]);
         Some(TraceContext { trace, span })
     }
 }
 
-/// The trace that a request begins; shown as the header `traceparent` has it, of version 00, sampled.
+/// The trace that a request starts; displayed as the header `traceparent`, version 00, sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceContext {
     trace: [u8; 16],
@@ -79,7 +78,7 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// The id of the trace, in hex.
+    /// Returns the id of the trace, in hex.
     #[must_use]
     pub fn id(&self) -> String {
         hex::encode(self.trace)

@@ -1,9 +1,9 @@
-//! How requests write a value: what is to be found and masked where a value is secret.
+//! The forms of a value in requests, which must be found and masked if the value is secret.
 
 use crate::encoding::Encoding;
 use crate::escape::{Escape, push_url};
 
-/// The forms in which a request may write a value.
+/// Returns the forms in which a request may contain a value.
 #[must_use]
 pub fn written(value: &str) -> Vec<String> {
     let escapes = [Escape::None, Escape::JsonText, Escape::Form, Escape::Xml];
@@ -20,7 +20,7 @@ pub fn written(value: &str) -> Vec<String> {
     forms.push(in_path);
     forms.sort();
     forms.dedup();
-    // Encoded by themselves or within a text that is JSON or a form, and then within a path.
+    // Encoded alone or within a JSON or form text, and then within a path.
     let mut encoded = Vec::new();
     for form in &forms {
         let hex = Encoding::Hex.encode(form.as_bytes());
@@ -40,7 +40,7 @@ pub fn written(value: &str) -> Vec<String> {
 /// The shortest prefix of a secret that is masked at the end of a text.
 const LEAST_OF_CUT: usize = 4;
 
-/// Replaces each of these forms by a mark, and also a prefix of a form where the text was cut: at its end, and before
+/// Replaces each of these forms by a mark, and also a prefix of a form at a cut of the text: at its end, and before
 /// `…`.
 #[must_use]
 pub fn mask_forms(text: &str, mut forms: Vec<String>, mark: &str) -> String {
@@ -65,7 +65,7 @@ const CUT: &str = "…";
 
 /// Replaces a prefix of a form at the end of the text by a mark.
 fn without_end(text: &str, forms: &[String], mark: &str) -> String {
-    // A cut character becomes this one.
+    // A cut character is decoded as this one.
     let end = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
     let cut = forms.iter().map(|form| common(end, form)).max();
     match cut.filter(|cut| *cut >= LEAST_OF_CUT) {

@@ -1,4 +1,4 @@
-//! Where in an XML document a value stands: `//response/href`, `feed/entry/link@href`.
+//! The place of a value in an XML document: `//response/href`, `feed/entry/link@href`.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,24 +10,24 @@ const MAX_STEPS: usize = 50;
 #[serde(try_from = "String", into = "String")]
 pub struct XmlPath {
     text: String,
-    /// Whether the first of the names may stand at any depth.
+    /// Whether the first name matches at any depth.
     anywhere: bool,
     /// At least one; `*` is any name.
     names: Vec<String>,
     attribute: Option<String>,
 }
 
-/// A text that is no [`XmlPath`].
+/// The error for a text that is no [`XmlPath`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct XmlPathError(String);
 
 impl XmlPath {
-    /// Reads a path: names between `/`, `//` before the first for any depth, `@name` at the end for an
-    /// attribute. Prefixes of namespaces are left out: `href`, not `d:href`.
+    /// Parses a path: names between `/`, `//` before the first for any depth, `@name` at the end for an attribute.
+    /// Namespace prefixes are omitted: `href`, not `d:href`.
     ///
     /// # Errors
-    /// In words, what is wrong with it.
+    /// Describes the fault.
     pub fn parse(text: &str) -> Result<Self, XmlPathError> {
         let trimmed = text.trim();
         let (path, attribute) = match trimmed.split_once('@') {
@@ -53,19 +53,19 @@ impl XmlPath {
         })
     }
 
-    /// As it was written.
+    /// Returns the text that it was parsed from.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The attribute whose value is meant; the text of the element where there is none.
+    /// Returns the attribute to read; `None` for the text of the element.
     #[must_use]
     pub fn attribute(&self) -> Option<&str> {
         self.attribute.as_deref()
     }
 
-    /// Whether an element is meant, by the local names from the root down to it.
+    /// Returns true if an element matches, by the local names from the root down to it.
     pub fn matches<T: AsRef<str>>(&self, open: &[T]) -> bool {
         let from = match self.anywhere {
             true => open.len().checked_sub(self.names.len()),

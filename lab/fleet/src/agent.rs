@@ -1,5 +1,5 @@
-//! An agent: greets, grants its lease, and drives the trials of the run that has it. When that run is
-//! not heard any more, its users stop.
+//! The agent process: sends greetings, grants its lease, and drives the trials of the lease holder. Its users stop when
+//! messages from that run stop.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,73 +26,73 @@ use crate::runner::Runner;
 use crate::subject;
 use crate::token::{Role, Token};
 
-/// How often it greets.
+/// Interval between greetings.
 const GREET: Duration = Duration::from_secs(1);
-/// How often it looks whether its lease has lapsed, and whether it is to end.
+/// Interval between checks for an expired lease and for a stop request.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often it tells how its workers fare.
+/// Interval between reports on the workers.
 const BEAT: Duration = Duration::from_millis(500);
-/// How long a trial's system may take to end before the agent does: ten seconds each for the system and for what prepared
-/// it, and the rest for its machine to be as it was, its data removed last. systemd waits for longer.
+/// The maximum time for a trial's system to end before the agent exits: ten seconds each for the system and its
+/// preparation command, the rest to restore the machine, its data last. systemd waits longer.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
-/// How long its last words may take to go out: there may be no hub any more to hear them.
+/// The maximum time to flush the last messages: the hub may already be gone.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What an agent is started with.
 #[derive(Debug)]
 pub struct AgentOptions {
-    /// Who it is, and where its hub is.
+    /// The agent's identity and the address of its hub.
     pub token: Token,
-    /// The folder in which it keeps the number of its last lease.
+    /// The folder that stores the number of the last lease.
     pub state: PathBuf,
-    /// Cores that its workers are pinned to, one worker each.
+    /// Cores that the workers are pinned to, one worker each.
     pub cores: Vec<usize>,
-    /// Its part of the load against those of others; by its cores unless said.
+    /// Weight of its part of the load; by default derived from its cores.
     pub weight: Option<u32>,
-    /// Requests per second that its cores drive together, where that was measured.
+    /// Requests per second that its cores drive together, if measured.
     pub speed: Option<u32>,
-    /// Who has systems of runs on its machine; `None` where its owner lets no run have one there.
+    /// Manages systems of runs on this machine; `None` if its owner allows none.
     pub systems: Option<Systems>,
-    /// What its owner says of it.
+    /// Labels set by the agent's owner.
     pub labels: BTreeMap<String, String>,
     /// The program's version.
     pub program: String,
 }
 
-/// What happens to an agent.
+/// An event of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentEvent {
-    /// It is connected to its hub.
+    /// The agent is connected to its hub.
     Joined,
-    /// A run has it.
+    /// A run has leased the agent.
     Leased {
-        /// Whose, in words.
+        /// Description of the lease holder.
         holder: String,
     },
-    /// It drives the trial of this number in its lease.
+    /// The agent drives the trial with this number in its lease.
     Began(u32),
-    /// It has the system of the trial of this number in its lease.
+    /// The agent has the system of the trial with this number in its lease.
     HasSystem(u32),
-    /// The trial is over, well or not.
+    /// The trial has ended, with or without an error.
     Ended {
-        /// Its number.
+        /// Number of the trial.
         trial: u32,
-        /// What was wrong.
+        /// Description of the error.
         wrong: Option<String>,
     },
-    /// The run that had it is not heard any more: its users were stopped.
+    /// Messages from the lease holder stopped, so its users were stopped.
     Abandoned {
-        /// Whose, in words.
+        /// Description of the lease holder.
         holder: String,
     },
-    /// It was told to stop.
+    /// The agent received a stop request.
     Told,
 }
 
-/// An agent's whole life; it ends when `interrupt` becomes true, or when it is told to.
+/// Runs an agent until `interrupt` becomes true or it receives a stop request.
 ///
 /// # Errors
-/// When the hub can't be reached at the start, or refuses the agent, then or later.
+/// When the hub is unreachable at the start, or refuses the agent at any time.
 pub fn run_agent(
     options: AgentOptions,
     events: &mut dyn FnMut(AgentEvent),
@@ -102,7 +102,7 @@ pub fn run_agent(
         return Err(FleetError::Role(options.token.name, "a conductor"));
     }
     machine::raise_open_files();
-    // On a thread of its own, so that an answer of the clock waits for nothing else.
+    // On a separate thread, so that no other work delays a clock reply.
     let clocks = Runner::start("clock")?;
     let instance = crate::random::word();
     let (token, drawn) = (options.token.clone(), instance.clone());
@@ -121,7 +121,7 @@ pub fn run_agent(
     })
 }
 
-/// Answers whoever asks what the clock reads.
+/// Answers clock requests.
 async fn tell_time(client: Client, name: Name, instance: String) {
     let Ok(mut asked) = client.subscribe(subject::clock(&name)).await else {
         return;
@@ -136,7 +136,7 @@ async fn tell_time(client: Client, name: Name, instance: String) {
             boot_id: boot_id.clone(),
             instance: instance.clone(),
         };
-        // Who is not answered asks again.
+        // A caller without a reply asks again.
         let _unanswered = client.publish(reply, encode(&read).into()).await;
     }
 }
@@ -147,10 +147,10 @@ struct Agent {
     client: Client,
     refused: watch::Receiver<bool>,
     lease: Lease,
-    /// Whom it worked for at the last look, in words.
+    /// Description of the lease holder at the last check.
     worked_for: Option<String>,
     trial: Option<Driving>,
-    /// Trials that have a system on this machine, or may not have put it back yet.
+    /// Trials that have a system on this machine, or that may not have restored the machine yet.
     systems: usize,
     /// Trials whose generator has ended.
     ended: mpsc::Receiver<Ended>,
@@ -206,13 +206,13 @@ impl Agent {
             self.say_gone(&trial, "its agent was ended").await;
         }
         self.await_systems(events).await;
-        // So that the last answer goes out.
+        // Flushes the last reply.
         let _gone = timeout(LAST_WORDS, self.client.flush()).await;
         cut_off
     }
 
-    /// Systems end before the agent does, and the machine is as it was: also those of trials that are over for the
-    /// run, or whose lease is.
+    /// Waits until all systems have ended and the machine is restored, also for trials that the run has ended and for
+    /// expired leases.
     async fn await_systems(&mut self, events: &mut dyn FnMut(AgentEvent)) {
         let last = async {
             while self.systems > 0 {
@@ -225,7 +225,7 @@ impl Agent {
         let _late = timeout(ENDS_WITHIN, last).await;
     }
 
-    /// A trial has ended on this machine.
+    /// Handles the end of a trial on this machine.
     fn over(&mut self, ended: Ended, events: &mut dyn FnMut(AgentEvent)) {
         self.systems -= usize::from(ended.had_system);
         events(AgentEvent::Ended {
@@ -260,7 +260,7 @@ impl Agent {
             holder: holder.map(|held| format!("{}'s run {}", held.conductor, held.run)),
         };
         let subject = subject::hello(self.name());
-        // The next one says the same.
+        // The next greeting repeats the content.
         say(&self.client, subject, encode(&hello).into()).await;
     }
 
@@ -273,7 +273,7 @@ impl Agent {
             },
         };
         if let Some(reply) = message.reply {
-            // Who is not answered asks again, and is answered alike.
+            // A caller without a reply asks again, and receives the same reply.
             let _unanswered = self.client.publish(reply, encode(&answer).into()).await;
         }
         if matches!(answer, Answer::Granted { .. }) {
@@ -323,7 +323,7 @@ impl Agent {
         }
     }
 
-    /// A lease is on disk before anybody hears of it.
+    /// Stores a lease on disk before reporting it.
     fn grant(
         &mut self,
         conductor: &Name,
@@ -382,7 +382,7 @@ impl Agent {
         Answer::Done
     }
 
-    /// Hands a packet to its trial. Those of other trials are late, or nobody's.
+    /// Passes a packet to its trial. Packets of other trials are late or unknown, and are dropped.
     fn take(&mut self, message: &Message) {
         let Ok(packet) = Packet::decode(&message.payload) else {
             return;
@@ -406,7 +406,7 @@ impl Agent {
         trial.say(&self.client, content).await;
     }
 
-    /// The dead man's switch: who is not heard any more wants no load.
+    /// The dead man's switch: stops the load when messages from the run stop.
     fn look(&mut self, events: &mut dyn FnMut(AgentEvent)) -> Result<(), FleetError> {
         if self.lease.holder(clock::now()).is_none() {
             let worked = self.trial.take().is_some();

@@ -1,5 +1,5 @@
-//! Carries the frames of one trial between two programs: cut into packets, numbered, sent again until
-//! they are acknowledged, put together in order, each once. Both sides do the same.
+//! Carries the frames of one trial between two programs: splits them into numbered packets, retransmits until
+//! acknowledged, and reassembles each frame once, in order. Both sides do the same.
 
 use std::time::Duration;
 
@@ -12,22 +12,22 @@ use crate::connection::say;
 use crate::ends::{Inlet, Outlet};
 use crate::message::{Content, MOST_CONTENT, Packet};
 
-/// How often what was not acknowledged is sent again.
+/// Interval between retransmissions of unacknowledged packets.
 pub(crate) const AGAIN: Duration = Duration::from_millis(500);
-/// How much of it at once: a way that is slow is not to be flooded.
+/// Maximum bytes per retransmission, so that a slow link is not flooded.
 const AGAIN_BYTES: usize = 4 << 20;
-/// How long an agent may take to acknowledge the last of it.
+/// The maximum time for an agent to acknowledge the last packet.
 const LAST_WORD: Duration = Duration::from_secs(5);
 
-/// How much may wait for acknowledgement.
+/// Limits on data that waits for acknowledgement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Backlog {
     pub(crate) packets: usize,
     pub(crate) bytes: usize,
-    /// With more bytes than these on their way no frame is taken on: files are read faster than they
-    /// arrive. Without it there is no waiting, and too much is an error.
+    /// Above this number of bytes in flight no further frame is accepted: files are read faster than they arrive. If
+    /// `None`, sending never waits and a full backlog is an error.
     pub(crate) ahead: Option<usize>,
-    /// How long the last of it is sent again. Without it until the carrier is dropped.
+    /// How long the last packet is retransmitted; if `None`, until the carrier is dropped.
     pub(crate) last_word: Option<Duration>,
 }
 
@@ -38,8 +38,8 @@ pub(crate) const DOWN: Backlog = Backlog {
     ahead: Some(8 << 20),
     last_word: Some(LAST_WORD),
 };
-/// To the conductor: minutes of windows, also of many workers, and where windows are shorter than a second. It waits
-/// for the last one, however long the link may be lost: an agent ends with its lease.
+/// To the conductor: minutes of windows, also of many workers or with windows below a second. The conductor waits for
+/// the last packet however long the link is lost: an agent ends with its lease.
 pub(crate) const UP: Backlog = Backlog {
     packets: 16 << 10,
     bytes: 32 << 20,
@@ -47,10 +47,10 @@ pub(crate) const UP: Backlog = Backlog {
     last_word: None,
 };
 
-/// One side of a trial's way.
+/// One side of a trial's transport.
 pub(crate) struct Carrier {
     client: Client,
-    /// Where packets go.
+    /// Subject that packets are sent to.
     to: String,
     epoch: u64,
     trial: u32,
@@ -58,33 +58,33 @@ pub(crate) struct Carrier {
     ahead: Option<usize>,
     last_word: Option<Duration>,
     came: Arrivals,
-    /// Of the frame that is being put together.
+    /// Parts of the frame being reassembled.
     parts: Vec<u8>,
 }
 
 /// What a carrier is connected to.
 pub(crate) struct Ends {
-    /// Frames to send; its end is the end of the stream.
+    /// Frames to send; its end ends the stream.
     pub(crate) out: Outlet,
-    /// Where frames go that came; it ends with the other side's stream.
+    /// Destination of received frames; it ends with the peer's stream.
     pub(crate) into: Option<Inlet>,
     /// Packets of this epoch and trial.
     pub(crate) packets: mpsc::Receiver<Content>,
 }
 
-/// Why a carrier ended before both streams did.
+/// Why a carrier ended before both streams.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Broken {
-    /// What was sent waits for acknowledgement, too much of it.
+    /// Too much data waits for acknowledgement.
     #[error("{0}")]
     Full(String),
-    /// What came can't be put together.
+    /// The received packets form no valid frame.
     #[error("what came is no frame")]
     NoFrame,
-    /// The other side gave up.
+    /// The peer gave up.
     #[error("{0}")]
     Gone(String),
-    /// Nobody needs it any more on this side.
+    /// This side no longer needs the carrier.
     #[error("it was given up")]
     GivenUp,
 }
@@ -109,7 +109,7 @@ impl Carrier {
         }
     }
 
-    /// Carries until both streams have ended and all is acknowledged.
+    /// Carries frames until both streams have ended and every packet is acknowledged.
     pub(crate) async fn run(mut self, ends: &mut Ends) -> Result<(), Broken> {
         let Ends { out, into, packets } = ends;
         let mut again = interval(AGAIN);
@@ -145,7 +145,7 @@ impl Carrier {
         self.ahead.is_none_or(|bytes| self.sent.bytes() <= bytes)
     }
 
-    /// Cuts a frame into packets and sends them.
+    /// Splits a frame into packets and sends them.
     async fn send(&mut self, frame: &[u8]) -> Result<(), Broken> {
         let mut parts = frame.chunks(MOST_CONTENT).peekable();
         if parts.peek().is_none() {
@@ -169,7 +169,7 @@ impl Carrier {
         Ok(())
     }
 
-    /// What waits was kept as its kind and its bytes.
+    /// Stored packets consist of their kind and their bytes.
     async fn send_again(&mut self) {
         let mut bytes = 0;
         let waiting = self.sent.waiting().take_while(|(_, kept)| {
@@ -184,7 +184,7 @@ impl Carrier {
         }
     }
 
-    /// Takes a packet in.
+    /// Receives a packet.
     async fn take(&mut self, content: Content, into: &mut Came) -> Result<(), Broken> {
         let (number, kept) = match content {
             Content::Part { number, bytes } => (number, kept(Kind::Part, &bytes)),
@@ -217,7 +217,7 @@ impl Carrier {
         self.parts.extend(bytes);
         if *kind == Kind::Last as u8 {
             let frame = std::mem::take(&mut self.parts);
-            // Who takes nothing any more may have said something that is still to be carried.
+            // A closed receiver is no error: data of its side may still have to be sent.
             let _taken = open.send(frame).await;
         } else if *kind == Kind::End as u8 {
             *into = None;
@@ -225,7 +225,7 @@ impl Carrier {
         Ok(())
     }
 
-    /// What the connection does not take is sent again, as what is lost is.
+    /// A packet that the connection rejects is retransmitted like a lost one.
     async fn publish(&self, content: Content) {
         let packet = Packet {
             epoch: self.epoch,
@@ -236,10 +236,10 @@ impl Carrier {
     }
 }
 
-/// Where frames go, until the other side's stream has ended.
+/// Destination of frames, until the peer's stream has ended.
 type Came = Option<Inlet>;
 
-/// What a numbered packet is to its frame.
+/// The role of a numbered packet in its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Kind {
@@ -248,14 +248,14 @@ enum Kind {
     End = 2,
 }
 
-/// A packet as it is kept until it is acknowledged.
+/// Encodes a packet as stored until its acknowledgement.
 fn kept(kind: Kind, bytes: &[u8]) -> Vec<u8> {
     let mut kept = vec![kind as u8];
     kept.extend(bytes);
     kept
 }
 
-/// The same as it is sent.
+/// Converts a stored packet to the content to send.
 fn content(number: u64, kept: &[u8]) -> Content {
     let (kind, bytes) = kept.split_first().unwrap_or((&0, &[]));
     let bytes = bytes.to_vec();

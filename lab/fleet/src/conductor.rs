@@ -1,4 +1,4 @@
-//! A run's side of a fleet: which agents there are, their leases, and their clocks.
+//! A run's side of a fleet: the available agents, their leases, and their clocks.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,27 +21,27 @@ use crate::runner::Runner;
 use crate::subject;
 use crate::token::{Role, Token};
 
-/// Agents greet each second: who is there has greeted once in this time.
+/// Time to collect greetings: each available agent sends one per second.
 const LISTEN: Duration = Duration::from_millis(1500);
-/// How long after somebody has left a greeting of theirs may still be under way.
+/// How long a greeting may still be in flight after its agent has left.
 const STRAGGLES: Duration = Duration::from_millis(700);
-/// Who has not greeted for so long is not there.
+/// An agent without a greeting for this long is absent.
 const GREETED_WITHIN: Duration = Duration::from_secs(3);
 
-/// Which agents a run wants.
+/// Selects the agents of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
-    /// So many, whichever are free, in the order of their names.
+    /// This many free agents, in the order of their names.
     Any(usize),
-    /// These.
+    /// Exactly these agents.
     Named(Vec<Name>),
-    /// Those that have the label.
+    /// Agents with this label.
     Labelled {
-        /// Its name.
+        /// Name of the label.
         label: String,
-        /// Its value.
+        /// Value of the label.
         value: String,
-        /// How many; all unless said.
+        /// Number of agents; all if `None`.
         count: Option<usize>,
     },
 }
@@ -68,16 +68,16 @@ impl fmt::Display for Wanted {
     }
 }
 
-/// What is heard of one agent.
+/// What is known about one agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Heard {
     pub(crate) hello: Hello,
     pub(crate) at: Duration,
-    /// When its connection was closed, if it has not greeted since.
+    /// When its connection was closed, if no greeting followed.
     pub(crate) left: Option<Duration>,
 }
 
-/// All that is heard of agents.
+/// All known agents.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Roster(Arc<Mutex<BTreeMap<Name, Heard>>>);
 
@@ -86,11 +86,11 @@ impl Roster {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a greeting in.
+    /// Records a greeting.
     fn greeted(&self, hello: Hello, at: Duration) {
         let mut all = self.lock();
         let before = all.get(&hello.name);
-        // Its last greeting may be read after the word that it left.
+        // Its last greeting may be read after the notice that it left.
         let left = before.filter(|before| before.hello.instance == hello.instance);
         let left = left.and_then(|before| before.left);
         let left = left.filter(|left| at < *left + STRAGGLES);
@@ -112,10 +112,10 @@ impl Roster {
     }
 }
 
-/// A connection to a fleet, as one who runs studies by it.
+/// A connection to a fleet for running studies.
 pub struct Conductor {
     pub(crate) name: Name,
-    /// This program's version: its agents' must be the same.
+    /// This program's version, which its agents must share.
     pub(crate) program: String,
     pub(crate) client: Client,
     pub(crate) clocks: Client,
@@ -127,7 +127,7 @@ impl Conductor {
     /// Connects, with `program` as the version that agents must have.
     ///
     /// # Errors
-    /// When the hub can't be reached or refuses the token.
+    /// When the hub is unreachable or refuses the token.
     pub fn connect(token: &Token, program: &str) -> Result<Self, FleetError> {
         if token.role != Role::Conductor {
             return Err(FleetError::Role(token.name.clone(), "an agent"));
@@ -154,39 +154,39 @@ impl Conductor {
         })
     }
 
-    /// All agents that are there, by their names. Takes a second and a half.
+    /// Returns all available agents, ordered by name. Takes 1.5 seconds.
     #[must_use]
     pub fn agents(&self) -> Vec<Hello> {
         self.runner.wait(async { tokio::time::sleep(LISTEN).await });
         self.roster.present(clock::now())
     }
 
-    /// The agents that a run would take now.
+    /// Returns the agents that a run would take now.
     ///
     /// # Errors
-    /// When they can't be had: too few, of another version, or another run's.
+    /// When they are unavailable: too few, of another version, or leased to another run.
     pub fn choose(&self, wanted: &Wanted) -> Result<Vec<Hello>, FleetError> {
         choose(&self.agents(), wanted, &self.program)
     }
 
-    /// One of the agents that are there, if a run could take it.
+    /// Returns one of the available agents, if a run could take it.
     pub(crate) fn find(&self, there: &[Hello], name: &Name) -> Result<Hello, FleetError> {
         let mut chosen = choose(there, &Wanted::Named(vec![name.clone()]), &self.program)?;
         chosen.pop().ok_or_else(|| FleetError::Absent(name.clone()))
     }
 
-    /// The agent that a run would have its system by.
+    /// Returns the agent that would have a run's system.
     ///
     /// # Errors
-    /// When there is none, or it has no systems, is of another version, or another run's.
+    /// When there is none, or it allows no systems, has another version, or is leased to another run.
     pub fn choose_system(&self, on: &str) -> Result<Hello, FleetError> {
         choose_system(&self.agents(), on, &self.program)
     }
 
-    /// Tells an agent to end; one that works for a run only with `force`.
+    /// Requests an agent to end; a leased agent ends only with `force`.
     ///
     /// # Errors
-    /// When it isn't there, or refuses.
+    /// When the agent is absent or refuses.
     pub fn stop(&self, agent: &Name, force: bool) -> Result<(), FleetError> {
         let ask = Ask::Stop { force };
         let answer = self.ask(agent, ask.for_any())?;
@@ -199,7 +199,7 @@ impl Conductor {
         }
     }
 
-    /// Asks an agent, and waits for its answer.
+    /// Sends a question to an agent, and waits for the answer.
     pub(crate) fn ask(&self, agent: &Name, asked: Question) -> Result<Answer, FleetError> {
         let (client, agent) = (self.client.clone(), agent.clone());
         self.runner
@@ -211,7 +211,7 @@ async fn hear_greetings(token: &Token, client: &Client, roster: Roster) -> Resul
     let mut hellos = subscribe(token, client, subject::HELLOS).await?;
     tokio::spawn(async move {
         while let Some(message) = hellos.next().await {
-            // Its subject is what the hub vouches for.
+            // The hub vouches for the subject.
             let own = |hello: &Hello| message.subject.as_str() == subject::hello(&hello.name);
             if let Some(hello) = decode_hello(&message.payload).ok().filter(own) {
                 roster.greeted(hello, clock::now());
@@ -221,12 +221,12 @@ async fn hear_greetings(token: &Token, client: &Client, roster: Roster) -> Resul
     Ok(())
 }
 
-/// The hub tells at once when a program's connections are closed, as a program's that is killed are.
+/// Receives the hub's notices about closed connections, which it sends at once, also for killed programs.
 async fn hear_departures(token: &Token, roster: Roster) -> Result<(), FleetError> {
     let watch = connect(token, For::Departures).await?.client;
     let mut departures = subscribe(token, &watch, "$SYS.ACCOUNT.*.DISCONNECT").await?;
     tokio::spawn(async move {
-        // The connection lives as long as somebody hears it.
+        // Keeps the connection open while the subscription is read.
         let _watch = watch;
         while let Some(message) = departures.next().await {
             if let Some(name) = departed(&message.payload) {
@@ -237,8 +237,8 @@ async fn hear_departures(token: &Token, roster: Roster) -> Result<(), FleetError
     Ok(())
 }
 
-/// Whose connection has ended. One that only went silent may come back. A program that is killed while something waits to
-/// be read by it does not close its connection, its kernel resets it.
+/// Returns the name of the closed connection's client. A client that only went silent may return. When a program is
+/// killed with unread data, its kernel resets the connection instead of closing it.
 fn departed(payload: &[u8]) -> Option<Name> {
     let event: serde_json::Value = serde_json::from_slice(payload).ok()?;
     let name = event["client"]["name"].as_str()?.strip_suffix(" talk")?;
@@ -261,7 +261,7 @@ async fn subscribe(
     })
 }
 
-/// Asks an agent, three times where no answer comes: it answers alike.
+/// Sends a question to an agent, up to three times without an answer: the agent gives the same answer each time.
 pub(crate) async fn question(
     client: &Client,
     agent: &Name,
@@ -281,7 +281,7 @@ pub(crate) async fn question(
     }
 }
 
-/// One question and its answer; in words why there is none.
+/// Sends one question and returns the answer, or a description of the failure.
 pub(crate) async fn answered<A: DeserializeOwned>(
     client: &Client,
     subject: String,
@@ -298,7 +298,7 @@ pub(crate) async fn answered<A: DeserializeOwned>(
     }
 }
 
-/// Chooses agents, and says by name why one can't be had.
+/// Chooses agents, or reports by name why one is unavailable.
 fn choose(there: &[Hello], wanted: &Wanted, program: &str) -> Result<Vec<Hello>, FleetError> {
     match wanted {
         Wanted::Any(count) => some(there, *count, "", program),
@@ -331,7 +331,7 @@ fn choose(there: &[Hello], wanted: &Wanted, program: &str) -> Result<Vec<Hello>,
     }
 }
 
-/// Chooses the agent for a system, and says why there is none.
+/// Chooses the agent for a system, or reports why there is none.
 fn choose_system(there: &[Hello], on: &str, program: &str) -> Result<Hello, FleetError> {
     let Some((label, value)) = on.split_once('=') else {
         let named = Wanted::Named(vec![on.parse()?]);
@@ -350,7 +350,7 @@ fn choose_system(there: &[Hello], on: &str, program: &str) -> Result<Hello, Flee
     Ok(chosen.remove(0))
 }
 
-/// So many of these, whichever are free.
+/// Chooses this many free agents.
 fn some(of: &[Hello], count: usize, which: &str, program: &str) -> Result<Vec<Hello>, FleetError> {
     let fits = |hello: &&Hello| unfit(hello, program).is_none();
     let chosen: Vec<Hello> = of.iter().filter(fits).take(count).cloned().collect();
@@ -373,7 +373,7 @@ fn all_fit(chosen: Vec<Hello>, program: &str) -> Result<Vec<Hello>, FleetError> 
     unfit.map_or(Ok(chosen), Err)
 }
 
-/// Why an agent can't be used.
+/// Returns why an agent is unusable.
 fn unfit(hello: &Hello, program: &str) -> Option<String> {
     let (first, last) = hello.versions;
     if !(first..=last).contains(&VERSION) || hello.program != program {

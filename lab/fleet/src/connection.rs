@@ -1,4 +1,4 @@
-//! Connections to the hub: always with TLS, to the one certificate that the token names.
+//! Connections to the hub, always with TLS to the one certificate in the token.
 
 use std::error::Error;
 use std::io;
@@ -18,43 +18,43 @@ use crate::error::FleetError;
 use crate::subject;
 use crate::token::{Role, Token};
 
-/// How often either side asks whether the other is there.
+/// Interval of keep-alive pings on both sides.
 const PING: Duration = Duration::from_secs(1);
-/// How long a connection may take.
+/// Maximum time to connect.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// How long a question may stand.
+/// Maximum time to wait for an answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// The longest wait before the next try to connect again.
+/// The longest wait before reconnecting.
 const AGAIN: Duration = Duration::from_millis(500);
-/// How long a hub may take to know a token that it has given out.
+/// The maximum time for a hub to accept a token that it has issued.
 const KNOWN_WITHIN: Duration = Duration::from_secs(3);
-/// How long one that starts anew may be away for who waits for runs; for who wants to begin one.
+/// The longest absence of a restarting hub, for agents and for conductors.
 const AWAY_FOR_AGENTS: Duration = Duration::from_secs(10);
 const AWAY_FOR_CONDUCTORS: Duration = Duration::from_secs(2);
-/// Messages that may wait for whoever reads a subscription.
+/// Messages that may wait in a subscription.
 const WAITING: usize = 4096;
 
-/// Whom a connection is for.
+/// Purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum For {
-    /// What the owner says and hears.
+    /// Commands and reports.
     Talk,
-    /// Clocks, so that nothing else stands before them.
+    /// Clock readings, so that nothing else delays them.
     Clocks,
-    /// Who leaves the hub.
+    /// Notices about clients that leave the hub.
     Departures,
 }
 
-/// A connection, and whether the hub has refused it since.
+/// A connection, and whether the hub has refused it since it opened.
 pub(crate) struct Connected {
     pub(crate) client: Client,
     pub(crate) refused: watch::Receiver<bool>,
 }
 
-/// Why there is no connection.
+/// Why a connection failed.
 struct Failed {
     error: FleetError,
-    /// How long after the first try another one may end otherwise.
+    /// How long after the first attempt a retry may still succeed.
     tried_for: Duration,
 }
 
@@ -65,9 +65,8 @@ impl From<FleetError> for Failed {
     }
 }
 
-/// Connects. It connects again by itself when the connection is lost. A hub that has just given the
-/// token out may take a moment to know it, and one that starts anew is away, or breaks off what it has
-/// begun.
+/// Connects, and reconnects when the connection is lost. A hub may need a moment to accept a token that it has just
+/// issued. A restarting hub is absent, or aborts handshakes.
 pub(crate) async fn connect(token: &Token, purpose: For) -> Result<Connected, FleetError> {
     let begun = clock::now();
     loop {
@@ -81,11 +80,11 @@ pub(crate) async fn connect(token: &Token, purpose: For) -> Result<Connected, Fl
     }
 }
 
-/// Publishes where there is a connection. Without one, what is published would wait for it, and who publishes
-/// for what waits; all that is said here is said again.
+/// Publishes if connected. Without a connection, the message would wait for it, and so would the publisher; every
+/// message sent here is repeated.
 pub(crate) async fn say(client: &Client, subject: String, message: Bytes) {
     if client.connection_state() == State::Connected {
-        // As what is lost under way.
+        // Handled like a message lost in transit.
         let _said_again = client.publish(subject, message).await;
     }
 }
@@ -136,7 +135,7 @@ impl For {
     }
 }
 
-/// Agents ask nobody, and may not.
+/// Agents ask no questions, and lack the right to.
 fn inbox(token: &Token) -> String {
     match token.role {
         Role::Conductor => subject::inbox(&token.name),
@@ -169,7 +168,7 @@ fn failure(token: &Token, error: &async_nats::ConnectError) -> Failed {
     }
 }
 
-/// Whether there is somebody else: no hub gets another certificate by starting anew.
+/// Returns true if the certificate belongs to another hub: a restarted hub keeps its certificate.
 fn is_of_another(error: &(dyn Error + 'static)) -> bool {
     let refused = |error: &(dyn Error + 'static)| {
         let error = error.downcast_ref::<rustls::Error>();
@@ -218,7 +217,7 @@ mod tests {
         }
     }
 
-    /// As the client of NATS hands on what went wrong while it connected.
+    /// Classifies connection errors as the NATS client reports them.
     fn tried_for(role: Role, kind: ConnectErrorKind, cause: io::Error) -> Duration {
         failure(&token(role), &ConnectError::with_source(kind, cause)).tried_for
     }

@@ -1,4 +1,4 @@
-//! The agents of a run: taken together, one trial after the other opened by all, and each watched while it drives.
+//! The agents of a run: leased together, opened together for each trial, and each watched while it drives.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -23,27 +23,27 @@ use crate::random;
 use crate::subject;
 use crate::weight::weigh;
 
-/// How many agents are asked at once: who asks all together measures their clocks by its own queue.
+/// Number of agents queried at once. With all at once, clock measurements would include the conductor's own queue.
 const AT_ONCE: usize = 16;
-/// How often it is looked whether an agent is still there.
+/// Interval between checks that an agent is still present.
 const LOOK: Duration = Duration::from_millis(200);
-/// A closed connection that does not come back within this is a program that has ended.
+/// A closed connection that does not reopen within this time means that the program ended.
 const RETURN_WITHIN: Duration = Duration::from_millis(1500);
-/// How long an agent that was lost is waited for before the next trial.
+/// How long to wait for a lost agent before the next trial.
 const COMES_BACK_WITHIN: Duration = Duration::from_secs(20);
-/// How long before a trial's 0 agents are told of it, or twenty times the longest way there and back.
+/// How long before a trial's time 0 agents are notified, or twenty times the longest round trip.
 const NOTICE: Duration = Duration::from_secs(2);
-/// Packets that may wait for the carrier; later ones are sent again.
+/// Packets that may wait for the carrier; further ones are retransmitted.
 const PACKETS: usize = 4096;
 
-/// The agents of a run. They are free again when this is dropped.
+/// The agents of a run. Dropping the crew releases them.
 pub struct Crew {
     conductor: Arc<Conductor>,
     run: Name,
     /// In the order of their parts of the load.
     members: Mutex<Vec<Arc<Member>>>,
     trials: AtomicU32,
-    /// Whether they have the system, and drive nothing.
+    /// Whether they run the system and drive no load.
     systems: bool,
     over: Arc<AtomicBool>,
 }
@@ -56,11 +56,11 @@ impl fmt::Debug for Crew {
 }
 
 impl Crew {
-    /// Takes agents for a run: their leases, and the measure of their clocks. Those named in `weights` have
-    /// these parts of the load in relation to each other, whatever they say themselves.
+    /// Leases agents for a run and measures their clocks. The weights of agents in `weights` override those that the
+    /// agents report.
     ///
     /// # Errors
-    /// When they can't be had: too few, of another version, or another run's.
+    /// When they are unavailable: too few, of another version, or leased to another run.
     pub fn take(
         conductor: &Arc<Conductor>,
         wanted: &Wanted,
@@ -70,11 +70,10 @@ impl Crew {
         Self::of(conductor, chosen, weights, false)
     }
 
-    /// Takes the agent that is to have the system of a run's trials: the one of this name, or the first one free
-    /// with this label, `KEY=VALUE`.
+    /// Leases the agent for the system of a run's trials: by name, or the first free one with this label, `KEY=VALUE`.
     ///
     /// # Errors
-    /// When there is none, or it has no systems, is of another version, or another run's.
+    /// When there is none, or it allows no systems, has another version, or is leased to another run.
     pub fn take_system(conductor: &Arc<Conductor>, on: &str) -> Result<Self, FleetError> {
         let chosen = conductor.choose_system(on)?;
         Self::of(conductor, vec![chosen], &[], true)
@@ -97,14 +96,14 @@ impl Crew {
         let weights = weigh(&chosen, weights);
         let all = chosen.into_iter().zip(weights).collect();
         let (hired, refused) = crew.hire(all);
-        // Who was taken is given back with the crew, also where another can't be had.
+        // The crew releases these agents also if another is unavailable.
         lock(&crew.members).clone_from(&hired);
         refused.map_or(Ok(()), Err)?;
         crew.measure(hired)?;
         Ok(crew)
     }
 
-    /// Its agents.
+    /// Returns its agents.
     pub fn agents(&self) -> impl Iterator<Item = Hello> {
         let members = self.members().into_iter();
         members.map(|member| member.hello.clone())
@@ -114,7 +113,7 @@ impl Crew {
         lock(&self.members).clone()
     }
 
-    /// Does something with each agent, many at once; gives what came of it in their order.
+    /// Runs a future for each agent, many at once; returns the results in their order.
     fn with_each<A, F>(&self, each: Vec<A>, what: impl Fn(A) -> F) -> Vec<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -128,7 +127,7 @@ impl Crew {
         Hiring::new(&self.conductor, &self.run, &self.over)
     }
 
-    /// Takes agents with their parts; gives those that were taken, and why another was not.
+    /// Leases agents with their parts; returns the leased ones, and the error of the first failure.
     fn hire(&self, agents: Vec<(Hello, u32)>) -> (Vec<Arc<Member>>, Option<FleetError>) {
         let hire = |(hello, weight)| self.hiring().hire(hello, weight);
         let (mut hired, mut refused) = (Vec::new(), None);
@@ -147,8 +146,7 @@ impl Crew {
         measured.into_iter().collect()
     }
 
-    /// Agents that were lost may have been started again, or be free again: they are waited for, and hired anew,
-    /// each in its place.
+    /// Waits for lost agents, which may have been restarted or be free again, and leases each anew for its slot.
     fn hire_again(&self, members: &mut [Arc<Member>]) -> Result<(), FleetError> {
         let until = clock::now() + COMES_BACK_WITHIN;
         loop {
@@ -175,7 +173,7 @@ impl Crew {
                     .find(|lost| lost.hello.name == member.hello.name);
                 **place.expect("it was lost") = Arc::clone(member);
             }
-            // Even where others can't be had: whoever is in its place is given back with the crew.
+            // Also if others are unavailable: the crew releases the agents in these slots.
             lock(&self.members).clone_from_slice(members);
             refused.map_or(Ok(()), Err)?;
             self.measure(hired)?;
@@ -186,7 +184,7 @@ impl Crew {
         }
     }
 
-    /// Opens the next trial: each agent waits for what to drive.
+    /// Opens the next trial: each agent waits for its assignment.
     fn open_all(&self) -> Result<Vec<Peer>, FleetError> {
         let trial = self.trials.fetch_add(1, Ordering::Relaxed) + 1;
         let mut members = self.members();
@@ -203,7 +201,7 @@ impl Crew {
             .collect()
     }
 
-    /// What an agent is asked for a trial.
+    /// Returns the question that opens a trial.
     fn opening(&self, epoch: u64, trial: u32) -> Ask {
         match self.systems {
             true => Ask::System { epoch, trial },
@@ -211,7 +209,7 @@ impl Crew {
         }
     }
 
-    /// An agent that has opened a trial, as a generator of it.
+    /// Returns an agent with an open trial as a generator of it.
     fn peer(&self, member: &Arc<Member>, trial: u32, heard: Subscriber) -> Peer {
         let (name, epoch) = (&member.hello.name, member.epoch);
         lock(&member.offsets).begin();
@@ -255,14 +253,14 @@ impl Crew {
             reports: Box::new(Source(reports)),
             place: Box::new(seat),
             cores: member.hello.cores.clone(),
-            // Its owner may run anything else there.
+            // Its owner may run other programs on those cores.
             own_cores: false,
             weight: member.weight,
         }
     }
 }
 
-/// Opens a trial at an agent. It is heard from before its first packet can come.
+/// Opens a trial at an agent. Subscribes before its first packet can arrive.
 async fn open(
     client: Client,
     up: String,
@@ -286,7 +284,7 @@ async fn open(
     }
 }
 
-/// Why an agent that was lost, and is not there, is missing.
+/// Returns why a lost agent is absent.
 fn gone(name: Name, lost: &Member) -> Option<FleetError> {
     let why = lost.lost()?;
     let why = format!("{why}; it did not come back");
@@ -315,7 +313,7 @@ impl Elsewhere for Crew {
 impl Drop for Crew {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // Who does not hear it is free when the lease lapses.
+        // An agent that misses this is free when its lease expires.
         let _lapses = self.with_each(self.members(), |member| {
             let client = self.conductor.client.clone();
             let epoch = member.epoch;
@@ -327,7 +325,7 @@ impl Drop for Crew {
     }
 }
 
-/// Carries a trial's frames; an end before both streams' ends is a loss.
+/// Carries a trial's frames; an end before both streams end is a loss.
 async fn carry(carrier: Carrier, mut ends: Ends, member: &Member) {
     match carrier.run(&mut ends).await {
         Ok(()) | Err(Broken::GivenUp) => {}
@@ -341,17 +339,17 @@ struct Watch {
     member: Arc<Member>,
     roster: Roster,
     trial: u32,
-    /// When anything last came from it.
+    /// When the last message from it arrived.
     sign: Duration,
     heard: Subscriber,
     packets: mpsc::Sender<Content>,
 }
 
 impl Watch {
-    /// Hands its packets on until it is lost.
+    /// Forwards its packets until it is lost.
     async fn until_lost(mut self) {
         let why = self.why_lost().await;
-        // Before the carrier is dropped: whoever hears no more then asks why.
+        // Before the carrier is dropped: a reader then asks for the reason.
         self.member.lose(&why);
     }
 
@@ -382,13 +380,13 @@ impl Watch {
         self.sign = clock::now();
         if let Content::Beat(beat) = &packet.content {
             let beat = serde_json::from_slice::<Beat>(beat).ok();
-            // Of workers that have ended the last word counts.
+            // The last report of ended workers counts.
             if let Some(beat) = beat.filter(|beat| !beat.workers.is_empty()) {
                 *lock(&self.member.beat) = beat;
             }
             return;
         }
-        // The carrier ends before this only with the trial.
+        // The carrier ends earlier only with the trial.
         let _over = self.packets.send(packet.content).await;
     }
 
@@ -400,7 +398,7 @@ impl Watch {
         let left = roster
             .get(&self.member.hello.name)
             .and_then(|heard| heard.left);
-        // What it sent before may be read after the word that it left.
+        // A message sent earlier may be read after the notice that it left.
         let silent_since = left.map(|left| left.max(self.sign));
         if silent_since.is_some_and(|since| since + RETURN_WITHIN < now) {
             return Some("was lost: its program ended, or was killed".to_owned());
@@ -420,7 +418,7 @@ struct Seat {
     runner: tokio::runtime::Handle,
     member: Arc<Member>,
     trial: u32,
-    /// Nothing is carried any more: what the agent would still say is waited for in vain.
+    /// Stops the carrier: no further message from the agent is expected.
     given_up: Arc<Notify>,
 }
 
@@ -464,7 +462,7 @@ impl Place for Seat {
         let drop = drop.for_one(&self.member.hello);
         self.given_up.notify_one();
         self.runner.spawn(async move {
-            // Who does not hear it stops when its lease lapses.
+            // An agent that misses this stops when its lease expires.
             let _lapses = question(&client, &name, &drop).await;
         });
     }

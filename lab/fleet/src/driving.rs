@@ -1,5 +1,5 @@
-//! A trial that an agent has a part in: the driver's generator on a thread of its own, or who has the system,
-//! and the carrier of what it says and hears. Dropped, both end, and with them the users, or the system.
+//! An agent's part in a trial: the driver's generator or the system's manager on its own thread, and the carrier of its
+//! frames. Dropping it ends both, and with them the users or the system.
 
 use std::fmt;
 use std::io;
@@ -17,22 +17,22 @@ use crate::connection::say;
 use crate::ends::{Sink, Source, way};
 use crate::message::{Content, Packet};
 
-/// Packets that may wait for the carrier; later ones are sent again.
+/// Packets that may wait for the carrier; further ones are retransmitted.
 const PACKETS: usize = 2048;
 
-/// Orders of a trial, and what is said to them.
+/// Orders of a trial, and the reports on them.
 type Orders = Box<dyn FrameSource + Send>;
 type Reports = Box<dyn FrameSink + Send>;
 
-/// Who has the systems of runs on the agent's machine: does what it is told until orders end, then leaves the
-/// machine as it was; in words if that did not go well. This crate knows nothing more of it.
+/// Manages systems of runs on the agent's machine: executes orders until they end, then restores the machine and
+/// returns a description of any failure. This crate knows nothing more of it.
 #[derive(Clone)]
 pub struct Systems(Arc<Serve>);
 
 type Serve = dyn Fn(Orders, Reports) -> Result<(), String> + Send + Sync;
 
 impl Systems {
-    /// Who is called for each trial, on a thread of its own.
+    /// Wraps the function that runs each trial, on its own thread.
     pub fn new(
         serve: impl Fn(Orders, Reports) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
@@ -46,7 +46,7 @@ impl fmt::Debug for Systems {
     }
 }
 
-/// What an agent does in a trial.
+/// The role of an agent in a trial.
 #[derive(Debug, Clone)]
 pub(crate) enum Part {
     Load,
@@ -62,7 +62,7 @@ impl Part {
     }
 }
 
-/// A trial under way.
+/// A running trial.
 pub(crate) struct Driving {
     epoch: u64,
     number: u32,
@@ -71,7 +71,7 @@ pub(crate) struct Driving {
     carrier: JoinHandle<()>,
 }
 
-/// A trial that has ended: its users have stopped, or the machine of its system is as it was.
+/// An ended trial: its users have stopped, or the machine of its system is restored.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) trial: u32,
@@ -80,7 +80,7 @@ pub(crate) struct Ended {
 }
 
 impl Driving {
-    /// Begins: it waits for what to do.
+    /// Starts the part, which then waits for orders.
     pub(crate) fn begin(
         part: Part,
         (client, up): (Client, String),
@@ -116,9 +116,9 @@ impl Driving {
                     trial: number,
                     content: Content::Gone(broken.to_string().into_bytes()),
                 };
-                // Nobody carries for the generator any more.
+                // The generator has no carrier any more.
                 drop(ends);
-                // What is said where nothing passes is lost with the connection: until the trial is dropped, again.
+                // A notice that can't be sent is lost with the connection: repeat it until the trial is dropped.
                 loop {
                     say(&client, to.clone(), packet.encode().into()).await;
                     sleep(AGAIN).await;
@@ -138,26 +138,26 @@ impl Driving {
         (self.epoch, self.number) == (epoch, trial)
     }
 
-    /// Takes a packet in; one too many is lost, and sent again.
+    /// Receives a packet; a packet beyond the limit is dropped, and retransmitted.
     pub(crate) fn take(&self, content: Content) {
         let _sent_again = self.packets.try_send(content);
     }
 
-    /// Says something beside the frames.
+    /// Sends a message apart from the frames.
     pub(crate) async fn say(&self, client: &Client, content: Content) {
         let packet = Packet {
             epoch: self.epoch,
             trial: self.number,
             content,
         };
-        // The next beat says the same, and who is gone is missed.
+        // The next beat repeats the content, and the conductor detects a lost agent.
         say(client, self.up.clone(), packet.encode().into()).await;
     }
 }
 
 impl Drop for Driving {
     fn drop(&mut self) {
-        // With it go the ends that the generator waits at.
+        // Drops the ends that the generator waits on.
         self.carrier.abort();
     }
 }

@@ -1,5 +1,4 @@
-//! The ends of a trial's way, for threads that wait: what a carrier carries goes in and comes out here, and little of it
-//! waits.
+//! The ends of a trial's transport for blocking threads: bounded queues of the carrier's frames.
 
 use std::io;
 use std::sync::Arc;
@@ -10,31 +9,31 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// Frames that may wait between a thread and its carrier.
 const WAITING: usize = 64;
-/// Bytes of them: the longest frame has room, and short ones beside it.
+/// Bytes of waiting frames: room for the longest frame and short ones beside it.
 const WAITING_BYTES: u32 = MAX_FRAME_BYTES + (16 << 20);
 
-/// A frame that waits, with the room that it takes.
+/// A queued frame with its share of the byte limit.
 struct Frame {
     bytes: Vec<u8>,
     _room: OwnedSemaphorePermit,
 }
 
-/// Where frames are put.
+/// The sending end of the queue.
 pub(crate) struct Inlet {
     frames: mpsc::Sender<Frame>,
     room: Arc<Semaphore>,
-    /// Bytes of room.
+    /// Byte limit.
     most: u32,
 }
 
-/// Where they come out, in their order.
+/// The receiving end, in order.
 pub(crate) struct Outlet(mpsc::Receiver<Frame>);
 
-/// Nobody takes frames there any more.
+/// The receiver of the queue is closed.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
-/// A way for frames from one to another.
+/// Creates a queue of frames.
 pub(crate) fn way() -> (Inlet, Outlet) {
     with_room(WAITING_BYTES)
 }
@@ -46,7 +45,7 @@ fn with_room(most: u32) -> (Inlet, Outlet) {
 }
 
 impl Inlet {
-    /// Puts one there, once there is room for it.
+    /// Queues a frame when there is room.
     pub(crate) async fn send(&self, bytes: Vec<u8>) -> Result<(), Closed> {
         let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.room).acquire_many_owned(size.min(self.most));
@@ -59,16 +58,16 @@ impl Inlet {
 }
 
 impl Outlet {
-    /// The next one; `None` when no other comes.
+    /// Returns the next frame, or `None` after the last.
     pub(crate) async fn recv(&mut self) -> Option<Vec<u8>> {
         Some(self.0.recv().await?.bytes)
     }
 }
 
-/// Where a thread puts frames that are to be carried, with what it waits by.
+/// A blocking thread's sending end, with the runtime handle to wait on.
 pub(crate) struct Sink(pub(crate) Inlet, pub(crate) Handle);
 
-/// Where a thread gets frames that came.
+/// A blocking thread's receiving end.
 pub(crate) struct Source(pub(crate) Outlet);
 
 impl FrameSink for Sink {

@@ -1,4 +1,4 @@
-//! The number of an agent's last lease, on disk: no lease after a restart has an old one's number.
+//! The number of an agent's last lease, on disk, so that no lease after a restart reuses a number.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ pub(crate) fn read(state: &Path) -> Result<u64, FleetError> {
     })
 }
 
-/// Keeps it, whole or not at all.
+/// Stores it atomically.
 pub(crate) fn keep(state: &Path, epoch: u64) -> io::Result<()> {
     fs::create_dir_all(state)?;
     let mut next = tempfile::NamedTempFile::new_in(state)?;

@@ -1,4 +1,4 @@
-//! Why a fleet can't do what is asked of it.
+//! Errors of fleet operations.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,37 +7,37 @@ use std::path::PathBuf;
 use crate::name::{Name, NoName};
 use crate::token::NoToken;
 
-/// Why a fleet can't do what is asked of it.
+/// Why a fleet operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
-    /// The token is none.
+    /// The token is invalid.
     #[error(transparent)]
     Token(#[from] NoToken),
-    /// It is a token, but for something else.
+    /// The token is for another role.
     #[error("this token is {0}'s, who is {1}")]
     Role(Name, &'static str),
-    /// A name is none.
+    /// A name is invalid.
     #[error(transparent)]
     Name(#[from] NoName),
-    /// The hub can't be reached.
+    /// The hub is unreachable.
     #[error("the hub at {url} can't be reached: {why}")]
     Unreachable {
-        /// Where it should be.
+        /// Configured address.
         url: String,
-        /// What was tried, and what came of it.
+        /// What was tried, and the result.
         why: String,
     },
-    /// The hub doesn't let this one in.
+    /// The hub refuses this client.
     #[error(
         "the hub at {url} does not know {name}: its token was taken back, or is of another hub"
     )]
     Refused {
         /// The hub.
         url: String,
-        /// Who asked.
+        /// Name of the refused client.
         name: Name,
     },
-    /// What the connection is made with is unusable.
+    /// The TLS material is unusable.
     #[error("a secure connection can't be made: {0}")]
     Tls(String),
     /// Agents are missing.
@@ -45,50 +45,50 @@ pub enum FleetError {
     TooFew {
         /// How many.
         wanted: usize,
-        /// Which, in words behind “agents”; empty where any will do.
+        /// Description of the selection, appended to “agents”; empty where any will do.
         which: String,
-        /// How many are there and free.
+        /// Number of agents present and free.
         found: usize,
-        /// What is in the way of the others, in words.
+        /// Why the others are unavailable.
         why: String,
     },
     /// A named agent is missing.
     #[error("agent {0} is not there: start it with `plimsoll agent`")]
     Absent(Name),
-    /// It can't be used, and why.
+    /// An agent is unusable.
     #[error("agent {name} {why}")]
     Agent {
         /// The agent.
         name: Name,
-        /// What is wrong with it.
+        /// What is wrong with the agent.
         why: String,
     },
-    /// A hub was made for another address.
+    /// The hub was created for another address.
     #[error("the hub in {} is for {url}: for another address, give it another folder", folder.display())]
     Made {
         /// Its folder.
         folder: PathBuf,
-        /// What its tokens say.
+        /// Address in its tokens.
         url: String,
     },
-    /// The hub is a server that runs already.
+    /// The hub uses a server that already runs.
     #[error("this hub is the server at {0}, which runs already: there is nothing to start")]
     Elsewhere(String),
-    /// That server can't be joined so.
+    /// That server can't be joined this way.
     #[error("a server of NATS can't be joined: {0}")]
     Join(String),
     /// The hub has no port to listen on.
     #[error("can't listen on {listen}")]
     Listen {
-        /// Where.
+        /// Requested address.
         listen: SocketAddr,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// The name is taken.
+    /// The name is already invited.
     #[error("{0} is invited already: `plimsoll agents remove {0}` takes its token back")]
     Invited(Name),
-    /// The name stands for nobody.
+    /// The name is unknown.
     #[error("{0} was never invited to this hub")]
     Unknown(Name),
     /// A file of the hub or an agent.
@@ -99,10 +99,10 @@ pub enum FleetError {
         /// What is wrong with it.
         source: io::Error,
     },
-    /// The program that carries messages is missing.
+    /// The message server program is missing.
     #[error("nats-server is not on the path: the hub needs it (Debian: apt install nats-server)")]
     NoServer,
-    /// That program did not start, or ended.
+    /// The message server did not start, or ended.
     #[error("nats-server {0}")]
     Server(String),
     /// A key or certificate could not be made.

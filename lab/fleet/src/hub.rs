@@ -1,15 +1,15 @@
-//! The hub: where agents and conductors meet. It makes the keys, the certificate, and the rights, and
-//! runs the server of NATS that it finds on the path.
+//! The hub, where agents and conductors connect. It creates the keys, the certificate, and the rights, and runs the
+//! NATS server that it finds on the path.
 //!
 //! | file of its folder | content |
 //! |---|---|
 //! | `hub.json` | where it listens, the certificates, the public keys by name |
 //! | `hub.key` | the key of its certificate |
-//! | `conductor.token` | the token of whoever runs studies from this machine |
-//! | `nats.conf`, `nats.log` | made anew at each start |
-//! | `rights.conf` | of a hub that is a server which runs already: what its configuration is to include |
+//! | `conductor.token` | the token for running studies from this machine |
+//! | `nats.conf`, `nats.log` | created anew at each start |
+//! | `rights.conf` | for a hub with an external server: the part that the server's configuration must include |
 //!
-//! All files are their owner's alone. No private key of an agent is kept.
+//! Only their owner can read the files. No private key of an agent is stored.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -33,12 +33,12 @@ use crate::rights::user;
 use crate::subject::{of_agent, of_conductor};
 use crate::token::{Role, Token};
 
-/// Where a hub listens unless said.
+/// Default address of a hub.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4222);
-/// The name of whoever runs studies on the hub's own machine.
+/// Name of the conductor on the hub's own machine.
 const CONDUCTOR: &str = "conductor";
 
-/// A hub, as its folder keeps it.
+/// A hub, as stored in its folder.
 #[derive(Debug)]
 pub struct Hub {
     folder: PathBuf,
@@ -51,11 +51,11 @@ pub struct Hub {
 pub(crate) struct Kept {
     pub(crate) version: u32,
     pub(crate) listen: SocketAddr,
-    /// By which agents reach it, as its owner said.
+    /// Names under which agents reach it, as its owner set them.
     names: Vec<String>,
-    /// What tokens say.
+    /// Address in tokens.
     pub(crate) url: String,
-    /// Its authority's certificate, DER in base64; the authority's key is not kept.
+    /// Its authority's certificate, DER in base64; the authority's key is not stored.
     authority: String,
     /// Its own certificate, PEM.
     pub(crate) certificate: String,
@@ -63,9 +63,9 @@ pub(crate) struct Kept {
     pub(crate) agents: BTreeMap<Name, String>,
     /// Public keys of conductors.
     pub(crate) conductors: BTreeMap<Name, String>,
-    /// Public key and seed of who hears that somebody leaves.
+    /// Public key and seed of the client that receives departure notices.
     pub(crate) watch: (String, String),
-    /// Its server runs already, and somebody else runs it.
+    /// An external server already runs for it.
     #[serde(default, skip_serializing_if = "is_false")]
     elsewhere: bool,
 }
@@ -75,7 +75,7 @@ fn is_false(is: &bool) -> bool {
 }
 
 impl Kept {
-    /// All who may connect, with their rights, as the server's configuration has them.
+    /// Returns all clients with their rights, as the server's configuration lists them.
     pub(crate) fn users(&self) -> Vec<Value> {
         let agents = self.agents.iter();
         let agents = agents.map(|(name, key)| user(key, &of_agent(name)));
@@ -86,10 +86,10 @@ impl Kept {
 }
 
 impl Hub {
-    /// The hub of a folder.
+    /// Opens the hub of a folder.
     ///
     /// # Errors
-    /// When there is none, or its files can't be read.
+    /// When there is none, or its files are unreadable.
     pub fn open(folder: &Path) -> Result<Self, FleetError> {
         let path = folder.join("hub.json");
         let text = fs::read(&path).map_err(FleetError::file(&path))?;
@@ -105,12 +105,12 @@ impl Hub {
         })
     }
 
-    /// The hub of a folder, or a new one that listens there, or on 127.0.0.1:4222. Port 0 takes a free one,
-    /// once: tokens say which. `names` are those by which others reach it; the first stands in tokens.
+    /// Opens the hub of a folder, or creates one that listens there, or on 127.0.0.1:4222. Port 0 picks a free port
+    /// once; tokens contain it. Others reach it by `names`; tokens contain the first.
     ///
     /// # Errors
-    /// When there is no such address here, its files can't be read or written, or it exists and was made for another address: tokens
-    /// and its certificate say where it is.
+    /// When no such address exists here, its files can't be read or written, or it was created for another address,
+    /// which its tokens and certificate contain.
     pub fn open_or_make(
         folder: &Path,
         listen: Option<SocketAddr>,
@@ -153,12 +153,11 @@ impl Hub {
         Ok(hub)
     }
 
-    /// The hub of a folder whose server runs already at `url` (`tls://HOST:PORT`) and is somebody else's;
-    /// `authority` is the certificate, in PEM, of who vouches for it. Made where there is none: its
-    /// server is then to let in who is in [`Hub::rights_file`].
+    /// Opens or creates the hub of a folder for an external server at `url` (`tls://HOST:PORT`); `authority` is the PEM
+    /// certificate of its authority. After creation the server must admit the clients in [`Hub::rights_file`].
     ///
     /// # Errors
-    /// When url or certificate are none, the folder has another hub, or can't be written.
+    /// When url or certificate are invalid, the folder has another hub, or can't be written.
     pub fn join(folder: &Path, url: &str, authority: Option<&[u8]>) -> Result<Self, FleetError> {
         if folder.join("hub.json").exists() {
             let hub = Self::open(folder)?;
@@ -202,49 +201,49 @@ impl Hub {
         Ok(hub)
     }
 
-    /// Whether its server is somebody else's, who has to let its agents in.
+    /// Returns true if an external server must admit its agents.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
         self.kept.elsewhere
     }
 
-    /// What the configuration of a server that is somebody else's has to include, in `authorization` or in
-    /// an account: the public keys of all who were invited, and what each may publish and hear.
+    /// Returns the file that an external server's configuration must include, in `authorization` or in an account: the
+    /// public keys of all invited clients, and the subjects that each may publish and subscribe to.
     #[must_use]
     pub fn rights_file(&self) -> PathBuf {
         self.folder.join("rights.conf")
     }
 
-    /// Where the token of this machine's conductor is.
+    /// Returns the path of this machine's conductor token.
     #[must_use]
     pub fn token_file(&self) -> PathBuf {
         self.folder.join("conductor.token")
     }
 
-    /// Its folder.
+    /// Returns its folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What tokens say of where it is.
+    /// Returns its address in tokens.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.kept.url
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     #[must_use]
     pub fn listen(&self) -> SocketAddr {
         self.kept.listen
     }
 
-    /// Names of the agents that were invited.
+    /// Returns the names of invited agents.
     pub fn agents(&self) -> impl Iterator<Item = &Name> {
         self.kept.agents.keys()
     }
 
-    /// Makes a token for somebody new. It is told once: only its public half is kept.
+    /// Creates a token for a new client. It is returned once: only its public half is stored.
     ///
     /// # Errors
     /// When the name is taken, or the hub's file can't be written.
@@ -274,10 +273,10 @@ impl Hub {
         })
     }
 
-    /// Takes a token back: the hub lets its owner in no more.
+    /// Revokes a token: the hub refuses its owner from then on.
     ///
     /// # Errors
-    /// When nobody has that name, or the hub's file can't be written.
+    /// When the name is unknown, or the hub's file can't be written.
     pub fn remove(&mut self, name: &Name) -> Result<(), FleetError> {
         let agent = self.kept.agents.remove(name);
         let gone = agent.or_else(|| self.kept.conductors.remove(name));
@@ -301,19 +300,19 @@ impl Hub {
     }
 }
 
-/// Makes a folder that is its owner's alone.
+/// Creates a folder that only its owner can access.
 fn make_private(folder: &Path) -> Result<(), FleetError> {
     fs::create_dir_all(folder).map_err(FleetError::file(folder))?;
     let private = fs::Permissions::from_mode(0o700);
     fs::set_permissions(folder, private).map_err(FleetError::file(folder))
 }
 
-/// Whether a hub that listens at `kept` is where it is asked for.
+/// Returns true if a hub that listens at `kept` matches the requested address.
 fn is_at(asked: SocketAddr, kept: SocketAddr) -> bool {
     asked == kept || (asked.port() == 0 && asked.ip() == kept.ip())
 }
 
-/// Port 0 stands for a free one.
+/// Replaces port 0 by a free port.
 fn with_free_port(listen: SocketAddr) -> Result<SocketAddr, FleetError> {
     if listen.port() != 0 {
         return Ok(listen);
@@ -322,7 +321,7 @@ fn with_free_port(listen: SocketAddr) -> Result<SocketAddr, FleetError> {
     free.map_err(|source| FleetError::Listen { listen, source })
 }
 
-/// Names and addresses by which a hub is reached; the first is what tokens say.
+/// Returns the names and addresses under which a hub is reached; tokens contain the first.
 fn reached_by(listen: SocketAddr, names: &[String]) -> Result<Vec<String>, FleetError> {
     let mut own = names.to_vec();
     if listen.ip().is_loopback() {
@@ -347,7 +346,7 @@ fn with_port(host: &str, port: u16) -> String {
     }
 }
 
-/// A key of NATS: public half and seed.
+/// Creates a NATS key: public half and seed.
 fn key() -> Result<(String, String), FleetError> {
     let pair = KeyPair::new_user();
     let seed = pair.seed().map_err(|e| FleetError::Key(e.to_string()))?;
@@ -360,7 +359,7 @@ struct Made {
     key: String,
 }
 
-/// An authority that signs one certificate, and whose key is then forgotten.
+/// Creates an authority that signs one certificate; its key is then discarded.
 fn certificates(names: &[String]) -> Result<Made, FleetError> {
     let wrong = |error: rcgen::Error| FleetError::Key(error.to_string());
     let mut authority = CertificateParams::new(Vec::new()).map_err(wrong)?;
@@ -383,11 +382,11 @@ fn certificates(names: &[String]) -> Result<Made, FleetError> {
     })
 }
 
-/// Writes a file that is its owner's alone, whole or not at all.
+/// Writes a file atomically that only its owner can access.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), FleetError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let write = || {
-        // Made for its owner alone.
+        // Created with access for its owner only.
         let mut next = tempfile::NamedTempFile::new_in(folder)?;
         next.write_all(bytes)?;
         next.as_file().sync_all()?;

@@ -1,15 +1,15 @@
-//! The agent's lease: at most one run at a time, each under a number that no other had. Pure: time is an
-//! argument, and whoever uses it keeps the number on disk before it answers.
+//! The agent's lease: at most one run at a time, each with a unique number. Pure: time is an argument, and the caller
+//! stores the number on disk before it answers.
 
 use std::time::Duration;
 
 use crate::message::Answer;
 use crate::name::Name;
 
-/// The longest that an agent works unheard.
+/// The longest time that an agent works without a message from its run.
 const MOST_TTL: Duration = Duration::from_secs(60);
 
-/// Whom an agent works for.
+/// The run that an agent works for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub(crate) conductor: Name,
@@ -17,7 +17,7 @@ pub(crate) struct Holder {
     until: Duration,
 }
 
-/// The state of a lease. Times are those of a clock that only goes on.
+/// The state of a lease. Times are from a monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Lease {
     epoch: u64,
@@ -25,22 +25,22 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Of an agent whose last lease had this number.
+    /// Creates the lease of an agent whose last lease had this number.
     pub(crate) fn after(epoch: u64) -> Self {
         Self { epoch, held: None }
     }
 
-    /// Who has it now; nobody once it has lapsed.
+    /// Returns the current holder; `None` once the lease has expired.
     pub(crate) fn holder(&self, now: Duration) -> Option<&Holder> {
         self.held.as_ref().filter(|held| now < held.until)
     }
 
-    /// Whether orders under this number are obeyed.
+    /// Returns true if orders with this number are accepted.
     pub(crate) fn obeys(&self, epoch: u64, now: Duration) -> bool {
         self.epoch == epoch && self.holder(now).is_some()
     }
 
-    /// A run asks for it. The run that has it already is granted the same.
+    /// Grants the lease to a run. A request of the current holder returns the same grant.
     pub(crate) fn take(
         &mut self,
         conductor: &Name,
@@ -66,7 +66,7 @@ impl Lease {
         Answer::Granted { epoch: self.epoch }
     }
 
-    /// It is to last longer.
+    /// Extends the lease.
     pub(crate) fn renew(&mut self, epoch: u64, ttl: Duration, now: Duration) -> Answer {
         if !self.obeys(epoch, now) {
             return Answer::Refused {
@@ -79,7 +79,7 @@ impl Lease {
         Answer::Granted { epoch }
     }
 
-    /// It is over. Whoever says so of an old one is right, too.
+    /// Ends the lease. A release of an old lease also succeeds.
     pub(crate) fn release(&mut self, epoch: u64) -> Answer {
         if self.epoch == epoch {
             self.held = None;

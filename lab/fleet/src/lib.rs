@@ -1,16 +1,14 @@
-//! Load generators on other machines, and systems. An agent dials in to a hub and waits; a run takes agents by leases
-//! that they grant, tells each its part of the load and when to begin in its own time, and merges what
-//! they report once. A part of the load is no load: an agent that is lost makes its trial no measurement.
+//! Load generators and systems on other machines. An agent connects to a hub and waits. A run leases agents, assigns
+//! each its part of the load and a start in the agent's own time, and merges each report once. A partial load is no
+//! load: a lost agent makes its trial invalid.
 //!
 //! # Invariants
-//! - Nothing that must not be lost lies in the hub: what is said is numbered, kept until it is
-//!   acknowledged, and taken in once.
-//! - At most one run has an agent. An agent that does not hear its run for twelve seconds stops its users, or ends
-//!   the system that the run has there.
-//! - No response time crosses from one clock to another. Offsets of clocks serve the start alone, and
-//!   are known with a bound.
-//! - Every connection has TLS to the one certificate that its token names; each owner of a token may
-//!   speak for itself alone.
+//! - The hub stores nothing that must not be lost: messages are numbered, stored until acknowledged, and processed
+//!   once.
+//! - At most one run has an agent. An agent without a message from its run for twelve seconds stops its users, or ends
+//!   the run's system there.
+//! - No response time is converted between clocks. Clock offsets serve the start only, and have a known bound.
+//! - Every connection has TLS to the one certificate in its token; each token owner can send under its own name only.
 
 mod agent;
 mod carry;

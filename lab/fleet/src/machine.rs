@@ -1,4 +1,4 @@
-//! What an agent says of its machine, and of the workers that run in it.
+//! What an agent reports about its machine and its own workers.
 
 use std::fs;
 
@@ -7,22 +7,22 @@ use crate::message::Beat;
 /// How the driver names the threads of its workers.
 const WORKER: &str = "users-";
 
-/// Drawn by the kernel at each start of the machine.
+/// Returns the kernel's random id of this boot.
 pub(crate) fn boot_id() -> String {
     text("/proc/sys/kernel/random/boot_id")
 }
 
-/// The machine's name.
+/// Returns the machine's name.
 pub(crate) fn host() -> String {
     text("/proc/sys/kernel/hostname")
 }
 
-/// Memory of the machine.
+/// Returns the machine's memory.
 pub(crate) fn memory_mb() -> u64 {
     number_of(&text("/proc/meminfo"), "MemTotal:").unwrap_or(0) / 1024
 }
 
-/// Cores that this process may run on.
+/// Returns the cores that this process may run on.
 #[must_use]
 pub fn own_cores() -> Vec<usize> {
     use nix::sched::{CpuSet, sched_getaffinity};
@@ -33,16 +33,16 @@ pub fn own_cores() -> Vec<usize> {
     (0..CpuSet::count()).filter(may).collect()
 }
 
-/// Lets this process open as many files as it may: each user has a connection.
+/// Raises the limit of open files to the maximum: each user has a connection.
 pub(crate) fn raise_open_files() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        // What is not allowed shows as failed connections.
+        // A refused limit shows up as failed connections.
         let _refused = setrlimit(Resource::RLIMIT_NOFILE, most, most);
     }
 }
 
-/// What the workers of this process used so far.
+/// Returns the resource use of this process's workers so far.
 pub(crate) fn beat() -> Beat {
     let mut workers: Vec<(i32, (u64, Option<u64>))> = Vec::new();
     for task in fs::read_dir("/proc/self/task").into_iter().flatten() {
@@ -61,7 +61,7 @@ pub(crate) fn beat() -> Beat {
     }
 }
 
-/// ns on a core and ns that it waited for one; a kernel that doesn't count says 0.
+/// Returns ns on a core and ns of waiting for one; a kernel that doesn't count reports 0.
 fn times(schedstat: &str) -> Option<(u64, Option<u64>)> {
     let mut numbers = schedstat.split_ascii_whitespace().map(str::parse::<u64>);
     let (cpu, waited) = (numbers.next()?.ok()?, numbers.next()?.ok());

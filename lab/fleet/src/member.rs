@@ -1,5 +1,5 @@
-//! One agent of a run: its lease taken and renewed, its clock measured and asked. Of many agents this is done at once:
-//! a lease of twelve seconds does not wait for the clocks of two hundred others.
+//! One agent of a run: leases and renews it, and measures its clock. Agents are processed concurrently: a lease of
+//! twelve seconds must not wait for the clocks of two hundred others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,26 +17,26 @@ use crate::offset::{Exchange, Offset, Offsets};
 use crate::subject;
 use crate::weight::workers;
 
-/// How long an agent works for a run that it does not hear: a link may be lost for eight seconds, just before a
-/// lease is renewed, and be found again within two.
+/// How long an agent works without a message from its run: covers a link loss of eight seconds just before a renewal,
+/// plus two to reconnect.
 pub(crate) const TTL: Duration = Duration::from_secs(12);
-/// How often a lease is renewed, and its agent's clock is asked.
+/// Interval between lease renewals and clock readings.
 const RENEW: Duration = Duration::from_secs(1);
-/// Exchanges of clocks before the first trial, and the time between them.
+/// Clock exchanges before the first trial, and the time between them.
 const EXCHANGES: u64 = 64;
 const BETWEEN: Duration = Duration::from_millis(5);
 
 /// One agent of a run.
 pub(crate) struct Member {
     pub(crate) hello: Hello,
-    /// Its part of the load against those of others.
+    /// Weight of its part of the load.
     pub(crate) weight: u32,
     pub(crate) epoch: u64,
     /// When its lease was last renewed.
     pub(crate) renewed: Mutex<Duration>,
     pub(crate) offsets: Mutex<Offsets>,
     pub(crate) beat: Mutex<Beat>,
-    /// It was lost, and why: nothing brings it back into this run's trial.
+    /// Why it was lost: it can't rejoin this run's trial.
     lost: Mutex<Option<String>>,
 }
 
@@ -85,14 +85,14 @@ impl Member {
     }
 }
 
-/// What agents are taken with.
+/// Shared inputs for leasing agents.
 #[derive(Clone)]
 pub(crate) struct Hiring {
     client: Client,
     clocks: Client,
     conductor: Name,
     run: Name,
-    /// The run is over: nobody's lease is renewed any more.
+    /// The run is over: no lease is renewed any more.
     over: Arc<AtomicBool>,
 }
 
@@ -107,7 +107,7 @@ impl Hiring {
         }
     }
 
-    /// Takes an agent: its lease, which is kept up from then on.
+    /// Leases an agent and keeps renewing the lease.
     pub(crate) async fn hire(self, hello: Hello, weight: u32) -> Result<Arc<Member>, FleetError> {
         let lease = Ask::Lease {
             conductor: self.conductor.clone(),
@@ -160,7 +160,7 @@ impl Hiring {
     }
 }
 
-/// Asks an agent's clock once.
+/// Reads an agent's clock once.
 async fn ask_clock(clocks: &Client, member: &Member) {
     let asked = clock::nanos();
     let subject = subject::clock(&member.hello.name);
@@ -183,11 +183,11 @@ async fn ask_clock(clocks: &Client, member: &Member) {
     lock(&member.offsets).add(exchange);
 }
 
-/// Renews an agent's lease and asks its clock until the run is over.
+/// Renews an agent's lease and reads its clock until the run is over.
 async fn look_after(with: Hiring, member: Arc<Member>) {
     while !with.over.load(Ordering::Relaxed) && member.lost().is_none() {
         tokio::time::sleep(RENEW).await;
-        // Before the clock, whose answer may be waited for in vain.
+        // Before the clock, whose reply may never arrive.
         renew(&with.client, &member).await;
         ask_clock(&with.clocks, &member).await;
     }
@@ -204,7 +204,7 @@ async fn renew(client: &Client, member: &Member) {
     match question(client, &member.hello.name, &renew).await {
         Ok(Answer::Granted { .. }) => *lock(&member.renewed) = asked,
         Ok(_) => member.lose("does not work for this run any more: its lease had lapsed"),
-        // Asked again in a second.
+        // Retried in a second.
         Err(_) => {}
     }
 }

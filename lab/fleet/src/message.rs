@@ -1,5 +1,5 @@
-//! What agents and conductors say to each other, besides what generators say: greetings, questions and
-//! their answers as JSON behind a byte of version, packets behind a head of fixed length.
+//! Messages between agents and conductors, apart from generator frames: greetings, questions, and answers as JSON after
+//! a version byte; packets after a header of fixed length.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::Name;
 
-/// The version of all that is said here.
+/// The version of these messages.
 pub const VERSION: u8 = 9;
-/// Longest greeting, question, or answer.
+/// Maximum length of a greeting, question, or answer.
 const MOST_TEXT: usize = 64 << 10;
-/// Longest content of a packet: a server of NATS passes 1 MiB on unless told otherwise.
+/// Maximum length of a packet's content: a NATS server accepts 1 MiB by default.
 pub(crate) const MOST_CONTENT: usize = 512 << 10;
 /// Bytes before the content: version, kind, epoch, trial, number.
 const HEAD: usize = 1 + 1 + 8 + 4 + 8;
@@ -21,33 +21,33 @@ const HEAD: usize = 1 + 1 + 8 + 4 + 8;
 pub(crate) const NO_SYSTEMS: &str =
     "has no systems: its owner has to start it with `plimsoll agent --allow FILE`";
 
-/// What can't be read.
+/// Why a message is unreadable.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// It has another version.
+    /// The message has another version.
     #[error("a message of version {0}, and this program knows {VERSION}")]
     Version(u8),
-    /// It is too long, or too short.
+    /// The message is too long or too short.
     #[error("a message of {0} bytes is none")]
     Length(usize),
-    /// It says nothing that is known.
+    /// The message is not a known one.
     #[error("a message is not understood: {0}")]
     Unknown(String),
 }
 
-/// An agent says that it is there. Later versions may say more.
+/// An agent's greeting. Later versions may have more fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// Its name.
     pub name: Name,
-    /// The first and the last version that it speaks.
+    /// The first and the last supported version.
     pub versions: (u8, u8),
-    /// Its program's version; all of a run have one.
+    /// Its program's version; all agents of a run share one.
     pub program: String,
-    /// Drawn when the agent starts: one that was started again has another.
+    /// Random id of this start of the agent.
     #[serde(default)]
     pub instance: String,
-    /// Drawn by the kernel at each start of its machine.
+    /// The kernel's random id of its machine's boot.
     #[serde(default)]
     pub boot_id: String,
     /// Its machine's name.
@@ -59,59 +59,59 @@ pub struct Hello {
     /// Its machine's memory.
     #[serde(default)]
     pub memory_mb: u64,
-    /// Its part of the load against those of others, as its owner says; by its cores unless said.
+    /// Weight of its part of the load, as set by its owner; by default derived from its cores.
     #[serde(default)]
     pub weight: Option<u32>,
-    /// Requests per second that its cores drive together, where it has measured that.
+    /// Requests per second that its cores drive together, if measured.
     #[serde(default)]
     pub speed: Option<u32>,
-    /// Whether its owner lets runs have their system on its machine.
+    /// Whether its owner allows systems of runs on its machine.
     #[serde(default)]
     pub systems: bool,
-    /// What its owner says of it.
+    /// Labels set by its owner.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
-    /// Whom it works for.
+    /// Current lease holder.
     #[serde(default)]
     pub holder: Option<String>,
 }
 
-/// A question to an agent. Asked twice, it is answered alike.
+/// A question to an agent. A repeated question receives the same answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Ask {
-    /// To work for a run, for so long unless renewed.
+    /// Lease the agent for this long, unless renewed.
     Lease {
         conductor: Name,
         run: Name,
         ttl_ms: u64,
     },
-    /// The same for longer.
+    /// Renew the lease.
     Renew { epoch: u64, ttl_ms: u64 },
-    /// It is free.
+    /// Release the agent.
     Release { epoch: u64 },
-    /// To begin with a trial: its packets come next.
+    /// Open a trial: its packets follow.
     Open { epoch: u64, trial: u32 },
-    /// To have the system of a trial: its packets come next.
+    /// Run the system of a trial: its packets follow.
     System { epoch: u64, trial: u32 },
-    /// To give a trial up.
+    /// Drop a trial.
     Drop { epoch: u64, trial: u32 },
-    /// To end the agent's program; one that works for a run refuses, unless `force`.
+    /// End the agent's program; a leased agent refuses, unless `force`.
     Stop { force: bool },
 }
 
-/// A question, and to whom. Two programs may have one name for a while: one that stood still while another was
-/// started in its place, or two with one token. Who is not meant says nothing.
+/// A question and its recipient. Two programs may share a name for a while: a stalled one and its replacement, or two
+/// with one token. Programs that are not addressed do not answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Question {
-    /// As its greeting has it; whoever has the name where it is empty.
+    /// Instance from its greeting; if empty, any program with the name.
     pub(crate) instance: String,
     pub(crate) ask: Ask,
 }
 
 impl Ask {
-    /// To the program that greeted so.
+    /// Addresses the program that sent this greeting.
     pub(crate) fn for_one(self, hello: &Hello) -> Question {
         Question {
             instance: hello.instance.clone(),
@@ -119,7 +119,7 @@ impl Ask {
         }
     }
 
-    /// To whoever has the name.
+    /// Addresses any program with the name.
     pub(crate) fn for_any(self) -> Question {
         Question {
             instance: String::new(),
@@ -132,17 +132,17 @@ impl Ask {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Answer {
-    /// It works for the run under this number, which no other lease had before.
+    /// Leased to the run under this number, which no earlier lease had.
     Granted { epoch: u64 },
-    /// It works for another.
+    /// Leased to another run.
     Held { holder: String, ms_left: u64 },
-    /// It does as asked.
+    /// The request was executed.
     Done,
-    /// It does not, and why.
+    /// The request was refused.
     Refused { why: String },
 }
 
-/// An answer of a clock: when the question came and the answer went, ns of the monotonic clock.
+/// A clock's answer: when the question arrived and the answer left, ns of the monotonic clock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {
@@ -152,17 +152,17 @@ pub(crate) struct Read {
     pub(crate) instance: String,
 }
 
-/// What an agent tells twice a second while it drives.
+/// An agent's report, twice a second while it drives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Beat {
-    /// CPU time of each worker and its wait for a core, ns; the wait where the kernel tells.
+    /// CPU time of each worker and its wait for a core, ns; the wait only if the kernel reports it.
     pub(crate) workers: Vec<(u64, Option<u64>)>,
     /// Resident memory of the agent.
     pub(crate) rss_kb: u64,
 }
 
-/// A message as it goes over the wire.
+/// Encodes a message for the wire.
 pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
     let mut bytes = vec![VERSION];
     serde_json::to_writer(&mut bytes, message).expect("these messages are JSON");
@@ -178,7 +178,7 @@ pub(crate) fn decode<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, Unreadable>
     serde_json::from_slice(text).map_err(|error| Unreadable::Unknown(error.to_string()))
 }
 
-/// Reads a greeting, of whatever version.
+/// Reads a greeting of any version.
 pub(crate) fn decode_hello(bytes: &[u8]) -> Result<Hello, Unreadable> {
     match bytes.split_first() {
         Some((_, text)) if text.len() <= MOST_TEXT => {
@@ -201,25 +201,25 @@ fn versioned(bytes: &[u8]) -> Result<&[u8], Unreadable> {
 pub(crate) struct Packet {
     /// The lease under which it is sent.
     pub(crate) epoch: u64,
-    /// The trial, by its number in the lease.
+    /// The trial's number in the lease.
     pub(crate) trial: u32,
     pub(crate) content: Content,
 }
 
-/// What a packet carries.
+/// Content of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A part of a frame.
     Part { number: u64, bytes: Vec<u8> },
     /// The last part of a frame.
     Last { number: u64, bytes: Vec<u8> },
-    /// No frame comes any more.
+    /// End of the frames.
     End { number: u64 },
-    /// All below this number have come.
+    /// Acknowledges all packets below this number.
     Below(u64),
     /// See [`Beat`], in JSON.
     Beat(Vec<u8>),
-    /// The trial is over for the sender, and why.
+    /// The trial is over for the sender, with the reason.
     Gone(Vec<u8>),
 }
 
@@ -274,10 +274,10 @@ impl Packet {
     }
 }
 
-/// Reads any bytes as each of the messages: for tests with any bytes.
+/// Reads bytes as each message type: for fuzz tests.
 ///
 /// # Errors
-/// Why they are not a packet.
+/// Why the bytes are not a packet.
 pub fn check(bytes: &[u8]) -> Result<(), Unreadable> {
     let _hello = decode_hello(bytes);
     let _asked = decode::<Question>(bytes);
@@ -303,7 +303,7 @@ mod tests {
             ttl_ms: 10_000,
         };
         assert_eq!(decode::<Ask>(&encode(&ask)).unwrap(), ask);
-        // Whose orders to have a system are others.
+        // Version 3, whose system orders differ.
         let of_three = [&[3], &encode(&ask)[1..]].concat();
         assert!(matches!(
             decode::<Ask>(&of_three),

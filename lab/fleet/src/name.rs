@@ -1,5 +1,5 @@
-//! Names of agents and conductors. They are parts of subjects, of file names, and of what a person
-//! types, so that little is allowed in them.
+//! Names of agents and conductors. They are parts of subjects, file names, and command lines, so few characters are
+//! allowed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ const MOST: usize = 32;
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
 
-/// What is no name.
+/// Why a text is no valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "“{0}” is no name: a name is a-z, 0-9, and - between them, {MOST} at most, such as “gen-3”"
@@ -22,7 +22,7 @@ pub struct Name(String);
 pub struct NoName(String);
 
 impl Name {
-    /// As it is written.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -36,7 +36,7 @@ impl FromStr for Name {
         let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let ends = !text.starts_with('-') && !text.ends_with('-');
         if text.is_empty() || text.len() > MOST || !ends || !text.bytes().all(fits) {
-            // Of something long the beginning says enough.
+            // The start of a long text is enough.
             return Err(NoName(text.chars().take(MOST + 1).collect()));
         }
         Ok(Self(text.to_owned()))

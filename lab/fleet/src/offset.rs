@@ -1,12 +1,12 @@
-//! How far another machine's monotonic clock is from this one's, by questions and answers: the shortest
-//! round trip tells most, and half of it bounds the error. Pure.
+//! Estimates the offset of another machine's monotonic clock from request-reply exchanges: the shortest round trip is
+//! the most precise, and half of it bounds the error. Pure.
 
 use std::collections::VecDeque;
 
-/// Exchanges of which the shortest counts.
+/// Window of exchanges; the shortest counts.
 const LAST: usize = 64;
 
-/// One question and its answer, ns: asked and heard by this clock, came and went by the other.
+/// One question and its answer, ns: sent and received by this clock, received and sent by the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exchange {
     pub(crate) asked: u64,
@@ -15,19 +15,19 @@ pub(crate) struct Exchange {
     pub(crate) heard: u64,
 }
 
-/// What an offset is known to be, ns: the other clock reads so much more than this one, within a bound.
+/// A clock offset, ns: how far the other clock is ahead of this one, with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Offset {
     /// When it was measured, by this clock.
     pub(crate) at: u64,
-    /// How much more the other clock reads.
+    /// How far the other clock is ahead.
     pub(crate) offset: i64,
-    /// Half of the round trip: the offset is off by no more.
+    /// Half of the round trip, the maximum error of the offset.
     pub(crate) bound: u64,
 }
 
 impl Exchange {
-    /// What this exchange alone tells; nothing when its times contradict each other.
+    /// Returns the offset from this exchange alone; `None` if its times contradict each other.
     pub(crate) fn offset(self) -> Option<Offset> {
         let round = self.heard.checked_sub(self.asked)?;
         let inside = self.went.checked_sub(self.came)?;
@@ -42,12 +42,12 @@ impl Exchange {
     }
 }
 
-/// The offset of one machine, as the last exchanges tell it.
+/// The offset of one machine, from the last exchanges.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Offsets {
     last: VecDeque<Offset>,
-    /// What was the best known, one after the other, since the beginning of a trial. One stays the best for half a
-    /// minute or more: a trial of hours has some hundreds.
+    /// The successive best offsets since the beginning of a trial. One stays the best for half a minute or more: a
+    /// trial of hours has some hundreds.
     bests: Vec<Offset>,
     told: u64,
 }
@@ -58,7 +58,7 @@ impl Offsets {
             return;
         };
         self.told += 1;
-        // The clock has moved since: what was known of it before is wrong now, however short its round trip was.
+        // The clock has moved: earlier exchanges are wrong now, however short their round trips.
         if self.best().is_some_and(|best| best.apart(new) > 0) {
             self.last.clear();
         }
@@ -72,27 +72,27 @@ impl Offsets {
         }
     }
 
-    /// The best known.
+    /// Returns the best offset.
     pub(crate) fn best(&self) -> Option<Offset> {
         self.last.iter().copied().min_by_key(|one| one.bound)
     }
 
-    /// From now on what is the best known is written down anew.
+    /// Restarts the list of best offsets.
     pub(crate) fn begin(&mut self) {
         self.bests = self.best().into_iter().collect();
     }
 
-    /// What was the best known, one after the other, since the beginning.
+    /// Returns the successive best offsets since the beginning.
     pub(crate) fn bests(&self) -> &[Offset] {
         &self.bests
     }
 
-    /// How many exchanges told something.
+    /// Returns the number of valid exchanges.
     pub(crate) fn told(&self) -> u64 {
         self.told
     }
 
-    /// The longest way there and back among the last, ns.
+    /// Returns the longest round trip among the last exchanges, ns.
     pub(crate) fn longest(&self) -> u64 {
         let bounds = self.last.iter().map(|one| one.bound.saturating_mul(2));
         bounds.max().unwrap_or(0)
@@ -100,12 +100,12 @@ impl Offsets {
 }
 
 impl Offset {
-    /// A moment of this clock, on the other.
+    /// Converts a time of this clock to the other.
     pub(crate) fn there(self, here: u64) -> u64 {
         here.saturating_add_signed(self.offset)
     }
 
-    /// By how much two leave no offset that both allow; 0 where they agree.
+    /// Returns the gap between the intervals of two offsets; 0 if they overlap.
     fn apart(self, other: Self) -> u64 {
         let between = self.offset.abs_diff(other.offset);
         between.saturating_sub(self.bound.saturating_add(other.bound))
@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// Answered at once; the way there and back took this long, ns.
+    /// An exchange with an immediate answer and this round trip, ns.
     fn exchange(asked: u64, offset: i64, trip: u64) -> Exchange {
         let came = (asked + trip / 2).saturating_add_signed(offset);
         Exchange {

@@ -1,6 +1,6 @@
-//! Random words: names of runs and of an agent's lives.
+//! Random words for names of runs and ids of agent starts.
 
-/// 128 random bits as a word of 26 letters and digits, fit for a [`crate::Name`].
+/// Returns 128 random bits as a word of 26 letters and digits, valid in a [`crate::Name`].
 pub(crate) fn word() -> String {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).expect("the kernel has random bits");

@@ -1,10 +1,10 @@
-//! Who may connect to the server of NATS, with which rights, as that server's configuration says it.
+//! Clients and their rights in the NATS server's configuration.
 
 use serde_json::{Value, json};
 
 use crate::subject::Rights;
 
-/// An owner of a key, by its public half. The server's configuration has JSON in it.
+/// Returns the entry of a key's owner, by its public half. The server's configuration embeds JSON.
 pub(crate) fn user(key: &str, rights: &Rights) -> Value {
     let publish = match rights.publish.is_empty() {
         true => json!({ "deny": ">" }),

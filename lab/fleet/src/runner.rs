@@ -1,4 +1,4 @@
-//! A thread that runs what waits for the network, for callers who wait themselves.
+//! A thread that runs network futures for blocking callers.
 
 use std::future::Future;
 use std::thread::JoinHandle;
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::error::FleetError;
 
-/// A runtime on a thread of its own. Dropped, it ends, with all that it runs.
+/// A runtime on its own thread. Dropping it ends the runtime and all its futures.
 #[derive(Debug)]
 pub(crate) struct Runner {
     handle: Handle,
@@ -35,7 +35,7 @@ impl Runner {
         })
     }
 
-    /// Runs it there, and waits for it here.
+    /// Runs a future on the runtime, and blocks until it ends.
     pub(crate) fn wait<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
@@ -48,12 +48,12 @@ impl Runner {
             .expect("the thread lives as long as this")
     }
 
-    /// Where things are run from any thread.
+    /// Returns the runtime handle, usable from any thread.
     pub(crate) fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Runs it there.
+    /// Starts a future on the runtime.
     pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(future);
     }

@@ -1,4 +1,4 @@
-//! The server of NATS that a hub runs: its configuration, its process, and its reloads.
+//! The NATS server of a hub: its configuration, process, and reloads.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -17,21 +17,21 @@ use crate::hub::{Hub, put};
 use crate::rights::user;
 use crate::subject::Rights;
 
-/// How long the server may take to accept connections.
+/// The maximum time for the server to accept connections.
 const START_WITHIN: Duration = Duration::from_secs(10);
-/// How long it may take to end.
+/// The maximum time for it to end.
 const END_WITHIN: Duration = Duration::from_secs(5);
-/// How often it is looked whether the hub's file has changed.
+/// Interval between checks for changes of the hub's file.
 const LOOK: Duration = Duration::from_millis(200);
-/// What may wait for one client before it is cut off.
+/// Maximum pending bytes of one client before it is disconnected.
 const MOST_PENDING: u64 = 256 << 20;
 
-/// What happens to a hub.
+/// An event of a hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HubEvent {
-    /// Agents and conductors may come.
+    /// Agents and conductors may connect.
     Listening,
-    /// Tokens were given out or taken back, and count from now on.
+    /// Tokens were issued or revoked, and the change is in effect.
     Changed,
 }
 
@@ -58,7 +58,7 @@ pub fn run_hub(
     Ok(())
 }
 
-/// A hub's server, running; it ends when this is dropped.
+/// A hub's running server; it ends when dropped.
 #[derive(Debug)]
 pub struct Server {
     hub: Hub,
@@ -66,10 +66,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it, and waits until it accepts connections.
+    /// Starts the server, and waits until it accepts connections.
     ///
     /// # Errors
-    /// When it is missing, or does not start.
+    /// When the program is missing, or does not start.
     pub fn start(hub: Hub) -> Result<Self, FleetError> {
         if hub.is_elsewhere() {
             return Err(FleetError::Elsewhere(hub.url().to_owned()));
@@ -96,7 +96,7 @@ impl Server {
         Ok(server)
     }
 
-    /// The hub that it serves.
+    /// Returns its hub.
     #[must_use]
     pub fn hub(&self) -> &Hub {
         &self.hub
@@ -121,7 +121,7 @@ impl Server {
         Ok(())
     }
 
-    /// That it ended, with its last line.
+    /// Returns an error with its last line if it ended.
     fn ended(&mut self) -> Option<FleetError> {
         let status = self.child.try_wait().ok().flatten()?;
         let log = fs::read_to_string(log_file(&self.hub)).unwrap_or_default();
@@ -129,7 +129,7 @@ impl Server {
         Some(FleetError::Server(format!("ended ({status}): {last}")))
     }
 
-    /// Takes in who was invited and removed since. True when anything has changed.
+    /// Applies invitations and removals since the last call. Returns true if anything changed.
     ///
     /// # Errors
     /// When the hub's files can't be read or written.
@@ -140,7 +140,7 @@ impl Server {
         }
         self.hub = now;
         configure(&self.hub)?;
-        // One that has just ended is seen at the next look.
+        // The next check detects a server that has just ended.
         let _ended = kill(self.pid(), Signal::SIGHUP);
         Ok(true)
     }
@@ -162,14 +162,14 @@ impl Drop for Server {
     }
 }
 
-/// The server's program: on the path, or where Debian puts it, which is not on everybody's path.
+/// Returns the server's program: on the path, or in Debian's directory, which is not on every path.
 #[must_use]
 pub fn server_program() -> Option<&'static str> {
     let places = ["nats-server", "/usr/sbin/nats-server"];
     places.into_iter().find(|place| runs(place, "--version"))
 }
 
-/// Whether there is such a program.
+/// Returns true if the program exists.
 fn runs(program: &str, argument: &str) -> bool {
     let mut command = Command::new(program);
     command.arg(argument).stdin(Stdio::null());
@@ -177,7 +177,7 @@ fn runs(program: &str, argument: &str) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// The program, ended with this one however this one ends, where util-linux is there to see to it.
+/// Returns the command, ended together with this process if util-linux is installed.
 fn with_parent(program: &str) -> Command {
     if !runs("setpriv", "--version") {
         return Command::new(program);
@@ -199,7 +199,7 @@ fn configure(hub: &Hub) -> Result<(), FleetError> {
     put(&folder.join("nats.conf"), text.as_bytes())
 }
 
-/// The server's configuration. Its language has JSON in it.
+/// Returns the server's configuration, whose language embeds JSON.
 fn configuration(hub: &Hub, certificate: &Path, key: &Path) -> String {
     let kept = &hub.kept;
     let watch = Rights {
@@ -226,7 +226,7 @@ fn configuration(hub: &Hub, certificate: &Path, key: &Path) -> String {
     format!("{value:#}\n")
 }
 
-/// Whether the server of NATS can be had here.
+/// Returns true if a NATS server is installed here.
 #[must_use]
 pub fn has_server() -> bool {
     server_program().is_some()

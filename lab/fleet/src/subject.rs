@@ -1,23 +1,22 @@
-//! The subjects that agents and conductors speak on, and who has which rights to them.
+//! The subjects of agents and conductors, and the rights to them.
 //!
 //! | subject | from → to |
 //! |---|---|
 //! | `plimsoll.hello.AGENT` | agent → all, each second and on connect |
 //! | `plimsoll.3.a.AGENT.ask` | conductor → agent: lease, open, stop; answered |
-//! | `plimsoll.3.a.AGENT.clock` | conductor → agent: what its clock reads; answered, on a connection of its own |
+//! | `plimsoll.3.a.AGENT.clock` | conductor → agent: clock reading; answered, on a separate connection |
 //! | `plimsoll.3.a.AGENT.down` | conductor → agent: packets of a trial |
 //! | `plimsoll.3.c.CONDUCTOR.RUN.AGENT.up` | agent → conductor: packets of a trial, beats |
 //!
-//! The greeting has no version in its subject: an agent of another version is to be seen, and refused
-//! by its name.
+//! The greeting has no version in its subject, so that an agent of another version is visible, and refused by name.
 
 use crate::name::Name;
 
-/// Begins the subjects of this version of them. What is said there has a version of its own: a hub, which knows subjects
-/// alone, need not be the newest.
+/// Prefix of this version of the subjects. Messages have their own version: a hub, which only knows subjects, need not
+/// be the newest.
 const ROOT: &str = "plimsoll.3";
 
-/// Where an agent greets.
+/// Returns the subject of an agent's greetings.
 pub(crate) fn hello(agent: &Name) -> String {
     format!("plimsoll.hello.{agent}")
 }
@@ -25,41 +24,41 @@ pub(crate) fn hello(agent: &Name) -> String {
 /// All greetings.
 pub(crate) const HELLOS: &str = "plimsoll.hello.*";
 
-/// Where an agent is asked.
+/// Returns the subject of questions to an agent.
 pub(crate) fn ask(agent: &Name) -> String {
     format!("{ROOT}.a.{agent}.ask")
 }
 
-/// Where an agent's clock is asked.
+/// Returns the subject of questions to an agent's clock.
 pub(crate) fn clock(agent: &Name) -> String {
     format!("{ROOT}.a.{agent}.clock")
 }
 
-/// Where packets to an agent go.
+/// Returns the subject of packets to an agent.
 pub(crate) fn down(agent: &Name) -> String {
     format!("{ROOT}.a.{agent}.down")
 }
 
-/// Where an agent's packets to a run go.
+/// Returns the subject of an agent's packets to a run.
 pub(crate) fn up(conductor: &Name, run: &Name, agent: &Name) -> String {
     format!("{ROOT}.c.{conductor}.{run}.{agent}.up")
 }
 
-/// Begins the inboxes of a conductor.
+/// Returns the prefix of a conductor's inboxes.
 pub(crate) fn inbox(conductor: &Name) -> String {
     format!("_INBOX.{conductor}")
 }
 
-/// What one may publish and subscribe.
+/// The subjects that a client may publish and subscribe to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rights {
     pub(crate) publish: Vec<String>,
     pub(crate) subscribe: Vec<String>,
-    /// May answer whoever asks it.
+    /// May reply to questions.
     pub(crate) answers: bool,
 }
 
-/// An agent speaks for itself, and hears what is for it.
+/// An agent publishes under its own name, and subscribes to subjects addressed to it.
 pub(crate) fn of_agent(agent: &Name) -> Rights {
     Rights {
         publish: vec![hello(agent), format!("{ROOT}.c.*.*.{agent}.up")],
@@ -68,7 +67,7 @@ pub(crate) fn of_agent(agent: &Name) -> Rights {
     }
 }
 
-/// A conductor speaks to all agents, and hears what they say to it.
+/// A conductor publishes to all agents, and subscribes to subjects addressed to it.
 pub(crate) fn of_conductor(conductor: &Name) -> Rights {
     Rights {
         publish: vec![format!("{ROOT}.a.*.*")],

@@ -1,5 +1,5 @@
-//! What one joins a fleet with: where its hub is, what certificate it has, and a key of one's own. It
-//! is a secret: who has it is the agent, or the conductor, that it names.
+//! Credentials for joining a fleet: the hub's address and certificate, and a private key. A token is a secret: its
+//! bearer acts as the agent or conductor that it names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,63 +10,63 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::Name;
 
-/// Begins a token, so that one is known where it turns up.
+/// Prefix of a token, so that it is recognisable.
 const PREFIX: &str = "plimsoll-join-1.";
-/// Longer is none.
+/// Maximum length of a token.
 const MOST: usize = 16 << 10;
 
-/// What its owner may do.
+/// Role of a token's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Drives load.
     Agent,
-    /// Runs studies by agents.
+    /// Runs studies with agents.
     Conductor,
 }
 
-/// A token, as its text says.
+/// A parsed token.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
-    /// Where the hub is, `tls://HOST:PORT`.
+    /// Address of the hub, `tls://HOST:PORT`.
     pub(crate) url: String,
     pub(crate) name: Name,
     pub(crate) role: Role,
-    /// The certificate of the authority that the hub's own is signed by, DER in base64.
+    /// The certificate of the authority that signed the hub's own, DER in base64.
     pub(crate) authority: String,
     /// The seed of the owner's key.
     pub(crate) seed: String,
-    /// The seed of the key that hears who leaves the hub; of conductors, where the hub tells.
+    /// The seed of the key that receives departure notices; for conductors, if the hub sends them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) watch: Option<String>,
 }
 
-/// What is no token.
+/// Why a text is no valid token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this is no token of `plimsoll agents invite`: {0}")]
 pub struct NoToken(&'static str);
 
 impl Token {
-    /// Whose it is.
+    /// Returns the owner's name.
     #[must_use]
     pub fn name(&self) -> &Name {
         &self.name
     }
 
-    /// What its owner may do.
+    /// Returns the owner's role.
     #[must_use]
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// Where its hub is.
+    /// Returns the address of its hub.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The text to hand over. The only way to its secret.
+    /// Returns the token's text, the only access to its secret.
     #[must_use]
     pub fn secret_text(&self) -> String {
         let json = serde_json::to_vec(self).expect("a token is JSON");

@@ -1,23 +1,22 @@
-//! Which part of a load each agent has. It knows what agents say of themselves, and no connection.
+//! Weights of the agents' parts of the load. It knows the agents' greetings, and no connection.
 
 use lab_driver::MAX_RESIDUES;
 
 use crate::message::Hello;
 use crate::name::Name;
 
-/// Largest part of the load, against the others'.
+/// Maximum weight.
 const MOST_WEIGHT: u32 = 1000;
-/// The fastest agent's part where all have measured what they drive: nobody measures finer.
+/// Weight of the fastest agent if all have measured their speed: measurements are no more precise.
 const HUNDREDTHS: u32 = 100;
 
-/// How many workers an agent has.
+/// Returns the number of an agent's workers.
 pub(crate) fn workers(agent: &Hello) -> u32 {
     u32::try_from(agent.cores.len().max(1)).unwrap_or(1)
 }
 
-/// The agents' parts of the load, in relation to each other: what the study says, or their owners; else what they
-/// have measured that they drive; else as many as they have cores. What only some have measured can't be compared
-/// with the others' cores.
+/// Returns the agents' relative weights: from the study or their owners; else from their measured speeds; else from
+/// their core counts. Speeds that only some have measured are not comparable with the cores of the others.
 pub(crate) fn weigh(agents: &[Hello], by_study: &[(Name, u32)]) -> Vec<u32> {
     let said = |agent: &Hello| {
         let named = by_study.iter().find(|(name, _)| *name == agent.name);
@@ -33,7 +32,7 @@ pub(crate) fn weigh(agents: &[Hello], by_study: &[(Name, u32)]) -> Vec<u32> {
     weights.map(|weight| weight.clamp(1, MOST_WEIGHT)).collect()
 }
 
-/// The fastest has a hundred, or as many as there can be for each.
+/// Gives the fastest a hundred, or the maximum that each can have.
 fn as_fast(speeds: &[u32]) -> Vec<u32> {
     let fastest = speeds.iter().copied().max().unwrap_or(1).max(1);
     let room = MAX_RESIDUES / u32::try_from(speeds.len().max(1)).unwrap_or(MAX_RESIDUES);

@@ -1,5 +1,5 @@
-//! Agents in processes of their own and a hub that really runs: this program, started again with an
-//! argument, is the agent. Without nats-server it says that it is skipped.
+//! Agents in separate processes and a real hub: this program, started again with an argument, is the agent. Without
+//! nats-server it reports that it is skipped.
 
 mod rights;
 mod starts;
@@ -28,7 +28,7 @@ use nix::unistd::Pid;
 
 const PROGRAM: &str = "0.0.0-test";
 
-/// Each has a fleet of its own, and waits most of the time: for leases that run out, for trials that end.
+/// Each test has its own fleet, and mostly waits: for leases to expire, for trials to end.
 const AT_ONCE: usize = 4;
 
 /// A test by its name.
@@ -69,7 +69,7 @@ fn main() {
     play(&tests);
 }
 
-/// Plays all, some at a time; fails when one has failed.
+/// Runs all tests, some at a time; fails if one fails.
 fn play(tests: &[Test]) {
     let next = AtomicUsize::new(0);
     let some = || {
@@ -87,7 +87,7 @@ fn play(tests: &[Test]) {
 }
 
 fn be_agent(token: &Path, state: &Path) {
-    // However the tests end, no agent is left.
+    // No agent survives the tests.
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).unwrap();
     let token: Token = std::fs::read_to_string(token).unwrap().parse().unwrap();
     let options = AgentOptions {
@@ -107,7 +107,7 @@ fn be_agent(token: &Path, state: &Path) {
     }
 }
 
-/// A hub with its server, and the agents that are started for it.
+/// A hub with its server, and its agents.
 struct Fleet {
     folder: tempfile::TempDir,
     server: Server,
@@ -127,7 +127,7 @@ fn name(text: &str) -> Name {
     text.parse().unwrap()
 }
 
-/// Waits on a condition, for as long as that may take on a busy machine.
+/// Waits until a condition holds, however busy the machine.
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let clock = Clock::start();
     while !holds() {
@@ -160,14 +160,14 @@ impl Fleet {
         token
     }
 
-    /// Starts an agent, by another program where one is given.
+    /// Starts an agent, with another program if given.
     fn agent(&mut self, agent: &str, by: &[&str]) -> Pid {
         let token = self.invite(agent);
         std::fs::write(self.folder.path().join(agent), token.secret_text()).unwrap();
         self.start_agent(agent, by)
     }
 
-    /// Starts one that was there before.
+    /// Restarts an agent.
     fn again(&mut self, agent: &str) {
         self.start_agent(agent, &[]);
     }
@@ -196,7 +196,7 @@ impl Fleet {
     }
 }
 
-/// As many agents as are wanted, when they are there.
+/// Leases this many agents once they are available.
 fn crew(conductor: &Arc<Conductor>, count: usize) -> Crew {
     let mut crew = None;
     until("agents are there", || {
@@ -206,7 +206,7 @@ fn crew(conductor: &Arc<Conductor>, count: usize) -> Crew {
     crew.unwrap()
 }
 
-/// A server that answers everything, and keeps what was asked, and when.
+/// A server that answers every request, and records requests and times.
 #[derive(Clone)]
 struct Web {
     address: SocketAddr,
@@ -230,7 +230,7 @@ impl Web {
         web
     }
 
-    /// How often each was asked for.
+    /// Returns the number of requests per path.
     fn counts(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for (_, line) in self.asked.lock().unwrap().iter() {
@@ -282,7 +282,7 @@ struct OneFile;
 impl lab_study::Files for OneFile {
     fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
         Ok(match path {
-            // More than is on its way at once; an agent that lacks a byte of it doesn't begin.
+            // More bytes than fit in flight; an agent that lacks one doesn't begin.
             "large.bin" => (0..20 << 20).map(|at: u32| (at / 5) as u8).collect(),
             _ => WORKLOAD.into(),
         })
@@ -318,7 +318,7 @@ fn drive(web: &Web, hold: Duration) -> Drive {
     }
 }
 
-/// What came of a drive, and its windows.
+/// The result of a drive, and its windows.
 type Ran = (Result<DriveSummary, DriverError>, Vec<Window>);
 
 /// Drives to the end; `each` is called at every window.
@@ -406,7 +406,7 @@ fn one_load_by_any_number_of_agents() {
     }
 }
 
-/// A signal to an agent, and when it was first sent. How long a verdict takes is told, and nothing is asserted of it.
+/// A signal to an agent, and when it was first sent. Verdict times are printed, and not asserted.
 struct Struck {
     victim: Pid,
     signal: Signal,
@@ -449,7 +449,7 @@ fn a_killed_agent_is_a_loss_and_nothing_else() {
     struck.tell("killed");
     let error = ended.unwrap_err();
     assert!(matches!(&error, DriverError::Lost { .. }), "{error}");
-    // The hub says at once that it is gone; a machine that is busy may hear its lease run out first.
+    // The hub reports the loss at once; on a busy machine the lease may expire first.
     let lost = error.to_string();
     let reasons = ["its program ended, or was killed", "and its lease is over"];
     let is_told = reasons.iter().any(|reason| lost.ends_with(reason));
@@ -462,7 +462,7 @@ fn a_killed_agent_is_a_loss_and_nothing_else() {
     until("ada is gone", || !is_there());
     let error = crew.open().unwrap_err().to_string();
     assert_eq!(error, format!("{lost}; it did not come back"));
-    // Started again, it has its part of the next trial.
+    // After a restart it has its part of the next trial.
     fleet.again("ada");
     until("ada is back", is_there);
     let (ended, _) = run_by(&crew, &drive(&web, HOLD), || {});
@@ -481,7 +481,7 @@ fn a_stopped_agent_is_lost_and_lets_its_users_go() {
     struck.tell("stopped");
     let error = ended.unwrap_err().to_string();
     assert!(error.contains("and its lease is over"), "{error}");
-    // Awake again, it obeys nobody any more: no user asks for anything, and it can be had anew.
+    // When it resumes it obeys no run: no user sends requests, and it can be leased again.
     drop(crew);
     kill(victim, Signal::SIGCONT).unwrap();
     let again = self::crew(&conductor, 1);
@@ -601,7 +601,7 @@ fn a_clock_that_is_far_off_begins_with_the_others() {
     }
 }
 
-/// An agent of its own, by the token in a file.
+/// Starts a separate agent, with the token in a file.
 fn spawn_agent(token: &Path, state: &Path) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.arg("agent").args([token, state]);
@@ -620,7 +620,7 @@ impl Drop for Ends {
 
 fn a_server_that_runs_already_lets_in_whom_it_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    // Its certificate is one that another hub made for itself.
+    // Its certificate is one that another hub created.
     let fleet = Fleet::start();
     let own = fleet.server.hub().folder();
     let json = std::fs::read(own.join("hub.json")).unwrap();
@@ -665,7 +665,7 @@ fn a_server_that_runs_already_lets_in_whom_it_is_told() {
     let crew = crew(&conductor, 1);
     let (summary, windows) = run_by(&crew, &drive(&Web::start(), HOLD), || {});
     assert_eq!(summary.unwrap().transactions, answered(&windows));
-    // There is nothing to start, and the hub is what it was.
+    // There is nothing to start, and the hub is unchanged.
     assert!(matches!(
         Server::start(Hub::open(&joined).unwrap()),
         Err(FleetError::Elsewhere(_))

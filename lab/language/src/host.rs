@@ -1,4 +1,4 @@
-//! What is set around a system on its machine, as written, and what it comes to in one cell.
+//! Settings of a system's host, in raw form, and their values in one cell.
 
 use std::collections::HashSet;
 
@@ -9,13 +9,13 @@ use crate::machine::{self, CPU_LATENCY, Cpus};
 use crate::setting::{CellError, Optional, Setting};
 use crate::{FilesystemSpec, StorageTemplate, agents};
 
-/// What is set around the system in a trial, whichever system it is.
+/// Settings of the system's host in a trial, for any system.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HostSpec {
     /// Settings of the kernel, in the order of the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel: Vec<KernelSetting>,
-    /// Cores of the system; `None` = all that the generator leaves.
+    /// Cores of the system; `None` = all that the generator leaves free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<Cpus>,
     /// The folder for its data, a whole path; `None` = the folder of the run.
@@ -24,20 +24,20 @@ pub struct HostSpec {
     /// A file system for its data, made in a file in that folder; `None` = the folder's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filesystem: Option<FilesystemSpec>,
-    /// The agent on whose machine it runs, by its name or a label; `None` = this machine.
+    /// The agent whose machine runs it, by name or label; `None` = this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
 }
 
 impl HostSpec {
-    /// Whether the machine is left as it is.
+    /// Returns true if the machine is left unchanged.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// A file of the kernel's, and what is to be in it.
+/// A kernel file, and the value to write.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KernelSetting {
     /// As written: `net.ipv4.tcp_autocorking`, or a path.
@@ -48,35 +48,35 @@ pub struct KernelSetting {
     pub value: String,
 }
 
-/// What is set around a system, or a process of it, still with references to factors.
+/// Settings of the host of a system or its processes, with unresolved references to factors.
 #[derive(Debug, Clone, Default)]
 pub struct HostTemplate {
     /// Settings of the kernel, in the order of the file.
     pub kernel: Vec<KernelTemplate>,
     /// Cores.
     pub cpus: Option<Setting>,
-    /// Where data lies.
+    /// Location of the data.
     pub storage: StorageTemplate,
-    /// The agent on whose machine it runs.
+    /// The agent whose machine runs it.
     pub on: Option<Setting>,
 }
 
-/// A kernel setting, its value still with references to factors.
+/// A kernel setting, its value with unresolved references to factors.
 #[derive(Debug, Clone)]
 pub struct KernelTemplate {
     /// As written.
     pub name: String,
     /// The file.
     pub path: String,
-    /// What is to be in it.
+    /// The value to write.
     pub value: Setting,
 }
 
 impl HostTemplate {
-    /// What it comes to in `cell`.
+    /// Returns the settings in `cell`.
     ///
     /// # Errors
-    /// A setting that makes no sense there.
+    /// A setting that is invalid there.
     pub fn spec(&self, cell: &Cell) -> Result<HostSpec, CellError> {
         let kernel = self.kernel.iter().map(|setting| {
             Ok(KernelSetting {
@@ -99,7 +99,7 @@ impl HostTemplate {
     }
 }
 
-/// The first name whose file an earlier one names, too.
+/// Returns the first name whose file an earlier one also names.
 #[must_use]
 pub fn twice<'n>(paths: impl Iterator<Item = (&'n str, &'n str)>) -> Option<&'n str> {
     let mut seen = HashSet::new();

@@ -1,11 +1,11 @@
-//! The secrets of a study file: where they stand in it, and the file as it is kept, without them.
+//! The secrets of a study file: their places in it, and the stored file without them.
 
 use std::ops::Range;
 
 use crate::node::{Node, Value};
 use crate::{OneOrMany, Problems, Secrets, password_of, unknown_name};
 
-/// What stands for a secret in the kept file, and for the part of a text that is one.
+/// Replaces a secret in the stored file; without its quotes, the secret part of a text.
 const MASK: &[u8] = b"'***'";
 const MASK_OF_PART: &[u8] = b"***";
 /// The key whose entries are variables of an environment.
@@ -13,8 +13,8 @@ const ENV: &str = "env";
 /// The key whose entries are values for the workload's parameters.
 const PARAMETERS: &str = "parameters";
 
-/// Names that the study lists under `secrets`, from the tree alone, so that they are known before
-/// anything is wrong with the file.
+/// Returns the names listed under `secrets`, from the tree alone, so that they are known before any error in the file
+/// is reported.
 #[must_use]
 pub fn listed(root: &Node) -> Vec<String> {
     match root.get("secrets").map(|node| &node.value) {
@@ -30,7 +30,7 @@ pub fn listed(root: &Node) -> Vec<String> {
     }
 }
 
-/// A listed name that no key has protects nothing.
+/// Reports a listed name that no key has: it protects nothing.
 pub fn check(listed: Option<&OneOrMany>, root: &Node, problems: &mut Problems) {
     let mut keys = Vec::new();
     all_keys(root, &mut keys);
@@ -58,15 +58,15 @@ fn all_keys<'n>(node: &'n Node, keys: &mut Vec<&'n str>) {
     }
 }
 
-/// Where a secret stands in a file.
+/// The place of a secret in a file.
 #[derive(Debug)]
 pub struct SecretSpan {
     range: Range<usize>,
-    /// It is part of a text.
+    /// Whether it is a part of a text.
     part: bool,
 }
 
-/// Finds the secrets below a node and learns them, with their places.
+/// Finds the secrets below a node, learns them, and returns their places.
 pub fn learn(root: &Node, secrets: &mut Secrets) -> Vec<SecretSpan> {
     let mut places = Vec::new();
     below(root, "", secrets, &mut places);
@@ -144,7 +144,7 @@ fn below(node: &Node, key: &str, secrets: &mut Secrets, places: &mut Vec<SecretS
     }
 }
 
-/// All values of a node are secrets.
+/// Treats all values of a node as secrets.
 pub fn all(node: &Node, secrets: &mut Secrets, places: &mut Vec<SecretSpan>) {
     let text = match &node.value {
         Value::Map(entries) => {
@@ -159,7 +159,7 @@ pub fn all(node: &Node, secrets: &mut Secrets, places: &mut Vec<SecretSpan>) {
         Value::Float(number) => number.written(),
         Value::Text(text) => text.clone(),
     };
-    // A reference to a factor is no secret, and its reader wants it.
+    // A reference to a factor is no secret, and readers need it.
     if !text.contains("{{") {
         secrets.learn(&text);
         let range = node.span.range.clone();
@@ -167,7 +167,7 @@ pub fn all(node: &Node, secrets: &mut Secrets, places: &mut Vec<SecretSpan>) {
     }
 }
 
-/// The file with something else in these places; a YAML file stays one.
+/// Replaces these places of a file; a YAML file stays valid.
 #[must_use]
 pub fn without(bytes: &[u8], mut places: Vec<SecretSpan>) -> Vec<u8> {
     places.sort_by_key(|place| place.range.start);
@@ -180,7 +180,7 @@ pub fn without(bytes: &[u8], mut places: Vec<SecretSpan>) -> Vec<u8> {
         };
         out.extend_from_slice(before);
         out.extend_from_slice(if part { MASK_OF_PART } else { MASK });
-        // A block ends where the next key begins.
+        // A block ends at the start of the next key.
         out.extend_from_slice(&secret[secret.trim_ascii_end().len()..]);
         at = range.end;
     }

@@ -1,7 +1,7 @@
-//! The language of workload files: text → raw → [`lab_workload::Workload`], and the parts that study files have in
-//! common with them.
+//! The language of workload files: text → raw → [`lab_workload::Workload`], and the parts that study files share with
+//! it.
 //!
-//! Pure: it opens no file (they come through [`Files`]), reads no clock, and knows no study.
+//! Pure: it opens no file (the caller provides them by [`Files`]), reads no clock, and knows no study.
 
 mod file;
 pub mod host;

@@ -1,4 +1,4 @@
-//! Profiles, as a study file asks for them.
+//! The raw form of profiles in a study file.
 
 use lab_units::decode::{Decode, Fields};
 use lab_units::error::Problems;

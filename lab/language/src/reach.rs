@@ -1,4 +1,4 @@
-//! How users reach a system, as written, and what it comes to in one cell.
+//! How users connect to a system, in raw form, and the values in one cell.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,43 +10,43 @@ use crate::setting::{CellError, Optional, Setting};
 use crate::text_error::TextError;
 use crate::{AddressRange, beside, servers, units};
 
-/// Where the folder of a trial stands until the trial fills it in.
+/// Replaced by the folder of a trial when the trial starts.
 const SCRATCH: &str = "{{ scratch }}";
 
-/// Most connections that users share.
+/// Maximum connections that users share.
 const MAX_SHARED: u64 = 1_000_000;
 
-/// How users reach a system, whichever it is.
+/// How users connect to a system, for any system.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ReachSpec {
-    /// Whether a system that the lab starts speaks TLS; of an attached one its URL says that.
+    /// Whether a system started by the lab uses TLS; for an attached one its URL decides.
     #[serde(default, skip_serializing_if = "is_false")]
     pub secure: bool,
-    /// Whom users trust, and what they show.
+    /// Authorities that users trust, and certificates that they present.
     #[serde(default, skip_serializing_if = "TlsSpec::is_default")]
     pub tls: TlsSpec,
-    /// Hosts in lower case, and their addresses, whatever the resolver has for them.
+    /// Hosts in lower case, and their addresses, which override the resolver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resolve: Vec<(String, IpAddr)>,
-    /// Which version of HTTP they speak, and on whose connections.
+    /// Version of HTTP, and sharing of connections.
     #[serde(default, skip_serializing_if = "HttpSpec::is_default")]
     pub http: HttpSpec,
-    /// Addresses of this machine that connections come from, in turn; none where the system chooses.
+    /// Source addresses of connections on this machine, in turn; empty if the kernel chooses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<AddressRange>,
 }
 
-/// How users speak HTTP.
+/// How users use HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HttpSpec {
-    /// Which version.
+    /// Version of HTTP.
     pub version: HttpVersion,
-    /// How many connections all users share; `None` where each has its own.
+    /// How many connections all users share; `None` if each has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<u32>,
 }
 
-/// A version of HTTP, as a study asks for it.
+/// A version of HTTP in a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HttpVersion {
@@ -55,7 +55,7 @@ pub enum HttpVersion {
     One,
     /// HTTP/2.
     Two,
-    /// What the server takes.
+    /// Chosen by the server.
     Auto,
 }
 
@@ -80,7 +80,7 @@ impl fmt::Display for HttpSpec {
     }
 }
 
-/// Whom users trust, and what they show. Files are seen from where the run is started.
+/// Authorities that users trust, and certificates that they present. Paths are relative to the run's working directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TlsSpec {
     /// A file with an authority's certificate, or the system's own.
@@ -92,13 +92,13 @@ pub struct TlsSpec {
     /// The name that the system must prove to have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
-    /// Whether any certificate is taken.
+    /// Whether any certificate is accepted.
     #[serde(default, skip_serializing_if = "is_false")]
     pub insecure: bool,
 }
 
 impl ReachSpec {
-    /// Whether there is nothing to say.
+    /// Returns true if all settings have their defaults.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
@@ -115,7 +115,7 @@ fn is_false(is: &bool) -> bool {
     !is
 }
 
-/// How users reach a system, still with references to factors.
+/// How users connect to a system, with unresolved references to factors.
 #[derive(Debug, Clone, Default)]
 pub struct ReachTemplate {
     /// `http` or `https`.
@@ -126,18 +126,18 @@ pub struct ReachTemplate {
     pub client: Option<(Setting, Setting)>,
     /// The name that the system must prove to have.
     pub server_name: Option<Setting>,
-    /// Whether any certificate is taken.
+    /// Whether any certificate is accepted.
     pub insecure: Option<Setting>,
     /// Hosts, and their addresses.
     pub resolve: Vec<(String, Setting)>,
-    /// How users speak HTTP.
+    /// How users use HTTP.
     pub http: Option<HttpTemplate>,
 }
 
-/// How users speak HTTP, likewise.
+/// How users use HTTP, with unresolved references to factors.
 #[derive(Debug, Clone)]
 pub struct HttpTemplate {
-    /// Which version.
+    /// Version of HTTP.
     pub version: Setting,
     /// Whether they share connections.
     pub share: Option<Setting>,
@@ -161,10 +161,10 @@ impl HttpTemplate {
 }
 
 impl ReachTemplate {
-    /// What it comes to in `cell`.
+    /// Returns the settings in `cell`.
     ///
     /// # Errors
-    /// A setting that makes no sense there.
+    /// A setting that is invalid there.
     pub fn spec(&self, cell: &Cell) -> Result<ReachSpec, CellError> {
         let mut cell = cell.clone();
         cell.insert("scratch".to_owned(), Level::Text(SCRATCH.to_owned()));
@@ -201,12 +201,12 @@ impl ReachTemplate {
     }
 }
 
-/// A file, seen from where the run is started.
+/// Returns a file's path, relative to the run's working directory.
 fn file(setting: &Setting, cell: &Cell) -> Result<String, CellError> {
     setting.value(cell, |text| path(&setting.at.span.file.name, text))
 }
 
-/// A path beside the file that names it; one in the scratch folder stays as it is.
+/// Resolves a path beside the file that names it; one in the scratch folder is unchanged.
 fn path(from: &str, text: &str) -> Result<String, TextError> {
     let path = text.trim();
     if path.is_empty() || path.contains(char::is_control) {
@@ -242,7 +242,7 @@ fn http_version(text: &str) -> Result<HttpVersion, TextError> {
     }
 }
 
-/// Whether users share connections.
+/// Parses whether users share connections.
 fn share(text: &str, version: HttpVersion) -> Result<bool, TextError> {
     let wrong = |message: &str, help: &str| Err(TextError::new(message, 0..text.len()).help(help));
     match (text.trim(), version) {
@@ -269,10 +269,10 @@ fn shared_connections(text: &str, shares: bool) -> Result<u32, TextError> {
     Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// Connections as the load says them.
+/// Parses the number of connections in a load.
 ///
 /// # Errors
-/// A text that is no number of them, or that the system's own says already.
+/// A text that is no such number, or one that the system's own setting already defines.
 pub fn load_connections(text: &str, http: HttpSpec) -> Result<u32, TextError> {
     let wrong = |message: &str, help: &str| Err(TextError::new(message, 0..text.len()).help(help));
     if http.shared.is_some() {

@@ -1,4 +1,4 @@
-//! A setting as written, and what it comes to in one cell.
+//! A setting in raw form, and its value in one cell.
 
 use lab_workload::{Parameters as Cell, Template};
 
@@ -12,11 +12,11 @@ pub struct Setting {
     pub field: String,
     /// The text, compiled.
     pub template: Template,
-    /// As written.
+    /// The raw text, with its place.
     pub at: At<Scalar>,
 }
 
-/// A setting that makes no sense in a cell.
+/// A setting that is invalid in a cell.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("`{field}` is `{text}`: {cause}")]
 pub struct CellError {
@@ -26,15 +26,15 @@ pub struct CellError {
     pub text: String,
     /// What is wrong with it.
     pub cause: TextError,
-    /// As written.
+    /// The raw text, with its place.
     pub at: Box<At<Scalar>>,
 }
 
 impl Setting {
-    /// What it comes to in `cell`.
+    /// Returns the value in `cell`.
     ///
     /// # Errors
-    /// A text that can't be rendered in the cell, or that `parse` refuses.
+    /// A text that can't be rendered in the cell, or that `parse` rejects.
     pub fn value<T>(
         &self,
         cell: &Cell,
@@ -55,9 +55,9 @@ impl Setting {
     }
 }
 
-/// A setting that may be left out.
+/// A setting that may be absent.
 pub trait Optional {
-    /// What it comes to in `cell`, if it is there.
+    /// Returns the value in `cell`, if the setting is present.
     ///
     /// # Errors
     /// As [`Setting::value`].

@@ -1,5 +1,5 @@
-//! Where a system's data lies: a folder, or a file system that is made for each trial. As files write it, with
-//! references to factors, and as it is in one cell.
+//! Location of a system's data: a folder, or a file system created for each trial. In raw form, with references to
+//! factors, and resolved in one cell.
 
 use lab_workload::Parameters as Cell;
 use schemars::JsonSchema;
@@ -71,48 +71,48 @@ impl Decode for StorageFile {
     }
 }
 
-/// A file system that is made for a trial and goes with it.
+/// A file system that is created for a trial and removed with it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FilesystemSpec {
-    /// Of this kind.
+    /// Kind of the file system.
     pub kind: Filesystem,
-    /// Of this size.
+    /// Size of the file system.
     pub bytes: u64,
-    /// More arguments for the program that makes it.
+    /// More arguments for the mkfs program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mkfs: Vec<String>,
-    /// Options that it is mounted with; `None` = those of its kind.
+    /// Mount options; `None` = those of its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<String>,
 }
 
-/// Where data lies, still with references to factors.
+/// Location of the data, with unresolved references to factors.
 #[derive(Debug, Clone, Default)]
 pub struct StorageTemplate {
-    /// The folder, or that of the image that a file system lies in.
+    /// The folder, or that of the file system's image.
     pub folder: Option<Setting>,
-    /// What is made in it.
+    /// The file system created in it.
     pub filesystem: Option<FilesystemTemplate>,
 }
 
-/// A file system, still with references to factors.
+/// A file system, with unresolved references to factors.
 #[derive(Debug, Clone)]
 pub struct FilesystemTemplate {
     /// Its kind.
     pub kind: Setting,
     /// Its size.
     pub size: Setting,
-    /// More arguments for the program that makes it.
+    /// More arguments for the mkfs program.
     pub mkfs: Vec<Setting>,
-    /// Options that it is mounted with.
+    /// Mount options.
     pub options: Option<Setting>,
 }
 
 impl StorageTemplate {
-    /// Folder and file system in `cell`.
+    /// Returns folder and file system in `cell`.
     ///
     /// # Errors
-    /// What makes no sense there.
+    /// A setting that is invalid there.
     pub fn spec(&self, cell: &Cell) -> Result<(Option<String>, Option<FilesystemSpec>), CellError> {
         let folder = self.folder.value(cell, machine::whole_path)?;
         let filesystem = self.filesystem.as_ref().map(|one| one.spec(cell));

@@ -1,14 +1,14 @@
-//! The words in the code of a file's templates: what is named nowhere among them changes nothing.
+//! Words in the code of a file's templates: a variable that none of them names has no effect.
 
 use std::collections::HashSet;
 
 use crate::node::{Node, Value};
 
-/// Names in the code of a file's templates, with others that look like it: a word too many finds a
-/// mistake less, and never one that is none.
+/// Names in the code of a file's templates, and words that look like names: an extra word may hide a mistake, and never
+/// causes a false report.
 pub type Words = HashSet<String>;
 
-/// All words of the templates below a node.
+/// Returns all words of the templates below a node.
 #[must_use]
 pub fn words(root: &Node) -> Words {
     let mut words = Words::new();
@@ -16,7 +16,7 @@ pub fn words(root: &Node) -> Words {
     words
 }
 
-/// Adds those below a node.
+/// Adds the words below a node.
 pub fn gather(node: &Node, words: &mut Words) {
     match &node.value {
         Value::Text(text) => of_template(text, words),

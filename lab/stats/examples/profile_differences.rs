@@ -1,9 +1,9 @@
-//! What differences of profiles show in simulated studies: `cargo run --release -p lab-stats --example
+//! Detectable differences of profiles in simulated studies: `cargo run --release -p lab-stats --example
 //! profile_differences`.
 //!
-//! First how often something is shown that isn't there, which is to be at most 5 % of studies. Then the smallest
-//! difference that four studies of five show, by the function's part of the whole, blocks, and samples of a trial, beside
-//! what [`lab_stats::moderated::detectable`] says. It takes a few minutes.
+//! First the false positive rate, which must be at most 5 % of studies. Then the smallest difference that four studies
+//! of five show, by the function's part of the whole, blocks, and samples of a trial, compared with
+//! [`lab_stats::moderated::detectable`]. It takes a few minutes.
 
 #[path = "../tests/noise/mod.rs"]
 #[expect(dead_code, reason = "tests use the rest")]
@@ -17,7 +17,7 @@ use simulated::Truth;
 
 const SEED: u64 = 20_261_130;
 const STUDIES: usize = 2_000;
-/// Of each step towards a power of 0.8: its standard error is 0.02.
+/// Studies per step towards a power of 0.8: its standard error is 0.02.
 const STEP_STUDIES: usize = 400;
 
 fn main() {
@@ -127,13 +127,13 @@ fn different() -> [(&'static str, Truth); 4] {
     ]
 }
 
-/// Shares that fall as the reciprocal of the rank.
+/// Returns shares that fall as the reciprocal of the rank.
 fn falling(functions: usize) -> Vec<f64> {
     let sum: f64 = (1..=functions).map(|n| 1.0 / n as f64).sum();
     (1..=functions).map(|n| 1.0 / n as f64 / sum).collect()
 }
 
-/// The effect that four studies of five show, by halving on the log scale.
+/// Returns the effect that four studies of five show, by bisection on the log scale.
 fn smallest(truth: Truth) -> f64 {
     let (mut low, mut high) = (0.000_1_f64, 0.2_f64);
     while high / low > 1.06 {

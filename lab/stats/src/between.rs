@@ -1,18 +1,17 @@
-//! Two sides of a comparison, each of one run or several: what a run has to itself counts as well.
+//! Two sides of a comparison, each of one run or several, with the variance between runs.
 //!
-//! All blocks of a run share how the machine booted, where memory came to lie, its neighbours, and the
-//! day. To exchange blocks between two runs takes all of that for the difference that is looked for:
-//! two runs of the same build, six blocks each, are told apart in 4 % of cases where runs have nothing
-//! to themselves, in 17 % where they spread half as much as their blocks, and in 40 % where they spread
-//! as much (simulated in `tests/between.rs`). So the run is the unit: a mean per run, Student's t over runs.
+//! All blocks of a run share the boot of the machine, the memory layout, the neighbours, and the day. Permuting blocks
+//! between two runs attributes all of that to the difference under test. Two runs of the same build, six blocks each,
+//! are then called different in 4 % of cases if runs have no variance of their own, in 17 % if they spread half as much
+//! as their blocks, and in 40 % if they spread as much (simulated in `tests/between.rs`). So the run is the unit: a
+//! mean per run, Student's t over runs.
 //!
-//! How far runs of one build spread, several of them tell: those of either side, and earlier ones. Where
-//! they are too few, it is *assumed* that runs spread as much as their blocks do. Then at most 5 % of
-//! false differences are shown where runs spread as much or less, and more where they spread more:
-//! who reads the result must be told so.
+//! The spread between runs of one build is estimated from several of them: those of either side, and earlier ones. If
+//! there are too few, runs are *assumed* to spread as much as their blocks. Then at most 5 % of false differences are
+//! shown if runs spread as much or less, and more if they spread more: reports must state the assumption.
 //!
-//! Runs that were made by one plan drew the same waits and choices in the same block: what these do to a figure is
-//! in all of them alike, and drops out ([`Between::of_one_plan`]).
+//! Runs with one plan drew the same waits and choices in the same block: the effect of these draws on a figure is the
+//! same in all runs, and cancels ([`Between::of_one_plan`]).
 //!
 //! Source: the random effects model with replication, Searle, Casella & McCulloch, *Variance Components*,
 //! 1992, chapter 3; that a benchmark has such levels, Kalibera & Jones, "Rigorous Benchmarking in
@@ -27,41 +26,40 @@ use crate::power::{Sought, normal};
 use crate::student::{p_of, t_of};
 use crate::verdict::ALPHA;
 
-/// With fewer degrees of freedom, runs don't tell how far they spread: t at 5 % is 4.3 with two, 3.2
-/// with three. What they say of a larger spread than assumed counts all the same.
+/// With fewer degrees of freedom, runs don't determine their spread: t at 5 % is 4.3 with two, 3.2 with three. Evidence
+/// of a larger spread than assumed counts all the same.
 pub const LEAST_FREEDOM: usize = 3;
 
-/// A run: what one cell of it came to, block by block, on the scale on which differences are judged.
+/// A run: the results of one cell, block by block, on the scale on which differences are judged.
 pub type Blocks = Vec<f64>;
 
-/// Where the spread between runs is from.
+/// The source of the spread between runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// Runs of one build, side by side.
+    /// Several runs of one build.
     Runs,
     /// Blocks within runs: runs are assumed to spread as much.
     Assumed,
 }
 
-/// The difference of two sides, with what is known of the spread between runs.
+/// The difference of two sides, and the spread between runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Between {
     /// Mean over the runs of *b* less that over the runs of *a*.
     pub difference: f64,
-    /// Standard deviation of what a run of one build has to itself.
+    /// Standard deviation between runs of one build, without that of their blocks.
     pub spread: f64,
-    /// What tells it.
+    /// Source of the spread.
     pub basis: Basis,
-    /// Runs that have another one of their build beside them.
+    /// Runs of builds with at least two runs.
     pub runs: usize,
     standard_error: f64,
     freedom: usize,
 }
 
 impl Between {
-    /// Compares runs of `b` with runs of `a`. `earlier` are further runs, those of one build together. `None`
-    /// where a side has no block, or where no run has two blocks and no build two runs: nothing tells of
-    /// any noise.
+    /// Compares runs of `b` with runs of `a`. `earlier` are further runs, grouped by build. `None` if a side has no
+    /// block, or if no run has two blocks and no build two runs: then the noise is unknown.
     #[must_use]
     pub fn of(a: &[Blocks], b: &[Blocks], earlier: &[Vec<Blocks>]) -> Option<Self> {
         let earlier_runs = earlier.iter().flatten();
@@ -69,8 +67,8 @@ impl Between {
         Self::with(a, b, earlier, within)
     }
 
-    /// The same of runs that were made by one plan: all runs of `a` and `b` have the same blocks in the same
-    /// order. What a block does to all of them alike is no noise.
+    /// Compares runs with one plan: all runs of `a` and `b` have the same blocks in the same order. An effect of a
+    /// block on all of them is no noise.
     #[must_use]
     pub fn of_one_plan(a: &[Blocks], b: &[Blocks], earlier: &[Vec<Blocks>]) -> Option<Self> {
         Self::with(a, b, earlier, beside_blocks(&[a, b].concat()))
@@ -86,7 +84,7 @@ impl Between {
         let builds = || [a, b].into_iter().chain(earlier.iter().map(Vec::as_slice));
         let of_build: Vec<Vec<f64>> = builds().map(means).collect();
         let between = pooled(of_build.iter().map(Vec::as_slice));
-        // What a mean over runs has of a spread between blocks, and of one between runs.
+        // The contributions of the variance between blocks, and between runs, to a mean over runs.
         let blocks = of_blocks(a) + of_blocks(b);
         let runs = 1.0 / count(means(a).len()) + 1.0 / count(means(b).len());
         let noise = within.map_or(0.0, |within| within.variance * blocks);
@@ -111,7 +109,7 @@ impl Between {
         })
     }
 
-    /// Two-sided p of such a difference where there is none.
+    /// Returns the two-sided p of this difference under the null hypothesis.
     #[must_use]
     pub fn p(&self) -> f64 {
         if self.difference == 0.0 {
@@ -120,7 +118,7 @@ impl Between {
         p_of(self.difference / self.standard_error, count(self.freedom))
     }
 
-    /// The differences that aren't rejected at `alpha`.
+    /// Returns the differences that aren't rejected at `alpha`.
     #[must_use]
     pub fn interval(&self, alpha: f64) -> Bounds {
         let half = match self.standard_error > 0.0 {
@@ -134,18 +132,18 @@ impl Between {
     }
 }
 
-/// How far blocks spread within their run, and runs of one build: standard deviations.
+/// Standard deviations of blocks within their run, and of runs of one build.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// Of blocks.
     pub of_blocks: f64,
-    /// Of what a run has to itself; `None` where too few runs tell, so that it is assumed to be that of blocks.
+    /// Between runs; `None` if there are too few, so that it is assumed to be that of blocks.
     pub of_runs: Option<f64>,
 }
 
 impl Spread {
-    /// What `runs` tell, those of one build together; `None` where no run has two blocks. Of `one_plan`, where all
-    /// have equally many blocks, what a block does to all of them is no noise.
+    /// Estimates the spread from `runs`, grouped by build; `None` if no run has two blocks. With `one_plan`, if all
+    /// have equally many blocks, an effect of a block on all of them is no noise.
     #[must_use]
     pub fn of(runs: &[Vec<Blocks>], one_plan: bool) -> Option<Self> {
         let all = || runs.iter().flatten();
@@ -165,10 +163,10 @@ impl Spread {
     }
 }
 
-/// A comparison of two runs, one of each build, that is still to be made.
+/// A planned comparison of two runs, one of each build.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Design<'a> {
-    /// Of each run.
+    /// Blocks of each run.
     pub blocks: usize,
     /// Whether both will have one plan.
     pub one_plan: bool,
@@ -178,11 +176,11 @@ pub struct Design<'a> {
     pub family: usize,
 }
 
-/// Comparisons that are simulated: the standard error of a power of 0.8 is 0.013.
+/// Simulated comparisons: the standard error of a power of 0.8 is 0.013.
 const STUDIES: u32 = 1000;
 
-/// The chance that a difference is shown, by the test over runs, which is the stricter one, and by the first step
-/// of [`holm`]. `sought.spread` counts for nothing: `spread` does.
+/// Returns the probability that a difference is shown, by the test over runs, which is the stricter one, and by the
+/// first step of [`holm`]. `sought.spread` is ignored in favour of `spread`.
 #[must_use]
 pub fn power(sought: &Sought, spread: &Spread, design: &Design<'_>, seed: u64) -> f64 {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -206,8 +204,8 @@ pub fn power(sought: &Sought, spread: &Spread, design: &Design<'_>, seed: u64) -
     count(shown.count()) / f64::from(STUDIES)
 }
 
-/// Several p, so corrected that the chance of one or more false differences among all is what they say.
-/// Source: Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J. Statist. 6 (1979).
+/// Adjusts several p so that each bounds the probability of any false difference among all. Source: Holm, "A Simple
+/// Sequentially Rejective Multiple Test Procedure", Scand. J. Statist. 6 (1979).
 #[must_use]
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
@@ -221,7 +219,7 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// A variance over groups that each have their own mean.
+/// A variance pooled over groups with their own means.
 #[derive(Clone, Copy)]
 struct Pooled {
     variance: f64,
@@ -244,8 +242,8 @@ fn pooled<'a>(groups: impl Iterator<Item = &'a [f64]>) -> Option<Pooled> {
     })
 }
 
-/// What is left of runs of equally many blocks beside what each run, and each block over all runs, has to itself:
-/// the residual of the two-way layout.
+/// Returns the residual variance of the two-way layout of runs with equally many blocks, without the effects of runs
+/// and of blocks.
 fn beside_blocks(runs: &[Blocks]) -> Option<Pooled> {
     let blocks = runs.iter().map(Vec::len).min()?;
     let of_block = |block: usize| mean(&runs.iter().map(|run| run[block]).collect::<Vec<_>>());
@@ -263,7 +261,7 @@ fn beside_blocks(runs: &[Blocks]) -> Option<Pooled> {
     })
 }
 
-/// Of each run that has any block.
+/// Returns the mean of each run with at least one block.
 fn means(runs: &[Blocks]) -> Vec<f64> {
     runs.iter().filter_map(|blocks| mean(blocks)).collect()
 }
@@ -272,7 +270,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     crate::paired::mean(values)
 }
 
-/// The variance of a mean over runs, where a block's is 1 and a run has nothing to itself.
+/// Returns the variance of a mean over runs, for a block variance of 1 and none between runs.
 fn of_blocks(runs: &[Blocks]) -> f64 {
     let some = || runs.iter().filter(|blocks| !blocks.is_empty());
     let each: f64 = some().map(|blocks| 1.0 / count(blocks.len())).sum();
@@ -355,7 +353,7 @@ mod tests {
         assert_eq!(Between::of(&[], &[vec![1.0, 2.0]], &[]), None);
         assert_eq!(Between::of(&[vec![]], &[vec![1.0, 2.0]], &[]), None);
         assert_eq!(Between::of(&[vec![1.0]], &[vec![2.0]], &[]), None);
-        // Not a block differs from another: a difference is sure, and none is none.
+        // All blocks are equal: any difference is certain, and so is equality.
         let same = Between::of(&[vec![1.0; 4]], &[vec![1.0; 4]], &[]).unwrap();
         assert!(close(same.p(), 1.0) && close(same.interval(0.05).high, 0.0));
         let apart = Between::of(&[vec![1.0; 4]], &[vec![2.0; 4]], &[]).unwrap();

@@ -1,17 +1,15 @@
-//! Change points: from which place in a series on its values come from elsewhere than before.
+//! Change points: places in a series from which on the values have another distribution.
 //!
-//! E-divisive: the place that divides a series best is the one with the most energy between what is
-//! before it and what is behind it; whether that is more than chance gives, tells a permutation test;
-//! then each side is divided in turn. Source: Matteson & James, "A Nonparametric Approach for Multiple
-//! Change Point Analysis of Multivariate Data", JASA 109 (2014), sections 2 and 3, with α = 1. For
-//! benchmarks: Daly, Brown, Ingo, O'Leary & Bradford, "The Use of Change Point Detection to Identify
+//! E-divisive: the best division of a series is the one with the most energy between the values before and after it. A
+//! permutation test decides whether it exceeds chance; then each side is divided in turn. Source: Matteson & James, "A
+//! Nonparametric Approach for Multiple Change Point Analysis of Multivariate Data", JASA 109 (2014), sections 2 and 3,
+//! with α = 1. For benchmarks: Daly, Brown, Ingo, O'Leary & Bradford, "The Use of Change Point Detection to Identify
 //! Software Performance Regressions in a Continuous Integration System", ICPE 2020.
 //!
-//! Several series of the same runs are tested together: in the first division the order of the runs is
-//! exchanged in all of them at once, and each is held against the best division of any (Westfall &
-//! Young, *Resampling-Based Multiple Testing*, 1993). So where nothing changes, the chance that any
-//! change is shown in any series is what the level says, however many series there are. Further
-//! divisions of a series in which a change is shown are tested in that series alone.
+//! Several series of the same runs are tested together: for the first division the order of the runs is permuted in all
+//! of them at once, and each is compared with the best division of any (Westfall & Young, *Resampling-Based Multiple
+//! Testing*, 1993). So without a change, the probability of any detected change in any series equals the level, however
+//! many series there are. Further divisions of a series with a detected change are tested in that series alone.
 
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -20,38 +18,37 @@ use crate::number::count;
 use crate::paired::mean;
 use crate::unpaired::{self, Row, shuffle};
 
-/// Values on each side of a division at least: the energy within a side needs two.
+/// Minimum values on each side of a division: the energy within a side needs two.
 pub const LEAST_SIDE: usize = 2;
 
-/// Orders drawn for each test; the order that was seen counts as one more.
+/// Random orders for each test; the observed order counts as one more.
 pub const ORDERS: usize = 999;
 
-/// Energies that differ by less than this part are equal: what rounding leaves.
+/// Energies that differ by less than this part are equal: the rounding error.
 const TIE: f64 = 1e-9;
 
-/// From one place on, values are others.
+/// A change of the values at one place.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
     /// The first run with the new values.
     pub at: usize,
-    /// How probable such a division is where nothing changes.
+    /// The probability of such a division without a change.
     pub p: f64,
-    /// Mean up to the change before it, if any.
+    /// Mean from the previous change, if any, up to this one.
     pub before: f64,
-    /// Mean from it on, up to the next.
+    /// Mean from this change up to the next.
     pub after: f64,
-    /// Interval of their difference, at the level of the test. It takes the place as given.
+    /// Interval of their difference, at the level of the test, for a fixed place.
     pub low: f64,
     /// Its upper end.
     pub high: f64,
 }
 
-/// The changes of each row that are shown at `level`, in order of time. A row has a value per run;
-/// `None` where a run has none.
+/// Returns the changes of each row that are significant at `level`, in order of time. A row has a value per run; `None`
+/// if a run has none.
 ///
-/// A change is one of the distribution; as what matters of it is the mean, those of which the
-/// permutation test of the two means (see [`unpaired`]) doesn't speak are left out again, the weakest
-/// first.
+/// A change is one of the distribution; since the mean matters, changes without a significant difference of means in
+/// the permutation test (see [`unpaired`]) are dropped again, the weakest first.
 #[must_use]
 pub fn changes(rows: &[Row], level: f64, seed: u64) -> Vec<Vec<Change>> {
     let first = first_divisions(rows, level, seed);
@@ -60,14 +57,14 @@ pub fn changes(rows: &[Row], level: f64, seed: u64) -> Vec<Vec<Change>> {
         .collect()
 }
 
-/// A division of a stretch: where, and how much energy is between its sides.
+/// A division of a stretch: its place, and the energy between its sides.
 #[derive(Debug, Clone, Copy, Default)]
 struct Division {
     at: usize,
     energy: f64,
 }
 
-/// The first division of each row, with its p over all rows together.
+/// Returns the first division of each row, with its p over all rows together.
 fn first_divisions(rows: &[Row], level: f64, seed: u64) -> Vec<Option<(Division, f64)>> {
     let runs = rows.iter().map(Vec::len).max().unwrap_or_default();
     let scales: Vec<f64> = rows.iter().map(|row| spread(&values(row))).collect();
@@ -119,8 +116,8 @@ fn of_row(row: &Row, first: Option<(Division, f64)>, level: f64, seed: u64) -> V
     changes
 }
 
-/// The best division of any stretch between those that were found, if chance doesn't give as good a one
-/// where values change places within their stretches.
+/// Returns the best division of any stretch between the earlier ones, if permutations within the stretches don't reach
+/// it by chance.
 fn further(values: &[f64], found: &[(usize, f64)], level: f64, seed: u64) -> Option<(usize, f64)> {
     let ends = ends(found, values.len());
     let best_of = |values: &[f64]| {
@@ -153,7 +150,7 @@ fn further(values: &[f64], found: &[(usize, f64)], level: f64, seed: u64) -> Opt
     (p <= level).then_some((seen.at, p))
 }
 
-/// Divisions whose means differ, the weakest of the others left out until none is left.
+/// Drops the weakest division until all remaining means differ.
 fn shifts(values: &[f64], mut found: Vec<(usize, f64)>, level: f64, seed: u64) -> Vec<Change> {
     loop {
         let ends = ends(&found, values.len());
@@ -191,16 +188,16 @@ fn shifts(values: &[f64], mut found: Vec<(usize, f64)>, level: f64, seed: u64) -
     }
 }
 
-/// Where stretches begin, and where the last one ends.
+/// Returns the starts of the stretches, and the end of the last one.
 fn ends(found: &[(usize, f64)], length: usize) -> Vec<usize> {
     let found = found.iter().map(|(at, _)| *at);
     std::iter::once(0).chain(found).chain([length]).collect()
 }
 
-/// The best division, over all ends of what is behind it: what comes later may be a change of its own.
+/// Returns the best division, over all ends of its second side: later values may follow another change.
 ///
-/// Energy between X (n values) and Y (m): mn ÷ (m + n) × (2 × mean |x − y| − mean |x − x′| −
-/// mean |y − y′|), means over pairs. Sums grow by one value a step, so that all of it is O(length²).
+/// Energy between X (n values) and Y (m): mn ÷ (m + n) × (2 × mean |x − y| − mean |x − x′| − mean |y − y′|), means over
+/// pairs. Sums grow by one value per step, so the total is O(length²).
 fn best(values: &[f64]) -> Division {
     let length = values.len();
     let mut most = Division::default();
@@ -247,7 +244,7 @@ fn energy(x: (usize, f64), y: (usize, f64), between: f64) -> f64 {
     n * m / (n + m) * energy
 }
 
-/// Mean distance of two values: no order changes it, so that series of all units can be compared.
+/// Returns the mean distance of two values, which no order changes, so that series of all units are comparable.
 fn spread(values: &[f64]) -> f64 {
     let pairs = values.iter().enumerate().flat_map(|(at, value)| {
         let later = values[at + 1..].iter();
@@ -257,13 +254,13 @@ fn spread(values: &[f64]) -> f64 {
     sum / f64::from(count.max(1))
 }
 
-/// Whether so many of all orders are more than the level allows, whatever comes.
+/// Returns true if this many orders already exceed the level, whatever the rest.
 fn is_beyond(reached: usize, level: f64) -> bool {
     part(reached, ORDERS) > level
 }
 
-/// The order that was seen is one of them (Phipson & Smyth, "Permutation P-values Should Never Be
-/// Zero", 2010).
+/// Returns the p of a permutation test, in which the observed order counts (Phipson & Smyth, "Permutation P-values
+/// Should Never Be Zero", 2010).
 fn part(reached: usize, drawn: usize) -> f64 {
     count(reached + 1) / count(drawn + 1)
 }

@@ -1,20 +1,20 @@
-//! The factor that all counts of a block have in common: how much more *b* counts than *a* in every column alike.
+//! The factor that all counts of a block have in common: how much larger *b*'s counts are in every column alike.
 //!
-//! Two trials differ as a whole: by the clock frequency, by other programs, by how the system was built. That difference
-//! hides those of single columns, so it is estimated and taken out. Columns that differ for a reason of their own must not
-//! count: the estimate is a median, and the columns that stray most from it are left out. A plain weighted median of all
-//! columns fails where one large column differs.
+//! Two trials differ as a whole: by the clock frequency, by other programs, by how the system was built. That
+//! difference masks those of single columns, so it is estimated and removed. Columns that differ for a reason of their
+//! own must not count: the estimate is a median, and the outlying columns are excluded. A plain weighted median of all
+//! columns fails if one large column differs.
 //!
-//! Every step treats *a* and *b* alike: exchanged variants of a block change the sign of its factor and nothing else, so
-//! a permutation test of what is left stays exact.
+//! Every step treats *a* and *b* alike: swapping the variants of a block changes the sign of its factor and nothing
+//! else, so a permutation test of the residuals stays exact.
 
 use crate::number::count;
 
-/// Fewer samples a trial say too little of a column's ratio.
+/// With fewer samples per trial a column's ratio is too uncertain.
 const LEAST_SAMPLES: f64 = 20.0;
-/// With fewer columns than this nothing can be called common.
+/// With fewer columns a factor can't be called common.
 const LEAST_COLUMNS: usize = 10;
-/// The number of iterations that choose the columns that stray most.
+/// The number of iterations that select the outlying columns.
 const ROUNDS: usize = 2;
 
 /// Samples of one column in one block, scaled to the same work of both variants.
@@ -22,23 +22,23 @@ const ROUNDS: usize = 2;
 pub struct Pair {
     /// Samples of the baseline.
     pub a: f64,
-    /// Samples of what is compared with it.
+    /// Samples of the compared variant.
     pub b: f64,
 }
 
 impl Pair {
-    /// ln(b ÷ a), bounded where one of them is 0.
+    /// Returns ln(b ÷ a), bounded if one of them is 0.
     fn log_ratio(self) -> f64 {
         ((self.b + 0.5) / (self.a + 0.5)).ln()
     }
 
-    /// The variance of [`Self::log_ratio`] of counts that vary as Poisson's do.
+    /// Returns the variance of [`Self::log_ratio`] for Poisson counts.
     fn variance(self) -> f64 {
         1.0 / (self.a + 0.5) + 1.0 / (self.b + 0.5)
     }
 }
 
-/// The log of the common factor, by block; 0 where there are too few columns with enough samples.
+/// Returns the log of the common factor, by block; 0 if too few columns have enough samples.
 ///
 /// `columns` have a pair per block, all the same blocks, and must not contain each other: the self samples of functions.
 #[must_use]
@@ -64,7 +64,7 @@ pub fn common_factor(columns: &[&[Pair]]) -> Vec<f64> {
     factor
 }
 
-/// The three quarters of the columns whose log ratios are nearest to the factor, relative to their Poisson variance.
+/// Returns the three quarters of the columns with log ratios nearest to the factor, relative to Poisson variance.
 fn without_strays<'a>(columns: &[&'a [Pair]], factor: &[f64]) -> Vec<&'a [Pair]> {
     let stray = |column: &[Pair]| -> f64 {
         let of =
@@ -77,8 +77,8 @@ fn without_strays<'a>(columns: &[&'a [Pair]], factor: &[f64]) -> Vec<&'a [Pair]>
     by_stray.into_iter().map(|(_, column)| column).collect()
 }
 
-/// The weighted median of log ratios. Weights are what the samples are worth, at most twice the median weight, so that no
-/// large column decides alone.
+/// Returns the weighted median of log ratios. Weights are the inverse variances, at most twice the median weight, so
+/// that no large column decides alone.
 fn weighted(pairs: impl Iterator<Item = Pair>) -> f64 {
     let weighed = |pair: Pair| (pair.log_ratio(), 1.0 / pair.variance());
     let mut values: Vec<(f64, f64)> = pairs.map(weighed).collect();
@@ -86,11 +86,11 @@ fn weighted(pairs: impl Iterator<Item = Pair>) -> f64 {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let from_below = reaches_half(values.iter(), most);
     let from_above = reaches_half(values.iter().rev(), most);
-    // Both directions count alike, so that exchanging the variants only changes the sign.
+    // Both directions count alike, so that swapping the variants only changes the sign.
     f64::midpoint(from_below, from_above)
 }
 
-/// The first value at which half of the weight is reached.
+/// Returns the first value at which half of the weight is reached.
 fn reaches_half<'a>(values: impl Iterator<Item = &'a (f64, f64)> + Clone, most: f64) -> f64 {
     let weight = |value: &(f64, f64)| value.1.min(most);
     let half = values.clone().map(weight).sum::<f64>() / 2.0;

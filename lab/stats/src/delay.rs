@@ -1,31 +1,31 @@
-//! What a measured time would have been without a delay of the instrument's own.
+//! Measured times corrected for a delay of the measuring program.
 //!
-//! Measured times are sums, M = T + D: what is asked for, and a delay that was sampled apart and doesn't
-//! depend on it. Then `F_M(x) = Σ P(D = d) · F_T(x − d)`, and since at least half of the delays are no longer
-//! than their median, `F_T` follows from the left to the right: forward substitution in a triangular
-//! system, in which an error at one place comes back at most as large further on.
+//! Measured times are sums, M = T + D: the true time, and a delay that was sampled separately and is independent of it.
+//! Then `F_M(x) = Σ P(D = d) · F_T(x − d)`. At least half of the delays are no longer than their median, so `F_T`
+//! follows from left to right: forward substitution in a triangular system, in which an error at one place is never
+//! amplified later.
 
 use hdrhistogram::Histogram;
 
-/// Places of a time's distribution up to its median, and at most over all.
+/// Bins of a time's distribution up to its median, and the maximum over all.
 const TO_MEDIAN: u64 = 64;
 const MOST: u64 = 1 << 14;
 
-/// Measured times beside what they would have been without their delays.
+/// Measured times, and their estimate without delays.
 #[derive(Debug, Clone)]
 pub struct Undelayed {
     width: f64,
-    /// What all delays have in common, and what they have on average, beyond what is usual.
+    /// The common part of all delays, and their mean, both beyond the usual delay.
     shift: f64,
     mean: f64,
-    /// Parts of the measured times, and of the same without delays, up to the end of each place.
+    /// Cumulative fractions of the measured times, and of the same without delays, up to the end of each bin.
     measured: Vec<f64>,
     undelayed: Vec<f64>,
 }
 
 impl Undelayed {
-    /// Of `measured` times up to their `most`-quantile, which had `delays`; up to `usual` a delay is nobody's
-    /// fault and stays in. `None` without times or delays. All in one unit.
+    /// Corrects `measured` times up to their `most`-quantile for `delays`; a delay up to `usual` is normal and is not
+    /// removed. `None` without times or delays. All in one unit.
     #[must_use]
     pub fn new(
         measured: &Histogram<u64>,
@@ -77,7 +77,7 @@ impl Undelayed {
         })
     }
 
-    /// How much longer the `p`-quantile was by the delays; `None` beyond the times that were looked at.
+    /// Returns how much the delays increased the `p`-quantile; `None` beyond the covered times.
     #[must_use]
     pub fn added(&self, p: f64) -> Option<f64> {
         let measured = self.quantile(&self.measured, p)?;
@@ -85,13 +85,13 @@ impl Undelayed {
         Some((measured - undelayed + self.shift).min(measured))
     }
 
-    /// How much longer the mean was by the delays.
+    /// Returns how much the delays increased the mean.
     #[must_use]
     pub fn added_to_mean(&self) -> f64 {
         self.mean
     }
 
-    /// Within the place that holds it, times lie evenly.
+    /// Times are uniform within their bin.
     fn quantile(&self, cumulated: &[f64], p: f64) -> Option<f64> {
         let at = cumulated.partition_point(|part| *part < p);
         let upper = *cumulated.get(at)?;
@@ -101,8 +101,8 @@ impl Undelayed {
     }
 }
 
-/// Forward substitution; what noise makes impossible (a part that falls, or is less than was measured with
-/// delays) is put right on the way.
+/// Forward substitution; corrects results that only noise can cause (a fraction that falls, or is less than that
+/// measured with delays).
 fn undelayed(measured: &[f64], delays: &[f64]) -> Vec<f64> {
     let (none, longer) = delays.split_first().expect("a place at least");
     let longer = longer.iter().zip(1..).filter(|(part, _)| **part > 0.0);
@@ -134,12 +134,12 @@ fn exact(number: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Draws from 0 to 1 that fill it evenly, and don't depend on `index / count`.
+    /// Returns a low-discrepancy sequence in [0, 1] that is independent of `index / count`.
     fn draw(index: u64) -> f64 {
         (exact(index) * 0.618_033_988_749_895).fract()
     }
 
-    /// What was asked for, what was measured, and samples of the delay apart from it.
+    /// Returns true times, measured times, and separate samples of the delay.
     fn measured(
         time: impl Fn(f64) -> f64,
         delay: impl Fn(f64) -> f64,
@@ -156,7 +156,7 @@ mod tests {
         (truth, all, delays)
     }
 
-    /// The largest error of what was found to be added, as a part of what was measured.
+    /// Returns the largest error of the estimated delay, as a part of the measured time.
     fn worst(time: impl Fn(f64) -> f64, delay: impl Fn(f64) -> f64, at: &[f64]) -> f64 {
         let (truth, all, delays) = measured(time, delay);
         let found = Undelayed::new(&all, &delays, 0, 0.99).unwrap();

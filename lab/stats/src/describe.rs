@@ -1,6 +1,6 @@
-//! Plain descriptive helpers: weighted means, ratios, relative differences.
+//! Descriptive helpers: weighted means, ratios, relative differences.
 
-/// A mean of values weighted by how long (or how often) each held; gaps simply add nothing.
+/// A mean of values weighted by their duration or frequency; gaps add nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct WeightedMean {
     sum: f64,
@@ -8,8 +8,7 @@ pub struct WeightedMean {
 }
 
 impl WeightedMean {
-    /// Adds `value` with `weight`; values or weights that aren't finite and weights ≤ 0 are left
-    /// out.
+    /// Adds `value` with `weight`; skips values or weights that aren't finite, and weights ≤ 0.
     pub fn add(&mut self, value: f64, weight: f64) {
         if value.is_finite() && weight.is_finite() && weight > 0.0 {
             self.sum += value * weight;
@@ -17,13 +16,13 @@ impl WeightedMean {
         }
     }
 
-    /// The mean, or `None` if nothing was added.
+    /// Returns the mean, or `None` if nothing was added.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.weight > 0.0).then(|| self.sum / self.weight)
     }
 
-    /// The weight added so far.
+    /// Returns the total weight.
     #[must_use]
     pub fn weight(&self) -> f64 {
         self.weight
@@ -40,14 +39,14 @@ impl FromIterator<(f64, f64)> for WeightedMean {
     }
 }
 
-/// `ours ÷ theirs`, or `None` where that says nothing (theirs is zero, or either isn't finite).
+/// Returns `ours ÷ theirs`, or `None` if it is meaningless (theirs is zero, or either isn't finite).
 #[must_use]
 pub fn ratio(ours: f64, theirs: f64) -> Option<f64> {
     let ratio = ours / theirs;
     (theirs != 0.0 && ratio.is_finite()).then_some(ratio)
 }
 
-/// `(value − reference) ÷ reference`, or `None` where there is no such number.
+/// Returns `(value − reference) ÷ reference`, or `None` if it is undefined.
 #[must_use]
 pub fn relative_difference(value: f64, reference: f64) -> Option<f64> {
     ratio(value, reference).map(|ratio| ratio - 1.0)

@@ -1,34 +1,33 @@
-//! A duet: two variants at the same time, each on one side of a machine, the sides swapped by block.
+//! A duet: two variants run concurrently, each on one side of a machine, and the sides are swapped by block.
 //!
-//! What disturbs the machine disturbs both, and their ratio is left alone (Bulej, Horký, Tůma, Farquet &
-//! Prokopec, "Duet Benchmarking: Improving Measurement Accuracy in the Cloud", ICPE 2020,
-//! doi:10.1145/3358960.3379132). But the sides aren't alike: one may have the core that serves the disk.
-//! So each variant has each side in half of the blocks, in an order that is drawn by lot.
+//! A disturbance of the machine affects both, and leaves their ratio unchanged (Bulej, Horký, Tůma, Farquet & Prokopec,
+//! "Duet Benchmarking: Improving Measurement Accuracy in the Cloud", ICPE 2020, doi:10.1145/3358960.3379132). But the
+//! sides differ: one may have the core that serves the disk. So each variant has each side in half of the blocks, by
+//! random assignment.
 //!
-//! The block is the unit, as everywhere in this crate. What a block came to is turned to left ÷ right,
-//! which is, where the variants are alike, the same whichever of them was left. Then any other lot would
-//! have shown the same values under other labels, so the labels are exchanged, but only such that each
-//! side keeps its number of blocks (Fisher, *The Design of Experiments*, 1935, section 21; Rosenberger &
-//! Lachin, *Randomization in Clinical Trials*, 2nd ed., chapter 6). What a side has to itself stays in
-//! the mean of all, and drops out of the difference.
+//! The block is the unit, as everywhere in this crate. A block's result is converted to left ÷ right, which doesn't
+//! depend on the assignment if the variants are equal. Then any other assignment would have shown the same values under
+//! other labels. So the labels are permuted, but only such that each side keeps its number of blocks (Fisher, *The
+//! Design of Experiments*, 1935, section 21; Rosenberger & Lachin, *Randomization in Clinical Trials*, 2nd ed., chapter
+//! 6). A side's own effect stays in the overall mean, and cancels in the difference.
 //!
-//! Two shorter ways are wrong: signs of the plain log ratios, flipped block by block, take the sides'
-//! difference for noise; and the same after the sides' mean difference was taken off calls 6.8 % of equals
-//! different where it says 5 %, since what was fitted is no noise any more (8 blocks, `tests/duet.rs`).
+//! Two simpler tests are wrong. Sign flips of the plain log ratios, block by block, treat the difference of the sides
+//! as noise. The same after subtracting the sides' mean difference calls 6.8 % of equals different at a nominal 5 %,
+//! since fitted values are no noise any more (8 blocks, `tests/duet.rs`).
 
 use crate::paired::{self, Adjusted, Bounds};
 use crate::unpaired::{self, Row};
 use crate::verdict::ALPHA;
 
-/// The fewest blocks that can show a difference: four on each side, 2 of 70 lots.
+/// The fewest blocks that can show a difference: four on each side, 2 of 70 assignments.
 pub const LEAST_BLOCKS: usize = 8;
 
-/// What a block came to in one measure.
+/// The result of a block in one measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Block {
     /// The log of *b* ÷ *a*, or any other difference.
     pub difference: f64,
-    /// Whether *b* was on the left side, else *a* was.
+    /// Whether *b* was on the left side; otherwise *a* was.
     pub swapped: bool,
 }
 
@@ -45,13 +44,13 @@ impl Block {
 /// The difference of two variants, and that of two sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effects {
-    /// Of *b* and *a*: the mean over blocks, both ways to take the sides counting alike.
+    /// *b* less *a*: the mean over blocks, with both assignments of sides weighted alike.
     pub variants: f64,
     /// Of left and right.
     pub sides: f64,
 }
 
-/// Both differences; `None` where a variant was never on one of the sides.
+/// Returns both differences; `None` if a variant was never on one of the sides.
 #[must_use]
 pub fn effects(blocks: &[Block]) -> Option<Effects> {
     let (straight, swapped) = by_side(blocks);
@@ -62,12 +61,12 @@ pub fn effects(blocks: &[Block]) -> Option<Effects> {
     })
 }
 
-/// The differences of the variants that the test doesn't reject at `alpha`. Unbounded where so few
-/// blocks can reject nothing.
+/// Returns the differences of the variants that the test doesn't reject at `alpha`. Unbounded if there are too few
+/// blocks to reject any.
 #[must_use]
 pub fn interval(blocks: &[Block], alpha: f64, seed: u64) -> Bounds {
     let (straight, swapped) = by_side(blocks);
-    // One group has the difference with the one sign, the other with the other.
+    // One group has the difference with a positive sign, the other with a negative one.
     let twice = unpaired::interval(&straight, &swapped, alpha, seed);
     Bounds {
         low: twice.low / 2.0,
@@ -75,9 +74,9 @@ pub fn interval(blocks: &[Block], alpha: f64, seed: u64) -> Bounds {
     }
 }
 
-/// p of several measures, labels exchanged jointly per block: alone, and such that the chance of one or
-/// more false differences among all is what it says. `rows` have a measure's difference (b less a) per
-/// block, `None` where a block has none; `swapped` says of each block whether *b* was on the left.
+/// Returns p of several measures, labels permuted jointly per block: alone, and adjusted to bound the probability of
+/// any false difference among all. `rows` have a measure's difference (b less a) per block, `None` if a block has none;
+/// `swapped` is true for blocks with *b* on the left.
 #[must_use]
 pub fn max_t(rows: &[Row], swapped: &[bool], seed: u64) -> Vec<Adjusted> {
     let with = |side: bool| (0..swapped.len()).filter(move |block| swapped[*block] == side);
@@ -100,27 +99,27 @@ pub fn max_t(rows: &[Row], swapped: &[bool], seed: u64) -> Vec<Adjusted> {
     unpaired::max_t(&rows, with(false).count(), seed)
 }
 
-/// Whether blocks with these sides can show a difference at all.
+/// Returns true if blocks with these sides can show a difference at all.
 #[must_use]
 pub fn can_show(swapped: &[bool]) -> bool {
     let on_left = swapped.iter().filter(|swapped| **swapped).count();
     unpaired::least_p(on_left, swapped.len() - on_left) <= ALPHA
 }
 
-/// What the paired windows of a block come to.
+/// The result of the paired windows of a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Windows {
-    /// The mean over windows of what *b* has more than *a*, on the scale of the values.
+    /// The mean over windows of *b* less *a*, on the scale of the values.
     pub difference: f64,
     /// Windows in which both have a value.
     pub paired: usize,
-    /// Windows in which only one has.
+    /// Windows in which only one has a value.
     pub unpaired: usize,
 }
 
-/// Pairs windows of the same moments: values of *a* and *b* on the scale on which differences are judged,
-/// such as logs. Since a window is compared with the same window of the other side, a disturbance of any
-/// size cancels that strikes both. `None` where no window has both.
+/// Pairs concurrent windows: values of *a* and *b* on the scale on which differences are judged, such as logs. Since a
+/// window is compared with the same window of the other side, a disturbance of both cancels, whatever its size. `None`
+/// if no window has both.
 #[must_use]
 pub fn windows(a: &[Option<f64>], b: &[Option<f64>]) -> Option<Windows> {
     let pairs = || a.iter().zip(b);
@@ -133,7 +132,7 @@ pub fn windows(a: &[Option<f64>], b: &[Option<f64>]) -> Option<Windows> {
     })
 }
 
-/// Left less right, of the blocks with *a* on the left, and of those with *b*.
+/// Returns left less right, of the blocks with *a* on the left, and of those with *b*.
 fn by_side(blocks: &[Block]) -> (Vec<f64>, Vec<f64>) {
     let with = |side: bool| {
         let of = blocks.iter().filter(move |block| block.swapped == side);
@@ -150,7 +149,7 @@ mod tests {
         (a - b).abs() < 1e-12
     }
 
-    /// *b* has 0.05 more than *a*, the left side 0.2 more than the right, and so much noise each.
+    /// Returns blocks in which *b* exceeds *a* by 0.05, and left exceeds right by 0.2, plus this noise.
     fn blocks(noise: &[f64]) -> Vec<Block> {
         let one = |(n, noise): (usize, &f64)| {
             let swapped = n % 2 == 1;
@@ -185,16 +184,16 @@ mod tests {
         let one = max_t(std::slice::from_ref(&row), &swapped, 1)[0];
         // Two groups of four that don't overlap: 2 of 70.
         assert!(close(one.single, 2.0 / 70.0), "{one:?}");
-        // The order of blocks tells nothing.
+        // The order of blocks is irrelevant.
         let back: Row = row.iter().rev().copied().collect();
         let swapped: Vec<bool> = swapped.iter().rev().copied().collect();
         assert!(close(max_t(&[back], &swapped, 1)[0].single, one.single));
-        // A block that has no value is in no group.
+        // A block without a value is in no group.
         let mut gap = row;
         gap[0] = None;
         let (straight, all) = (vec![false, true, false, true, false, true, false, true], 1);
         let less = max_t(&[gap], &straight, all)[0];
-        // Three beside four: no other of 35 lots is as far out.
+        // Three and four: no other of 35 assignments is as extreme.
         assert!(close(less.single, 1.0 / 35.0), "{less:?}");
     }
 
@@ -211,7 +210,7 @@ mod tests {
 
     #[test]
     fn windows_are_compared_with_their_own_moment() {
-        // A disturbance of a factor of e in one window, and of e² in another, that strikes both.
+        // A disturbance of both by a factor of e in one window, and of e² in another.
         let a = [Some(1.0), Some(2.0), None, Some(3.0), None];
         let b = [Some(1.1), Some(2.1), Some(9.0), Some(3.1), None];
         let found = windows(&a, &b).unwrap();

@@ -1,7 +1,7 @@
-//! HdrHistogram's V2 form, read with care: for bytes from a file or from another process.
+//! HdrHistogram's V2 form with strict validation: for bytes from a file or from another process.
 //!
-//! The library's decoder trusts lengths, so that damaged bytes could make it ask for 4 GiB or
-//! overflow. Here bytes are read by [`crate::sparse`], which checks all that it relies on.
+//! The library's decoder trusts lengths, so that damaged bytes could make it allocate 4 GiB or overflow. Here
+//! [`crate::sparse`] reads the bytes, and checks everything that it relies on.
 
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use hdrhistogram::{Counter, Histogram};
@@ -9,8 +9,8 @@ use hdrhistogram::{Counter, Histogram};
 pub use crate::sparse::EncodingError;
 use crate::sparse::{Layout, Sparse, V2_HIGH};
 
-/// Appends the V2 form, uncompressed. Its bytes depend on the values alone, and not on how the
-/// histogram came to hold them: one that recorded them and one that was added up are the same.
+/// Appends the V2 form, uncompressed. Its bytes depend on the values alone, and not on whether the histogram recorded
+/// or merged them.
 ///
 /// # Errors
 /// [`EncodingError::Library`] for a histogram of more than 2^31 bytes.
@@ -21,17 +21,17 @@ pub fn encode_v2<T: Counter>(
     let at = into.len();
     let written = V2Serializer::new().serialize(histogram, into);
     written.map_err(|e| EncodingError::Library(e.to_string()))?;
-    // What it could hold depends on how it grew; what it holds does not.
+    // Its capacity depends on how it grew; its content does not.
     let high = histogram.max().max(histogram.low().saturating_mul(2));
     into[at + V2_HIGH..][..8].copy_from_slice(&high.to_be_bytes());
     Ok(())
 }
 
-/// Reads the V2 form. What is added to the histogram later widens it where it must. Whoever adds up many
-/// reads a [`Sparse`] instead.
+/// Reads the V2 form. Later additions resize the histogram if necessary. To merge many histograms, read a [`Sparse`]
+/// instead.
 ///
 /// # Errors
-/// Whatever is wrong with the bytes.
+/// Any fault of the bytes.
 pub fn decode_v2(encoded: &[u8]) -> Result<Histogram<u64>, EncodingError> {
     let (layout, _) = Layout::of(encoded)?;
     let mut histogram = Histogram::new_with_bounds(layout.low, layout.high, layout.digits)

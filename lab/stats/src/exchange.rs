@@ -1,31 +1,30 @@
-//! By which exchanges a comparison is tested: of the signs of blocks, or of the variants of a duet between
-//! its sides.
+//! The permutation that tests a comparison: of the signs of blocks, or of a duet's variants between its sides.
 
 use crate::duet::{self, Block};
 use crate::paired::{self, Adjusted, Bounds};
 use crate::verdict::LEAST_BLOCKS;
 
-/// A difference by block, where the block has one.
+/// A difference by block, if the block has one.
 pub type ByBlock = [Option<f64>];
 
 /// The test of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Exchange<'a> {
-    /// Of patterns that are drawn.
+    /// Seed of random patterns.
     pub seed: u64,
-    /// Of duets: by block, whether the second variant was on the left.
+    /// For duets: by block, whether the second variant was on the left.
     pub swapped: Option<&'a [bool]>,
 }
 
 impl Exchange<'_> {
-    /// Of the signs of blocks.
+    /// Creates the test by signs of blocks.
     #[must_use]
     pub fn of_signs(seed: u64) -> Self {
         let swapped = None;
         Self { seed, swapped }
     }
 
-    /// The fewest blocks of a study that can have a verdict.
+    /// Returns the fewest blocks of a study that can have a verdict.
     #[must_use]
     pub fn least_blocks(is_duet: bool) -> usize {
         match is_duet {
@@ -34,7 +33,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Whether these blocks can.
+    /// Returns true if these blocks can show a difference.
     #[must_use]
     pub fn can_show(&self, by_block: &ByBlock) -> bool {
         match self.swapped {
@@ -46,7 +45,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// p of comparisons that are tested together.
+    /// Returns p of comparisons that are tested together.
     #[must_use]
     pub fn p(&self, rows: &[Vec<Option<f64>>]) -> Vec<Adjusted> {
         match self.swapped {
@@ -55,7 +54,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// The difference.
+    /// Returns the estimated difference.
     #[must_use]
     pub fn centre(&self, by_block: &ByBlock) -> f64 {
         let effects = self
@@ -67,7 +66,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// The differences that the test doesn't reject.
+    /// Returns the differences that the test doesn't reject.
     #[must_use]
     pub fn interval(&self, by_block: &ByBlock, alpha: f64) -> Bounds {
         match self.swapped {

@@ -1,9 +1,9 @@
-//! Histograms whose bounds are powers of 2^(1/16), as monitoring systems take them.
+//! Histograms with bounds at powers of 2^(1/16), for monitoring systems.
 //!
-//! A bucket is 4.4 % wide, so that a quantile read from one is off by 2.2 % at most; that is schema 4 of
-//! Prometheus's native histograms and scale 4 of OpenTelemetry's exponential ones, which are the same
-//! buckets counted from different ends. Every eighth bound is a power of √2: the classic histogram of
-//! [`CLASSIC`] bounds is a sum of these buckets, exactly. They add up over time, steps, and generators.
+//! A bucket is 4.4 % wide, so that the error of a quantile is at most 2.2 %; that is schema 4 of Prometheus's native
+//! histograms and scale 4 of OpenTelemetry's exponential ones, which are the same buckets counted from different ends.
+//! Every eighth bound is a power of √2: the classic histogram of [`CLASSIC`] bounds is an exact sum of these buckets.
+//! They add up over time, steps, and generators.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,16 @@ use crate::sparse::Sparse;
 /// Buckets per power of two are two to this power.
 pub const SCALE: i32 = 4;
 
-/// Halves of the exponents of 2 of the first and the last bound of a classic histogram, in seconds: 0.12 ms
-/// and 64 s.
+/// The first and the last bound of a classic histogram in seconds, as twice their exponents of 2: 0.12 ms and 64 s.
 pub const CLASSIC: std::ops::RangeInclusive<i32> = -26..=12;
 
-/// The same of numbers that are no times: 1/8 and 2^30.
+/// The same for numbers that are no times: 1/8 and 2^30.
 pub const CLASSIC_NUMBERS: std::ops::RangeInclusive<i32> = -6..=60;
 
 /// Buckets between two classic bounds.
 const PER_HALF: i32 = 1 << (SCALE - 1);
 
-/// Times in seconds, or other numbers: what is said of seconds is of them then.
+/// Times in seconds, or other numbers, for which *seconds* stands for their own unit.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Exponential {
     /// Values that were recorded as 0.
@@ -32,14 +31,13 @@ pub struct Exponential {
     /// Counts by bucket: number `i` holds values over 2^((i−1)/16) s, and up to 2^(i/16) s.
     buckets: BTreeMap<i32, u64>,
     sum_s: f64,
-    /// Not of times, but of other numbers.
+    /// Whether the values are other numbers than times.
     is_numbers: bool,
 }
 
-/// Values that were counted, in order.
+/// Recorded values, in order.
 pub trait Medians {
-    /// Calls with each value that stands for those that are one within the precision, and how often they were
-    /// recorded.
+    /// Calls `each` with the median of each group of values that are equal within the precision, and its count.
     fn medians(&self, each: impl FnMut(u64, u64));
 }
 
@@ -64,7 +62,7 @@ impl Exponential {
         times.medians(|us, count| self.add((us, 1e6), count));
     }
 
-    /// One of numbers that are no times.
+    /// Creates a histogram of numbers that are no times.
     #[must_use]
     pub fn numbers() -> Self {
         Self {
@@ -73,7 +71,7 @@ impl Exponential {
         }
     }
 
-    /// One of the same kind, without values.
+    /// Creates an empty histogram of the same kind.
     #[must_use]
     pub fn emptied(&self) -> Self {
         match self.is_numbers {
@@ -101,30 +99,30 @@ impl Exponential {
         self.sum_s += seconds * count as f64;
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.zeros + self.buckets.values().sum::<u64>()
     }
 
-    /// Their sum in seconds.
+    /// Returns their sum in seconds.
     #[must_use]
     pub fn sum_s(&self) -> f64 {
         self.sum_s
     }
 
-    /// How many of them are 0.
+    /// Returns the number of zeros.
     #[must_use]
     pub fn zeros(&self) -> u64 {
         self.zeros
     }
 
-    /// Counts of the buckets that aren't empty by their numbers, in order: number `i` ends at 2^(i/16) s.
+    /// Returns counts of the non-empty buckets by index, in order: index `i` ends at 2^(i/16) s.
     pub fn buckets(&self) -> impl Iterator<Item = (i32, u64)> {
         self.buckets.iter().map(|(at, count)| (*at, *count))
     }
 
-    /// Bound in seconds and the number of values up to it, for each of the [`CLASSIC`] bounds, or of the
+    /// Returns the bound in seconds and the number of values up to it, for each of the [`CLASSIC`] bounds, or of the
     /// [`CLASSIC_NUMBERS`].
     pub fn classic(&self) -> impl Iterator<Item = (f64, u64)> {
         let mut sum = self.zeros;
@@ -142,7 +140,7 @@ impl Exponential {
     }
 }
 
-/// The bucket of a time. A bound belongs to the bucket that it ends.
+/// Returns the bucket of a time. A bound belongs to the bucket that it ends.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a logarithm of a time is small"
@@ -194,7 +192,7 @@ mod tests {
                 for us in rest.by_ref().take(usize::try_from(count).unwrap()) {
                     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
                     let s = us as f64 / 1e6;
-                    // The histogram that it came by is exact to 0.1 %.
+                    // The source histogram is exact to 0.1 %.
                     prop_assert!(s > begin * 0.998 && s < end * 1.002, "{s} in {begin}..{end}");
                 }
             }

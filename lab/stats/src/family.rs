@@ -1,9 +1,9 @@
-//! The power of several comparisons that are judged together: what one of them needs beside the others.
+//! The power of several comparisons that are judged together.
 //!
-//! The p of a family are joint ([`crate::paired::max_t`]), so each comparison costs the others power: with six
-//! blocks, a difference that one comparison alone shows in 96 of 100 studies is shown in 61 beside eight
-//! others, where their noise is independent. Pairs of cells that share a cell share its noise; measures are
-//! taken for independent, which is the worst that they can be.
+//! The p of a family are joint ([`crate::paired::max_t`]), so each comparison reduces the power of the others. With six
+//! blocks, a difference that a single comparison shows in 96 of 100 studies is shown in 61 together with eight others,
+//! if their noise is independent. Pairs of cells that share a cell share its noise; measures are assumed independent,
+//! which is the worst case.
 
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -15,27 +15,27 @@ use crate::verdict::{ALPHA, LEAST_BLOCKS};
 
 /// Simulated studies: the standard error of a power of 0.8 is 0.018.
 const STUDIES: usize = 500;
-/// Up to so many blocks each simulated study goes through the very test. Beyond it, what the test's
-/// statistic must reach is that of studies without a difference: permutations come to the same, as ever
-/// more patterns are about normal (Hoeffding, "The Large-Sample Power of Tests Based on Permutations of
-/// Observations", Ann. Math. Stat. 23, 1952).
+/// Up to this many blocks each simulated study runs the real test. Beyond it, the critical value of the test's
+/// statistic is that of studies without a difference: permutations converge to the same, as their distribution becomes
+/// normal (Hoeffding, "The Large-Sample Power of Tests Based on Permutations of Observations", Ann. Math. Stat. 23,
+/// 1952).
 const EXACT_BLOCKS: usize = 9;
-/// Studies without a difference, for that: the 95th of a hundred has a standard error of 1 % of its rank.
+/// Studies without a difference for the critical value: the 95th of a hundred has a standard error of 1 % of its rank.
 const WITHOUT: usize = 2_000;
 
-/// A comparison of a family: which cells, and which of the measures.
+/// A comparison of a family: its cells, and its measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member {
     /// The baseline.
     pub a: usize,
-    /// What is compared with it.
+    /// The compared cell.
     pub b: usize,
-    /// Which measure, from 0.
+    /// Index of the measure, from 0.
     pub measure: usize,
 }
 
-/// The chance that a difference in the first member is shown, where no other differs: a joint p of 0.05 or
-/// less, and a mean ratio beyond what is relevant. A family of one is [`power`]'s.
+/// Returns the probability that a difference in the first member is shown, if no other differs: a joint p of 0.05 or
+/// less, and a mean ratio beyond the smallest relevant one. A family of one uses [`power`].
 #[must_use]
 pub fn family_power(sought: &Sought, family: &[Member], blocks: usize, seed: u64) -> f64 {
     if family.len() <= 1 {
@@ -63,7 +63,7 @@ pub fn family_power(sought: &Sought, family: &[Member], blocks: usize, seed: u64
     count(shown) / count(STUDIES)
 }
 
-/// The fewest blocks whose [`family_power`] reaches `wanted`; `None` where [`MOST_BLOCKS`] don't.
+/// Returns the fewest blocks whose [`family_power`] reaches `wanted`; `None` if [`MOST_BLOCKS`] are not enough.
 #[must_use]
 pub fn family_blocks(sought: &Sought, family: &[Member], wanted: f64, seed: u64) -> Option<usize> {
     needed(sought, &|blocks| {
@@ -72,9 +72,8 @@ pub fn family_blocks(sought: &Sought, family: &[Member], wanted: f64, seed: u64)
     .filter(|blocks| *blocks <= MOST_BLOCKS)
 }
 
-/// Simulates studies of a family, and counts those of which `is_shown` is true: of the log ratios by member
-/// and block, where the first member's differ by what is sought. For whoever wants to see what a judgement
-/// of their own makes of them.
+/// Simulates studies of a family, and counts those for which `is_shown` returns true. Its argument has the log ratios
+/// by member and block, where the first member has the sought effect. For callers with their own judgement.
 pub fn simulate(
     sought: &Sought,
     family: &[Member],
@@ -115,7 +114,7 @@ impl<'a> Studies<'a> {
         }
     }
 
-    /// Log ratios by member and block; the first member's are larger by `effect`. A pair's spread is that of
+    /// Returns log ratios by member and block; the first member's are larger by `effect`. A pair's spread is that of
     /// two cells.
     fn draw(&mut self, effect: f64) -> Vec<Vec<f64>> {
         let of_cell = self.spread / std::f64::consts::SQRT_2;
@@ -133,7 +132,7 @@ impl<'a> Studies<'a> {
         rows
     }
 
-    /// What the largest statistic of all members stays below in 95 of 100 studies without a difference.
+    /// Returns the 95th percentile of the largest statistic of all members, over studies without a difference.
     fn critical(&mut self) -> f64 {
         let largest =
             |rows: Vec<Vec<f64>>| rows.iter().map(|row| statistic(row)).fold(0.0, f64::max);
@@ -149,7 +148,7 @@ impl<'a> Studies<'a> {
     }
 }
 
-/// That of the test: |Σd| ÷ √Σd².
+/// Returns the test's statistic: |Σd| ÷ √Σd².
 fn statistic(row: &[f64]) -> f64 {
     let scale = row.iter().map(|d| d * d).sum::<f64>().sqrt();
     if scale > 0.0 {
@@ -176,7 +175,7 @@ mod tests {
         spread: 0.02,
     };
 
-    /// So many comparisons of measures, all of the same two cells.
+    /// Returns this many comparisons of measures, all of the same two cells.
     fn measures(n: usize) -> Vec<Member> {
         let member = |measure| Member {
             a: 0,
@@ -190,7 +189,7 @@ mod tests {
     fn company_costs_power() {
         let alone = family_power(&SOUGHT, &measures(1), 6, 7);
         let beside = family_power(&SOUGHT, &measures(9), 6, 7);
-        // Figures of another simulation of the same: 0.96 alone, 0.61 beside eight.
+        // Figures of an independent simulation: 0.96 alone, 0.61 with eight others.
         assert!((alone - 0.95).abs() < 0.04, "{alone}");
         assert!((beside - 0.61).abs() < 0.08, "{beside}");
         let blocks = |n| family_blocks(&SOUGHT, &measures(n), USUAL_POWER, 7).unwrap();
@@ -198,7 +197,7 @@ mod tests {
         assert!(blocks(1) < blocks(9), "{} {}", blocks(1), blocks(9));
     }
 
-    /// The two ways to judge a study agree where they meet.
+    /// The two ways to judge a study agree where their ranges meet.
     #[test]
     fn what_the_statistic_must_reach_is_what_permutations_ask_for() {
         let wide = Sought {

@@ -1,8 +1,7 @@
 //! Merging HdrHistograms and reading quantiles from the merged one.
 //!
-//! Histograms are merged, never their percentiles: the mean of two p95s is the p95 of nothing.
-//! Source: Tene, "How NOT to Measure Latency"; locust#331 and artillery#3750 are what happens
-//! otherwise. Values are whatever unit the caller recorded.
+//! Histograms are merged, never their percentiles: the mean of two p95s is the p95 of nothing. Source: Tene, "How NOT
+//! to Measure Latency"; locust#331 and artillery#3750 show the consequences otherwise. Values have the caller's unit.
 
 use hdrhistogram::Histogram;
 
@@ -36,7 +35,7 @@ impl Merger {
         self.merged.add(histogram).map_err(|_| MergeError::TooLarge)
     }
 
-    /// Adds all values of one that was read sparsely.
+    /// Adds all values of a sparse histogram.
     ///
     /// # Errors
     /// As [`Merger::add`].
@@ -44,50 +43,49 @@ impl Merger {
         counts.add_to(&mut self.merged)
     }
 
-    /// Forgets all values, and keeps the room for them.
+    /// Removes all values, and keeps the memory.
     pub fn clear(&mut self) {
         self.merged.reset();
     }
 
-    /// Values merged so far.
+    /// Returns the merged values so far.
     #[must_use]
     pub fn merged(&self) -> &Histogram<u64> {
         &self.merged
     }
 
-    /// The merged histogram.
+    /// Returns the merged histogram.
     #[must_use]
     pub fn into_merged(self) -> Histogram<u64> {
         self.merged
     }
 }
 
-/// The `p`-quantile (`0 < p < 1`), or `None` where the sample is too small to support it; see
-/// [`crate::support`].
+/// Returns the `p`-quantile (`0 < p < 1`), or `None` if the sample is too small to support it; see [`crate::support`].
 #[must_use]
 pub fn quantile(histogram: &Histogram<u64>, p: f64) -> Option<u64> {
     supports(histogram.len(), p).then(|| histogram.value_at_quantile(p).min(histogram.max()))
 }
 
-/// The mean, or `None` of an empty histogram.
+/// Returns the mean, or `None` for an empty histogram.
 #[must_use]
 pub fn mean(histogram: &Histogram<u64>) -> Option<f64> {
     (!histogram.is_empty()).then(|| histogram.mean())
 }
 
-/// The least value, or `None` of an empty histogram.
+/// Returns the smallest value, or `None` for an empty histogram.
 #[must_use]
 pub fn min(histogram: &Histogram<u64>) -> Option<u64> {
     (!histogram.is_empty()).then(|| histogram.min())
 }
 
-/// The largest value, or `None` of an empty histogram.
+/// Returns the largest value, or `None` for an empty histogram.
 #[must_use]
 pub fn max(histogram: &Histogram<u64>) -> Option<u64> {
     (!histogram.is_empty()).then(|| histogram.max())
 }
 
-/// The sum of all values, within the histogram's precision.
+/// Returns the sum of all values, within the histogram's precision.
 #[must_use]
 pub fn sum(histogram: &Histogram<u64>) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]

@@ -8,7 +8,7 @@
 pub struct Interval {
     /// Arithmetic mean.
     pub mean: f64,
-    /// Ends of the two-sided 95 % interval; `None` of a single value, whose spread is unknown.
+    /// Ends of the two-sided 95 % interval; `None` for a single value, whose spread is unknown.
     pub bounds: Option<(f64, f64)>,
 }
 
@@ -21,8 +21,8 @@ const T_975: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// The mean of `values` and its Student-t interval at 95 %; `None` of no values or of values that
-/// aren't finite.
+/// Returns the mean of `values` and its Student-t interval at 95 %; `None` without values, or with values that aren't
+/// finite.
 #[must_use]
 pub fn mean_interval(values: &[f64]) -> Option<Interval> {
     if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
@@ -40,8 +40,8 @@ pub fn mean_interval(values: &[f64]) -> Option<Interval> {
     Some(Interval { mean, bounds })
 }
 
-/// Beyond 30 degrees of freedom, the largest tabulated value that is no smaller than the true one:
-/// intervals come out a little wide, never narrow.
+/// Beyond 30 degrees of freedom, returns the largest tabulated value that is not below the true one: intervals are
+/// slightly wide, never narrow.
 pub(crate) fn student_t_975(degrees: usize) -> f64 {
     match degrees {
         0 => f64::INFINITY,

@@ -1,32 +1,30 @@
-//! Rates that can only fall, and the level at which half of the trials still hold.
+//! Falling rates, and the level at which half of the trials still pass.
 //!
-//! More load never makes a trial more likely to hold. That alone, without a curve, gives the
-//! estimate (isotonic regression: Ayer, Brunk, Ewing, Reid & Silverman, "An empirical distribution
-//! function for sampling with incomplete information", 1955) and an interval: if a level is beyond
-//! the line, a trial there holds with at most even odds, so that the number of those that held is at
-//! most binomial with one half. Two sign tests are inverted, one for each side, each at half of the
-//! error.
+//! More load never makes a trial more likely to pass. That alone, without a curve, gives the estimate (isotonic
+//! regression: Ayer, Brunk, Ewing, Reid & Silverman, "An empirical distribution function for sampling with incomplete
+//! information", 1955) and an interval: at a level beyond the line, a trial passes with at most even odds, so that the
+//! number of passed trials is at most binomial with one half. Two sign tests are inverted, one for each side, each at
+//! half of the error.
 //!
-//! The levels are chosen by what held before, and so favour luck. Simulated searches
-//! (`tests/line.rs`) cover the line in 95 % and more at the 95 % level, for curves as flat as from
-//! 73 % to 27 % over a factor of seven in users, and for steps from 70 % to 30 %. Only where the odds
-//! stay at one half far beyond the line is it less: 81 to 85 %.
+//! Earlier results determine the levels, which favours luck. Simulated searches (`tests/line.rs`) cover the line in 95
+//! % and more at the 95 % level, for curves as flat as from 73 % to 27 % over a factor of seven in users, and for steps
+//! from 70 % to 30 %. Coverage is lower only if the odds stay at one half far beyond the line: 81 to 85 %.
 
-/// Confidence of a load line's interval, unless asked otherwise.
+/// Default confidence of a load line's interval.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Trials at one level: how many held.
+/// Trials at one level, and how many passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {
     /// The level.
     pub level: u32,
-    /// Trials that held.
+    /// Trials that passed.
     pub held: u32,
-    /// All of them; at least one.
+    /// All trials; at least one.
     pub trials: u32,
 }
 
-/// Trials in any order → one tally for each level, by level.
+/// Converts trials in any order to one tally for each level, sorted by level.
 #[must_use]
 pub fn tally(trials: impl IntoIterator<Item = (u32, bool)>) -> Vec<Tally> {
     let mut tallies: Vec<Tally> = Vec::new();
@@ -47,11 +45,11 @@ pub fn tally(trials: impl IntoIterator<Item = (u32, bool)>) -> Vec<Tally> {
     tallies
 }
 
-/// The falling rates that fit best, one for each tally; tallies come by level. Neighbours that
-/// rise are pooled until none does (pool adjacent violators).
+/// Returns the falling rates that fit best, one for each tally; tallies are sorted by level. Rising neighbours are
+/// pooled until none is left (pool adjacent violators).
 #[must_use]
 pub fn falling_rates(tallies: &[Tally]) -> Vec<f64> {
-    // Of each pool: held, trials, tallies.
+    // For each pool: passed trials, trials, tallies.
     let mut pools: Vec<(u64, u64, usize)> = Vec::new();
     for tally in tallies {
         pools.push((tally.held.into(), tally.trials.into(), 1));
@@ -72,7 +70,7 @@ pub fn falling_rates(tallies: &[Tally]) -> Vec<f64> {
     rates.collect()
 }
 
-/// The levels beside the line: the highest at which at least half hold, and the one after it.
+/// Returns the levels next to the line: the highest at which at least half pass, and the one after it.
 #[must_use]
 pub fn beside(tallies: &[Tally]) -> (Option<u32>, Option<u32>) {
     let held = carried(tallies);
@@ -80,41 +78,41 @@ pub fn beside(tallies: &[Tally]) -> (Option<u32>, Option<u32>) {
     (held.checked_sub(1).and_then(level), level(held))
 }
 
-/// How many of the tallies are at levels at which at least half hold.
+/// Returns how many of the tallies are at levels at which at least half pass.
 fn carried(tallies: &[Tally]) -> usize {
     let rates = falling_rates(tallies);
     rates.iter().take_while(|rate| **rate >= 0.5).count()
 }
 
-/// How many users a server carries: the most at which at least half of the trials hold.
+/// The sustained number of users: the most at which at least half of the trials pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadLine {
-    /// The highest level tried that is carried; 0 if not even the lowest was.
+    /// The highest sustained level that was tried; 0 if not even the lowest was sustained.
     pub users: u32,
-    /// The line is not lower than this; 0 where the trials don't bound it from below.
+    /// Lower bound of the line; 0 if the trials don't bound it from below.
     pub low: u32,
-    /// The line is not higher than this; `None` where the trials don't bound it from above.
+    /// Upper bound of the line; `None` if the trials don't bound it from above.
     pub high: Option<u32>,
-    /// Of the interval: `0.95`.
+    /// Confidence of the interval: `0.95`.
     pub confidence: f64,
     /// What stopped the search below the line, if anything did.
     pub ceiling: Option<Ceiling>,
 }
 
-/// Why no more users were tried although all those tried are carried.
+/// Why no more users were tried although all tried levels are sustained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ceiling {
-    /// The study asks for no more.
+    /// The study's maximum.
     Asked,
-    /// With this many the measurement is not valid: the generator is the limit.
+    /// With this many users the trial is invalid: the generator is the limit.
     Generator {
-        /// The fewest at which it failed.
+        /// The fewest users at which it failed.
         users: u32,
     },
 }
 
-/// The line and its interval from tallies by level; `None` without any. The ceiling is left to who
-/// knows why no more was tried.
+/// Returns the line and its interval from tallies sorted by level; `None` without any. The caller, which knows why no
+/// more was tried, sets the ceiling.
 #[must_use]
 pub fn load_line(tallies: &[Tally], confidence: f64) -> Option<LoadLine> {
     if tallies.is_empty() {
@@ -130,17 +128,17 @@ pub fn load_line(tallies: &[Tally], confidence: f64) -> Option<LoadLine> {
     })
 }
 
-/// The lines that neither test rejects at `alpha`, from the lowest to the highest.
+/// Returns the lines that neither test rejects at `alpha`, from the lowest to the highest.
 ///
-/// Each test looks at the trials between the line in question and the estimate: those beyond it
-/// would only dilute what speaks against that line.
+/// Each test uses the trials between the tested line and the estimate: those beyond it would only dilute the evidence
+/// against that line.
 fn bounds(tallies: &[Tally], alpha: f64) -> (u32, Option<u32>) {
     let (carried, beyond) = tallies.split_at(carried(tallies));
-    // Is the line below this level? Then all from here on hold at most half of the time.
+    // Is the line below this level? Then all trials from here on pass at most half of the time.
     let holds = |from: &[Tally]| tail(sum(from, |t| t.trials), sum(from, |t| t.held)) <= alpha;
     let shown = (0..carried.len()).take_while(|at| holds(&carried[*at..]));
     let low = shown.last().map_or(0, |at| carried[at].level);
-    // Is it at this level or above? Then all up to here hold at least half of the time.
+    // Is it at this level or above? Then all trials up to here pass at least half of the time.
     let fails = |to: &[Tally]| tail(sum(to, |t| t.trials), sum(to, |t| t.trials - t.held)) <= alpha;
     let shown = (0..beyond.len())
         .rev()
@@ -153,11 +151,11 @@ fn sum(tallies: &[Tally], of: fn(&Tally) -> u32) -> u32 {
     tallies.iter().map(of).sum()
 }
 
-/// Probability that at least `successes` of `n` even coins fall on one side.
+/// Returns the probability that at least `successes` of `n` fair coins fall on one side.
 pub(crate) fn tail(n: u32, successes: u32) -> f64 {
     let mut term = 0.5_f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
     let mut sum = 0.0;
-    // From the far end: C(n, 0) = C(n, n), and so on down to C(n, successes).
+    // From the far end: C(n, 0) = C(n, n), then down to C(n, successes).
     for missing in 0..=n - successes {
         sum += term;
         term *= f64::from(n - missing) / f64::from(missing + 1);

@@ -1,8 +1,8 @@
 //! Statistics for measurements: numbers in, numbers out.
 //!
-//! Every rule names its source. This crate knows no units, no trials, and no files: a caller hands
-//! it samples or histograms and learns what they support. A figure that its sample can't support is
-//! `None`, never a number.
+//! Every rule names its source. This crate knows no units, no trials, and no files: a caller passes samples or
+//! histograms and receives the figures that they support. A figure that its sample can't support is `None`, never a
+//! number.
 
 pub mod between;
 pub mod change;

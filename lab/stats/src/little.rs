@@ -1,9 +1,9 @@
-//! The time that users spend waiting for answers, by Little's law: users = throughput × (response time + think time).
+//! The time that users wait for responses, by Little's law: users = throughput × (response time + think time).
 //!
 //! Source: Little, "A Proof for the Queuing Formula L = λW", Operations Research 9 (1961).
 
-/// The part of `users`' time that went into `busy_s` seconds of waiting for answers during
-/// `hold_s`: at most this part of the load can be missing because the server was slow.
+/// Returns the part of `users`' time that was spent on `busy_s` seconds of waiting for responses during `hold_s`: at
+/// most this part of the load can be missing because the server was slow.
 ///
 /// `None` without users or time.
 #[must_use]

@@ -1,14 +1,14 @@
-//! Differences of many counts over few blocks: which columns are tested, and their statistic.
+//! Differences of many counts over few blocks: the selection of columns to test, and their statistic.
 //!
-//! A column is what was counted of one thing, such as the samples of one function. A study has six to twelve blocks and
-//! hundreds of columns. With so few blocks √Σd² is a poor measure of noise: among hundreds of columns chance finds one
-//! that hardly varied. But Poisson noise is a lower bound of a count's variance, and all columns together show how much
-//! larger the variance is. So the variance of a column is moderated towards that, as if it had been seen in some more
-//! blocks (Smyth, "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray
-//! Experiments", 2004; Love, Huber & Anders, "Moderated estimation of fold change and dispersion", 2014).
+//! A column has the counts of one thing, such as the samples of one function. A study has six to twelve blocks and
+//! hundreds of columns. With so few blocks √Σd² is a poor measure of noise: among hundreds of columns one hardly varies
+//! by chance. But Poisson noise is a lower bound of a count's variance, and all columns together show how much larger
+//! the variance is. So the variance of a column is moderated towards that, as if it had been seen in some more blocks
+//! (Smyth, "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray Experiments",
+//! 2004; Love, Huber & Anders, "Moderated estimation of fold change and dispersion", 2014).
 //!
-//! Nothing that is computed here changes when the variants of a block are exchanged, but for the signs of its
-//! differences. [`crate::paired::max_t_scaled`] tests them.
+//! Swapping the variants of a block changes the signs of its differences, and no other result of this module.
+//! [`crate::paired::max_t_scaled`] tests the differences.
 
 use std::collections::BTreeMap;
 
@@ -16,18 +16,18 @@ pub use crate::common_factor::Pair;
 use crate::number::count;
 use crate::verdict::LEAST_BLOCKS;
 
-/// Fewer samples a trial than this show nothing, and each column costs the others power.
+/// Fewer samples per trial show nothing, and each column reduces the power of the others.
 pub const LEAST_SAMPLES: f64 = 5.0;
-/// Most columns of a comparison.
+/// Maximum columns of a comparison.
 pub const MOST_COLUMNS: usize = 2_000;
 /// The weight of the prior variance, in blocks.
 const PRIOR_BLOCKS: f64 = 8.0;
-/// The median of Σd² ÷ Σv over blocks where counts vary as Poisson's do, for six to twelve blocks.
+/// The median of Σd² ÷ Σv over blocks of Poisson counts, for six to twelve blocks.
 const MEDIAN_OF_POISSON: f64 = 0.92;
-/// Smaller differences are beyond what sampling can show: functions vary by more from trial to trial.
+/// Smaller differences are below the resolution of sampling: functions vary by more from trial to trial.
 const LEAST_PART: f64 = 0.0003;
 
-/// The columns that are tested, the largest first, as groups of equal ones.
+/// Returns the columns to test, the largest first, as groups of equal ones.
 ///
 /// They have [`LEAST_SAMPLES`] a trial on average over both variants, and are the [`MOST_COLUMNS`] largest. Equal columns
 /// are one test: a function that is only called by one other has the same samples as its path.
@@ -55,7 +55,7 @@ pub fn tested(columns: &[Vec<Pair>]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Whether a column has [`LEAST_SAMPLES`] a trial on average over both variants.
+/// Returns true if a column has [`LEAST_SAMPLES`] a trial on average over both variants.
 #[must_use]
 pub fn has_enough(column: &[Pair]) -> bool {
     let samples: f64 = column.iter().map(|pair| pair.a + pair.b).sum();
@@ -69,11 +69,11 @@ pub struct Moderated {
     pub differences: Vec<Vec<f64>>,
     /// By column: the statistic is |Σd| ÷ scale.
     pub scales: Vec<f64>,
-    /// How much more than Poisson's the counts vary; 1 or more.
+    /// Variance of the counts relative to Poisson's; 1 or more.
     pub dispersion: f64,
 }
 
-/// The differences of columns, where `factor` is the log of each block's common factor.
+/// Returns the differences of columns, where `factor` is the log of each block's common factor.
 #[must_use]
 pub fn moderated(columns: &[&[Pair]], factor: &[f64]) -> Moderated {
     let of = |column: &&[Pair]| (differences(column, factor), poisson(column, factor));
@@ -101,7 +101,7 @@ pub fn moderated_by(differences: Vec<Vec<f64>>, variances: &[f64], blocks: usize
     }
 }
 
-/// The difference of a column by block, both sides brought to the middle of the common factor.
+/// Returns the difference of a column by block, with both sides scaled to the middle of the common factor.
 #[must_use]
 pub fn differences(column: &[Pair], factor: &[f64]) -> Vec<f64> {
     let difference = |(pair, factor): (&Pair, &f64)| {
@@ -110,7 +110,7 @@ pub fn differences(column: &[Pair], factor: &[f64]) -> Vec<f64> {
     column.iter().zip(factor).map(difference).collect()
 }
 
-/// Σv, if counts vary as Poisson's do.
+/// Returns Σv for Poisson counts.
 fn poisson(column: &[Pair], factor: &[f64]) -> f64 {
     let sum = |(pair, factor): (&Pair, &f64)| {
         pair.b * (-factor / 2.0).exp() + pair.a * (factor / 2.0).exp()
@@ -129,8 +129,8 @@ fn dispersion(squares: &[f64], poisson: &[f64]) -> f64 {
     (median / MEDIAN_OF_POISSON).max(1.0)
 }
 
-/// The smallest difference of a function that a study shows in four of five cases, as a part of the whole; `None` with
-/// fewer blocks than a verdict needs.
+/// Returns the smallest difference of a function that a study shows in four of five cases, as a part of the whole;
+/// `None` with fewer blocks than a verdict needs.
 ///
 /// `share` is the function's part of the whole, `samples` those of a trial. The factors are those of simulations with
 /// 400 columns, where functions vary by 1 % and trials by 2 % beside sampling (`examples/profile_differences.rs`).
@@ -141,7 +141,7 @@ pub fn detectable(share: f64, samples: f64, blocks: usize) -> Option<f64> {
     let usable = blocks >= LEAST_BLOCKS && samples > 0.0 && share > 0.0;
     let errors = if blocks == LEAST_BLOCKS { 7.0 } else { 5.5 };
     let sampling = || errors * (2.0 * share / (samples * count(blocks))).sqrt();
-    // What makes a small function large enough to be tested.
+    // The minimum for a small function to be large enough to be tested.
     let to_be_tested = || 2.0 * LEAST_SAMPLES / samples - 2.0 * share;
     usable.then(|| sampling().max(to_be_tested()).max(LEAST_PART))
 }
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn variance_lies_between_what_was_seen_and_poissons() {
-        // Two columns that did not vary at all keep the variance of counts, by eight blocks of sixteen.
+        // Two columns without variation keep the variance of counts, by eight blocks of sixteen.
         let calm = [pair(100.0, 100.0); 8];
         let found = moderated(&[&calm, &calm], &[0.0; 8]);
         assert!((found.dispersion - 1.0).abs() < 1e-12);

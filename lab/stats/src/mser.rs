@@ -1,39 +1,39 @@
-//! MSER-5: how much of a series' beginning is warm-up.
+//! MSER-5: the length of the warm-up at the start of a series.
 //!
-//! Batches of five values; the cut d that minimises Σ(y − ȳ)² ÷ (k − d)² over the k − d batches that
-//! are left. Early values that don't belong raise the sum; cutting many values lowers the divisor.
-//! Source: White, "An Effective Truncation Heuristic for Bias Reduction in Simulation Output",
-//! Simulation 69 (1997); the batches and the rule for "no steady state" as in Hoad & Robinson,
-//! "Implementing MSER-5 in Commercial Simulation Software and Its Wider Implications", WSC 2011.
+//! Batches of five values; the cut d that minimises Σ(y − ȳ)² ÷ (k − d)² over the remaining k − d batches. Atypical
+//! early values raise the sum; cutting many values lowers the divisor. Source: White, "An Effective Truncation
+//! Heuristic for Bias Reduction in Simulation Output", Simulation 69 (1997); the batches and the rule for "no steady
+//! state" as in Hoad & Robinson, "Implementing MSER-5 in Commercial Simulation Software and Its Wider Implications",
+//! WSC 2011.
 
 use crate::number::count;
 
 /// Values per batch.
 pub const BATCH: usize = 5;
 
-/// Fewer batches than this say nothing about a steady state.
+/// With fewer batches a steady state can't be judged.
 pub const LEAST_BATCHES: usize = 50;
 
-/// Cuts that would leave fewer batches than this aren't looked at: a handful of batches is alike by
-/// chance (Hoad & Robinson leave out the last five, too).
+/// Minimum remaining batches of a cut: a handful of batches is similar by chance (Hoad & Robinson exclude the last
+/// five, too).
 const LEAST_LEFT: usize = 5;
 
-/// What MSER-5 says of a series.
+/// The result of MSER-5 for a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Steady {
     /// Steady from this value on (0: from the first).
     From(usize),
-    /// The best cut lies in the last half: there is no steady state to speak of.
+    /// The best cut is in the last half: there is no steady state.
     Never,
     /// Too few batches to judge.
     NotJudged {
-        /// How many there are.
+        /// Number of batches.
         batches: usize,
     },
 }
 
-/// Where `values`, evenly spaced in time, become steady. Values beyond the last whole batch count
-/// nowhere; a value that isn't finite makes the series unjudgeable.
+/// Returns where `values`, evenly spaced in time, become steady. Values after the last whole batch are ignored; a value
+/// that isn't finite prevents a judgement.
 #[must_use]
 pub fn mser5(values: &[f64]) -> Steady {
     let batches: Vec<f64> = values
@@ -46,8 +46,8 @@ pub fn mser5(values: &[f64]) -> Steady {
     }
 }
 
-/// The same for batches that a caller has made, in batches: for means of unequally many values, each
-/// batch is better made from the values than from the means of its fifths.
+/// Judges batches made by the caller; the result is in batches. For means of unequally many values, a batch is better
+/// made from the values than from the means of its fifths.
 #[must_use]
 pub fn mser(batches: &[f64]) -> Steady {
     if batches.len() < LEAST_BATCHES || batches.iter().any(|mean| !mean.is_finite()) {
@@ -63,8 +63,8 @@ pub fn mser(batches: &[f64]) -> Steady {
     }
 }
 
-/// The number of batches to cut; the least of equally good ones. One pass from the end, with
-/// Welford's update of mean and squares.
+/// Returns the number of batches to cut; the smallest of equally good ones. One pass from the end, with Welford's
+/// update of mean and squares.
 fn best_cut(batches: &[f64]) -> usize {
     let (mut mean, mut squares) = (0.0, 0.0);
     let mut best = (f64::INFINITY, 0);
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_statistic_by_definition() {
-        // The same minimum as the formula written down directly, on values without a pattern.
+        // The same minimum as the direct formula, on values without a pattern.
         let batches: Vec<f64> = (0..80_u32)
             .map(|i| f64::from(i * 7919 % 101) + 400.0 / f64::from(i + 1))
             .collect();
@@ -127,7 +127,7 @@ mod tests {
         let mut batches: Vec<f64> = (0..60).map(|i| f64::from(100 - i)).collect();
         batches[45..].fill(0.0);
         assert_eq!(mser5(&series(&batches)), Steady::Never);
-        // A steady climb has no steady part: cutting ever more lowers the statistic.
+        // A steady climb has no steady part: longer cuts keep lowering the statistic.
         let climb: Vec<f64> = (0..60).map(f64::from).collect();
         assert_eq!(mser5(&series(&climb)), Steady::Never);
     }

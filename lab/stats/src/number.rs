@@ -1,12 +1,12 @@
-//! Whole numbers as numbers that can be divided.
+//! Conversions of whole numbers to floats.
 
-/// A count, for arithmetic.
+/// Converts a count for arithmetic.
 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
 pub(crate) fn count(n: usize) -> f64 {
     n as f64
 }
 
-/// A count of samples, for arithmetic.
+/// Converts a count of samples for arithmetic.
 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
 pub(crate) fn count_u64(n: u64) -> f64 {
     n as f64

@@ -1,32 +1,31 @@
-//! Two variants compared, paired by block: the sign-flip permutation test and its inversion.
+//! Comparison of two variants, paired by block: the sign-flip permutation test and its inversion.
 //!
-//! Each block holds both variants once, so what a block does to both of them cancels in the ratio.
-//! One log ratio per block goes in, whatever the number of requests: the trial is the unit (Abedi &
-//! Brecht, ICPE 2017). The test assumes only that, without a difference, a block's log ratio is as
-//! likely to have the other sign; no distribution. With k blocks p can't fall below 2/2^k: 0.0625
-//! for five, 0.031 for six.
+//! Each block has both variants once, so an effect of the block on both cancels in the ratio. The input is one log
+//! ratio per block, whatever the number of requests: the trial is the unit (Abedi & Brecht, ICPE 2017). The test
+//! assumes only that, without a difference, a block's log ratio is equally likely to have the other sign; no
+//! distribution. With k blocks p can't fall below 2/2^k: 0.0625 for five, 0.031 for six.
 
 use crate::number::count;
 use crate::signs;
 
-/// Sums that differ by less than this part of their scale are equal: what rounding leaves.
+/// Sums that differ by less than this part of their scale are equal: the rounding error.
 const TIE: f64 = 1e-9;
 
-/// `ln(b ÷ a)`; `None` unless both are positive and finite.
+/// Returns `ln(b ÷ a)`; `None` unless both are positive and finite.
 #[must_use]
 pub fn log_ratio(a: f64, b: f64) -> Option<f64> {
     let usable = |value: f64| value.is_finite() && value > 0.0;
     (usable(a) && usable(b)).then(|| (b / a).ln())
 }
 
-/// The arithmetic mean; of log ratios, the log of the geometric mean ratio. `None` of no values.
+/// Returns the arithmetic mean; of log ratios, the log of the geometric mean ratio. `None` without values.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / count(values.len()))
 }
 
-/// Two-sided p of the sign-flip permutation test that `differences` have the centre 0, by their
-/// mean. 1 of no values.
+/// Returns the two-sided p of the sign-flip permutation test that `differences` have the centre 0, by their mean. 1
+/// without values.
 ///
 /// Exact up to [`signs::EXACT_BLOCKS`] values, else from patterns drawn with `seed`. Source: Fisher,
 /// *The Design of Experiments*, 1935, section 21; Good, *Permutation, Parametric and Bootstrap
@@ -38,7 +37,7 @@ pub fn sign_flip_p(differences: &[f64], seed: u64) -> f64 {
         .map_or(1.0, |adjusted| adjusted.single)
 }
 
-/// Ends of an interval; an end is infinite where too few blocks bound it.
+/// Ends of an interval; an end is infinite if too few blocks bound it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// Lower end, or −∞.
@@ -48,28 +47,26 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Whether both ends are numbers.
+    /// Returns true if both ends are finite.
     #[must_use]
     pub fn is_bounded(&self) -> bool {
         self.low.is_finite() && self.high.is_finite()
     }
 
-    /// Both ends, if they are numbers.
+    /// Returns both ends, if they are finite.
     #[must_use]
     pub fn ends(&self) -> Option<(f64, f64)> {
         self.is_bounded().then_some((self.low, self.high))
     }
 }
 
-/// The centres that [`sign_flip_p`] doesn't reject at `alpha`: an interval of confidence 1 − alpha
-/// or a little more. Unbounded where the test can reject nothing, that is for k values with
-/// 2/2^k > alpha.
+/// Returns the centres that [`sign_flip_p`] doesn't reject at `alpha`: an interval of confidence 1 − alpha or slightly
+/// more. Unbounded if the test can't reject any, that is for k values with 2/2^k > alpha.
 ///
-/// A pattern that flips the subset F exceeds what was seen, for a centre θ below the mean, exactly
-/// if the mean of F or that of the others is at most θ. So p(θ) = (1 + number of subset means ≤ θ) ÷
-/// patterns, and the ends are order statistics of the subset means: the test inverted exactly, where
-/// bisection would only come close. Source: Hartigan, "Using Subsample Values as Typical Values",
-/// JASA 64 (1969).
+/// For a centre θ below the mean, a pattern that flips the subset F exceeds the observed statistic exactly if the mean
+/// of F or that of the others is at most θ. So p(θ) = (1 + number of subset means ≤ θ) ÷ patterns, and the ends are
+/// order statistics of the subset means: an exact inversion, which bisection would only approximate. Source: Hartigan,
+/// "Using Subsample Values as Typical Values", JASA 64 (1969).
 #[must_use]
 pub fn interval(differences: &[f64], alpha: f64, seed: u64) -> Bounds {
     let n = differences.len();
@@ -109,22 +106,21 @@ pub fn interval(differences: &[f64], alpha: f64, seed: u64) -> Bounds {
     Bounds { low, high }
 }
 
-/// What is left of one comparison's p after all of them are looked at together.
+/// The p of one comparison, alone and adjusted for all comparisons.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adjusted {
     /// p of this comparison alone.
     pub single: f64,
-    /// p that controls the chance of one or more false differences among all comparisons.
+    /// p that controls the probability of any false difference among all comparisons.
     pub joint: f64,
 }
 
 /// Westfall–Young step-down max-T over several comparisons, signs flipped jointly per block.
 ///
-/// A row is one comparison: its log ratio per block, `None` where a block has no valid pair. The
-/// statistic is |Σd| ÷ √Σd², which rises and falls with Student's t and whose scale no flip changes.
-/// Since all comparisons of a block flip together, what they have in common (a shared baseline, or
-/// p50 beside the mean) isn't charged several times. Source: Westfall & Young, *Resampling-Based
-/// Multiple Testing*, 1993, algorithm 4.1, with sign flips for its permutations.
+/// A row is one comparison: its log ratio per block, `None` if a block has no valid pair. The statistic is |Σd| ÷ √Σd²,
+/// which is monotonic in Student's t and whose scale no flip changes. Since all comparisons of a block flip together,
+/// their common parts (a shared baseline, or p50 and the mean) aren't charged several times. Source: Westfall & Young,
+/// *Resampling-Based Multiple Testing*, 1993, algorithm 4.1, with sign flips for its permutations.
 #[must_use]
 pub fn max_t(comparisons: &[Vec<Option<f64>>], seed: u64) -> Vec<Adjusted> {
     let scale = |row: &Vec<Option<f64>>| row.iter().flatten().map(|d| d * d).sum::<f64>().sqrt();
@@ -132,7 +128,7 @@ pub fn max_t(comparisons: &[Vec<Option<f64>>], seed: u64) -> Vec<Adjusted> {
     max_t_scaled(comparisons, &scales, seed)
 }
 
-/// As [`max_t`], with |Σd| ÷ scale as the statistic. No flip of signs may change a scale. A row whose scale is 0 shows
+/// As [`max_t`], with |Σd| ÷ scale as the statistic. Sign flips must not change a scale. A row with scale 0 shows
 /// nothing.
 #[must_use]
 pub fn max_t_scaled(comparisons: &[Vec<Option<f64>>], scales: &[f64], seed: u64) -> Vec<Adjusted> {
@@ -162,7 +158,7 @@ pub fn max_t_scaled(comparisons: &[Vec<Option<f64>>], scales: &[f64], seed: u64)
     ];
     let mut joint = 0.0_f64;
     for (at, row) in order.into_iter().zip(rows.rows) {
-        // A comparison never comes out surer than one with a larger statistic.
+        // The joint p of a comparison is never below that of one with a larger statistic.
         joint = joint.max(count(row.reached_by_any) / count(patterns));
         adjusted[at] = Adjusted {
             single: count(row.reached_alone) / count(patterns),
@@ -172,7 +168,7 @@ pub fn max_t_scaled(comparisons: &[Vec<Option<f64>>], scales: &[f64], seed: u64)
     adjusted
 }
 
-/// Comparisons on their walk through the patterns, the largest statistic first.
+/// Comparisons during the walk over the patterns, the largest statistic first.
 struct Rows {
     /// Differences ÷ scale, by block and row.
     by_block: Vec<Vec<f64>>,
@@ -207,7 +203,7 @@ impl Rows {
         }
     }
 
-    /// Changes the signs of these blocks, and counts which statistics the new pattern reaches.
+    /// Flips the signs of these blocks, and counts which statistics the new pattern reaches.
     fn visit(&mut self, changed: &[usize]) {
         for block in changed {
             let sign = &mut self.signs[*block];
@@ -241,8 +237,8 @@ mod tests {
             let differences: Vec<f64> = (1..=k).map(|i| 0.02 + f64::from(i) / 1000.0).collect();
             assert!(close(sign_flip_p(&differences, 0), p), "{k} blocks");
         }
-        // 1, 2, …, 6 with one sign turned: the patterns whose flipped values add up to at most that
-        // value, counted by hand. Flipped {1}: {} {1} → 2 of 32; {3}: {} {1} {2} {3} {1,2} → 5 of 32.
+        // 1, 2, …, 6 with one sign flipped: the patterns whose flipped values sum to at most that value, counted by
+        // hand. Flipped {1}: {} {1} → 2 of 32; {3}: {} {1} {2} {3} {1,2} → 5 of 32.
         let turned = |at: usize| {
             let mut values: Vec<f64> = (1..=6).map(f64::from).collect();
             values[at - 1] *= -1.0;
@@ -311,7 +307,7 @@ mod tests {
         );
         assert!(adjusted.iter().all(|p| p.joint >= p.single - 1e-12));
         assert!(close(adjusted[2].joint, 1.0));
-        // A copy of a comparison costs nothing.
+        // A duplicate comparison doesn't change p.
         let twice = max_t(&[rows[0].clone(), rows[0].clone()], 0);
         assert!(close(twice[1].joint, twice[1].single));
     }

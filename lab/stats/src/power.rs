@@ -1,8 +1,7 @@
-//! What a comparison can show: its power by simulating this very test, and the blocks that it needs.
+//! The power of a comparison by simulating the test itself, and the number of blocks that it needs.
 //!
-//! A study of too few blocks shows nothing, whatever is true. How many are enough depends on the
-//! difference that is to be shown and on the spread of a pair's log ratio over blocks, which an
-//! earlier run of the same study tells.
+//! A study with too few blocks shows nothing, whatever is true. The sufficient number depends on the difference to
+//! detect and on the spread of a pair's log ratio over blocks, which an earlier run of the same study provides.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -12,34 +11,32 @@ use crate::paired::sign_flip_p;
 use crate::student::t_of;
 use crate::verdict::{ALPHA, LEAST_BLOCKS};
 
-/// The power that is usually asked for (Cohen, *Statistical Power Analysis*, 2nd ed., section 2.4).
+/// The conventional power (Cohen, *Statistical Power Analysis*, 2nd ed., section 2.4).
 pub const USUAL_POWER: f64 = 0.8;
-/// Most blocks that are looked at.
+/// Maximum number of blocks considered.
 pub const MOST_BLOCKS: usize = 200;
 
 /// Simulated studies: the standard error of a power of 0.8 is 0.013.
 const STUDIES: u32 = 1000;
-/// Up to so many blocks all sign patterns are looked at, beyond it a sample of them: what that
-/// costs in power is a percent or so (Jöckel, "Finite sample properties and asymptotic efficiency of
-/// Monte Carlo tests", 1986).
+/// Up to this many blocks all sign patterns are used, beyond it a sample of them: the loss of power is about a percent
+/// (Jöckel, "Finite sample properties and asymptotic efficiency of Monte Carlo tests", 1986).
 const EXACT_BLOCKS: usize = 10;
 const PATTERNS: u32 = 499;
 
-/// A difference to be shown. All are parts: 0.05 means 5 %.
+/// A difference to detect. All are parts: 0.05 means 5 %.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sought {
     /// The true difference.
     pub effect: f64,
-    /// Differences within this are called none.
+    /// Differences within this are irrelevant.
     pub relevant: f64,
     /// The standard deviation of a pair's log ratio over blocks.
     pub spread: f64,
 }
 
-/// The chance that `blocks` pairs show it: p ≤ 0.05 by the sign-flip test, and a mean ratio beyond
-/// what is relevant, where the log ratios of pairs spread normally. 0 with fewer blocks than a
-/// verdict needs. This is one comparison alone; several that are judged together need more blocks
-/// ([`crate::family`]).
+/// Returns the probability that `blocks` pairs show it: p ≤ 0.05 by the sign-flip test, and a mean ratio beyond the
+/// smallest relevant one, for normal log ratios of pairs. 0 with fewer blocks than a verdict needs. For a single
+/// comparison; several that are judged together need more blocks ([`crate::family`]).
 #[must_use]
 pub fn power(sought: &Sought, blocks: usize, seed: u64) -> f64 {
     if blocks < LEAST_BLOCKS {
@@ -71,14 +68,14 @@ pub fn power(sought: &Sought, blocks: usize, seed: u64) -> f64 {
     f64::from(shown) / f64::from(STUDIES)
 }
 
-/// The fewest blocks whose power reaches `wanted`; `None` where [`MOST_BLOCKS`] don't, as for a
-/// difference that isn't relevant.
+/// Returns the fewest blocks whose power reaches `wanted`; `None` if [`MOST_BLOCKS`] are not enough, as for an
+/// irrelevant difference.
 #[must_use]
 pub fn needed_blocks(sought: &Sought, wanted: f64, seed: u64) -> Option<usize> {
     needed(sought, &|blocks| power(sought, blocks, seed) >= wanted)
 }
 
-/// The fewest blocks that are `enough`, which more blocks are as well.
+/// Returns the fewest blocks that are `enough`, which is monotonic in the number of blocks.
 pub(crate) fn needed(sought: &Sought, enough: &dyn Fn(usize) -> bool) -> Option<usize> {
     let Sought {
         effect,
@@ -88,9 +85,9 @@ pub(crate) fn needed(sought: &Sought, enough: &dyn Fn(usize) -> bool) -> Option<
     if effect <= relevant {
         return None;
     }
-    // Power rises with the blocks, and is near that of Student's t (Lehmann, *Nonparametrics*, 1975,
-    // section 4.3), which needs about 7.85 (spread ÷ effect)² pairs for a power of 0.8; for a mean beyond what is
-    // relevant it takes 0.84² (spread ÷ what lies beyond)².
+    // Power rises with the blocks, and is near that of Student's t (Lehmann, *Nonparametrics*, 1975, section 4.3),
+    // which needs about 7.85 (spread ÷ effect)² pairs for a power of 0.8; a mean beyond the smallest relevant
+    // difference takes 0.84² (spread ÷ excess)².
     let beyond = effect.ln_1p() - relevant.ln_1p();
     let near = (7.85 * (spread / effect.ln_1p()).powi(2)).max(0.71 * (spread / beyond).powi(2));
     if near.is_nan() || near > 2.0 * count(MOST_BLOCKS) {
@@ -126,11 +123,11 @@ pub(crate) fn needed(sought: &Sought, enough: &dyn Fn(usize) -> bool) -> Option<
     Some(many)
 }
 
-/// The fewest blocks of a duet in which two equals are shown not to differ by `margin` to the worse in `wanted` of
-/// the studies, where the log ratio of a pair spreads by `spread`; `None` where [`MOST_BLOCKS`] aren't enough.
+/// Returns the fewest blocks of a duet that show in `wanted` of the studies that two equals are not worse by `margin`,
+/// if a pair's log ratio spreads by `spread`; `None` if [`MOST_BLOCKS`] aren't enough.
 ///
-/// By Student's t, which the exchange of labels comes near (Lehmann, *Nonparametrics*, 1975, section 4.3): the bound
-/// is t(0.95) standard errors above the estimate, which lies t(`wanted`) of them above 0 at most, with two groups'
+/// By Student's t, which the permutation of labels approximates (Lehmann, *Nonparametrics*, 1975, section 4.3): the
+/// bound is t(0.95) standard errors above the estimate, which is at most t(`wanted`) of them above 0, with two groups'
 /// degrees of freedom.
 #[must_use]
 pub fn not_worse_blocks(margin: f64, spread: f64, wanted: f64) -> Option<usize> {
@@ -142,9 +139,9 @@ pub fn not_worse_blocks(margin: f64, spread: f64, wanted: f64) -> Option<usize> 
     (crate::duet::LEAST_BLOCKS..=MOST_BLOCKS).find(enough)
 }
 
-/// The spread of a pair's log ratio over blocks, from the values of several cells (rows) in the same
-/// blocks (columns): what is left of their logs without the effects of cell and block, times √2. A
-/// missing or not positive value leaves its block out. `None` with fewer than two cells or blocks.
+/// Returns the spread of a pair's log ratio over blocks, from the values of several cells (rows) in the same blocks
+/// (columns): the residual of their logs without the effects of cell and block, times √2. A missing or not positive
+/// value excludes its block. `None` with fewer than two cells or blocks.
 ///
 /// Source: the residual of a randomised complete block design; Montgomery, *Design and Analysis of
 /// Experiments*, section 4.1.
@@ -175,7 +172,7 @@ pub fn paired_spread(cells: &[Vec<Option<f64>>]) -> Option<f64> {
     Some((2.0 * squares / freedom).sqrt())
 }
 
-/// The test on drawn sign patterns.
+/// Runs the test on random sign patterns.
 fn sampled_p(differences: &[f64], random: &mut Xoshiro256PlusPlus) -> f64 {
     let seen = differences.iter().sum::<f64>().abs() * (1.0 - 1e-12);
     let mut reached = 1_u32;
@@ -197,7 +194,7 @@ fn sampled_p(differences: &[f64], random: &mut Xoshiro256PlusPlus) -> f64 {
     f64::from(reached) / f64::from(PATTERNS + 1)
 }
 
-/// A standard normal number by Box and Muller's transform (1958), one of its two.
+/// Returns a standard normal number by Box and Muller's transform (1958), one of its two.
 pub(crate) fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
     let mut unit = || ((random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
@@ -217,7 +214,7 @@ mod tests {
         }
     }
 
-    /// The figures of `docs/judging.md`, beside what the exchange of labels shows.
+    /// The figures of `docs/judging.md`, compared with the permutation of labels.
     #[test]
     fn equals_are_shown_not_to_be_worse_as_often_as_said() {
         use crate::duet::{Block, interval};
@@ -244,7 +241,7 @@ mod tests {
         assert_eq!(not_worse_blocks(0.02, 0.5, USUAL_POWER), None);
     }
 
-    /// With six blocks only a difference of one sign in all of them is shown: Φ(effect ÷ spread)^6.
+    /// Six blocks show a difference only if all have one sign: Φ(effect ÷ spread)^6.
     #[test]
     fn six_blocks_show_what_the_formula_says() {
         let cumulative = [
@@ -271,8 +268,7 @@ mod tests {
         assert_eq!(power(&sought(0.5, 0.01), 5, 1), 0.0);
     }
 
-    /// For many blocks the test is as strong as Student's, whose sample size is known: n = 7.85 σ² ÷
-    /// δ² + 2 or so.
+    /// For many blocks the test is as powerful as Student's, whose sample size is known: n = 7.85 σ² ÷ δ² + 2 or so.
     #[test]
     fn needed_blocks_are_near_those_of_the_t_test() {
         let needed =
@@ -285,7 +281,7 @@ mod tests {
         assert_eq!(needed(0.001, 0.05), None);
     }
 
-    /// Half of all means lie beyond a difference that is just relevant.
+    /// Half of all means are beyond a difference that is just relevant.
     #[test]
     fn what_is_hardly_relevant_is_hardly_shown() {
         let sought = |effect| Sought {
@@ -304,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_spread_is_what_cell_and_block_leave() {
-        // Cell and block effects only: nothing is left.
+        // Cell and block effects only: the residual is zero.
         let exact = |cell: f64| -> Vec<Option<f64>> {
             (0..5).map(|b| Some((cell + f64::from(b)).exp())).collect()
         };

@@ -1,43 +1,41 @@
-//! The safe line: a level at which nearly all trials hold, and how sure that is.
+//! The safe line: a level at which nearly all trials pass, with its confidence.
 //!
-//! Where n of n trials held, it is sure at 1 − α that at least the part α^(1/n) of all trials hold; 59 of 59
-//! for 95 % at α = 5 % (Wilks, "Determination of Sample Sizes for Setting Tolerance Limits", Ann. Math.
-//! Stat. 12, 1941). Where some did not, the exact bound of Clopper & Pearson is what holds ("The Use of
-//! Confidence or Fiducial Limits", Biometrika 26, 1934).
+//! If n of n trials passed, at confidence 1 − α at least the part α^(1/n) of all trials pass; 59 of 59 for 95 % at α =
+//! 5 % (Wilks, "Determination of Sample Sizes for Setting Tolerance Limits", Ann. Math. Stat. 12, 1941). If some did
+//! not pass, the exact bound of Clopper & Pearson applies ("The Use of Confidence or Fiducial Limits", Biometrika 26,
+//! 1934).
 //!
-//! Which level is spoken of is chosen by what held, so α is spent: half of it on the highest level at
-//! which half of the trials hold, and on each one below it half of what is left. Searches simulated in
-//! `tests/safe.rs` then say too much in at most 5 % of cases, also for odds that are the same
-//! everywhere, where a search finds luck; with all of α for the first level it would be up to 7 %, and
-//! with all of it for each 13 %.
+//! The results determine the level, so α is split: half of it for the highest level at which half of the trials pass,
+//! and for each one below it half of the rest. Searches simulated in `tests/safe.rs` then overstate the part in at most
+//! 5 % of cases, also for odds that are the same everywhere, where a search finds luck; with all of α for the first
+//! level it would be up to 7 %, and with all of it for each 13 %.
 
 use crate::isotonic::{Tally, beside};
 use crate::student::incomplete_beta;
 
-/// A level is safe where at least this part of the trials hold.
+/// A level is safe if at least this part of the trials pass.
 pub const PART: f64 = 0.95;
 
-/// With less than this part of the trials a level isn't spoken of: half of them hold at the load line.
+/// A level with a smaller part of passed trials is not reported: half of them pass at the load line.
 const LEAST_PART: f64 = 0.5;
 
-/// What is known of the highest level that can be called safe.
+/// The evidence for the highest safe level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SafeLine {
     /// The level.
     pub level: u32,
-    /// Trials at it that held.
+    /// Trials at it that passed.
     pub held: u32,
     /// All trials at it.
     pub trials: u32,
-    /// At least this part of all trials hold there, at the confidence asked for.
+    /// At least this part of all trials pass there, at the requested confidence.
     pub part: f64,
-    /// Trials that would have to hold, without one that doesn't, for the part that was asked for.
+    /// The number of trials that must pass, without a failure, for the requested part.
     pub needed: u32,
 }
 
-/// The highest level at which this `part` of the trials is shown to hold, at this confidence over all
-/// levels that are looked at; where there is none, the level of which most is shown. `None` where that isn't
-/// even half.
+/// Returns the highest level at which this `part` of the trials is shown to pass, at this confidence over all examined
+/// levels; without one, the level with the largest proven part. `None` if that is below one half.
 #[must_use]
 pub fn safe_line(tallies: &[Tally], part: f64, confidence: f64) -> Option<SafeLine> {
     let (carried, _) = beside(tallies);
@@ -63,8 +61,8 @@ pub fn safe_line(tallies: &[Tally], part: f64, confidence: f64) -> Option<SafeLi
     best.filter(|best| best.part >= LEAST_PART)
 }
 
-/// The least part of all trials that hold, where `held` of `trials` did: the lower end of Clopper and
-/// Pearson's interval at confidence 1 − `alpha`.
+/// Returns the least part of all trials that pass, if `held` of `trials` did: the lower end of Clopper and Pearson's
+/// interval at confidence 1 − `alpha`.
 #[must_use]
 pub fn least_part(held: u32, trials: u32, alpha: f64) -> f64 {
     if held == 0 || trials == 0 {
@@ -73,7 +71,7 @@ pub fn least_part(held: u32, trials: u32, alpha: f64) -> f64 {
     if held >= trials {
         return alpha.powf(1.0 / f64::from(trials));
     }
-    // So many or more hold with the probability I_part(held, trials − held + 1), which rises with the part.
+    // The probability of this many or more passes is I_part(held, trials − held + 1), which rises with the part.
     let (a, b) = (f64::from(held), f64::from(trials - held) + 1.0);
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..100 {
@@ -87,11 +85,11 @@ pub fn least_part(held: u32, trials: u32, alpha: f64) -> f64 {
     low
 }
 
-/// How many trials have to hold, without one that doesn't, for that `part` of all at confidence 1 − `alpha`.
+/// Returns how many trials must pass, without a failure, for that `part` of all at confidence 1 − `alpha`.
 #[must_use]
 pub fn trials_for(part: f64, alpha: f64) -> u32 {
     let trials = alpha.ln() / part.ln();
-    // What rounding leaves above a whole number is none more.
+    // A rounding error above a whole number doesn't count.
     (trials - 1e-9).ceil().clamp(1.0, 1e9) as u32
 }
 
@@ -116,8 +114,7 @@ mod tests {
         assert!(least_part(59, 59, 0.05) >= 0.95 && least_part(58, 58, 0.05) < 0.95);
     }
 
-    /// Clopper and Pearson's bounds as R's `binom.test` gives them: 9 of 10 at 95 % two-sided, 5 of 6
-    /// likewise.
+    /// Clopper and Pearson's bounds from R's `binom.test`: 9 of 10 at 95 % two-sided, 5 of 6 likewise.
     #[test]
     fn some_that_did_not_hold() {
         assert!((least_part(9, 10, 0.025) - 0.554_983_9).abs() < 1e-6);
@@ -132,7 +129,7 @@ mod tests {
             PART,
             0.95,
         );
-        // 0.025 for the level at which half hold, and 0.0125 below it: 86 would be enough, 80 aren't.
+        // 0.025 for the level at which half pass, and 0.0125 below it: 86 would be enough, 80 aren't.
         let found = found.unwrap();
         assert_eq!((found.level, found.needed), (200, 86));
         assert!((found.part - 0.0125_f64.powf(1.0 / 80.0)).abs() < 1e-12);

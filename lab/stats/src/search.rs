@@ -1,18 +1,17 @@
-//! Which level to try next in a search for the load line. Pure: the trials so far decide, so that a
-//! resumed search goes on as it would have.
+//! Chooses the next level in a search for the load line. Pure: depends on the trials so far, so that a resumed search
+//! continues unchanged.
 //!
-//! Doubling from the fewest until a level is not carried, bisection until the two levels beside the
-//! line are close, then repeats at both in random order. The line is always that of the falling
-//! rates that fit best ([`crate::isotonic`]): repeats that contradict an earlier trial move it, and
-//! the search narrows again from there. Where the repeats don't bound the line, since a trial of them
-//! contradicts the others, one further out is repeated, too, on each side that is open.
+//! Doubles from the minimum until a level is not sustained, bisects until the two levels next to the line are close,
+//! then repeats both in random order. The line is always that of the best falling rates ([`crate::isotonic`]): repeats
+//! that contradict an earlier trial move it, and the search narrows again from there. If the repeats don't bound the
+//! line, since a trial of them contradicts the others, a level further out is also repeated, on each open side.
 //!
-//! Noise from outside only slows a system down, so a disturbed trial in which the level held all the same
-//! bounds the line from below. Where the machine stays disturbed, the search goes on upwards from there; such
-//! a trial is never one of those that the line is estimated from.
+//! External noise only slows a system down, so a disturbed trial that passed all the same bounds the line from below.
+//! If the machine stays disturbed, the search continues upwards from there; such a trial is never used for estimating
+//! the line.
 //!
-//! A search that is to show a safe line ([`crate::safe`]) goes on from there: at the highest level at which
-//! no trial failed, until it is shown or one does, and then further down, twice as far each time.
+//! A search for a safe line ([`crate::safe`]) continues at the highest level without a failed trial, until it is shown
+//! or a trial fails, and then further down, by twice the distance each time.
 
 use std::collections::BTreeSet;
 
@@ -22,53 +21,53 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::isotonic::{self, CONFIDENCE, Ceiling, LoadLine, Tally};
 use crate::safe;
 
-/// How far beyond the levels beside the line one more is repeated on each side, in resolutions.
+/// Distance of the further levels from those next to the line, in resolutions.
 const FURTHER_OUT: f64 = 3.0;
 
-/// What may be wrong at the first level that is looked at for a safe line.
+/// The error allowed for the first level that is examined for a safe line.
 const FIRST_ALPHA: f64 = (1.0 - CONFIDENCE) / 2.0;
 
-/// What is searched, and how closely.
+/// The range and precision of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
     /// The lowest level; at least 1.
     pub min: u32,
     /// The highest level.
     pub max: u32,
-    /// The levels beside the line differ by no more than this fraction in the end.
+    /// The maximum final distance of the levels next to the line, as a fraction.
     pub resolution: f64,
-    /// Trials at each of them in the end.
+    /// Final number of trials at each of them.
     pub repeats: u32,
-    /// A trial that failed for a reason outside is tried again so often in a row.
+    /// Maximum consecutive retries of a trial that failed for an external reason.
     pub again: u32,
-    /// Of the order of repeats.
+    /// Seed of the order of repeats.
     pub seed: u64,
-    /// The part of the trials that is to be shown to hold at a safe level; `None` ends with the line.
+    /// The part of the trials that must be shown to pass at a safe level; `None` ends with the line.
     pub safe: Option<f64>,
 }
 
 /// The result of a trial of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judgement {
-    /// It is valid, and every threshold held.
+    /// The trial is valid, and every threshold passed.
     Carried,
-    /// It is valid, and a threshold did not hold.
+    /// The trial is valid, and a threshold failed.
     NotCarried,
     /// The system under test failed under the load.
     SystemFailed,
-    /// It ended before it offered any load, which says nothing about the level.
+    /// The trial ended before it offered any load, which gives no evidence on the level.
     Unprepared,
-    /// It is invalid for a reason outside system and generator, which says nothing about the level.
+    /// The trial is invalid for a reason outside system and generator, which gives no evidence on the level.
     Disturbed {
-        /// Whether every threshold held all the same, with the whole load offered.
+        /// Whether every threshold passed all the same, with the whole load offered.
         held: bool,
     },
-    /// It is invalid for another reason.
+    /// The trial is invalid for another reason.
     Invalid,
 }
 
 impl Judgement {
-    /// Whether the level was carried; `None` of a trial that is not valid.
+    /// Returns whether the level was sustained; `None` for an invalid trial.
     #[must_use]
     pub fn carried(&self) -> Option<bool> {
         match self {
@@ -93,7 +92,7 @@ impl Tried {
         self.judgement.carried().is_none()
     }
 
-    /// Whether it says something about its level, be it only that the generator is too weak.
+    /// Returns true if it gives evidence on its level, including that the generator is too weak.
     fn is_evidence(&self) -> bool {
         match self.judgement {
             Judgement::Unprepared | Judgement::Disturbed { .. } => false,
@@ -109,7 +108,7 @@ impl Tried {
     }
 }
 
-/// What comes next.
+/// The next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// A trial at this level.
@@ -125,44 +124,44 @@ pub enum End {
     Found,
     /// Not even the lowest level is carried.
     BelowMin,
-    /// All that was tried is carried.
+    /// All tried levels are sustained.
     Ceiling(Ceiling),
     /// The lowest level can't be measured.
     Unmeasurable,
-    /// Trial after trial failed for reasons outside system and generator.
+    /// Repeated trials failed for reasons outside system and generator.
     Disturbed,
     /// A trial ended before it offered any load, and so did its repeat.
     Unprepared,
     /// The system failed at the lowest level each time.
     SystemFailed,
-    /// So many trials were made without an end; see [`Rules::most_trials`].
+    /// The maximum number of trials was reached; see [`Rules::most_trials`].
     Unsettled,
 }
 
-/// A level that held in disturbed trials: a bound of the line from below, and no measurement.
+/// A level that passed in disturbed trials: a lower bound of the line, and no measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LowerBound {
     /// The level.
     pub level: u32,
-    /// Disturbed trials there in which it held.
+    /// Disturbed trials there that passed.
     pub held: u32,
     /// All disturbed trials there.
     pub trials: u32,
 }
 
 impl Rules {
-    /// Trials that a search takes where no trial contradicts another and the line is in the middle.
+    /// Returns the trials of a search without contradictions and with the line in the middle.
     #[must_use]
     pub fn usual_trials(&self) -> u32 {
-        // The last of the doubling and of the bisection are among the repeats.
-        // A trial that fails costs those that held before it.
+        // The last trials of the doubling and of the bisection are among the repeats. A failed trial makes the passed
+        // ones before it useless.
         let safe = self
             .safe
             .map_or(0, |part| 2 * safe::trials_for(part, FIRST_ALPHA));
         self.doublings() / 2 + self.bisections() + 2 * self.repeats + safe
     }
 
-    /// Trials after which a search ends in any case, those that failed for reasons outside left out.
+    /// Returns the maximum number of trials of a search, without those that failed for external reasons.
     #[must_use]
     pub fn most_trials(&self) -> u32 {
         let safe = self
@@ -177,19 +176,19 @@ impl Rules {
     }
 
     fn bisections(&self) -> u32 {
-        // A step of doubling spans a factor of two; of few users, no half user can be tried.
+        // A doubling step spans a factor of two; with few users, half a user can't be tried.
         let finest = self.resolution.max(1.0 / f64::from(self.max.max(1)));
         (1.0 / finest).log2().ceil().max(0.0) as u32
     }
 
-    /// The next level, from all trials so far in their order.
+    /// Returns the next action, from all trials so far in their order.
     #[must_use]
     pub fn next(&self, so_far: &[Tried]) -> Next {
         self.next_since(so_far, 0)
     }
 
-    /// The same for a search that was resumed after `known` trials: a resumed search counts anew how often
-    /// a disturbed or unprepared trial is tried again.
+    /// Returns the next action of a search that was resumed after `known` trials: it restarts the count of retries of a
+    /// disturbed or unprepared trial.
     #[must_use]
     pub fn next_since(&self, so_far: &[Tried], known: usize) -> Next {
         let disturbed = Disturbed::of(so_far, known, self.again);
@@ -231,7 +230,7 @@ impl Rules {
         }
     }
 
-    /// The level to try next for a safe line; `None` where it is shown, or where there is none to go down to.
+    /// Returns the next level for a safe line; `None` if it is shown, or if there is no lower level.
     fn for_safety(&self, tallies: &[Tally], part: f64) -> Option<u32> {
         let shown = safe::safe_line(tallies, part, CONFIDENCE);
         if shown.is_some_and(|safe| safe.part >= part) {
@@ -255,7 +254,7 @@ impl Rules {
         (lowest.level > self.min).then_some(next.max(self.min))
     }
 
-    /// The next level of the search for the line, where the levels `held` did so while disturbed.
+    /// Returns the next action of the search for the line, where the levels `held` passed while disturbed.
     fn next_of_line(&self, so_far: &[Tried], held: &BTreeSet<u32>) -> Next {
         let wall = wall(so_far, held.last().copied().unwrap_or(0));
         if let Some(last) = so_far.last()
@@ -313,10 +312,10 @@ impl Rules {
         }
     }
 
-    /// A level beyond those beside the line that may bound it where they don't. One that was begun with
-    /// is gone on with: to stop at the first trial that closes the interval would be to choose what
-    /// is counted. For the same reason there is one on each side. Who asks for so few repeats that they
-    /// can't bound the line even where all agree wants a quick answer.
+    /// Returns a level further out that may bound the line where the levels next to it don't. A started level is
+    /// completed: stopping at the first trial that closes the interval would bias the sample. For the same reason there
+    /// is one on each side. With so few repeats that they can't bound the line even if all agree, the study wants a
+    /// quick answer, and there is none.
     fn further_out(&self, below: u32, above: u32, tallies: &[Tally]) -> Option<u32> {
         let chance = 0.5_f64.powi(i32::try_from(self.repeats).unwrap_or(i32::MAX));
         if chance > (1.0 - CONFIDENCE) / 2.0 {
@@ -337,7 +336,7 @@ impl Rules {
         (upper > above && is_open(upper, is_high_open)).then_some(upper)
     }
 
-    /// A level between two that are too far apart.
+    /// Returns a level between two that are too far apart.
     fn middle(&self, below: u32, above: u32) -> Option<u32> {
         let gap = above.checked_sub(below).filter(|gap| *gap > 1)?;
         let far = f64::from(gap) > self.resolution * f64::from(below);
@@ -350,20 +349,20 @@ impl Rules {
     }
 }
 
-/// What the disturbed trials of a search come to.
+/// Summary of the disturbed trials of a search.
 #[derive(Debug, Default)]
 struct Disturbed {
-    /// Levels that held in a disturbed trial, and were given up as no quiet trial came of them.
+    /// Levels that passed in a disturbed trial, and were given up without a quiet trial.
     held: BTreeSet<u32>,
-    /// Levels that were given up since the last trial that was not disturbed.
+    /// Levels that were given up since the last undisturbed trial.
     given_up: BTreeSet<u32>,
-    /// The trials at the end, all at one level that is not given up yet.
+    /// Number of trailing trials at one level that is not given up yet.
     in_a_row: u32,
 }
 
 impl Disturbed {
-    /// A level is given up after `again` repeats. Once one that held was, the machine is not about to become
-    /// quiet: a level that holds then is not repeated.
+    /// Gives a level up after `again` repeats. After the first such level that passed, the machine is unlikely to
+    /// become quiet: a level that passes then is not repeated.
     fn of(so_far: &[Tried], known: usize, again: u32) -> Self {
         let mut found = Self::default();
         let mut has_held = false;
@@ -391,14 +390,14 @@ impl Disturbed {
         found
     }
 
-    /// The machine may be quiet now.
+    /// Restarts the count: the machine may be quiet now.
     fn begin_again(&mut self, has_held: &mut bool) {
         (self.in_a_row, *has_held) = (0, false);
         self.given_up.clear();
     }
 }
 
-/// The highest level that held in a disturbed trial, below all at which a valid trial did not hold.
+/// Returns the highest level that passed in a disturbed trial, below all at which a valid trial failed.
 #[must_use]
 pub fn lower_bound(so_far: &[Tried]) -> Option<LowerBound> {
     let failed = so_far
@@ -421,15 +420,15 @@ pub fn lower_bound(so_far: &[Tried]) -> Option<LowerBound> {
     })
 }
 
-/// The levels that the line is between so far, of valid trials alone: the highest that is carried, and the
-/// next one that is not.
+/// Returns the current bounds of the line, from valid trials alone: the highest sustained level, and the next one that
+/// is not.
 #[must_use]
 pub fn bracket(so_far: &[Tried]) -> (Option<u32>, Option<u32>) {
     isotonic::beside(&tallies(so_far, wall(so_far, 0)))
 }
 
-/// Tallies with a trial more at each level that held while disturbed. Valid trials go before: one that is
-/// carried needs none, and one that is not carried contradicts it.
+/// Adds a passed trial to the tallies at each level that passed while disturbed. Valid trials take precedence: a
+/// sustained level needs none, and a failed one contradicts it.
 fn with_held(tallies: &[Tally], held: &BTreeSet<u32>) -> Vec<Tally> {
     let failed = tallies.iter().find(|tally| tally.held < tally.trials);
     let lowest = failed.map_or(u32::MAX, |tally| tally.level);
@@ -447,7 +446,7 @@ fn with_held(tallies: &[Tally], held: &BTreeSet<u32>) -> Vec<Tally> {
     all
 }
 
-/// Whether the system failed in all trials at this level.
+/// Returns true if the system failed in all trials at this level.
 fn is_failing(so_far: &[Tried], level: u32) -> bool {
     let mut there = so_far
         .iter()
@@ -455,12 +454,12 @@ fn is_failing(so_far: &[Tried], level: u32) -> bool {
     there.all(|tried| tried.judgement == Judgement::SystemFailed)
 }
 
-/// The lowest level at which two trials in a row were not valid. Where one at it or above is valid, or held
-/// while disturbed, it was not the generator that failed.
+/// Returns the lowest level at which two consecutive trials were invalid. If a level at or above it has a valid trial,
+/// or passed while disturbed, the generator is not the cause.
 fn wall(so_far: &[Tried], held: u32) -> Option<u32> {
     let valid = so_far.iter().filter(|tried| !tried.is_invalid());
     let measured = valid.map(|tried| tried.level).max().unwrap_or(0).max(held);
-    // A disturbed or unprepared trial says nothing about the generator.
+    // A disturbed or unprepared trial gives no evidence on the generator.
     let fit: Vec<&Tried> = so_far.iter().filter(|tried| tried.is_evidence()).collect();
     let levels = fit
         .iter()
@@ -473,7 +472,7 @@ fn wall(so_far: &[Tried], held: u32) -> Option<u32> {
     twice.filter(|level| *level > measured).min()
 }
 
-/// Valid trials below the wall.
+/// Returns the tallies of valid trials below the wall.
 fn tallies(so_far: &[Tried], wall: Option<u32>) -> Vec<Tally> {
     let measured = so_far
         .iter()
@@ -486,8 +485,8 @@ fn count(tallies: &[Tally], level: u32) -> u32 {
     found.map_or(0, |t| t.trials)
 }
 
-/// The load line of a search, also of one that is not over; `None` without a valid trial. A ceiling is
-/// what ended the search: one that goes on may still find a line.
+/// Returns the load line of a search, finished or not; `None` without a valid trial. Only a finished search has a
+/// ceiling: one in progress may still find a line.
 #[must_use]
 pub fn load_line(rules: &Rules, so_far: &[Tried], confidence: f64) -> Option<LoadLine> {
     let mut line = isotonic::load_line(&tallies(so_far, wall(so_far, 0)), confidence)?;

@@ -1,10 +1,10 @@
-//! The sign test: how often one side was lower, and nothing of by how much. It needs no quiet blocks,
-//! only pairs that were treated alike.
+//! The sign test: counts how often one side was lower, and ignores by how much. It needs no quiet blocks, only pairs
+//! that were treated alike.
 
 use crate::isotonic::tail;
 
-/// Two-sided p of so many pairs lower and higher, if either were as likely; pairs without a difference
-/// are left out before. 1 of no pairs.
+/// Returns the two-sided p of these numbers of lower and higher pairs, if either were equally likely; the caller
+/// excludes pairs without a difference. 1 without pairs.
 ///
 /// Source: Conover, *Practical Nonparametric Statistics*, 3rd ed., section 3.4.
 #[must_use]

@@ -1,25 +1,25 @@
-//! Sign patterns: every way to exchange the two sides of some blocks, or a seeded sample of them.
+//! Sign patterns: all ways to swap the two sides of some blocks, or a seeded sample of them.
 //!
-//! If two variants don't differ, a block's log ratio is as likely to have the other sign. A test
-//! compares what was seen with what other signs would have shown (Fisher, *The Design of
-//! Experiments*, 1935, section 21). This file knows the signs only, not what is computed from them.
+//! If two variants don't differ, a block's log ratio is equally likely to have the other sign. A test compares the
+//! observed result with those of other signs (Fisher, *The Design of Experiments*, 1935, section 21). This file knows
+//! the signs only, not the statistics.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Up to this many blocks all 2^blocks patterns are looked at: about a million.
+/// Up to this many blocks all 2^blocks patterns are used: about a million.
 pub const EXACT_BLOCKS: usize = 20;
 
 /// Patterns drawn beyond that: a p of 0.05 then has a standard error of 0.0009.
 pub const SAMPLED_PATTERNS: usize = 60_000;
 
-/// Walks the patterns and returns how many there were. `visit` gets the blocks whose sign changes
-/// from the pattern before; the first pattern, with no sign changed, gets an empty slice.
+/// Walks over the patterns and returns their number. `visit` receives the blocks whose sign changes from the previous
+/// pattern; the first pattern, with no sign changed, has an empty slice.
 ///
-/// Both signs of a whole pattern give the same two-sided statistic, so the last block's sign stays:
-/// the walk is over 2^(blocks − 1) patterns in Gray-code order. Beyond [`EXACT_BLOCKS`] it is over
-/// the first pattern and [`SAMPLED_PATTERNS`] drawn ones; counting the first keeps the test valid
-/// (Phipson & Smyth, "Permutation P-values Should Never Be Zero", 2010).
+/// A pattern and its mirror image give the same two-sided statistic, so the last block's sign is fixed: the walk is
+/// over 2^(blocks − 1) patterns in Gray-code order. Beyond [`EXACT_BLOCKS`] it is over the first pattern and
+/// [`SAMPLED_PATTERNS`] random ones; counting the first keeps the test valid (Phipson & Smyth, "Permutation P-values
+/// Should Never Be Zero", 2010).
 pub fn walk(blocks: usize, seed: u64, mut visit: impl FnMut(&[usize])) -> usize {
     visit(&[]);
     if blocks > EXACT_BLOCKS {
@@ -37,7 +37,7 @@ fn sample(blocks: usize, seed: u64, mut visit: impl FnMut(&[usize])) -> usize {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut changed = Vec::with_capacity(blocks);
     for _ in 0..SAMPLED_PATTERNS {
-        // Changing a random half of the signs of any pattern gives a uniformly drawn one.
+        // Flipping a random half of the signs of any pattern gives a uniform pattern.
         changed.clear();
         let mut bits = 0;
         for block in 0..blocks {

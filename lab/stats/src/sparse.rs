@@ -1,22 +1,21 @@
-//! The counts of a histogram that aren't zero, read from its V2 form without the others.
+//! The non-zero counts of a histogram, read from its V2 form without the zeros.
 //!
-//! A histogram of three digits has room for some twenty thousand counts up to a minute in µs, and that of
-//! one step in one window has a few dozen. Whoever reads many of them, to add them up, does not spread each
-//! one out: a read takes as long as there are bytes. What is added up, and every figure, is the same to the
-//! last bit as of the library's histogram; properties hold them side by side.
+//! A histogram of three digits has about twenty thousand counts up to a minute in µs, and that of one step in one
+//! window has a few dozen. Merging many of them must not expand each: a read takes time proportional to the bytes. Sums
+//! and all figures equal those of the library's histogram to the last bit; property tests compare them.
 //!
-//! It trusts no byte: they come from files and from other processes.
+//! No byte is trusted: the input is from files and from other processes.
 
 use hdrhistogram::Histogram;
 
-/// What a V2 form begins with, uncompressed.
+/// The first bytes of an uncompressed V2 form.
 const COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x13];
 
 /// Cookie, payload length, offset, digits, low, high, ratio.
 pub(crate) const V2_HEADER_BYTES: usize = 40;
-/// Where in the header the high is: the highest value that the histogram has room for.
+/// Offset of the high in the header: the highest value within the histogram's capacity.
 pub(crate) const V2_HIGH: usize = 24;
-/// More counts than any histogram has.
+/// Above the count of any valid histogram.
 const MAX_COUNTS: u64 = 1 << 24;
 
 /// Bytes that are no histogram in V2 form.
@@ -28,16 +27,16 @@ pub enum EncodingError {
     /// The payload is longer or shorter than the header says.
     #[error("the histogram's length is wrong")]
     Length,
-    /// It is not a V2 form, or of a histogram that can't be.
+    /// The bytes are no V2 form, or describe an impossible histogram.
     #[error("the histogram's header is wrong")]
     Header,
     /// More counts than any histogram has.
     #[error("the histogram has too many counts")]
     TooManyCounts,
-    /// A count of a value beyond the highest that its header says.
+    /// A count of a value beyond the highest in its header.
     #[error("the histogram has counts beyond its range")]
     BeyondItsRange,
-    /// What the library's encoder says.
+    /// An error of the library's encoder.
     #[error("{0}")]
     Library(String),
 }
@@ -45,38 +44,38 @@ pub enum EncodingError {
 /// Why histograms could not be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// A value lies beyond what this platform can index.
+    /// A value is beyond this platform's index range.
     #[error("a recorded value is too large to merge")]
     TooLarge,
 }
 
-/// Counts that aren't zero, in order of their values. Its memory can be used again.
+/// Non-zero counts in order of their values. Its memory can be reused.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sparse {
     counts: Vec<Counted>,
     len: u64,
 }
 
-/// How often values were recorded that are one within the histogram's precision.
+/// The count of values that are equal within the histogram's precision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
-    /// The least of these values.
+    /// The smallest of these values.
     pub least: u64,
-    /// How many values there are between this and the next.
+    /// The number of values from this to the next.
     pub width: u64,
-    /// How often; never 0.
+    /// The count; never 0.
     pub count: u64,
 }
 
 impl Counted {
-    /// The one in the middle, rounded up, which stands for all of them in sums.
+    /// Returns the middle value, rounded up, which represents all of them in sums.
     #[must_use]
     pub fn median(&self) -> u64 {
         self.least.saturating_add(self.width / 2)
     }
 
-    /// The largest of them. The library says one less of those that reach to 2^64 - 1: it adds up to the end
-    /// of what can be told, and takes one away.
+    /// Returns the largest value. The library returns one less for those up to 2^64 - 1: its sum saturates before it
+    /// subtracts one.
     #[must_use]
     pub fn largest(&self) -> u64 {
         self.least.saturating_add(self.width - 1)
@@ -84,20 +83,20 @@ impl Counted {
 }
 
 impl Sparse {
-    /// The counts of a V2 form.
+    /// Reads the counts of a V2 form.
     ///
     /// # Errors
-    /// Whatever is wrong with the bytes.
+    /// Any fault of the bytes.
     pub fn of(encoded: &[u8]) -> Result<Self, EncodingError> {
         let mut sparse = Self::default();
         sparse.read(encoded)?;
         Ok(sparse)
     }
 
-    /// Takes the counts of a V2 form in place of those it has.
+    /// Replaces the counts by those of a V2 form.
     ///
     /// # Errors
-    /// Whatever is wrong with the bytes; then it is empty.
+    /// Any fault of the bytes; then it is empty.
     pub fn read(&mut self, encoded: &[u8]) -> Result<(), EncodingError> {
         self.clear();
         let read = self.read_counts(encoded);
@@ -148,24 +147,24 @@ impl Sparse {
         Ok(())
     }
 
-    /// The counts, in order of their values.
+    /// Iterates over the counts, in order of their values.
     pub fn iter(&self) -> impl Iterator<Item = Counted> {
         self.counts.iter().copied()
     }
 
-    /// How many values were recorded.
+    /// Returns the number of recorded values.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The sum of all values, within the histogram's precision: `histogram::sum` of it.
+    /// Returns the sum of all values, within the histogram's precision, like `histogram::sum`.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "as the library adds them up")]
     pub fn sum(&self) -> f64 {
@@ -180,10 +179,10 @@ impl Sparse {
     /// Adds all counts to a histogram.
     ///
     /// # Errors
-    /// [`MergeError::TooLarge`] if the largest value lies beyond what it has or may make room for; then nothing
+    /// [`MergeError::TooLarge`] if the largest value is beyond the capacity that it has or may allocate; then nothing
     /// was added.
     pub fn add_to(&self, sum: &mut Histogram<u64>) -> Result<(), MergeError> {
-        // The largest first: either there is room for all of them, or none is added.
+        // The largest first: either all of them fit, or none is added.
         for one in self.counts.iter().rev() {
             let recorded = sum.record_n(one.least, one.count);
             recorded.map_err(|_| MergeError::TooLarge)?;
@@ -192,24 +191,24 @@ impl Sparse {
     }
 }
 
-/// Where a histogram has which values.
+/// The arrangement of values in a histogram.
 pub(crate) struct Layout {
     /// Significant digits of each value.
     pub(crate) digits: u8,
-    /// What is told from 0.
+    /// The smallest value distinguished from 0.
     pub(crate) low: u64,
-    /// What there is room for at least.
+    /// The minimum capacity.
     pub(crate) high: u64,
-    /// Bits below the precision of the least values.
+    /// Bits below the precision of the smallest values.
     unit: u32,
     /// Half of the counts of the first bucket is two to this power; each further bucket has as many.
     half: u32,
-    /// How many counts it has.
+    /// Number of counts.
     counts: u64,
 }
 
 impl Layout {
-    /// What the header says, and the payload. HdrHistogram's rules of what can be.
+    /// Reads the header, and returns the payload. Validates by HdrHistogram's rules.
     pub(crate) fn of(encoded: &[u8]) -> Result<(Self, &[u8]), EncodingError> {
         let (head, payload) = encoded
             .split_at_checked(V2_HEADER_BYTES)
@@ -235,7 +234,7 @@ impl Layout {
         if high < low.checked_mul(2)? {
             return None;
         }
-        // The least power of two that has single units up to here has the digits everywhere.
+        // The smallest power of two with single units up to here has the digits everywhere.
         let bits = (2 * 10u64.pow(u32::from(digits)))
             .next_power_of_two()
             .ilog2();
@@ -255,7 +254,7 @@ impl Layout {
         })
     }
 
-    /// The least value of a count that it has, and how many values are counted there.
+    /// Returns the smallest value of a count, and how many values it covers.
     fn value(&self, index: u64) -> (u64, u64) {
         let within = index & ((1 << self.half) - 1);
         match (index >> self.half).checked_sub(1) {
@@ -293,7 +292,7 @@ mod tests {
     use crate::exponential::Exponential;
     use crate::histogram;
 
-    /// The library's own reading, which trusts lengths: only of bytes that were read here.
+    /// Decodes with the library, which trusts lengths: only for bytes that were read here.
     fn dense(encoded: &[u8]) -> Option<Histogram<u64>> {
         Deserializer::new().deserialize(&mut &encoded[..]).ok()
     }
@@ -310,7 +309,7 @@ mod tests {
         bytes
     }
 
-    /// The largest value that is counted where this one is, the last that there is among them.
+    /// Returns the largest value with the same count as this one.
     fn largest(dense: &Histogram<u64>, value: u64) -> u64 {
         match dense.next_non_equivalent(value) {
             u64::MAX => u64::MAX,
@@ -327,7 +326,7 @@ mod tests {
     fn layouts() -> impl Strategy<Value = (u8, u64, u64)> {
         let high = (any::<u64>(), 0u32..62).prop_map(|(bits, less)| bits >> less);
         let low = prop_oneof![4 => Just(1u64), 1 => 1u64..100_000];
-        // The library asks for thirty million counts where digits are many and the high is far.
+        // The library allocates thirty million counts for many digits and a high far above.
         (0u8..=3, low, high).prop_map(|(digits, low, high)| (digits, low, high.max(2 * low)))
     }
 
@@ -395,7 +394,7 @@ mod tests {
                     let dense = dense(&bytes).expect("what is read here is read by the library");
                     prop_assert_eq!(sparse.len(), dense.len());
                 }
-                // More than the library has room for, or a length that it would take on trust.
+                // Beyond the library's capacity, or a length that it would trust.
                 Err(EncodingError::TooManyCounts | EncodingError::CutOff) => {}
                 Err(_) => prop_assert!(dense(&bytes).is_none()),
             }

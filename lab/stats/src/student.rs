@@ -1,6 +1,6 @@
-//! Student's t: how likely a mean of a few values is as far off as this, and how far it may be.
+//! Student's t: the p and the interval of a mean of a few values.
 
-/// Two-sided p of `t` with so many degrees of freedom; 1 without any.
+/// Returns the two-sided p of `t` with this many degrees of freedom; 1 without any.
 ///
 /// It is the regularised incomplete beta function at `freedom` ÷ (`freedom` + t²). Source: Abramowitz &
 /// Stegun, *Handbook of Mathematical Functions*, 26.7.1 with 26.5.27.
@@ -15,7 +15,7 @@ pub fn p_of(t: f64, freedom: f64) -> f64 {
     incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5).clamp(0.0, 1.0)
 }
 
-/// The t whose two-sided p is `alpha`; infinite without a degree of freedom.
+/// Returns the t whose two-sided p is `alpha`; infinite without a degree of freedom.
 #[must_use]
 pub fn t_of(alpha: f64, freedom: f64) -> f64 {
     if freedom.is_nan() || freedom <= 0.0 || alpha <= 0.0 {
@@ -28,7 +28,7 @@ pub fn t_of(alpha: f64, freedom: f64) -> f64 {
             return f64::INFINITY;
         }
     }
-    // Halved until two neighbouring numbers are left; near 0 there are ever more of them.
+    // Bisects down to two neighbouring floats; near 0 there are ever more of them.
     for _ in 0..200 {
         let middle = f64::midpoint(low, high);
         if middle <= low || middle >= high {
@@ -43,7 +43,7 @@ pub fn t_of(alpha: f64, freedom: f64) -> f64 {
     high
 }
 
-/// I_x(a, b), by its continued fraction in the form of Lentz; Press et al., *Numerical Recipes*, 3rd ed.,
+/// Returns I_x(a, b), by its continued fraction in the form of Lentz; Press et al., *Numerical Recipes*, 3rd ed.,
 /// section 6.4.
 pub(crate) fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
@@ -85,8 +85,8 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     result
 }
 
-/// ln Γ(x) of a positive x: Stirling's series, after x has been made large by Γ(x + 1) = x Γ(x).
-/// Abramowitz & Stegun, 6.1.41.
+/// Returns ln Γ(x) of a positive x: Stirling's series, after raising x by Γ(x + 1) = x Γ(x). Abramowitz & Stegun,
+/// 6.1.41.
 fn ln_gamma(x: f64) -> f64 {
     let (mut x, mut less) = (x, 0.0);
     while x < 10.0 {

@@ -9,9 +9,9 @@
 /// The confidence that an upper bound of a quantile must reach.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// The least number of independent values that support the `p`-quantile, `0 < p < 1`.
+/// Returns the minimum number of independent values that support the `p`-quantile, `0 < p < 1`.
 ///
-/// `None` for a `p` outside of that range: the extremes are not quantiles that a sample can bound.
+/// `None` for a `p` outside of that range: a sample can't bound the extremes.
 #[must_use]
 pub fn needed_sample(p: f64) -> Option<u64> {
     if !(p > 0.0 && p < 1.0) {
@@ -27,20 +27,20 @@ pub fn needed_sample(p: f64) -> Option<u64> {
     Some(needed.max(1))
 }
 
-/// Whether `n` independent values support the `p`-quantile; see [`needed_sample`].
+/// Returns true if `n` independent values support the `p`-quantile; see [`needed_sample`].
 #[must_use]
 pub fn supports(n: u64, p: f64) -> bool {
     needed_sample(p).is_some_and(|needed| n >= needed)
 }
 
-/// Values beyond a quantile that come from fewer independent batches than this are one event, or two.
+/// Values beyond a quantile from fewer independent batches than this may be a single event, or two.
 ///
 /// [`needed_sample`] asks for as many values as put three beyond the quantile on average (the rule of three). Where values
 /// depend on each other, as requests do that wait for the same stall, three batches take the place of three values.
 pub const LEAST_BATCHES: usize = 3;
 
-/// Whether values beyond a quantile come from enough batches: `longest` has the largest value of each batch. Fewer values
-/// than batches needed must each come from their own.
+/// Returns true if values beyond a quantile are from enough batches: `longest` has the largest value of each batch.
+/// Fewer values than the required batches must each be from their own.
 #[must_use]
 pub fn is_spread(longest: impl IntoIterator<Item = u64>, quantile: u64, beyond: u64) -> bool {
     let holding = longest.into_iter().filter(|most| *most > quantile).count();

@@ -1,7 +1,7 @@
-//! Is there a trend over the order in which things were measured?
+//! Tests for a trend over the order of measurement.
 //!
-//! Positions within a group are exchangeable if order doesn't matter: in a randomised block the very
-//! randomisation makes them so, whatever the distribution. It knows no trials and no metrics.
+//! Positions within a group are exchangeable if order doesn't matter: randomisation within a block guarantees that,
+//! whatever the distribution. It knows no trials and no metrics.
 
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -9,10 +9,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::number::count;
 use crate::unpaired::shuffle;
 
-/// Orders drawn: a p of 0.01 then has a standard error of 0.001.
+/// Random orders: a p of 0.01 then has a standard error of 0.001.
 pub const ORDERS: usize = 10_000;
 
-/// Sums that differ by less than this part of their scale are equal: what rounding leaves.
+/// Sums that differ by less than this part of their scale are equal: the rounding error.
 const TIE: f64 = 1e-9;
 
 /// A trend as tested.
@@ -24,13 +24,11 @@ pub struct Trend {
     pub p: f64,
 }
 
-/// Tests for a trend over positions: each group holds values in the order measured, and only the
-/// order within a group is looked at. `None` without a group of two, or where all values of each
-/// group are equal.
+/// Tests for a trend over positions: each group has values in the order of measurement, and only the order within a
+/// group counts. `None` without a group of two, or if all values of each group are equal.
 ///
-/// The statistic is Σ (position − mean position) × value, summed over groups; values are shuffled
-/// within groups, with `seed`; the order seen counts as one (Phipson & Smyth, "Permutation P-values
-/// Should Never Be Zero", 2010).
+/// The statistic is Σ (position − mean position) × value, summed over groups; values are shuffled within groups, with
+/// `seed`; the observed order counts as one (Phipson & Smyth, "Permutation P-values Should Never Be Zero", 2010).
 #[must_use]
 pub fn trend(groups: &[Vec<f64>], seed: u64) -> Option<Trend> {
     let spread: f64 = groups.iter().map(|group| squares(group)).sum();

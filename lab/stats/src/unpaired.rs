@@ -1,11 +1,10 @@
-//! Two groups of trials that share no blocks, such as two runs: the permutation test of their labels
-//! and its inversion.
+//! Two groups of trials without common blocks, such as two runs: the permutation test of their labels and its
+//! inversion.
 //!
-//! If the groups don't differ, any other split of the same units into groups of these sizes was as
-//! likely. A unit is a block of a run with all that was measured in it: whatever a block's trials
-//! have in common moves with it, so several comparisons are tested jointly. Source: Fisher, *The
-//! Design of Experiments*, 1935, section 21; Pitman, "Significance Tests Which May be Applied to
-//! Samples from any Populations", JRSS Supplement 4 (1937).
+//! If the groups don't differ, any other split of the same units into groups of these sizes was equally likely. A unit
+//! is a block of a run with all its measurements: common effects on a block's trials move with it, so several
+//! comparisons are tested jointly. Source: Fisher, *The Design of Experiments*, 1935, section 21; Pitman, "Significance
+//! Tests Which May be Applied to Samples from any Populations", JRSS Supplement 4 (1937).
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -13,16 +12,16 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::number::count;
 use crate::paired::{Adjusted, Bounds};
 
-/// Up to this many splits all of them are looked at: nine units beside nine are 48,620.
+/// Up to this many splits all of them are used: nine units against nine are 48,620.
 pub const EXACT_SPLITS: u64 = 50_000;
 
-/// Splits drawn beyond that: a p of 0.05 then has a standard error of 0.0015.
+/// Random splits beyond that: a p of 0.05 then has a standard error of 0.0015.
 pub const SAMPLED_SPLITS: usize = 20_000;
 
-/// Sums that differ by less than this part of their scale are equal: what rounding leaves.
+/// Sums that differ by less than this part of their scale are equal: the rounding error.
 const TIE: f64 = 1e-9;
 
-/// In how many ways `a + b` units split into groups of these sizes; `None` beyond 2⁶⁴.
+/// Returns the number of splits of `a + b` units into groups of these sizes; `None` beyond 2⁶⁴.
 #[must_use]
 pub fn splits(a: usize, b: usize) -> Option<u64> {
     let mut ways = 1_u128;
@@ -35,17 +34,17 @@ pub fn splits(a: usize, b: usize) -> Option<u64> {
     u64::try_from(ways).ok()
 }
 
-/// The least two-sided p that groups of these sizes can reach; 1 of an empty group.
+/// Returns the smallest two-sided p that groups of these sizes can reach; 1 for an empty group.
 #[must_use]
 pub fn least_p(a: usize, b: usize) -> f64 {
     if a == 0 || b == 0 {
         return 1.0;
     }
-    // Two of the splits are the extremes, the one seen and the one that exchanges all units.
+    // Two of the splits are the extremes, the observed one and the one that swaps all units.
     splits(a, b).map_or(0.0, |ways| (2.0 / ways_f64(ways)).min(1.0))
 }
 
-/// How many units each of two equal groups needs for a p of `alpha` or less.
+/// Returns how many units each of two equal groups needs for a p of `alpha` or less.
 #[must_use]
 pub fn least_units(alpha: f64) -> usize {
     (1..40)
@@ -53,17 +52,15 @@ pub fn least_units(alpha: f64) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// One measure over the units of both groups: those of *a*, then those of *b*; `None` where a unit
-/// has none.
+/// One measure over the units of both groups: those of *a*, then those of *b*; `None` if a unit has none.
 pub type Row = Vec<Option<f64>>;
 
-/// Westfall–Young step-down max-T over several measures, labels exchanged jointly per unit. The
-/// first `a` units of each row are the first group.
+/// Westfall–Young step-down max-T over several measures, labels permuted jointly per unit. The first `a` units of each
+/// row are the first group.
 ///
-/// The statistic is the difference of the groups' means over the standard deviation of all values,
-/// which no split changes. Exact up to [`EXACT_SPLITS`] splits, else from splits drawn with `seed`;
-/// the split that was seen counts as one of them (Phipson & Smyth, 2010). Source: Westfall & Young,
-/// *Resampling-Based Multiple Testing*, 1993, algorithm 4.1.
+/// The statistic is the difference of the groups' means over the standard deviation of all values, which no split
+/// changes. Exact up to [`EXACT_SPLITS`] splits, else from random splits with `seed`; the observed split counts as one
+/// of them (Phipson & Smyth, 2010). Source: Westfall & Young, *Resampling-Based Multiple Testing*, 1993, algorithm 4.1.
 #[must_use]
 pub fn max_t(rows: &[Row], a: usize, seed: u64) -> Vec<Adjusted> {
     let units = rows.iter().map(Vec::len).max().unwrap_or_default();
@@ -110,13 +107,12 @@ pub fn max_t(rows: &[Row], a: usize, seed: u64) -> Vec<Adjusted> {
     adjusted
 }
 
-/// The differences (mean of `b` less mean of `a`) that the test doesn't reject at `alpha`. Unbounded
-/// where so few values can reject nothing.
+/// Returns the differences (mean of `b` less mean of `a`) that the test doesn't reject at `alpha`. Unbounded if there
+/// are too few values to reject any.
 ///
-/// A split that exchanges k values of each group, with Δ the sum of those from *b* less the sum of
-/// those from *a*, reaches the statistic of a centre θ below the mean difference d from θ = min(Δ ÷ k,
-/// (2d − cΔ) ÷ (2 − ck)) on, c = 1/m + 1/n. So the ends are order statistics of these: the test
-/// inverted exactly, where bisection would only come close.
+/// A split that swaps k values of each group, with Δ the sum of those from *b* less the sum of those from *a*, reaches
+/// the statistic of a centre θ below the mean difference d from θ = min(Δ ÷ k, (2d − cΔ) ÷ (2 − ck)) on, c = 1/m + 1/n.
+/// So the ends are order statistics of these: an exact inversion, which bisection would only approximate.
 #[must_use]
 pub fn interval(a: &[f64], b: &[f64], alpha: f64, seed: u64) -> Bounds {
     let unbounded = Bounds {
@@ -166,8 +162,8 @@ pub fn interval(a: &[f64], b: &[f64], alpha: f64, seed: u64) -> Bounds {
     }
 }
 
-/// Walks the splits of `units` into a first group of `a` and the rest, the one seen first, and
-/// returns how many there were.
+/// Walks over the splits of `units` into a first group of `a` and the rest, the observed one first, and returns their
+/// number.
 fn walk(units: usize, a: usize, seed: u64, mut visit: impl FnMut(&[bool])) -> usize {
     let mut in_a: Vec<bool> = (0..units).map(|unit| unit < a).collect();
     let ways = splits(a, units - a);
@@ -200,17 +196,17 @@ fn walk(units: usize, a: usize, seed: u64, mut visit: impl FnMut(&[bool])) -> us
     }
 }
 
-/// Fisher and Yates.
+/// Shuffles by Fisher and Yates.
 pub(crate) fn shuffle<T>(values: &mut [T], random: &mut Xoshiro256PlusPlus) {
     for last in (1..values.len()).rev() {
-        // The bias of the remainder is below 2⁻⁵⁰ for the lengths at hand.
+        // The bias of the remainder is below 2⁻⁵⁰ for these lengths.
         #[expect(clippy::cast_possible_truncation, reason = "the remainder is an index")]
         let at = (random.next_u64() % (last as u64 + 1)) as usize;
         values.swap(last, at);
     }
 }
 
-/// Mean of the second group less that of the first, of the values there are.
+/// Returns the mean of the second group less that of the first, of the present values.
 fn difference(row: &[Option<f64>], in_a: &[bool]) -> Option<f64> {
     let (mut sums, mut counts) = ([0.0; 2], [0_usize; 2]);
     for (value, in_a) in row.iter().zip(in_a) {
@@ -224,14 +220,14 @@ fn difference(row: &[Option<f64>], in_a: &[bool]) -> Option<f64> {
         .then(|| sums[1] / count(counts[1]) - sums[0] / count(counts[0]))
 }
 
-/// Standard deviation of all values.
+/// Returns the standard deviation of all values.
 fn deviation(row: &[Option<f64>]) -> f64 {
     let values: Vec<f64> = row.iter().flatten().copied().collect();
     let n = count(values.len().max(1));
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let deviation = (squares / n).sqrt();
-    // Equal values differ by what rounding leaves.
+    // Equal values differ by the rounding error.
     if deviation > TIE * mean.abs() {
         deviation
     } else {

@@ -1,18 +1,17 @@
 //! The universal scalability law: X(N) = γN ÷ (1 + α(N − 1) + βN(N − 1)).
 //!
-//! γ is what one user gets, α the part of the work that queues (contention), β the part that grows
-//! with every pair (coherence); throughput peaks at N* = √((1 − α) ÷ β). Source: Gunther, *Guerrilla
-//! Capacity Planning*, 2007, chapters 4 to 6. It needs six levels or more, one of them a single user,
-//! and a demand per user that doesn't change with N. Where β's interval holds 0 there is no peak to
-//! extrapolate to, so none is given.
+//! γ is the throughput of one user, α the part of the work that queues (contention), β the part that grows with every
+//! pair (coherence); throughput peaks at N* = √((1 − α) ÷ β). Source: Gunther, *Guerrilla Capacity Planning*, 2007,
+//! chapters 4 to 6. It needs six levels or more, one of them a single user, and a demand per user that doesn't change
+//! with N. If β's interval contains 0 there is no peak to extrapolate to, so none is returned.
 
 use crate::interval::student_t_975;
 use crate::number::count;
 
-/// Fewer distinct loads than this don't tell α from β.
+/// Fewer distinct loads don't separate α from β.
 pub const LEAST_LEVELS: usize = 6;
 
-/// Rounds of reweighting; weights settle to six digits within a few.
+/// Rounds of reweighting; weights converge to six digits within a few.
 const ROUNDS: usize = 12;
 
 /// A fitted figure with its 95 % interval.
@@ -35,34 +34,34 @@ pub struct Usl {
     pub alpha: Fitted,
     /// Coherence.
     pub beta: Fitted,
-    /// The load at which throughput peaks; `None` where β's interval holds 0, or α isn't below 1.
+    /// The load at which throughput peaks; `None` if β's interval contains 0, or α isn't below 1.
     pub peak: Option<Fitted>,
     /// Standard deviation of throughput around the fit, as a part of it.
     pub scatter: f64,
     curve: Curve,
 }
 
-/// What the band around the law needs.
+/// Inputs of the band around the law.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Curve {
     solution: Vector,
     inverse: Matrix,
     most: f64,
-    /// Standard errors are this times a root of the inverse's form.
+    /// Standard errors are this factor times a root of the inverse's form.
     factor: f64,
 }
 
 impl Usl {
-    /// Throughput at a load.
+    /// Returns the throughput at a load.
     #[must_use]
     pub fn throughput(&self, load: f64) -> f64 {
         let queue = self.alpha.value * (load - 1.0) + self.beta.value * load * (load - 1.0);
         self.gamma.value * load / (1.0 + queue)
     }
 
-    /// Throughput at a load with the 95 % band of the law there: N ÷ X is linear in what was solved
-    /// for, so its interval is exact for given weights, and X's is what that comes to. The upper end
-    /// is infinite where the interval of N ÷ X holds 0.
+    /// Returns the throughput at a load with the 95 % band of the law there: N ÷ X is linear in the solution, so its
+    /// interval is exact for given weights, and X's interval follows from it. The upper end is infinite if the interval
+    /// of N ÷ X contains 0.
     #[must_use]
     pub fn band(&self, load: f64) -> Fitted {
         let curve = &self.curve;
@@ -85,10 +84,10 @@ impl Usl {
 
 /// Fits pairs of load and throughput, one per trial.
 ///
-/// N ÷ X is linear in 1 ÷ γ, α ÷ γ, and β ÷ γ; least squares with weights for a constant *relative*
-/// error of X, which are found by reweighting. Intervals by the delta method with Student's t on
-/// n − 3 degrees of freedom. `None` with fewer than [`LEAST_LEVELS`] loads, without a load of 1, of
-/// values that aren't positive, or if the points don't determine the law.
+/// N ÷ X is linear in 1 ÷ γ, α ÷ γ, and β ÷ γ; least squares with weights for a constant *relative* error of X, which
+/// are found by reweighting. Intervals by the delta method with Student's t on n − 3 degrees of freedom. `None` with
+/// fewer than [`LEAST_LEVELS`] loads, without a load of 1, with values that aren't positive, or if the points don't
+/// determine the law.
 #[must_use]
 pub fn fit(points: &[(f64, f64)]) -> Option<Usl> {
     let usable = |value: f64| value.is_finite() && value > 0.0;
@@ -135,12 +134,12 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Usl> {
 type Vector = [f64; 3];
 type Matrix = [Vector; 3];
 
-/// What N ÷ X is linear in; columns of like size keep the equations well conditioned.
+/// The terms in which N ÷ X is linear; columns of similar size keep the equations well conditioned.
 fn row(n: f64, most: f64) -> Vector {
     [1.0, (n - 1.0) / most, n * (n - 1.0) / (most * most)]
 }
 
-/// The inverse of the weighted normal matrix, and its right side.
+/// Returns the inverse of the weighted normal matrix, and its right side.
 fn normal(points: &[(f64, f64)], weights: &[f64], most: f64) -> Option<(Matrix, Vector)> {
     let mut matrix = [[0.0; 3]; 3];
     let mut right = [0.0; 3];
@@ -156,7 +155,7 @@ fn normal(points: &[(f64, f64)], weights: &[f64], most: f64) -> Option<(Matrix, 
     Some((inverse(&matrix)?, right))
 }
 
-/// By cofactors; `None` of a singular matrix.
+/// Inverts by cofactors; `None` for a singular matrix.
 fn inverse(m: &Matrix) -> Option<Matrix> {
     let minor = |i: usize, j: usize| {
         let (a, b, c, d) = ((i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3);
@@ -184,7 +183,7 @@ fn dot(a: &Vector, b: &Vector) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// γ, α, β, and the peak from what was solved for: 1/γ, α/γ × most, β/γ × most².
+/// Returns γ, α, β, and the peak from the solution: 1/γ, α/γ × most, β/γ × most².
 fn law(solution: &Vector, inverse: &Matrix, most: f64, scatter: f64, t: f64) -> Usl {
     let [a, b, c] = *solution;
     // Standard error of a function with this gradient (delta method).

@@ -1,49 +1,48 @@
-//! Words for a comparison: a difference is called one only if it is beyond noise *and* relevant, and
-//! two things are called equal only if that is shown, too.
+//! Verdicts of a comparison: a difference is reported only if it is beyond noise *and* relevant, and equality only if
+//! that is also shown.
 //!
-//! A tiny difference can be sure, and a large one unsure; neither is news. That no difference was seen
-//! shows nothing: where the noise leaves room for one that would matter, the words are "could not tell".
-//! Equality has a test of its own, two one-sided ones at the margins (TOST: Schuirmann, "A Comparison of
-//! the Two One-Sided Tests Procedure and the Power Approach", J. Pharmacokinet. Biopharm. 15, 1987), by
-//! the same permutations: the interval of confidence 1 − 2α lies within what doesn't matter. This file
-//! knows ratios, not what was measured.
+//! A tiny difference can be certain, and a large one uncertain; neither is reported. The absence of a visible
+//! difference shows nothing: if the noise leaves room for a relevant one, the words are "could not tell". Equality has
+//! its own test, two one-sided ones at the margins (TOST: Schuirmann, "A Comparison of the Two One-Sided Tests
+//! Procedure and the Power Approach", J. Pharmacokinet. Biopharm. 15, 1987), by the same permutations: the interval of
+//! confidence 1 − 2α is within the equivalence margin. This file knows ratios, not what was measured.
 
 use crate::paired::Bounds;
 
-/// Fewer blocks than this can't show p < 0.05: k pairs reach 2/2^k at best.
+/// Fewer blocks can't show p < 0.05: k pairs reach 2/2^k at best.
 pub const LEAST_BLOCKS: usize = 6;
 
 /// Joint p below which a difference is beyond noise; intervals have the confidence 1 − this.
 pub const ALPHA: f64 = 0.05;
 
-/// Ratios within this part of 1 don't matter, unless a study says otherwise.
+/// Default equivalence margin: ratios within this part of 1 are irrelevant.
 pub const SMALLEST_RELEVANT: f64 = 0.02;
 
-/// Which way a metric is better.
+/// The direction in which a metric is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
     /// Throughput.
     Higher,
-    /// Times, and what a transaction costs.
+    /// Times, and the cost of a transaction.
     Lower,
 }
 
-/// What a comparison of *a* with *b* comes to.
+/// The result of comparing *a* with *b*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// *b* is better, beyond noise and by more than the smallest relevant difference.
     Faster,
     /// *b* is worse, likewise.
     Slower,
-    /// Whatever the difference is, it is shown to be smaller than what matters.
+    /// Any difference is shown to be smaller than the equivalence margin.
     Equal,
-    /// *b* may be better by so much that it matters, but is shown not to be worse by as much.
+    /// *b* may be better by a relevant difference, but is shown not to be worse by one.
     NoWorse,
-    /// A difference that matters may or may not be there.
+    /// A relevant difference may or may not exist.
     Unclear,
 }
 
-/// A comparison as judged: logs of ratios `b ÷ a`.
+/// Inputs of a verdict: logs of ratios `b ÷ a`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compared {
     /// Mean log ratio.
@@ -56,17 +55,17 @@ pub struct Compared {
     pub blocks: usize,
 }
 
-/// What differences mean, as parts: 0.02 means ratios beyond 1.02 or below 1 ÷ 1.02.
+/// Margins of differences, as parts: 0.02 means ratios beyond 1.02 or below 1 ÷ 1.02.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Margins {
-    /// Smaller ones don't matter: what is shown to be within is equal.
+    /// Equivalence margin: smaller differences are irrelevant, and shown to be within it means equal.
     pub matters: f64,
-    /// Smaller ones can't be claimed: at least `matters`, more where a control seemed to differ more.
+    /// Minimum detectable effect: at least `matters`, more if a control seemed to differ more.
     pub claims: f64,
 }
 
 impl Margins {
-    /// Both the same.
+    /// Sets both margins to one value.
     #[must_use]
     pub fn of(part: f64) -> Self {
         Self {
@@ -76,20 +75,19 @@ impl Margins {
     }
 }
 
-/// The verdict; `None` with fewer than [`LEAST_BLOCKS`] pairs.
+/// Returns the verdict; `None` with fewer than [`LEAST_BLOCKS`] pairs.
 #[must_use]
 pub fn verdict(compared: &Compared, better: Better, margins: Margins) -> Option<Verdict> {
     (compared.blocks >= LEAST_BLOCKS).then(|| word(compared, better, margins))
 }
 
-/// The word, however many pairs there are: of groups without pairs, whose own test tells whether
-/// they are enough.
+/// Returns the verdict for any number of pairs: for unpaired groups, whose own test decides whether they are enough.
 #[must_use]
 pub fn word(compared: &Compared, better: Better, margins: Margins) -> Verdict {
     let matters = margins.matters.max(0.0).ln_1p();
     let claims = margins.claims.max(0.0).ln_1p().max(matters);
     let Bounds { low, high } = compared.one_sided;
-    // A sure difference so large that its near end is beyond the margin can't be one of equals.
+    // A certain difference whose near end is beyond the margin can't be one of equals.
     if compared.p <= ALPHA && compared.log_ratio.abs() > claims {
         return if (compared.log_ratio > 0.0) == (better == Better::Higher) {
             Verdict::Faster
@@ -137,16 +135,16 @@ mod tests {
         let slower = compared(1.10, 1.08, 1.12, 0.031);
         let more = verdict(&slower, Better::Higher, Margins::of(SMALLEST_RELEVANT));
         assert_eq!(more, Some(Verdict::Faster));
-        // Sure, but too small to matter.
+        // Certain, but too small to be relevant.
         assert_eq!(judge(1.01, 1.008, 1.012, 0.031), Verdict::Equal);
-        // Large, but not sure.
+        // Large, but uncertain.
         assert_eq!(judge(1.10, 0.95, 1.25, 0.2), Verdict::Unclear);
     }
 
     #[test]
     fn equal_is_shown_not_assumed() {
         assert_eq!(judge(1.001, 0.99, 1.012, 0.7), Verdict::Equal);
-        // None is shown, and 3.9 % slower may be true: that is not equality.
+        // No difference is shown, and 3.9 % slower may be true: that is not equality.
         assert_eq!(judge(1.022, 1.005, 1.039, 0.06), Verdict::Unclear);
         assert_eq!(judge(1.001, 0.97, 1.012, 0.7), Verdict::NoWorse);
         assert_eq!(judge(0.985, 0.975, 0.995, 0.031), Verdict::NoWorse);
@@ -159,7 +157,7 @@ mod tests {
         };
         let margins = Margins::of(SMALLEST_RELEVANT);
         assert_eq!(word(&open, Better::Lower, margins), Verdict::Unclear);
-        // Of throughput the low end is the bad one.
+        // For throughput the low end is the bad one.
         let less = compared(0.999, 0.97, 1.01, 0.5);
         assert_eq!(word(&less, Better::Higher, margins), Verdict::Unclear);
         assert_eq!(word(&less, Better::Lower, margins), Verdict::NoWorse);

@@ -1,6 +1,5 @@
-//! Runs of one build that have something to themselves, beside each other: how often a difference is
-//! shown that isn't there, and how often one that is. Limits are the expected figure and three Monte
-//! Carlo standard errors.
+//! Comparisons of runs with a variance of their own: the rates of false and of true differences. Limits are the
+//! expected figure and three Monte Carlo standard errors.
 
 use crate::noise::{Noise, within};
 use lab_stats::between::{self, Basis, Between, Blocks, Spread, holm};
@@ -10,7 +9,7 @@ use lab_stats::unpaired::{Row, max_t};
 use lab_stats::verdict::ALPHA;
 
 const COMPARISONS: usize = 2_000;
-/// Of a block, around its run.
+/// Standard deviation of a block, around its run.
 const BLOCK: f64 = 0.02;
 
 /// Runs of each side, and earlier ones; each of six blocks.
@@ -63,8 +62,8 @@ fn runs(noise: &mut Noise, n: usize, mean: f64, of_run: f64) -> Vec<Blocks> {
         .collect()
 }
 
-/// Comparisons of `measures` that are judged together, in which a difference is shown; the runs of *b*
-/// are larger by `effect`.
+/// Returns in how many comparisons of `measures` that are judged together a difference is shown; the runs of *b* are
+/// larger by `effect`.
 fn shown(noise: &mut Noise, design: Design, measures: usize, of_run: f64, effect: f64) -> usize {
     let one = |noise: &mut Noise| {
         let a = runs(noise, design.a, 0.0, of_run);
@@ -98,7 +97,7 @@ fn two_runs_of_one_build_are_told_apart_in_one_case_of_twenty_at_most() {
     }
 }
 
-/// What runs themselves tell needs no assumption.
+/// A spread estimated from runs needs no assumption.
 #[test]
 fn runs_that_spread_far_are_told_apart_as_seldom_where_runs_tell() {
     let mut noise = Noise::new(52);
@@ -110,14 +109,13 @@ fn runs_that_spread_far_are_told_apart_as_seldom_where_runs_tell() {
         let (above, error) = within(wrong, COMPARISONS, ALPHA);
         match between.basis {
             Basis::Runs => assert!(above <= error, "{design:?}: {wrong}"),
-            // What the report says in words.
+            // The limitation that the report describes.
             Basis::Assumed => assert!(above > error, "the assumption holds no further: {design:?}"),
         }
     }
 }
 
-/// Why it is so: blocks that are exchanged between runs take all that a run has to itself for the
-/// build's.
+/// The reason: permuting blocks between runs attributes the variance of runs to the build.
 #[test]
 fn blocks_alone_tell_runs_apart_that_are_alike() {
     let mut noise = Noise::new(53);
@@ -153,7 +151,7 @@ fn a_difference_that_is_larger_than_runs_spread_is_found() {
     }
 }
 
-/// Runs of one plan: what it draws spreads all of them by `of_draws` from block to block, alike.
+/// Returns runs of one plan: its draws spread all of them by `of_draws` from block to block, alike.
 fn of_one_plan(noise: &mut Noise, design: Design, of_draws: f64, of_run: f64) -> [Vec<Blocks>; 3] {
     let draws = noise.normals(6, 0.0, of_draws);
     [design.a, design.b, design.earlier].map(|n| {
@@ -164,7 +162,7 @@ fn of_one_plan(noise: &mut Noise, design: Design, of_draws: f64, of_run: f64) ->
     })
 }
 
-/// What the report calls paired: the test over runs, and the signs of the differences by block.
+/// Returns the p that the report calls paired: the test over runs, and the signs of the differences by block.
 fn paired_p(a: &[Blocks], b: &[Blocks], earlier: &[Vec<Blocks>]) -> f64 {
     let mean = |runs: &[Blocks], block: usize| {
         runs.iter().map(|run| run[block]).sum::<f64>() / runs.len() as f64
@@ -205,7 +203,7 @@ fn runs_of_one_build_and_one_plan_are_told_apart_in_one_case_of_twenty_at_most()
             );
             let (above, error) = within(wrong, COMPARISONS, ALPHA);
             assert!(above <= error, "{design:?} {draws} {times}: {wrong}");
-            // Draws that hide all else are gone; where there are none, pairing costs degrees of freedom.
+            // The dominating draws cancel; without any, pairing costs degrees of freedom.
             let most = if draws > 1.0 { 0.7 } else { 1.25 };
             assert!(
                 design.earlier > 0 || width <= most,
@@ -215,7 +213,7 @@ fn runs_of_one_build_and_one_plan_are_told_apart_in_one_case_of_twenty_at_most()
     }
 }
 
-/// The plan's figure beside what the comparison makes of simulated runs, signs of blocks included.
+/// Compares the plan's figure with simulated runs, including signs of blocks.
 #[test]
 fn two_runs_show_as_often_as_their_power_says() {
     let mut noise = Noise::new(57);

@@ -1,4 +1,4 @@
-//! Change points: found where they are known to be, and not where there are none.
+//! Change points: found at known places, and not where there are none.
 
 use crate::noise::Noise;
 use lab_stats::change::{Change, changes};
@@ -17,8 +17,8 @@ const NILE: [f64; 100] = [
     975., 815., 1020., 906., 901., 1170., 912., 746., 919., 718., 714., 740.,
 ];
 
-/// The first runs of a benchmark of TigerBeetle, in transactions per s, with which Nyrkiö and Apache Otava show and
-/// test their change points (`tests/tigerbeetle_test.py` of Otava).
+/// The first runs of a benchmark of TigerBeetle, in transactions per s, with which Nyrkiö and Apache Otava demonstrate
+/// and test their change points (`tests/tigerbeetle_test.py` of Otava).
 const TIGERBEETLE: [f64; 115] = [
     26705., 26475., 26641., 26806., 26835., 26911., 26564., 26812., 26874., 26682., 15672., 26745.,
     26460., 26977., 26851., 23412., 23547., 23674., 23519., 23670., 23662., 23462., 23750., 23717.,
@@ -42,7 +42,7 @@ fn of(values: &[f64]) -> Vec<Change> {
     changes(&[row(values)], LEVEL, 1).remove(0)
 }
 
-/// Series in which nothing changes.
+/// Returns series without a change.
 fn still(noise: &mut Noise, series: usize, runs: usize) -> Vec<Row> {
     let mut one = || row(&noise.normals(runs, 0.0, 1.0));
     (0..series).map(|_| one()).collect()
@@ -62,8 +62,8 @@ fn the_nile_fell_from_1899_on() {
     assert!(change.p <= 0.001 && change.high < -150.0 && change.low > -350.0);
 }
 
-/// Otava tells of changes at 15, 61, 71, and 95 in these runs where they have to be beyond p = 0.001 (windows of 30 and
-/// a t test, by the whole series), and of the one bad run, at 10 and 11, only where p = 0.1 will do.
+/// Otava reports changes at 15, 61, 71, and 95 in these runs at p = 0.001 (windows of 30 and a t test, by the whole
+/// series), and the one bad run, at 10 and 11, only at p = 0.1.
 #[test]
 fn changes_of_a_published_benchmark_are_found_where_others_find_them() {
     assert_eq!(places(&of(&TIGERBEETLE)), [15, 61, 71, 95]);
@@ -100,8 +100,8 @@ fn few_or_equal_values_show_nothing() {
     assert!(changes(&[], LEVEL, 1).is_empty());
 }
 
-/// Of one series, and of eight that are tested together: at most 5 % are told to change, within what
-/// 400 simulations spread (three standard errors: 3.3 %).
+/// For one series, and for eight that are tested together: at most 5 % have a reported change, within the spread of 400
+/// simulations (three standard errors: 3.3 %).
 #[test]
 fn where_nothing_changes_few_changes_are_shown() {
     for (series, runs, seed) in [(1, 20, 11), (8, 12, 12)] {
@@ -145,7 +145,7 @@ fn a_change_in_one_of_many_series_is_shown_there_alone() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Units and signs are only names: the changes of 3 − 2x are those of x.
+    /// Units and signs are irrelevant: the changes of 3 − 2x are those of x.
     #[test]
     fn units_change_nothing(values in prop::collection::vec(-9.0..9.0_f64, 0..24), seed in 0..9_u64) {
         let scaled: Vec<f64> = values.iter().map(|value| 3.0 - 2.0 * value).collect();
@@ -153,7 +153,7 @@ proptest! {
         prop_assert_eq!(of(&values), of(&scaled));
     }
 
-    /// What is shown is in order, and leaves two values on each side.
+    /// Changes are in order, and leave two values on each side.
     #[test]
     fn places_are_in_order(values in prop::collection::vec(prop::option::weighted(0.9, 0.0..4.0_f64), 0..30)) {
         let found = places(&changes(std::slice::from_ref(&values), 0.5, 3)[0]);

@@ -1,6 +1,6 @@
-//! Duets against known truth: a machine that others use, simulated, on which two variants run side by
-//! side or one after the other. Seeds are printed, so that a failure can be repeated; limits are the
-//! expected figure and three Monte Carlo standard errors.
+//! Duets against known truth: a simulated shared machine, on which two variants run concurrently or in sequence. Seeds
+//! are printed, so that a failure can be repeated; limits are the expected figure and three Monte Carlo standard
+//! errors.
 
 use crate::noise::{Noise, within};
 use lab_stats::duet::{Block, Windows, effects, interval, max_t, windows};
@@ -10,39 +10,38 @@ use lab_stats::verdict::ALPHA;
 
 /// Windows of a hold.
 const WINDOWS: usize = 60;
-/// Of a window's log time, on its own.
+/// Standard deviation of a window's log time.
 const OF_WINDOW: f64 = 0.05;
-/// Of a start of a server: each settles a little elsewhere.
+/// Standard deviation per start of a server: each reaches a slightly different state.
 const OF_START: f64 = 0.005;
 const STUDIES: usize = 2_000;
 
-/// Who else uses the machine.
+/// Other load on the machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Others {
     Nobody,
-    /// Busy loops for spells of random length and duty, which the kernel or a hypervisor puts now on the
-    /// one core and now on the other.
+    /// Busy loops for spells of random length and duty, which the kernel or a hypervisor moves between both cores.
     Roaming,
-    /// The same, but each spell is on one core, drawn at random.
+    /// The same, but each spell is on one random core.
     Pinned,
-    /// Spells one after the other, each on one core or on both, and each side has a core to itself.
+    /// Consecutive spells, each on one core or on both, and each side has its own core.
     Drifting,
     /// The same, and both sides may use both cores.
     DriftingTogether,
 }
 
 impl Others {
-    /// Whether somebody is always there.
+    /// Returns true if other load is always present.
     fn are_always_there(self) -> bool {
         matches!(self, Self::Drifting | Self::DriftingTogether)
     }
 }
 
-/// A machine with two sides; its time goes on by a window at a time.
+/// A machine with two sides; its time advances by a window at a time.
 struct Machine<'a> {
     noise: &'a mut Noise,
     others: Others,
-    /// By how much the left side is slower, on the scale of logs.
+    /// How much slower the left side is, on the log scale.
     side: f64,
     /// Windows until the spell ends; the duty of each core, 0 where it is quiet.
     spell: (f64, [f64; 2]),
@@ -58,7 +57,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// By how much both sides are slowed in this window, and passes to the next.
+    /// Returns how much both sides are slowed in this window, and advances to the next.
     fn slowed(&mut self) -> [f64; 2] {
         if self.others == Others::Nobody {
             return [0.0; 2];
@@ -67,12 +66,12 @@ impl<'a> Machine<'a> {
         if self.spell.0 <= 0.0 {
             self.spell = self.next_spell();
         }
-        // What is left of a core is 1 − duty.
+        // The available part of a core is 1 − duty.
         let by = |duty: f64| -(1.0 - duty).ln();
         let of_cores = self.spell.1.map(by);
         match self.others {
             Others::Pinned | Others::Drifting => of_cores,
-            // A fifth of it strikes one side alone.
+            // A fifth of it affects one side alone.
             _ => {
                 let [left, right] = of_cores;
                 let both = match self.others {
@@ -115,7 +114,7 @@ impl<'a> Machine<'a> {
         (0..WINDOWS).map(|_| of_window(self)).sum::<f64>() / WINDOWS as f64
     }
 
-    /// *b* less *a*, side by side.
+    /// Returns *b* less *a*, run concurrently.
     fn duet(&mut self, swapped: bool, effect: f64) -> Windows {
         let starts = [0.0, effect].map(|shift| shift + OF_START * self.noise.normal());
         let (mut a, mut b) = (Vec::new(), Vec::new());
@@ -133,7 +132,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// By lot, each side as often as the other.
+/// Assigns sides at random, each equally often.
 fn sides(noise: &mut Noise, blocks: usize) -> Vec<bool> {
     let mut sides: Vec<bool> = (0..blocks).map(|block| block % 2 == 1).collect();
     for last in (1..blocks).rev() {
@@ -153,7 +152,7 @@ fn duets(noise: &mut Noise, others: Others, side: f64, (n, effect): (usize, f64)
     sides.iter().map(block).collect()
 }
 
-/// The same study with one variant after the other, in random order.
+/// Simulates the same study with the variants in sequence, in random order.
 fn sequence(noise: &mut Noise, others: Others, (n, effect): (usize, f64)) -> Vec<f64> {
     let order = sides(noise, n);
     let mut machine = Machine::new(noise, others, 0.0);
@@ -192,7 +191,7 @@ fn two_equals_are_told_apart_in_one_duet_of_twenty_at_most() {
     }
 }
 
-/// Twelve blocks have 924 lots, so that the level is just below what it is asked to be.
+/// Twelve blocks have 924 assignments, so that the level is just below the nominal one.
 #[test]
 fn the_level_is_exact_at_twelve_blocks() {
     let mut noise = Noise::new(62);
@@ -205,7 +204,7 @@ fn the_level_is_exact_at_twelve_blocks() {
     assert!(above.abs() <= error, "{wrong} of {studies}");
 }
 
-/// Why signs alone, after the sides' difference was taken off, say less than they claim.
+/// Why sign flips alone, after subtracting the sides' difference, are anticonservative.
 #[test]
 fn signs_of_what_is_left_after_a_fit_are_no_test() {
     let mut noise = Noise::new(63);
@@ -253,8 +252,8 @@ fn what_a_sequence_misses_beside_others_a_duet_finds() {
     assert!(narrower >= 3.0, "{narrower}");
 }
 
-/// What comes and goes core by core strikes one side alone where each has its own cores, and both alike where
-/// they share them: that is why they do.
+/// Load that moves between cores affects one side alone if each has its own cores, and both alike if they share them:
+/// that is why they share them.
 #[test]
 fn what_drifts_from_core_to_core_cancels_where_the_cores_are_shared() {
     let mut noise = Noise::new(67);
@@ -287,7 +286,7 @@ fn what_drifts_from_core_to_core_cancels_where_the_cores_are_shared() {
     assert!(wide / narrow >= 3.0, "{wide} {narrow}");
 }
 
-/// What strikes one side alone doesn't cancel: a duet is no better there, and says so by its interval.
+/// A disturbance of one side alone doesn't cancel: a duet is no better there, and its interval shows it.
 #[test]
 fn a_disturbance_of_one_side_alone_widens_the_interval() {
     let mut noise = Noise::new(65);

@@ -1,6 +1,6 @@
-//! "Not worse" beside interference, against known truth: two servers side by side, request by request, whose
-//! requests wait for other programs. Seeds are printed, so that a failure can be repeated; limits are the
-//! expected figure and three Monte Carlo standard errors.
+//! "Not worse" under interference, against known truth: two concurrent servers, request by request, whose requests wait
+//! for other programs. Seeds are printed, so that a failure can be repeated; limits are the expected figure and three
+//! Monte Carlo standard errors.
 
 use hdrhistogram::Histogram;
 use lab_stats::duet::{Block, interval, max_t, windows};
@@ -17,7 +17,7 @@ const WINDOWS: usize = 12;
 const REQUESTS: usize = 30;
 /// A request's own time, µs.
 const OWN_US: f64 = 5_000.0;
-/// What the study says matters.
+/// The study's equivalence margin.
 const MARGIN: f64 = 0.05;
 
 /// How the wait of a request depends on its work: not at all (0), in proportion (1), or between both.
@@ -31,13 +31,13 @@ struct Measured {
     own: [f64; 2],
 }
 
-/// A block of a duet: *b* needs `effect` more work. In each window a part of the requests of both finds its core
-/// taken, and waits for it.
+/// Simulates a block of a duet: *b* needs `effect` more work. In each window a part of the requests of both finds its
+/// core taken, and waits for it.
 fn block(noise: &mut Noise, swapped: bool, (exponent, effect): (Exponent, f64)) -> Measured {
     let starts = [0.0, effect.ln_1p()].map(|shift| shift + 0.005 * noise.normal());
     let mut all = [(); 2].map(|()| Histogram::<u64>::new(3).unwrap());
     let mut logs = [Vec::new(), Vec::new()];
-    // Blocks differ in how much of the time others take.
+    // Blocks differ in the share of time that others take.
     let busy = 0.6 * noise.unit();
     for _ in 0..WINDOWS {
         let taken = busy + 0.2 * noise.unit();
@@ -81,7 +81,7 @@ fn study(noise: &mut Noise, blocks: usize, of: (Exponent, f64)) -> Vec<Measured>
         .collect()
 }
 
-/// Log ratios as measured.
+/// Returns measured log ratios.
 fn measured(study: &[Measured]) -> Vec<Block> {
     let of_block = |one: &Measured| Block {
         difference: one.difference,
@@ -90,7 +90,7 @@ fn measured(study: &[Measured]) -> Vec<Block> {
     study.iter().map(of_block).collect()
 }
 
-/// The mean stretch of a study.
+/// Returns the mean stretch of a study.
 fn stretch_of(study: &[Measured]) -> f64 {
     let own = study
         .iter()
@@ -114,14 +114,14 @@ fn is_not_worse(study: &[Measured]) -> bool {
     bound(study) < MARGIN.ln_1p()
 }
 
-/// Whether the test shows any difference.
+/// Returns true if the test shows any difference.
 fn is_different(blocks: &[Block]) -> bool {
     let row: Row = blocks.iter().map(|block| Some(block.difference)).collect();
     let swapped: Vec<bool> = blocks.iter().map(|block| block.swapped).collect();
     max_t(&[row], &swapped, 1)[0].joint <= ALPHA
 }
 
-/// The standard deviation of pairs within each of both ways to take the places.
+/// Returns the standard deviation of pairs within each assignment of places.
 fn spread(study: &[Measured]) -> f64 {
     let (mut squares, mut freedom) = (0.0, 0.0);
     for side in [false, true] {
@@ -134,7 +134,7 @@ fn spread(study: &[Measured]) -> f64 {
     (squares / freedom).sqrt()
 }
 
-/// A regression of just the margin, whichever way waits depend on the work.
+/// A regression of exactly the margin, however waits depend on the work.
 #[test]
 fn regression_of_the_margin_is_called_not_worse_in_one_study_of_twenty_at_most() {
     let mut noise = Noise::new(81);
@@ -149,7 +149,7 @@ fn regression_of_the_margin_is_called_not_worse_in_one_study_of_twenty_at_most()
     }
 }
 
-/// Why the stretch: without it waits that don't depend on the work hide the regression.
+/// Why the stretch: without it waits that don't depend on the work mask the regression.
 #[test]
 fn log_ratios_as_measured_hide_it() {
     let mut noise = Noise::new(82);
@@ -162,8 +162,8 @@ fn log_ratios_as_measured_hide_it() {
     assert!(wrong as f64 > 3.0 * ALPHA * STUDIES as f64, "{wrong}");
 }
 
-/// An unchanged build is worse, or better, in one study of twenty at most, and is shown not to be worse as often as
-/// a plan says by the spread of its pairs.
+/// An unchanged build is worse, or better, in one study of twenty at most, and is shown not to be worse as often as a
+/// plan predicts from the spread of its pairs.
 #[test]
 fn unchanged_build_is_shown_not_to_be_worse_as_often_as_planned() {
     let mut noise = Noise::new(83);

@@ -1,5 +1,5 @@
-//! The search for the load line against simulated servers whose line is known, and the coverage of
-//! its interval. Seeds are printed with a failure.
+//! The search for the load line against simulated servers with a known line, and the coverage of its interval. Seeds
+//! are printed with a failure.
 
 use crate::noise::Noise;
 use lab_stats::isotonic::{CONFIDENCE, Ceiling};
@@ -20,7 +20,7 @@ fn invalid() -> Judgement {
     Judgement::Invalid
 }
 
-/// Runs a search; `odds` is the probability that a trial at a level holds, `None` = not valid.
+/// Runs a search; `odds` is the probability that a trial at a level passes, `None` = invalid.
 fn search(
     rules: &Rules,
     noise: &mut Noise,
@@ -49,7 +49,7 @@ fn disturbed() -> Judgement {
 #[test]
 fn what_disturbs_from_outside_is_no_wall_and_moves_no_line() {
     let quiet = search(&RULES, &mut Noise::new(1), sharp(137));
-    // Every trial is disturbed up to three times before it is one.
+    // Every trial is disturbed up to three times before a valid one.
     for most in 1..=3 {
         let (mut so_far, mut fit) = (Vec::new(), Vec::new());
         let end = loop {
@@ -92,7 +92,7 @@ fn a_machine_that_is_never_quiet_ends_a_search_and_a_resume_tries_again() {
     assert_eq!(load_line(&RULES, &so_far, CONFIDENCE), None);
 }
 
-/// Plays a search whose trial `n`, counted from 0, comes to `judge(n, level)`, for at most 200 trials.
+/// Runs a search in which trial `n`, counted from 0, has the result `judge(n, level)`, for at most 200 trials.
 fn play(rules: &Rules, judge: impl Fn(usize, u32) -> Judgement) -> (Vec<Tried>, End) {
     let mut so_far = Vec::new();
     loop {
@@ -112,7 +112,7 @@ const RANGE: Rules = Rules {
     ..RULES
 };
 
-/// How a search ends, by what its trials come to.
+/// The end of a search, by the results of its trials.
 #[test]
 fn every_way_a_search_ends() {
     use Judgement::{Carried, Disturbed, Invalid, NotCarried, SystemFailed, Unprepared};
@@ -151,7 +151,7 @@ fn every_way_a_search_ends() {
             End::Disturbed,
             4,
         ),
-        // Four at the lowest level, then one at each, and no measurement at the last.
+        // Four at the lowest level, then one at each, and an invalid one at the last.
         (
             "noise, and all hold",
             |_, _| Disturbed { held: true },
@@ -215,7 +215,7 @@ fn what_held_in_spite_of_noise_is_a_lower_bound() {
     assert_eq!((bound.level, bound.held, bound.trials), (100, 1, 1));
     assert_eq!(load_line(&RANGE, &so_far, CONFIDENCE), None);
     assert_eq!(bracket(&so_far), (None, None));
-    // The machine becomes quiet: the search narrows from there, and measures what it needs.
+    // The machine becomes quiet: the search narrows from there, and runs the missing trials.
     let resumed = |so_far: &[Tried]| RANGE.next_since(so_far, so_far.len());
     assert_eq!(resumed(&so_far), Next::Try(200));
     let (so_far, end) = play(&RANGE, |n, level| match (n, level) {
@@ -225,7 +225,7 @@ fn what_held_in_spite_of_noise_is_a_lower_bound() {
     });
     assert_eq!(end, End::Found);
     assert_eq!(load_line(&RANGE, &so_far, CONFIDENCE).unwrap().users, 137);
-    // A valid trial that did not hold goes before it.
+    // A valid failed trial takes precedence.
     let mut so_far = vec![
         disturbed(100, true),
         disturbed(100, false),
@@ -307,7 +307,7 @@ fn an_invalid_trial_is_repeated_and_two_are_the_generators_limit() {
     );
     let (so_far, end) = search(&RULES, &mut Noise::new(1), |_| None);
     assert_eq!((levels(&so_far), end), (vec![10, 10], End::Unmeasurable));
-    // Once is chance.
+    // A single one is chance.
     let once = Tried {
         level: 10,
         judgement: invalid(),
@@ -322,7 +322,7 @@ fn an_invalid_trial_is_repeated_and_two_are_the_generators_limit() {
 
 #[test]
 fn repeats_that_contradict_move_the_line() {
-    // The first trial at 140 holds by luck; it does not after that.
+    // The first trial at 140 passes by luck, and later ones fail.
     let mut so_far: Vec<Tried> = Vec::new();
     while let Next::Try(level) = RULES.next(&so_far) {
         let lucky = level == 140 && !levels(&so_far).contains(&140);
@@ -338,8 +338,8 @@ fn repeats_that_contradict_move_the_line() {
     assert_eq!(line.users, 120);
 }
 
-/// A curve of odds: half of the trials hold at `line`; `width` is how far, as a power, it takes to
-/// get from there to 73 %. 0 is a sharp line.
+/// A curve of odds: half of the trials pass at `line`; `width` is the distance, as a power, from there to 73 %. 0 is a
+/// sharp line.
 fn curve(line: f64, width: f64) -> impl Fn(u32) -> Option<f64> {
     move |level| {
         let beyond = (f64::from(level) / line).ln();
@@ -347,7 +347,7 @@ fn curve(line: f64, width: f64) -> impl Fn(u32) -> Option<f64> {
     }
 }
 
-/// Share of `runs` searches whose interval holds the true line, and their trials.
+/// Returns the share of `runs` searches whose interval contains the true line, and their trials.
 fn coverage(seed: u64, odds: &dyn Fn(u32) -> Option<f64>, line: u32, runs: u32) -> (f64, f64) {
     let mut noise = Noise::new(seed);
     let (mut within, mut trials) = (0, 0);
@@ -386,7 +386,7 @@ fn levels_that_were_measured_are_not_the_generators_limit() {
     assert_eq!((line.users, line.ceiling), (20, None));
 }
 
-/// Where one trial of six goes the other way now and then, as on a machine with others on it.
+/// One trial of six is reversed now and then, as on a shared machine.
 #[test]
 fn a_noisy_line_is_bounded_on_both_sides() {
     let close = (0..500)
@@ -415,13 +415,13 @@ fn intervals_cover_the_line_of_any_curve_that_falls() {
             assert!(share >= limit, "width {width}, line {line}: {share}");
         }
     }
-    // Steps between odds that stay the same on each side.
+    // Steps between odds that are constant on each side.
     for (below, above) in [(0.8, 0.2), (0.7, 0.3), (1.0, 0.3), (0.7, 0.0)] {
         let share = step_coverage(below, above);
         assert!(share >= limit, "{below} to {above}: {share}");
     }
-    // Even odds far beyond the line: a search that goes where trials held finds luck. This is what
-    // the interval is worth then; the module's text says so.
+    // Even odds far beyond the line: a search that follows passed trials finds luck. This is the coverage of the
+    // interval then; the module's text states it.
     for (below, above) in [(1.0, 0.5), (0.5, 0.0), (0.5, 0.499_999)] {
         let share = step_coverage(below, above);
         assert!(share >= 0.8 - 0.02, "{below} to {above}: {share}");

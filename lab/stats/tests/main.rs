@@ -1,5 +1,5 @@
-//! Laws, known truths, and simulations of what the statistics claim.
-//! One program, since each would be linked by itself.
+//! Laws, known truths, and simulations that verify the statistics.
+//! One program, since each would be linked separately.
 
 mod between;
 mod change;

@@ -1,13 +1,13 @@
-//! Two runs beside each other and the order of trials, against known truth:
-//! limits are the expected figure and three Monte Carlo standard errors.
+//! Comparisons of two runs and the order of trials, against known truth: limits are the expected figure and three Monte
+//! Carlo standard errors.
 
 use crate::noise::{Noise, within};
 use lab_stats::trend::trend;
 use lab_stats::unpaired::{Row, interval, max_t};
 use lab_stats::verdict::{ALPHA, Better, Compared, Margins, SMALLEST_RELEVANT, Verdict, word};
 
-/// Two runs of `m` and `n` blocks, `measures` of which share half of their noise; the second run's
-/// are larger by `effect`.
+/// Simulates two runs of `m` and `n` blocks, `measures` of which share half of their noise; the second run's are larger
+/// by `effect`.
 fn runs(
     noise: &mut Noise,
     (m, n): (usize, usize),
@@ -84,7 +84,7 @@ fn a_regression_between_runs_is_found_in_every_measure() {
 #[test]
 fn intervals_between_runs_cover_at_their_level() {
     let mut noise = Noise::new(23);
-    // The level that so few splits allow: 1 − floor(0.05 · splits) ÷ splits.
+    // The level that these few splits allow: 1 − floor(0.05 · splits) ÷ splits.
     for (m, n, level) in [
         (4, 4, 1.0 - 2.0 / 70.0),
         (6, 6, 1.0 - 46.0 / 924.0),

@@ -1,5 +1,5 @@
-//! The safe line of simulated searches, whose odds are known: how often more is said than is true. The
-//! limit is the expected figure and three Monte Carlo standard errors.
+//! The safe line of simulated searches with known odds: how often it overstates the truth. The limit is the expected
+//! figure and three Monte Carlo standard errors.
 
 use crate::noise::{Noise, within};
 use lab_stats::isotonic::{CONFIDENCE, Tally, tally};
@@ -21,7 +21,7 @@ fn search(rules: &Rules, noise: &mut Noise, odds: &dyn Fn(f64) -> f64) -> Vec<Ta
     tally(so_far.iter().filter_map(carried))
 }
 
-/// Searches that say that more of the trials hold at their safe line than do, and those that have one.
+/// Returns the searches whose safe line overstates the part of passed trials, and the searches with a safe line.
 fn wrong(noise: &mut Noise, repeats: u32, odds: &dyn Fn(f64) -> f64) -> (usize, usize) {
     let (mut wrong, mut any) = (0, 0);
     for run in 0..SEARCHES {
@@ -42,7 +42,7 @@ fn wrong(noise: &mut Noise, repeats: u32, odds: &dyn Fn(f64) -> f64) -> (usize, 
     (wrong, any)
 }
 
-/// Half of the trials hold at 612; `width` is how far, as a power, it is from there to 73 %.
+/// Half of the trials pass at 612; `width` is the distance, as a power, from there to 73 %.
 fn curve(width: f64) -> impl Fn(f64) -> f64 {
     move |level| 1.0 / (1.0 + ((level / 612.3).ln() / width).exp())
 }
@@ -74,7 +74,7 @@ fn searches_say_too_much_in_one_case_of_twenty_at_most() {
     }
 }
 
-/// Trials that are all at levels chosen beforehand: the bound is worth what it says, and not much more.
+/// For trials at levels chosen beforehand the bound is nearly exact.
 #[test]
 fn a_level_that_just_is_not_safe_is_seldom_called_so() {
     let mut noise = Noise::new(62);
@@ -89,7 +89,7 @@ fn a_level_that_just_is_not_safe_is_seldom_called_so() {
     assert!(above.abs() <= error, "{called}");
 }
 
-/// A search that is asked for a safe line goes on until it has one.
+/// A search for a safe line continues until it has one.
 #[test]
 fn a_search_shows_what_is_safe_and_seldom_what_is_not() {
     let mut noise = Noise::new(63);

@@ -1,5 +1,5 @@
-//! Inference against known truth: simulated studies whose answer is known. Seeds are printed, so a
-//! failure can be repeated; limits are the expected figure and three Monte Carlo standard errors.
+//! Inference against known truth: simulated studies with a known answer. Seeds are printed, so a failure can be
+//! repeated; limits are the expected figure and three Monte Carlo standard errors.
 
 use crate::noise::{Noise, within};
 use lab_stats::paired::{interval, max_t, mean, sign_flip_p};
@@ -87,7 +87,7 @@ fn a_difference_that_is_there_is_found_in_company() {
     assert!(found as f64 > 0.8 * asked as f64, "{found} of {asked}");
 }
 
-/// How often pairs whose true log ratio is `effect` come out as `wanted`, of `studies`.
+/// Returns how often pairs whose true log ratio is `effect` have the `wanted` verdict, of `studies`.
 fn come_out(
     noise: &mut Noise,
     (pairs, effect, sd): (usize, f64, f64),
@@ -106,9 +106,9 @@ fn what_is_just_relevant_is_seldom_called_equal() {
         for sd in [0.002, 0.01, 0.03] {
             let shape = |effect| (pairs, effect, sd);
             let no_worse = |v| matches!(v, Verdict::Equal | Verdict::NoWorse);
-            // Worse by just what matters: neither equal nor no worse.
+            // Worse by exactly the margin: neither equal nor no worse.
             let worse = come_out(&mut noise, shape(margin), 2_000, no_worse);
-            // Better by just as much: not equal.
+            // Better by the same: not equal.
             let equal = |v| v == Verdict::Equal;
             let better = come_out(&mut noise, shape(-margin), 2_000, equal);
             println!("{pairs} pairs, SD {sd}: {worse} worse and {better} better of 2000 pass");
@@ -132,8 +132,8 @@ fn what_is_equal_is_called_so_where_the_noise_is_small() {
 
 #[test]
 fn power_is_what_the_plan_promises() {
-    // Six pairs show a difference if all have its sign: Φ(effect ÷ SD)^6. Ten pairs reach 80 % where
-    // the effect is as large as the SD; five can show nothing.
+    // Six pairs show a difference if all have its sign: Φ(effect ÷ SD)^6. Ten pairs reach 80 % if the effect is as
+    // large as the SD; five can show nothing.
     let mut noise = Noise::new(4);
     for (sd, effect, pairs, expected) in [
         (0.02, 0.02, 10, 0.80),
@@ -207,7 +207,7 @@ fn mser_5_finds_a_known_warm_up() {
     let mut noise = Noise::new(7);
     let mut cuts = Vec::new();
     for _ in 0..300 {
-        // 250 windows; the first 50 start four times too high and come down exponentially.
+        // 250 windows; the first 50 start four times too high and decay exponentially.
         let values: Vec<f64> = (0..250)
             .map(|i| 10.0 + 30.0 * (-f64::from(i) / 12.0).exp() + noise.normal())
             .collect();
@@ -252,7 +252,7 @@ fn usl_intervals_cover_at_their_level() {
     }
     println!("alpha, beta, peak, band covered {hits:?} of 1000");
     for hit in hits {
-        // The delta method is an approximation: within one per cent besides the Monte Carlo error.
+        // The delta method is an approximation: within one per cent plus the Monte Carlo error.
         let (above, error) = within(hit, 1_000, 0.95);
         assert!(above.abs() <= error + 0.01, "{hits:?}");
     }

@@ -1,6 +1,6 @@
 //! The time of day, which requests may send.
 
-/// µs since 1970.
+/// Returns the time in µs since 1970.
 pub(crate) fn now_us() -> i64 {
     jiff::Timestamp::now().as_microsecond()
 }

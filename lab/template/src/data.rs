@@ -1,9 +1,8 @@
-//! Rows that users or sessions are given from a file: which row is whose, and how one is found among
-//! millions without all of them in memory.
+//! Rows of a file for users or sessions: the assignment of rows, and random access among millions without all of them
+//! in memory.
 //!
-//! A file is gone through once, when it is loaded: every row is judged, and the place of every
-//! 64th one is kept. Reading a row then reads the stretch between two such places. It opens no
-//! file: whoever loads a workload lends it the [`Bytes`].
+//! A file is scanned once, when it is loaded: every row is checked, and the offset of every 64th row is kept. Reading a
+//! row reads the stretch between two such offsets. It opens no file: the loader of a workload passes the [`Bytes`].
 
 mod permutation;
 
@@ -16,13 +15,13 @@ use crate::slot::Slot;
 pub use lab_filters::{Bytes, Table, TableError};
 use permutation::permuted;
 
-/// What each row is for.
+/// The owner of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Each {
-    /// A row for each user, which keeps it.
+    /// Each user gets a row, and keeps it.
     User,
-    /// Another row in each session.
+    /// Each session gets another row.
     Session,
 }
 
@@ -31,15 +30,15 @@ pub enum Each {
 pub struct Data {
     /// The file, as the workload names it.
     pub file: String,
-    /// What each row is for.
+    /// The owner of each row.
     pub each: Each,
-    /// Whether rows are given in an order of the seed and the block, not in that of the file.
+    /// Whether rows are assigned in an order from the seed and the block, not in that of the file.
     pub shuffled: bool,
-    /// Whether each row is given once at most in a trial.
+    /// Whether each row is assigned at most once in a trial.
     pub unique: bool,
-    /// The variables that a row sets, by the places of the columns.
+    /// The variables that a row sets, by the indexes of the columns.
     pub columns: Vec<(u32, Slot)>,
-    /// What stands between columns of CSV.
+    /// The delimiter of CSV columns.
     #[serde(default = "comma")]
     pub delimiter: u8,
     /// Number of rows, at least one.
@@ -49,21 +48,21 @@ pub struct Data {
     pub length: u64,
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// Where the rows are; nothing where the workload came from another process and its files did not yet.
+    /// The index of the rows; `None` in a workload from another process until its files arrive.
     #[serde(skip)]
     pub table: Option<Arc<Table>>,
 }
 
-/// What an older message leaves out.
+/// The default in older messages.
 fn comma() -> u8 {
     b','
 }
 
 impl Data {
-    /// Gives it its rows.
+    /// Sets its rows.
     ///
     /// # Errors
-    /// In words: what is wrong with them, or that they are those of another file.
+    /// Describes what is wrong with them, or that they are from another file.
     pub fn fill(&mut self, bytes: Arc<dyn Bytes>) -> Result<(), String> {
         let table = Table::scan(&self.file, bytes, self.delimiter);
         let table = table.map_err(|error| error.to_string())?;
@@ -74,11 +73,11 @@ impl Data {
         Ok(())
     }
 
-    /// The values of the row with this number, in the order of [`Data::columns`]. Users are numbered from
-    /// 0, and so are the sessions of a trial.
+    /// Returns the values of the row with this number, in the order of [`Data::columns`]. Users are numbered from 0,
+    /// and so are the sessions of a trial.
     ///
     /// # Errors
-    /// In words: there is no such row, or it can't be read any more.
+    /// Describes a missing row, or one that has become unreadable.
     pub fn row(&self, number: u64, seed: u64, block: u32) -> Result<Vec<String>, String> {
         let Some(table) = &self.table else {
             return Err(format!("{} is not here", self.file));

@@ -1,8 +1,7 @@
-//! Values that a workload asks of whoever runs it: variables of their environment, some of them secret, and numbers
-//! of counters.
+//! Inputs of a workload from its environment: environment variables, some of them secret, and numbers of counters.
 //!
-//! What is secret is in the requests and nowhere else: nothing here prints it, and [`Given::mask`] takes it
-//! out of texts that are kept or shown.
+//! Secrets are in requests and nowhere else: nothing here prints them, and [`Given::mask`] removes them from texts that
+//! are stored or shown.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,35 +10,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::key::Key;
 
-/// A value that a template asks for: `env('NAME')` or `secret('NAME')`.
+/// A value that a template requests: `env('NAME')` or `secret('NAME')`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Asked {
     /// The name of the environment variable.
     pub name: String,
-    /// Whether its value is shown nowhere.
+    /// Whether its value is never shown.
     pub secret: bool,
 }
 
-/// What gives the numbers of counters that users share.
+/// The source of numbers of shared counters.
 pub trait Numbers: Send + Sync {
-    /// The next number of the counter of this name, which nobody else gets; `None` where there is no such counter.
+    /// Returns the next number of this counter, which no other caller gets; `None` if the counter does not exist.
     fn next(&self, counter: &str) -> Option<u64>;
 }
 
-/// All that a workload asks for, with the values that are known.
+/// All inputs of a workload, with the known values.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Given {
     values: Vec<(Asked, Option<Box<str>>)>,
     /// The workload's named keys.
     #[serde(default)]
     keys: Vec<Key>,
-    /// Where there are counters, and somebody runs the workload.
+    /// Set if there are counters, and the workload is running.
     #[serde(skip)]
     numbers: Option<Arc<dyn Numbers>>,
 }
 
 impl Given {
-    /// What is asked for, nothing of it known yet.
+    /// Creates the inputs without any values.
     #[must_use]
     pub fn unknown(mut asked: Vec<Asked>) -> Self {
         asked.sort();
@@ -51,7 +50,7 @@ impl Given {
         }
     }
 
-    /// The same with counters.
+    /// Returns a copy with counters.
     #[must_use]
     pub fn counting(&self, numbers: Arc<dyn Numbers>) -> Self {
         Self {
@@ -60,30 +59,30 @@ impl Given {
         }
     }
 
-    /// The next number of a counter.
+    /// Returns the next number of a counter.
     pub(crate) fn next_number(&self, counter: &str) -> Option<u64> {
         self.numbers.as_ref()?.next(counter)
     }
 
-    /// The same with named keys.
+    /// Returns the same inputs with named keys.
     #[must_use]
     pub fn with_keys(mut self, keys: Vec<Key>) -> Self {
         self.keys = keys;
         self
     }
 
-    /// The named keys.
+    /// Returns the named keys.
     #[must_use]
     pub fn keys(&self) -> &[Key] {
         &self.keys
     }
 
-    /// The key of this name.
+    /// Returns the key with this name.
     pub(crate) fn key(&self, name: &str) -> Option<&Key> {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// What is asked for.
+    /// Returns the requested values.
     pub fn asked(&self) -> impl Iterator<Item = &Asked> {
         self.values.iter().map(|(asked, _)| asked)
     }
@@ -97,23 +96,23 @@ impl Given {
         }
     }
 
-    /// All secrets that are known, a key in its lines.
+    /// Returns all known secrets, with a key as its lines.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.secret_values().chain(self.secret_lines())
     }
 
-    /// The values of secrets that are known.
+    /// Returns the values of known secrets.
     pub(crate) fn secret_values(&self) -> impl Iterator<Item = &str> {
         let secret = self.values.iter().filter(|(asked, _)| asked.secret);
         secret.filter_map(|(_, value)| value.as_deref())
     }
 
-    /// The lines of keys that are known.
+    /// Returns the lines of known keys.
     pub(crate) fn secret_lines(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().flat_map(Key::secret_lines)
     }
 
-    /// The value of what is asked for, if it is known.
+    /// Returns a requested value, if it is known.
     pub(crate) fn value(&self, name: &str, secret: bool) -> Option<&str> {
         let found = |(asked, _): &&(Asked, _)| asked.name == name && asked.secret == secret;
         self.values.iter().find(found)?.1.as_deref()

@@ -1,4 +1,4 @@
-//! The named keys of a workload. A key goes to generators with the workload, and nowhere else: nothing here prints it.
+//! The named keys of a workload. A key is sent to generators only, with the workload: nothing here prints it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,10 +6,10 @@ use std::fmt;
 use lab_filters::{Encoding, KeyKind, sha256};
 use serde::{Deserialize, Serialize};
 
-/// Lines of PEM are looked for from this length on; shorter ones might be anything.
+/// Minimum length of PEM lines to mask; shorter ones are too common.
 const LEAST_LINE: usize = 32;
 
-/// Where a key is from.
+/// The source of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeySource {
@@ -29,21 +29,21 @@ impl fmt::Display for KeySource {
 /// A named key.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Key {
-    /// As templates name it.
+    /// Its name in templates.
     pub name: String,
-    /// Where it is from.
+    /// Its source.
     pub source: KeySource,
     /// How its text is encoded, if it is.
     encoding: Option<Encoding>,
-    /// Its text, where that is known.
+    /// Its text, if known.
     text: Option<Box<str>>,
-    /// What it is, where it was read here.
+    /// Its kind, if it was read here.
     #[serde(skip)]
     kind: Option<KeyKind>,
 }
 
 impl Key {
-    /// A key whose text is not known yet.
+    /// Creates a key without its text.
     #[must_use]
     pub fn unknown(name: &str, source: KeySource, encoding: Option<Encoding>) -> Self {
         Self {
@@ -55,10 +55,10 @@ impl Key {
         }
     }
 
-    /// The same with its text.
+    /// Returns the key with its text.
     ///
     /// # Errors
-    /// In words: what is wrong with the text.
+    /// Describes what is wrong with the text.
     pub fn with_text(mut self, text: &str) -> Result<Self, String> {
         self.text = Some(text.into());
         let of_source = |why: String| format!("{} {why}", self.source);
@@ -77,7 +77,7 @@ impl Key {
         Ok(self)
     }
 
-    /// Why it is no key of this kind for `user`, such as an algorithm; `None` where it is, or isn't known.
+    /// Returns why the key doesn't have this kind for `user`, such as an algorithm; `None` if it does, or isn't known.
     #[must_use]
     pub fn mismatch(&self, wanted: KeyKind, user: &str) -> Option<String> {
         let kind = self.kind.filter(|kind| *kind != wanted)?;
@@ -89,7 +89,7 @@ impl Key {
         ))
     }
 
-    /// The environment variable that it is in.
+    /// Returns the environment variable that holds it.
     #[must_use]
     pub fn variable(&self) -> Option<&str> {
         match &self.source {
@@ -98,7 +98,7 @@ impl Key {
         }
     }
 
-    /// SHA-256 of a file, in hex. A secret of the environment has none: it might be guessed from that.
+    /// Returns the SHA-256 of a file, in hex. A secret in the environment has none: the hash would help to guess it.
     #[must_use]
     pub fn file_sha256(&self) -> Option<String> {
         let is_file = matches!(self.source, KeySource::File(_));
@@ -106,7 +106,7 @@ impl Key {
         Some(sha256(text.as_bytes()))
     }
 
-    /// The key itself.
+    /// Returns the key's bytes.
     pub(crate) fn bytes(&self) -> Result<Cow<'_, [u8]>, String> {
         let unset = || match &self.source {
             KeySource::File(name) => format!("`{name}` was not read"),
@@ -121,7 +121,7 @@ impl Key {
         }
     }
 
-    /// The lines of a file that are masked. A variable of the environment is masked as other secrets are.
+    /// Returns the lines of a file to mask. An environment variable is masked like other secrets.
     pub(crate) fn secret_lines(&self) -> impl Iterator<Item = &str> {
         let is_file = matches!(self.source, KeySource::File(_));
         let text = self.text.as_deref().filter(|_| is_file);

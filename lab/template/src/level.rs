@@ -19,5 +19,5 @@ pub enum Level {
     Bool(bool),
 }
 
-/// Value by name: constants of a workload's templates.
+/// Values by name: constants of a workload's templates.
 pub type Parameters = BTreeMap<String, Level>;

@@ -1,20 +1,19 @@
-//! Secrets taken out of texts that are kept or shown.
+//! Masks secrets in texts that are stored or shown.
 
 use lab_filters::{mask_forms, written};
 
 use crate::given::Given;
 
-/// What stands in the place of a secret.
+/// Replaces a secret.
 pub const MASK: &str = "***";
 
 impl Given {
-    /// The text with a mark in the place of each secret, as it is and as requests write it: in JSON, forms,
-    /// paths, XML, hexadecimal, and base64 with whatever stands around it. A secret that the end of the text
-    /// cuts off is masked, too.
+    /// Masks each secret in a text, in plain form and in the forms of requests: in JSON, forms, paths, XML,
+    /// hexadecimal, and base64 with any context. A secret that is cut off by the end of the text is also masked.
     #[must_use]
     pub fn mask(&self, text: &str) -> String {
         let mut forms: Vec<String> = self.secret_values().flat_map(written).collect();
-        // A key is in no request, so that nothing writes it in another form.
+        // Requests contain no keys, so no other form of them exists.
         forms.extend(self.secret_lines().map(str::to_owned));
         mask_forms(text, forms, MASK)
     }
@@ -82,7 +81,7 @@ mod tests {
             for encoding in [Encoding::Base64, Encoding::Base64Url, Encoding::Hex] {
                 let masked = given.mask(&encoding.encode(text.as_bytes()));
                 assert!(masked.contains(MASK), "{around}: {masked}");
-                // What is left tells of one letter at either end at most.
+                // The rest reveals at most one letter at either end.
                 let left = masked.len() - MASK.len();
                 assert!(left <= around.len() * 4 + 6, "{around}: {masked}");
             }

@@ -6,19 +6,19 @@ pub const MAX_RENDERED_BYTES: usize = 64 * 1024 * 1024;
 /// A template that can't be rendered for a user.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RenderError {
-    /// A list or captured value has no entry (left). The driver skips the step and counts it so.
+    /// A list or captured value has no entry left. The driver skips the step and counts the skip.
     #[error("`{variable}` has no entry left")]
     EmptyList {
         /// The list's name.
         variable: String,
     },
-    /// A value that another part of the program was to give is not there.
+    /// A value from another part of the program is missing.
     #[error("there is no variable `{variable}`")]
     Unknown {
         /// Its name.
         variable: String,
     },
-    /// A value that the system under test gives its users is not there.
+    /// A value that the system under test provides to its users is missing.
     #[error(
         "nothing gives users a `{variable}`: set it under `user` of the workload, or have a request under \
          `provision` of the system capture it"
@@ -30,18 +30,18 @@ pub enum RenderError {
     /// The data has no row for the user or session.
     #[error("{cause}")]
     NoRow {
-        /// Why, with the name of the file.
+        /// The reason, with the name of the file.
         cause: String,
     },
-    /// A function or an operator can't work with its values.
+    /// A function or an operator rejects its values.
     #[error("`{template}` can't be rendered: {cause}")]
     Failed {
         /// The expression, as written.
         template: String,
-        /// Why.
+        /// The reason.
         cause: String,
     },
-    /// The text outgrows [`crate::template::MAX_RENDERED_BYTES`].
+    /// The text exceeds [`crate::template::MAX_RENDERED_BYTES`].
     #[error("`{template}` renders to more than 64 MiB")]
     TooLong {
         /// The template, as written.

@@ -1,7 +1,7 @@
-//! What one virtual user knows while it runs: its variables, its captured lists, its choices.
+//! The state of one virtual user while it runs: its variables, its captured lists, its choices.
 //!
-//! Kept small, since a trial holds thousands: values lie in slots, and a list shares the common
-//! beginning of its entries. It knows neither requests nor time.
+//! Kept small, since a trial has thousands: values are stored in slots, and a list stores the common prefix of its
+//! entries once. It knows neither requests nor time.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,26 +17,26 @@ use crate::given::Given;
 use crate::render_error::RenderError;
 use crate::timing::{self, ChoiceStream};
 
-/// The variable that provisioning gives: every workload has it.
+/// The variable set by provisioning, which every workload has.
 pub const PASSWORD: &str = "password";
 
-/// Day 0 of the date functions where a study names none: a Monday whose fortnight lies in one month.
+/// Default day 0 of the date functions: a Monday whose fortnight lies in one month.
 pub const DEFAULT_DATES_FROM: Date = jiff::civil::date(2026, 1, 5);
 
-/// The longest time that a variable says: a day.
+/// The longest time in a variable: a day.
 const MAX_SECONDS: f64 = 86_400.0;
 
 pub use crate::slot::Slot;
 
-/// Which user of which trial.
+/// Identifies a user of a trial.
 #[derive(Debug, Clone, Copy)]
 pub struct User {
     /// 0-based.
     pub index: u32,
-    /// How many there are; at least 1.
+    /// Number of users; at least 1.
     pub users: u32,
-    /// Users of other populations before the first of them: templates and rows count on from there, so that
-    /// no two users have the same number. What is drawn doesn't depend on it.
+    /// Number of users in earlier populations: templates and rows continue from there, so that no two users have the
+    /// same number. Random draws don't depend on it.
     pub first: u32,
     /// The plan's seed.
     pub seed: u64,
@@ -52,7 +52,7 @@ pub struct UserScope {
     names: Arc<[String]>,
     given: Arc<Given>,
     data: Option<Arc<Data>>,
-    /// The number of the session that arrived, if sessions do.
+    /// The number of the session, for arriving sessions.
     session: Option<u64>,
     values: Box<[Stored]>,
     rare: Option<Box<Rare>>,
@@ -62,24 +62,24 @@ pub struct UserScope {
     base_date: Date,
     choice: ChoiceStream,
     round: u32,
-    /// One more than the session under way; 0 before the first.
+    /// One more than the current session; 0 before the first.
     cycles: u64,
     seed: u64,
     block: u32,
-    /// How many draws by strata the user had.
+    /// Number of the user's stratified draws.
     strata: u32,
-    /// How many traces it was asked for; since the session arrived, if sessions do.
+    /// Number of trace decisions; since the session's start, for arriving sessions.
     traces: u64,
 }
 
-/// What few users have: a million of those who have not take no room for it.
+/// State that few users have: boxed, to save memory for a million users without it.
 #[derive(Debug, Clone, Default)]
 struct Rare {
-    /// Why the user has no row, if it has none.
+    /// Why the user has no row, if so.
     no_row: Option<Box<str>>,
-    /// The values before the first session, where each session is somebody new.
+    /// The values before the first session, if each session is a new visitor.
     first_values: Option<Box<[Stored]>>,
-    /// The time of day in µs since 1970, as the request under way was first asked for it.
+    /// The time of day in µs since 1970, from its first use in the current request.
     now_us: Option<i64>,
 }
 
@@ -92,7 +92,7 @@ enum Stored {
 }
 
 impl UserScope {
-    /// A user with variables of these names, none of them set.
+    /// Creates a user with variables of these names, all unset.
     pub fn unset(
         names: &Arc<[String]>,
         (given, data): (&Arc<Given>, Option<&Arc<Data>>),
@@ -119,13 +119,13 @@ impl UserScope {
         }
     }
 
-    /// The slot of a variable.
+    /// Returns the slot of a variable.
     #[must_use]
     pub fn slot(&self, name: &str) -> Option<Slot> {
         self.names.iter().position(|n| n == name).map(|i| i as Slot)
     }
 
-    /// The name of a slot.
+    /// Returns the name of a slot.
     #[must_use]
     pub fn name(&self, slot: Slot) -> &str {
         self.names
@@ -140,14 +140,14 @@ impl UserScope {
         }
     }
 
-    /// Sets a variable to a list; an empty list makes steps that need an entry be skipped.
+    /// Sets a variable to a list; with an empty list, steps that need an entry are skipped.
     pub fn set_list<T: AsRef<str>>(&mut self, slot: Slot, entries: &[T]) {
         if let Some(value) = self.values.get_mut(usize::from(slot)) {
             *value = Stored::List(Box::new(TextList::new(entries)));
         }
     }
 
-    /// Sets a variable to what was found where one value can be found at most.
+    /// Sets a variable to the result of a search with at most one value.
     pub fn set_found<T: AsRef<str>>(&mut self, slot: Slot, found: &[T]) {
         self.set_list(slot, found);
         if let Some(Stored::List(list)) = self.values.get_mut(usize::from(slot)) {
@@ -155,7 +155,7 @@ impl UserScope {
         }
     }
 
-    /// Sets a variable to the values that a JSON path found; `is_single` where it finds one at most.
+    /// Sets a variable to the values from a JSON path; `is_single` if the path finds at most one.
     pub fn set_json(&mut self, slot: Slot, values: &[JsonValue<'_>], is_single: bool) {
         if let Some(value) = self.values.get_mut(usize::from(slot)) {
             let mut list = TextList::new(values);
@@ -167,7 +167,7 @@ impl UserScope {
         }
     }
 
-    /// Makes it a new visitor, whose variables are as they were when this was called first.
+    /// Makes the user a new visitor: restores the variables' values at the first call.
     pub fn renew(&mut self) {
         let rare = self.rare.get_or_insert_default();
         match &rare.first_values {
@@ -176,8 +176,8 @@ impl UserScope {
         }
     }
 
-    /// The user as one of several requests that go out at the same time sees it: what one of them captures, or draws,
-    /// changes nothing for the others. `whole` is whether it reads variables once it is made.
+    /// Creates a copy of the user for one of several parallel requests: its captures and draws don't affect the others.
+    /// `whole` is whether it reads variables after the request is built.
     #[must_use]
     pub fn branch(&mut self, whole: bool) -> Self {
         let values = match whole {
@@ -195,7 +195,7 @@ impl UserScope {
         }
     }
 
-    /// Takes over what a branch has captured into this variable.
+    /// Moves a branch's capture into this variable.
     pub fn join(&mut self, branch: &mut Self, slot: Slot) {
         let place = usize::from(slot);
         if let (Some(own), Some(captured)) =
@@ -205,7 +205,7 @@ impl UserScope {
         }
     }
 
-    /// Sets a variable to an entry of a list, by its place among those that are left; false where there is none.
+    /// Sets a variable to an entry of a list, by its index among the remaining ones; false if there is none.
     pub fn set_entry(&mut self, slot: Slot, (list, at): (Slot, usize)) -> bool {
         let mut text = String::new();
         let written = match self.values.get(usize::from(list)) {
@@ -219,76 +219,76 @@ impl UserScope {
         written.is_some()
     }
 
-    /// Forgets a variable's value.
+    /// Unsets a variable.
     pub fn clear(&mut self, slot: Slot) {
         if let Some(value) = self.values.get_mut(usize::from(slot)) {
             *value = Stored::Unset;
         }
     }
 
-    /// The value of a variable, as text; the first entry of a list.
+    /// Returns the value of a variable, as text; the first entry of a list.
     #[must_use]
     pub fn text(&self, slot: Slot) -> Option<String> {
         let mut text = String::new();
         self.write(slot, &mut text).map(|_| text)
     }
 
-    /// The value of a variable by name, as text; the first entry of a list.
+    /// Returns the value of a variable by name, as text; the first entry of a list.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
         self.text(self.slot(name)?)
     }
 
-    /// This user's index, from 0; of several populations, on from the last one's.
+    /// Returns this user's index, from 0; with several populations, it continues from the last one's.
     #[must_use]
     pub fn index(&self) -> u32 {
         self.first.saturating_add(self.index)
     }
 
-    /// The index of the user so many places on, in the ring of its population.
+    /// Returns the index of the user this many places on, in the ring of its population.
     pub(crate) fn neighbour(&self, places: i64) -> i64 {
         let ring = i64::from(self.users);
         let place = (i64::from(self.index) + places.rem_euclid(ring)) % ring;
         i64::from(self.first) + place
     }
 
-    /// The number of users of its population, at least 1.
+    /// Returns the number of users of its population, at least 1.
     #[must_use]
     pub fn users(&self) -> u32 {
         self.users
     }
 
-    /// Day 0 of the plan's dates.
+    /// Returns day 0 of the plan's dates.
     #[must_use]
     pub fn base_date(&self) -> Date {
         self.base_date
     }
 
-    /// The identity of the user among all users, also of trials with other seeds.
+    /// Returns the identity of the user among all users, also of trials with other seeds.
     #[must_use]
     pub fn identity(&self) -> String {
         format!("{}:{}:{}", self.seed, self.block, self.index())
     }
 
-    /// A request begins: what it asks of the time of day is read anew.
+    /// Starts a request, which reads the time of day anew.
     pub fn begin_request(&mut self) {
         if let Some(rare) = &mut self.rare {
             rare.now_us = None;
         }
     }
 
-    /// The time of day in µs since 1970, the same for all of a request.
+    /// Returns the time of day in µs since 1970, constant within a request.
     pub(crate) fn now_us(&mut self) -> i64 {
         let rare = self.rare.get_or_insert_default();
         *rare.now_us.get_or_insert_with(clock::now_us)
     }
 
-    /// The time of day in seconds since 1970, the same for all of a request.
+    /// Returns the time of day in seconds since 1970, constant within a request.
     pub fn now_seconds(&mut self) -> i64 {
         self.now_us() / 1_000_000
     }
 
-    /// Calls `act` while variables behind all others have these values. `names` are those of all.
+    /// Calls `act` while extra variables after all others have these values. `names` has all names.
     pub fn with_more<T>(
         &mut self,
         names: &Arc<[String]>,
@@ -324,48 +324,48 @@ impl UserScope {
         }
     }
 
-    /// From now on these give what it asks for: the same values, and numbers of counters.
+    /// Sets the source of environment values and counter numbers.
     pub fn give(&mut self, given: &Arc<Given>) {
         self.given = Arc::clone(given);
     }
 
-    /// The next number of a counter.
+    /// Returns the next number of a counter.
     pub(crate) fn next_number(&self, counter: &str) -> Result<i64, String> {
         let number = self.given.next_number(counter);
         let number = number.ok_or_else(|| format!("there is no counter `{counter}` here"))?;
         i64::try_from(number).map_err(|_| format!("the counter `{counter}` is at its end"))
     }
 
-    /// The key of this name, if there is one.
+    /// Returns the key with this name, if it exists.
     pub fn named_key(&self, name: &str) -> Option<Result<Vec<u8>, String>> {
         Some(self.given.key(name)?.bytes().map(Cow::into_owned))
     }
 
-    /// The key of this name.
+    /// Returns the key with this name.
     pub fn key(&self, name: &str) -> Result<Vec<u8>, String> {
         let key = self.named_key(name);
         key.unwrap_or_else(|| Err(format!("there is no key `{name}`")))
     }
 
-    /// Begins a session that arrived, by its number: from now on its own stream makes the choices.
+    /// Starts an arriving session, by its number: its own stream makes the choices from now on.
     pub fn begin_session(&mut self, number: u64, choice: ChoiceStream) {
         self.session = Some(number);
         self.choice = choice;
         self.traces = 0;
     }
 
-    /// Begins the user's next session: `cycle` counts them from 0, and where each session has a row of
-    /// the data, its variables have the values of another one.
+    /// Starts the user's next session: `cycle` counts them from 0, and if each session has a row of the data, its
+    /// variables get the values of another row.
     pub fn next_cycle(&mut self) {
         self.cycles += 1;
-        // Of users that follow themselves, session k of all users comes before session k + 1 of any.
+        // Without arrivals, session k of all users is before session k + 1 of any.
         let own = || u64::from(self.index) + self.cycle() * u64::from(self.users);
         let number = self.session.unwrap_or_else(own);
         self.take_row(Each::Session, number);
     }
 
-    /// The trace that its next request begins, the one of this number among the workload's; `None` where it
-    /// begins none.
+    /// Returns the trace that its next request starts, the one with this index in the workload; `None` if it starts
+    /// none.
     pub fn begin_trace(&mut self, tracing: &Tracing, request: u32) -> Option<TraceContext> {
         let count = self.traces;
         self.traces += 1;
@@ -380,7 +380,7 @@ impl UserScope {
         })
     }
 
-    /// Takes the row of this number, where rows are for that.
+    /// Takes the row with this number, if rows belong to `each`.
     pub fn take_row(&mut self, each: Each, number: u64) {
         let Some(data) = self.data.clone().filter(|data| data.each == each) else {
             return;
@@ -398,7 +398,7 @@ impl UserScope {
     /// Sets the variables of a row's columns, by the number of the row.
     ///
     /// # Errors
-    /// Why there is no such row, in words: the variables have no value then.
+    /// Describes why there is no such row: the variables are then unset.
     pub fn set_row(&mut self, data: &Data, number: u64) -> Result<(), String> {
         let row = data.row(number, self.seed, self.block);
         match row {
@@ -415,24 +415,24 @@ impl UserScope {
         }
     }
 
-    /// Says which round of a repeated step is under way, from 0.
+    /// Sets the current round of a repeated step, from 0.
     pub fn set_round(&mut self, round: u32) {
         self.round = round;
     }
 
-    /// The session under way, from 0.
+    /// Returns the current session, from 0.
     #[must_use]
     pub fn cycle(&self) -> u64 {
         self.cycles.saturating_sub(1)
     }
 
-    /// The round of the step under way, from 0.
+    /// Returns the current round of the step, from 0.
     #[must_use]
     pub fn round(&self) -> u32 {
         self.round
     }
 
-    /// The user's next draw by strata, from 0 up to 1.
+    /// Returns the user's next stratified draw, in [0, 1).
     pub(crate) fn next_stratum(&mut self) -> f64 {
         let drawn = self.strata;
         self.strata = self.strata.wrapping_add(1);
@@ -440,12 +440,12 @@ impl UserScope {
         timing::stratum(seed, block, (self.index, self.users), drawn)
     }
 
-    /// The user's random choices.
+    /// Returns the stream of the user's random choices.
     pub fn choice(&mut self) -> &mut ChoiceStream {
         &mut self.choice
     }
 
-    /// Entries left: of a list its length, of a text 1, of an unset variable 0.
+    /// Returns the number of remaining entries: of a list its length, of a text 1, of an unset variable 0.
     #[must_use]
     pub fn count(&self, slot: Slot) -> usize {
         match self.values.get(usize::from(slot)) {
@@ -455,8 +455,8 @@ impl UserScope {
         }
     }
 
-    /// How long a variable says: a decimal number of seconds. Of a list, and of several words, the entry of the round
-    /// under way counts. Zero without such a number.
+    /// Returns the time in a variable: a decimal number of seconds. Of a list, and of several words, the entry of the
+    /// current round counts. Zero without such a number.
     #[must_use]
     pub fn seconds(&self, slot: Slot) -> Duration {
         let place = |count: usize| if count == 1 { 0 } else { self.round as usize };
@@ -477,7 +477,7 @@ impl UserScope {
         Duration::try_from_secs_f64(seconds).unwrap_or_default()
     }
 
-    /// Bytes on the heap and in place that this user's variables take.
+    /// Returns the memory of this user's variables, on the heap and inline.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         let heap = |stored: &Stored| match stored {
@@ -493,8 +493,8 @@ impl UserScope {
             + first_values.flatten().map(heap).sum::<usize>()
     }
 
-    /// Why a variable has nothing to give: a captured value is used up, or a value that the system
-    /// under test was to provide is not there.
+    /// Returns why a variable has no value: a captured value is used up, or a value from the system under test is
+    /// missing.
     pub fn missing(&self, slot: Slot) -> RenderError {
         let variable = self.name(slot).to_owned();
         let columns = self.data.as_ref().map_or(&[][..], |data| &data.columns);
@@ -512,7 +512,7 @@ impl UserScope {
         }
     }
 
-    /// Appends the variable (a list's first entry). `None` when there is nothing.
+    /// Appends the variable (a list's first entry). `None` if it has no value.
     pub fn write(&self, slot: Slot, out: &mut String) -> Option<JsonKind> {
         match self.values.get(usize::from(slot))? {
             Stored::Text(text) => {
@@ -538,7 +538,7 @@ impl UserScope {
         }
     }
 
-    /// Appends a random entry and keeps it. An empty list takes no draw.
+    /// Appends a random entry and keeps it. An empty list consumes no draw.
     pub(crate) fn pick(&mut self, slot: Slot, out: &mut String) -> Option<JsonKind> {
         let count = self.count(slot);
         if count < 2 {
@@ -551,12 +551,12 @@ impl UserScope {
         }
     }
 
-    /// Whether the variable holds what a path found that finds one value at most.
+    /// Returns true if the variable has the result of a search with at most one value.
     pub(crate) fn is_single(&self, slot: Slot) -> bool {
         matches!(self.values.get(usize::from(slot)), Some(Stored::List(list)) if list.single)
     }
 
-    /// What its value, or the first entry of its list, is.
+    /// Returns the kind of its value, or of the first entry of its list.
     pub(crate) fn kind(&self, slot: Slot) -> JsonKind {
         match self.values.get(usize::from(slot)) {
             Some(Stored::List(list)) => list.kind(list.next as usize),
@@ -564,7 +564,7 @@ impl UserScope {
         }
     }
 
-    /// The variable as a list of texts, and whether it is one; `None` when unset.
+    /// Returns the variable as a list of texts, and whether it is a list; `None` if unset.
     pub fn entries(&self, slot: Slot) -> Option<(Vec<String>, bool)> {
         match self.values.get(usize::from(slot))? {
             Stored::Unset => None,
@@ -574,9 +574,9 @@ impl UserScope {
     }
 }
 
-/// A variable as a condition sees it.
+/// The value of a variable in a condition.
 pub(crate) enum Seen {
-    /// It has no value.
+    /// No value.
     Nothing,
     /// One value.
     One(String),
@@ -585,7 +585,7 @@ pub(crate) enum Seen {
 }
 
 impl UserScope {
-    /// The variable as a condition sees it.
+    /// Returns the value of the variable in a condition.
     pub(crate) fn seen(&self, slot: Slot) -> Seen {
         match self.values.get(usize::from(slot)) {
             Some(Stored::Text(text)) => Seen::One(text.to_string()),
@@ -600,7 +600,7 @@ impl UserScope {
 }
 
 impl Default for UserScope {
-    /// A user without variables: what stands in while an expression borrows the real one.
+    /// Returns a user without variables: a placeholder while an expression borrows the real one.
     fn default() -> Self {
         Self {
             names: Arc::from([]),

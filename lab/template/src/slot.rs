@@ -1,12 +1,12 @@
-//! Where a variable lies, and what a template does with it.
+//! The place of a variable, and its use in a template.
 
-/// A variable's place in the variables of a workload.
+/// A variable's index in the variables of a workload.
 pub type Slot = u16;
 
-/// A variable that a template can't be rendered without, and whether an entry of it is taken.
+/// A variable that a template needs, and whether the template takes an entry of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Use {
-    /// Which variable.
+    /// The variable.
     pub slot: Slot,
     /// True if the template takes an entry of its list.
     pub takes: bool,

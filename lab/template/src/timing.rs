@@ -1,8 +1,8 @@
-//! The two random streams of a virtual user: when it acts, and what it chooses.
+//! The two random streams of a virtual user: its waits, and its choices.
 //!
-//! Both come from (study seed, block, user index) alone, or of a session that arrives from its
-//! number, so that every cell of a block sees the same draws and every block sees new ones. The streams are apart so that a choice (a `pick`, a
-//! `uuid`) never shifts a later wait. Nothing here knows a clock.
+//! Both derive from (study seed, block, user index) alone, or for an arriving session from its number, so that every
+//! cell of a block sees the same draws and every block sees new ones. The streams are separate so that a choice (a
+//! `pick`, a `uuid`) never shifts a later wait. Nothing here knows a clock.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::wait::{Chance, Wait};
 
-/// Which stream of a user: part of its seed.
+/// Identifies a stream of a user in its seed.
 #[derive(Clone, Copy)]
 enum Purpose {
     Timing = 1,
@@ -26,16 +26,15 @@ enum Purpose {
     SessionUnplanned = 9,
 }
 
-/// The waits of one user: one draw per wait, whatever its kind. Waits that only the server's answers
-/// make (those of further rounds and retries) have a stream of their own, so that no answer ever shifts
-/// a wait of the plan.
+/// The waits of one user: one draw per wait, whatever its kind. Waits that depend on the server's responses (further
+/// rounds and retries) use a separate stream, so that no response shifts a planned wait.
 #[derive(Debug, Clone)]
 pub struct TimingStream {
     planned: Xoshiro256PlusPlus,
     unplanned: Later,
 }
 
-/// A generator that is made when it is first asked for: few users ever do.
+/// A lazily created generator: few users need it.
 #[derive(Debug, Clone)]
 struct Later {
     seed: u64,
@@ -55,7 +54,7 @@ impl Later {
 }
 
 impl TimingStream {
-    /// The stream of user `index` in `block`.
+    /// Creates the stream of user `index` in `block`.
     #[must_use]
     pub fn new(seed: u64, block: u32, index: u32) -> Self {
         Self {
@@ -64,8 +63,8 @@ impl TimingStream {
         }
     }
 
-    /// The stream of a user's visit, from 0: a user who comes back draws anew, so that the speed of
-    /// the server shifts no planned wait.
+    /// Creates the stream of a user's visit, from 0: a returning user draws anew, so that the speed of the server
+    /// shifts no planned wait.
     #[must_use]
     pub fn of_visit(seed: u64, block: u32, index: u32, visit: u32) -> Self {
         match visit {
@@ -74,8 +73,8 @@ impl TimingStream {
         }
     }
 
-    /// The stream of a session that arrives, by its number among all sessions: its waits depend neither on
-    /// the user that runs it nor on how long earlier sessions take.
+    /// Creates the stream of an arriving session, by its number among all sessions: its waits depend neither on the
+    /// user that runs it nor on the duration of earlier sessions.
     #[must_use]
     pub fn of_session(seed: u64, block: u32, number: u64) -> Self {
         Self {
@@ -84,8 +83,7 @@ impl TimingStream {
         }
     }
 
-    /// A stream of its own for the waits of one of several requests that go out at the same time, of which no plan
-    /// knows.
+    /// Creates a separate stream for the waits of one of several parallel requests, which are unplanned.
     #[must_use]
     pub fn branch(&mut self) -> Self {
         let seed = self.unplanned.generator().next_u64();
@@ -95,13 +93,13 @@ impl TimingStream {
         }
     }
 
-    /// The next wait. Takes exactly one draw, also for [`Wait::None`] and [`Wait::Constant`], so
-    /// that a workload edited in one step keeps the draws of the others.
+    /// Returns the next wait. Consumes exactly one draw, also for [`Wait::None`] and [`Wait::Constant`], so that
+    /// editing one step of a workload keeps the draws of the others.
     pub fn next_wait(&mut self, wait: &Wait) -> Duration {
         sample(wait, unit(&mut self.planned))
     }
 
-    /// The next unplanned wait; takes one draw of the stream of unplanned waits.
+    /// Returns the next unplanned wait; consumes one draw of the stream of unplanned waits.
     pub fn next_unplanned(&mut self, wait: &Wait) -> Duration {
         sample(wait, unit(self.unplanned.generator()))
     }
@@ -114,7 +112,7 @@ impl TimingStream {
     }
 }
 
-/// Which steps of one session are done. New for each session.
+/// Selects the steps of one session. New for each session.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SessionChoice {
     group: u32,
@@ -122,8 +120,8 @@ pub struct SessionChoice {
 }
 
 impl SessionChoice {
-    /// Whether a step with this chance is done, asked in the order of the session. The first step
-    /// of a group takes one draw of the stream; steps without a chance take none.
+    /// Returns whether to run a step with this chance; call in the order of the session. The first step of a group
+    /// consumes one draw of the stream; steps without a chance consume none.
     pub fn does(&mut self, chance: Option<&Chance>, stream: &mut TimingStream) -> bool {
         let Some(chance) = chance else { return true };
         if self.group != chance.group {
@@ -139,13 +137,13 @@ impl SessionChoice {
 pub struct ChoiceStream(Xoshiro256PlusPlus);
 
 impl ChoiceStream {
-    /// The stream of user `index` in `block`.
+    /// Creates the stream of user `index` in `block`.
     #[must_use]
     pub fn new(seed: u64, block: u32, index: u32) -> Self {
         Self(generator(seed, block, index, Purpose::Choice))
     }
 
-    /// The stream of a session that arrives, by its number among all sessions.
+    /// Creates the stream of an arriving session, by its number among all sessions.
     #[must_use]
     pub fn of_session(seed: u64, block: u32, number: u64) -> Self {
         Self(session_generator(
@@ -156,37 +154,36 @@ impl ChoiceStream {
         ))
     }
 
-    /// The stream of the times between sessions that arrive in `block`.
+    /// Creates the stream of the times between sessions that arrive in `block`.
     #[must_use]
     pub fn of_arrivals(seed: u64, block: u32) -> Self {
         Self(generator(seed, block, 0, Purpose::Arrivals))
     }
 
-    /// A number in [0, 1).
+    /// Returns a number in [0, 1).
     pub fn unit(&mut self) -> f64 {
         unit(&mut self.0)
     }
 
-    /// A number in `0..bound`; 0 when `bound` is 0.
+    /// Returns a number in `0..bound`; 0 when `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        // Multiply-shift: its bias is bound ÷ 2⁶⁴, far below anything a trial can show.
+        // Multiply-shift: its bias is bound ÷ 2⁶⁴, far below the resolution of any trial.
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A separate stream for one of several concurrent activities: the draws of the others don't
-    /// change it.
+    /// Creates a separate stream for one of several concurrent activities: the draws of the others don't change it.
     #[must_use]
     pub fn branch(&mut self) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(self.bits()))
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 }
 
-/// Puts `items` into the run order of `block`: a seeded Fisher–Yates shuffle.
+/// Sorts `items` into the run order of `block`: a seeded Fisher–Yates shuffle.
 pub fn shuffle<T>(items: &mut [T], seed: u64, block: u32) {
     let mut stream = ChoiceStream(generator(seed, block, 0, Purpose::Order));
     for last in (1..items.len()).rev() {
@@ -195,8 +192,8 @@ pub fn shuffle<T>(items: &mut [T], seed: u64, block: u32) {
     }
 }
 
-/// Draw `drawn` of one of so many users, from 0 up to 1: all draws of a block together are spread
-/// evenly, see `template::profile`.
+/// Returns draw `drawn` of one of these users, in [0, 1): all draws of a block together are spread evenly, see
+/// `template::profile`.
 pub fn stratum(seed: u64, block: u32, (index, users): (u32, u32), drawn: u32) -> f64 {
     /// The golden ratio − 1.
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
@@ -213,7 +210,7 @@ fn generator(seed: u64, block: u32, index: u32, purpose: Purpose) -> Xoshiro256P
     Xoshiro256PlusPlus::seed_from_u64(of_user(seed, block, index, purpose))
 }
 
-/// The seed of a user's stream.
+/// Returns the seed of a user's stream.
 fn of_user(seed: u64, block: u32, index: u32, purpose: Purpose) -> u64 {
     let place = (u64::from(block) << 32) | u64::from(index);
     mix(mix(mix(seed) ^ place) ^ purpose as u64)
@@ -223,7 +220,7 @@ fn session_generator(seed: u64, block: u32, number: u64, purpose: Purpose) -> Xo
     Xoshiro256PlusPlus::seed_from_u64(of_session(seed, block, number, purpose))
 }
 
-/// The seed of a session's stream. Session numbers need all 64 bits, so the block is mixed in beside them.
+/// Returns the seed of a session's stream. Session numbers need all 64 bits, so the block is mixed in separately.
 fn of_session(seed: u64, block: u32, number: u64, purpose: Purpose) -> u64 {
     let mixed = mix(mix(mix(seed) ^ u64::from(block)) ^ number);
     mix(mixed ^ purpose as u64)
@@ -238,12 +235,12 @@ pub fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A number in [0, 1) with 53 random bits.
+/// Returns a number in [0, 1) with 53 random bits.
 fn unit(rng: &mut Xoshiro256PlusPlus) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// The wait at quantile `u` of its distribution.
+/// Returns the wait at quantile `u` of its distribution.
 fn sample(wait: &Wait, u: f64) -> Duration {
     let seconds = match *wait {
         Wait::None | Wait::Seconds(..) => return Duration::ZERO,
@@ -257,7 +254,7 @@ fn sample(wait: &Wait, u: f64) -> Duration {
         }
         Wait::Lognormal(median, sigma) => {
             let median = median.as_secs_f64();
-            // u = 0 would be minus infinity; half a step of the 53-bit grid stands in for it.
+            // u = 0 would give minus infinity; use half a step of the 53-bit grid instead.
             let z = normal_quantile(u.max(f64::EPSILON / 4.0));
             (median * (sigma * z).exp()).min(100.0 * median)
         }

@@ -1,4 +1,4 @@
-//! Think times and chances as they are written: distributions, not draws (those are `timing`'s).
+//! Think times and chances in written form: distributions, not draws (see `timing`).
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use crate::slot::Slot;
 pub enum Wait {
     /// No wait.
     None,
-    /// Always the same.
+    /// A constant time.
     Constant(Duration),
     /// Uniform between the two, first ≤ second.
     Uniform(Duration, Duration),
-    /// Exponential with this mean, cut at ten means.
+    /// Exponential with this mean, truncated at ten means.
     Exponential(Duration),
-    /// Lognormal with this median and sigma (of the log), cut at 100 medians.
+    /// Lognormal with this median and sigma (of the log), truncated at 100 medians.
     Lognormal(Duration, f64),
-    /// As many seconds as a variable says, divided by this speed: see [`crate::scope::UserScope::seconds`]. No plan knows it.
+    /// The seconds in a variable, divided by this speed: see [`crate::scope::UserScope::seconds`]. Unknown to the plan.
     Seconds(Slot, f64),
 }
 
-/// The part of the sessions that does a step: see [`crate::timing::SessionChoice`].
+/// The share of the sessions that run a step: see [`crate::timing::SessionChoice`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Chance {
-    /// Steps of one group share one draw per session, so that one of them excludes the others.
+    /// Steps of one group share one draw per session, so that they exclude each other.
     pub group: u32,
-    /// The step is done when the draw, at least 0 and below 1, is at least this,
+    /// The step runs when the draw, at least 0 and below 1, is at least this,
     pub from: f64,
     /// and below this.
     pub to: f64,
@@ -42,7 +42,7 @@ impl Wait {
         !matches!(self, Self::Seconds(..))
     }
 
-    /// The mean of its distribution, before the cut of its tail; zero of one that no plan knows.
+    /// Returns the mean of its distribution, before truncation; zero if unknown to the plan.
     #[must_use]
     pub fn mean(&self) -> Duration {
         match *self {
@@ -56,7 +56,7 @@ impl Wait {
         }
     }
 
-    /// The wait of a trial that runs `speed` times as fast.
+    /// Returns the wait of a trial at `speed` times the normal speed.
     pub fn at_speed(self, speed: f64) -> Self {
         match self {
             Self::None => Self::None,
@@ -71,7 +71,7 @@ impl Wait {
     }
 }
 
-/// A time divided by a speed, a positive number.
+/// Returns a time divided by a speed, a positive number.
 #[must_use]
 pub fn time_at_speed(time: Duration, speed: f64) -> Duration {
     Duration::try_from_secs_f64(time.as_secs_f64() / speed).unwrap_or(Duration::MAX)

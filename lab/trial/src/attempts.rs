@@ -1,4 +1,4 @@
-//! The attempts within each scope of a trial, from what its windows and histograms add up to.
+//! The attempts within each scope of a trial, from the sums of its windows and histograms.
 
 use lab_archive::Kind;
 use lab_archive::model::Unanswered;
@@ -9,7 +9,7 @@ use crate::model::{self, Attempt};
 use crate::number::as_f64;
 use crate::sums::Sums;
 
-/// What a trial's record and plan have beside its sums.
+/// Inputs from a trial's record and plan, apart from its sums.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits<'a> {
     /// Requests without a response at the end.
@@ -20,7 +20,7 @@ pub(crate) struct Limits<'a> {
     pub(crate) time_limit_ms: Option<f64>,
 }
 
-/// The attempts of a scope that adds up to `sums`.
+/// Returns the attempts of a scope with these `sums`.
 ///
 /// # Errors
 /// [`MergeError`].
@@ -44,7 +44,7 @@ pub(crate) fn attempts(
     let (mut hold, mut whole) = (sums.hold.step(), sums.whole.step());
     let mut unanswered = Hist::from(sums.unanswered()?);
     if matches!(scope, Scope::All | Scope::Stage(_)) {
-        // Archives of earlier versions have them for all steps together.
+        // Archives of earlier versions have these counts for all steps together.
         if whole.turned_away == 0 {
             hold.turn_away(sums.whole.dropped);
             whole.turn_away(sums.whole.dropped);
@@ -72,7 +72,7 @@ pub(crate) fn attempts(
     })
 }
 
-/// Ages of requests of which only the oldest one's is known: evenly spread up to it.
+/// Returns ages of requests if only the oldest one's is known: evenly spread up to it.
 fn evenly(left: &Unanswered) -> Hist {
     let mut ages = Hist::default();
     for nth in 1..=left.count.min(MAX_SPREAD) {
@@ -90,10 +90,10 @@ fn evenly(left: &Unanswered) -> Hist {
     ages
 }
 
-/// Steps of the spread: more would take time and show nowhere.
+/// Steps of the spread: more would take time without a visible effect.
 const MAX_SPREAD: u64 = 1000;
 
-/// What a report shows of all attempts.
+/// Returns a report's figures of all attempts.
 pub(crate) fn summary(of: &Attempts) -> model::Attempts {
     let at = |percent| match of.figure(Metric::ResponseTime, Aggregate::Percentile(percent)) {
         Ok(Value::Known(ms)) => Attempt::Ms(ms),

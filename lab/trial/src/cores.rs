@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lab_archive::{Environment, MACHINE_OF};
 
-/// Cores that the system may use on the machine that conducts.
+/// Returns the cores that the system may use on the conducting machine.
 fn system_cores(environment: &Environment) -> u64 {
     match environment.pinning.system.len() {
         0 => u64::from(environment.cores.max(1)),
@@ -12,14 +12,14 @@ fn system_cores(environment: &Environment) -> u64 {
     }
 }
 
-/// Cores of the system in a trial: those that its settings tell, else those of the run; `None` of a system on another
-/// machine that nobody has told them of, and of one on several machines.
+/// Returns the cores of the system in a trial: those in its settings, else those of the run; `None` for a system on
+/// another machine without this setting, and for one on several machines.
 #[must_use]
 pub fn cores_of_trial(
     environment: &Environment,
     settings: &BTreeMap<String, String>,
 ) -> Option<u64> {
-    // Those of several machines are no one's: what fills one of them leaves the others free.
+    // Cores of several machines don't add up: load that fills one machine leaves the others free.
     if settings.keys().any(|name| name.starts_with(MACHINE_OF)) {
         return None;
     }
@@ -28,7 +28,7 @@ pub fn cores_of_trial(
     told.or_else(here)
 }
 
-/// How many a text tells: `cores 0, 2`, or `2 cores` with more words behind a comma.
+/// Parses the number of cores: `cores 0, 2`, or `2 cores` with more words after a comma.
 fn told(words: &str) -> Option<u64> {
     let list = words.strip_prefix("cores ").or(words.strip_prefix("core "));
     if let Some(list) = list {

@@ -1,7 +1,7 @@
 //! Counters of host and processes over the hold, and their series for charts.
 //!
-//! A row holds rates since the row before it, so a row counts for the hold if both lie in it; rows
-//! are weighted by their length. Gaps add nothing: a counter without a value is `None`.
+//! A row has rates since the row before it, so a row counts for the hold if both lie in it; rows are weighted by their
+//! length. Gaps add nothing: a counter without a value is `None`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use lab_stats::WeightedMean;
 use crate::model::{Counters, PartCounters, Sample};
 use crate::sums::Hold;
 
-/// Most points of a chart.
+/// Maximum points of a chart.
 const MOST_SAMPLES: usize = 160;
 
-/// What `result.json` always has, sampled or not.
+/// Counters that `result.json` always has, sampled or not.
 const HOST: [&str; 9] = [
     "cpu_percent",
     "disk_transfers_per_s",
@@ -29,57 +29,56 @@ const HOST: [&str; 9] = [
 ];
 const SYSTEM: [&str; 2] = ["cpu_percent", "rss_mb_max"];
 
-/// Counters that say more by their largest value: `NAME_max` stands beside the mean.
+/// Counters with an informative maximum: `NAME_max` is added to the mean.
 const PEAKS: [&str; 3] = ["rss_mb", "threads", "open_files"];
-/// Parts of a hold that differ by less are told as one: a last row of another machine may be late.
+/// Parts of a hold that differ by less are reported as one: a last row of another machine may be late.
 const ALIKE: f64 = 0.02;
-/// No counters are asked for less often, whoever has them.
+/// The maximum sampling interval of counters, apart from those of another program.
 const SELDOM_MS: f64 = 1000.0;
-/// Those of another program may take so long each time.
+/// The maximum interval of another program's counters.
 const SLOW_MS: f64 = 5000.0;
-/// Begins counters of the machine, and of the system's processes on it.
+/// Prefix of counters of the machine, and of the system's processes on it.
 const HOST_OF: &str = "host.";
 const SYSTEM_OF: &str = "system.";
-/// Stands between the name of a part of the system on a machine of its own, and that of its counter.
+/// Separates the name of a system part on its own machine from that of its counter.
 const OF_PART: char = '/';
 /// A running total; it has no mean.
 const TOTAL: &str = "cpu_ms_total";
 
-/// What the monitor says of a hold.
+/// The monitor's counters over a hold.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Monitored {
     pub(crate) host: Counters,
     pub(crate) system: Counters,
     pub(crate) generator: Counters,
-    /// Of the generator's machine, where that is not the system's.
+    /// Counters of the generator's machine, if that is not the system's.
     pub(crate) generator_host: Counters,
-    /// Of parts of the system on machines of their own, which [`Self::system`] has in its sums.
+    /// Counters of system parts on their own machines; [`Self::system`] includes them in its sums.
     pub(crate) parts: Vec<OfPart>,
-    /// How much of the hold samples cover, by what they are of.
+    /// The part of the hold covered by samples, by source.
     pub(crate) coverage: Coverage,
 }
 
 /// Counters of a part of the system.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OfPart {
-    /// What is told of it.
+    /// Its counters.
     pub(crate) counters: PartCounters,
-    /// As [`Coverage::host_missing`], of its machine.
+    /// Like [`Coverage::host_missing`], for its machine.
     pub(crate) missing: f64,
 }
 
-/// The part of a hold that samples cover, 0…1. Those of another machine may be missing in rows that have this
-/// one's.
+/// The part of a hold covered by samples, 0…1. Rows with this machine's counters may lack those of another machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Coverage {
     /// Rows with any counter.
     pub(crate) rows: f64,
     pub(crate) host: f64,
-    /// `None` of a system whose processes were not to be sampled.
+    /// `None` for a system whose processes were not to be sampled.
     pub(crate) system: Option<f64>,
     pub(crate) generator: Option<f64>,
-    /// The part of what rows tell of the hold that has no counters of the machine, 0…1, also where a row lies in the
-    /// hold in part: of a short hold, those are much of what there is.
+    /// The part of the sampled hold without counters of the machine, 0…1. Rows that lie partly in the hold count too: a
+    /// short hold has few others.
     pub(crate) host_missing: f64,
 }
 
@@ -95,7 +94,7 @@ impl Coverage {
         }
     }
 
-    /// The least, and what that is of.
+    /// Returns the smallest coverage, and its source.
     pub(crate) fn least(&self) -> (&'static str, f64) {
         let others = [
             ("the system", self.system),
@@ -108,7 +107,7 @@ impl Coverage {
         others.fold(host, |least, one| if one.1 < least.1 { one } else { least })
     }
 
-    /// Whether as much of the one as of the others is covered.
+    /// Returns true if all sources have nearly the same coverage.
     pub(crate) fn is_alike(&self) -> bool {
         let others = [self.system, self.generator].into_iter().flatten();
         let is_near = |part: f64| (part - self.host).abs() < ALIKE;
@@ -138,7 +137,7 @@ pub(crate) fn over_hold(table: &MonitorTable, hold: &Hold) -> Monitored {
     monitored
 }
 
-/// Parts of the system on machines of their own, in the order of their counters.
+/// Returns the system parts on their own machines, in the order of their counters.
 fn parts(table: &MonitorTable, hold: &Hold) -> Vec<OfPart> {
     let mut names: Vec<&str> = Vec::new();
     let all = table.columns.iter();
@@ -159,7 +158,7 @@ fn parts(table: &MonitorTable, hold: &Hold) -> Vec<OfPart> {
     names.into_iter().map(of).collect()
 }
 
-/// With counters of the system over all its machines: each the sum over its parts, and a gap where one has none.
+/// Adds counters of the system over all its machines: each the sum over its parts, and a gap if one has none.
 fn whole(table: &MonitorTable) -> Cow<'_, MonitorTable> {
     let of_parts = |name: &str| -> Vec<usize> {
         let is_its = |column: &String| {
@@ -192,8 +191,8 @@ fn whole(table: &MonitorTable) -> Cow<'_, MonitorTable> {
 
 type Row<'a> = (f64, &'a [Option<f64>]);
 
-/// The part of the hold that whole rows cover in which any counter of these has a value; `None` where there are no
-/// such counters.
+/// Returns the part of the hold covered by whole rows in which any of these counters has a value; `None` if there are
+/// no such counters.
 fn covered(table: &MonitorTable, hold: &Hold, prefix: &str) -> Option<f64> {
     let spans = spans(table, prefix)?.into_iter();
     let within = spans.filter(|(start, end)| hold.contains(*start, *end));
@@ -201,8 +200,8 @@ fn covered(table: &MonitorTable, hold: &Hold, prefix: &str) -> Option<f64> {
     Some(lab_stats::ratio(covered, hold.length_ms()).unwrap_or_default())
 }
 
-/// See [`Coverage`]. Rows that come late have counters for all the time since the row before; where no row tells of
-/// the hold, nothing is missing from them.
+/// See [`Coverage`]. Late rows have counters for all the time since the row before; if no row covers the hold, nothing
+/// counts as missing.
 fn host_missing(table: &MonitorTable, hold: &Hold, host: &str) -> f64 {
     let touched = |prefix: &str| -> f64 {
         let spans = spans(table, prefix).into_iter().flatten();
@@ -213,8 +212,8 @@ fn host_missing(table: &MonitorTable, hold: &Hold, host: &str) -> f64 {
     there.map_or(0.0, |there| (1.0 - there).max(0.0))
 }
 
-/// The spans that rows cover in which any counter of these has a value; `None` where there are no such counters. A row
-/// that comes later than twice the usual time after the one before is the first after a gap.
+/// Returns the spans covered by rows in which any of these counters has a value; `None` if there are no such counters.
+/// A row later than twice the usual interval after the one before is the first after a gap.
 fn spans(table: &MonitorTable, prefix: &str) -> Option<Vec<(f64, f64)>> {
     let columns = (0..table.columns.len()).filter(|at| table.columns[*at].starts_with(prefix));
     let columns: Vec<usize> = columns.collect();
@@ -224,7 +223,7 @@ fn spans(table: &MonitorTable, prefix: &str) -> Option<Vec<(f64, f64)>> {
             .iter()
             .any(|at| matches!(row.get(*at), Some(Some(_))))
     };
-    // Rates are since the row before, which has none where it is the first.
+    // Rates are since the row before, so the first row has none.
     let first = table.rows.iter().position(|(_, row)| has(row));
     let first = first.map_or(0, |at| at.saturating_sub(1));
     let rows = table.rows.iter().enumerate().skip(first);
@@ -244,7 +243,7 @@ fn spans(table: &MonitorTable, prefix: &str) -> Option<Vec<(f64, f64)>> {
     )
 }
 
-/// How far apart these usually are.
+/// Returns the usual interval.
 fn usual_span(times: &[f64]) -> f64 {
     let mut spans: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     spans.sort_by(f64::total_cmp);
@@ -252,7 +251,7 @@ fn usual_span(times: &[f64]) -> f64 {
     spans.get(middle).copied().unwrap_or_default()
 }
 
-/// Rows whose whole span lies in the hold, each with its length.
+/// Returns the rows whose whole span lies in the hold, each with its length.
 fn rows_in<'a>(table: &'a MonitorTable, hold: &Hold) -> Vec<Row<'a>> {
     table
         .rows
@@ -285,7 +284,7 @@ fn of_prefix(table: &MonitorTable, rows: &[Row<'_>], prefix: &str) -> Counters {
     counters
 }
 
-/// CPU time of the system per transaction: utilisation ÷ throughput (the utilisation law).
+/// Returns the CPU time of the system per transaction: utilisation ÷ throughput (the utilisation law).
 pub(crate) fn cpu_ms_per_transaction(
     system: &Counters,
     throughput_per_s: Option<f64>,
@@ -294,8 +293,8 @@ pub(crate) fn cpu_ms_per_transaction(
     lab_stats::ratio(cores_busy * 1000.0, throughput_per_s?)
 }
 
-/// Storage traffic of the system's own processes per transaction, KB, as the kernel charges it to them (`/proc/PID/io`).
-/// `None` where it doesn't.
+/// Returns the storage traffic of the system's own processes per transaction, KB, as accounted by the kernel
+/// (`/proc/PID/io`). `None` if it isn't.
 pub(crate) fn disk_kb_per_transaction(
     system: &Counters,
     throughput_per_s: Option<f64>,
@@ -305,7 +304,7 @@ pub(crate) fn disk_kb_per_transaction(
     lab_stats::ratio(kb_per_s, throughput_per_s?)
 }
 
-/// The counters that charts show, neighbours averaged.
+/// Returns the counters for charts, with neighbours averaged.
 pub(crate) fn series(table: &MonitorTable, cores: u32) -> Vec<Sample> {
     let column = |name: &str| table.column(name);
     let (host, system, disk) = (
@@ -342,7 +341,7 @@ fn mean_of(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
         .mean()
 }
 
-/// The system's counters with what a transaction took of them.
+/// Adds the system's resource demand per transaction to its counters.
 pub(crate) fn with_demand(mut system: Counters, throughput_per_s: Option<f64>) -> Counters {
     system.insert(
         "cpu_ms_per_transaction".to_owned(),
@@ -353,7 +352,7 @@ pub(crate) fn with_demand(mut system: Counters, throughput_per_s: Option<f64>) -
     system
 }
 
-/// The host's counters with what a transaction moved.
+/// Adds the host's transfers per transaction to its counters.
 pub(crate) fn with_transfers(mut host: Counters, throughput_per_s: Option<f64>) -> Counters {
     for (name, rate) in [
         ("disk_transfers_per_transaction", "disk_transfers_per_s"),

@@ -6,13 +6,13 @@ pub enum ReportError {
     /// `plan.json` isn't a plan that this version reads.
     #[error("the archive's plan.json can't be read as a plan")]
     Plan(#[source] serde_json::Error),
-    /// `plan.json` is of another version, which has to be brought to this one first.
+    /// `plan.json` has another version, and must be converted first.
     #[error("the archive's plan is `{0}`, which this version can't judge by")]
     Version(String),
-    /// A trial that the plan doesn't know.
+    /// The plan does not contain the trial.
     #[error("trial {0} is in the archive but not in its plan")]
     UnknownTrial(u32),
-    /// The measure that decides is of a part that the study's load doesn't have.
+    /// The deciding measure refers to a part that the study's load doesn't have.
     #[error("`{measure}`: the study has no {kind} `{name}`; {known}")]
     UnknownPart {
         /// The measure, as written.
@@ -21,7 +21,7 @@ pub enum ReportError {
         kind: &'static str,
         /// Its name.
         name: String,
-        /// The names that there are, in words.
+        /// List of the known names.
         known: String,
     },
     /// A histogram that can't be merged.

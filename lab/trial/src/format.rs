@@ -1,4 +1,4 @@
-//! Numbers and names as people read them. It knows no layout.
+//! Formats numbers and names for people. It knows no layout.
 
 mod code;
 
@@ -9,27 +9,27 @@ use crate::model::Bound;
 
 pub use code::{code, micros, signed_micros};
 
-/// What stands for a figure that isn't there.
+/// The mark for a missing figure.
 pub const NONE: &str = "–";
 
-/// Thousands grouped: `94,500`.
+/// Formats a count with grouped thousands: `94,500`.
 pub fn count(n: u64) -> String {
     group(&n.to_string())
 }
 
-/// A time in ms, three significant digits: `0.412`, `4.13`, `52.5`, `306`, `5,027`.
+/// Formats a time in ms, three significant digits: `0.412`, `4.13`, `52.5`, `306`, `5,027`.
 pub fn ms(value: f64) -> String {
     figure(value)
 }
 
-/// A rate: `0.500`, `28.9`, `5,252`.
+/// Formats a rate: `0.500`, `28.9`, `5,252`.
 pub fn rate(value: f64) -> String {
     figure(value)
 }
 
-/// Any figure with about three significant digits, never in scientific notation.
+/// Formats any figure with about three significant digits, never in scientific notation.
 pub fn figure(value: f64) -> String {
-    // An empty sum is −0.0; nobody wants to read that.
+    // An empty sum is −0.0, which would be confusing.
     let value = if value == 0.0 { 0.0 } else { value };
     let size = value.abs();
     let digits = if size == 0.0 || size >= 99.95 {
@@ -57,9 +57,9 @@ pub fn percent(value: f64) -> String {
     format!("{text} %")
 }
 
-/// A limit as people write it: `0.5 %`, `1000 ms`, `2.42 %`.
+/// Formats a limit as people write it: `0.5 %`, `1000 ms`, `2.42 %`.
 pub fn limit(value: f64, unit: Unit) -> String {
-    // One that follows from others has more digits than anybody reads.
+    // A derived limit has more digits than useful.
     let digits = if value.abs() >= 1.0 { 2 } else { 4 };
     let text = format!("{value:.digits$}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -80,7 +80,7 @@ pub fn signed_percent(value: f64) -> String {
     format!("{sign}{digits} %")
 }
 
-/// A ratio: `×1.02`, `×60.1`, `×0.019`.
+/// Formats a ratio: `×1.02`, `×60.1`, `×0.019`.
 pub fn ratio(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 99.5 => 0,
@@ -91,7 +91,7 @@ pub fn ratio(value: f64) -> String {
     format!("×{value:.digits$}")
 }
 
-/// A ratio as a reader takes it in: `+12.5 %` near 1, `×3.60` further away.
+/// Formats a ratio for readers: `+12.5 %` near 1, `×3.60` further away.
 pub fn ratio_or_percent(value: f64) -> String {
     if (0.5..1.5).contains(&value) {
         signed_percent((value - 1.0) * 100.0)
@@ -100,7 +100,7 @@ pub fn ratio_or_percent(value: f64) -> String {
     }
 }
 
-/// How many times: `2`, `1.46`, `60.1`.
+/// Formats a multiple: `2`, `1.46`, `60.1`.
 pub fn times(value: f64) -> String {
     let text = figure(value);
     if text.contains('.') {
@@ -109,12 +109,12 @@ pub fn times(value: f64) -> String {
     text
 }
 
-/// The figure, or the mark for none.
+/// Formats the figure, or the mark for none.
 pub fn or_none(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| NONE.to_owned(), show)
 }
 
-/// A length of time in the largest unit that suits it: `60 min`, `48 s`, `12.5 s`, `200 ms`.
+/// Formats a duration in the most suitable unit: `60 min`, `48 s`, `12.5 s`, `200 ms`.
 pub fn duration(length_ms: f64) -> String {
     let (value, unit) = if length_ms >= 120_000.0 {
         (length_ms / 60_000.0, "min")
@@ -133,7 +133,7 @@ pub fn part_of_load(part: f64) -> String {
     format!("{only}{}", percent_of(part))
 }
 
-/// What is known where operations took too long: `> 5 min`, or `1 of 30 > 5 min`.
+/// Formats the bound of operations over the time limit: `> 5 min`, or `1 of 30 > 5 min`.
 pub fn bound(bound: &Bound) -> String {
     let limit = duration(bound.time_limit_ms);
     match bound.of - bound.over.min(bound.of) {
@@ -142,7 +142,7 @@ pub fn bound(bound: &Bound) -> String {
     }
 }
 
-/// A level as text.
+/// Formats a level.
 pub fn level(level: &Level) -> String {
     match level {
         Level::Int(value) => value.to_string(),
@@ -152,7 +152,7 @@ pub fn level(level: &Level) -> String {
     }
 }
 
-/// A level as a name of its own: `indexed`, but `interfaces 100`.
+/// Formats a level on its own: `indexed`, but `interfaces 100`.
 pub fn bare_level(factor: &str, of: &Level) -> String {
     match of {
         Level::Text(text) => text.clone(),
@@ -163,7 +163,7 @@ pub fn bare_level(factor: &str, of: &Level) -> String {
 /// The label of a cell without factors.
 pub const ONLY_CELL: &str = "the only cell";
 
-/// ` at 1,000 users`; empty for a study whose trials all have the same cell, which needs no name.
+/// Formats ` at 1,000 users`; empty for a study with a single cell, which needs no name.
 #[must_use]
 pub fn at_cell(label: &str) -> String {
     match label {
@@ -172,7 +172,7 @@ pub fn at_cell(label: &str) -> String {
     }
 }
 
-/// A cell in words, factors in file order: `1,000 users`, or `users 25 · http_threads 10`.
+/// Formats a cell, factors in file order: `1,000 users`, or `users 25 · http_threads 10`.
 pub fn cell_label(study: &Question, cell: &Cell) -> String {
     if let (1, Some(Level::Int(users))) = (cell.len(), cell.get("users")) {
         return format!("{} users", group(&users.to_string()));
@@ -200,7 +200,7 @@ pub fn still_unanswered(n: u64, oldest_ms: f64) -> String {
     )
 }
 
-/// A threshold in words: `response time p(95) < 300ms`, `error rate < 0.1%`.
+/// Formats a threshold: `response time p(95) < 300ms`, `error rate < 0.1%`.
 pub fn threshold(metric: Metric, text: &str) -> String {
     let metric = match metric {
         Metric::ResponseTime => "response time",
@@ -240,7 +240,7 @@ pub fn list(items: &[String]) -> String {
     }
 }
 
-/// Names in a line that can be read; all of them are in the records of the trials.
+/// Formats names in a readable line; all of them are in the records of the trials.
 pub fn first_few(names: &[String]) -> String {
     const FEW: usize = 10;
     let more = names.len().saturating_sub(FEW);
@@ -250,8 +250,8 @@ pub fn first_few(names: &[String]) -> String {
     format!("{}, and {more} more", names[..FEW].join(", "))
 }
 
-/// The text without what could steer a terminal or reorder a line: control and bidirectional
-/// formatting characters become `�`.
+/// Replaces characters that could control a terminal or reorder a line: control and bidirectional formatting characters
+/// become `�`.
 pub fn plain(text: &str) -> String {
     let steers = |c: char| {
         c.is_control()
@@ -262,7 +262,7 @@ pub fn plain(text: &str) -> String {
         .collect()
 }
 
-/// Whole per cents, but never 100 for what isn't all.
+/// Formats whole per cents, but never 100 for a part below all.
 fn percent_of(part: f64) -> String {
     let percents = part * 100.0;
     if percents > 99.0 && percents < 101.0 {

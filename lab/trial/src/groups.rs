@@ -2,7 +2,7 @@
 
 use lab_archive::model::WindowLine;
 
-/// Neighbouring windows grouped, so that a chart of an hour has as many points as one of a minute.
+/// Groups of neighbouring windows, so that a chart of an hour has as many points as one of a minute.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Groups {
     /// Starts of the windows, in whole ms, ascending.
@@ -12,14 +12,14 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// More points than this don't show at the width of a chart.
+    /// More points are not visible at the width of a chart.
     const MOST: usize = 160;
     /// Fewer points than this show no trend.
     const MIN: usize = 8;
-    /// Answers that a group needs for a p95 and for a rate that isn't mostly chance.
+    /// Responses that a group needs for a p95 and for a rate that isn't mostly random.
     const ANSWERS: u64 = 80;
 
-    /// Of windows in which so many requests were answered.
+    /// Creates groups of windows with this number of responses.
     pub(crate) fn new(windows: &[WindowLine], answers: u64) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
@@ -28,7 +28,7 @@ impl Groups {
         )]
         let mut starts: Vec<u64> = windows.iter().map(|w| w.start_ms.round() as u64).collect();
         starts.sort_unstable();
-        // Where answers are few, groups are wide.
+        // With few responses, groups are wide.
         let count = windows.len() as u64;
         let wide = (count * Self::ANSWERS).div_ceil(answers.max(1));
         let wide = usize::try_from(wide).unwrap_or(usize::MAX);
@@ -40,7 +40,7 @@ impl Groups {
         }
     }
 
-    /// The group of the window that began at `start_ms`.
+    /// Returns the group of the window that began at `start_ms`.
     pub(crate) fn of(&self, start_ms: u64) -> usize {
         self.starts
             .partition_point(|start| *start <= start_ms)

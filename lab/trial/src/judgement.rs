@@ -1,4 +1,4 @@
-//! The judgement of one trial: what a run that goes on must know of it.
+//! The judgement of one trial, for a run in progress.
 
 use lab_archive::{Run, TrialData};
 use lab_plan::checks::{Cause, Limits};
@@ -11,35 +11,34 @@ use crate::model::{Check, CheckOutcome, TrialAnalysis, Verdict};
 use crate::source::{self, step_names};
 use crate::trial::{Input, alone};
 
-/// What one trial came to, as a run that goes on must know it.
+/// The result of one trial, for a run in progress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialJudgement {
-    /// The checks that make it invalid, those first that name the cause; empty of a valid trial.
+    /// The checks that make it invalid, those first that name the cause; empty for a valid trial.
     pub failed: Vec<Check>,
-    /// What may have caused that: see [`suspects`].
+    /// Possible causes: see [`suspects`].
     pub suspects: Vec<Check>,
-    /// Where the cause lies; `None` of a measurement.
+    /// The cause; `None` for a valid trial.
     pub cause: Option<Cause>,
     /// Whether the system under test failed.
     pub system_failed: bool,
     /// Whether it ended before it offered any load.
     pub before_load: bool,
-    /// As a search takes it in.
+    /// The result for a search.
     pub judgement: Judgement,
-    /// Of a duet: the part of the CPU of the cores shared by both trials that this trial and its generator used.
+    /// For a duet: the part of the CPU of the cores shared by both trials that this trial and its generator used.
     pub cpu: Option<f64>,
 }
 
 impl TrialAnalysis {
-    /// The result of the trial for a search for the load line. The run that searches and the report that
-    /// reads it follow the same.
+    /// Returns the result of the trial for a search for the load line. The run and its report both use it.
     #[must_use]
     pub fn judgement(&self) -> Judgement {
         let failed = self.system_failure.is_some() || self.preparation_failure.is_some();
         match (self.verdict, self.carried) {
             _ if failed && self.before_load => Judgement::Unprepared,
             _ if failed => Judgement::SystemFailed,
-            // A load that must be stopped to protect the system is not carried.
+            // A load that must be stopped to protect the system is not sustained.
             _ if self.aborted => Judgement::NotCarried,
             (Verdict::Valid, Some(true)) => Judgement::Carried,
             (Verdict::Valid, _) => Judgement::NotCarried,
@@ -51,10 +50,10 @@ impl TrialAnalysis {
     }
 }
 
-/// Judges one trial of an archive, as its report will; a pure function of the archive.
+/// Judges one trial of an archive, as its report does; a pure function of the archive.
 ///
 /// # Errors
-/// See [`ReportError`]; [`ReportError::UnknownTrial`] also where the archive has no such trial.
+/// See [`ReportError`]; [`ReportError::UnknownTrial`] also if the archive has no such trial.
 pub fn judge_trial(run: &Run, id: u32) -> Result<TrialJudgement, ReportError> {
     let plan = source::plan(run)?;
     let steps = step_names(&plan.question);
@@ -81,7 +80,7 @@ pub fn judge_trial(run: &Run, id: u32) -> Result<TrialJudgement, ReportError> {
     })
 }
 
-/// CPU time used, in cores.
+/// Used CPU time, in cores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Used {
     /// Cores used on average.
@@ -90,8 +89,8 @@ pub struct Used {
     pub of: f64,
 }
 
-/// The CPU that a trial of a duet and its generator used of the cores shared by both trials. `None` of other
-/// trials, where each variant had its own half, and where the kernel reports nothing.
+/// Returns the CPU that a trial of a duet and its generator used of the cores shared by both trials. `None` for other
+/// trials, if each variant had its own half, and if the kernel reports nothing.
 #[must_use]
 pub fn used_of_shared(trial: &TrialAnalysis) -> Option<Used> {
     let duet = trial.duet.as_ref().filter(|duet| duet.together)?;
@@ -106,7 +105,7 @@ pub fn used_of_shared(trial: &TrialAnalysis) -> Option<Used> {
     })
 }
 
-/// The checks that make a trial invalid, those first that name its cause.
+/// Returns the checks that make a trial invalid, those first that name its cause.
 #[must_use]
 pub fn failed(trial: &TrialAnalysis) -> Vec<&Check> {
     let is_invalid = |check: &&Check| check.outcome == CheckOutcome::Invalid;
@@ -115,8 +114,8 @@ pub fn failed(trial: &TrialAnalysis) -> Vec<&Check> {
     failed
 }
 
-/// Warnings from outside that may explain why a trial is invalid, since what competes for the CPU also makes the
-/// generator fail. A warning that the study allows by a limit of its own explains nothing.
+/// Returns outside warnings that may explain why a trial is invalid, since competition for the CPU also makes the
+/// generator fail. A warning that the study allows by its own limit explains nothing.
 pub fn suspects<'a>(
     trial: &'a TrialAnalysis,
     set: &'a Limits,
@@ -134,7 +133,7 @@ pub fn suspects<'a>(
     warnings.filter(move |check| !is_allowed(check))
 }
 
-/// The trial of the plan that an archived one is an attempt at.
+/// Returns the planned trial of an archived attempt.
 #[must_use]
 pub fn planned<'a>(plan: &'a Plan, data: &TrialData) -> Option<&'a Trial> {
     let id = data.record.attempt_of.unwrap_or(data.record.id);

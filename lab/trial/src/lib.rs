@@ -1,5 +1,5 @@
-//! One trial of an archive: its figures, its checks, its thresholds; and what it came to, as a run that goes
-//! on must know it. Pure: the same archive gives the same judgement. It knows no other trial.
+//! One trial of an archive: its figures, checks, and thresholds, and its result for a run in progress. Pure: the same
+//! archive gives the same judgement. It knows no other trial.
 //!
 //! ```text
 //! windows, histograms ─sums→ whole trial and hold ─┬─warmup→ figures

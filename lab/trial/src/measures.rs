@@ -1,4 +1,4 @@
-//! Figures of the numbers that answers tell.
+//! Figures of the numbers in responses.
 
 use hdrhistogram::Histogram;
 use lab_archive::model::{Manifest, MeasureName};
@@ -8,11 +8,11 @@ use lab_stats::histogram::MergeError;
 use crate::model::{MeasureAnalysis, Times};
 use crate::sums::{Names, Sums};
 
-/// Figures are as exact as the numbers are kept: to three digits.
+/// Figures are as exact as the recorded numbers: three digits.
 const DIGITS: i32 = 3;
 
-/// What each step's answers told in the hold, in the order of the steps; what a step measures by one name in
-/// several requests is one.
+/// Returns the numbers measured by each step in the hold, in the order of the steps; measures of several requests with
+/// one name are merged.
 pub(crate) fn measures(
     manifest: &Manifest,
     names: &Names<'_>,
@@ -43,7 +43,7 @@ pub(crate) fn measures(
         .collect())
 }
 
-/// Thousandths are to numbers what µs are to ms.
+/// Thousandths of a number correspond to µs of ms.
 fn analysis(step: String, measure: &MeasureName, numbers: &Histogram<u64>) -> MeasureAnalysis {
     let exact = Times::of(numbers);
     let three = |figure: Option<f64>| figure.map(rounded);
@@ -65,14 +65,14 @@ fn analysis(step: String, measure: &MeasureName, numbers: &Histogram<u64>) -> Me
     }
 }
 
-/// To [`DIGITS`] digits.
+/// Rounds to [`DIGITS`] digits.
 #[expect(clippy::cast_possible_truncation, reason = "a logarithm is small")]
 fn rounded(value: f64) -> f64 {
     if value <= 0.0 {
         return value;
     }
     let digits = DIGITS - 1 - value.log10().floor() as i32;
-    // By a power of ten that is exact, so that 0.3 doesn't become 0.30000000000000004.
+    // By an exact power of ten, so that 0.3 doesn't become 0.30000000000000004.
     match digits {
         0.. => {
             let scale = 10f64.powi(digits);

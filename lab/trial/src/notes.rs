@@ -1,17 +1,17 @@
-//! What a trial's reader must know besides its figures, in sentences.
+//! Warnings about a trial apart from its figures, in sentences.
 
 use lab_archive::{Agent, Circumstances, Noted, TrialRecord};
 
 use crate::format::{first_few, plural_count};
 
-/// What was said by others, then what was noted.
+/// Returns the recorded sentences, then those of the notes.
 pub(crate) fn sentences(record: &TrialRecord) -> Vec<String> {
     let noted = record.noted.iter();
     let noted = noted.filter_map(|noted| sentence(noted, &record.circumstances));
     record.notes.iter().cloned().chain(noted).collect()
 }
 
-/// In words; nothing where the circumstances lack what it is about.
+/// Returns a note as text; `None` if the environment lacks its subject.
 fn sentence(noted: &Noted, around: &Circumstances) -> Option<String> {
     Some(match noted {
         Noted::NotPinned => {

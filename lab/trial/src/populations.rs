@@ -1,11 +1,11 @@
-//! Figures of the populations of a load, each of what its own users sent.
+//! Figures of a load's populations, each from its own users' requests.
 
 use lab_plan::{LoadKind, Population, PopulationOutline, PopulationPrediction, Question, Trial};
 
 use crate::model::{PopulationAnalysis, PopulationPlan, Times};
 use crate::sums::Sums;
 
-/// A population with what it adds up to.
+/// A population with its sums.
 pub(crate) struct OfPopulation {
     plan: PopulationPlan,
     pub(crate) sums: Sums,
@@ -13,7 +13,7 @@ pub(crate) struct OfPopulation {
     offered_per_s: Option<f64>,
 }
 
-/// The populations of a trial, in order.
+/// Returns the populations of a trial, in order.
 pub(crate) fn populations(
     study: &Question,
     planned: &Trial,
@@ -24,7 +24,7 @@ pub(crate) fn populations(
     let predicted = planned.prediction.as_ref();
     let one = |(at, (outline, population)): (usize, (&PopulationOutline, &Population))| {
         let predicted = predicted.and_then(|plan| plan.populations.get(at));
-        // Where answers decide, the plan has no rate.
+        // If responses decide, the plan has no rate.
         let offered =
             |plan: &PopulationPrediction| plan.range.is_none().then_some(plan.offered_per_s);
         Ok(OfPopulation {

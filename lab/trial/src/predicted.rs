@@ -1,4 +1,4 @@
-//! What the plan predicts of a trial's steps, and what became of it.
+//! The plan's prediction of a trial's steps, and its comparison with the result.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use lab_plan::{Span, Trial};
 use crate::number::as_f64;
 use crate::sums::StepSum;
 
-/// What the plan predicts of the steps of one name.
+/// The plan's prediction for the steps of one name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Predicted {
     pub(crate) requests: u64,
     pub(crate) waits: u64,
     pub(crate) wait_ms: Option<f64>,
-    /// Whether the server's answers decide how many.
+    /// Whether the server's responses decide the number.
     pub(crate) open: bool,
 }
 
-/// The plan's steps, those of one name together.
+/// Returns the plan's steps, those of one name together.
 pub(crate) fn by_name(planned: &Trial) -> BTreeMap<String, Predicted> {
     let mut by_name: BTreeMap<String, Predicted> = BTreeMap::new();
     for step in planned.prediction.iter().flat_map(|plan| &plan.steps) {
@@ -34,8 +34,8 @@ pub(crate) fn by_name(planned: &Trial) -> BTreeMap<String, Predicted> {
     by_name
 }
 
-/// How much a stretch of a trial has of what the plan predicts: 1 where answers decide and it lies
-/// within what they may come to.
+/// Returns the ratio of a stretch's result to the plan's prediction: 1 if responses decide and it lies within the
+/// possible range.
 pub(crate) fn part(of: f64, predicted: f64, range: Option<Span>) -> f64 {
     match range {
         None => of / predicted,
@@ -45,7 +45,7 @@ pub(crate) fn part(of: f64, predicted: f64, range: Option<Span>) -> f64 {
     }
 }
 
-/// Mean wait as it really lasted.
+/// Returns the mean wait as it really lasted.
 pub(crate) fn mean_wait_ms(step: &StepSum) -> Option<f64> {
     lab_stats::ratio(as_f64(step.wait_sum_us) / 1000.0, as_f64(step.waits))
 }

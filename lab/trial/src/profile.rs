@@ -1,4 +1,4 @@
-//! The CPU profile of a trial, of the time that its figures are taken from.
+//! The CPU profile of a trial, over the time of its figures.
 
 use lab_archive::TrialData;
 use lab_profile::Profile;
@@ -6,10 +6,10 @@ use lab_profile::Profile;
 use crate::model::TrialAnalysis;
 use crate::sums::Hold;
 
-/// The CPU profile of a trial over the hold after its warm-up; `None` where none was recorded.
+/// Returns the CPU profile of a trial over the hold after its warm-up; `None` if none was recorded.
 ///
 /// # Errors
-/// When the file is damaged: what is wrong with it.
+/// Describes the damage of the file.
 pub fn cpu_profile(data: &TrialData, analysis: &TrialAnalysis) -> Result<Option<Profile>, String> {
     let bytes = match &data.cpu_profile {
         None => return Ok(None),
@@ -27,7 +27,7 @@ pub(crate) fn seconds_of(analysis: &TrialAnalysis) -> std::ops::Range<u32> {
     seconds(&hold)
 }
 
-/// The seconds of the trial's clock that begin within the hold.
+/// Returns the seconds of the trial's clock that begin within the hold.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

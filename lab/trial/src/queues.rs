@@ -1,4 +1,4 @@
-//! Queues and pools that users share: what was put in and taken out, how long users waited, and what was left.
+//! Queues and pools that users share: entries put and taken, waiting times of users, and remaining entries.
 
 use lab_archive::{Kind, TrialData, WindowLine};
 use lab_counts::StepCounts;
@@ -10,7 +10,7 @@ use crate::format::{count, plural_count};
 use crate::model::{QueueAnalysis, Times};
 use crate::sums::Sums;
 
-/// The counts of a queue over these windows; without its waits.
+/// Returns the counts of a queue over these windows; without its waits.
 fn counts(queue: &SharedOutline, steps: &[String], windows: &[WindowLine]) -> QueueAnalysis {
     let sides = |name: &String| (queue.puts.contains(name), queue.takes.contains(name));
     let sides: Vec<(bool, bool)> = steps.iter().map(sides).collect();
@@ -30,7 +30,7 @@ fn counts(queue: &SharedOutline, steps: &[String], windows: &[WindowLine]) -> Qu
     all
 }
 
-/// Adds the counts of a step that puts in, takes, or does both.
+/// Adds the counts of a step that puts, takes, or does both.
 fn add(all: &mut QueueAnalysis, counts: &StepCounts, (puts, takes): (bool, bool)) {
     if all.is_pool {
         all.takes += if takes { counts.leases } else { 0 };
@@ -46,7 +46,7 @@ fn add(all: &mut QueueAnalysis, counts: &StepCounts, (puts, takes): (bool, bool)
     }
 }
 
-/// All queues of a trial, with how long users waited in its hold.
+/// Returns all queues of a trial, with the waiting times of users in its hold.
 ///
 /// # Errors
 /// [`MergeError`].
@@ -75,7 +75,7 @@ pub(crate) fn queues(
     waited_for.map(one).collect()
 }
 
-/// What was wrong with the queues of a trial, in words: those that were full, and those that were empty in the end.
+/// Describes the faults of a trial's queues: those that were full, and those that were empty at the end.
 pub(crate) fn faults(outline: &WorkloadOutline, windows: &[WindowLine]) -> Vec<String> {
     let of = |queue: &SharedOutline| {
         let counts = counts(queue, &outline.steps, windows);
@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    /// A window in which so many were put in and dropped, taken and missed.
+    /// Returns a window with these numbers of puts, dropped puts, takes, and missed takes.
     fn window([puts, put_dropped, takes, take_missed]: [u64; 4]) -> WindowLine {
         let place = StepCounts {
             puts,

@@ -1,4 +1,4 @@
-//! The plan of an archive: what its trials are judged by.
+//! The plan of an archive, which defines how its trials are judged.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use lab_plan::{Plan, Question, SCHEMA};
 
 use crate::error::ReportError;
 
-/// The plan that the run was made by.
+/// Returns the plan of the run.
 ///
 /// # Errors
-/// See [`ReportError`]: it can't be used.
+/// See [`ReportError`]: the plan is unusable.
 pub fn plan(run: &Run) -> Result<Plan, ReportError> {
     let schema = run.plan.get("schema").and_then(serde_json::Value::as_str);
     match schema {
@@ -19,7 +19,7 @@ pub fn plan(run: &Run) -> Result<Plan, ReportError> {
     }
 }
 
-/// The session's steps in session order; a name that occurs several times is one step here.
+/// Returns the session's steps in session order; a repeated name is one step here.
 #[must_use]
 pub fn step_names(question: &Question) -> Vec<String> {
     let mut seen = BTreeSet::new();

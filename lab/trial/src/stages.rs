@@ -1,4 +1,4 @@
-//! Figures of the stages of a load, each of what lies within it.
+//! Figures of a load's stages, each from the windows within it.
 
 use lab_archive::TrialData;
 use lab_plan::{LoadKind, LoadSpec, Prediction};
@@ -7,7 +7,7 @@ use crate::model::{StageAnalysis, StagePlan, Times};
 use crate::number::as_f64;
 use crate::sums::{self, Hold, Names, Sums};
 
-/// A stage with what it adds up to.
+/// A stage with its sums.
 pub(crate) struct Stage {
     pub(crate) plan: StagePlan,
     pub(crate) sums: Sums,
@@ -15,7 +15,7 @@ pub(crate) struct Stage {
     pub(crate) offered_per_s: Option<f64>,
 }
 
-/// The stages of a trial, in order.
+/// Returns the stages of a trial, in order.
 pub(crate) fn stages(
     names: &Names<'_>,
     data: &TrialData,

@@ -1,7 +1,7 @@
-//! What a trial's windows and histograms add up to, over the whole trial and over the hold.
+//! Sums of a trial's windows and histograms, over the whole trial and over the hold.
 //!
-//! A window counts for the hold if its whole span lies in it. Windows and histograms carry the same
-//! spans, so the same rule, on whole milliseconds, takes the same ones.
+//! A window counts for the hold if its whole span lies in it. Windows and histograms have the same spans, so the same
+//! rule, on whole milliseconds, selects the same ones.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -38,13 +38,13 @@ impl Hold {
         }
     }
 
-    /// Whether the whole span lies in the hold. Spans are rounded to whole ms, as histograms have
-    /// them; one ms of slack, because both ends may have been rounded outwards.
+    /// Returns true if the whole span lies in the hold. Spans are rounded to whole ms, as in histograms; one ms of
+    /// slack, because both ends may have been rounded outwards.
     pub(crate) fn contains(&self, start_ms: f64, end_ms: f64) -> bool {
         start_ms.round() >= self.start_ms && end_ms.round() <= self.end_ms + 1.0
     }
 
-    /// Whether the span of histograms lies in the hold.
+    /// Returns true if the span of histograms lies in the hold.
     #[expect(
         clippy::cast_precision_loss,
         reason = "milliseconds of a trial stay far below 2^52"
@@ -53,18 +53,18 @@ impl Hold {
         self.contains(interval.start_ms as f64, interval.end_ms as f64)
     }
 
-    /// Its length.
+    /// Returns its length.
     pub(crate) fn length_ms(&self) -> f64 {
         self.end_ms - self.start_ms
     }
 }
 
-/// Counts of one step, where the load may have a time limit.
+/// Counts of one step, if the load may have a time limit.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct StepSum {
-    /// Without the requests that were given up at the time limit.
+    /// Without the requests that were aborted at the time limit.
     counts: StepCounts,
-    /// Requests that were given up at the time limit: a bound, no errors.
+    /// Requests that were aborted at the time limit: a bound, no errors.
     pub(crate) over_limit: u64,
 }
 
@@ -84,7 +84,7 @@ impl StepSum {
         }
     }
 
-    /// Its counts without those of the time limit.
+    /// Returns its counts without those of the time limit.
     pub(crate) fn counts(&self) -> &StepCounts {
         &self.counts
     }
@@ -94,14 +94,13 @@ impl StepSum {
         self.counts.turned_away += sessions;
     }
 
-    /// Requests of the plan that ended in whatever way, steps skipped, and requests that failures before them cost: what
+    /// Returns the planned requests that ended in any way, skipped steps, and requests dropped after failures: all that
     /// the plan had for the users.
     pub(crate) fn attempts(&self) -> u64 {
         self.sent() + self.skipped + self.not_reached
     }
 
-    /// Requests of the plan that ended in whatever way: the load that the server had, but for redirects
-    /// and attempts that were sent again.
+    /// Returns the planned requests that ended in any way: the server's load, except for redirects and retries.
     pub(crate) fn sent(&self) -> u64 {
         self.ended() + self.over_limit
     }
@@ -115,24 +114,23 @@ pub(crate) struct Counts {
     pub(crate) errors_by_class: ErrorCounts,
     /// Users, weighted by the windows' length.
     pub(crate) users: WeightedMean,
-    /// The windows' length together.
+    /// Total length of the windows.
     pub(crate) span_ms: f64,
     pub(crate) windows: u64,
     pub(crate) cycles: u64,
     pub(crate) overruns: u64,
-    /// Requests sent again because the server had closed their idle connection, or had done nothing
-    /// with them.
+    /// Requests sent again because the server had closed their idle connection, or had not processed them.
     pub(crate) stale_retries: u64,
     /// Cookies that users lost because the server set more than they keep.
     pub(crate) evicted_cookies: u64,
-    /// Connections opened, and those of them that speak HTTP/2.
+    /// Opened connections, and those of them that speak HTTP/2.
     pub(crate) connects: u64,
     pub(crate) http2_connects: u64,
-    /// Sessions that arrived on their own.
+    /// Arrived sessions.
     pub(crate) arrived: u64,
-    /// Most of them that waited for a connection at a window's end.
+    /// Maximum number of them waiting for a connection at a window's end.
     pub(crate) waiting_max: u64,
-    /// Those turned away.
+    /// Sessions turned away.
     pub(crate) dropped: u64,
     pub(crate) probe: (u64, u64),
 }
@@ -218,7 +216,7 @@ impl Counts {
         self.total(StepSum::sent)
     }
 
-    /// The same with these steps alone; what isn't counted by step is that of all.
+    /// Returns the counts of these steps alone; values that aren't counted by step are those of all.
     pub(crate) fn of_steps(&self, names: &[String]) -> Self {
         let steps = names
             .iter()
@@ -233,31 +231,30 @@ impl Counts {
         }
     }
 
-    /// `count` per second of these windows; `None` without any.
+    /// Returns `count` per second of these windows; `None` without any.
     #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
     pub(crate) fn per_s(&self, count: u64) -> Option<f64> {
         (self.span_ms > 0.0).then(|| count as f64 / self.span_ms * 1000.0)
     }
 }
 
-/// Everything of a trial that later stages need.
+/// The data of a trial for all later stages.
 #[derive(Debug, Clone)]
 pub(crate) struct Sums {
     pub(crate) hold_span: Hold,
     pub(crate) whole: Counts,
     pub(crate) hold: Counts,
-    /// Times of answers in the hold, by step name.
+    /// Response times in the hold, by step name.
     pub(crate) steps: BTreeMap<String, Histogram<u64>>,
-    /// The same from the actual send, where the archive keeps it apart.
+    /// The same from the actual send, if the archive has it separately.
     pub(crate) step_service: BTreeMap<String, Histogram<u64>>,
-    /// Times of the phases of answers in the hold, by step name and phase; none in archives of earlier
-    /// versions.
+    /// Times of the phases of responses in the hold, by step name and phase; none in archives of earlier versions.
     pub(crate) step_phases: BTreeMap<(String, Kind), Histogram<u64>>,
-    /// Numbers that answers in the hold told, in thousandths, by step and place of the measure.
+    /// Numbers in responses in the hold, in thousandths, by step and index of the measure.
     pub(crate) measures: BTreeMap<(u16, u16), Histogram<u64>>,
-    /// Times of all answers in the hold, without the probe.
+    /// Response times of all steps in the hold, without the probe.
     pub(crate) response: Histogram<u64>,
-    /// The same from the actual send, likewise.
+    /// The same from the actual send, if separate.
     pub(crate) service: Option<Histogram<u64>>,
     /// Times of failed requests in the hold.
     pub(crate) failed: Histogram<u64>,
@@ -265,27 +262,27 @@ pub(crate) struct Sums {
     pub(crate) unanswered: BTreeMap<String, Histogram<u64>>,
     pub(crate) probe: Option<Histogram<u64>>,
     pub(crate) lateness: Histogram<u64>,
-    /// Lag of the generator's loop in the hold; empty where it wasn't sampled.
+    /// Lag of the generator's loop in the hold; empty if it wasn't sampled.
     pub(crate) loop_lag: Histogram<u64>,
     /// Times of a sequence's sessions.
     pub(crate) sessions: Histogram<u64>,
-    /// Answered requests in all histograms of the trial, the probe's left out: ok, error.
+    /// Answered requests in all histograms of the trial, without the probe's: ok, error.
     pub(crate) recorded: (u64, u64),
-    /// What all of these took together, s.
+    /// Total time of all of these, s.
     pub(crate) answered_s: f64,
-    /// Sum (µs) and number of the times of all answers in the hold, by start of their window.
+    /// Sum (µs) and number of all response times in the hold, by start of their window.
     pub(crate) window_response: BTreeMap<u64, (f64, u64)>,
-    /// The longest of them, µs, likewise.
+    /// The longest of them, µs, by start of their window.
     pub(crate) window_longest: BTreeMap<u64, u64>,
 }
 
 impl Sums {
-    /// Times from the actual send.
+    /// Returns the times from the actual send.
     pub(crate) fn service_times(&self) -> &Histogram<u64> {
         self.service.as_ref().unwrap_or(&self.response)
     }
 
-    /// The ages of all requests without a response.
+    /// Returns the ages of all requests without a response.
     ///
     /// # Errors
     /// [`MergeError`].
@@ -293,7 +290,7 @@ impl Sums {
         merge_all(self.unanswered.values())
     }
 
-    /// The same with these steps alone. Times of failures, and what isn't kept by step, are those of all.
+    /// Returns the sums of these steps alone. Times of failures, and values that aren't kept by step, are those of all.
     pub(crate) fn of_steps(&self, names: &[String]) -> Result<Self, MergeError> {
         let of = |times: &BTreeMap<String, Histogram<u64>>| -> BTreeMap<String, Histogram<u64>> {
             let own = names.iter().filter_map(|name| times.get_key_value(name));
@@ -328,11 +325,11 @@ fn merge_all<'a>(
     Ok(merger.into_merged())
 }
 
-/// Which tag is which step, and which requests failed.
+/// Maps tags to steps, and identifies failed requests.
 pub(crate) struct Names<'a> {
     names: &'a [String],
     probe: Option<usize>,
-    /// The load has a time limit: what was given up is a bound, no error.
+    /// The load has a time limit: an aborted request is a bound, no error.
     limited: bool,
 }
 
@@ -361,7 +358,7 @@ impl<'a> Names<'a> {
         self.errors_of(line).map(|(_, count)| count).sum()
     }
 
-    /// The name of a step's tag; `None` for the probe's.
+    /// Returns the name of a step's tag; `None` for the probe's.
     pub(crate) fn step(&self, tag: u16) -> Option<&'a str> {
         let index = usize::from(tag);
         (Some(index) != self.probe)
@@ -369,7 +366,7 @@ impl<'a> Names<'a> {
             .flatten()
     }
 
-    /// Answers that met their `expect`, and failed requests, of a window without the probe.
+    /// Returns the responses that met their `expect`, and the failed requests, of a window without the probe.
     pub(crate) fn answers(&self, window: &WindowLine) -> (u64, u64) {
         let steps = window
             .steps
@@ -380,7 +377,7 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Whether it has the times of the answers of one of these steps.
+    /// Returns true if it has the response times of one of these steps.
     fn is_answer(&self, series: Series, of: &impl Fn(&str) -> bool) -> bool {
         match series {
             Series::Step {
@@ -392,13 +389,13 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Whether the tag is the probe's.
+    /// Returns true if the tag is the probe's.
     pub(crate) fn is_probe(&self, tag: u16) -> bool {
         self.probe == Some(usize::from(tag))
     }
 }
 
-/// The hold of a trial. A sequence ends with its last session, long before its time is up.
+/// Returns the hold of a trial. A sequence ends with its last session, long before its time is up.
 pub(crate) fn hold(data: &TrialData, kind: LoadKind) -> Hold {
     let mut hold = Hold::new(data.record.ramp_ms, data.record.hold_ms);
     if matches!(kind, LoadKind::Sequence { .. }) {
@@ -409,7 +406,7 @@ pub(crate) fn hold(data: &TrialData, kind: LoadKind) -> Hold {
     hold
 }
 
-/// Adds a trial up, with this stretch of it as its hold.
+/// Sums a trial, with this stretch of it as its hold.
 pub(crate) fn sum_over(
     names: &Names<'_>,
     data: &TrialData,
@@ -418,7 +415,7 @@ pub(crate) fn sum_over(
     add_up(names, data, hold, |_, _| true)
 }
 
-/// Adds up what lies in this stretch of a trial, as if there were nothing else.
+/// Sums a stretch of a trial, ignoring the rest.
 pub(crate) fn sum_within(
     names: &Names<'_>,
     data: &TrialData,
@@ -463,7 +460,7 @@ fn add_up(
     Ok(merge.finish(hold, whole, held))
 }
 
-/// The 95th percentile of all answers of each group of windows, in µs; `None` where they are too few for it.
+/// Returns the 95th percentile of all responses of each group of windows, in µs; `None` if they are too few for it.
 pub(crate) fn p95_by_group(
     names: &Names<'_>,
     data: &TrialData,
@@ -475,7 +472,7 @@ pub(crate) fn p95_by_group(
         .iter()
         .filter(|one| names.is_answer(one.series, &of_all));
     let mut answers: Vec<_> = answers.map(|one| (groups.of(one.start_ms), one)).collect();
-    // In order of time they are in order of their groups already.
+    // Responses in order of time are already in order of their groups.
     answers.sort_by_key(|(group, _)| *group);
     let (mut merger, mut times) = (Merger::default(), Sparse::default());
     let mut of_group = |of_one: &[(usize, &Interval)]| {
@@ -490,7 +487,7 @@ pub(crate) fn p95_by_group(
     by_group.map(&mut of_group).collect()
 }
 
-/// Times of the answers in so many equal parts of a hold, by the middle of their window.
+/// Returns response times in equal parts of a hold, by the middle of their window.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -619,7 +616,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Adds the response times of a step's answers, of the window that begins at `start_ms`.
+    /// Adds a step's response times to the window that begins at `start_ms`.
     fn add_response(
         &mut self,
         step: &str,

@@ -1,17 +1,17 @@
-//! Figures of the tags of steps, each of the steps that have it.
+//! Figures of step tags, each over its steps.
 
 use lab_plan::{Question, TagOutline};
 
 use crate::model::{TagAnalysis, Times};
 use crate::sums::Sums;
 
-/// A tag with what its steps add up to.
+/// A tag with the sums of its steps.
 pub(crate) struct OfTag {
     outline: TagOutline,
     pub(crate) sums: Sums,
 }
 
-/// The tags of a trial's steps, in order.
+/// Returns the tags of a trial's steps, in order.
 pub(crate) fn tags(
     study: &Question,
     all: &Sums,

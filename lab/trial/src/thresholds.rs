@@ -6,7 +6,7 @@ use lab_plan::Threshold;
 use crate::format::{count, duration, plural_count};
 use crate::model::{BEYOND, Measured, ThresholdResult};
 
-/// Holds a threshold against the attempts within its scope.
+/// Compares the attempts within a threshold's scope with it.
 pub(crate) fn judge(threshold: &Threshold, of: &Attempts) -> ThresholdResult {
     let Measured {
         value,
@@ -27,11 +27,11 @@ pub(crate) fn judge(threshold: &Threshold, of: &Attempts) -> ThresholdResult {
     }
 }
 
-/// A figure of the attempts within a scope.
+/// Returns a figure of the attempts within a scope.
 pub(crate) fn measured(metric: Metric, aggregate: Aggregate, of: &Attempts) -> Measured {
     let (value, beyond, reason) = match of.figure(metric, aggregate) {
         Ok(Value::Known(value)) => (Some(value), false, None),
-        // What requests without a response will take isn't known: no limit on it is known to hold.
+        // The times of requests without a response are unknown: no limit on them is known to pass.
         Ok(Value::Beyond | Value::AtLeast(_)) => (None, true, Some(beyond_words(metric, of))),
         Err(why) => (None, false, Some(no_figure_words(why))),
     };
@@ -42,7 +42,7 @@ pub(crate) fn measured(metric: Metric, aggregate: Aggregate, of: &Attempts) -> M
     }
 }
 
-/// Which attempts are slower than any limit: `beyond any limit: 10 of 100 attempts failed, 3 have no response`.
+/// Describes the attempts slower than any limit: `beyond any limit: 10 of 100 attempts failed, 3 have no response`.
 fn beyond_words(metric: Metric, of: &Attempts) -> String {
     let all = plural_count(of.count(metric) + of.unanswered.len(), "attempt");
     let failed = of.failed(metric) - of.hold.turned_away;

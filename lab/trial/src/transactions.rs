@@ -1,4 +1,4 @@
-//! Named transactions: what those of a trial add up to, as attempts and as figures.
+//! Named transactions of a trial, summed as attempts and as figures.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +13,24 @@ use crate::attempts::Limits;
 use crate::model::{Times, TransactionAnalysis};
 use crate::sums::{Hold, Names, StepSum, Sums};
 
-/// The transactions of a trial, by their places in its archive. Empty where it has counted none.
+/// The transactions of a trial, by their indexes in its archive. Empty if it has counted none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Transactions(Vec<(String, Of)>);
 
-/// What the transactions of one name add up to.
+/// The sums of the transactions with one name.
 #[derive(Debug, Clone, Default)]
 struct Of {
     whole: StepSum,
     hold: StepSum,
-    /// Of those that were completed in the hold, without the think times within them.
+    /// Times of those completed in the hold, without the think times within them.
     time: Hist,
-    /// With them.
+    /// The same with the think times.
     elapsed: Hist,
-    /// The same so far of those that were under way when their user left, or at the end.
+    /// Times so far of those in progress when their user left, or at the end.
     unfinished: [Hist; 2],
 }
 
-/// Adds the transactions of a trial up, with times and figures over this stretch of it.
+/// Sums the transactions of a trial, with times and figures over this stretch of it.
 ///
 /// # Errors
 /// [`MergeError`].
@@ -88,7 +88,7 @@ pub(crate) fn transactions(
 }
 
 impl Transactions {
-    /// Those of this name as attempts: completed ones are answered, those under way at the end have no response.
+    /// Returns those of this name as attempts: completed ones are answered, unfinished ones have no response.
     pub(crate) fn attempts(&self, name: &str, sums: &Sums, limits: Limits<'_>) -> Attempts {
         let mut named = self.0.iter().filter(|(one, _)| one == name);
         let of = named.next().map(|(_, of)| of.clone()).unwrap_or_default();
@@ -106,7 +106,7 @@ impl Transactions {
         }
     }
 
-    /// Their figures, beside what was predicted.
+    /// Returns their figures, compared with the prediction.
     pub(crate) fn analysis(
         &self,
         sums: &Sums,

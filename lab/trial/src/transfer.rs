@@ -1,4 +1,4 @@
-//! What sessions carry: its rate, and how close that comes to what the disk alone does.
+//! Data transferred by sessions: its rate, and its ratio to the disk's own rate.
 
 use hdrhistogram::Histogram;
 use lab_archive::model::RawBaseline;
@@ -7,7 +7,7 @@ use lab_stats::histogram::{max, mean, min};
 use crate::model::Transfer;
 use crate::number::as_f64;
 
-/// Of a trial whose sessions took these times, in µs.
+/// Returns the transfer of a trial with these session times, in µs.
 pub(crate) fn of_trial(
     carried: &lab_plan::Transfer,
     sessions: &Histogram<u64>,
@@ -40,13 +40,13 @@ fn rate(bytes: u64, ms: f64) -> Option<f64> {
     lab_stats::ratio(as_f64(bytes) / 1e3, ms)
 }
 
-/// Report 002's: 2048 KiB in 81.4 ms are 2048 ÷ 81. `None` below a whole ms.
+/// Rounds as report 002 does: 2048 KiB in 81.4 ms are 2048 ÷ 81. `None` below a whole ms.
 #[must_use]
 pub fn kib_per_whole_ms(bytes: u64, ms: f64) -> Option<f64> {
     lab_stats::ratio(as_f64(bytes) / 1024.0, ms.trunc())
 }
 
-/// All passes together, so that a disk that slows down through a trial shows as half of that.
+/// Returns the rate over all passes, so that a slowdown of the disk through a trial shows by half.
 fn raw_rate(raw: &RawBaseline) -> Option<f64> {
     let bytes = raw.files * raw.file_bytes * raw.passes_ms.len() as u64;
     rate(bytes, raw.passes_ms.iter().sum())

@@ -31,36 +31,36 @@ use crate::transactions::{Transactions, transactions};
 use crate::warmup::{Batch, Warmup, batches, warmup};
 use crate::{checks, counters, notes, notesmark, thresholds, transfer};
 
-/// What one trial is judged from.
+/// Inputs of a trial's judgement.
 pub struct Input<'a> {
-    /// Of its run.
+    /// Manifest of its run.
     pub manifest: &'a Manifest,
-    /// What its run is judged by.
+    /// Question of its run, with thresholds.
     pub study: &'a Question,
     /// See [`crate::step_names`].
     pub steps: &'a [String],
     /// Its entry in the plan.
     pub planned: &'a Trial,
-    /// Of a search for the load line.
+    /// Set for a search for the load line.
     pub find: Option<&'a Find>,
-    /// What the archive has of it.
+    /// Its data in the archive.
     pub data: &'a TrialData,
 }
 
-/// What is judged of a trial before its cell's warm-up is known.
+/// The judgement of a trial before its cell's warm-up is known.
 pub struct Judged {
-    /// All but the steady state.
+    /// All checks except the steady state.
     checks: Vec<Check>,
     /// See [`TrialAnalysis::disturbed`].
     disturbed: bool,
-    /// The stages of its load: no warm-up is cut off them.
+    /// The stages of its load: no warm-up is cut from them.
     stages: Vec<Stage>,
-    /// What its warm-up is found on; empty of a trial that didn't come to its end.
+    /// Batches to find its warm-up; empty for an incomplete trial.
     pub batches: Vec<Batch>,
 }
 
 impl Judged {
-    /// Whether its series may speak for its cell.
+    /// Returns true if its series may be used for its cell.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         let invalid = |check: &Check| check.outcome == CheckOutcome::Invalid;
@@ -109,7 +109,7 @@ pub fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
         disturbed: is_duet && checks::of_both_sides(&mut found),
         checks: found,
         batches: match input.data.record.end {
-            // A load that changes has no steady state to look for.
+            // A changing load has no steady state.
             TrialEnd::Complete if input.planned.load.changes() => Vec::new(),
             TrialEnd::Complete => batches(&names, input.data, &sums),
             TrialEnd::SystemFailed { .. }
@@ -122,7 +122,7 @@ pub fn judge(input: &Input<'_>) -> Result<Judged, ReportError> {
     })
 }
 
-/// Times of a scope's answers in so many equal parts of the hold, after this much of it. A stage's are those of all.
+/// Returns response times of a scope in equal parts of the hold, after this cut. A stage's are those of all.
 ///
 /// # Errors
 /// [`ReportError::Merge`].
@@ -139,7 +139,7 @@ pub fn answers_by_part(
     sums::answers_by_part(&names(input), input.data, &hold, parts, &of).map_err(merge(input))
 }
 
-/// An upper bound on the mean time of requests without interference, µs, over the hold after `cut_ms`.
+/// Returns an upper bound on the mean time of requests without interference, µs, over the hold after `cut_ms`.
 ///
 /// # Errors
 /// [`ReportError::Merge`].
@@ -150,7 +150,7 @@ pub fn own_time(input: &Input<'_>, cut_ms: f64) -> Result<Option<f64>, ReportErr
     Ok(lab_stats::interference::own_time(sums.steps.values()))
 }
 
-/// What the figures of a trial are taken from.
+/// The sources of a trial's figures.
 struct Measured<'a> {
     input: &'a Input<'a>,
     cut_ms: f64,
@@ -164,12 +164,12 @@ struct Measured<'a> {
     series: Series,
     monitored: counters::Monitored,
     predicted: BTreeMap<String, Predicted>,
-    /// By step of which a request was given up at the time limit.
+    /// By step with a request that was aborted at the time limit.
     bounds: BTreeMap<String, Bound>,
 }
 
-/// A trial judged by itself, its warm-up found on its own series: the one judgement of a search's trials,
-/// both when they end and in the report.
+/// Judges a trial by itself, with the warm-up from its own series: the one judgement of a search's trials, both when
+/// they end and in the report.
 ///
 /// # Errors
 /// [`ReportError::Merge`].
@@ -179,7 +179,7 @@ pub fn alone(input: &Input<'_>) -> Result<TrialAnalysis, ReportError> {
     figures(input, judged, &warmup)
 }
 
-/// The figures of a judged trial, over the hold after its warm-up.
+/// Returns the figures of a judged trial, over the hold after its warm-up.
 ///
 /// # Errors
 /// [`ReportError::Merge`].
@@ -229,7 +229,7 @@ pub fn figures(
 }
 
 impl<'a> Measured<'a> {
-    /// The attempts within a scope.
+    /// Returns the attempts within a scope.
     fn attempts(&self, scope: &Scope) -> Result<Attempts, MergeError> {
         let mut unanswered = self.input.data.record.unanswered.as_ref();
         let sums = match scope {
@@ -292,8 +292,8 @@ impl<'a> Measured<'a> {
         })
     }
 
-    /// Of a search: whether the thresholds that it is subject to hold in a trial that noise from outside
-    /// made invalid, and nothing else: the noise made answers late, and the whole load was offered.
+    /// For a search: returns true if its thresholds pass in a trial that only external noise made invalid. Such noise
+    /// delays responses, and the whole load was offered.
     fn held_while_disturbed(checks: &[Check], judged: &Thresholds) -> bool {
         let mut failed = checks
             .iter()
@@ -307,7 +307,7 @@ impl<'a> Measured<'a> {
         self.input.planned.prediction.as_ref()
     }
 
-    /// The bound of all steps together.
+    /// Returns the bound of all steps together.
     fn over_all(&self) -> Option<Bound> {
         self.bounds.values().copied().reduce(Bound::and)
     }
@@ -386,22 +386,22 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// The judgement, if the trial is valid.
+/// Returns the judgement, if the trial is valid.
 fn of_valid(judged: Option<bool>, checks: &[Check]) -> Option<bool> {
     judged.filter(|_| verdict(checks) == Verdict::Valid)
 }
 
-/// Transactions per second in the hold.
+/// Returns the transactions per second in the hold.
 fn throughput_per_s(sums: &Sums) -> Option<f64> {
     sums.hold.per_s(sums.hold.ok())
 }
 
-/// What a trial's attempts come to.
+/// The thresholds' results for a trial's attempts.
 struct Thresholds {
     thresholds: Vec<ThresholdResult>,
-    /// The figure that decides, if the study names one with parts.
+    /// The deciding figure, if the study names one with parts.
     deciding: Option<crate::model::Measured>,
-    /// Of a search: whether the thresholds that it is subject to hold.
+    /// For a search: whether its thresholds pass.
     carried: Option<bool>,
     /// Figures of all attempts.
     all: crate::model::Attempts,
@@ -435,7 +435,7 @@ fn verdict(checks: &[Check]) -> Verdict {
     }
 }
 
-/// The cell in words, with what the cell itself doesn't tell.
+/// Describes the cell, with the users of a search, and a mark for controls.
 fn label(input: &Input<'_>) -> String {
     let planned = input.planned;
     let mut label = cell_label(input.study, &planned.cell);
@@ -453,7 +453,7 @@ fn label(input: &Input<'_>) -> String {
     label
 }
 
-/// By step of which a request was given up at the time limit.
+/// Returns the bounds by step with a request that was aborted at the time limit.
 fn bounds(sums: &Sums, limit_ms: Option<f64>) -> BTreeMap<String, Bound> {
     let bound = |(name, step): (&String, &StepSum)| {
         let bound = Bound {
@@ -466,7 +466,7 @@ fn bounds(sums: &Sums, limit_ms: Option<f64>) -> BTreeMap<String, Bound> {
     sums.whole.steps.iter().filter_map(bound).collect()
 }
 
-/// What was given up at a time limit is no error.
+/// Requests aborted at a time limit are no errors.
 fn error_examples(input: &Input<'_>) -> ErrorExamples {
     let limited = input.planned.load.time_limit_ms.is_some();
     let all = input.data.record.error_examples.iter();
@@ -489,7 +489,7 @@ fn arrivals(planned: &Trial, sums: &Sums) -> Option<Arrivals> {
     })
 }
 
-/// What the sessions of a sequence carried; other loads have no times of sessions.
+/// Returns the data transferred by the sessions of a sequence; other loads have no session times.
 fn transfer_of(input: &Input<'_>, sums: &Sums) -> Option<Transfer> {
     if !matches!(input.planned.load.kind, LoadKind::Sequence { .. }) {
         return None;
@@ -500,7 +500,7 @@ fn transfer_of(input: &Input<'_>, sums: &Sums) -> Option<Transfer> {
     Some(transfer::of_trial(carried, &sums.sessions, raw))
 }
 
-/// Of parts of the system on machines of their own.
+/// Returns the counters of system parts on their own machines.
 fn counters_of(parts: Vec<counters::OfPart>) -> Vec<PartCounters> {
     parts.into_iter().map(|part| part.counters).collect()
 }
@@ -564,7 +564,7 @@ fn steps(
         .collect()
 }
 
-/// What users spoke, where they asked for another version of HTTP than 1.1.
+/// Returns the protocols that users spoke, if they requested another version of HTTP than 1.1.
 fn connections(record: &TrialRecord, sums: &Sums) -> Option<Connections> {
     let asked = record.system_settings.get(lab_archive::HTTP);
     let asked = asked.is_some_and(|asked| asked.contains("HTTP/2"));
@@ -574,7 +574,7 @@ fn connections(record: &TrialRecord, sums: &Sums) -> Option<Connections> {
     })
 }
 
-/// Times of the phases of a step's answers, by the phase's name.
+/// Returns times of the phases of a step's responses, by the phase's name.
 fn phases(step: &str, sums: &Sums) -> BTreeMap<&'static str, Times> {
     let its = sums
         .step_phases
@@ -584,7 +584,7 @@ fn phases(step: &str, sums: &Sums) -> BTreeMap<&'static str, Times> {
         .collect()
 }
 
-/// The mean size of an answer. Requests without an answer have no part in it.
+/// Returns the mean size of a response. Requests without a response don't count.
 fn per_answer(sum: &StepSum, bytes: u64) -> Option<f64> {
     let errors = sum.errors.iter();
     let answered = errors.filter(|(class, _)| !class.is_without_response());
@@ -592,10 +592,10 @@ fn per_answer(sum: &StepSum, bytes: u64) -> Option<f64> {
     lab_stats::ratio(as_f64(bytes), as_f64(sum.ok + answered))
 }
 
-/// Most slow requests that are told of.
+/// Maximum slow requests to report.
 const MOST_SLOW: usize = 5;
 
-/// The slowest requests of the hold that began a trace.
+/// Returns the slowest requests of the hold that began a trace.
 fn slowest(input: &Input<'_>, names: &Names<'_>, sums: &Sums) -> Vec<SlowRequest> {
     let windows = input.data.windows.iter();
     let in_hold = windows.filter(|w| sums.hold_span.contains(w.start_ms, w.end_ms));
@@ -637,7 +637,7 @@ fn series(input: &Input<'_>, names: &Names<'_>) -> Result<Series, MergeError> {
         .into_iter()
         .map(|(index, group)| group.point(p95_us.get(&index).copied().flatten()))
         .collect();
-    // The chart has the system beside its host.
+    // The chart shows the system together with its host.
     let there = input.data.record.circumstances.system_host.as_ref();
     let cores = there.map_or(input.manifest.environment.cores, |there| there.cores);
     Ok(Series {
@@ -646,7 +646,7 @@ fn series(input: &Input<'_>, names: &Names<'_>) -> Result<Series, MergeError> {
     })
 }
 
-/// Neighbouring windows together.
+/// Merged neighbouring windows.
 #[derive(Default)]
 struct Group {
     start_ms: Option<f64>,

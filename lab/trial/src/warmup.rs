@@ -1,16 +1,16 @@
-//! How much of a hold is warm-up: MSER-5 on throughput and on response, the later cut counts.
+//! The length of a hold's warm-up: MSER-5 on throughput and on response time; the later cut counts.
 //!
-//! All trials of a cell have one cut, found on the mean of their series: trials of one cell differ by
-//! noise, and a cut per trial follows it (one loses a third of its hold, its neighbour nothing). Mean
-//! over replications first, then truncation: Welch's way, and how Hoad, Robinson & Davies apply
-//! MSER-5 to several replications ("Automating warm-up length estimation", JORS 61, 2010).
+//! All trials of a cell have one cut, found on the mean of their series: trials of one cell differ by noise, and a cut
+//! per trial would follow it (one loses a third of its hold, its neighbour nothing). Mean over replications first, then
+//! truncation: Welch's method, and how Hoad, Robinson & Davies apply MSER-5 to several replications ("Automating
+//! warm-up length estimation", JORS 61, 2010).
 //!
-//! Cells that are compared lose as much as the one that needs most ([`Warmup::at_least`]).
+//! Compared cells all use the longest cut of any ([`Warmup::at_least`]).
 //!
-//! A search judges each trial when it ends, and goes on from that: there a trial has its own cut, in the
-//! report as well, so that the line is that of the trials that the search saw.
+//! A search judges each trial when it ends, and decides from that: there a trial has its own cut, in the report as
+//! well, so that the line is that of the trials that the search saw.
 //!
-//! Figures count what is left. Checks still look at the whole hold: the load was planned for it.
+//! Figures use the rest. Checks still use the whole hold: the load was planned for it.
 
 use lab_archive::TrialData;
 use lab_stats::mser::BATCH;
@@ -19,23 +19,23 @@ use lab_stats::{Steady, WeightedMean, mser, ratio};
 use crate::number::as_f64;
 use crate::sums::{Names, Sums};
 
-/// What is known of the beginning of a cell's trials.
+/// The warm-up of a cell's trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Warmup {
-    /// What is cut off each hold.
+    /// Cut from the start of each hold.
     pub cut_ms: f64,
     /// In batches.
     pub throughput: Steady,
-    /// In batches; not judged if a batch has no answer in any trial.
+    /// In batches; skipped if a batch has no response in any trial.
     pub response: Steady,
-    /// Trials whose mean was looked at.
+    /// Trials in the mean.
     pub trials: usize,
     /// Whether another cell needs the cut, and this one less.
     pub by_another: bool,
 }
 
 impl Warmup {
-    /// With a longer cut, where there is a steady state that can lose it.
+    /// Applies a longer cut, if the steady state is long enough.
     #[must_use]
     pub fn at_least(self, cut_ms: f64) -> Self {
         let is_steady =
@@ -60,8 +60,8 @@ pub struct Batch {
     mean_us: Option<f64>,
 }
 
-/// Finds the warm-up of trials of one cell. Where one of the series has no steady state nothing is
-/// cut: no part of the hold speaks for the rest.
+/// Finds the warm-up of trials of one cell. If one of the series has no steady state nothing is cut: no part of the
+/// hold represents the rest.
 #[must_use]
 pub fn warmup(trials: &[&[Batch]]) -> Warmup {
     let length = trials.iter().map(|batches| batches.len()).min();
@@ -97,7 +97,7 @@ fn batches_cut(steady: Steady) -> usize {
     }
 }
 
-/// A trial's batches.
+/// Returns a trial's batches.
 pub(crate) fn batches(names: &Names<'_>, data: &TrialData, sums: &Sums) -> Vec<Batch> {
     let hold = sums.hold_span;
     let windows: Vec<_> = data

@@ -83,7 +83,7 @@ fn a_slow_server_with_a_healthy_generator_stays_valid() {
             .iter()
             .any(|c| c.id.title() == "requests" && c.outcome == Warn)
     );
-    // One send that was late loses no load.
+    // One late send loses no load.
     let one_late = Shape {
         late_few: (1, 900_000),
         ..slow.clone()
@@ -91,7 +91,7 @@ fn a_slow_server_with_a_healthy_generator_stays_valid() {
     let trial = check(one_late.clone(), "delivered load", Warn);
     assert_eq!(trial.verdict, Verdict::Valid);
     check(one_late, "lateness of sends", Warn);
-    // Sends that are all late by 20 ms took 0.8 % of the users' time, of 40 % that are missing.
+    // Sends that are all late by 20 ms took 0.8 % of the users' time; 40 % is missing.
     let hardly_late = Shape {
         late_us: 20_000,
         ..slow.clone()
@@ -99,7 +99,7 @@ fn a_slow_server_with_a_healthy_generator_stays_valid() {
     check(hardly_late.clone(), "lateness of sends", Warn);
     let trial = check(hardly_late, "delivered load", Warn);
     assert_eq!(trial.verdict, Verdict::Valid);
-    // The same with a late generator can't be laid to the server.
+    // The same with a late generator can't be attributed to the server.
     let late = Shape {
         late_us: 60_000,
         ..slow
@@ -382,7 +382,7 @@ fn skipped_steps_are_missing_load() {
     check(skips(1000), "skipped steps", Pass);
     let trial = check(skips(150), "skipped steps", Warn);
     assert_eq!(trial.verdict, Verdict::Valid, "{:#?}", trial.checks);
-    // Every fifth step sends nothing, and a slow server is no excuse for that.
+    // Every fifth step sends nothing, and a slow server is no excuse.
     for response_us in [4_000, 500_000] {
         let shape = Shape {
             response_us,
@@ -413,7 +413,7 @@ fn requests_that_failures_cost_are_no_missing_load() {
         let told = "requests were not reached, after failures";
         assert!(found.evidence.contains(told), "{found:?}");
     }
-    // What is missing besides is.
+    // Any other missing load counts.
     let short = Shape {
         delivered: 0.8,
         ..shape
@@ -430,7 +430,7 @@ fn load_delayed_out_of_the_ramp_is_no_fault_of_the_generator() {
     let trial = check(delayed.clone(), "delivered load", Warn);
     assert_eq!(trial.verdict, Verdict::Valid);
     assert!(trial.delivered_per_s > trial.offered_per_s);
-    // More in the whole trial is one.
+    // An excess in the whole trial counts.
     let more = Shape {
         delivered: 1.03,
         ..delayed

@@ -1,4 +1,4 @@
-//! What surrounds a trial: each fact made to pass, warn, and invalidate; and the run as a whole.
+//! The environment of a trial: each fact made to pass, warn, and invalidate; and the run as a whole.
 
 use crate::support::{Shape, check};
 use lab_archive::{
@@ -67,7 +67,7 @@ fn other_programs_are_named() {
     check(others(60.0), "other programs", Invalid);
 }
 
-/// A system on another machine, of eight cores, whose agent looked around.
+/// Returns a system on another machine, of eight cores, which its agent inspected.
 fn far(change: impl FnOnce(&mut SystemHost)) -> Shape {
     with(|around| {
         around.system_agent = Some(Agent::default());
@@ -122,7 +122,7 @@ fn what_goes_on_at_the_systems_machine_counts_as_here() {
     );
 }
 
-/// A system with a part on a machine of its own.
+/// Returns a system with a part on its own machine.
 fn parted(change: impl FnOnce(&mut SystemPart)) -> Shape {
     with(|around| {
         let mut part = SystemPart {
@@ -259,7 +259,7 @@ fn limits_that_are_near_or_reached() {
     check(files(800), name, Pass);
     check(files(1000), name, Warn);
     check(files(1024), name, Invalid);
-    // A record of before: four processes, each of which had a limit of its own.
+    // An earlier record: four processes, each with its own limit.
     check(files(4000), name, NotJudged);
     let all =
         |most| with(|around| around.limits.machine_open_files = Some(Used { most, limit: 1024 }));

@@ -1,4 +1,4 @@
-//! The generator's own delay: held against the service time that it measures.
+//! The generator's own delay, compared with the service time that it measures.
 
 use crate::support::{Made, STUDY, Shape, WORKLOAD};
 use lab_trial::model::{Check, CheckOutcome, TrialAnalysis};
@@ -7,7 +7,7 @@ fn check<'a>(trial: &'a TrialAnalysis, name: &str) -> Option<&'a Check> {
     trial.checks.iter().find(|check| check.id.title() == name)
 }
 
-/// Answers take 40 ms in the first step, and two and three times as long in the others.
+/// Responses take 40 ms in the first step, and two and three times as long in the others.
 fn lagging(loop_lag_us: Option<u64>) -> TrialAnalysis {
     let shape = Shape {
         response_us: 40_000,
@@ -58,7 +58,7 @@ fn what_any_loop_needs_to_wake_up_is_not_held_against_it() {
     assert!(longest.evidence.contains(told), "{}", longest.evidence);
 }
 
-/// The same with sessions that arrive on their own.
+/// Changes the load to arriving sessions.
 fn arriving(made: Made) -> Made {
     let study = STUDY
         .replace(
@@ -73,7 +73,7 @@ fn arriving(made: Made) -> Made {
     }
 }
 
-/// Of users who think, a late send is in no time; of arrivals it is in every response.
+/// With think times, a late send is in no response time; with arrivals it is in every one.
 #[test]
 fn lateness_of_arrivals_is_judged_by_the_service_time() {
     let late = |late_us, arrives: bool| {

@@ -1,5 +1,5 @@
-//! What the checks of one trial find in archives that are made up in every number, and in those of a simulated
-//! generator with faults. One program, since each would be linked by itself.
+//! Results of the checks of one trial in fully artificial archives, and in those of a simulated generator with faults.
+//! One program, since each would be linked separately.
 
 mod checks;
 mod circumstances;

@@ -1,9 +1,9 @@
-//! What the probe took says nothing of the requests that had no answer.
+//! The probe's times don't include requests without a response.
 
 use crate::support::{Made, Shape, WORKLOAD};
 use lab_trial::model::{Check, CheckOutcome::Warn};
 
-/// What is said of a probe that is answered until `until_ms`, but for every n-th request.
+/// Returns the check of a probe with responses until `until_ms`, except for every n-th request.
 fn told(until_ms: u64, fails_every: u64) -> Option<Check> {
     told_of("1s", until_ms, fails_every)
 }
@@ -28,7 +28,7 @@ fn told_of(every: &str, until_ms: u64, fails_every: u64) -> Option<Check> {
 #[test]
 fn a_probe_that_is_answered_to_the_end_is_not_spoken_of() {
     assert_eq!(told(u64::MAX, 0), None);
-    // The next answer may take a little.
+    // The next response may take a little.
     assert_eq!(told(29_000, 0), None);
     // The trial ends before it is sent.
     assert_eq!(told_of("1m", 0, 0), None);

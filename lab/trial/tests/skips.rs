@@ -1,4 +1,4 @@
-//! Steps that were skipped: which, for want of what, and for want of users.
+//! Skipped steps: which, which lists were empty, and whether users were too few.
 
 use crate::support::{Made, Shape, check};
 use lab_plan::checks::Cause;
@@ -6,7 +6,7 @@ use lab_trial::model::{CheckOutcome, TrialAnalysis, Verdict};
 
 use CheckOutcome::{Invalid, Warn};
 
-/// Of trials with the first 100 users, half of whose steps are skipped.
+/// Judges trials with the first 100 users, half of whose steps are skipped.
 fn skipping(workload: &str) -> TrialAnalysis {
     let shape = Shape {
         skips_every: 2,
@@ -40,7 +40,7 @@ fn a_step_that_is_skipped_is_named_with_the_reason() {
         assert!(told(&trial, name).contains("Captures found nothing"));
     }
     assert_eq!(trial.cause, Some(Cause::System));
-    // Too few users are the study's fault, whatever the captures found.
+    // Too few users are the study's fault, whatever the captures.
     let few = workload.replace("workload: tiny\n", "workload: tiny\nleast_users: 500\n");
     let trial = skipping(&few);
     for name in ["delivered load", "requests", "skipped steps"] {
@@ -55,7 +55,7 @@ fn a_step_that_is_skipped_is_named_with_the_reason() {
 
 #[test]
 fn steps_that_want_what_a_slow_server_holds_up_are_its_own_doing() {
-    // As the slow server whose trial stays valid, and one step in thirty finds nothing to take.
+    // Like the slow server whose trial stays valid, with one step in thirty that finds nothing to take.
     let shape = Shape {
         delivered: 0.6,
         response_us: 960_000,
@@ -72,7 +72,7 @@ fn steps_that_want_what_a_slow_server_holds_up_are_its_own_doing() {
         .unwrap();
     let advice = found.advice.as_ref().unwrap();
     assert!(advice.contains("came late, or not at all"), "{found:?}");
-    // Where nobody's cycle takes longer for it, the captures are asked.
+    // If no cycle takes longer for it, the captures are reported.
     let in_time = Shape {
         overruns: 0,
         ..shape

@@ -1,4 +1,4 @@
-//! What a trial can't tell: requests without an answer, a generator that the kernel doesn't time.
+//! Unknown results of a trial: requests without a response, a generator without the kernel's times.
 
 use crate::support::{Made, Shape, check, trial};
 use lab_trial::model::CheckOutcome::{Invalid, NotJudged, Pass, Warn};
@@ -20,9 +20,9 @@ fn unanswered_requests() {
         found.evidence,
         "20 requests were still unanswered, the oldest for 31.2 s: response times leave them out (warns beyond 1000 ms)"
     );
-    // 20 are fewer than the 5 % that p(95) leaves, also of what the cut of the warm-up leaves.
+    // 20 are fewer than the 5 % that p(95) allows, also of the rest after the warm-up.
     assert!(stuck.thresholds[0].holds, "{:?}", stuck.thresholds);
-    // Of a slow server, two seconds are usual.
+    // For a slow server, two seconds are normal.
     let slow = Shape {
         response_us: 80_000,
         ..left(Some((40, 2_000.0)))

@@ -1,11 +1,11 @@
-//! Users who wait for answers send less than a plan that can't know how long they wait.
+//! Users who wait for responses send less than a plan that can't know how long they wait.
 
 use crate::support::{Shape, check};
 use lab_trial::model::CheckOutcome::{Invalid, Pass, Warn};
 
 #[test]
 fn users_who_wait_a_little_for_answers_are_no_slow_server() {
-    // A cycle of 6 s has 1 + 2 × 2 + 3 times 40 ms of answers in it: 5.3 %.
+    // A cycle of 6 s includes 1 + 2 × 2 + 3 times 40 ms of responses: 5.3 %.
     let waits = |delivered, overruns| Shape {
         delivered,
         overruns,
@@ -20,10 +20,10 @@ fn users_who_wait_a_little_for_answers_are_no_slow_server() {
         .find(|c| c.id.title() == "requests")
         .unwrap();
     assert_eq!(judged.outcome, Pass, "{judged:#?}");
-    // Where a pace was missed, the server was too slow for it; and what waiting doesn't explain is lost.
+    // If a pace was missed, the server was too slow for it; and load not explained by waiting is lost.
     check(waits(0.95, 5), "delivered load", Warn);
     check(waits(0.9, 0), "delivered load", Invalid);
-    // Users who wait for most of their time are a slow server's.
+    // If users wait for most of their time, the server is slow.
     let slow = Shape {
         delivered: 0.85,
         response_us: 130_000,

@@ -1,5 +1,5 @@
-//! What became of each test program in each go, kept as it ends, so that ten goes of all of them need not come at once:
-//! a line for each in `goes.jsonl`, and what those said that failed in files beside it.
+//! Records the result of each test program in each round as it ends, so that ten rounds of all can be spread over
+//! calls: one line for each in `goes.jsonl`, and the output of failed programs in files beside it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// What became of a program in a go.
+/// The result of a program in a round.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Verdict {
-    /// From 1.
+    /// Counted from 1.
     pub(crate) go: u32,
     pub(crate) name: String,
     pub(crate) is_good: bool,
@@ -27,7 +27,7 @@ impl Verdict {
         )
     }
 
-    /// `None` of a line that was cut off.
+    /// Parses a line; `None` for a truncated line.
     fn of(line: &str) -> Option<Self> {
         let line: Value = serde_json::from_str(line).ok()?;
         Some(Self {
@@ -38,12 +38,12 @@ impl Verdict {
     }
 }
 
-/// In which goes a program failed.
+/// The rounds in which a program failed.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Failures<'a> {
     pub(crate) name: &'a str,
     pub(crate) goes: Vec<u32>,
-    /// The files that have what it said, where that was kept.
+    /// The files that hold its output, where that was kept.
     pub(crate) said: Vec<PathBuf>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Failures<'a> {
     }
 }
 
-/// The folder, and all verdicts that it has; without a folder, those of this call.
+/// The folder and all verdicts in it; without a folder, the verdicts of this call.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     place: Option<(PathBuf, File)>,
@@ -65,11 +65,11 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Opens a folder, or makes it. What it has of programs that were built at another time is of other programs: it
-    /// is put aside.
+    /// Opens or creates a folder. Results of programs that were built at another time are of other programs and are put
+    /// aside.
     ///
     /// # Errors
-    /// When it can't be read or written.
+    /// When the folder can't be read or written.
     pub(crate) fn open(folder: &Path, built_ns: u128) -> io::Result<Self> {
         let head = format!("{}\n", json!({ "built_ns": built_ns.to_string() }));
         let file = folder.join("goes.jsonl");
@@ -91,7 +91,7 @@ impl Kept {
             Err(error) => return Err(error),
         }
         fs::create_dir_all(folder)?;
-        // Without the line that was cut off, if there is one.
+        // Without the truncated line, if there is one.
         let lines: String = verdicts.iter().map(Verdict::line).collect();
         fs::write(&file, head + &lines)?;
         let opened = OpenOptions::new().append(true).open(&file)?;
@@ -101,16 +101,16 @@ impl Kept {
         })
     }
 
-    /// What became of a program in a go that it has had.
+    /// Returns the result of a program in a round, if it had that round.
     pub(crate) fn of(&self, go: u32, name: &str) -> Option<&Verdict> {
         let of = |verdict: &&Verdict| verdict.go == go && verdict.name == name;
         self.verdicts.iter().find(of)
     }
 
-    /// Keeps what became of one, and, where it failed, what it said.
+    /// Records a result and, for a failure, the output.
     ///
     /// # Errors
-    /// When it can't be written; what became of it counts anyway.
+    /// When the record can't be written; the result counts anyway.
     pub(crate) fn keep(&mut self, verdict: Verdict, said: &[u8]) -> io::Result<()> {
         let written = self.write(&verdict, said);
         self.verdicts.push(verdict);
@@ -127,7 +127,7 @@ impl Kept {
         file.write_all(verdict.line().as_bytes())
     }
 
-    /// Each program that failed in one of so many goes, those first that did most often.
+    /// Returns each program that failed in one of the `goes` rounds, sorted by falling number of failures.
     pub(crate) fn failures(&self, goes: u32) -> Vec<Failures<'_>> {
         let mut by_name: BTreeMap<&str, Failures<'_>> = BTreeMap::new();
         for verdict in &self.verdicts {
@@ -147,7 +147,7 @@ impl Kept {
     }
 }
 
-/// The file that has what a failed program said: `3-lab-client-suite.txt`.
+/// The name of the file with the output of a failed program: `3-lab-client-suite.txt`.
 fn output(verdict: &Verdict) -> String {
     let name = verdict.name.replace(['/', ' '], "-");
     format!("{}-{name}.txt", verdict.go)

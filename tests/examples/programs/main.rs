@@ -1,16 +1,16 @@
-//! Runs all test programs of this workspace, some at once: `programs [--at-once N] [--times N] [--kept FOLDER] [FLAGS OF
-//! cargo test…]`.
+//! Runs all test programs of this workspace, some at once: `programs [--at-once N] [--times N] [--kept FOLDER] [FLAGS
+//! OF cargo test…]`.
 //!
-//! `cargo test` runs one after the other, and most of them wait most of the time: for a server that starts,
-//! for a deadline that is to pass. As many run as there are cores, and further ones, up to three times as many, are
-//! begun one by one whenever those that run leave the cores idle; where others use the machine, or the tests do, none is.
-//! What a program prints is shown whole when it has failed, after a line for each one; all are run, whatever fails.
+//! `cargo test` runs one after the other, and most of them wait most of the time, for a server start or a deadline. As
+//! many run as there are cores. Further programs, up to three times as many, start one by one while the running ones
+//! leave the cores idle; none starts while other programs or the tests use the machine. The output of a failed program
+//! is shown whole, after its line. All programs run, whatever fails.
 //!
-//! With `--times`, all have several goes, and it tells at the end how often which program failed. With `--kept`, a folder
-//! has what became of each, and the next call goes on from there, as long as nothing was built anew.
+//! With `--times`, all run several rounds, and the end lists how often each program failed. With `--kept`, a folder
+//! records each result, and the next call resumes from there as long as nothing was rebuilt.
 //!
-//! It is an example, not a program of the package, for what cargo makes of that: examples are built with the features
-//! that tests are built with, and so nothing is compiled for it that the tests do not have anyway.
+//! It is an example, not a program of the package, because cargo builds examples with the features of the tests: so
+//! nothing is compiled for it that the tests do not need anyway.
 
 mod kept;
 
@@ -31,23 +31,23 @@ use nix::sys::signal::Signal;
 use plimsoll_tests::{cargo, repository};
 use serde_json::Value;
 
-/// They take longest, and wait nearly all the time, for leases that run out and loads that last: whatever runs beside
-/// them has the cores.
+/// These take longest and wait nearly all the time, for leases that expire and loads that last: programs beside them
+/// have the cores.
 const FIRST: [&str; 3] = ["lab/fleet fleet", "tests faults", "tests first_hour"];
 const USAGE: &str =
     "usage: programs [--at-once N] [--times N] [--kept FOLDER] [FLAGS OF cargo test…]";
-/// A further program is begun when this part of all cores' time was idle, for so long.
+/// A further program starts when this share of all cores' time was idle, for one [`LOOK`].
 const IDLE: f64 = 0.4;
-/// So many further ones at most, for each that runs anyway.
+/// The maximum number of further programs per program that runs anyway.
 const FURTHER: usize = 2;
 const LOOK: Duration = Duration::from_secs(2);
 
 struct Options {
     at_once: usize,
-    /// Further ones while the cores are idle: unless a number was asked for.
+    /// Whether further programs start while the cores are idle; false if a number was given.
     further: bool,
     times: u32,
-    /// Where what became of each program is kept.
+    /// The folder of the recorded results.
     kept: Option<PathBuf>,
     cargo: Vec<String>,
 }
@@ -55,17 +55,17 @@ struct Options {
 /// A test program as cargo built it.
 #[derive(Debug, Clone, PartialEq)]
 struct Program {
-    /// Its package's folder and its own: `lab/client suite`.
+    /// Folder of the package and name of the program: `lab/client suite`.
     name: String,
     file: PathBuf,
-    /// Its package's, in which it runs, as under cargo.
+    /// The package's folder, in which the program runs, as under cargo.
     folder: PathBuf,
 }
 
-/// All test programs, those that take longest first.
+/// All test programs, the longest-running first.
 struct Built {
     programs: Vec<Program>,
-    /// When the newest of them, or of the programs that they start, was.
+    /// When the newest of them, or of the programs that they start, was built.
     newest_ns: u128,
 }
 
@@ -82,7 +82,7 @@ impl Ended {
             .is_ok_and(|output| output.status.success())
     }
 
-    /// Whether somebody ended it, by Ctrl-C or politely: nothing became of it.
+    /// Returns true if SIGINT or SIGTERM ended the program: it has no result.
     fn was_ended(&self) -> bool {
         let by = |output: &Output| output.status.signal();
         let by = self.output.as_ref().ok().and_then(by);
@@ -93,7 +93,7 @@ impl Ended {
         })
     }
 
-    /// All that it said.
+    /// The complete output.
     fn said(&self) -> Vec<u8> {
         match &self.output {
             Ok(output) => [&output.stdout[..], &output.stderr[..]].concat(),
@@ -140,7 +140,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs all programs as often as is asked for; whether there are some, and none ever failed.
+/// Runs all rounds; returns true if there are programs and none ever failed.
 fn all_goes(options: &Options) -> Result<bool, String> {
     let built = built(&options.cargo)?;
     let folder = options.kept.as_deref();
@@ -168,7 +168,7 @@ fn all_goes(options: &Options) -> Result<bool, String> {
     Ok(good == options.times && !built.programs.is_empty())
 }
 
-/// Runs all programs that did not have this go, and tells what became of all; whether all passed.
+/// Runs all programs that lack this round and reports all results; returns true if all passed.
 fn one_go(go: u32, programs: &[Program], options: &Options, kept: &Mutex<Kept>) -> bool {
     let begun = now();
     let missing = programs
@@ -222,8 +222,8 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Builds the test programs, and gives those that take longest first: some that wait for minutes, and those of the
-/// whole product.
+/// Builds the test programs. The longest-running come first: some that wait for minutes, and those of the whole
+/// product.
 fn built(flags: &[String]) -> Result<Built, String> {
     let mut build = cargo()
         .args([
@@ -258,7 +258,7 @@ fn built(flags: &[String]) -> Result<Built, String> {
     })
 }
 
-/// When the program was written that a line of cargo's is of, if it is of one.
+/// Returns when the program in a line of cargo's output was written, if the line names one.
 fn built_ns(line: &str) -> Option<u128> {
     let message: Value = serde_json::from_str(line).ok()?;
     let file = fs::metadata(message["executable"].as_str()?).ok()?;
@@ -266,7 +266,7 @@ fn built_ns(line: &str) -> Option<u128> {
     Some(since.ok()?.as_nanos())
 }
 
-/// What a line of cargo's says of a test program in this workspace, if it is of one.
+/// Parses a line of cargo's output that names a test program of this workspace.
 fn program(line: &str, root: &Path) -> Option<Program> {
     let message: Value = serde_json::from_str(line).ok()?;
     let is_test = message["profile"]["test"] == true;
@@ -280,16 +280,16 @@ fn program(line: &str, root: &Path) -> Option<Program> {
     })
 }
 
-/// Runs programs, has each looked at that has ended, and gives those that failed.
+/// Runs programs, calls `look` for each finished one, and returns the failed ones.
 fn run(programs: VecDeque<Program>, options: &Options, look: impl Fn(&Ended) + Sync) -> Vec<Ended> {
     let waiting = Mutex::new(programs);
     let bad = Mutex::new(Vec::new());
-    // False when there is none left.
+    // False when none is left.
     let run_next = || {
         let next = lock(&waiting).pop_front();
         let Some(program) = next else { return false };
         let one = play(program);
-        // One says its line at a time.
+        // One line at a time.
         let mut bad = lock(&bad);
         say(&one);
         look(&one);
@@ -316,8 +316,8 @@ fn run(programs: VecDeque<Program>, options: &Options, look: impl Fn(&Ended) + S
     bad.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks at the cores for a while: whether they had time left. False where that can't be told, as in a container
-/// that may use some of the machine's cores alone.
+/// Samples the cores for a while; returns true if they had idle time. Returns false where that is unknown, as in a
+/// container that may use only some of the machine's cores.
 fn were_idle() -> bool {
     let before = Ticks::now();
     thread::park_timeout(LOOK);
@@ -327,12 +327,12 @@ fn were_idle() -> bool {
     both.is_some_and(|(before, now)| now.is_idle_since(before))
 }
 
-/// What all cores did since the machine started, in ticks.
+/// Ticks of all cores since the machine started.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Ticks {
     idle: u64,
     all: u64,
-    /// Cores of the machine, which may be more than those that the tests may use.
+    /// Cores of the machine, which may be more than the tests may use.
     cores: usize,
 }
 
@@ -341,8 +341,8 @@ impl Ticks {
         Self::of(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// By the first line of `/proc/stat`: user, nice, system, idle, waiting for a disk, irq, softirq, stolen. Those
-    /// of each core follow.
+    /// Parses the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal. The lines of each
+    /// core follow.
     fn of(stat: &str) -> Option<Self> {
         let each = stat.lines().skip(1);
         let cores = each.take_while(|line| line.starts_with("cpu")).count();
@@ -381,7 +381,7 @@ fn play(program: Program) -> Ended {
     }
 }
 
-/// A line for a program that has ended.
+/// Prints the line of a finished program.
 fn say(ended: &Ended) {
     let verdict = if ended.is_good() { "ok" } else { "FAILED" };
     let mut tests = String::new();
@@ -397,14 +397,14 @@ fn say(ended: &Ended) {
     );
 }
 
-/// All that a program said that failed.
+/// Prints the complete output of a failed program.
 fn show(ended: &Ended) {
     println!(
         "\n---- {} ({})",
         ended.program.name,
         ended.program.file.display()
     );
-    // Whoever reads no more has seen enough.
+    // A closed stdout is no error: the reader has seen enough.
     let _ = io::stdout().lock().write_all(&ended.said());
     if let Ok(output) = &ended.output {
         println!("---- {}: {}\n", ended.program.name, output.status);
@@ -487,7 +487,7 @@ mod tests {
     #[test]
     fn all_have_their_goes_whatever_fails_and_what_was_had_is_not_had_again() {
         let folder = tempfile::tempdir().unwrap();
-        // Fails in its second go, and each go leaves a mark.
+        // Fails in its second round; each round creates a marker file.
         let script = folder.path().join("second");
         fs::write(
             &script,
@@ -526,7 +526,7 @@ mod tests {
     #[test]
     fn what_somebody_ended_did_not_fail() {
         let ended = |by: &str| {
-            // Whoever runs this in the background may have it ignore some of them, and all that it starts.
+            // The caller may run this in the background and have some signals ignored in all child processes.
             let output = Command::new("env")
                 .args(["--default-signal", "sh", "-c", &format!("kill -{by} $$")])
                 .output();

@@ -1,8 +1,8 @@
-//! The disk itself: what programs see now, and what is durable. Knows no kernel.
+//! The disk itself: what programs see now, and what is durable. It doesn't depend on the kernel interface.
 //!
-//! Bytes become durable by a sync of their file, names by a sync of the folder that they stand in; the
-//! sync of a file makes no name durable, and the other way round, as POSIX has it (most file systems are
-//! kinder). A rename within one transaction is atomic: after a crash the file has the old name or the new.
+//! A sync of a file makes its bytes durable; a sync of a folder makes the names in it durable. Neither does the other,
+//! as in POSIX (most file systems are kinder). A rename within one transaction is atomic: after a crash the file has
+//! the old name or the new.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub(crate) const ROOT: u64 = 1;
 
 type Answer<T> = Result<T, Errno>;
 
-/// A change of a file that is not durable yet.
+/// A change of a file that is not yet durable.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
     Bytes(u64, Vec<u8>),
@@ -43,12 +43,12 @@ pub(crate) struct Node {
     pub(crate) links: u32,
 }
 
-/// A change of names that is not durable yet: all of it happens, or nothing.
+/// A change of names that is not yet durable; it is atomic.
 #[derive(Debug, Clone)]
 pub(crate) struct Renaming {
-    /// Names that go: folder, name.
+    /// The name that is removed: folder, name.
     pub(crate) gone: Option<(u64, String)>,
-    /// A name that comes: folder, name, what it names.
+    /// The name that is added: folder, name, inode.
     pub(crate) come: Option<(u64, String, u64)>,
 }
 
@@ -62,14 +62,14 @@ impl Renaming {
 #[derive(Debug)]
 pub(crate) struct Disk {
     pub(crate) nodes: BTreeMap<u64, Node>,
-    /// Changes of names that are not durable, in their order.
+    /// Changes of names that are not durable, in order.
     pub(crate) pending: Vec<Renaming>,
     pub(crate) rules: Rules,
     next: u64,
     open: BTreeMap<u64, u32>,
 }
 
-/// Writes bytes at an offset, with zeros before them where there was nothing.
+/// Writes bytes at an offset; a gap before the offset is filled with zeros.
 pub(crate) fn write_at(into: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
     let end = offset + bytes.len();
     if into.len() < end {
@@ -149,7 +149,7 @@ impl Disk {
         self.rules.failure(call).map_or(Ok(()), Err)
     }
 
-    /// Makes a file or a folder.
+    /// Creates a file or a folder.
     pub(crate) fn make(
         &mut self,
         folder: u64,
@@ -261,7 +261,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Room for bytes; the file grows to it.
+    /// Reserves space for bytes; the file grows to it if `grows`.
     pub(crate) fn allocate(&mut self, id: u64, end: u64, grows: bool) -> Answer<()> {
         self.fails(Call::Write)?;
         let file = self.file(id)?;
@@ -297,7 +297,7 @@ impl Disk {
         let file = self.file(id)?;
         let pending = std::mem::take(&mut file.pending);
         if let Some(errno) = failed {
-            // As Linux has it: the pages are clean after a failure, and a later sync doesn't write them.
+            // As on Linux: the pages are clean after a failure, and a later sync doesn't write them.
             return Err(errno);
         }
         for change in &pending {
@@ -330,8 +330,8 @@ impl Disk {
         *self.open.entry(id).or_default() += 1;
     }
 
-    /// A file that is open nowhere and has no name is no file; its bytes may still be durable under a
-    /// name that a crash brings back, so they stay until no durable name is left.
+    /// A file that is not open and has no name is deleted. A crash may bring back a durable name, so the bytes stay
+    /// until no durable name is left.
     pub(crate) fn closed(&mut self, id: u64) {
         if let Some(count) = self.open.get_mut(&id) {
             *count -= 1;
@@ -360,7 +360,7 @@ impl Disk {
         self.nodes.retain(|id, _| held.contains(id));
     }
 
-    /// A path that leads there, for rules that name one.
+    /// Returns a path of the node, for rules that name one.
     fn path_of(&self, id: u64) -> Option<String> {
         if id == ROOT {
             return Some("/".to_owned());

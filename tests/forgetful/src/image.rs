@@ -1,4 +1,4 @@
-//! What a crash leaves: all that is durable, and of the rest what the seed says.
+//! The image after a crash: everything durable, and of the rest what the seed selects.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,9 +11,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::disk::{Change, Disk, Kind, Names, ROOT, apply};
 
-/// What the kernel writes at once.
+/// The kernel's unit of writing.
 const PAGE_BYTES: usize = 4096;
-/// What a disk writes at once.
+/// The disk's unit of writing.
 const SECTOR_BYTES: usize = 512;
 
 /// A disk after a crash.
@@ -23,20 +23,20 @@ pub(crate) struct Image {
     files: BTreeMap<u64, (u32, Vec<u8>)>,
 }
 
-/// What happens to changes that nobody made durable.
+/// The fate of changes that were not synced.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
-    /// None of them.
+    /// None of them is durable.
     Nothing,
-    /// All of them.
+    /// All are durable.
     All,
-    /// The first of them.
+    /// The first ones are durable.
     First,
-    /// Any of them, whole pages.
+    /// A random subset, in whole pages.
     Pages,
-    /// Any of them, in sectors: pages are torn.
+    /// A random subset, in sectors: pages are torn.
     Sectors,
-    /// Files have their lengths, and zeros for bytes.
+    /// Files have their lengths, but zeros for bytes.
     Lengths,
 }
 
@@ -55,12 +55,12 @@ fn one_in_two(rng: &mut Xoshiro256PlusPlus) -> bool {
     rng.next_u32() & 1 == 0
 }
 
-/// A number below a bound that is no larger than 2³².
+/// Returns a number below a bound that is at most 2³².
 fn below(rng: &mut Xoshiro256PlusPlus, bound: usize) -> usize {
     (rng.next_u64() % bound.max(1) as u64) as usize
 }
 
-/// The pieces of a write that reach the disk.
+/// Writes the random pieces of a write that reach the disk.
 fn in_part(into: &mut Vec<u8>, change: &Change, unit: usize, rng: &mut Xoshiro256PlusPlus) {
     let Change::Bytes(offset, bytes) = change else {
         if one_in_two(rng) {
@@ -164,7 +164,7 @@ impl Image {
         }
     }
 
-    /// Writes it into a folder, where a program starts again with it.
+    /// Writes the image into a folder, where a program starts again with it.
     pub(crate) fn write_to(&self, folder: &Path) -> io::Result<()> {
         let mut seen = BTreeMap::new();
         self.write_folder(ROOT, folder, &mut seen)

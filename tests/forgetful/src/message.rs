@@ -1,4 +1,4 @@
-//! What a test and the disk's process tell each other, a line of JSON each.
+//! The messages between a test and the disk's process, one line of JSON each.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::{Fault, Lie};
 
-/// From the test.
+/// Requests of the test.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Ask {
-    /// Write what a crash now leaves into this folder.
+    /// Writes an image of a crash at this moment into this folder.
     Crash(PathBuf),
-    /// Do so at seeded moments, so often, in numbered folders below this one; the call that comes next
-    /// waits for [`Ask::GoOn`] each time.
+    /// Does so at `count` seeded moments, in numbered folders below this one; the next call waits for [`Ask::GoOn`]
+    /// each time.
     Crashes {
         count: u64,
         most_calls: u64,
@@ -24,14 +24,14 @@ pub(crate) enum Ask {
     Lie(Lie),
 }
 
-/// From the disk's process.
+/// Replies of the disk's process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Tell {
     Mounted,
-    /// It can't be mounted, or an image can't be written.
+    /// The mount failed, or an image can't be written.
     Failed(String),
     Done,
-    /// An image is there, taken before this call.
+    /// An image is written; it was taken before this call.
     Image {
         folder: PathBuf,
         call: u64,

@@ -19,7 +19,7 @@ use crate::disk::{Disk, Kind};
 use crate::image::Image;
 use crate::rules::Rules;
 
-/// The kernel asks again each time: whatever it is told may have changed by the next call.
+/// The kernel may cache nothing: any answer may have changed by the next call.
 const NO_TIME: Duration = Duration::ZERO;
 const BLOCK_BYTES: u32 = 4096;
 const FREE_BLOCKS: u64 = 1 << 24;
@@ -47,12 +47,12 @@ impl std::fmt::Debug for Inner {
 pub(crate) struct Crashing<'a> {
     disk: &'a Disk,
     rng: &'a mut Xoshiro256PlusPlus,
-    /// The calls so far.
+    /// The number of calls so far.
     pub(crate) calls: u64,
 }
 
 impl Crashing<'_> {
-    /// What a crash at this moment leaves.
+    /// Returns the image of a crash at this moment.
     pub(crate) fn image(&mut self) -> Image {
         Image::of(self.disk, self.rng)
     }
@@ -66,7 +66,7 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// An empty disk at a folder.
+    /// Mounts an empty disk at a folder.
     pub(crate) fn start(folder: &Path, seed: u64) -> io::Result<Self> {
         let inner = Arc::new(Mutex::new(Inner {
             disk: Disk::new(),
@@ -90,13 +90,13 @@ impl Serving {
         self.inner.lock().expect("no call panics")
     }
 
-    /// What a crash at this moment leaves.
+    /// Returns the image of a crash at this moment.
     pub(crate) fn crash(&self) -> Image {
         let inner = &mut *self.inner();
         Image::of(&inner.disk, &mut inner.rng)
     }
 
-    /// Does something between any two calls from now on; no call goes on before it returns.
+    /// Calls `moment` between any two calls from now on; no call continues before it returns.
     pub(crate) fn at_calls(&self, moment: impl FnMut(&mut Crashing<'_>) + Send + 'static) {
         self.inner().moment = Some(Box::new(moment));
     }
@@ -142,7 +142,7 @@ fn attributes(disk: &Disk, id: u64) -> Outcome<FileAttr> {
         Kind::File(bytes) => (FileType::RegularFile, bytes.now.len() as u64),
         Kind::Folder { .. } => (FileType::Directory, u64::from(BLOCK_BYTES)),
     };
-    // The disk keeps no times: nothing that it is for looks at them.
+    // The disk keeps no times: its tests never look at them.
     Ok(FileAttr {
         ino: INodeNo(id),
         size,
@@ -167,7 +167,7 @@ impl Calls {
         with(&self.0.lock().expect("no call panics").disk)
     }
 
-    /// A call that changes something: the moment before it is one at which the power may fail.
+    /// Runs a call that changes something; the power may fail just before it.
     fn change<T>(&self, with: impl FnOnce(&mut Disk) -> Outcome<T>) -> Outcome<T> {
         let inner = &mut *self.0.lock().expect("no call panics");
         inner.calls += 1;

@@ -1,4 +1,4 @@
-//! A disk as a test holds it.
+//! A mounted disk as a test uses it.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::message::{Ask, Tell};
 use crate::rules::{Fault, Lie};
 
-/// A mounted disk; gone when it is dropped. Files on it must be closed by then.
+/// A mounted disk; unmounted on drop. Files on it must be closed by then.
 #[derive(Debug)]
 pub struct Mounted {
     process: Child,
@@ -41,8 +41,8 @@ impl Talk {
 }
 
 impl Mounted {
-    /// An empty disk, served by the program at this path; `None`, and a line that says so, where nothing
-    /// may be mounted: that takes `/dev/fuse`, and root or `fusermount3`.
+    /// Starts an empty disk, served by the program at this path. Returns `None`, and prints a line, where nothing may
+    /// be mounted: that takes `/dev/fuse`, and root or `fusermount3`.
     ///
     /// # Panics
     /// If the program can't be started.
@@ -73,7 +73,7 @@ impl Mounted {
         }
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -87,15 +87,15 @@ impl Mounted {
         }
     }
 
-    /// Writes what a crash at this moment leaves into a folder.
+    /// Writes the image of a crash at this moment into a folder.
     ///
     /// # Panics
-    /// If that can't be written.
+    /// If the image can't be written.
     pub fn crash(&self, into: &Path) {
         self.order(&Ask::Crash(into.to_owned()));
     }
 
-    /// Takes so many images at seeded moments, at most so many calls apart, into folders below this one.
+    /// Takes `count` images at seeded moments, at most `most_calls` calls apart, into folders below this one.
     pub fn crashes(&self, count: u64, most_calls: u64, below: &Path) -> Crashes<'_> {
         self.order(&Ask::Crashes {
             count,
@@ -113,12 +113,12 @@ impl Mounted {
         self.order(&Ask::Fail(fault));
     }
 
-    /// No call fails any more.
+    /// Ends all faults.
     pub fn heal(&self) {
         self.order(&Ask::Heal);
     }
 
-    /// Pretends syncs from now on.
+    /// From now on, syncs that match only pretend.
     pub fn lie(&self, lie: Lie) {
         self.order(&Ask::Lie(lie));
     }
@@ -129,7 +129,7 @@ impl Drop for Mounted {
         if let Ok(talk) = self.talk.get_mut() {
             drop(talk.ask.take());
         }
-        // Its input has ended: it unmounts and ends.
+        // Its input has ended, so it unmounts and exits.
         let _ = self.process.wait();
     }
 }
@@ -141,20 +141,20 @@ pub struct Crashes<'a> {
     left: u64,
 }
 
-/// What a crash left.
+/// The image of one crash.
 #[derive(Debug)]
 pub struct Crash<K> {
-    /// Where it is; the test removes it.
+    /// The folder of the image; the test removes it.
     pub folder: PathBuf,
-    /// Before which call of the file system.
+    /// The file system call that followed the crash.
     pub call: u64,
-    /// What was known at that moment.
+    /// What the test knew at that moment.
     pub known: K,
 }
 
 impl Crashes<'_> {
-    /// The next, and what is known then: no call of the file system goes on before `known` returns, so all
-    /// that the program under test has acknowledged by then was durable at the crash.
+    /// Returns the next crash and what is known then. No file system call continues before `known` returns, so all that
+    /// the program under test has acknowledged by then was durable at the crash.
     ///
     /// # Panics
     /// If an image can't be written.
@@ -166,7 +166,7 @@ impl Crashes<'_> {
         let mut talk = self.disk.talk.lock().expect("nobody panics with it");
         match talk.hear() {
             Ok(Tell::Image { folder, call }) => {
-                // Who fails may wait for the program under test to end, and that for the disk.
+                // A failing test may wait for the program under test to end, and that program for the disk.
                 let known = catch_unwind(AssertUnwindSafe(known));
                 talk.say(&Ask::GoOn).expect("the disk's process listens");
                 drop(talk);

@@ -1,4 +1,4 @@
-//! What a disk does on purpose: failing calls, and syncs that it only pretends to do.
+//! The intended misbehaviour of a disk: failing calls, and syncs that it only pretends to do.
 
 use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
@@ -6,39 +6,39 @@ use serde::{Deserialize, Serialize};
 /// A kind of call that changes something or makes it durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Call {
-    /// Bytes into a file, or room for them.
+    /// Writing bytes into a file, or reserving space for them.
     Write,
-    /// A file's bytes made durable.
+    /// Syncing a file's bytes.
     Sync,
-    /// A folder's names made durable.
+    /// Syncing a folder's names.
     SyncFolder,
-    /// A file or folder made, linked, renamed, or removed.
+    /// Creating, linking, renaming, or removing a file or folder.
     Names,
 }
 
 /// Calls that fail.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Fault {
-    /// Which kind.
+    /// The kind of call.
     pub call: Call,
-    /// So many of them succeed before.
+    /// The number of calls that succeed before.
     pub after: u64,
-    /// So many fail.
+    /// The number of calls that fail.
     pub times: u64,
-    /// With what, as the system numbers errors.
+    /// The errno.
     pub errno: i32,
 }
 
-/// A sync that answers at once and does nothing: the negative control of a test.
+/// A sync that returns at once and does nothing: the negative control of a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Lie {
-    /// Of files whose path contains this.
+    /// For files whose path contains this.
     Files(String),
-    /// Of folders whose path contains this.
+    /// For folders whose path contains this.
     Folders(String),
 }
 
-/// What is asked of the disk now.
+/// The rules in effect.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) faults: Vec<Fault>,
@@ -46,7 +46,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Whether a call of this kind fails now. Counts it.
+    /// Returns the error if a call of this kind fails now. Counts the call.
     pub(crate) fn failure(&mut self, call: Call) -> Option<Errno> {
         let mut failed = None;
         for fault in self.faults.iter_mut().filter(|fault| fault.call == call) {

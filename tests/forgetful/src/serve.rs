@@ -1,4 +1,4 @@
-//! The disk's process: mounts, and does what the test says until the test ends.
+//! The disk's process: mounts, and serves the test's requests until the test ends.
 
 use std::io::{BufRead, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::mount::Serving;
 fn tell(what: &Tell) {
     let line = serde_json::to_string(what).expect("messages are JSON");
     let mut out = stdout().lock();
-    // Whoever doesn't read has ended: so does this process, at the end of its input.
+    // A test that doesn't read has ended; so does this process, at the end of its input.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
@@ -33,7 +33,7 @@ pub fn serve(folder: &Path, seed: u64) {
             Err(error) => tell(&Tell::Failed(error.to_string())),
         }
     }
-    // A call that waits goes on, so that the disk can be unmounted.
+    // A waiting call continues, so that the disk can be unmounted.
     drop(go_on);
 }
 
@@ -53,7 +53,7 @@ fn answer(
             most_calls,
             below,
         } => {
-            // Before the first image, which may come at once.
+            // Before the first image, which may be taken at once.
             tell(&Tell::Done);
             crashes(disk, seed, (count, most_calls, below), waits.clone());
         }

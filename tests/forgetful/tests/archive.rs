@@ -1,5 +1,5 @@
-//! An archive on a disk that forgets: a trial that was finished is there after every crash, whole, and one
-//! that was not is not taken for one.
+//! An archive on a disk that forgets: a finished trial is there after every crash, whole, and an unfinished one is not
+//! taken for a finished one.
 
 mod common;
 
@@ -32,7 +32,7 @@ fn write_trial(run: &Run, writer: &RunWriter, id: u32) {
     trial.finish(&data.record).unwrap();
 }
 
-/// What is wrong with an archive of which so many trials were finished; `None`: it wasn't begun.
+/// Returns what is wrong with an archive after `finished` trials; `None` means that the archive wasn't begun.
 fn verdict(folder: &Path, finished: Option<u32>) -> Verdict {
     let Some(finished) = finished else {
         return Ok(());
@@ -69,10 +69,10 @@ fn archive_in(disk: &Path) -> PathBuf {
 
 fn run(disk: &Mounted, crashes: u64) -> (u64, Option<String>) {
     let golden = golden();
-    // Where runs are kept was there before.
+    // The folder of the runs existed before.
     fs::create_dir(disk.path().join("runs")).unwrap();
     fs::File::open(disk.path()).unwrap().sync_all().unwrap();
-    // Zero: not begun; else one more than the trials that were finished.
+    // 0 means not begun; otherwise one more than the number of finished trials.
     let (known, stop) = (AtomicU32::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -104,7 +104,7 @@ fn finished_trials_survive() {
     survives(60, run);
 }
 
-/// Without the sync of files, or of folders, something finished is lost: this test finds it.
+/// Without the sync of files, or of folders, a finished trial is lost: this test detects it.
 #[test]
 fn a_sync_left_out_is_found_out() {
     for lie in [

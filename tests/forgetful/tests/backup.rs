@@ -1,9 +1,8 @@
-//! Backups on a disk that forgets: one that has its name is there after every crash, whole, with all that it
-//! refers to; one that was not finished is not taken for one.
+//! Backups on a disk that forgets: a named backup is there after every crash, whole, with all that it refers to; an
+//! unfinished one is not taken for a backup.
 //!
-//! Who makes them is a process of its own. A crash holds up whatever call of the file system is under way,
-//! and SQLite makes some under a lock of the whole process, for which the look at what the crash left would
-//! wait in vain.
+//! The backups are made in a process of their own. A crash blocks the file system call that is under way, and SQLite
+//! makes some calls under a lock of the whole process; the check of the image would wait for that lock in vain.
 
 mod common;
 
@@ -24,7 +23,7 @@ use plimsoll_forgetful::{Lie, Mounted, seed};
 const MOST_CALLS: u64 = 300;
 const KEPT: usize = 3;
 
-/// Where the maker's data is, and where its backups go.
+/// The folders of the maker's data and of its backups.
 const DATA: &str = "PLIMSOLL_TEST_DATA";
 const BACKUPS: &str = "PLIMSOLL_TEST_BACKUPS";
 
@@ -60,8 +59,8 @@ impl Data {
     }
 }
 
-/// Makes backups, says so of each, and is answered before it removes old ones; until it is killed, or nobody
-/// listens.
+/// Makes backups, reports each, and waits for the reply before it removes old ones; until it is killed or the reader is
+/// gone.
 #[test]
 #[ignore = "a helper of the other tests"]
 fn makes_backups() {
@@ -83,7 +82,7 @@ fn makes_backups() {
     }
 }
 
-/// The process that makes backups; it ends with this.
+/// The process that makes backups; it ends on drop.
 struct Maker {
     process: Child,
     _data: tempfile::TempDir,
@@ -116,7 +115,7 @@ impl Drop for Maker {
     }
 }
 
-/// Notes which backups are finished, and not to be removed, until their maker ends.
+/// Records which backups are finished and not to be removed, until their maker ends.
 fn note(known: &Mutex<Vec<String>>, (mut to, from): (ChildStdin, ChildStdout)) {
     for line in BufReader::new(from).lines().map_while(Result::ok) {
         let Some((_, name)) = line.split_once("finished=") else {
@@ -133,7 +132,7 @@ fn note(known: &Mutex<Vec<String>>, (mut to, from): (ChildStdin, ChildStdout)) {
     }
 }
 
-/// What is wrong with backups of which these were finished, and not to be removed.
+/// Returns what is wrong with backups of which these were finished and not to be removed.
 fn verdict(folder: &Path, known: &[String]) -> Verdict {
     if known.is_empty() && !folder.exists() {
         return Ok(());
@@ -184,8 +183,7 @@ fn finished_backups_survive() {
     survives(30, run);
 }
 
-/// Without the sync of a file, or of a folder, a backup that has its name isn't whole, or is gone: this test
-/// finds it.
+/// Without the sync of a file, or of a folder, a named backup isn't whole, or is gone: this test detects it.
 #[test]
 fn a_sync_left_out_is_found_out() {
     let control = Control {

@@ -1,5 +1,5 @@
-//! The log of changes on a disk that forgets: after every crash, it leads from an empty store to all that
-//! the records have, and nothing that was acknowledged is missing from it.
+//! The log of changes on a disk that forgets: after every crash, it leads from an empty store to all that the records
+//! have, and lacks nothing that was acknowledged.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn open(folder: &Path) -> Result<Store, OpenError> {
     Store::open_sqlite(folder, options)
 }
 
-/// A record of the writer's own, in place of the one before; every seventh is large.
+/// A record of the writer's own that replaces the previous one; every seventh is large.
 fn batch(writer: u64, number: u64) -> Batch {
     let bytes = if number.is_multiple_of(7) { 9000 } else { 90 };
     let key = |number: u64| [writer.to_be_bytes(), number.to_be_bytes()].concat();
@@ -51,7 +51,7 @@ fn records(store: &Store) -> Result<Records, String> {
     Ok(found)
 }
 
-/// How many batches of each writer the records count.
+/// The number of batches of each writer, by the records.
 fn counted(records: &Records) -> Vec<u64> {
     let of = |writer: u64| {
         let key = writer.to_be_bytes();
@@ -63,7 +63,7 @@ fn counted(records: &Records) -> Vec<u64> {
     (0..WRITERS).map(of).collect()
 }
 
-/// What is wrong with records and log after a crash at which this was acknowledged.
+/// Returns what is wrong with records and log after a crash at which `known` was acknowledged.
 fn verdict(data: &Path, base: &Path, known: &[u64]) -> Verdict {
     let store = open(data).map_err(|error| format!("it doesn't open: {error}"))?;
     let there = records(&store)?;
@@ -74,7 +74,7 @@ fn verdict(data: &Path, base: &Path, known: &[u64]) -> Verdict {
             ));
         }
     }
-    // What comes after a crash is logged behind what was.
+    // Changes after a crash are appended to the log.
     let later = store.commit_blocking(batch(WRITERS, 1));
     later.map_err(|error| format!("it takes no writes: {error}"))?;
     let there = records(&store)?;
@@ -135,7 +135,7 @@ fn the_log_leads_to_the_records_after_every_crash() {
     survives(100, run);
 }
 
-/// Without its sync, the log lacks what was acknowledged: this test finds it.
+/// Without its sync, the log lacks acknowledged changes: this test detects it.
 #[test]
 fn a_log_that_is_not_synced_is_found_out() {
     is_found_out(seed(2), Lie::Files(".changes".to_owned()), CONTROL, run);

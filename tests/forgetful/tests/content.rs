@@ -1,5 +1,5 @@
-//! Content on a disk that forgets: an offset that was settled is there after every crash, with its bytes,
-//! and content that was finished is whole.
+//! Content on a disk that forgets: a settled offset is there after every crash, with its bytes, and finished content is
+//! whole.
 
 mod common;
 
@@ -16,12 +16,12 @@ use plimsoll_forgetful::{Lie, Mounted, seed};
 const WRITERS: u64 = 3;
 const CHUNK_BYTES: usize = 9_000;
 
-/// What was acknowledged.
+/// The acknowledged uploads and content.
 #[derive(Debug, Clone, Default)]
 struct Known {
-    /// Uploads under way: name, length, the offset that was settled.
+    /// Uploads under way: name, length, settled offset.
     settled: Vec<(String, u64, u64)>,
-    /// Content that is finished, and its length.
+    /// Finished content and its length.
     finished: Vec<(ContentHash, u64)>,
 }
 
@@ -58,7 +58,7 @@ fn upload(store: &ContentStore, known: &Mutex<Known>, writer: u64, number: u64) 
     known.settled.retain(|(other, _, _)| *other != name);
     known.finished.push((pin.hash(), length));
     drop(known);
-    // Somebody refers to it now.
+    // Something refers to it now.
     upload.retire();
 }
 
@@ -80,7 +80,7 @@ fn number_of(name: &str) -> (u64, u64) {
     (writer.parse().unwrap(), number.parse().unwrap())
 }
 
-/// What is wrong with a store of content after a crash at which this was known.
+/// Returns what is wrong with a content store after a crash at which this was known.
 fn verdict(folder: &Path, known: &Known) -> Verdict {
     let store = ContentStore::open(folder).map_err(|error| error.to_string())?;
     for (hash, length) in &known.finished {
@@ -115,7 +115,7 @@ fn verdict(folder: &Path, known: &Known) -> Verdict {
 
 fn run(disk: &Mounted, crashes: u64) -> (u64, Option<String>) {
     let folder = disk.path().join("data");
-    // Its own name is the business of whoever keeps records beside the content.
+    // The folder's own name is the duty of the records' store.
     fs::create_dir(&folder).unwrap();
     fs::File::open(disk.path()).unwrap().sync_all().unwrap();
     let store = ContentStore::open(&folder).unwrap();
@@ -150,7 +150,7 @@ fn settled_offsets_and_finished_content_survive() {
     survives(150, run);
 }
 
-/// Without the sync of a file, or of a folder, something acknowledged is lost: this test finds it.
+/// Without the sync of a file, or of a folder, something acknowledged is lost: this test detects it.
 #[test]
 fn a_sync_left_out_is_found_out() {
     let left_out = [

@@ -1,6 +1,6 @@
-//! The journal of changed kernel settings on a disk that forgets: from before the first change until the last
-//! value is put back it is there, whole, and then it is gone. What a crash leaves never keeps the next run
-//! from beginning.
+//! The journal of changed kernel settings on a disk that forgets: it is there and whole from before the first change
+//! until the last value is restored, and then it is gone. An image of a crash never prevents the next run from
+//! starting.
 
 mod common;
 
@@ -15,18 +15,18 @@ use lab_host::journal::{Entry, Gone, Journal, restore};
 use plimsoll_forgetful::{Lie, Mounted, seed};
 use serde_json::Value;
 
-/// What is on the disk for sure.
+/// What is certainly on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
     /// No journal.
     Nothing,
-    /// One of this round.
+    /// The journal of this round.
     Begun(u64),
-    /// It is being written or removed.
+    /// The journal is being written or removed.
     Either,
 }
 
-/// Settings, played by a file. What a crash leaves of a journal puts its own copy back.
+/// Settings, simulated by a file. The journal in an image restores the image's own copy.
 fn entries(settings: &Path, round: u64) -> Vec<Entry> {
     let path = settings.join("setting").to_str().unwrap().to_owned();
     let old = format!("{round:09}");
@@ -49,7 +49,7 @@ fn journals(state: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What is wrong with what a crash has left, where so much was sure.
+/// Returns what is wrong with an image after a crash at which this was known.
 fn verdict(image: &Path, known: Known) -> Verdict {
     let state = image.join("some/state");
     let found = journals(&state);
@@ -76,7 +76,7 @@ fn verdict(image: &Path, known: Known) -> Verdict {
     }
 }
 
-/// Rounds on a disk while it crashes so often; how many crashes left something wrong, and the first of them.
+/// Runs rounds on a disk while it crashes; returns the number of bad images and the first fault.
 fn run(disk: &Mounted, crashes: u64) -> (u64, Option<String>) {
     let settings = scratch();
     fs::write(settings.path().join("setting"), "").unwrap();
@@ -90,7 +90,7 @@ fn run(disk: &Mounted, crashes: u64) -> (u64, Option<String>) {
                 say(Known::Either);
                 let journal = Journal::begin(&state, entries(settings.path(), round)).unwrap();
                 say(Known::Begun(round));
-                // Some calls in which a crash finds it there.
+                // Some calls during which a crash finds the journal there.
                 fs::write(disk.path().join("else"), "x").unwrap();
                 say(Known::Either);
                 journal.finish().unwrap();
@@ -114,10 +114,10 @@ fn a_journal_survives_and_its_end_does() {
     survives(100, run);
 }
 
-/// Without the sync of the file, or of a folder, one is lost, or comes back: this test finds it.
+/// Without the sync of the file, or of a folder, a journal is lost or reappears: this test detects it.
 #[test]
 fn a_sync_left_out_is_found_out() {
-    // Most crashes come while nothing of a journal is on the disk yet.
+    // Most crashes happen while nothing of a journal is on the disk yet.
     let control = Control {
         crashes: 80,
         by_chance: 0,

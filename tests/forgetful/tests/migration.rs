@@ -1,5 +1,5 @@
-//! A store of an older version, brought up to date on a disk that forgets, with a crash at every call that this makes:
-//! whichever version is there afterwards, all that the older one had is, and it opens as if nothing had been.
+//! A store of an older version, migrated on a disk that forgets, with a crash at every call of the migration: whichever
+//! version is there afterwards, it has all the data of the older one and opens as usual.
 
 mod common;
 
@@ -15,16 +15,16 @@ use groupware_store::{Batch, Store, StoreOptions};
 use plimsoll_forgetful::{Crash, Mounted};
 
 const FILE: &str = "groupware.sqlite";
-/// Records of the older store; some of them are large values of their own.
+/// Records of the older store; some have large values in separate rows.
 const RECORDS: u64 = 200;
 
-/// What makes a store one of the version before; of those before it, too.
+/// The statements that turn a store into one of the previous version, or of the version before that.
 const OLDER: [&str; 2] = [
     "DROP TABLE pending; PRAGMA user_version = 2",
     "DROP TABLE large_values; DROP TABLE pending; PRAGMA user_version = 1",
 ];
 
-/// How many batches were acknowledged since the older store was there as a whole; none while it isn't.
+/// The number of batches acknowledged since the older store was complete; `None` until it is.
 type Known = Arc<Mutex<Option<u64>>>;
 
 fn open(folder: &Path) -> Store {
@@ -32,7 +32,7 @@ fn open(folder: &Path) -> Store {
     Store::open_sqlite(folder, options).expect("an older store opens")
 }
 
-/// The database file of a store of an older version.
+/// Returns the database file of a store of an older version.
 fn older(version: &str) -> Vec<u8> {
     let folder = scratch();
     let store = open(folder.path());
@@ -56,7 +56,7 @@ fn older(version: &str) -> Vec<u8> {
     fs::read(&file).expect("a database can be read")
 }
 
-/// The older store on the disk, and durable there.
+/// Writes the older store to the disk, durably.
 fn lay(folder: &Path, database: &[u8]) {
     let _not_there_yet = fs::remove_dir_all(folder);
     fs::create_dir(folder).expect("a folder can be made");
@@ -73,7 +73,7 @@ fn lay(folder: &Path, database: &[u8]) {
     }
 }
 
-/// Brings the store up to date, and writes a little, over and over.
+/// Migrates the store and writes a little, over and over.
 fn bring_up_to_date(folder: &Path, database: &[u8], known: &Known, stop: &AtomicBool) {
     while !stop.load(Relaxed) {
         lay(folder, database);
@@ -91,7 +91,7 @@ fn bring_up_to_date(folder: &Path, database: &[u8], known: &Known, stop: &Atomic
     }
 }
 
-/// The numbers in a partition, where each record is whole.
+/// Returns the numbers in a partition whose records are all whole.
 fn numbers(store: &Store, partition: &str) -> Result<Vec<u64>, String> {
     let mut numbers = Vec::new();
     let scanned = store.read(|snapshot| {
@@ -133,8 +133,8 @@ fn verdict(folder: &Path, known: Option<u64>) -> Verdict {
     }
 }
 
-/// Crashes at nearly every call while a store of this version is brought up to date again and again. They are looked at
-/// when all is over: SQLite opens files under one lock of the whole program, and is in the middle of that at some.
+/// Crashes at nearly every call while a store of this version is migrated again and again. The images are checked after
+/// the end: SQLite opens files under one lock of the whole program, and holds it at some crashes.
 fn run(disk: &Mounted, crashes: u64, version: &str) -> (u64, Option<String>) {
     let folder = disk.path().join("data");
     let database = older(version);

@@ -1,6 +1,6 @@
-//! The whole server on a disk that forgets: under load of all services, whatever it acknowledged is there
-//! after every crash, and nothing is there in part. And on one that fails: it says so, and goes on when
-//! the disk does.
+//! The whole server on a disk that forgets: under load of all services, everything acknowledged is there after every
+//! crash, and nothing is there in part. And on a failing disk: the server reports the failure, and continues when the
+//! disk works again.
 
 mod common;
 
@@ -17,14 +17,13 @@ use plimsoll_tests::server::Client;
 use plimsoll_tests::wait_until;
 use serde_json::{Value, json};
 
-/// Most calls of the file system between two crashes: a change makes a dozen or two.
+/// The maximum number of file system calls between two crashes: a change makes a dozen or two.
 const MOST_CALLS: u64 = 400;
-/// Crashes of one server: all that it has acknowledged is looked at after each.
+/// Crashes of one server: everything it has acknowledged is checked after each.
 const OF_ONE: u64 = 20;
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Load of all services on this disk while it crashes so often; how many crashes left something wrong,
-/// and the first of them.
+/// Loads all services on this disk while it crashes; returns the number of bad images and the first fault.
 fn run(disk: &Mounted, crashes: u64, seed: u64) -> (u64, Option<String>) {
     let beside = scratch();
     let world = World::start(&disk.path().join("data"), beside.path());
@@ -32,7 +31,7 @@ fn run(disk: &Mounted, crashes: u64, seed: u64) -> (u64, Option<String>) {
     let outcome = world.load(&ledger, ("disk", seed), &ends, || {
         let (over, beats) = sync_channel::<()>(1);
         let outcome = std::thread::scope(|scope| {
-            // A server that has ended calls no file system, and its crashes would never come.
+            // A server that has ended makes no file system calls, so its crashes would never happen.
             scope.spawn(move || pulse(disk, &beats));
             let outcome = crash_while(
                 disk,
@@ -55,7 +54,7 @@ fn run(disk: &Mounted, crashes: u64, seed: u64) -> (u64, Option<String>) {
     outcome
 }
 
-/// Makes a file now and then, and removes it, until nobody holds the other end.
+/// Creates and removes a file now and then, until the other end is dropped.
 fn pulse(disk: &Mounted, beats: &Receiver<()>) {
     let file = disk.path().join("pulse");
     while beats.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
@@ -69,7 +68,7 @@ fn what_a_server_acknowledged_survives_and_nothing_is_there_in_part() {
     survives_by_turns(5, OF_ONE, run);
 }
 
-/// Without the log's sync, acknowledged changes are lost: this test finds it.
+/// Without the log's sync, acknowledged changes are lost: this test detects it.
 #[test]
 fn a_server_whose_log_is_not_synced_is_found_out() {
     let control = Control {
@@ -89,8 +88,8 @@ fn status(client: &mut Client, path: &str) -> u16 {
     answer.expect("the server answers").status
 }
 
-/// A disk that refuses syncs, then writes, then both for want of room: what isn't durable is refused, reads
-/// and `/healthz` go on, `/readyz` says no, and all is well again once the disk is, without a new start.
+/// A disk that refuses syncs, then writes, then both for lack of space: changes that can't be durable are refused,
+/// reads and `/healthz` work, and `/readyz` reports no. All works again once the disk does, without a restart.
 #[test]
 fn a_server_says_that_its_disk_fails_and_goes_on_when_it_does_not() {
     let Some(disk) = disk(seed(4)) else {
@@ -152,7 +151,7 @@ fn a_server_says_that_its_disk_fails_and_goes_on_when_it_does_not() {
     }
 }
 
-/// A disk that answers nothing: reads go on, and whoever watches learns that a commit is stuck.
+/// A disk that answers nothing: reads work, and monitoring learns that a commit is stuck.
 #[test]
 fn a_server_says_that_its_disk_hangs() {
     let Some(disk) = disk(seed(5)) else {
@@ -167,7 +166,7 @@ fn a_server_says_that_its_disk_hangs() {
         let answer = client.request("POST", "/lookup/records", &record);
         answer.expect("the server answers").status
     };
-    // What is read to register another is in memory then: the first call that hangs is the commit's.
+    // The data for registering another user is in memory then, so the first call that hangs is the commit's.
     assert_eq!(register("before"), 200);
     let mut hangs = disk.crashes(1, 1, below.path());
     std::thread::scope(|scope| {
@@ -178,7 +177,7 @@ fn a_server_says_that_its_disk_hangs() {
             wait_until(LIMIT, "a commit is taken for stuck", || {
                 status(&mut watch, "/readyz") == 503
             });
-            // Whether the record that is looked at is in memory is not for the server to say.
+            // It is undefined whether the record that is read is in memory.
             assert!(matches!(status(&mut watch, "/healthz"), 200 | 503));
         });
         assert_eq!(stuck.join().expect("it was answered"), 200);

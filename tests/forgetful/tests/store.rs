@@ -1,5 +1,4 @@
-//! The store on a disk that forgets: whatever was acknowledged is there after every crash, and no batch
-//! is there in part.
+//! The store on a disk that forgets: everything acknowledged is there after every crash, and no batch is there in part.
 
 mod common;
 
@@ -16,16 +15,16 @@ use plimsoll_forgetful::{Call, Fault, Lie, Mounted, seed};
 
 const WRITERS: u64 = 3;
 
-/// What the writers know: per writer, the number of its last batch that was acknowledged.
+/// Per writer, the number of the last acknowledged batch.
 type Known = Arc<Mutex<Vec<u64>>>;
 
-/// Little waits for the tree: something is on its way there at most crashes.
+/// Little may be pending for the tree, so that most crashes find a write to it under way.
 fn open(folder: &Path) -> Store {
     let options = StoreOptions::default().pending_bytes(8 << 10);
     Store::open_sqlite(folder, options).expect("a store opens after a crash")
 }
 
-/// Three records and a counter, together or not at all; the record before goes. Every seventh is large.
+/// Three records and a counter, atomically; the previous record is removed. Every seventh is large.
 fn batch(writer: u64, number: u64) -> Batch {
     let bytes = if number.is_multiple_of(7) {
         30_000
@@ -61,7 +60,7 @@ fn write(store: &Store, known: &Known, stop: &AtomicBool, writer: u64) {
     }
 }
 
-/// The batch that a partition shows, and whether its value is right.
+/// Returns the batch that a partition shows, if its value is right.
 fn shown(store: &Store, part: &str, writer: u64) -> Result<u64, String> {
     let partition = format!("{part}-{writer}");
     let mut numbers = Vec::new();
@@ -81,7 +80,7 @@ fn shown(store: &Store, part: &str, writer: u64) -> Result<u64, String> {
     }
 }
 
-/// What is wrong with a store after a crash at which this was known.
+/// Returns what is wrong with a store after a crash at which this was known.
 fn verdict(folder: &Path, known: &[u64]) -> Verdict {
     let store = match Store::open_sqlite(folder, StoreOptions::default()) {
         Ok(store) => store,
@@ -127,8 +126,7 @@ fn counted(store: &Store, writer: u64) -> u64 {
     })
 }
 
-/// Writers at work on this disk while it crashes so often; how many crashes left something wrong, and
-/// the first of them.
+/// Writes to this disk while it crashes; returns the number of bad images and the first fault.
 fn run(disk: &Mounted, crashes: u64) -> (u64, Option<String>) {
     let folder = disk.path().join("data");
     let store = open(&folder);
@@ -157,7 +155,7 @@ fn nothing_acknowledged_is_lost_and_nothing_is_there_in_part() {
     survives(150, run);
 }
 
-/// Without the log's sync, acknowledged batches are lost: this test finds it.
+/// Without the log's sync, acknowledged batches are lost: this test detects it.
 #[test]
 fn a_log_that_is_not_synced_is_found_out() {
     is_found_out(seed(2), Lie::Files("-wal".to_owned()), CONTROL, run);
@@ -168,8 +166,8 @@ fn a_folder_that_is_not_synced_is_found_out() {
     is_found_out(seed(3), Lie::Folders("/".to_owned()), CONTROL, run);
 }
 
-/// A disk that refuses a write or a sync now and then: each batch is acknowledged or refused, and what was
-/// acknowledged is there.
+/// A disk that refuses a write or a sync now and then: each batch is acknowledged or refused, and acknowledged batches
+/// are there.
 #[test]
 fn errors_of_the_disk_lose_nothing() {
     let (mut refused, mut crashed) = (0, 0);

@@ -1,9 +1,9 @@
-//! Runs a study of two systems many times, each with its own seed, and counts how often it tells them
-//! apart: `alike [--times N] [--seed N] [--least N] [--most N] STUDY [FLAGS OF plimsoll run…]`.
+//! Runs a study of two systems many times, each with its own seed, and counts how often it finds a difference: `alike
+//! [--times N] [--seed N] [--least N] [--most N] STUDY [FLAGS OF plimsoll run…]`.
 //!
-//! Of two that are alike, a study that does its work shows a difference in one case of twenty. Of two that
-//! differ (as two `known` servers do), it shows it in `--least` of them. It runs real servers, and takes as
-//! long as that many studies do; an answer that is open is no difference.
+//! For two equal systems, a working study shows a difference in one case of twenty. For two that differ (as two `known`
+//! servers do), it shows one in `--least` of them. It runs real servers, and takes as long as that many studies do; an
+//! inconclusive answer is no difference.
 
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
@@ -16,18 +16,18 @@ const USAGE: &str =
 
 struct Options {
     times: u64,
-    /// Of the first study; the next ones count on from it.
+    /// The seed of the first study; the next ones count up from it.
     seed: u64,
     /// Studies that must show a difference.
     least: u64,
-    /// Studies that may show one; as many as it likes where some must.
+    /// Studies that may show a difference; unlimited if `least` is given.
     most: Option<u64>,
     /// The study, and flags.
     run: Vec<String>,
 }
 
 impl Options {
-    /// How many studies may show a difference.
+    /// The number of studies that may show a difference.
     fn wanted(&self) -> RangeInclusive<u64> {
         let usual = if self.least == 0 { 1 } else { self.times };
         self.least..=self.most.unwrap_or(usual)
@@ -85,7 +85,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What studies came to.
+/// The counted results of studies.
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
     different: u64,
@@ -105,7 +105,7 @@ impl Counts {
         *count += 1;
     }
 
-    /// Those that could have shown one.
+    /// The studies that could have shown a difference.
     fn answered(&self) -> u64 {
         self.different + self.alike + self.open
     }

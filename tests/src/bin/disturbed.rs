@@ -1,11 +1,10 @@
-//! Runs a command several times while a part of each core is taken, and counts how often it succeeds:
-//! `disturbed [--duty PERCENT] [--drift SECONDS] [--span MS] [--nice N] [--seed N] [--times N] COMMAND…`. A test that fails beside it depends on
-//! the machine's speed.
+//! Runs a command several times while a part of each core is taken, and counts its successes:
+//! `disturbed [--duty PERCENT] [--drift SECONDS] [--span MS] [--nice N] [--seed N] [--times N] COMMAND…`.
+//! A test that fails beside it depends on the machine's speed.
 //!
-//! Each core is taken for spans of random length, by default 60 % of the time; as root by a thread that
-//! goes before all others, as a hypervisor would take it; with `--nice 0`, as any busy program would. With
-//! `--drift`, every so many seconds on average, another duty, up to twice as much, is taken of other cores. It
-//! knows nothing of tests.
+//! Each core is taken for spans of random length, by default 60 % of the time: as root by a thread with top priority,
+//! as a hypervisor would take it; with `--nice 0`, as any busy program would. With `--drift`, every so many seconds on
+//! average, another duty, up to twice as much, is taken of other cores. It is independent of the tests.
 
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::process::setpriority_process;
 
-/// Between two looks at a core's duty while none of it is taken.
+/// The interval between two looks at a core's duty while none of it is taken.
 const LOOK: Duration = Duration::from_millis(10);
 
 const USAGE: &str = "usage: disturbed [--duty PERCENT] [--drift SECONDS] [--span MS] [--nice N] [--seed N] \
@@ -27,11 +26,11 @@ const USAGE: &str = "usage: disturbed [--duty PERCENT] [--drift SECONDS] [--span
 
 struct Options {
     duty: f64,
-    /// Mean length of a spell; `None` of what never changes.
+    /// Mean length of a spell; `None` if the duty never changes.
     drift: Option<Duration>,
     /// Mean length of a taken and a free span together.
     span: Duration,
-    /// Of the threads that take; −20 goes before all others.
+    /// The nice value of the taking threads; −20 is the top priority.
     nice: i32,
     seed: u64,
     times: u32,
@@ -129,13 +128,13 @@ fn succeeds(command: &[String], go: u32) -> bool {
     good
 }
 
-/// What is taken, of each core.
+/// The duty that is taken of each core.
 struct Taking {
     seed: u64,
     usual: f64,
     span: Duration,
     nice: i32,
-    /// The bits of a part of 1.
+    /// The bits of a fraction of 1.
     duties: Vec<AtomicU64>,
 }
 
@@ -156,7 +155,7 @@ impl Taking {
         f64::from_bits(self.duties[at].load(Ordering::Relaxed))
     }
 
-    /// Another duty on other cores, every now and then; how often it changed.
+    /// Sets another duty on other cores now and then; returns the number of changes.
     fn drift(&self, mean: Duration, over: &AtomicBool) -> usize {
         let mut changes = 0;
         for Spell { length, duties } in Drift::new(self.seed, self.duties.len(), self.usual, mean) {
@@ -175,7 +174,7 @@ impl Taking {
         changes
     }
 
-    /// Takes a core now and then; gives the part of the time that it was really taken.
+    /// Takes a core now and then; returns the share of the time that was really taken.
     fn take(&self, (at, core): (usize, usize), over: &AtomicBool) -> f64 {
         let mut set = CpuSet::new();
         let pinned = set

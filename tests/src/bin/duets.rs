@@ -1,9 +1,9 @@
-//! What duets find that sequences don't, on real servers: `duets [--times N] [--seed N] [FLAGS OF plimsoll
-//! run…]`. By turns it runs a study of two servers of which one works 5 % more in duets, one of two that are
-//! alike in duets, and the first one in sequence; at the end it prints how many show a difference, and how wide
-//! their intervals are. Ended before, it has told as much of each.
+//! Compares duets with sequences on real servers: `duets [--times N] [--seed N] [FLAGS OF plimsoll run…]`. It
+//! alternates between three studies: two servers in duets, of which one works 5 % more; two equal ones in duets; and
+//! the first pair in sequence. At the end it prints how many show a difference, and how wide their intervals are. If
+//! interrupted, it has reported as much of each.
 //!
-//! `disturbed --drift` before it makes it a machine that others use.
+//! With `disturbed --drift` before it, it runs as on a machine that others use.
 
 use std::process::ExitCode;
 
@@ -14,14 +14,14 @@ const USAGE: &str = "usage: duets [--times N] [--seed N] [FLAGS OF plimsoll run�
 /// The normal quantile of an interval of 95 %.
 const Z: f64 = 1.96;
 
-/// A kind of study that is run many times.
+/// A kind of study that is repeated many times.
 struct Arm {
     name: &'static str,
     study: &'static str,
     flags: &'static [&'static str],
     found: u64,
     studies: u64,
-    /// Of the intervals of ratios, on the scale of logs; without a bound, infinite.
+    /// Widths of the intervals of ratios, on the log scale; infinite without a bound.
     widths: Vec<f64>,
 }
 
@@ -45,7 +45,7 @@ impl Arm {
         ]
     }
 
-    /// Runs one; false where it has no result.
+    /// Runs one study; returns false if it has no result.
     fn study(&mut self, flags: &[String], seed: u64) -> bool {
         let study = repository().join(format!("tests/studies/{}.study.yaml", self.study));
         let own = self.flags.iter().map(|flag| (*flag).to_owned());
@@ -130,14 +130,14 @@ fn table(arms: &[Arm; 3]) -> String {
     )
 }
 
-/// The widths are of the two arms that differ in nothing else.
+/// Compares the widths of the two arms that differ in nothing else.
 fn narrower([duets, _, sequence]: &[Arm; 3]) -> f64 {
     let width = |arm: &Arm| median(&arm.widths).unwrap_or(f64::NAN);
     width(sequence) / width(duets)
 }
 
-/// What duets are for: they find four of five, where at most three of ten sequences do; they tell at most one
-/// of twenty that are alike apart, and one where there are fewer; and they are three times narrower.
+/// The goal of duets: they find four of five differences, where at most three of ten sequences do. They report at most
+/// one of twenty equal pairs as different, or one if there are fewer. They are three times narrower.
 fn holds(arms: &[Arm; 3]) -> bool {
     let [duets, alike, sequence] = arms;
     let within = |arm: &Arm, tenths: u64| 10 * arm.found <= tenths * arm.studies;
@@ -187,7 +187,7 @@ mod tests {
         ] {
             assert!(!holds(&arms(found, widths)), "{found:?} {widths:?}");
         }
-        // Intervals without a bound are no narrow ones.
+        // Unbounded intervals are not narrow.
         assert!(!holds(&arms([16, 1, 6], [f64::INFINITY, 0.05, 0.15])));
     }
 

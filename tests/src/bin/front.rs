@@ -1,5 +1,5 @@
-//! Passes on to a server what its clients send, and back what it answers: `front LISTEN SERVER`. It is the part of a
-//! system that users come to, where tests have one on several machines. It knows no protocol.
+//! Forwards bytes between clients and a server, both ways: `front LISTEN SERVER`. It is the front end of a system that
+//! tests run on several machines. It is independent of the protocol.
 
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -26,7 +26,7 @@ fn serve(listen: &str, server: &str) -> io::Result<()> {
     println!("from {listen} to {server}");
     for client in listener.incoming() {
         let client = client?;
-        // One that can't be passed on is closed.
+        // A connection that can't be forwarded is closed.
         let Ok(server) = TcpStream::connect(server) else {
             continue;
         };
@@ -37,7 +37,7 @@ fn serve(listen: &str, server: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Until either end has no more; then neither has.
+/// Copies until either end is closed, then closes both.
 fn carry(mut from: TcpStream, mut to: TcpStream) {
     let _end = io::copy(&mut from, &mut to);
     let _closed = to.shutdown(Shutdown::Both);

@@ -1,8 +1,8 @@
-//! A server whose cost per request is known, for studies of what a study finds: `known --port N --rounds N
-//! [--host ADDRESS]`. Each request is answered after that many rounds of a computation that a compiler
-//! can't shorten and that touches no memory; two of them differ in CPU time by as much as in rounds.
+//! A server with a known cost per request, for validating studies: `known --port N --rounds N [--host ADDRESS]`. Each
+//! request is answered after that many rounds of a computation that a compiler can't shorten and that touches no
+//! memory; two of them differ in CPU time by as much as in rounds.
 //!
-//! One thread for each connection, bodies are not read: it speaks to the lab, not to the world.
+//! One thread for each connection; bodies are not read: it serves the lab only.
 
 use std::hint::black_box;
 use std::io::{self, BufRead, BufReader, Write};
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::thread;
 
 const USAGE: &str = "usage: known --port N --rounds N [--host ADDRESS]";
-/// Of a head's lines together; a longer one ends the connection.
+/// The maximum bytes of a head; a longer one ends the connection.
 const LONGEST_HEAD: usize = 16 * 1024;
 const ANSWER: &[u8] =
     b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 6\r\n\r\nknown\n";
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Answers until the client goes or speaks something else.
+/// Answers until the client closes the connection or sends something else.
 fn serve(stream: TcpStream, rounds: u64) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut writer = stream.try_clone()?;
@@ -72,7 +72,7 @@ fn serve(stream: TcpStream, rounds: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a whole head came.
+/// Returns true if a whole head was read.
 fn read_head(reader: &mut impl BufRead) -> io::Result<bool> {
     let mut line = String::new();
     let mut length = 0;

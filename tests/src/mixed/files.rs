@@ -1,4 +1,4 @@
-//! Documents, changed and deleted, and attachments that come in chunks (tus).
+//! Documents, changed and deleted, and attachments uploaded in chunks (tus).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,7 +19,7 @@ fn documents(user: usize, database: &str) -> String {
     format!("/docs/{}/{database}/api/data/documents", name(user))
 }
 
-/// Which user's database has documents, and which has uploads: the writers' own.
+/// The user (by number) and the database of documents, and those of uploads: the writers' own.
 const DOCUMENTS: (usize, &str) = (0, "notes");
 const UPLOADS: (usize, &str) = (1, "files");
 
@@ -49,7 +49,7 @@ pub(super) fn write_documents(writer: &mut Writer<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Bytes that depend on where they are.
+/// Bytes that depend on their position.
 fn content(seed: u64, at: usize, length: usize) -> Vec<u8> {
     (at..at + length)
         .map(|at| {
@@ -87,7 +87,7 @@ pub(super) fn write_uploads(writer: &mut Writer<'_>) -> io::Result<()> {
             ("upload-metadata", &metadata),
         ];
         let path = format!("/tus/{}/{database}/{unid}/Body", name(user));
-        // Nobody can find an upload whose creation was not answered.
+        // An upload whose creation was not answered can't be found.
         let answer = client.send("POST", &path, &headers, b"")?;
         expect_raw(&answer, 201)?;
         let path = answer.header("location").unwrap_or_default().to_owned();
@@ -129,7 +129,7 @@ pub(super) fn write_uploads(writer: &mut Writer<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// All documents and uploads; those that are finished with their bytes.
+/// Returns all documents and uploads; finished uploads with their bytes.
 pub(super) fn look(world: &World, things: &Things) -> io::Result<BTreeMap<String, String>> {
     let mut found = look_at_documents(world)?;
     let mut client = world.client(UPLOADS.0)?;

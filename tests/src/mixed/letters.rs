@@ -1,4 +1,4 @@
-//! Mail by all three ways in: over HTTP, over SMTP, and by the pages' form.
+//! Mail by all three ways of sending: HTTP, SMTP, and the web form.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::world::{Seen, Things, USERS, World, Writer, expect, name, together};
 use crate::server::Client;
 
-/// What mailboxes show of a letter.
+/// The view of a letter in all mailboxes.
 fn shown(sender: Option<usize>, to: &[usize]) -> String {
     let mut shown: Vec<_> = to.iter().map(|user| format!("inbox {user}")).collect();
     shown.extend(sender.map(|user| format!("sent {user}")));
@@ -98,7 +98,7 @@ impl Smtp {
     }
 }
 
-/// What a browser's form carries besides its fields.
+/// The session of a browser's form, beside its fields.
 struct Session {
     client: Client,
     cookie: String,
@@ -173,7 +173,7 @@ pub(super) fn over_pages(writer: &mut Writer<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// All letters, wherever they lie.
+/// Returns all letters, in whichever folder.
 pub(super) fn look(world: &World, _: &Things) -> io::Result<BTreeMap<String, String>> {
     let mut seen = Seen::default();
     for user in 0..USERS {

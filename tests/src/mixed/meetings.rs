@@ -30,7 +30,7 @@ fn document(summary: &str, attendees: &[usize], location: &str) -> Value {
     }] })
 }
 
-/// What calendars show of a meeting: one has accepted, or nobody.
+/// The view of a meeting in all calendars; at most one attendee has accepted.
 fn shown(organizer: usize, attendees: &[usize], accepted: Option<usize>, room: u32) -> String {
     let mut shown = vec![format!("own {organizer} Room {room}")];
     shown.extend(attendees.iter().map(|user| match accepted == Some(*user) {
@@ -66,7 +66,7 @@ pub(super) fn write(writer: &mut Writer<'_>) -> io::Result<()> {
             })?;
         }
         if writer.below(3) == 0 {
-            // Everybody is asked again.
+            // All attendees are asked again.
             writer.change(&label, &shown(own, &to, None, 1), || {
                 let body = document(&label, &to, "Room 1");
                 expect(&client.request("PUT", &event, &body)?, 200)
@@ -123,7 +123,7 @@ fn look_at(client: &mut Client, user: usize, seen: &mut Seen) -> io::Result<()> 
     }
 }
 
-/// All meetings, in all calendars.
+/// Returns all meetings, in all calendars.
 pub(super) fn look(world: &World, _: &Things) -> io::Result<BTreeMap<String, String>> {
     let mut seen = Seen::default();
     for user in 0..USERS {

@@ -1,9 +1,8 @@
-//! Load of all services at once, what of it the server acknowledged, and whether a server still holds
-//! just that: for tests that end a server at a moment of their own choice.
+//! Load of all services at once, a ledger of what the server acknowledged, and a check that a server still holds
+//! exactly that: for tests that end a server at a moment of their own choice.
 //!
-//! Each thing has a label of its own. What is known of it is what all places together showed after the
-//! last change that was acknowledged, and what they show after the one that was sent since: found
-//! must be the one or the other, never something between.
+//! Each thing has a label of its own. The ledger has the combined view of all places after the last acknowledged
+//! change, and after the one sent since. The view that is found must be one of the two, never something between.
 
 mod files;
 mod letters;
@@ -21,15 +20,14 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use world::{USERS, Writer};
 
-/// What changes things of one kind, one after the other.
+/// Changes things of one kind, one after the other.
 type Write = fn(&mut Writer<'_>) -> io::Result<()>;
-/// What shows all things of one kind.
+/// Returns all things of one kind.
 type Look = fn(&World, &Things) -> io::Result<BTreeMap<String, String>>;
 
 impl World {
-    /// Changes things in all services from now on, each in a thread of its own, until `ends` is set and
-    /// a request fails, or forever; `work` runs meanwhile, sees that it comes to that, and what it
-    /// gives is handed on.
+    /// Changes things in all services from now on, each in a thread of its own, until `ends` is set and a request
+    /// fails, or forever. `work` runs meanwhile and makes that happen; its result is returned.
     ///
     /// # Panics
     /// When a request fails before `ends` is set.
@@ -68,11 +66,11 @@ impl World {
         })
     }
 
-    /// Compares all that this server holds with what must be there; what was open counts from now on
-    /// as it was found. Gives how many changes that were under way have happened.
+    /// Compares all that this server holds with the ledger; open changes count from now on as they were found. Returns
+    /// how many open changes have happened.
     ///
     /// # Errors
-    /// What is lost, there in part, or there without having been sent.
+    /// Lists what is lost, there in part, or there without having been sent.
     pub fn verify(&self, things: &mut Things) -> Result<u32, String> {
         let looks: [Look; 4] = [
             letters::look,

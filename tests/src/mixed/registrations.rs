@@ -36,7 +36,7 @@ pub(super) fn write(writer: &mut Writer<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// All registrations: each found by its name, and by an address among many.
+/// Returns all registrations: each found by its name, and by an address among many.
 pub(super) fn look(world: &World, _: &Things) -> io::Result<BTreeMap<String, String>> {
     let mut client = Client::admin(world.server.address())?;
     let all = client.request("GET", "/lookup/records?type=service", &Value::Null)?;

@@ -1,4 +1,4 @@
-//! A server under this load, what is known of its things, and a writer's life.
+//! A server under this load, the ledger of its things, and a writer's thread.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,20 +15,20 @@ use serde_json::{Value, json};
 use crate::program;
 use crate::server::{Answer, Client, ServerProcess};
 
-/// How many users there are.
+/// The number of users.
 pub(super) const USERS: usize = 4;
 
 pub(super) fn name(user: usize) -> String {
     format!("user{user}")
 }
 
-/// A server with users, that takes in mail over SMTP, too.
+/// A server with users that also receives mail over SMTP.
 #[derive(Debug)]
 pub struct World {
     pub(super) server: ServerProcess,
     pub(super) smtp: SocketAddr,
     pub(super) passwords: Vec<String>,
-    /// What every server of it is started with, besides.
+    /// Further arguments of every server of this world.
     arguments: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl World {
         world
     }
 
-    /// Starts another server for the same users, on data that one of before has left.
+    /// Starts another server for the same users, on the data of an earlier one.
     pub fn again(&self, data: &Path, beside: &Path) -> Self {
         Self::on(data, beside, self.passwords.clone(), self.arguments.clone())
     }
@@ -99,19 +99,19 @@ impl World {
     }
 }
 
-/// All that is known, by label.
+/// The ledger's entries, by label.
 pub type Things = BTreeMap<String, Thing>;
 
-/// What is known of one thing. An empty text is a thing that isn't there.
+/// What the ledger has on one thing. An empty text means that the thing isn't there.
 #[derive(Debug, Clone, Default)]
 pub struct Thing {
-    /// After all that was acknowledged.
+    /// The view after all acknowledged changes.
     sure: String,
-    /// After the change that was sent and not acknowledged, if there is one.
+    /// The view after the change that was sent and not acknowledged, if there is one.
     open: Option<String>,
-    /// Its path, once it is known.
+    /// The path, once it is known.
     pub(super) path: String,
-    /// Of an upload: its seed, its bytes, those that were acknowledged, and those that were sent.
+    /// Of an upload: its seed, its bytes, the acknowledged ones, and the sent ones.
     pub(super) upload: Option<Upload>,
 }
 
@@ -124,7 +124,7 @@ pub(super) struct Upload {
 }
 
 impl Thing {
-    /// Whether the change that was open has happened.
+    /// Returns true if the open change has happened.
     pub(super) fn settle(&mut self, found: &str) -> Result<bool, String> {
         let open = self.open.take();
         if let Some(upload) = &mut self.upload {
@@ -147,7 +147,7 @@ impl Thing {
     }
 }
 
-/// What is known by all writers together.
+/// The ledger of all writers together.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger(Arc<Mutex<Things>>);
 
@@ -156,19 +156,19 @@ impl Ledger {
         self.0.lock().expect("nobody panics with it")
     }
 
-    /// All that is known at this moment.
+    /// Returns all entries at this moment.
     pub fn now(&self) -> Things {
         self.things().clone()
     }
 
-    /// How many things there are whose last change was acknowledged.
+    /// Returns the number of things whose last change was acknowledged.
     pub fn acknowledged(&self) -> usize {
         let things = self.things();
         let sure = |thing: &&Thing| !thing.sure.is_empty() || thing.upload.is_some();
         things.values().filter(sure).count()
     }
 
-    /// Takes what a look has settled.
+    /// Replaces the entries by settled ones.
     pub fn settle(&self, things: Things) {
         *self.things() = things;
     }
@@ -178,7 +178,7 @@ impl Ledger {
     }
 }
 
-/// One writer's life.
+/// The state of one writer.
 pub(super) struct Writer<'a> {
     pub(super) world: &'a World,
     pub(super) ledger: &'a Ledger,
@@ -197,7 +197,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether to go on.
+    /// Returns false once the load ends.
     pub(super) fn goes_on(&self) -> bool {
         !self.ends.load(Relaxed)
     }
@@ -206,7 +206,7 @@ impl Writer<'_> {
         (self.random.next_u64() % bound as u64) as usize
     }
 
-    /// Some users other than this one.
+    /// Returns some users other than this one.
     pub(super) fn others(&mut self) -> Vec<usize> {
         let (first, count) = (self.below(USERS - 1), 1 + self.below(2));
         let mut others: Vec<_> = (0..count)
@@ -221,7 +221,7 @@ impl Writer<'_> {
         format!("{}-{}", self.label, self.number)
     }
 
-    /// Carries out a change after which a thing shows this.
+    /// Makes a change after which a thing has this view.
     pub(super) fn change<T>(
         &self,
         label: &str,
@@ -238,7 +238,7 @@ impl Writer<'_> {
     }
 }
 
-/// What several places show of things, put together in one order.
+/// The views of things in several places, combined in one order.
 #[derive(Debug, Default)]
 pub(super) struct Seen(BTreeMap<String, Vec<String>>);
 
@@ -261,7 +261,7 @@ pub(super) fn together(mut shown: Vec<String>) -> String {
     shown.join(", ")
 }
 
-/// Asserts a status, which tells more than a failed look at what comes with it.
+/// Asserts a status, which explains more than a later failure on the body.
 pub(super) fn expect(answer: &Answer, status: u16) -> io::Result<()> {
     match answer.status == status {
         true => Ok(()),

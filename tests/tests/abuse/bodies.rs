@@ -1,4 +1,4 @@
-//! Abuse by bodies: endless, half-sent, and written to cost more than they weigh.
+//! Abuse by bodies: endless, half-sent, and more expensive to process than to send.
 
 use std::io::Write;
 
@@ -28,7 +28,7 @@ fn endless(stage: &Stage) {
     let length = stage.size(256 << 20, 4 << 30);
     let piece = vec![b' '; 1 << 20];
     let pieces = (0..length >> 20).map(|_| piece.clone());
-    // The server hangs up before all of it is sent, or answers at once.
+    // The server closes the connection before all of it is sent, or answers at once.
     let sent = stage.mallory().send_stream("POST", path, length, pieces);
     if let Ok(answer) = sent {
         assert!(answer.status >= 400, "{}", answer.status);
@@ -117,7 +117,7 @@ fn json(stage: &Stage) {
     stage.let_the_neighbour_work();
 }
 
-/// Names that a weak hash takes for one.
+/// Names that collide under a weak hash.
 fn form_names(stage: &Stage) {
     let names: Vec<_> = (0..4000_usize)
         .map(|number| {
@@ -177,7 +177,7 @@ fn namespaces(stage: &Stage) {
             let kind = [("content-type", "text/xml; charset=utf-8")];
             let sent = mallory.send("POST", "/perfSONAR_PS/services/hLS", &kind, body.as_bytes());
             if let Ok(answer) = sent {
-                // A fault is answered so, as SOAP asks for (1.1, 6.2).
+                // SOAP requires a fault with status 500 (1.1, 6.2).
                 let is_fault = answer.body.starts_with(b"<?xml");
                 assert!(answer.status < 500 || is_fault, "{}", answer.status);
             }

@@ -1,4 +1,4 @@
-//! Abuse by connections: many, slow, and with heads that go on.
+//! Abuse by connections: many, slow, and with endless heads.
 
 use std::io::{Read, Write};
 
@@ -11,7 +11,7 @@ const TLS: Setting = Setting {
     is_tls: true,
     ..Setting::PLAIN
 };
-/// As many as a service has on systems that are old, or careful.
+/// The limit of a service on old or careful systems.
 const FEW_DESCRIPTORS: Setting = Setting {
     descriptors: Some(1024),
     ..Setting::PLAIN
@@ -43,7 +43,7 @@ fn half_sent_heads(stage: &Stage) {
     drop(held);
 }
 
-/// Each is one byte short of what is refused, and of its end.
+/// Each is one byte short of the limit, and of its end.
 fn large_heads(stage: &Stage) {
     let filler = "x".repeat(31 << 10);
     let head = format!("GET / HTTP/1.1\r\nhost: localhost\r\nfiller: {filler}\r\n");
@@ -58,7 +58,7 @@ fn header_bombs(stage: &Stage) {
     for _ in 0..stage.size(5, 100) {
         for rest in [&many, &long] {
             let head = format!("GET / HTTP/1.1\r\nhost: localhost\r\n{rest}\r\n\r\n");
-            // The server may hang up before all of it is sent.
+            // The server may close the connection before all of it is sent.
             if let Some(mut stream) = stage.stranger(head.as_bytes()) {
                 let answer = read_all(&mut stream);
                 assert!(
@@ -78,7 +78,7 @@ fn idle(stage: &Stage) {
     drop(held);
 }
 
-/// As many as are let in: strangers' from many addresses, a user's, and those of SMTP.
+/// As many as are accepted: strangers' from many addresses, a user's, and those of SMTP.
 fn descriptors(stage: &Stage) {
     let head = stage.head("GET", "/mail/mallory/api/mail/inbox") + "\r\n";
     let (http, smtp) = (stage.address(), stage.smtp);
@@ -135,7 +135,7 @@ fn pipelined(stage: &Stage) {
         .filter_map(|_| {
             let mut stream = stage.stranger(b"")?;
             stream.set_nonblocking(true).ok()?;
-            // As much as the server takes while nothing of what it answers is read.
+            // As many as the server reads while its answers are not read.
             let _ = stream.write_all(&many);
             Some(stream)
         })
@@ -153,7 +153,7 @@ fn silent_smtp(stage: &Stage) {
     drop(held);
 }
 
-/// Each is hashed before it is known to be wrong, and no address has guessed before.
+/// Each is hashed before it is known to be wrong, and from an address without earlier guesses.
 fn wrong_passwords(stage: &Stage) {
     let guess = |number: usize| {
         let body = format!("username=bob&password=guess-{number}");

@@ -1,4 +1,4 @@
-//! Abuse by what is sent to be looked at: messages, meetings, queries.
+//! Abuse by content that the server parses: messages, meetings, queries.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -34,7 +34,7 @@ pub(crate) fn rows() -> Vec<Row> {
     ]
 }
 
-/// Talks SMTP up to the text of a message to Mallory; `None` if the server has enough of it.
+/// Speaks SMTP up to the text of a message to Mallory; `None` if the server refuses more.
 fn smtp(stage: &Stage) -> Option<TcpStream> {
     let hello = b"EHLO x\r\nMAIL FROM:<eve@example.com>\r\nRCPT TO:<mallory@localhost>\r\nDATA\r\n";
     let mut stream = stranger_at(stage.smtp, hello)?;
@@ -79,7 +79,7 @@ fn mime_parts(stage: &Stage) {
             assert!(!said.contains("451 "), "{said}");
         }
     }
-    // Its reader opens what was taken in.
+    // The recipient opens the accepted messages.
     let mut mallory = stage.mallory();
     let path = "/mail/mallory/api/mail/inbox";
     let list = mallory.request("GET", path, &json!(null)).unwrap();
@@ -93,7 +93,7 @@ fn mime_parts(stage: &Stage) {
     stage.let_the_neighbour_work();
 }
 
-/// Of very many parts, all head, and more than is taken; from several at once.
+/// Of very many parts, all head, and too large; from several clients at once.
 fn large_messages(stage: &Stage) {
     let head = "From: eve@example.com\r\nSubject: large\r\nMIME-Version: 1.0\r\n\
         Content-Type: multipart/mixed; boundary=b\r\n\r\n";
@@ -107,7 +107,7 @@ fn large_messages(stage: &Stage) {
             scope.spawn(|| {
                 for _ in 0..stage.size(1, 5) {
                     let said = deliver(stage, &parts);
-                    // Who has sent very much has to wait.
+                    // A client that has sent very much has to wait.
                     let is_not_now = said.is_empty() || said.contains("452 ");
                     assert!(is_not_now || said.contains("250 2.0.0 D"), "{said}");
                     for message in [&all_head, &too_large] {
@@ -137,7 +137,7 @@ fn recipients(stage: &Stage) {
     );
     let said = deliver(stage, &head);
     assert!(!said.contains("451 "), "{said}");
-    // One at a time, over SMTP.
+    // One message at a time, over SMTP.
     let hello = b"EHLO x\r\nMAIL FROM:<eve@example.com>\r\n";
     let mut stream = stranger_at(stage.smtp, hello).unwrap();
     let lines = "RCPT TO:<mallory@localhost>\r\n".repeat(stage.size(10_000, 100_000));
@@ -169,8 +169,8 @@ fn nearly_sent_messages(stage: &Stage) {
     drop(held);
 }
 
-/// Whole mails from very many addresses, with more signatures than are looked at, of domains that no name server
-/// answers for.
+/// Whole mails from very many addresses, with more signatures than are checked, of domains for which no name server
+/// answers.
 fn origins_unknown(stage: &Stage) {
     let filler = "eA".repeat(200);
     let mut signatures = String::new();
@@ -281,7 +281,7 @@ fn patterns(stage: &Stage) {
         let made = mallory.request("POST", "/lookup/records", &record).unwrap();
         assert!((200..500).contains(&made.status), "{}", made.status);
     }
-    // More stars than one may have, as many, and many that nearly match wherever they are laid.
+    // Too many stars, just as many as allowed, and many that nearly match at every position.
     let nearly = vec![format!("*{}b*", "a".repeat(490)); 50].join(",");
     let paths = [
         format!("host-name={}b&type=*&*=*", "a*".repeat(60)),
@@ -291,14 +291,14 @@ fn patterns(stage: &Stage) {
     for number in 0..stage.size(6, 100) {
         let path = format!("/lookup/records?{}", paths[number % paths.len()]);
         let answer = mallory.send("GET", &path, &[], b"").unwrap();
-        // What would have to look at too much is told so.
+        // A query that would scan too much is refused.
         let is_right = matches!(answer.status, 200 | 400 | 503);
         assert!(is_right, "{}", answer.status);
     }
     stage.let_the_neighbour_work();
 }
 
-/// Opened as a page, which makes links of what begins like one.
+/// Opened as a page, which makes links of texts that begin like one.
 fn links(stage: &Stage) {
     let line = "https://a ".repeat(90) + "\r\n";
     let text = line.repeat(stage.size(2 << 20, 15 << 20) / line.len());
@@ -319,7 +319,7 @@ fn links(stage: &Stage) {
     let open = |mallory: &mut Client| {
         let page = mallory.send("GET", &path, &cookie, b"").unwrap();
         let is_shown = page.status == 200;
-        // What takes too long, and what there is no room for, is told so.
+        // A page that takes too long, or for which there is no room, is refused.
         let said = String::from_utf8_lossy(&page.body);
         let is_told = page.status == 503
             && (said.contains("The request took too long.")
@@ -343,8 +343,8 @@ fn links(stage: &Stage) {
     });
 }
 
-/// As much as a stranger may send, nearly all of it declarations: on one element, and on elements within each other that
-/// use each what the outermost declares.
+/// As much as a stranger may send, nearly all of it declarations: on one element, and on nested elements that each use
+/// the declarations of the outermost.
 fn namespaces(stage: &Stage) {
     const BYTES: usize = 58 << 10;
     let declared = |count: usize| -> String {
@@ -379,7 +379,7 @@ fn namespaces(stage: &Stage) {
                 for number in 0..stage.size(15, 1500) {
                     let answer = ask(&bodies[number % bodies.len()]);
                     let status = answer.get(9..12).unwrap_or_default();
-                    // SOAP blames a message by a fault with status 500.
+                    // SOAP reports a bad message by a fault with status 500.
                     let is_blamed = answer.contains("<faultcode>SOAP-ENV:Client<");
                     let is_later = matches!(status, "429" | "503");
                     assert!(answer.is_empty() || is_blamed || is_later, "{answer}");

@@ -1,5 +1,5 @@
-//! Abuse by mails that are sent over HTTP and by the form for them: large ones, and files taken along many
-//! times; and by queries for much that is there.
+//! Abuse by mails over HTTP and over the web form: large ones, and files attached many times; and by queries for many
+//! large records.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +13,7 @@ const OUTBOX: &str = "/mail/mallory/api/mail/outbox";
 const DRAFTS: &str = "/mail/mallory/api/mail/drafts";
 const LOOKUP: &str = "/perfSONAR_PS/services/hLS";
 const BOUNDARY: &str = "form-boundary";
-/// The file that large mails have.
+/// The file of large mails.
 const FILE: &str = "large.bin";
 
 pub(crate) fn rows() -> Vec<Row> {
@@ -25,7 +25,7 @@ pub(crate) fn rows() -> Vec<Row> {
     ]
 }
 
-/// A mail of Mallory's to herself with a file of so many bytes.
+/// A mail of Mallory's to herself with a file of this many bytes.
 fn mail_with_file(bytes: usize) -> Value {
     let data = STANDARD.encode(vec![7; bytes]);
     json!({ "to": ["mallory@localhost"], "subject": "large", "content": [
@@ -35,7 +35,7 @@ fn mail_with_file(bytes: usize) -> Value {
           "contentTransferEncoding": "base64", "data": data } ] })
 }
 
-/// Sends JSON; 0 for a connection that was ended.
+/// Sends JSON; returns status 0 for a closed connection.
 fn sent(client: &mut Client, method: &str, path: &str, body: &[u8]) -> (u16, Option<String>) {
     let kind = [("content-type", "application/json")];
     let answer = client.send(method, path, &kind, body);
@@ -56,7 +56,7 @@ fn large_mails(stage: &Stage) {
                     let is_taken = matches!(status, 0 | 201 | 403 | 413 | 429 | 503 | 507);
                     assert!(is_taken, "{status}");
                     let Some(draft) = draft else { continue };
-                    // Sent as it lies there, and as it is written anew.
+                    // Sent as it is stored, and as rewritten.
                     for body in [&b""[..], mail.as_bytes()] {
                         let path = format!("{draft}?send=true");
                         let (status, _) = sent(&mut mallory, "PUT", &path, body);
@@ -126,7 +126,7 @@ fn trigger(content: &str) -> String {
     format!(r#"<nmwg:data id="d" metadataIdRef="m">{content}</nmwg:data>"#)
 }
 
-/// Registers a service of 4 MB, and gives its key.
+/// Registers a service of 4 MB; returns its key.
 fn large_service(stage: &Stage) -> String {
     let blocks: String = (0..10_000)
         .map(|number| {
@@ -148,7 +148,7 @@ fn large_service(stage: &Stage) -> String {
     key.unwrap().to_owned()
 }
 
-/// Has all of it sent a hundred times in one message.
+/// Requests all of it a hundred times in one message.
 fn queries_for_much(stage: &Stage) {
     let key = large_service(stage);
     let query = format!(
@@ -168,7 +168,7 @@ fn queries_for_much(stage: &Stage) {
     });
 }
 
-/// A block more, and the same one less, again and again: each has all others read.
+/// Adds and removes one block, again and again: each change reads all others.
 fn little_changes(stage: &Stage) {
     let key = large_service(stage);
     let key = metadata(&format!(
@@ -190,7 +190,7 @@ fn little_changes(stage: &Stage) {
     });
 }
 
-/// The answer to a message of the XML protocol; empty where there is none.
+/// Returns the answer to a message of the XML protocol; empty if there is none.
 fn ask(client: &mut Client, kind: &str, content: &str) -> String {
     let body = format!(
         r#"<E:Envelope xmlns:E="http://schemas.xmlsoap.org/soap/envelope/"><E:Body>

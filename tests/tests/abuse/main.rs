@@ -1,8 +1,8 @@
-//! What strangers and users may try on a server, a row each: the server lives, keeps to its memory and
-//! disk, and answers the others.
+//! Abuse of a server by strangers and users, a row each: the server survives, stays within its memory and disk, and
+//! answers the others.
 //!
-//! `cargo test` does a little of each and judges all but times; `make abuse` does as much as an abuser
-//! would, on the program as it is released, and judges the times of the neighbour, too.
+//! `cargo test` does a little of each and judges all but times; `make abuse` does as much as an abuser would, on the
+//! release build, and judges the neighbour's times, too.
 
 mod bodies;
 mod connections;
@@ -21,25 +21,25 @@ use std::time::Duration;
 use neighbour::{Neighbour, Seen};
 use stage::{Scale, Setting, Stage};
 
-/// What abuse may take of memory above what an idle server has.
+/// The memory that an abuse may take above that of an idle server.
 const MEMORY_BYTES: u64 = 256 << 20;
-/// What it may take of the disk, unless its row says more.
+/// The disk space that it may take, unless its row allows more.
 const DISK_BYTES: u64 = 256 << 20;
-/// The longest time that others wait, 99 times of 100, unless they wait a fifth of that at rest.
+/// The maximum p99 of the others' times, unless it is within five times that at rest.
 const OTHERS_WITHIN: Duration = Duration::from_millis(250);
-/// How much longer than at rest others' changes may take where long work goes on in the store: any of them.
+/// The maximum delay of any of the others' changes, against rest, while long work runs in the store.
 const CHANGES_LATER: Duration = Duration::from_millis(50);
 
 /// An abuse.
 pub(crate) struct Row {
     name: &'static str,
-    /// Puts there what it needs; what that takes of the disk is none of the abuse.
+    /// Creates what the abuse needs; its disk space is not counted.
     prepare: fn(&Stage),
-    /// Does it, and returns when nothing worse is to come.
+    /// Runs the abuse; returns when nothing worse follows.
     play: fn(&Stage),
-    /// What it may take of the disk.
+    /// The disk space that it may take.
     disk_bytes: u64,
-    /// Each of the others' changes is looked at, not 99 of 100.
+    /// Each of the others' changes is judged, not 99 of 100.
     is_each_change_soon: bool,
     setting: Setting,
 }
@@ -56,22 +56,22 @@ impl Row {
         }
     }
 
-    /// The same on a server that is started otherwise.
+    /// The same on a server with another setting.
     pub(crate) const fn on(self, setting: Setting) -> Self {
         Self { setting, ..self }
     }
 
-    /// The same where what was sent may be kept.
+    /// The same if the sent data may be kept.
     pub(crate) const fn keeps(self, disk_bytes: u64) -> Self {
         Self { disk_bytes, ..self }
     }
 
-    /// The same where something is there before.
+    /// The same after a preparation.
     pub(crate) const fn after(self, prepare: fn(&Stage)) -> Self {
         Self { prepare, ..self }
     }
 
-    /// The same where nobody's change may be held up.
+    /// The same if no change of any user may be delayed.
     pub(crate) const fn holding_up_no_change(self) -> Self {
         Self {
             is_each_change_soon: true,
@@ -80,7 +80,7 @@ impl Row {
     }
 }
 
-/// What a row has taken.
+/// The measured effect of a row.
 struct Outcome {
     memory_bytes: u64,
     disk_bytes: u64,
@@ -96,7 +96,7 @@ fn main() -> ExitCode {
         true => Scale::Full,
         false => Scale::Quick,
     };
-    // As `cargo test` hands names of tests on: rows whose names have one of these in them.
+    // As `cargo test` filters tests by name: rows whose names contain one of these.
     let names: Vec<_> = arguments
         .iter()
         .filter(|argument| !argument.starts_with('-'))
@@ -114,7 +114,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What comes of all rows, in a sentence.
+/// The result of all rows, in a sentence.
 fn verdict(rows: usize, wrong: &[String]) -> String {
     match (rows, wrong.len()) {
         (0, _) => "no abuse has such a name".to_owned(),
@@ -136,7 +136,7 @@ fn rows() -> Vec<Row> {
     all.into_iter().flatten().collect()
 }
 
-/// Plays the rows, shows what each takes, and says what is wrong.
+/// Runs the rows, prints the figures of each, and returns what is wrong.
 fn judge(scale: Scale, rows: &[Row]) -> Vec<String> {
     let (memory, disk) = ("memory", "disk");
     println!(
@@ -168,7 +168,7 @@ fn judge(scale: Scale, rows: &[Row]) -> Vec<String> {
     wrong
 }
 
-/// Lets a row play beside the neighbour.
+/// Runs a row beside the neighbour.
 fn act(row: &Row, scale: Scale) -> Outcome {
     let stage = Stage::new(scale, row.setting);
     let idle_bytes = stage.memory_bytes();
@@ -185,7 +185,7 @@ fn act(row: &Row, scale: Scale) -> Outcome {
         let watching = scope.spawn(|| {
             let mut nameless = 0;
             for look in 0_u32.. {
-                // A look at each descriptor takes long where there are many.
+                // Checking each descriptor takes long if there are many.
                 if look.is_multiple_of(25) {
                     nameless = stage.nameless_bytes();
                 }
@@ -193,7 +193,7 @@ fn act(row: &Row, scale: Scale) -> Outcome {
                 if done.load(Relaxed) {
                     break;
                 }
-                // Nobody wakes it: it looks now and then.
+                // A polling interval: nothing unparks this thread.
                 std::thread::park_timeout(Duration::from_millis(20));
             }
         });

@@ -1,4 +1,4 @@
-//! The well-behaved user beside an abuse: reads, writes, signs in, and is answered rightly each time.
+//! The well-behaved user beside an abuse: reads, writes, signs in, and expects the right answer each time.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,25 +11,25 @@ use crate::stage::{NEIGHBOUR, Stage};
 
 /// Messages in the neighbour's inbox.
 const MESSAGES: usize = 3;
-/// One of them is large: it is more than is held for any client without a bound.
+/// One of them is large: more than the server buffers for any client without a bound.
 const LARGE_BYTES: usize = 300_000;
 
 /// The step that changes something.
 const CHANGE: u64 = 1;
 
-/// What the neighbour has seen.
+/// The neighbour's measurements.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// How long each request took.
+    /// The time of each request.
     pub(crate) times: Vec<Duration>,
-    /// The longest of those that changed something.
+    /// The longest time of a change.
     pub(crate) slowest_change: Duration,
-    /// Answers that were not right, and requests that had none.
+    /// Wrong and missing answers.
     pub(crate) wrong: Vec<String>,
 }
 
 impl Seen {
-    /// The 99th percentile of the times.
+    /// Returns the 99th percentile of the times.
     pub(crate) fn p99(&self) -> Duration {
         let mut times = self.times.clone();
         times.sort();
@@ -71,7 +71,7 @@ impl<'a> Neighbour<'a> {
         ada
     }
 
-    /// Goes round until told to stop.
+    /// Repeats its rounds until `stop` is set.
     #[expect(clippy::disallowed_methods, reason = "it is real time that counts")]
     pub(crate) fn work(&mut self, stop: &AtomicBool) -> Seen {
         let mut seen = Seen::default();
@@ -91,7 +91,7 @@ impl<'a> Neighbour<'a> {
             }
             self.round += 1;
             if self.round.is_multiple_of(5) {
-                // Comes back on another connection.
+                // Continues on another connection.
                 self.client = None;
             }
             self.stage.rounds.fetch_add(1, Relaxed);
@@ -126,7 +126,7 @@ impl<'a> Neighbour<'a> {
         }
     }
 
-    /// Asks for a page as nobody yet, on a connection of its own.
+    /// Requests a page before sign-in, on a connection of its own.
     fn sign_in(&self) -> Result<(), String> {
         let stream = connect_from(NEIGHBOUR, self.stage.address());
         let page = stream.and_then(|stream| {
@@ -139,7 +139,7 @@ impl<'a> Neighbour<'a> {
             }
         });
         let status = page.map_err(|error| format!("/sign-in: {error}"))?.status;
-        // Who is refused for a wrong name or too many tries has been answered.
+        // A refusal for a wrong name or too many tries is an answer.
         let is_answered = matches!(status, 200 | 303 | 401 | 403 | 422 | 429);
         right(is_answered, "/sign-in", status)
     }

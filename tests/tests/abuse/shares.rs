@@ -1,5 +1,5 @@
-//! Abuse of what all share: few addresses hold as much as they can, or many ask for as much as they can, while
-//! newcomers ask for a little.
+//! Abuse of shared resources: few addresses hold as much as they can, or many request as much as they can, while
+//! newcomers request a little.
 
 use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -10,12 +10,12 @@ use crate::Row;
 use crate::stage::{Stage, abuser, read_all, stranger_from};
 use crate::stored::takeout;
 
-/// Answers that an address doesn't read, more than its share.
+/// Answers that an address leaves unread, more than its share.
 const UNREAD: usize = 165;
-/// Addresses that guess.
+/// The number of guessing addresses.
 const GUESSERS: usize = 200;
 const GUESSING_THREADS: usize = 20;
-/// A small body, as it is announced.
+/// The announced length of a small body.
 const BODY_BYTES: usize = 64 << 10;
 /// Unfinished bodies of an address, more than its share.
 const BODIES: usize = 140;
@@ -42,7 +42,7 @@ fn head(length: usize) -> String {
     )
 }
 
-/// An address of somebody who abuses nothing.
+/// The address of a client that abuses nothing.
 fn newcomer(number: usize) -> IpAddr {
     let low = u8::try_from(number % 250).unwrap_or_default() + 1;
     Ipv4Addr::new(127, 67, 0, low).into()
@@ -53,7 +53,7 @@ fn answer(stage: &Stage, source: IpAddr, request: &str) -> String {
     stream.map_or_else(String::new, |mut stream| read_all(&mut stream))
 }
 
-/// Each user signs in by a password, which is hashed, from an address of their own.
+/// Each user signs in by a password, which is hashed, from a separate address.
 fn guesses(stage: &Stage) {
     let names: Vec<_> = (0..stage.size(4, 36))
         .map(|at| format!("user{at}"))
@@ -100,7 +100,7 @@ fn guesses(stage: &Stage) {
     });
 }
 
-/// Nearly all of each body is there, and the rest doesn't come.
+/// Nearly all of each body is sent, and the rest never.
 fn small_bodies(stage: &Stage) {
     let mut unfinished = head(BODY_BYTES).into_bytes();
     unfinished.resize(unfinished.len() + BODY_BYTES - 1, b'x');
@@ -116,7 +116,7 @@ fn small_bodies(stage: &Stage) {
     drop(held);
 }
 
-/// Large answers, of which nobody reads more than their beginning.
+/// Large answers of which only the beginning is read.
 fn streams(stage: &Stage) {
     let values: Vec<_> = (0..1900).map(|_| "x".repeat(4000)).collect();
     let record = json!({ "type": "host", "host-name": "a", "group-domains": values });
@@ -139,7 +139,7 @@ fn streams(stage: &Stage) {
     drop(held);
 }
 
-/// Each is larger than what lies in buffers, so that it is still being made.
+/// Each is larger than the buffers, so that it is still being made.
 fn archives(stage: &Stage) {
     let names: Vec<_> = (0..stage.size(12, 64))
         .map(|at| format!("user{at}"))
@@ -176,13 +176,13 @@ fn archives(stage: &Stage) {
         .collect();
     assert_eq!(held.len(), names.len());
     stage.let_the_neighbour_work();
-    // Somebody else reads, and gets all of it.
+    // Another user reads, and gets all of it.
     let request = takeout(stage, &stage.cookie("bob"));
     let source = newcomer(names.len());
     let mut stream = stranger_from(source, stage.address(), request.as_bytes()).unwrap();
     let archive = read_all(&mut stream);
     assert!(archive.starts_with("HTTP/1.1 200"), "{archive:.300}");
-    // What was made without being read to its end is not lost.
+    // An archive that was made before it was read to its end is not lost.
     let mut first = held.into_iter().next().unwrap();
     assert!(read_all(&mut first).starts_with("HTTP/1.1 200"));
 }

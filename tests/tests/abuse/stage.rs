@@ -1,6 +1,6 @@
-//! What an abuse plays on: a server of its own, who abuses it, and what it takes of the machine.
+//! The stage of an abuse: a server of its own, its abusers, and the measurement of what the server uses.
 //!
-//! It knows no abuse.
+//! It is independent of the abuses.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -17,20 +17,20 @@ use plimsoll_tests::tmpfs::Tmpfs;
 use plimsoll_tests::{program, wait_until};
 use serde_json::{Value, json};
 
-/// Where the abuser comes from.
+/// The abuser's address.
 pub(crate) const ABUSER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 66));
-/// Where the well-behaved user comes from.
+/// The well-behaved user's address.
 pub(crate) const NEIGHBOUR: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 9));
-/// Whatever is waited for is there by then, or never.
+/// The maximum wait for anything.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Ada behaves well, Bob is written to, Mallory doesn't behave.
+/// Ada behaves well, Bob receives messages, Mallory misbehaves.
 const USERS: [&str; 3] = ["ada", "bob", "mallory"];
 
-/// How much of an abuse is done.
+/// The extent of an abuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// Enough to find a bound that isn't there.
+    /// Enough to detect a missing bound.
     Quick,
     /// As much as an abuser would.
     Full,
@@ -41,17 +41,17 @@ pub(crate) enum Scale {
 pub(crate) struct Setting {
     /// It speaks TLS.
     pub(crate) is_tls: bool,
-    /// The process may have so many descriptors.
+    /// The process's limit of descriptors.
     pub(crate) descriptors: Option<u32>,
-    /// It asks the DNS who sent a mail, and is never answered. Mails come by a proxy at the abuser's address:
-    /// about this machine's own programs nothing is asked.
+    /// It queries the DNS for the senders of mails, and never gets an answer. Mails arrive by a proxy at the abuser's
+    /// address: there are no queries for this machine's own programs.
     pub(crate) asks_in_vain: bool,
-    /// Its data lie on a disk of this size, where one may be mounted.
+    /// Its data is on a disk of this size, where one may be mounted.
     pub(crate) disk: Option<&'static str>,
 }
 
 impl Setting {
-    /// As any server.
+    /// The default setting.
     pub(crate) const PLAIN: Self = Self {
         is_tls: false,
         descriptors: None,
@@ -60,19 +60,19 @@ impl Setting {
     };
 }
 
-/// A server and who uses it.
+/// A server and its users.
 pub(crate) struct Stage {
     pub(crate) server: ServerProcess,
     pub(crate) smtp: SocketAddr,
     pub(crate) scale: Scale,
-    /// Rounds that the neighbour has made.
+    /// Rounds of the neighbour.
     pub(crate) rounds: AtomicU64,
     credentials: Vec<String>,
     passwords: Vec<String>,
     tls: Option<Arc<rustls::ClientConfig>>,
     folder: tempfile::TempDir,
     disk: Option<Tmpfs>,
-    /// Held open: who asks there is not even refused.
+    /// Held open, so that queries are not even refused.
     _resolver: UdpSocket,
 }
 
@@ -131,7 +131,7 @@ impl Stage {
         self.credentials = both.map(|(name, password)| basic(name, password)).collect();
     }
 
-    /// So much in the quick form, so much in the full one.
+    /// Returns the first number for the quick form, the second for the full one.
     pub(crate) fn size(&self, quick: usize, full: usize) -> usize {
         match self.scale {
             Scale::Quick => quick,
@@ -155,13 +155,13 @@ impl Stage {
         &self.credentials[at]
     }
 
-    /// The password that a user signs in with.
+    /// The password of a user.
     fn password(&self, name: &str) -> &str {
         let at = USERS.iter().position(|known| *known == name).unwrap();
         &self.passwords[at]
     }
 
-    /// The cookie of a user who signs in.
+    /// Signs in; returns the cookie.
     pub(crate) fn cookie(&self, name: &str) -> String {
         let form = format!("username={name}&password={}", self.password(name));
         let kind = [("content-type", "application/x-www-form-urlencoded")];
@@ -173,7 +173,7 @@ impl Stage {
         cookie.split(';').next().unwrap_or_default().to_owned()
     }
 
-    /// A kept connection of a user, from an address.
+    /// A kept connection of a user, from this address.
     pub(crate) fn user(&self, name: &str, source: IpAddr) -> io::Result<Client> {
         let stream = connect_from(source, self.address())?;
         self.client(stream, self.credentials(name).to_owned())
@@ -195,7 +195,7 @@ impl Stage {
         rustls::ClientConnection::new(Arc::clone(tls), name).unwrap()
     }
 
-    /// What a client sends first to a server that speaks TLS.
+    /// The first bytes of a client to a server that speaks TLS.
     pub(crate) fn client_hello(&self) -> Vec<u8> {
         let tls = self.tls.as_ref().expect("the server speaks TLS");
         let mut hello = Vec::new();
@@ -208,7 +208,7 @@ impl Stage {
         self.user("mallory", ABUSER).unwrap()
     }
 
-    /// Sends Mallory's request with a JSON body; the status.
+    /// Sends Mallory's request with a JSON body; returns the status.
     pub(crate) fn post(&self, path: &str, body: &Value) -> u16 {
         let sent = self.mallory().send(
             "POST",
@@ -219,24 +219,24 @@ impl Stage {
         sent.map_or(0, |answer| answer.status)
     }
 
-    /// A connection of a stranger that has sent these bytes, as far as the server takes them.
+    /// A stranger's connection after sending these bytes, as far as the server takes them.
     pub(crate) fn stranger(&self, bytes: &[u8]) -> Option<TcpStream> {
         stranger_at(self.address(), bytes)
     }
 
-    /// So many connections that have each sent these bytes.
+    /// `count` connections that have each sent these bytes.
     pub(crate) fn strangers(&self, count: usize, bytes: &[u8]) -> Vec<TcpStream> {
         let made = (0..count).filter_map(|_| self.stranger(bytes));
         made.collect()
     }
 
-    /// The start of a request of Mallory's, up to the headers that say what its body is.
+    /// The start of a request of Mallory's, up to the headers that describe its body.
     pub(crate) fn head(&self, method: &str, path: &str) -> String {
         let auth = self.credentials("mallory");
         format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: {auth}\r\n")
     }
 
-    /// Waits until the neighbour has made some rounds from now on.
+    /// Waits until the neighbour has made some more rounds.
     pub(crate) fn let_the_neighbour_work(&self) {
         let target = self.rounds.load(Relaxed) + self.size(3, 30) as u64;
         wait_until(DEADLINE, "the neighbour is served", || {
@@ -244,28 +244,28 @@ impl Stage {
         });
     }
 
-    /// Bytes that the server's files take.
+    /// The size of the server's files, in bytes.
     pub(crate) fn disk_bytes(&self) -> u64 {
         let place = self.disk.as_ref().map_or(self.folder.path(), Tmpfs::path);
         folder_bytes(place)
     }
 
-    /// Bytes of its files that have no name: large answers wait in such ones.
+    /// Bytes of its deleted files that are open: large answers are buffered in those.
     pub(crate) fn nameless_bytes(&self) -> u64 {
         nameless_bytes(&self.proc("fd"))
     }
 
-    /// The most memory that the server has had since the peak was forgotten.
+    /// The server's peak memory since the last reset.
     pub(crate) fn peak_bytes(&self) -> u64 {
         self.memory("VmHWM:")
     }
 
-    /// The memory that the server has now.
+    /// The server's memory now.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory("VmRSS:")
     }
 
-    /// Forgets the peak, up to what there is now.
+    /// Resets the peak to the current value.
     pub(crate) fn forget_peak(&self) {
         // See proc(5): 5 resets the peak.
         fs::write(self.proc("clear_refs"), "5").unwrap();
@@ -283,22 +283,22 @@ impl Stage {
     }
 }
 
-/// Takes as many descriptors as this process may have: an abuser's connections are its own.
+/// Raises this process's limit of descriptors: an abuser's connections are its own.
 pub(crate) fn take_all_descriptors() {
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        // Where it is refused, there are fewer.
+        // If it is refused, there are fewer.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
     }
 }
 
-/// How many connections an abuser may have here at most, so that some are left for others.
+/// The maximum number of an abuser's connections here, so that some are left for others.
 pub(crate) fn most_connections() -> usize {
     const LEFT: u64 = 1000;
     let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(limit, _)| limit);
     usize::try_from(limit.saturating_sub(LEFT)).unwrap_or(usize::MAX)
 }
 
-/// A certificate for `localhost`: who trusts it, and what the server is told.
+/// A certificate for `localhost`: a client configuration that trusts it, and the server's arguments.
 fn certified(folder: &Path) -> (Arc<rustls::ClientConfig>, [String; 4]) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
@@ -317,7 +317,7 @@ fn certified(folder: &Path) -> (Arc<rustls::ClientConfig>, [String; 4]) {
     (Arc::new(client), files)
 }
 
-/// The program, which may have so many descriptors.
+/// The program with this limit of descriptors.
 fn limited(descriptors: Option<u32>) -> Command {
     let Some(descriptors) = descriptors else {
         return Command::new(program());
@@ -328,18 +328,18 @@ fn limited(descriptors: Option<u32>) -> Command {
     command
 }
 
-/// One of very many addresses that are all this machine's own.
+/// One of very many loopback addresses.
 pub(crate) fn abuser(number: usize) -> IpAddr {
     let [.., high, low] = number.to_be_bytes();
     Ipv4Addr::new(127, 66, high, low).into()
 }
 
-/// A connection of the abuser to any of the server's addresses. Who is not let in gets none.
+/// A connection of the abuser to any of the server's addresses; `None` if it is refused.
 pub(crate) fn stranger_at(address: SocketAddr, bytes: &[u8]) -> Option<TcpStream> {
     stranger_from(ABUSER, address, bytes)
 }
 
-/// The same from any of this machine's own addresses.
+/// The same from any of this machine's addresses.
 pub(crate) fn stranger_from(
     source: IpAddr,
     address: SocketAddr,
@@ -350,16 +350,16 @@ pub(crate) fn stranger_from(
     Some(stream)
 }
 
-/// Reads until the other side ends it, and says how it began.
+/// Reads to the end of the connection; returns the beginning.
 pub(crate) fn read_all(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
-    // What came before an end in a reset counts, too.
+    // Bytes before a reset count, too.
     let _ = stream.read_to_end(&mut bytes);
     bytes.truncate(1 << 16);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Bytes of the files that a process has open and nobody else can.
+/// Bytes of the deleted files that a process has open.
 fn nameless_bytes(descriptors: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let Ok(entries) = fs::read_dir(descriptors) else {

@@ -1,4 +1,4 @@
-//! Abuse by what is kept, and by asking for it: uploads, others' mailboxes, unread answers, deletions.
+//! Abuse by stored data, and by requests for it: uploads, others' mailboxes, unread answers, deletions.
 
 use std::net::TcpStream;
 
@@ -8,16 +8,16 @@ use crate::Row;
 use crate::stage::{ABUSER, Setting, Stage, abuser, stranger_from};
 
 const DOCUMENTS: &str = "/docs/mallory/notes/api/data/documents";
-/// What a user may store, and a little more for the server's own.
+/// The quota of a user, and a little more for the server's own data.
 const QUOTA_BYTES: u64 = (2 << 30) + (64 << 20);
-/// What one user may put into others' mailboxes at once (256 MiB), as much in her own, and its log.
+/// The limit of one user's writes into others' mailboxes (256 MiB), as much in her own, and its log.
 const MEETINGS_BYTES: u64 = 768 << 20;
-/// What waits in files for one client, and a little more for what it is.
+/// The limit of buffered files for one client, and a little overhead.
 const UNREAD_BYTES: u64 = (256 << 20) + (64 << 20);
-/// What one user may register at once (256 MiB), and its log.
+/// The limit of one user's registrations (256 MiB), and its log.
 const REGISTERED_BYTES: u64 = 384 << 20;
-/// A quarter of it is for those who remove something, or change a little. The rest is less than what waits in files for one
-/// client elsewhere.
+/// A quarter of it is reserved for removals and small changes. The rest is less than the buffered files for one client
+/// elsewhere.
 const SMALL_DISK: Setting = Setting {
     disk: Some("280m"),
     ..Setting::PLAIN
@@ -57,7 +57,7 @@ pub(crate) fn rows() -> Vec<Row> {
     ]
 }
 
-/// A new document's path.
+/// Creates a document; returns its path.
 fn document(stage: &Stage) -> String {
     let made = stage.mallory().request("POST", DOCUMENTS, &json!({}));
     made.unwrap().location.unwrap()
@@ -89,7 +89,7 @@ fn announced_chunks(stage: &Stage) {
     let mut mallory = stage.mallory();
     let mut begun = 0;
     for number in 0..stage.size(60, 1000) {
-        // Such as are begun until the share is used up; more than the share; a head that is all metadata.
+        // Uploads up to the share; more than the share; a head that is all metadata.
         let (length, metadata) = match number % 3 {
             0 => ("60000000", "filename YQ=="),
             1 => ("4000000000", "filename YQ=="),
@@ -109,13 +109,12 @@ fn announced_chunks(stage: &Stage) {
             Err(_) => mallory = stage.mallory(),
         }
     }
-    // All of the share, and no more of it.
+    // All of the share, and no more.
     assert!((20..=36).contains(&begun), "{begun} uploads");
     stage.let_the_neighbour_work();
 }
 
-/// Uploads that never say how long they are, and parts that are joined: all of them, some that there are not,
-/// and again.
+/// Uploads of undeclared length, and joined parts: all of them, some that don't exist, and again.
 fn parts(stage: &Stage) {
     let unid = document(stage).rsplit('/').next().unwrap().to_owned();
     let path = format!("/tus/mallory/notes/{unid}/Body");
@@ -123,7 +122,7 @@ fn parts(stage: &Stage) {
     let mut begin = |headers: &[(&str, &str)], body: &[u8]| {
         let all = [&[("tus-resumable", "1.0.0")], headers].concat();
         let Ok(answer) = mallory.send("POST", &path, &all, body) else {
-            // Who is refused with a body in hand may have to come back.
+            // A refused request with a pending body may have to reconnect.
             mallory = stage.mallory();
             return None;
         };
@@ -174,7 +173,7 @@ fn meetings(stage: &Stage) {
     stage.let_the_neighbour_work();
 }
 
-/// A message of 12 MiB in Mallory's inbox; its path.
+/// Creates a message of 12 MiB in Mallory's inbox; returns its path.
 fn large_message(stage: &Stage) -> String {
     let text = "large ".repeat((12 << 20) / 6);
     let message = json!({ "to": ["mallory@localhost"], "subject": "large",
@@ -235,7 +234,7 @@ fn read_at_once(stage: &Stage) {
     stage.let_the_neighbour_work();
 }
 
-/// Gives Mallory so many messages.
+/// Adds this many messages to Mallory's inbox.
 fn fill(stage: &Stage, messages: usize) {
     let body = json!({ "users": ["mallory"], "messages": messages,
         "profile": [{ "text_bytes": 500, "attachment_bytes": 0, "permille": 1000 }] });
@@ -281,7 +280,7 @@ fn searches(stage: &Stage) {
     stage.let_the_neighbour_work();
 }
 
-/// Goes on until all of it is gone: the answer comes then.
+/// Deletes until everything is gone: only then is there an answer.
 fn removal(stage: &Stage) {
     let gone = stage
         .admin()
@@ -292,7 +291,7 @@ fn removal(stage: &Stage) {
 
 const FOLDERS: &str = "/mail/mallory/api/mail/folders";
 
-/// Puts all messages of the inbox into a folder, and some of them into the trash.
+/// Moves all messages of the inbox into a folder, and some of them into the trash.
 fn large_folder_and_trash(stage: &Stage) {
     fill(stage, stage.size(1_000, 50_000));
     let mut mallory = stage.mallory();
@@ -333,7 +332,7 @@ fn the_folder(stage: &Stage) -> String {
     own.unwrap()["href"].as_str().unwrap().to_owned()
 }
 
-/// As far as anybody waits for it, and to its end.
+/// Deletes both; the answer may be 503.
 fn clear_out(stage: &Stage) {
     let folder = the_folder(stage);
     let mut mallory = stage.mallory();
@@ -373,7 +372,7 @@ fn same_folder(stage: &Stage) {
     stage.let_the_neighbour_work();
 }
 
-/// Small ones, made by several at once.
+/// Small ones, created by several clients at once.
 fn many_meetings(stage: &Stage) {
     let event = json!({ "events": [{ "summary": "again",
         "start": { "date": "2026-01-05", "time": "12:00:00", "utc": true },
@@ -392,7 +391,7 @@ fn many_meetings(stage: &Stage) {
     });
 }
 
-/// Each asks what room there is left.
+/// Each upload checks the room that is left.
 fn files_beside_meetings(stage: &Stage) {
     let path = document(stage);
     std::thread::scope(|scope| {
@@ -401,7 +400,7 @@ fn files_beside_meetings(stage: &Stage) {
             scope.spawn(move || {
                 let mut mallory = stage.mallory();
                 for number in 0..stage.size(5, 200) {
-                    // The same few names: a document has at most so many files.
+                    // The same few names: the number of files of a document is limited.
                     let path = format!("{path}/Body/{user}-{}", number % 4);
                     let put = mallory.send("PUT", &path, &[], b"file").unwrap();
                     let is_right = matches!(put.status, 200 | 201 | 204 | 409 | 412 | 503);
@@ -413,7 +412,7 @@ fn files_beside_meetings(stage: &Stage) {
     });
 }
 
-/// Large ones, until no more are taken.
+/// Large ones, until they are refused.
 fn registrations(stage: &Stage) {
     let values: Vec<_> = (0..475).map(|_| "x".repeat(4000)).collect();
     let mut taken = 0;
@@ -425,13 +424,13 @@ fn registrations(stage: &Stage) {
             status => assert!(matches!(status, 0 | 413 | 429 | 507), "{status}"),
         }
     }
-    // All that one may register at once, and no more of it.
+    // The limit of one user, and no more.
     assert!((125..=160).contains(&taken), "{taken} registrations");
     stage.let_the_neighbour_work();
 }
 
-/// Of nearly 8 MB each, asked for whole, by a key, and in lists: by strangers who read nothing of what they get, and
-/// by a user who reads it.
+/// Of nearly 8 MB each, requested whole, by a key, and in lists: by strangers that don't read the answers, and by a
+/// user that reads them.
 fn large_registrations(stage: &Stage) {
     let values: Vec<_> = (0..1900).map(|_| "x".repeat(4000)).collect();
     let mut paths = vec!["/lookup/records?type=host".to_owned()];
@@ -467,7 +466,7 @@ fn large_registrations(stage: &Stage) {
     });
 }
 
-/// A request for the archive of who has this cookie.
+/// A request for the archive of the user with this cookie.
 pub(crate) fn takeout(stage: &Stage, cookie: &str) -> String {
     let mut client = stage.mallory();
     let page = client.send("GET", "/account", &[("cookie", cookie)], b"");
@@ -489,7 +488,7 @@ fn archives(stage: &Stage) {
     let request = takeout(stage, &stage.cookie("mallory"));
     let held = stage.strangers(stage.size(20, 200), request.as_bytes());
     stage.let_the_neighbour_work();
-    // Written to meanwhile: the log starts over although one of them is not read to its end.
+    // Meanwhile there are writes: the log starts over although one of the archives is not read to its end.
     for _ in 0..stage.size(20, 2000) {
         let event = json!({ "events": [{ "summary": "more", "description": "x".repeat(50_000),
             "start": { "date": "2026-01-05", "time": "12:00:00", "utc": true },

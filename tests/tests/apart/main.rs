@@ -1,6 +1,6 @@
 //! The calendar study with three agents and the system by a fourth, each on a machine of its own, beside the same on
-//! one machine: what users did is the same. The machines are networks of their own on this one, and their clocks are
-//! up to 2,000 s apart; their cores, memory, and disk are shared, so that nothing is said here of times.
+//! one machine: the users' actions are the same. The machines are network namespaces on this one, and their clocks
+//! differ by up to 2,000 s. They share cores, memory, and disk, so that times are not compared.
 
 mod network;
 mod page;
@@ -18,16 +18,16 @@ use serde_json::Value;
 
 use network::{Network, address, has_clocks};
 
-/// Longer than anything takes.
+/// Longer than any step takes.
 const DEADLINE: Duration = Duration::from_secs(300);
-/// Who conducts, and the hub.
+/// The machine of the conductor and the hub.
 const CONDUCTOR: usize = 1;
-/// Who has the system.
+/// The machine of the system.
 const DB: usize = 2;
-/// Who drives, and what each one's clock is ahead of this machine's, s, as far as clocks can be shifted.
+/// Name, machine, and offset to this machine's clock, s, of each generator, as far as clocks can be shifted.
 const GENERATORS: [(&str, usize, u32); 3] =
     [("gen-1", 3, 2_000), ("gen-2", 4, 1_000), ("gen-3", 5, 0)];
-/// The same of who conducts, and of the system.
+/// The clock offset of the conductor and of the system.
 const AHEAD: u32 = 1_000;
 const USERS: u64 = 30;
 const HUB: &str = "10.77.1.2:4222";
@@ -41,7 +41,7 @@ fn plimsoll(mut begun: Command) -> Command {
     begun
 }
 
-/// The machines, and who waits on them.
+/// The machines and their waiting processes.
 struct Fleet {
     network: Network,
     folder: tempfile::TempDir,
@@ -51,7 +51,7 @@ struct Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        // Agents before the hub, which they tell that they go.
+        // Agents before the hub, since they report their end to it.
         for mut child in self.waiting.drain(..).rev() {
             let _gone = kill(itself(&child), Signal::SIGTERM);
             let _ended = child.wait();
@@ -59,7 +59,7 @@ impl Drop for Fleet {
     }
 }
 
-/// The program itself, which is a child of what gave it a clock.
+/// The program itself, which is a child of the program that shifts its clock.
 fn itself(child: &Child) -> Pid {
     let id = child.id();
     let read = |name: &str| fs::read_to_string(format!("/proc/{id}/{name}")).unwrap_or_default();
@@ -79,7 +79,7 @@ fn log(path: &Path) -> File {
 }
 
 impl Fleet {
-    /// `None`, with a message, without networks or a server of NATS.
+    /// Returns `None`, with a message, without network namespaces or a NATS server.
     fn start() -> Option<Self> {
         let network = Network::of(GENERATORS.len() + 2)?;
         if !has_nats() {
@@ -108,7 +108,7 @@ impl Fleet {
         self.folder.path().join(name)
     }
 
-    /// Begins a command on a machine, by its clock.
+    /// Prepares a command on a machine, with its clock.
     fn on(&self, (machine, ahead): (usize, u32), words: &[&str]) -> Command {
         let ahead = if self.is_shifted { ahead } else { 0 };
         let mut begun = self.network.on(machine, ahead);
@@ -147,7 +147,7 @@ impl Fleet {
             .stderr(log(&said));
         let mut agent = command.spawn().expect("it starts");
         wait_until(DEADLINE, "the agent has joined", || {
-            // A hub that is slow to read its configuration may not know its token yet.
+            // A hub that is slow to read its configuration may reject its token at first.
             if !matches!(agent.try_wait(), Ok(None)) {
                 agent = command.spawn().expect("it starts");
             }
@@ -156,7 +156,7 @@ impl Fleet {
         self.waiting.push(agent);
     }
 
-    /// The file of what may be done on the system's machine.
+    /// Writes the allow file of the system's machine.
     fn allowed(&self) -> String {
         let (file, trials) = (self.path("allow.toml"), self.path("trials"));
         fs::create_dir(&trials).expect("made");
@@ -169,7 +169,7 @@ impl Fleet {
         file.to_str().expect("UTF-8").to_owned()
     }
 
-    /// A run of the study by the agents.
+    /// Prepares a run of the study by the agents.
     fn by_agents(&self, study: &Path) -> Command {
         let mut command = self.on((CONDUCTOR, AHEAD), &["run"]);
         command
@@ -180,8 +180,8 @@ impl Fleet {
         command
     }
 
-    /// Runs it, and gives its archive. Agents that came late to it, or users who did not get to their last step, as on a
-    /// machine that is busy, are asked for again.
+    /// Runs it; returns its archive. Repeats the run if agents were late, or users did not reach their last step, as on
+    /// a busy machine.
     fn ran(&self, name: &str, begun: impl Fn() -> Command) -> PathBuf {
         for number in 0..MOST_TRIES {
             let out = self.path(&format!("{name}-{number}"));
@@ -198,7 +198,7 @@ impl Fleet {
         panic!("no trial is complete");
     }
 
-    /// What was found of the clocks is what they are off, within the bounds that were found with it.
+    /// Checks that the estimated clock offsets are the true ones, within their reported bounds.
     fn check_clocks(&self, around: &Value) {
         let agents = around["agents"].as_array().expect("agents");
         assert_eq!(agents.len(), GENERATORS.len(), "{around}");
@@ -240,8 +240,7 @@ fn ended(mut command: Command, out: &Path, state: &Path) -> Output {
     command.stderr(Stdio::piped()).output().expect("it runs")
 }
 
-/// The calendar study, each user of which goes through its cycle once: how far a user is that is cut off at the end
-/// would be a matter of times.
+/// The calendar study, with one cycle for each user: how far users get before a deadline would depend on times.
 fn write_study(folder: &Path) -> PathBuf {
     let read = |name: &str| fs::read_to_string(repository().join(name)).expect("it is there");
     let workload = read("workloads/calendar.workload.yaml");
@@ -260,7 +259,7 @@ fn write_study(folder: &Path) -> PathBuf {
     file
 }
 
-/// Whether its one trial came to its end.
+/// Returns true if its one trial is complete.
 fn is_complete(run: &Path) -> bool {
     let file = run.join("trials/001/trial.json");
     file.exists() && json(&file)["end"]["how"] == "complete"
@@ -278,8 +277,8 @@ fn lines(file: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// What became of each step in all windows: how often it was answered or skipped for want of an invitation that
-/// another user had sent by then, and how often it failed.
+/// The counts of each step over all windows: how often it was answered, or skipped for lack of an invitation that
+/// another user had not sent by then, and how often it failed.
 fn counts(run: &Path) -> BTreeMap<String, (u64, u64)> {
     let mut counts = BTreeMap::new();
     for window in lines(&run.join("trials/001/windows.jsonl")) {
@@ -296,9 +295,8 @@ fn counts(run: &Path) -> BTreeMap<String, (u64, u64)> {
     counts
 }
 
-/// Whether as much was sent as the plan says, and how the study's limit on errors fared.
-/// Whether the threshold on errors holds. How much of the load came in time is the machine's matter, and what came of
-/// it is counted.
+/// Returns the verdict of the threshold on errors. How much of the load was on time depends on the machine, and the
+/// results are counted elsewhere.
 fn verdict(run: &Path) -> Value {
     let trial = json(&run.join("result.json"))["trials"][0].take();
     let all = trial["thresholds"].as_array().cloned().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Machines that are network namespaces of this one: each has an address of its own, and a router, which is a
-//! namespace, too, passes on what they say to each other. Nothing of this machine's network is touched, and all of it
-//! is gone with the last process in it.
+//! Machines that are network namespaces of this one: each has an address of its own, and a router, also a namespace,
+//! forwards packets between them. This machine's network is not changed, and the namespaces vanish with their last
+//! process.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use plimsoll_tests::wait_until;
 
-/// Longer than anything takes.
+/// Longer than any step takes.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// A setting of the namespace in which it is written alone.
+/// A setting that applies only to the namespace in which it is written.
 const FORWARD: &str = "echo 1 > /proc/sys/net/ipv4/ip_forward";
 
-/// A namespace, which a process holds that does nothing.
+/// A namespace, held by an idle process.
 struct Space(Child);
 
 impl Drop for Space {
@@ -27,7 +27,7 @@ impl Drop for Space {
 
 impl Space {
     fn new() -> Self {
-        // It reads what nobody writes, and ends when this program does.
+        // It reads from a silent pipe, and ends when this program does.
         let mut holder = Command::new("unshare");
         holder.args(["--net", "cat"]).stdin(Stdio::piped());
         let space = Self(holder.stdout(Stdio::null()).spawn().expect("it starts"));
@@ -42,14 +42,14 @@ impl Space {
         format!("/proc/{}/ns/net", self.0.id()).into()
     }
 
-    /// Begins a command that is run in it.
+    /// Prepares a command inside the namespace.
     fn enter(&self) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net={}", self.file().display()));
         command
     }
 
-    /// Runs words in it that are separated by spaces.
+    /// Runs a command, given as words separated by spaces, inside the namespace.
     #[track_caller]
     fn run(&self, words: &str) {
         let output = self.enter().args(words.split(' ')).output();
@@ -65,7 +65,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// `None`, with a message, where there can be none.
+    /// Returns `None`, with a message, where namespaces are not available.
     pub(crate) fn of(machines: usize) -> Option<Self> {
         let can = format!(
             "{FORWARD} && ip link set lo up && ip link add name m1 type veth peer name m2 && \
@@ -103,7 +103,7 @@ impl Network {
         })
     }
 
-    /// Begins a command on a machine, whose monotonic clock is so many seconds ahead of this one's.
+    /// Prepares a command on a machine, with its monotonic clock `ahead` seconds ahead of this one's.
     pub(crate) fn on(&self, machine: usize, ahead: u32) -> Command {
         let mut command = self.machines[machine - 1].enter();
         if ahead > 0 {
@@ -115,12 +115,12 @@ impl Network {
     }
 }
 
-/// Where a machine is reached.
+/// The address of a machine.
 pub(crate) fn address(machine: usize) -> String {
     format!("10.77.{machine}.2")
 }
 
-/// Whether clocks can be shifted here.
+/// Returns true if clocks can be shifted here.
 pub(crate) fn has_clocks() -> bool {
     let words = [
         "--time",

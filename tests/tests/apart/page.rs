@@ -1,5 +1,5 @@
-//! The book's page on more machines, typed as it stands. The ten machines are folders of this one: `ssh` and `scp` are
-//! what runs a command in one, and puts a file there; hub, agents, and run are the real ones.
+//! The commands of the book's page on several machines, as printed. The ten machines are folders of this one: `ssh` and
+//! `scp` are scripts that run a command in a folder or copy a file there; hub, agents, and run are the real ones.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -32,7 +32,7 @@ session:
 ";
 const AGENTS: usize = 10;
 
-/// Where all of it lies.
+/// The folder with all machines.
 struct Stage {
     folder: tempfile::TempDir,
     hub: Option<Child>,
@@ -88,7 +88,7 @@ impl Stage {
         self.shell(line).output().expect("it runs")
     }
 
-    /// Processes whose folder is a machine's, or is this one's.
+    /// Processes whose working directory is the machine's folder, or this one's.
     fn agents(&self, machine: &str) -> Vec<Pid> {
         let machine = self.path("machines").join(machine);
         let entries = fs::read_dir("/proc").expect("/proc").flatten();
@@ -101,8 +101,8 @@ impl Stage {
             .collect()
     }
 
-    /// Whether all agents wait for runs. One that has ended, as where a hub is slow to know its token, is started
-    /// again, as the page says.
+    /// Returns true if all agents wait for runs. Restarts an agent that has ended, as the page advises if a hub is slow
+    /// to accept its token.
     fn all_wait(&self, start: &str) -> bool {
         let waits = |n: usize| {
             let log = self.path(&format!("machines/gen-{n}/gen.log"));
@@ -120,7 +120,7 @@ impl Stage {
     }
 }
 
-/// The page's commands, block by block.
+/// Returns the page's commands, block by block.
 fn blocks() -> Vec<String> {
     let page = fs::read_to_string(repository().join("docs/machines.md")).expect("the page");
     let mut found = Vec::new();
@@ -137,7 +137,7 @@ fn blocks() -> Vec<String> {
     found
 }
 
-/// The example's study, with a server that is there, and a load that is soon over.
+/// The example's study, with a running server, and a short load.
 fn write_study(folder: &Path, url: &str) {
     fs::write(folder.join("shop.workload.yaml"), WORKLOAD).expect("written");
     let page = fs::read_to_string(repository().join("docs/machines.md")).expect("the page");
@@ -182,7 +182,7 @@ fn what_the_page_on_more_machines_says_to_type_works() {
     let started = place.typed(start);
     assert!(started.status.success(), "{started:?}");
     wait_until(DEADLINE, "all agents are there", || place.all_wait(start));
-    // As often as it takes a busy machine to have all of them heard at once.
+    // Repeated until a busy machine has greetings of all of them at once.
     wait_until(DEADLINE, "all agents are listed", || {
         let listed = String::from_utf8(place.typed(list).stdout).expect("UTF-8");
         (1..=AGENTS).all(|n| listed.contains(&format!("gen-{n} ")))
@@ -192,7 +192,7 @@ fn what_the_page_on_more_machines_says_to_type_works() {
         place.typed(plan).status.success()
     });
     let mut record = Value::Null;
-    // Agents that came late to it, or were starved in it, are asked for again.
+    // Repeated if agents were late or starved.
     wait_until(DEADLINE, "the study has run", || {
         println!("{}", String::from_utf8_lossy(&place.typed(run).stderr));
         let runs = fs::read_dir(place.path("runs")).into_iter().flatten();
@@ -208,7 +208,7 @@ fn what_the_page_on_more_machines_says_to_type_works() {
     });
     let driven = record["circumstances"]["agents"].as_array();
     assert_eq!(driven.map(Vec::len), Some(AGENTS), "{record}");
-    // Again where a machine is so busy that one does not answer in time.
+    // Repeated if an agent on a busy machine does not answer in time.
     wait_until(DEADLINE, "no agent is left", || {
         place.typed(end);
         place.agents("").is_empty()

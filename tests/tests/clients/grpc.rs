@@ -66,7 +66,7 @@ fn study(port: u16) -> String {
     )
 }
 
-/// What describes its services, beside the workload.
+/// Writes the description of its services beside the workload.
 fn describe(folder: &Path) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads/etcd.proto");
     fs::copy(file, folder.join("etcd.proto")).expect("copied");
@@ -107,7 +107,7 @@ fn page(port: u16, path: &str) -> Option<String> {
     Some(page)
 }
 
-/// How many calls of this method began at the server, and how many it refused.
+/// The numbers of calls of this method that began at the server, and that it refused.
 fn calls(port: u16, method: &str) -> (u64, u64) {
     let page = page(port, "/metrics").expect("its metrics");
     let of = format!("grpc_method=\"{method}\"");
@@ -133,7 +133,7 @@ fn each_call_is_counted_as_the_server_counts_it() {
     assert_eq!(steps[..5], [10; 5], "{trial:#}");
     let (reads, _) = calls(port, "Range");
     assert_eq!((reads, steps[5]), (10 + 20, 20));
-    // A watch is one call, however many steps speak on it.
+    // A watch is one call, however many steps use it.
     let (watches, _) = calls(port, "Watch");
     assert_eq!(watches, 1);
     let (_, refused) = calls(port, "Put");
@@ -166,10 +166,10 @@ fn calls_of_users_who_share_connections_are_counted_so_too() {
     let steps = by_step(&trial);
     let counted = steps[3] + steps[5];
     let (reads, _) = calls(port, "Range");
-    // What was under way at the end has no answer.
+    // Requests under way at the end have no answer.
     assert!((counted..=counted + 12).contains(&reads), "{reads}");
     assert!(counted > 12, "{trial:#}");
-    // Each user's own, on whichever connection.
+    // One for each user, on whichever connection.
     let (watches, _) = calls(port, "Watch");
     assert_eq!(watches, 6);
 }

@@ -45,8 +45,7 @@ session:
       request: SELECT Nowhere
 "#;
 
-/// Which programs of Dovecot run as somebody else's, where root starts it; where somebody else does, all as
-/// theirs.
+/// The users of Dovecot's processes: if root starts it, some run as other users; otherwise all run as the current one.
 fn who(folder: &Path) -> String {
     let (uid, gid, all) = match User::from_name("nobody") {
         Ok(Some(nobody)) if geteuid().is_root() => (nobody.uid, nobody.gid, String::new()),
@@ -69,7 +68,7 @@ fn who(folder: &Path) -> String {
     )
 }
 
-/// A server with a certificate, whose users have the same password, and its port.
+/// Starts a server with a certificate, whose users have the same password; returns its port, too.
 fn server(folder: &Path) -> Option<(Running, u16)> {
     if !has("dovecot") {
         return None;
@@ -110,7 +109,7 @@ fn study(port: u16, more: &str) -> String {
     )
 }
 
-/// How many mails are in a mailbox of all users.
+/// The number of mails in a mailbox of all users.
 fn mails(folder: &Path, mailbox: &str) -> u64 {
     let of = |user: u64| {
         let mailbox = folder.join(format!("mail/user{user}/mail/{mailbox}"));
@@ -129,7 +128,7 @@ fn each_mail_is_counted_where_it_lies() {
     let trial = measured(folder.path(), &study(port, ""), WORKLOAD);
     let steps = by_step(&trial);
     assert!(steps[..5].iter().all(|count| *count > 0), "{trial:#}");
-    // Each of four users may have one under way at the cut.
+    // Each of four users may have one under way at the deadline.
     let (kept, filed) = (steps[0], steps[4]);
     let (inbox, archive) = (mails(folder.path(), ""), mails(folder.path(), ".Archive"));
     assert!((filed..=filed + 4).contains(&archive), "{filed} {archive}");

@@ -1,5 +1,5 @@
-//! Protocols other than HTTP against real servers, with every request counted on both sides. Where one of
-//! Debian's servers is missing, its tests say so and pass.
+//! Protocols other than HTTP against real servers, with every request counted on both sides. Where one of Debian's
+//! servers is missing, its tests print that and pass.
 
 mod asked;
 mod grpc;
@@ -15,7 +15,7 @@ use std::process::{Child, Command, Output, Stdio};
 use plimsoll_tests::program;
 use serde_json::Value;
 
-/// Whether a program is there.
+/// Returns true if a program is installed.
 fn has(name: &str) -> bool {
     let asked = Command::new(name).arg("--version").output().is_ok();
     if !asked {
@@ -24,7 +24,7 @@ fn has(name: &str) -> bool {
     asked
 }
 
-/// A server that ends with its test.
+/// A server that is ended on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -46,7 +46,7 @@ fn plimsoll(folder: &Path, arguments: &[&str]) -> Output {
         .expect("it runs")
 }
 
-/// The only trial of a study beside its workload, `it.workload.yaml`.
+/// Runs a study beside its workload, `it.workload.yaml`; returns its only trial.
 fn measured(folder: &Path, study: &str, workload: &str) -> Value {
     fs::write(folder.join("it.study.yaml"), study).expect("written");
     fs::write(folder.join("it.workload.yaml"), workload).expect("written");
@@ -58,7 +58,7 @@ fn measured(folder: &Path, study: &str, workload: &str) -> Value {
     result["trials"][0].take()
 }
 
-/// What `try` shows, and its exit code.
+/// Returns the output of `try` and its exit code.
 fn tried(folder: &Path, study: &str, workload: &str) -> (String, Option<i32>) {
     fs::write(folder.join("try.study.yaml"), study).expect("written");
     fs::write(folder.join("it.workload.yaml"), workload).expect("written");
@@ -68,7 +68,7 @@ fn tried(folder: &Path, study: &str, workload: &str) -> (String, Option<i32>) {
     (format!("{shown}{said}"), output.status.code())
 }
 
-/// What is said of a workload before it runs, with this in the place of that.
+/// Asserts the error message for a workload, with `from` replaced by `to`.
 fn refuses(folder: &Path, workload: &str, mistakes: &[(&str, &str, &str)]) {
     for (from, to, said) in mistakes {
         assert!(workload.contains(from), "{from}");
@@ -81,7 +81,7 @@ fn refuses(folder: &Path, workload: &str, mistakes: &[(&str, &str, &str)]) {
     }
 }
 
-/// A server's certificate for `localhost`, signed by itself, and its key, as files in a folder.
+/// A self-signed certificate of a server for `localhost`, and its key, as files in a folder.
 fn certificate(folder: &Path) -> [PathBuf; 2] {
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     let files = [
@@ -95,7 +95,7 @@ fn certificate(folder: &Path) -> [PathBuf; 2] {
     })
 }
 
-/// What a study says of a server with such a certificate.
+/// The part of a study that trusts such a certificate.
 fn trusting(cert: &Path) -> String {
     let cert = cert.display();
     format!("  tls: {{ ca: \"{cert}\", server_name: localhost }}\n")

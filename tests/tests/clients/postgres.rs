@@ -52,7 +52,7 @@ fn study(server: &Postgres, more: &str) -> String {
     )
 }
 
-/// How often statements that begin so were executed.
+/// The number of executed statements with this beginning.
 fn calls(server: &Postgres, begin: &str) -> u64 {
     let asked = server.sql(&format!(
         "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements WHERE query LIKE '{begin}%'"
@@ -66,7 +66,7 @@ fn each_statement_is_counted_as_the_server_counts_it() {
     let Some(server) = server() else { return };
     let trial = measured(folder.path(), &study(&server, ""), WORKLOAD);
     let steps = by_step(&trial);
-    // Each of four users may have one under way at the cut.
+    // Each of four users may have one under way at the deadline.
     let counted = |ours: u64, theirs: u64| (ours..=ours + 4).contains(&theirs);
     for (step, begin) in ["SELECT name", "UPDATE things", "SELECT id"]
         .iter()
@@ -119,7 +119,7 @@ session:
     let Some(server) = server() else { return };
     let trial = measured(folder.path(), &study(&server, ""), WORKLOAD);
     let steps = by_step(&trial);
-    // Of the steps that fail, the transaction's beginning alone is answered well.
+    // Of the failing steps, only the transaction's beginning succeeds.
     assert!(steps.iter().all(|count| *count > 0), "{steps:?}");
     let examples = trial["error_examples"].to_string();
     assert!(examples.contains("23505 duplicate key"), "{examples}");

@@ -64,7 +64,7 @@ fn server_with(folder: &Path, port_is: &str, more: &[&str]) -> Option<(Running, 
     Some((running, port))
 }
 
-/// How often the server was asked for this command, and how often it failed.
+/// The numbers of calls and failures of this command at the server.
 fn calls(port: u16, command: &str) -> (u64, u64) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
     let ask = b"AUTH sesame\r\nINFO commandstats\r\nQUIT\r\n";
@@ -94,7 +94,7 @@ fn each_command_is_counted_as_the_server_counts_it() {
     };
     let trial = measured(folder.path(), &study(port), WORKLOAD);
     let steps = by_step(&trial);
-    // Each of four users may have one under way at the cut, and wrote its value in the setup.
+    // Each of four users may have one under way at the deadline, and wrote its value in the setup.
     let counted = |ours: u64, theirs: u64| (ours..=ours + 4).contains(&theirs);
     let (gets, failed) = calls(port, "get");
     assert!(

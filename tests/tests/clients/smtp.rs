@@ -29,7 +29,7 @@ session:
       mail: { from: x@example.org, to: nobody@localhost, text: Hello }
 ";
 
-/// A server with four users, and where it takes in mail.
+/// Starts a server with four users; returns its SMTP address, too.
 fn server(folder: &Path, arguments: &[&str]) -> (ServerProcess, String) {
     let arguments = [&["--smtp-listen", "127.0.0.1:0"], arguments].concat();
     let server = ServerProcess::start_with(folder, &arguments);
@@ -45,7 +45,7 @@ fn study(smtp: &str, more: &str) -> String {
     )
 }
 
-/// Registers the users; gives what the first of them signs in with.
+/// Registers the users; returns the first one's password.
 fn register(server: &ServerProcess) -> String {
     let users: Vec<_> = (0..4)
         .map(|n| json!({ "name": format!("user{n}") }))
@@ -79,13 +79,13 @@ fn each_mail_is_counted_and_delivered_once() {
     let (server, smtp) = server(folder.path(), &[]);
     let password = register(&server);
     let one_user = study(&smtp, "").replace("users: 4", "users: 1");
-    // No more mails than a page of the inbox has.
+    // At most as many mails as a page of the inbox has.
     let slowly = WORKLOAD.replace("3ms..5ms", "20ms..30ms");
     let trial = measured(folder.path(), &one_user, &slowly);
     let delivered = by_step(&trial)[0];
     let mails = inbox(&server, &password);
     let there = mails.len() as u64;
-    // One may have been under way at the cut.
+    // One may have been under way at the deadline.
     assert!(
         delivered > 0 && (delivered..=delivered + 1).contains(&there),
         "{delivered} {there}"
@@ -106,7 +106,7 @@ fn a_connection_goes_over_to_tls_before_anything_is_delivered() {
     let files = certificate(folder.path());
     let tls = trusting(&files[0]);
     let files = files.map(|path| path.display().to_string());
-    // Users hand in mail over TLS alone.
+    // Users submit mail over TLS only.
     let arguments = [
         "--submission-listen",
         "127.0.0.1:0",

@@ -6,7 +6,7 @@ use plimsoll_tests::program;
 
 use super::{Stage, read, text};
 
-/// Two processes: the first serves, the second says whether it is there, and serves the users.
+/// Two processes: the first serves, the second reports whether it is there, and serves the users.
 const SEVERAL: &str = "\
 study: command
 title: A system of two processes

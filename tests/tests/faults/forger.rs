@@ -1,5 +1,5 @@
-//! Somebody who may come to the hub, and speaks in the name of others. It speaks the protocol of NATS itself, so
-//! that nothing of ours keeps it from what it is not to do.
+//! A client with access to the hub that speaks in the name of others. It speaks the protocol of NATS itself, so that
+//! our code keeps it from no violation.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,18 +11,18 @@ use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::{Value, json};
 
-/// Begins a token.
+/// The prefix of a token.
 const PREFIX: &str = "plimsoll-join-1.";
 /// Longer than any answer takes.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// A version of messages that nobody speaks yet.
+/// A version of messages that does not exist yet.
 const LATER: u8 = 9;
 
-/// A longer greeting of the hub is none.
+/// The maximum bytes of the hub's greeting.
 const MOST_INFO: usize = 64 << 10;
 
-/// What would end an agent, greet in its name, and end its trial.
+/// Messages that would end an agent, greet in its name, and end its trial.
 const FORGED: [(&str, &[u8]); 4] = [
     (
         "plimsoll.3.a.agent-0.ask",
@@ -42,23 +42,23 @@ const FORGED: [(&str, &[u8]); 4] = [
     ),
 ];
 
-/// What a token says.
+/// Parses a token.
 pub(crate) fn read_token(token: &str) -> Value {
     let json = token.trim().strip_prefix(PREFIX).expect("a token");
     let json = BASE64_URL_SAFE_NO_PAD.decode(json).expect("base64");
     serde_json::from_slice(&json).expect("JSON")
 }
 
-/// The token that says so.
+/// Formats a token.
 pub(crate) fn write_token(token: &Value) -> String {
     let json = BASE64_URL_SAFE_NO_PAD.encode(token.to_string());
     format!("{PREFIX}{json}")
 }
 
-/// Speaks in others' names, and gives on which of their subjects the hub let that pass.
+/// Publishes in others' names; returns the subjects on which the hub let that pass.
 ///
 /// # Errors
-/// When the hub is not there, or goes.
+/// When the hub is not there, or closes the connection.
 pub(crate) fn forge(hub: SocketAddr, token: &Value) -> io::Result<Vec<&'static str>> {
     let mut tls = connect(hub, token)?;
     for (subject, payload) in FORGED {
@@ -76,7 +76,7 @@ pub(crate) fn forge(hub: SocketAddr, token: &Value) -> io::Result<Vec<&'static s
 /// Greets by an agent's token as an agent of a later version would.
 ///
 /// # Errors
-/// When the hub is not there, or goes.
+/// When the hub is not there, or closes the connection.
 pub(crate) fn greet_later(hub: SocketAddr, token: &Value) -> io::Result<()> {
     let mut tls = connect(hub, token)?;
     let name = token["name"].as_str().unwrap_or_default();
@@ -100,7 +100,7 @@ type Tls = StreamOwned<ClientConnection, TcpStream>;
 fn connect(hub: SocketAddr, token: &Value) -> io::Result<Tls> {
     let tcp = TcpStream::connect(hub)?;
     tcp.set_read_timeout(Some(DEADLINE))?;
-    // No byte more than the line: what follows is TLS.
+    // No byte after the line: TLS follows.
     let mut info = Vec::new();
     while !info.ends_with(b"\n") && info.len() < MOST_INFO {
         let mut byte = [0];
@@ -124,7 +124,7 @@ fn connect(hub: SocketAddr, token: &Value) -> io::Result<Tls> {
     Ok(tls)
 }
 
-/// A key that is none.
+/// The error of an unusable key.
 fn unusable(error: nkeys::error::Error) -> io::Error {
     io::Error::other(error.to_string())
 }
@@ -143,7 +143,7 @@ fn client(authority: &str) -> io::Result<ClientConnection> {
     ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)
 }
 
-/// All that the hub says until it has done what it was asked.
+/// Returns all that the hub sends until it has handled the requests.
 fn until_pong(tls: &mut Tls) -> io::Result<String> {
     let mut said = String::new();
     let mut lines = BufReader::new(tls);

@@ -1,4 +1,4 @@
-//! What was struck and seen, kept run by run in a file, so that a thousand faults need not come in one go.
+//! A file that records the faults and findings run by run, so that a thousand faults can be spread over calls.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -13,9 +13,9 @@ use crate::trials::Trials;
 /// A run, or the recovery of a stage after its last one.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
-    /// Its number, by which its faults are drawn; `None` of a recovery.
+    /// The number of the run, which seeds its faults; `None` for a recovery.
     pub(crate) run: Option<u32>,
-    /// How often which kind struck.
+    /// How often each kind struck.
     pub(crate) struck: [u64; NAMES.len()],
     pub(crate) seen: Seen,
 }
@@ -43,7 +43,7 @@ impl Entry {
         })
     }
 
-    /// `None` of a line that was cut off.
+    /// Parses a line; `None` for a truncated line.
     fn of(line: &str) -> Option<Self> {
         let line: Value = serde_json::from_str(line).ok()?;
         let number = |key: &str| line[key].as_u64();
@@ -82,7 +82,7 @@ impl Entry {
 pub(crate) struct Journal(File);
 
 impl Journal {
-    /// Opens it, and gives what it has. One of other faults, or of another program, is put aside.
+    /// Opens it and returns its entries. A journal of other faults, or of another program, is put aside.
     pub(crate) fn open(file: &Path, faults: u64, seed: u64) -> (Self, Vec<Entry>) {
         let head = json!({ "faults": faults, "seed": seed, "program": program() }).to_string();
         let text = fs::read_to_string(file).unwrap_or_default();
@@ -102,7 +102,7 @@ impl Journal {
         if let Some(folder) = file.parent() {
             fs::create_dir_all(folder).expect("its folder can be made");
         }
-        // Without the line that was cut off, if there is one.
+        // Without the truncated line, if there is one.
         let lines = entries.iter().map(|entry| format!("{}\n", entry.line()));
         let text = format!("{head}\n{}", lines.collect::<String>());
         fs::write(file, text).expect("it can be written");
@@ -117,7 +117,7 @@ impl Journal {
     }
 }
 
-/// Tells one build of the program from another.
+/// Identifies a build of the program.
 fn program() -> String {
     let file = fs::metadata(plimsoll_tests::program()).expect("it was built");
     let built = file.modified().expect("it has a time");

@@ -1,13 +1,13 @@
-//! Faults by a seed against short trials that agents drive: ways that delay, halve, stall, and end; processes
-//! that stand still or are killed; agents that come twice, or of another version; strangers. A trial that counts
-//! is whole, and nothing is left behind.
+//! Seeded faults against short trials that agents drive: links that delay, halve, stall, and end; processes that are
+//! stopped or killed; duplicate agents, or agents of another version; strangers. An accepted trial is whole, and
+//! nothing is left behind.
 //!
-//! The programs are the real ones; a relay stands between each of them and the hub. `PLIMSOLL_FAULTS=N` strikes
-//! so often (`make faults`), and `PLIMSOLL_SEED=N` repeats the choices of a run; what a fault meets depends on
-//! the machine's moment all the same. `PLIMSOLL_AT_ONCE=N` has so many fleets at the same time. With
-//! `PLIMSOLL_FAULTS_KEPT=FILE`, what was struck is kept, and the next call goes on from there; where nothing is left
-//! to strike, it says so, and judges again what was seen. With `PLIMSOLL_AWAY_MS=8000`, all that strikes is a way
-//! that is lost for so long while the load goes on, of which trials know nothing on a machine that is not busy.
+//! The programs are the real ones; a relay is between each of them and the hub. `PLIMSOLL_FAULTS=N` sets the number of
+//! faults (`make faults`), and `PLIMSOLL_SEED=N` repeats the choices of a run; the effect of a fault depends on the
+//! machine all the same. `PLIMSOLL_AT_ONCE=N` runs several fleets at the same time. With `PLIMSOLL_FAULTS_KEPT=FILE`,
+//! faults are recorded, and the next call resumes from there; if none is left, it reports that and judges the findings
+//! again. With `PLIMSOLL_AWAY_MS=8000`, the only fault is a lost link for so long during the load, which trials don't
+//! notice on an idle machine.
 
 mod forger;
 mod journal;
@@ -28,11 +28,11 @@ use over::{INTERRUPTED, hear_signals, is_over};
 use stage::MOST_STAGES;
 use tally::Tally;
 
-/// So many, unless more are asked for.
+/// The default number of faults.
 const FAULTS: u64 = 8;
-/// As many stages as that, unless others are asked for: each waits most of the time.
+/// The default number of stages: each waits most of the time.
 const AT_ONCE: u64 = 4;
-/// No more stages than have so many faults to themselves.
+/// The minimum number of faults per stage.
 const LEAST_OF_STAGE: u64 = 2;
 
 fn main() -> ExitCode {
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     let faults = number("PLIMSOLL_FAULTS").unwrap_or(FAULTS);
     let seed = number("PLIMSOLL_SEED").unwrap_or_else(any_seed);
     println!("seed: PLIMSOLL_SEED={seed}");
-    // Built once, not by each.
+    // Built once, not by each stage.
     plimsoll_tests::program();
     let stages = stages(faults);
     let kept = std::env::var_os("PLIMSOLL_FAULTS_KEPT").map(PathBuf::from);
@@ -83,7 +83,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// How many fleets there are at the same time.
+/// The number of fleets at the same time.
 fn stages(faults: u64) -> usize {
     let wanted = number("PLIMSOLL_AT_ONCE").unwrap_or(AT_ONCE);
     let useful = faults.div_ceil(LEAST_OF_STAGE).min(MOST_STAGES as u64);

@@ -1,4 +1,4 @@
-//! Which faults strike, and when: drawn by a seed.
+//! The faults and their times, drawn by a seed.
 
 use std::time::Duration;
 
@@ -6,61 +6,61 @@ use plimsoll_tests::relay::{Direction, Way};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The agents of a stage.
+/// The number of agents of a stage.
 pub(crate) const AGENTS: usize = 2;
 
-/// Whose way to the hub.
+/// A program's link to the hub.
 pub(crate) type Link = usize;
 
-/// The place of who runs the studies.
+/// The link of the conductor.
 pub(crate) const CONDUCTOR: Link = AGENTS;
 
-/// Who is stopped or killed.
+/// A process that is stopped or killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
     Agent(usize),
     Conductor,
-    /// Its server of NATS with it.
+    /// With its NATS server.
     Hub,
 }
 
-/// What strikes a run.
+/// A fault of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// All connections from a place end.
+    /// All connections over a link end.
     Cut(Link),
-    /// They do, and each new one at once, for so long.
+    /// They do, and each new one at once, for this time.
     Close(Link, Duration),
-    /// A direction, or both, are bad for so long.
+    /// A direction, or both, are bad for this time.
     Bad(Link, Option<Direction>, Way, Duration),
-    /// A process stands still for so long.
+    /// A process is stopped for this time.
     Stop(Who, Duration),
-    /// A process is killed, and started again after so long.
+    /// A process is killed, and restarted after this time.
     Kill(Who, Duration),
-    /// An agent stands still for so long; another one is started in its name meanwhile, on another machine or on
-    /// the same one, and the old one wakes up beside it.
+    /// An agent is stopped for this time. Meanwhile another one is started in its name, on another machine or on the
+    /// same one, and the old one continues beside it.
     Twin(usize, Elsewhere, Duration),
-    /// Somebody comes with a token that was taken back.
+    /// A client connects with a revoked token.
     Stranger,
-    /// Somebody who may come speaks in the name of others.
+    /// A client with access speaks in the name of others.
     Forger,
     /// An agent greets as one of a later version would.
     Version(usize),
 }
 
-/// Whether an agent that is started again has another machine's state.
+/// Whether a restarted agent has another machine's state.
 pub(crate) type Elsewhere = bool;
 
-/// A fault of a run, so long after the one before.
+/// A fault of a run, at a delay after the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Planned {
-    /// It waits for a trial's load to begin, before anything else.
+    /// Whether it first waits for a trial's load to begin.
     pub(crate) in_load: bool,
     pub(crate) after: Duration,
     pub(crate) fault: Fault,
 }
 
-/// The names that tables have for them.
+/// The names in tables.
 pub(crate) const NAMES: [&str; 17] = [
     "connections cut",
     "connections refused",
@@ -82,7 +82,7 @@ pub(crate) const NAMES: [&str; 17] = [
 ];
 
 impl Fault {
-    /// Its place among [`NAMES`].
+    /// Its index in [`NAMES`].
     pub(crate) fn kind(&self) -> usize {
         match self {
             Self::Cut(_) => 0,
@@ -106,7 +106,7 @@ impl Fault {
     }
 }
 
-/// The faults of a run, some of them after it has ended by itself.
+/// Draws the faults of a run, some of them after its own end.
 pub(crate) fn draw(faults: u64, random: &mut Xoshiro256PlusPlus) -> Vec<Planned> {
     let planned = |_| Planned {
         in_load: false,
@@ -116,7 +116,7 @@ pub(crate) fn draw(faults: u64, random: &mut Xoshiro256PlusPlus) -> Vec<Planned>
     (0..faults).map(planned).collect()
 }
 
-/// A way that is lost for so long in both directions, somewhere in a trial's load.
+/// A link that is lost for this time in both directions, somewhere in a trial's load.
 pub(crate) fn away(long: Duration, random: &mut Xoshiro256PlusPlus) -> Vec<Planned> {
     let place = below(AGENTS + 1, random);
     vec![Planned {
@@ -156,7 +156,7 @@ fn length(random: &mut Xoshiro256PlusPlus) -> Duration {
     }
 }
 
-/// The same of a process.
+/// The time for which a process is stopped.
 fn standstill(random: &mut Xoshiro256PlusPlus) -> Duration {
     match below(5, random) {
         0 => between(12_200, 30_000, random),

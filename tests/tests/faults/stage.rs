@@ -1,5 +1,5 @@
-//! A hub, two agents, and who runs studies by them, each behind a way of its own, all of them the real program;
-//! and what strikes them.
+//! A hub, two agents, and a conductor, each behind a link of its own and all of them the real program; and the faults
+//! against them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -19,18 +19,18 @@ use crate::over::is_over;
 use crate::plan::{AGENTS, CONDUCTOR, Fault, Link, Planned, Who};
 use crate::trials::{Trials, judge};
 
-/// Longer than anything takes.
+/// Longer than any step takes.
 const DEADLINE: Duration = Duration::from_secs(900);
-/// Between two looks at a process.
+/// The interval between two looks at a process.
 const LOOK: Duration = Duration::from_millis(50);
-/// What a run ends with that can't have its agents: another one has them until its lease is over.
+/// The exit code of a run that can't have its agents: another run has them until its lease expires.
 const REFUSED: i32 = 104;
-/// So many times a run is begun that is refused, so long after each other.
+/// The maximum number of attempts at a refused run, and the pause between them.
 const MOST_TRIES: u32 = 15;
 const AGAIN: Duration = Duration::from_millis(1500);
-/// The variable that marks who conducts, and all that it starts.
+/// The variable that marks the conductor and its child processes.
 const MARK: &str = "FAULTS_OF";
-/// Settings of the kernel that no server and no other test cares about, one for each stage.
+/// Settings of the kernel that no server and no other test uses, one for each stage.
 const SETTINGS: [&str; 12] = [
     "igmp_max_msf",
     "igmp_qrv",
@@ -45,14 +45,14 @@ const SETTINGS: [&str; 12] = [
     "tcp_probe_threshold",
     "tcp_min_rtt_wlen",
 ];
-/// The numbers of runs that nothing strikes any more.
+/// The numbers of runs without faults.
 const RECOVERIES: std::ops::Range<u32> = 1_000_000..1_000_003;
-/// As many stages may be there at the same time.
+/// The maximum number of stages at the same time.
 pub(crate) const MOST_STAGES: usize = SETTINGS.len();
 
 const USERS: usize = 40;
 const ROUNDS: usize = 6;
-/// A trial of which all agents tell something in each window: users come over two seconds, and ask for two.
+/// A trial in which all agents report something in each window: users start over two seconds, and send for two.
 const WORKLOAD: &str = "\
 workload: faults
 session:
@@ -64,7 +64,7 @@ session:
       request: GET /get/{{ index }}/{{ round }}
 ";
 
-/// A setting of the kernel, and what it was.
+/// A setting of the kernel, and its original value.
 #[derive(Debug)]
 struct Setting {
     path: PathBuf,
@@ -72,7 +72,7 @@ struct Setting {
 }
 
 impl Setting {
-    /// `None`, with a message, where it can't be written.
+    /// Returns `None`, with a message, if it can't be written.
     fn of(stage: usize) -> Option<Self> {
         let path = Path::new("/proc/sys/net/ipv4").join(SETTINGS[stage]);
         let opened = OpenOptions::new().write(true).open(&path);
@@ -94,7 +94,7 @@ impl Setting {
         text.trim().to_owned()
     }
 
-    /// What the study sets.
+    /// The study's value.
     fn other(&self) -> u64 {
         self.before.parse::<u64>().expect("a number") + 1
     }
@@ -102,25 +102,25 @@ impl Setting {
 
 impl Drop for Setting {
     fn drop(&mut self) {
-        // A test that fails shall not leave the machine changed either.
+        // A failing test must not leave the machine changed either.
         if self.now() != self.before {
             let _refused = fs::write(&self.path, &self.before);
         }
     }
 }
 
-/// What came of a stage's runs.
+/// The results of a stage's runs.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) runs: u64,
     pub(crate) trials: Trials,
-    /// An accepted trial that is not whole.
+    /// Accepted trials that are not whole.
     pub(crate) not_whole: Vec<String>,
-    /// What was left behind.
+    /// Leftovers.
     pub(crate) left: Vec<String>,
-    /// Anything else that is not to be.
+    /// Any other fault.
     pub(crate) wrong: Vec<String>,
-    /// Agents that ended by themselves, with their last words.
+    /// Agents that ended by themselves, with the end of their output.
     pub(crate) gave_up: Vec<String>,
     /// Runs that could not have their agents.
     pub(crate) refused: u64,
@@ -146,11 +146,11 @@ pub(crate) struct Stage {
     hub: Child,
     ways: Vec<Relay>,
     agents: Vec<Child>,
-    /// Who may come, and is no agent of a run.
+    /// The token of a client with access that is no agent of a run.
     eve: Value,
     setting: Option<Setting>,
     conductor: Option<Child>,
-    /// Its number.
+    /// The number of the run.
     run: u32,
     pub(crate) seen: Seen,
 }
@@ -218,7 +218,7 @@ impl Stage {
         command
     }
 
-    /// Invites somebody, and gives the token.
+    /// Invites a client; returns the token.
     fn invite(&self, name: &str) -> String {
         let mut invite = self.command(&["agents", "invite", name]);
         let output = invite.stdout(Stdio::piped()).output();
@@ -227,7 +227,7 @@ impl Stage {
         String::from_utf8(output.stdout).expect("UTF-8")
     }
 
-    /// Keeps a token, by which the hub is reached over the way of a place.
+    /// Saves a token that reaches the hub over this link.
     fn put_token(&self, name: &str, place: Link, token: &str) {
         let mut token = read_token(token);
         token["url"] = format!("tls://{}", self.ways[place].address()).into();
@@ -249,7 +249,7 @@ impl Stage {
         command.spawn().expect("the program starts")
     }
 
-    /// What a program says is added to what it said before.
+    /// Opens the log of a program, to append its output.
     fn log(&self, name: &str) -> File {
         let log = self.path(&format!("{name}.log"));
         let opened = OpenOptions::new().create(true).append(true).open(log);
@@ -258,7 +258,7 @@ impl Stage {
 
     fn await_hub(&mut self) {
         wait_until(DEADLINE, "the hub listens", || {
-            // The port may still be its predecessor's.
+            // The predecessor may still hold the port.
             if !matches!(self.hub.try_wait(), Ok(None)) {
                 self.hub = start_hub(self.folder.path(), &[]);
             }
@@ -270,7 +270,7 @@ impl Stage {
         self.path(&format!("run-{}", self.run))
     }
 
-    /// Begins the run, or goes on with what there is of it.
+    /// Starts the run, or resumes it.
     fn start_run(&mut self) {
         let mut command = plimsoll(&["run"]);
         command
@@ -294,8 +294,7 @@ impl Stage {
         format!("{}-{}", std::process::id(), self.number)
     }
 
-    /// A run that these faults strike as long as it goes on; then all is well again, and it has to come to its end.
-    /// Gives how many have struck.
+    /// Runs under these faults; then all faults end, and the run has to complete. Returns how many have struck.
     pub(crate) fn run(&mut self, number: u32, faults: &[Planned]) -> usize {
         self.run = number;
         self.seen.runs += 1;
@@ -315,7 +314,7 @@ impl Stage {
         struck
     }
 
-    /// Whether a trial has windows, and no end.
+    /// Returns true if a trial has windows, and no end.
     fn has_load(&self) -> bool {
         let folders = fs::read_dir(self.out().join("trials"));
         let folders = folders.into_iter().flatten().flatten();
@@ -326,7 +325,7 @@ impl Stage {
         folders.map(|folder| folder.path()).any(has)
     }
 
-    /// Lets the time pass while the run goes on, and gives whether it still does.
+    /// Waits while the run continues; returns true if it still does.
     fn goes_on(&mut self, long: Duration) -> bool {
         let looks = looks(long);
         (0..looks).all(|_| {
@@ -335,7 +334,7 @@ impl Stage {
         })
     }
 
-    /// Whether there is who conducts the run. One that could not have its agents is begun again.
+    /// Returns true if there is a conductor of the run. Restarts one that could not have its agents.
     fn is_under_way(&mut self) -> bool {
         let looked = self.conductor.as_mut().map(Child::try_wait);
         let Some(Ok(ended)) = looked else {
@@ -422,7 +421,7 @@ impl Stage {
         self.start_run();
     }
 
-    /// A token that was taken back lets nobody in.
+    /// A revoked token gives no access.
     fn strange(&mut self) {
         let mut command = plimsoll(&["agent"]);
         command
@@ -440,7 +439,7 @@ impl Stage {
     }
 
     fn forge(&mut self) {
-        // Over no relay: it is the hub that is to refuse it. A hub that is not there refuses everything.
+        // Not over a relay: the hub is to refuse it. A hub that is down refuses everything.
         if let Ok(let_pass) = forge(self.hub_at, &self.eve)
             && !let_pass.is_empty()
         {
@@ -448,15 +447,15 @@ impl Stage {
         }
     }
 
-    /// Who runs studies hears of an agent of a later version, until the agent itself greets again.
+    /// The conductor receives the greeting of an agent of a later version, until the agent itself greets again.
     fn greet(&mut self, agent: usize) {
         let token = fs::read_to_string(self.path(&format!("agent-{agent}.token")));
         let token = read_token(&token.expect("a token"));
-        // One that is not there hears nothing.
+        // A hub that is down receives nothing.
         let _refused = greet_later(self.hub_at, &token);
     }
 
-    /// What ended by itself is started again.
+    /// Restarts processes that ended by themselves.
     fn keep_up(&mut self) {
         self.await_hub();
         for agent in 0..AGENTS {
@@ -471,7 +470,7 @@ impl Stage {
         }
     }
 
-    /// Waits for the end of the run, whose agents may be held by what was killed before.
+    /// Waits for the end of the run, whose agents may be held by a conductor that was killed before.
     fn end_run(&mut self) {
         for _ in 0..MOST_TRIES {
             self.keep_up();
@@ -501,7 +500,7 @@ impl Stage {
         let mut wrong = Vec::new();
         let trials = judge(&self.out(), USERS * ROUNDS, &mut wrong);
         if wrong.is_empty() {
-            // Archives of many runs are no use to anybody.
+            // Archives of many runs are of no use.
             let _kept = fs::remove_dir_all(self.out());
         }
         self.seen.not_whole.append(&mut wrong);
@@ -512,7 +511,7 @@ impl Stage {
         self.seen.wrong.push(what);
     }
 
-    /// Nothing lives that the conductor started. What was killed is gone when the kernel has had the time.
+    /// Asserts that no process of the conductor lives. A killed one is gone only after some time.
     fn no_process_is_left(&mut self) {
         let mark = format!("{MARK}={}", self.mark());
         let is_gone = waited(|| marked(&mark).is_empty());
@@ -531,7 +530,7 @@ impl Stage {
         }
     }
 
-    /// With nothing that strikes any more, a trial counts; and all end who are told to.
+    /// Without faults, a trial is accepted; and all processes end on request.
     pub(crate) fn recover(&mut self) {
         let accepted = self.seen.trials.accepted;
         for number in RECOVERIES {
@@ -543,7 +542,7 @@ impl Stage {
         if self.seen.trials.accepted == accepted {
             self.is_wrong("nothing strikes any more, and no trial counts".to_owned());
         }
-        // Also with no hub that could hear their last words.
+        // Also without a hub that could receive their last messages.
         if self.number.is_multiple_of(2) {
             end(&mut self.hub);
         }
@@ -557,7 +556,7 @@ impl Stage {
         }
     }
 
-    /// What was said by whom, for who looks for a reason.
+    /// Returns the output of all programs, to explain a failure.
     pub(crate) fn said(&self) -> String {
         let names = ["conductor", "agent-0", "agent-1", "hub"];
         let logs = names.map(|name| {
@@ -588,7 +587,7 @@ fn plimsoll(words: &[&str]) -> Command {
     command
 }
 
-/// A hub on a port that it has taken itself: one that was only found free may be another's by then.
+/// Starts a hub on a port that it has chosen itself: a free port may be another's by then.
 fn first_hub(folder: &Path) -> (Child, SocketAddr) {
     let hub = start_hub(folder, &["--listen", "127.0.0.1:0"]);
     let mut at = None;
@@ -620,24 +619,24 @@ fn pid(child: &Child) -> Pid {
 }
 
 fn signal(pid: Pid, signal: Signal) {
-    // One that has just ended needs none.
+    // A process that has just ended needs none.
     let _ended = kill(pid, signal);
 }
 
-/// Ends a process, also one that stands still.
+/// Ends a process, also a stopped one.
 fn end(child: &mut Child) {
     let _ended = child.kill();
     let _reaped = child.wait();
 }
 
-/// The first process that another one has started.
+/// The first child of a process.
 fn child_of(parent: Pid) -> Option<Pid> {
     let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
     let first = children.ok()?.split_whitespace().next()?.parse().ok()?;
     Some(Pid::from_raw(first))
 }
 
-/// The code that it ends with, if it has one; `None` if it doesn't end.
+/// Returns the exit code, if there is one; `None` if the process doesn't end.
 fn await_end(child: &mut Child) -> Option<Option<i32>> {
     let mut ended: io::Result<_> = Ok(None);
     waited(|| {
@@ -648,7 +647,7 @@ fn await_end(child: &mut Child) -> Option<Option<i32>> {
     Some(status.code())
 }
 
-/// Whether it holds before long, and before all is to end.
+/// Waits for a condition; returns false at the deadline or after a signal.
 fn waited(mut holds: impl FnMut() -> bool) -> bool {
     let mut looks = (0..looks(DEADLINE)).take_while(|_| !is_over());
     looks.any(|_| {
@@ -660,7 +659,7 @@ fn waited(mut holds: impl FnMut() -> bool) -> bool {
     })
 }
 
-/// Lets the time pass, unless all is to end.
+/// Waits this long, or until a signal.
 fn wait(long: Duration) {
     let looks = looks(long);
     (0..looks)
@@ -668,7 +667,7 @@ fn wait(long: Duration) {
         .for_each(|_| pause(long / looks));
 }
 
-/// How many looks there are in a time; at least one.
+/// The number of looks in a time; at least one.
 fn looks(long: Duration) -> u32 {
     let looks = long.as_millis().div_ceil(LOOK.as_millis()).max(1);
     u32::try_from(looks).unwrap_or(u32::MAX)

@@ -1,4 +1,4 @@
-//! What came of all stages, and what is still to strike.
+//! The results of all stages, and the faults that are left.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,31 +13,31 @@ use crate::plan::{self, NAMES, Planned};
 use crate::stage::{Seen, Stage};
 use crate::trials::Trials;
 
-/// The most that strike one run.
+/// The maximum number of faults of one run.
 const MOST_OF_ONE: u64 = 8;
 
-/// A run that is to be struck.
+/// A run with its faults.
 struct Run {
     number: u32,
     faults: Vec<Planned>,
 }
 
-/// All stages take their runs from here, and bring back what came of them.
+/// All stages take their runs from here, and return the results.
 pub(crate) struct Tally {
     faults: u64,
     seed: u64,
-    /// The most that strike one run, so that all stages have some.
+    /// The maximum number of faults of one run, so that all stages have some.
     most: u64,
-    /// One way is lost for so long in each run, and nothing else.
+    /// The only fault of each run, if set: one link is lost for this time.
     away: Option<Duration>,
     book: Mutex<Book>,
 }
 
 #[derive(Default)]
 struct Book {
-    /// Struck by nobody, and drawn for no run that goes on.
+    /// The faults that are neither done nor drawn for a current run.
     left: u64,
-    /// The runs that were over before this program was started.
+    /// The runs that were complete before this program was started.
     over: BTreeSet<u32>,
     next: u32,
     struck: [u64; NAMES.len()],
@@ -60,7 +60,7 @@ impl Book {
 }
 
 impl Tally {
-    /// So many faults by a seed, on so many stages, and what was struck of them before.
+    /// Creates the tally of this number of faults, by a seed, minus the earlier ones.
     pub(crate) fn new(
         (faults, seed, away): (u64, u64, Option<Duration>),
         stages: usize,
@@ -90,12 +90,12 @@ impl Tally {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether everything had been struck before this program was started.
+    /// Returns true if all faults had struck before this program was started.
     pub(crate) fn is_complete(&self) -> bool {
         self.book().left == 0
     }
 
-    /// The next run; none when all faults have struck.
+    /// Returns the next run; `None` when all faults have struck.
     fn next(&self) -> Option<Run> {
         let mut book = self.book();
         if is_over() || book.left == 0 {
@@ -106,7 +106,7 @@ impl Tally {
         }
         let number = book.next;
         book.next += 1;
-        // A run's faults are its own, whichever stage has it, and whenever.
+        // A run's faults depend on its number only, not on the stage or the time.
         let own = self.seed.wrapping_add(u64::from(number) << 32);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(own);
         let some = 1 + u64::from(random.next_u32()) % self.most;
@@ -118,7 +118,7 @@ impl Tally {
         Some(Run { number, faults })
     }
 
-    /// Strikes run after run on a stage of its own, until all faults are used.
+    /// Runs with faults on a stage of its own, until all faults are used.
     pub(crate) fn play(&self, number: usize) {
         let Some(mut run) = self.next() else { return };
         let mut stage = Stage::start(number);
@@ -140,8 +140,8 @@ impl Tally {
         }
     }
 
-    /// Takes in what a stage has seen since, and shows what is not to be at once. Faults that came after the end of
-    /// their run strike another one.
+    /// Adds a stage's new findings, and prints faults at once. Faults planned after the end of their run strike another
+    /// one.
     fn take(&self, stage: &mut Stage, run: Option<u32>, struck: &[Planned], spared: usize) {
         let seen = std::mem::take(&mut stage.seen);
         let found = [&seen.not_whole, &seen.left, &seen.wrong];
@@ -169,7 +169,7 @@ impl Tally {
         println!("{}", told(&book, self.faults));
     }
 
-    /// Shows all of it, and gives whether all is as it is to be.
+    /// Prints everything; returns true if nothing is wrong.
     pub(crate) fn verdict(&self) -> bool {
         let book = self.book();
         println!("{:<32}{:>6}", "fault", "times");
@@ -202,7 +202,7 @@ impl Tally {
     }
 }
 
-/// How far it is, in a line.
+/// The progress, in a line.
 fn told(book: &Book, faults: u64) -> String {
     let Trials {
         accepted,

@@ -1,5 +1,4 @@
-//! What a run left in its archive, held against what its system was asked: a trial that counts has every window
-//! of every agent, once.
+//! Compares a run's archive with the requests at its system: an accepted trial has every window of every agent, once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,9 +8,9 @@ use serde_json::Value;
 
 use crate::web::ASKED;
 
-/// Agents are told so long before a trial's 0 when that is.
+/// The time between the start message to agents and a trial's 0.
 const NOTICE_MS: u64 = 2_000;
-/// What an agent may begin early, beyond what its clock is known to be off.
+/// The tolerance for an early start, beyond the known clock error.
 const EARLY_MS: u64 = 500;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -19,11 +18,11 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Trials {
     pub(crate) accepted: u64,
-    /// Of them, that had all requests of all users.
+    /// Of them, those with all requests of all users.
     pub(crate) full: u64,
-    /// No measurement: an agent was lost.
+    /// Invalid: an agent was lost.
     pub(crate) lost: u64,
-    /// No measurement for another reason.
+    /// Invalid for another reason.
     pub(crate) failed: u64,
 }
 
@@ -36,7 +35,7 @@ impl Trials {
     }
 }
 
-/// Judges all trials of an archive. An accepted one that is not whole is told in words.
+/// Judges all trials of an archive. Accepted ones that are not whole are added to `wrong`.
 pub(crate) fn judge(archive: &Path, requests: usize, wrong: &mut Vec<String>) -> Trials {
     let mut trials = Trials::default();
     let folders = fs::read_dir(archive.join("trials"))
@@ -44,7 +43,7 @@ pub(crate) fn judge(archive: &Path, requests: usize, wrong: &mut Vec<String>) ->
         .flatten()
         .flatten();
     for folder in folders.map(|entry| entry.path()) {
-        // One that has not ended has no record.
+        // A trial that has not ended has no record.
         let Ok(record) = fs::read(folder.join("trial.json")) else {
             continue;
         };
@@ -75,7 +74,7 @@ pub(crate) fn judge(archive: &Path, requests: usize, wrong: &mut Vec<String>) ->
     trials
 }
 
-/// A request as the system heard it: when, and what for.
+/// A request at the system: its time and path.
 type HeardRequest = (u64, String);
 
 fn asked(log: &str) -> Vec<HeardRequest> {
@@ -87,7 +86,7 @@ fn asked(log: &str) -> Vec<HeardRequest> {
         .collect()
 }
 
-/// Whether an accepted trial has all that happened, once.
+/// Checks that an accepted trial has all events, once.
 fn whole(record: &Value, windows: &[Value], asked: &[HeardRequest]) -> Result<(), String> {
     let number = |name: &str| record[name].as_u64().unwrap_or(0);
     let length = number("ramp_ms") + number("hold_ms");
@@ -129,7 +128,7 @@ fn whole(record: &Value, windows: &[Value], asked: &[HeardRequest]) -> Result<()
     Ok(())
 }
 
-/// Windows follow each other from 0 to the end.
+/// Checks that windows follow each other from 0 to the end.
 fn cover(windows: &[Value], length: u64) -> Result<(), String> {
     let mut end = 0.0;
     for (at, window) in windows.iter().enumerate() {
@@ -152,8 +151,8 @@ fn cover(windows: &[Value], length: u64) -> Result<(), String> {
     }
 }
 
-/// How many requests came for sure before any agent had ended: those that one sends later, because it stood
-/// still, are no part of the trial.
+/// The minimum number of requests before any agent had ended: a stopped agent may send later, which is no part of the
+/// trial.
 fn before_the_end(record: &Value, agents: &[Value], length: u64, asked: &[HeardRequest]) -> u64 {
     let bounds = agents.iter().filter_map(|agent| agent["bound_ms"].as_f64());
     let early = EARLY_MS + bounds.fold(0.0, f64::max).ceil() as u64;
@@ -164,7 +163,7 @@ fn before_the_end(record: &Value, agents: &[Value], length: u64, asked: &[HeardR
     asked.iter().filter(|(at, _)| is_early(*at)).count() as u64
 }
 
-/// The time of day of `2026-01-05T10:20:30.123Z`, in ms.
+/// Parses the time of day of `2026-01-05T10:20:30.123Z`, in ms.
 fn of_day(text: &str) -> Option<u64> {
     let time = text.split_once('T')?.1.strip_suffix('Z')?;
     let mut parts = time.split(':');
@@ -174,7 +173,7 @@ fn of_day(text: &str) -> Option<u64> {
     Some(minutes * 60_000 + (seconds * 1000.0).round() as u64)
 }
 
-/// That it judges at all: a trial that is whole, and the same with something missing or twice.
+/// Checks the judge: a whole trial, and the same with something missing or twice.
 pub(crate) fn judges() {
     let record = |unanswered: u64| {
         serde_json::json!({
@@ -208,7 +207,7 @@ pub(crate) fn judges() {
     ] {
         assert!(whole(&record(0), windows, &asked).is_err(), "{asked:?}");
     }
-    // What came when an agent that stood still had woken up says nothing.
+    // Late requests of an agent that was stopped prove nothing.
     let late = [
         heard(9),
         vec![(5 * DAY_MS + 14_000, "/get/late".to_owned())],

@@ -1,5 +1,5 @@
-//! The system under test: answers everything, and prints what was asked for and when. The lab keeps that beside
-//! the trial, where it is the second witness of what the agents did.
+//! The system under test: answers everything, and prints each request with its time. The lab keeps that beside the
+//! trial, as a second witness of the agents' actions.
 
 use std::io::{BufRead, BufReader, Write, stdout};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::SystemTime;
 
-/// Begins a line about a request.
+/// The prefix of a line about a request.
 pub(crate) const ASKED: &str = "asked ";
 
 /// Serves until it is ended.
@@ -28,7 +28,7 @@ fn answer(stream: TcpStream) {
     while let Some(request) = lines.next() {
         lines.by_ref().find(String::is_empty);
         let path = request.split(' ').nth(1).unwrap_or_default();
-        // Before the answer: what was answered was asked.
+        // Before the answer: each answered request is recorded.
         let line = format!("{ASKED}{} {path}\n", wall_ms());
         let told = stdout().lock().write_all(line.as_bytes());
         let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";

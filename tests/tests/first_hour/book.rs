@@ -1,4 +1,4 @@
-//! The book's examples of workloads, each gone through by a user against a server that answers as they say.
+//! The book's examples of workloads, each run by a user against a server that answers as they expect.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC
 /// A status, a type, further headers, and a body.
 type Answer = (u16, &'static str, &'static str, &'static str);
 
-/// What the examples expect of their servers.
+/// The answers that the examples expect of their servers.
 fn answer(method: &str, path: &str) -> Answer {
     match (method, path) {
         ("GET", "/b") => (404, JSON, "", "{}"),
@@ -94,13 +94,13 @@ fn server() -> String {
     format!("http://127.0.0.1:{port}")
 }
 
-/// The workloads over HTTP on a page of the book. Those of steps alone become whole ones.
+/// The workloads over HTTP on a page of the book. Bare steps are completed to workloads.
 fn workloads(page: &str) -> Vec<String> {
     let text = fs::read_to_string(repository().join("docs").join(page)).expect(page);
     let mut found = Vec::new();
     let parts: Vec<&str> = text.split("\n```yaml").collect();
     for pair in parts.windows(2) {
-        // A named file belongs to the study of the page, which has a test of its own.
+        // A named file belongs to the study of the page, which has a separate test.
         if pair[0].ends_with("`:\n") {
             continue;
         }
@@ -121,7 +121,7 @@ fn workloads(page: &str) -> Vec<String> {
     found
 }
 
-/// The files that the examples name.
+/// Writes the files that the examples name.
 fn save_files(folder: &Path) {
     let rows = (0..20).map(|n| format!("user{n}@example.org,secret{n}\n"));
     let rows = format!("email,password\n{}", rows.collect::<String>());

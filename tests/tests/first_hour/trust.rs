@@ -1,4 +1,4 @@
-//! A server over TLS by an authority that no machine knows: without a study, flags say whom to trust.
+//! A server over TLS with an unknown authority: without a study, flags configure the trust.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use plimsoll_tests::server::ServerProcess;
 
 use super::{WORKLOAD, plimsoll, text, went_through};
 
-/// A server with a certificate that signed itself, for localhost, and its address.
+/// A server with a self-signed certificate for localhost, and its address.
 fn secure(folder: &Path) -> (ServerProcess, String) {
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("written");
@@ -25,7 +25,7 @@ fn secure(folder: &Path) -> (ServerProcess, String) {
     (server, url)
 }
 
-/// All that it said, in one line.
+/// All its output, in one line.
 fn said(output: &Output) -> String {
     let all = text(&output.stdout) + &text(&output.stderr);
     all.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -49,7 +49,7 @@ fn who_is_not_trusted_is_by_a_flag() {
     }
     let page = format!("{url}/healthz");
     let of = ["bench", &page, "-c", "1", "-d", "1s"];
-    // On a machine that is starved nobody may come so far in that time.
+    // On a starved machine no user may get so far in that time.
     let refused = |_| said(&plimsoll(folder.path(), &of)).contains("`--insecure`");
     assert!(
         (0..10).any(refused),
@@ -66,7 +66,7 @@ fn who_is_not_trusted_is_by_a_flag() {
     ));
 }
 
-/// An address without TLS that leads its first client to another one.
+/// An address without TLS that redirects its first client to another one.
 fn leading(to: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address");
@@ -75,7 +75,7 @@ fn leading(to: &str) -> String {
     );
     std::thread::spawn(move || {
         let (mut client, _) = listener.accept().expect("a client");
-        // What it asks is short, and comes at once.
+        // The request is short, and arrives at once.
         let asked = client.read(&mut [0; 4096]).expect("a request");
         assert!(asked > 0);
         client.write_all(answer.as_bytes()).expect("it listens");
@@ -94,7 +94,7 @@ fn a_description_is_fetched_from_whom_the_machine_trusts() {
             .args(["import", "openapi", page])
             .current_dir(folder.path())
             .env_remove("SSL_CERT_FILE")
-            // Cargo sets it for what it runs.
+            // Cargo sets it for its child processes.
             .env_remove("SSL_CERT_DIR")
             .stdin(Stdio::null());
         if let Some(file) = authority {

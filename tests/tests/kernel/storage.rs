@@ -1,5 +1,5 @@
-//! File systems that a study makes for its trials, on real loop devices: recorded, counted, and taken away however the
-//! run ends, SIGKILL included. Where they can't be made, the tests say so and do nothing.
+//! File systems that a study creates for its trials, on real loop devices: recorded, counted, and removed however the
+//! run ends, SIGKILL included. Where they can't be created, the tests print that and do nothing.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -52,7 +52,7 @@ struct Disks {
 }
 
 impl Disks {
-    /// `None`, with a message, where no file system can be made.
+    /// Returns `None`, with a message, if no file system can be created.
     fn new(kinds: &[&str], hold: &str) -> Option<Self> {
         let can = Command::new("losetup").arg("--find").output();
         let can = can.is_ok_and(|output| output.status.success());
@@ -112,7 +112,7 @@ impl Disks {
         running
     }
 
-    /// What is mounted there.
+    /// The mount points below the folder.
     fn mounted(&self) -> Vec<PathBuf> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("the kernel tells");
         let at = mounts.lines().filter_map(|line| line.split(' ').nth(4));
@@ -121,7 +121,7 @@ impl Disks {
             .collect()
     }
 
-    /// Loop devices over files there; of those that have let go, `false` counts none.
+    /// The number of loop devices over files below the folder; `false` excludes those under release.
     fn images(&self, with_free: bool) -> usize {
         let devices = fs::read_dir("/sys/block").expect("the kernel tells");
         let is_counted = |device: &fs::DirEntry| {
@@ -136,7 +136,7 @@ impl Disks {
     #[track_caller]
     fn nothing_is_left(&self) {
         assert_eq!(self.mounted(), Vec::<PathBuf>::new());
-        // One that is free lets go a little later, or when who has a copy of all mounts ends.
+        // A device under release is freed a little later, or when a holder of a copy of all mounts ends.
         assert_eq!(self.images(false), 0);
         assert_eq!(fs::read_dir(&self.disks).expect("it is there").count(), 0);
         let left = fs::read_dir(self.path("state/kernel"))
@@ -151,7 +151,7 @@ impl Disks {
 
 impl Drop for Disks {
     fn drop(&mut self) {
-        // A test that fails shall not leave the machine changed either.
+        // A failing test must not leave the machine changed either.
         let _ = self.command(&["restore"]).output();
     }
 }
@@ -167,7 +167,7 @@ fn is_there(kind: &str) -> bool {
     there
 }
 
-/// Most KB per second that the disk below a trial's data was told to write.
+/// The maximum rate of writes to the disk below a trial's data, in KB per second.
 fn written_to_disk(trial: &Path) -> f64 {
     let table = fs::read_to_string(trial.join("monitor.csv")).expect("its counters");
     let mut lines = table.lines().map(|line| line.split(','));
@@ -199,7 +199,7 @@ fn each_trial_has_a_file_system_of_its_own() {
         "{said}"
     );
     let output = place.run("run").output().expect("it runs");
-    // Whether two seconds are enough for a valid measurement is not what this is about.
+    // This test does not care whether two seconds are enough for a valid measurement.
     let code = output.status.code();
     assert!(
         matches!(code, Some(0 | 120)),
@@ -296,7 +296,7 @@ fn what_keeps_a_file_system_from_being_made_is_said_before_the_first_trial() {
     fs::set_permissions(place.folder.path(), open).expect("everybody may read");
     let mut nobody = place.command(&["plan", "storage.study.yaml"]);
     let said = nobody.uid(65534).gid(65534).output();
-    // Where the tests were built, not everybody may be allowed to look.
+    // Other users may not be permitted to enter the build folder.
     if let Ok(output) = said {
         refused(&output, &["only root can make a file system", "sudo"]);
     }

@@ -1,5 +1,5 @@
-//! Two variants at the same time on another machine: both systems by one agent, side by side, each counted and ended by
-//! itself, and lost together.
+//! Two variants at the same time on another machine: one agent runs both systems side by side, counts and ends each by
+//! itself, and loses them together.
 
 use std::fs;
 use std::thread::available_parallelism;
@@ -84,7 +84,7 @@ fn both_trials_of_a_duet_are_lost_with_their_agent() {
     wait_until(DEADLINE, "both trials have their verdicts", || {
         [1, 2].into_iter().all(|id| verdict(id).exists())
     });
-    // It is told to end before it begins another pair.
+    // Stops the conductor before it starts another pair.
     kill(Pid::from_raw(conductor.id().cast_signed()), Signal::SIGINT).expect("it runs");
     conductor.wait().expect("it ends");
     for id in [1, 2] {

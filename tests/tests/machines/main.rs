@@ -1,6 +1,6 @@
-//! A system on another machine than the one that conducts: an agent started by its owner with a list of what it
-//! allows, over a hub of their own. The system listens on an address that is not the conductor's usual one, its
-//! data lies in the agent's folder, and nothing of it is left whoever is killed.
+//! A system on another machine than the conductor: its owner starts an agent with an allow file, over a separate hub.
+//! The system listens on an address that is not the conductor's usual one, its data is in the agent's folder, and
+//! nothing of it is left whichever process is killed.
 
 mod duet;
 mod parts;
@@ -155,7 +155,7 @@ fn an_attached_server_elsewhere_is_counted_there() {
     assert_eq!(record["circumstances"]["system_agent"]["name"], "db");
 }
 
-/// A setting that a trial changes, where this machine lets it be changed.
+/// A setting that a trial changes, where this machine permits it.
 struct Changed {
     path: &'static str,
     before: String,
@@ -163,7 +163,7 @@ struct Changed {
 }
 
 impl Changed {
-    /// `None`, with a message, where it can't be set.
+    /// Returns `None`, with a message, if it can't be set.
     fn new(path: &'static str) -> Option<Self> {
         let before = fs::read_to_string(path).ok()?.trim().to_owned();
         if OpenOptions::new().write(true).open(path).is_err() {
@@ -184,7 +184,7 @@ impl Changed {
     }
 }
 
-/// A study of a load that goes on, whose trials change a setting.
+/// A study with a long load, whose trials change a setting.
 fn long(setting: Option<&Changed>) -> String {
     let kernel = setting.map_or(String::new(), |setting| {
         format!("  kernel: {{ {}: {} }}\n", setting.path, setting.other)
@@ -210,7 +210,7 @@ fn a_killed_agent_makes_no_measurement_and_its_machine_is_as_it_was() {
     wait_until(DEADLINE, "the trial has its verdict", || {
         stage.path("killed/trials/001/trial.json").exists()
     });
-    // It is told to end before it begins another one.
+    // Stops the conductor before it starts another trial.
     kill(Pid::from_raw(conductor.id().cast_signed()), Signal::SIGINT).expect("it runs");
     let record = record(&stage.path("killed"), 1);
     assert_eq!(record["end"]["how"], "agent_lost", "{record}");
@@ -246,7 +246,7 @@ fn an_agent_that_is_removed_leaves_its_machine_as_it_was() {
     });
     let ended = agent.0.wait().expect("it ends");
     assert!(!ended.success(), "it is told that it was removed");
-    // At once: there is no next start that could do it.
+    // At once, since no next start could do it.
     assert_eq!(stage.systems(), 0);
     let left = fs::read_dir(stage.path("trials")).expect("its folder");
     assert_eq!(left.count(), 0);

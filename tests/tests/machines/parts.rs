@@ -1,5 +1,5 @@
-//! A system of two processes on two machines: a server, and a front that users come to and that is told where the
-//! server is. They are one system: started in their order, counted and told each by its machine, and lost together.
+//! A system of two processes on two machines: a server, and a front end for the users that has the server's address.
+//! They are one system: started in order, counted and reported by machine, and lost together.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use crate::stage::{
     sequence,
 };
 
-/// A front over a server, each on a machine of its own; the front on this one where none is named.
+/// A front end over a server, each on a separate machine; without a name, the front end is on this one.
 fn study(load: &str, front: Option<&str>) -> String {
     let on = front.map_or(String::new(), |on| format!("      on: {on}\n"));
     format!(
@@ -71,7 +71,7 @@ fn check_part(record: &Value) {
     check_elsewhere(record, Some("db"));
 }
 
-/// The first trial of the run, which is whole.
+/// Returns the first trial of the run, which must be whole.
 #[track_caller]
 fn whole(stage: &Stage, name: &str, study: &str) -> Value {
     let output = stage.output(name, study);
@@ -126,7 +126,7 @@ fn a_system_on_two_machines_is_one_and_each_machine_is_counted() {
     assert_eq!(here["circumstances"]["system_agent"], Value::Null);
 }
 
-/// What the page of a run answers under its address.
+/// Returns the answer of a run's page at this path.
 fn asked(page: &str, below: &str) -> String {
     let rest = page.strip_prefix("http://").expect("an address");
     let (address, path) = rest.split_once('/').expect("a path");
@@ -167,7 +167,7 @@ fn the_live_page_has_the_counters_of_both_machines() {
     stage.nothing_is_left();
 }
 
-/// The trial of a run whose load goes on, once `harm` was done.
+/// Returns the trial of a run with a long load, after `harm`.
 fn harmed(stage: &mut Stage, name: &str, harm: impl FnOnce(&mut Stage)) -> Value {
     let study = study("{ users: 2, hold: 10m }", Some(SECOND));
     let mut conductor = stage.begin(name, &study);
@@ -175,7 +175,7 @@ fn harmed(stage: &mut Stage, name: &str, harm: impl FnOnce(&mut Stage)) -> Value
     wait_until(DEADLINE, "the trial has its verdict", || {
         stage.path(name).join("trials/001/trial.json").exists()
     });
-    // It is told to end before it begins another one.
+    // Stops the conductor before it starts another trial.
     kill(Pid::from_raw(conductor.id().cast_signed()), Signal::SIGINT).expect("it runs");
     conductor.wait().expect("it ends");
     record(&stage.path(name), 1)
@@ -201,7 +201,7 @@ fn a_process_that_ends_on_any_machine_is_told_by_its_name() {
     };
     let record = harmed(&mut stage, "ended", |stage| {
         for pid in stage.of_systems() {
-            // One that has ended meanwhile is none.
+            // The process may have ended meanwhile.
             let _gone = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
     });

@@ -1,5 +1,5 @@
-//! Systems on another machine that commands prepare there, and that have a file system made for each trial: as far as
-//! the owner of the machine allows it, and taken away whoever is killed.
+//! Systems on another machine with prepare commands there, and with a file system for each trial: as far as the owner
+//! of the machine allows it, and removed whichever process is killed.
 
 use std::fs;
 use std::path::Path;
@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use crate::stage::{DEADLINE, SESSIONS, Stage, counts, record, sequence, study};
 
-/// A server on the other machine; `more` is of its command, and `around` of what surrounds it.
+/// A server on the other machine; `more` belongs to its command, and `around` to its environment.
 fn on_db(load: &str, more: &str, around: &str) -> String {
     study("{{ plimsoll }}", load, &format!("{more}  on: db\n{around}"))
 }
 
-/// The first trial of a run that is over.
+/// Returns the first trial of a finished run.
 #[track_caller]
 fn first(stage: &Stage, name: &str, study: &str) -> Value {
     let output = stage.output(name, study);
@@ -53,7 +53,7 @@ fn commands_prepare_a_system_on_its_machine() {
     let done = first(&stage, "whole", &whole);
     assert_eq!(done["end"]["how"], "complete", "{done}");
     assert_eq!(counts(&stage.path("whole")), (SESSIONS * 4, 0));
-    // What it prints is kept with what the system prints, as on this machine.
+    // Its output is kept with the system's output, as on this machine.
     let said = log(&stage, "whole");
     assert!(said.contains("{\"index\":0}"), "{said}");
     let broken = on_db(&sequence(), &cat("{{ scratch }}/nothing"), "");
@@ -90,7 +90,7 @@ fn what_a_system_prints_that_does_not_start_is_told_and_kept() {
     stage.nothing_is_left();
 }
 
-/// `false`, with a message, where no file system can be made and mounted.
+/// Returns `false`, with a message, if no file system can be created and mounted.
 fn makes_filesystems() -> bool {
     let succeeds = |program: &str, words: &[&str]| {
         let mut command = Command::new(program);

@@ -1,4 +1,4 @@
-//! A hub, agents, and a conductor, all the real program, and what their runs leave behind.
+//! A hub, agents, and a conductor, all the real program, and the leftovers of their runs.
 
 use std::fs::{self, File, OpenOptions};
 use std::net::{SocketAddr, TcpStream};
@@ -12,22 +12,22 @@ use plimsoll_tests::server::free_address;
 use plimsoll_tests::{program, wait_until};
 use serde_json::{Value, json};
 
-/// Longer than anything takes.
+/// Longer than any step takes.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(300);
-/// Where users reach the agent's machine.
+/// The address of the agent's machine for users.
 pub(crate) const ADDRESS: &str = "127.0.0.2";
-/// Another machine, and where it is reached.
+/// Another machine, and its address.
 pub(crate) const SECOND: &str = "app";
 const SECOND_ADDRESS: &str = "127.0.0.3";
-/// A program that passes on what it gets.
+/// A program that forwards connections.
 pub(crate) const FRONT: &str = env!("CARGO_BIN_EXE_front");
-/// Settings of the kernel that no server and no other test cares about.
+/// Settings of the kernel that no server and no other test uses.
 pub(crate) const SETTINGS: [&str; 2] = [
     "/proc/sys/net/ipv4/igmp_link_local_mcast_reports",
     "/proc/sys/net/ipv4/conf/lo/shared_media",
 ];
 pub(crate) const SESSIONS: u64 = 10;
-/// What is said of an agent whose greeting came late, as on a machine that is busy: it is asked for again.
+/// The messages about a late greeting of an agent, as on a busy machine: the run is repeated.
 const LATE: [&str; 3] = [
     "agent db is not there",
     "agent app is not there",
@@ -45,7 +45,7 @@ fn is_late(said: &str) -> bool {
     LATE.into_iter().any(|late| said.contains(late))
 }
 
-/// A study of a server that is on this machine, or on another.
+/// A study of a server on this machine, or on another.
 pub(crate) fn study(command: &str, load: &str, around: &str) -> String {
     format!(
         "study: far\ntitle: A server and its machine\nworkload: far.workload.yaml\nsystem:\n  command:\n    \
@@ -74,12 +74,12 @@ pub(crate) struct Stage {
     folder: tempfile::TempDir,
     hub: Child,
     pub(crate) agent: Option<Child>,
-    /// Another machine's.
+    /// The agent of another machine.
     second: Option<Child>,
 }
 
 impl Stage {
-    /// `None`, with a message, without a server of NATS.
+    /// Returns `None`, with a message, without a NATS server.
     pub(crate) fn start() -> Option<Self> {
         let has = |name: &&str| {
             let command = Command::new(name)
@@ -132,12 +132,12 @@ impl Stage {
         )
     }
 
-    /// An agent whose owner lets runs have systems there, or not.
+    /// Starts an agent whose owner allows systems of runs there, or not.
     pub(crate) fn start_agent(&mut self, allows: bool) {
         self.agent = Some(self.begin_agent("db", allows.then_some("allow.toml")));
     }
 
-    /// Another machine, whose agent allows the program that passes on what it gets.
+    /// Adds another machine, whose agent allows the forwarding program.
     pub(crate) fn add_second(&mut self) {
         let token = self.invite(SECOND);
         fs::write(self.path(&format!("{SECOND}.token")), token).expect("written");
@@ -175,7 +175,7 @@ impl Stage {
         agent
     }
 
-    /// Ends the agent as a machine does that loses its power.
+    /// Kills the agent, like a machine that loses its power.
     pub(crate) fn kill_agent(&mut self) {
         let mut agent = self.agent.take().expect("an agent");
         agent.kill().expect("it can be killed");
@@ -208,12 +208,12 @@ impl Stage {
         panic!("{LATE:?}");
     }
 
-    /// A run whose load has begun.
+    /// Starts a run; returns it once its load has begun.
     pub(crate) fn begin(&self, name: &str, study: &str) -> Child {
         self.begin_with(name, study, &[])
     }
 
-    /// What a run that was begun has said so far.
+    /// The output of a started run so far.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(self.path("run.log")).unwrap_or_default()
     }
@@ -239,12 +239,12 @@ impl Stage {
         panic!("{LATE:?}");
     }
 
-    /// How many processes use the agent's folder for trials.
+    /// The number of processes that use the agent's folder for trials.
     pub(crate) fn systems(&self) -> usize {
         self.of_systems().len()
     }
 
-    /// Those processes.
+    /// The process ids of those processes.
     pub(crate) fn of_systems(&self) -> Vec<i32> {
         let own = self.path("trials");
         let own = own.to_str().expect("UTF-8");
@@ -294,7 +294,7 @@ impl Drop for Stage {
     }
 }
 
-/// A program that is killed if it has not ended by itself.
+/// A program that is killed on drop if it has not ended by itself.
 pub(crate) struct Mortal(pub(crate) Child);
 
 impl Drop for Mortal {
@@ -327,7 +327,7 @@ pub(crate) fn record(run: &Path, trial: u32) -> Value {
     serde_json::from_slice(&text).expect("a record is JSON")
 }
 
-/// Requests that were answered, and that failed.
+/// The numbers of answered and failed requests.
 pub(crate) fn counts(run: &Path) -> (u64, u64) {
     let text = fs::read_to_string(run.join("trials/001/windows.jsonl")).expect("windows");
     let windows: Vec<Value> = text
@@ -346,7 +346,7 @@ pub(crate) fn counts(run: &Path) -> (u64, u64) {
     (ok.sum(), failed.sum())
 }
 
-/// How many samples have a counter.
+/// The number of samples with a counter.
 pub(crate) fn samples(run: &Path, column: &str) -> usize {
     samples_of(run, 1, column)
 }
@@ -368,7 +368,7 @@ pub(crate) fn samples_of(run: &Path, trial: u32, column: &str) -> usize {
         .count()
 }
 
-/// That the system, or its part of this name, ran elsewhere.
+/// Asserts that the system, or its part of this name, ran on another machine.
 #[track_caller]
 pub(crate) fn check_elsewhere(record: &Value, part: Option<&str>) {
     let mut expected = json!({ "what": "ran_elsewhere" });

@@ -1,4 +1,4 @@
-//! The pages under `docs/` make a book: each is in its table of contents, and no link leads nowhere.
+//! The pages under `docs/` make a book: each is in its table of contents, and no link is broken.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ fn pages() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Where links of a page lead, outside of its code.
+/// The targets of a page's links, outside of its code.
 fn links(text: &str) -> Vec<String> {
     let mut is_code = false;
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Which crate may depend on which, and that no modules of a crate import each other in a circle.
+//! The permitted dependencies between crates; and no modules of a crate import each other in a circle.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,9 +6,9 @@ use std::process::Command;
 use crate::modules::Graph;
 use crate::tree::{complain, crates, files, root, show};
 
-/// Which crate of ours may depend on which others of ours. An edge that isn't here is a decision: the
-/// map in ARCHITECTURE.md says why it is drawn as it is. The lab and the groupware never name each
-/// other; fronts never name each other; what parses names nothing.
+/// The permitted dependencies of each crate on other crates of the workspace. A new edge is a decision: the map in
+/// ARCHITECTURE.md explains the present ones. The lab and the groupware never depend on each other; fronts never depend
+/// on each other; parsers depend on nothing.
 const EDGES: &[(&str, &[&str])] = &[
     (
         "groupware-auth",
@@ -593,7 +593,7 @@ fn the_lab_and_the_groupware_never_depend_on_each_other() {
     complain("they meet only in cli and on the wire", &offenders);
 }
 
-/// Each crate's direct dependencies as (crate, on what), tests' own left out.
+/// Each crate's direct dependencies as (crate, dependency), without dev-dependencies.
 fn dependencies() -> Vec<(String, String)> {
     let output = Command::new(env!("CARGO"))
         .args([
@@ -643,7 +643,7 @@ fn no_modules_import_each_other_in_a_circle() {
     complain("cut these circles", &offenders);
 }
 
-/// A crate's `src`, and the folders below it that are programs of their own.
+/// A crate's `src`, and the folders below it that are separate programs.
 fn roots_of_modules(src: &Path, sources: &[PathBuf]) -> Vec<PathBuf> {
     let programs = sources
         .iter()

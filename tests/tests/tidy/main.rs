@@ -1,5 +1,4 @@
-//! Rules about the tree that no compiler checks: borders between crates, the head of each file,
-//! what must not lie about.
+//! Rules about the tree that no compiler checks: borders between crates, the head of each file, forbidden leftovers.
 
 mod book;
 mod edges;

@@ -1,7 +1,7 @@
-//! Which modules of a crate import which, read from paths in the code, and the circles among them.
+//! The imports between modules of a crate, read from paths in the code, and the circles among them.
 //!
-//! A re-export is followed to where the thing is; a folder's own file that re-exports what lies below
-//! it does not import it.
+//! A re-export is resolved to the module of the item; a folder's own file that re-exports items below it does not
+//! import them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use crate::source::code;
 
 type Module = Vec<String>;
 
-/// A crate's modules, by their paths, with what each brings into scope and what it refers to.
+/// A crate's modules, by their paths, with the names in scope and the paths that each refers to.
 pub(crate) struct Graph {
     modules: BTreeMap<Module, Names>,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Graph {
 struct Names {
     /// Name in scope → the path that it stands for.
     uses: BTreeMap<String, Module>,
-    /// Paths that are no re-export.
+    /// Paths that are not re-exports.
     refers: BTreeSet<Module>,
 }
 
@@ -42,7 +42,7 @@ impl Graph {
         Self { modules }
     }
 
-    /// Sets of modules that all import each other, over however many steps.
+    /// Returns sets of modules that all import each other, over any number of steps.
     pub(crate) fn circles(&self) -> Vec<Vec<String>> {
         let edges = self.edges();
         let reach: BTreeMap<&Module, BTreeSet<&Module>> = edges
@@ -78,7 +78,7 @@ impl Graph {
             .collect()
     }
 
-    /// The module that holds what the path names.
+    /// Returns the module of the item that the path names.
     fn home(&self, path: &[String], depth: usize) -> Option<Module> {
         let mut module = Module::new();
         for (at, segment) in path.iter().enumerate() {
@@ -114,7 +114,7 @@ fn reachable<'a>(
     seen
 }
 
-/// `a/b.rs` and `a/b/mod.rs` are `a::b`; the crate's root is the empty path. Files of tests are none.
+/// `a/b.rs` and `a/b/mod.rs` are `a::b`; the crate's root is the empty path. Test files are no modules.
 fn module_of(inner: &Path) -> Option<Module> {
     let mut parts: Module = inner
         .with_extension("")
@@ -161,7 +161,7 @@ fn names(module: &Module, lines: &[String], all: &BTreeMap<Module, Vec<String>>)
     found
 }
 
-/// Where the `use` of a statement begins, if it is one.
+/// Returns where the `use` of a statement begins, if it is one.
 fn use_start(statement: &str) -> Option<usize> {
     let at = statement.rfind("use ")?;
     let before = statement[..at].trim_end();
@@ -170,7 +170,7 @@ fn use_start(statement: &str) -> Option<usize> {
     (starts && !statement[at..].contains('=')).then_some(at)
 }
 
-/// `a::{b, c as d}` as `(b, a::b)` and `(d, a::c)`.
+/// Expands `a::{b, c as d}` to `(b, a::b)` and `(d, a::c)`.
 fn leaves(tree: &str) -> Vec<(String, Module)> {
     let tree = tree.trim();
     let Some(open) = tree.find('{') else {
@@ -216,7 +216,7 @@ fn segments(path: &str) -> Module {
         .collect()
 }
 
-/// Splits at commas that stand in no braces.
+/// Splits at commas outside of braces.
 fn split_outside(inner: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut depth = 0_usize;
@@ -239,7 +239,7 @@ fn split_outside(inner: &str) -> Vec<String> {
     parts
 }
 
-/// A path from the crate's root, or none if it leads to another crate.
+/// Returns a path from the crate's root; `None` if it leads to another crate.
 fn absolute(
     module: &Module,
     path: &[String],
@@ -262,7 +262,7 @@ fn absolute(
     }
 }
 
-/// After one `super`: a further one goes on, all else is relative to the parent.
+/// The rest after one `super`: a further `super` is kept, all else is relative to the parent.
 fn prepend(rest: &[String]) -> Module {
     if rest.first().is_some_and(|next| next == "super") {
         return rest.to_vec();

@@ -1,4 +1,4 @@
-//! Which test programs there are: one per crate, since each is linked by itself, and none that runs nothing.
+//! The test programs: one per crate, since each is linked by itself, and none without tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use toml::{Table, Value};
 
 use crate::tree::{complain, crates, files, show};
 
-/// Crates whose tests stay programs of their own: they start processes and look at locks, and a child that has not
-/// yet become its program holds every lock of the program that it comes from.
+/// Crates whose tests stay separate programs: they start processes and check locks, and until it calls `exec`, a child
+/// holds every lock of its parent program.
 const APART: [&str; 4] = [
     "groupware/postgres",
     "lab/conduct",
@@ -34,7 +34,7 @@ fn all() -> Vec<Crate> {
 }
 
 impl Crate {
-    /// What the manifest says of its library: `test`, `doctest`.
+    /// The manifest's setting for its library: `test`, `doctest`.
     fn runs(&self, what: &str) -> bool {
         let library = self.manifest.get("lib").and_then(|lib| lib.get(what));
         library.and_then(Value::as_bool).unwrap_or(true)
@@ -67,14 +67,14 @@ fn has_library(one: &Crate) -> bool {
     one.folder.join("src/lib.rs").exists()
 }
 
-/// Whether there is a block in a comment that rustdoc would compile: one that isn't said to be something else.
+/// Returns true if a comment has a code block that rustdoc would compile: one without another language.
 fn has_example(text: &str) -> bool {
     let comments = text.lines().filter_map(|line| {
         let line = line.trim_start();
         line.strip_prefix("///").or(line.strip_prefix("//!"))
     });
     let fences = comments.filter_map(|comment| comment.trim().strip_prefix("```"));
-    // Each second one closes.
+    // Each second one closes a block.
     let kinds = ["", "rust", "no_run", "should_panic", "compile_fail"];
     fences
         .step_by(2)

@@ -1,4 +1,4 @@
-//! How long a function, a file, and a crate may become before it is cut.
+//! The maximum length of a function, a file, and a crate.
 
 use std::fs;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::path::Path;
 use crate::source::{code, functions};
 use crate::tree::{complain, crates, files, show};
 
-/// Longer files hold more than one idea.
+/// The maximum lines of a file; longer files hold more than one idea.
 const FILE_LINES: usize = 700;
-/// Longer functions do.
+/// The maximum lines of a function.
 const FUNCTION_LINES: usize = 70;
-/// Larger crates do.
+/// The maximum lines of a crate.
 const CRATE_LINES: usize = 9_200;
 
 /// Functions that may be longer, as `file: name`, each with its reason.
@@ -84,14 +84,14 @@ fn no_crate_is_larger_than_a_person_holds_in_mind() {
     complain("cut crates of over 9,200 lines of source", &offenders);
 }
 
-/// Lines of a file that are no inline tests; files of tests have none.
+/// The number of lines of a file outside inline tests; 0 for test files.
 fn source_lines(path: &Path) -> usize {
     if is_of_tests(path) {
         return 0;
     }
     let text = read(path);
     let kept = code(&text);
-    // What was emptied as a test, counted by the lines that had something in the text.
+    // Lines blanked as tests are not counted, but blank lines of the source are.
     text.lines()
         .zip(kept)
         .filter(|(line, kept)| {
@@ -100,8 +100,7 @@ fn source_lines(path: &Path) -> usize {
         .count()
 }
 
-/// Tests may be long tables.
-/// Tests in files of their own, and the time and sockets that tests simulate.
+/// Returns true for files of tests, which may be long tables, and for the time and sockets that tests simulate.
 fn is_of_tests(path: &Path) -> bool {
     let names = ["tests", "tests.rs", "simulation", "simulation.rs"];
     path.components()

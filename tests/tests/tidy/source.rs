@@ -1,24 +1,24 @@
-//! A source file as the rules see it: code without comments, texts, and test modules, line for line.
-//! It reads what rustfmt wrote and is no parser of Rust.
+//! A source file as the rules see it: code without comments, strings, and test modules, line for line. It reads
+//! rustfmt's layout and is no parser of Rust.
 
-/// The file's lines with comments and the insides of texts taken out; lines of test modules are empty.
+/// Returns the file's lines without comments and the contents of strings; lines of test modules are empty.
 pub(crate) fn code(text: &str) -> Vec<String> {
     without_tests(blanked(text).lines().map(str::to_owned).collect())
 }
 
-/// The file's lines as written; those of test modules are empty.
+/// Returns the file's lines as written; those of test modules are empty.
 pub(crate) fn shipped(text: &str) -> Vec<String> {
     without_tests(text.lines().map(str::to_owned).collect())
 }
 
-/// A function that is longer than it looks: where it begins, its name, its lines.
+/// A function: where it begins, its name, its lines.
 pub(crate) struct Function {
     pub(crate) line: usize,
     pub(crate) name: String,
     pub(crate) lines: usize,
 }
 
-/// All functions with a body, by rustfmt's layout: the closing brace has the indent of the `fn`.
+/// Returns all functions with a body, by rustfmt's layout: the closing brace has the indent of the `fn`.
 pub(crate) fn functions(code: &[String]) -> Vec<Function> {
     let mut found = Vec::new();
     for (start, line) in code.iter().enumerate() {
@@ -92,7 +92,7 @@ fn without_tests(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// What the reader of characters is inside of.
+/// The token around the current character.
 enum Inside {
     Code,
     Line,
@@ -101,7 +101,7 @@ enum Inside {
     Raw(usize),
 }
 
-/// Takes out comments and the insides of texts, and keeps every line break.
+/// Removes comments and the contents of strings, and keeps every line break.
 fn blanked(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());
@@ -116,7 +116,7 @@ fn blanked(text: &str) -> String {
     out
 }
 
-/// From where it is and what comes: where it is then, how many characters that took, whether they stay.
+/// One step: returns the new state, the number of characters consumed, and whether they are kept.
 fn step(inside: &Inside, rest: &[char]) -> (Inside, usize, bool) {
     let second = rest.get(1).copied().unwrap_or(' ');
     match (inside, rest[0]) {
@@ -133,7 +133,7 @@ fn step(inside: &Inside, rest: &[char]) -> (Inside, usize, bool) {
                 .iter()
                 .take_while(|c| c.is_alphanumeric() || **c == '_')
                 .count();
-            // `br"…"`: the mark of a raw text may end the word.
+            // `br"…"`: the prefix of a raw string may end the word.
             (Inside::Code, word.max(1), true)
         }
         (Inside::Line, '\n') => (Inside::Code, 1, true),
@@ -160,7 +160,7 @@ fn step(inside: &Inside, rest: &[char]) -> (Inside, usize, bool) {
     }
 }
 
-/// After an `r`: the number of hashes of a raw text that begins here.
+/// After an `r`: the number of hashes of a raw string that begins here.
 fn raw_hashes(rest: &[char]) -> Option<usize> {
     let hashes = rest.iter().take_while(|c| **c == '#').count();
     (rest.get(hashes) == Some(&'"')).then_some(hashes)

@@ -1,4 +1,4 @@
-//! The tree as git knows it: which files there are, how they are named in complaints.
+//! The files that git knows, and their names in messages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ pub(crate) fn root() -> PathBuf {
         .to_path_buf()
 }
 
-/// Files that git knows or would add, with this ending.
+/// Files with this suffix that git tracks or would add.
 pub(crate) fn files(ending: &str) -> Vec<PathBuf> {
     let output = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -28,7 +28,7 @@ pub(crate) fn files(ending: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A file's name from the root on.
+/// A file's path from the root.
 pub(crate) fn show(path: &Path) -> String {
     path.strip_prefix(root())
         .unwrap_or(path)
@@ -48,7 +48,7 @@ pub(crate) fn crates() -> Vec<PathBuf> {
     folders
 }
 
-/// Fails with the rule and everything that breaks it.
+/// Fails with the rule and all its violations.
 pub(crate) fn complain(rule: &str, offenders: &[String]) {
     assert!(
         offenders.is_empty(),

@@ -1,5 +1,5 @@
-//! Reads the JSON of an event that is as we write it: the members in their order, nothing between them. That is a
-//! fourth of the work of reading any JSON; whatever is otherwise is left to that.
+//! Parses the JSON of an event in exactly the form that we write: the members in order, without whitespace. This takes
+//! a fourth of the work of a general parser, which handles any other form.
 
 use std::borrow::Cow;
 
@@ -12,25 +12,25 @@ use crate::{
     UserType, time,
 };
 
-/// Most attendees for whom room is made before they are read.
+/// The number of attendees to allocate room for in advance.
 const USUAL_ATTENDEES: usize = 8;
 
-/// What is left of a text.
+/// The rest of a text.
 pub(super) struct Rest<'a>(pub(super) &'a str);
 
 impl<'a> Rest<'a> {
-    /// Passes over what must come next.
+    /// Skips a required text.
     pub(super) fn pass(&mut self, text: &str) -> Option<()> {
         self.0 = self.0.strip_prefix(text)?;
         Some(())
     }
 
-    /// Passes over what may come next; whether it did.
+    /// Skips an optional text; returns whether it was there.
     pub(super) fn passes(&mut self, text: &str) -> bool {
         self.pass(text).is_some()
     }
 
-    /// A text whose opening quotation mark is behind, and its closing one.
+    /// Parses a text after its opening quotation mark, including the closing one.
     pub(super) fn text(&mut self) -> Option<Cow<'a, str>> {
         let (all, length) = (self.0, plain(self.0.as_bytes()));
         let (text, rest) = all.split_at_checked(length)?;
@@ -41,13 +41,13 @@ impl<'a> Rest<'a> {
         self.escaped_text(length).map(Cow::Owned)
     }
 
-    /// The same with something escaped in it, from here on.
+    /// The same for a text with escapes, from here on.
     fn escaped_text(&mut self, mut at: usize) -> Option<String> {
         let bytes = self.0.as_bytes();
         loop {
             match bytes.get(at)? {
                 b'"' => break,
-                // Whatever is escaped, there is a byte more at least.
+                // Each escape has at least one more byte.
                 b'\\' => at += 2,
                 _ => return None,
             }
@@ -63,7 +63,7 @@ impl<'a> Rest<'a> {
         self.text().map(Cow::into_owned)
     }
 
-    /// A text, if its name comes next.
+    /// Parses a text, if its name is next.
     fn any(&mut self, name: &str) -> Option<Option<String>> {
         match self.passes(name) {
             true => self.owned().map(Some),
@@ -71,7 +71,7 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// A word of a few, if its name comes next; the usual one isn't written.
+    /// Parses an enumerated word, if its name is next; the default is not written.
     fn word<T: Default + PartialEq>(
         &mut self,
         name: &str,
@@ -83,7 +83,7 @@ impl<'a> Rest<'a> {
         read(&self.text()?).filter(|it| !is_default(it))
     }
 
-    /// A number without a sign.
+    /// Parses a number without a sign.
     pub(super) fn number<T: TryFrom<u64>>(&mut self) -> Option<T> {
         /// All of them fit.
         const MOST_DIGITS: usize = 18;
@@ -99,7 +99,7 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// An event; `None` where it isn't quite as we write it.
+/// Parses an event; `None` if it differs from the form that we write.
 pub(super) fn event(rest: &mut Rest<'_>) -> Option<Event> {
     rest.pass(r#"{"id":""#)?;
     let uid = rest.owned()?;
@@ -203,7 +203,7 @@ fn details(rest: &mut Rest<'_>) -> Option<Details> {
     let start = moment(rest)?;
     rest.pass(r#","en":"#)?;
     let end = moment(rest)?;
-    // Of others there is no end: what they may have is left to who reads any JSON.
+    // Properties of other vendors are unbounded: the general parser handles them.
     let details = Details {
         summary,
         location,
@@ -249,7 +249,7 @@ fn moment(rest: &mut Rest<'_>) -> Option<Moment> {
     Some(moment)
 }
 
-/// Without what is seldom: years before the first, leap seconds, parts of seconds.
+/// Rejects rare values: years before the first, leap seconds, fractional seconds.
 fn wall_clock(text: &str) -> Option<DateTime> {
     let (date, clock) = text.split_at_checked(10)?;
     let clock = clock.strip_prefix('T')?;

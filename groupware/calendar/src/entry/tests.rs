@@ -1,4 +1,4 @@
-//! What is written by hand is what serde writes, and is read as serde reads it.
+//! The hand-written writer and parser are equivalent to serde.
 
 use jiff::civil::{Date, DateTime, Time};
 use proptest::prelude::*;
@@ -170,7 +170,7 @@ proptest! {
         prop_assert_eq!(Entry::from_json(b"", json.as_bytes()).unwrap(), entry);
     }
 
-    /// Whatever is changed in it: what is read at all is what serde reads.
+    /// After any modification, the parser's result, if any, is the same as serde's.
     #[test]
     fn what_is_not_quite_an_entry_is_read_as_ever(
         entry in entry(), at in any::<prop::sample::Index>(),

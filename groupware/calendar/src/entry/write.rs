@@ -1,4 +1,4 @@
-//! The JSON of an event as it is stored, as its `Serialize` writes it, by what comes next.
+//! Writes the stored JSON of an event, the same as its `Serialize`.
 
 use jiff::civil::DateTime;
 
@@ -7,7 +7,7 @@ use crate::time;
 use crate::written::{Object, push_all, push_text, push_value};
 use crate::{Attendee, Details, Event, Moment, Organizer};
 
-/// Adds an event.
+/// Appends an event.
 pub(super) fn push_event(to: &mut Vec<u8>, event: &Event) {
     let Event {
         uid,
@@ -146,7 +146,7 @@ fn push_moment(to: &mut Vec<u8>, moment: &Moment) {
     to.extend_from_slice(br#""}"#);
 }
 
-/// Whether its text has four digits of a year, and no part of a second.
+/// Returns true if the year has four digits and there is no fractional second.
 fn is_usual(time: DateTime) -> bool {
     (0..=9999).contains(&time.year()) && time.subsec_nanosecond() == 0
 }

@@ -1,5 +1,5 @@
-//! Instances of a series that came without the series, at several times: they are one object on the calendar, with the
-//! newest version of each.
+//! Instances of a series that were imported without the series, at different times: they form one object on the
+//! calendar, with the newest version of each.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use groupware_proto_ical::split;
 use crate::imported::view::{self, Series};
 use crate::limits;
 
-/// Why instances alone are not put beside others of the same series.
+/// The reason why single instances can't join others of the same series.
 pub(super) const APART: &str = "other instances of its series are there, and these can't be put beside them: import a file \
                      with the whole series, or with all of its instances";
 
-/// The instances of both objects as one: those that are there as they are there, unless a newer version of one comes.
+/// Merges the instances of both objects: stored instances stay unless there is a newer version.
 ///
 /// # Errors
-/// Why they can't be one object.
+/// The reason why they can't be one object.
 pub(super) fn together((there, comes): (&str, &str), uid: &str) -> Result<String, &'static str> {
-    // What is there is whole lines; of a file, the last may have no end.
+    // The stored object has whole lines; the last line of a file may lack its end.
     let both = format!("{there}\r\n{comes}");
     let (mut objects, faults) = split(both.as_bytes()).map_err(|_| APART)?;
     let mut object = match objects.pop() {
@@ -43,15 +43,15 @@ pub(super) fn together((there, comes): (&str, &str), uid: &str) -> Result<String
     }
 }
 
-/// Which components of an object stay.
+/// The components of an object to keep.
 struct Newest {
-    /// Their numbers, time zones left out.
+    /// Their numbers, without time zones.
     stay: Vec<usize>,
-    /// How many there are.
+    /// The total number of components.
     of: usize,
 }
 
-/// The newest component of each instance; `None` if one is no instance.
+/// The newest component of each instance; `None` if a component is not an instance.
 fn newest(calendar: &ICalendar) -> Option<Newest> {
     let series = Series::of(calendar);
     let (mut newest, mut of) = (BTreeMap::new(), 0);

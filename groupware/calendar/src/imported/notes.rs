@@ -1,4 +1,4 @@
-//! What is shown of an object otherwise than it says, in words for whoever imports it.
+//! Notes for the user on content of an imported object that is shown differently.
 
 use calcard::common::IanaString;
 use calcard::icalendar::{
@@ -11,12 +11,12 @@ use super::occurrences::{RULES, rules};
 use super::view::{Series, local};
 use crate::{Moment, time};
 
-/// How far ahead of its beginning it is looked whether a rule gives any date: leap days fall on the same weekday after
-/// 28 years, and 40 where a century has none.
+/// How far after its start to look for any date of a rule: leap days have the same weekday every 28 years, or 40 across
+/// a century without a leap day.
 const LOOKED_AHEAD_S: i64 = 41 * 366 * 86_400;
 
 impl Series<'_> {
-    /// What is shown otherwise, the most important first. `is_cut`: instances were left out.
+    /// The notes, most important first. `is_cut`: some instances were omitted.
     pub(crate) fn notes(&self, is_cut: bool) -> Vec<String> {
         let mut notes = Vec::new();
         let versions = self.masters().count();
@@ -95,7 +95,7 @@ impl Series<'_> {
         spans.iter().any(|span| span.id == at)
     }
 
-    /// Whether the instances that would be there are left out, all of them.
+    /// Returns true if EXDATE excludes all instances.
     fn is_all_left_out(&self) -> bool {
         let Some((main, (start, _))) = self.recurring() else {
             return false;
@@ -127,7 +127,7 @@ impl Series<'_> {
     }
 }
 
-/// A rule that can't be read, as it is written.
+/// The text of a rule that can't be read.
 fn unread(entry: &ICalendarEntry) -> Option<String> {
     if let Some(ICalendarValue::RecurrenceRule(_)) = entry.values.first() {
         return None;

@@ -1,5 +1,4 @@
-//! When the instances of a series are: what its rules and dates come to, without what is left out, and with what is
-//! moved.
+//! Expands a series to occurrences: the results of its rules and dates, without excluded ones, and with moved ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,29 +16,29 @@ use super::view::{Series, Times, local};
 use crate::object::Span;
 use crate::{Moment, limits, time, values};
 
-/// Most rules of one event that are followed. RFC 5545 advises no more than one.
+/// The maximum number of rules of one event that are expanded. RFC 5545 advises no more than one.
 pub(super) const RULES: usize = 4;
-/// How far back the instances go of what has too many to be listed.
+/// How far back to list a series with too many instances.
 const LOOKED_BACK_S: i64 = 31 * 86_400;
 
-/// Instances by the moment that each stands for: when each begins and ends.
+/// Instances by their recurrence moment: the start and end of each.
 type Instances = BTreeMap<i64, (i64, i64)>;
 
-/// When the first instance begins, and how long each lasts.
+/// The start of the first instance, and the duration of each.
 struct Pattern {
     start: Moment,
     lasts: Lasts,
 }
 
 enum Lasts {
-    /// So many seconds.
+    /// An exact number of seconds.
     Exactly(i64),
-    /// By the calendar and the clock.
+    /// Calendar days and exact times.
     By(Duration),
 }
 
 impl<'a> Series<'a> {
-    /// The instances in a range, in the order of their starts, and whether some are left out.
+    /// The occurrences in a range, in the order of their starts, and whether some were omitted.
     pub(crate) fn spans(&self, range: &Range<i64>, most: usize) -> (Vec<Span>, bool) {
         let mut all = Instances::new();
         let mut is_cut = false;
@@ -60,7 +59,7 @@ impl<'a> Series<'a> {
         spans.sort_unstable();
         if spans.len() > most {
             is_cut = true;
-            // Of too many, those that people look at.
+            // Of too many, keep the recent ones, which people look at.
             let recent = range.start.saturating_add(limits::PAST_S - LOOKED_BACK_S);
             spans.retain(|span| span.end >= recent);
             spans.truncate(most);
@@ -73,7 +72,7 @@ impl<'a> Series<'a> {
         Some((main, self.times(main)?))
     }
 
-    /// Adds what rules and dates of a component say, by what names it; whether some is left out.
+    /// Adds the instances of a component's rules and dates; returns whether some were omitted.
     fn follow(
         &self,
         main: &ICalendarComponent,
@@ -82,7 +81,7 @@ impl<'a> Series<'a> {
         all: &mut Instances,
     ) -> bool {
         let pattern = self.pattern(main, times);
-        // Wall clocks are at most a day from the moments that they stand for, and some are moved.
+        // Wall clocks differ by at most a day from their instants, and some instances are moved.
         let slack = 86_400_i64.saturating_add(self.most_moved());
         let from = range.start.saturating_sub(slack);
         let around = time::utc(from.saturating_sub(length(times)))
@@ -98,7 +97,7 @@ impl<'a> Series<'a> {
             let found = found.filter_map(|at| self.beginning_at(&pattern, at));
             all.extend(found.map(|times| (times.0, times)));
         }
-        // The first one is there, whether its rule gives it or not, as other calendars have it.
+        // The first instance always exists, also without a match of the rule, as in other calendars.
         let own = (times.0.instant(), times.1.instant());
         all.insert(own.0, own);
         self.add_dates(main, &pattern, all);
@@ -106,7 +105,7 @@ impl<'a> Series<'a> {
         is_cut
     }
 
-    /// The wall clocks that a rule gives; `None` if it isn't followed.
+    /// The wall clocks of a rule; `None` if it isn't supported.
     pub(super) fn starts(
         &self,
         rule: &Rule,
@@ -134,8 +133,8 @@ impl<'a> Series<'a> {
         at.unwrap_or_else(|| Moment::Utc(time::utc(second)))
     }
 
-    /// What all instances of a component have of it. One with an end lasts exactly as long as the first (RFC 5545
-    /// §3.8.5.3), one with a duration by days of the calendar and exact hours.
+    /// The pattern shared by all instances of a component. With an end, each lasts exactly as long as the first (RFC
+    /// 5545 §3.8.5.3); with a duration, calendar days and exact hours.
     fn pattern(&self, component: &ICalendarComponent, times: &Times) -> Pattern {
         let lasts = match self.said_end(component, &times.0) {
             Some(_) => None,
@@ -147,7 +146,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// The times of an instance that begins at a wall clock.
+    /// The times of an instance that starts at a wall clock.
     fn beginning_at(&self, pattern: &Pattern, clock: DateTime) -> Option<(i64, i64)> {
         let start = self.zones.with_local(&pattern.start, clock)?;
         let end = match pattern.lasts {
@@ -157,7 +156,7 @@ impl<'a> Series<'a> {
         Some((start.instant(), end.max(start.instant())))
     }
 
-    /// Moves what comes behind an instance that was moved with all later ones: RFC 5545 §3.8.4.4.
+    /// Moves the instances after one that was moved together with all later ones: RFC 5545 §3.8.4.4.
     fn move_later_ones(&self, all: &mut Instances) {
         let Some((_, Some(first))) = &self.master else {
             return;
@@ -178,7 +177,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// The most seconds by which later instances are moved.
+    /// The maximum move of later instances, in seconds.
     fn most_moved(&self) -> i64 {
         let moved = self.ranges.iter().filter_map(|(id, component)| {
             let (start, _) = self.times(component)?;
@@ -206,7 +205,7 @@ impl<'a> Series<'a> {
                 let Some(start) = start else { continue };
                 let id = start.instant();
                 let own = || {
-                    // By the clock of the series, in whatever zone the date is.
+                    // By the series' wall clock, whatever the zone of the date.
                     let start = self.zones.at(&pattern.start, id)?;
                     Some(self.beginning_at(pattern, local(&start))?.1)
                 };
@@ -220,7 +219,7 @@ impl<'a> Series<'a> {
         self.zones.plus(start, values::span(duration)?)
     }
 
-    /// Takes out instances at moments and on days on which there is nothing.
+    /// Removes excluded moments and days.
     fn leave_out(&self, main: &ICalendarComponent, first: &Moment, all: &mut Instances) {
         let (mut moments, mut days) = (BTreeSet::new(), BTreeSet::<Date>::new());
         for entry in main.properties(&Property::Exdate) {
@@ -242,7 +241,7 @@ impl<'a> Series<'a> {
     }
 }
 
-/// The rules of a component that can be read.
+/// The readable rules of a component.
 pub(super) fn rules(main: &ICalendarComponent) -> impl Iterator<Item = &Rule> {
     let all = main.properties(&Property::Rrule);
     all.filter_map(|entry| match entry.values.first() {
@@ -251,7 +250,7 @@ pub(super) fn rules(main: &ICalendarComponent) -> impl Iterator<Item = &Rule> {
     })
 }
 
-/// How long an event lasts, in seconds.
+/// The duration of an event, in seconds.
 fn length((start, end): &Times) -> i64 {
     end.instant().saturating_sub(start.instant())
 }

@@ -1,5 +1,5 @@
-//! What an object that was kept as it came says, as far as this calendar understands it. Nothing is refused here
-//! that can be shown in part: the object itself is kept whatever is made of it.
+//! The view of an imported object, as far as this calendar understands it. An object is shown in part rather than
+//! rejected, because it is stored completely anyway.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use groupware_recurrence::values::{duration, integer, parameter, text};
 /// Parses an object.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A description of the problem.
 pub(crate) fn parse(original: &str) -> Result<ICalendar, String> {
     match Parser::new(&readable(original)).entry() {
         Parsed::ICalendar(calendar) => Ok(calendar),
@@ -42,17 +42,17 @@ pub(crate) fn parse(original: &str) -> Result<ICalendar, String> {
 pub(crate) struct Series<'a> {
     pub(crate) kind: Kind,
     pub(super) zones: FileZones<'a>,
-    /// All components that count, of one kind.
+    /// All relevant components, of one kind.
     pub(crate) components: Vec<&'a ICalendarComponent>,
-    /// The component that says what all instances have in common, and when the first one begins.
+    /// The component with the properties common to all instances, and the first start.
     pub(super) master: Option<(&'a ICalendarComponent, Option<Moment>)>,
-    /// The components that stand for one instance each, by the moment that they stand for.
+    /// The components of single instances, by their recurrence moments.
     pub(super) overrides: BTreeMap<i64, &'a ICalendarComponent>,
-    /// Those that stand for an instance and all later ones (RFC 5545 §3.2.13).
+    /// The components of an instance and all later ones (RFC 5545 §3.2.13).
     pub(super) ranges: BTreeMap<i64, &'a ICalendarComponent>,
 }
 
-/// The components of an object but its time zones, with the numbers that `edited` knows them by.
+/// The components of an object except its time zones, with their numbers in `edited`.
 pub(crate) fn numbered(calendar: &ICalendar) -> impl Iterator<Item = (usize, &ICalendarComponent)> {
     let root = calendar.components.first();
     let ids = root.into_iter().flat_map(|root| &root.component_ids);
@@ -61,11 +61,11 @@ pub(crate) fn numbered(calendar: &ICalendar) -> impl Iterator<Item = (usize, &IC
     all.enumerate()
 }
 
-/// When an event begins and ends.
+/// The start and end of an event.
 pub(crate) type Times = (Moment, Moment);
 
 impl<'a> Series<'a> {
-    /// Sorts out the components.
+    /// Classifies the components.
     pub(crate) fn of(calendar: &'a ICalendar) -> Self {
         let of = |kind: Component| {
             let all = calendar.components.iter();
@@ -103,7 +103,7 @@ impl<'a> Series<'a> {
         series
     }
 
-    /// Of several versions, the one with the higher SEQUENCE, or else the later stamp, or else the last.
+    /// Of several versions, the one with the higher SEQUENCE, then the later stamp, then the last.
     fn newest(
         &self,
         all: impl Iterator<Item = &'a ICalendarComponent>,
@@ -133,7 +133,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// What can't be kept as an object, if there is something.
+    /// The reason why this can't be stored as an object, if any.
     pub(crate) fn fault(&self) -> Option<String> {
         if self.kind != Kind::Event {
             let mut all = self.components.iter();
@@ -157,24 +157,24 @@ impl<'a> Series<'a> {
         None
     }
 
-    /// The versions of what all instances have in common.
+    /// All versions of the component common to all instances.
     pub(super) fn masters(&self) -> impl Iterator<Item = &'a ICalendarComponent> {
         let all = self.components.iter().copied();
         all.filter(|component| !component.has_property(&Property::RecurrenceId))
     }
 
-    /// The component that says what all instances have in common, or the first one.
+    /// The component common to all instances, or the first one.
     pub(crate) fn main(&self) -> Option<&'a ICalendarComponent> {
         let first = || self.components.first().copied();
         self.master.as_ref().map(|(it, _)| *it).or_else(first)
     }
 
-    /// Whether it has instances alone, and nothing that says what they have in common.
+    /// Returns true if it has only single instances, without the common component.
     pub(crate) fn is_part(&self) -> bool {
         self.master.is_none() && !self.components.is_empty()
     }
 
-    /// A time zone in which it begins or ends, and which nobody knows.
+    /// An unknown time zone of its start or end.
     pub(crate) fn unknown_zone(&self) -> Option<&'a str> {
         let of = [Property::Dtstart, Property::Dtend, Property::Due];
         let mut all = self.components.iter().flat_map(|component| {
@@ -188,7 +188,7 @@ impl<'a> Series<'a> {
         })
     }
 
-    /// Whether there may be several instances.
+    /// Returns true if there may be several instances.
     pub(crate) fn recurs(&self) -> bool {
         let of = [Property::Rrule, Property::Rdate, Property::RecurrenceId];
         let mut all = self.components.iter();
@@ -203,7 +203,7 @@ impl<'a> Series<'a> {
         })
     }
 
-    /// The same of one component.
+    /// As [`Self::version`], for one component.
     pub(crate) fn version_of(&self, component: &ICalendarComponent) -> (i64, i64) {
         let sequence = integer(component, &Property::Sequence);
         let stamps = [Property::Dtstamp, Property::LastModified];
@@ -212,14 +212,14 @@ impl<'a> Series<'a> {
         (i64::from(sequence.unwrap_or(0)), stamp.unwrap_or(0))
     }
 
-    /// The moment that a component stands for as one instance of a series.
+    /// The recurrence moment of a component that is an instance of a series.
     pub(crate) fn instance(&self, component: &ICalendarComponent) -> Option<i64> {
         let id = self.moment(component, &Property::RecurrenceId)?;
         Some(self.as_in_series(id).instant())
     }
 
-    /// A moment that names an instance, in the terms of the series: of its day if it has no times, at its time if the
-    /// name is a day, in its zone if the name has none.
+    /// Converts a moment that names an instance to the form of the series: to its day if the series has no times, to
+    /// its time if the name is a day, to its zone if the name has none.
     pub(crate) fn as_in_series(&self, named: Moment) -> Moment {
         let start = self.master.as_ref().and_then(|(_, start)| start.as_ref());
         let clock = match (start, &named) {
@@ -233,7 +233,7 @@ impl<'a> Series<'a> {
         moment.unwrap_or(named)
     }
 
-    /// The moment that a value says, by the wall clock where nobody knows its zone.
+    /// The moment of a value; by the wall clock if its zone is unknown.
     pub(super) fn value(&self, entry: &ICalendarEntry, value: &PartialDateTime) -> Option<Moment> {
         let known = self.zones.moment(value, entry.tz_id())?;
         known
@@ -250,7 +250,7 @@ impl<'a> Series<'a> {
         self.value(entry, entry.values.first()?.as_partial_date_time()?)
     }
 
-    /// When a component begins and ends.
+    /// The start and end of a component.
     pub(crate) fn times(&self, component: &ICalendarComponent) -> Option<Times> {
         let start = self
             .moment(component, &Property::Dtstart)
@@ -266,7 +266,7 @@ impl<'a> Series<'a> {
         is_task.then(|| self.moment(component, &Property::Due))?
     }
 
-    /// The end that a component says, if that can be one.
+    /// The explicit end of a component, if it is valid.
     pub(super) fn said_end(
         &self,
         component: &ICalendarComponent,
@@ -277,21 +277,21 @@ impl<'a> Series<'a> {
         end.filter(|end| end.is_day() == start.is_day() && end.instant() >= start.instant())
     }
 
-    /// The end of what begins then by how long a component lasts.
+    /// The end of a component with this start, by its duration.
     fn lasting(&self, component: &ICalendarComponent, start: &Moment) -> Option<Moment> {
         self.zones.plus(start, self.lasts(component, start))
     }
 
-    /// How long a component lasts by its duration, or as RFC 5545 §3.6.1 has it for those that don't say it.
+    /// The duration of a component; the default of RFC 5545 §3.6.1 if it has none.
     pub(super) fn lasts(&self, component: &ICalendarComponent, start: &Moment) -> jiff::Span {
         let usual = jiff::Span::new().days(i64::from(start.is_day()));
         let lasts = duration(component).ok().flatten();
-        // Of what lasts past the end of time, too.
+        // Also the default if the end is past the calendar's range.
         let lasts = lasts.filter(|lasts| self.zones.plus(start, *lasts).is_some());
         lasts.unwrap_or(usual)
     }
 
-    /// The component that says what an instance is: its own, or one for it and all later ones.
+    /// The component of an instance: its own, or that of an instance and all later ones.
     pub(crate) fn component_of(&self, id: i64) -> Option<&'a ICalendarComponent> {
         let own = self.overrides.get(&id).copied();
         let from = || self.ranges.range(..=id).next_back();
@@ -299,13 +299,13 @@ impl<'a> Series<'a> {
             .or_else(|| self.main())
     }
 
-    /// What instance `id` says; without one, what all have in common. `None` if there are no such times.
+    /// The event of instance `id` or, without one, of the common component. `None` if there are no such times.
     pub(crate) fn event(&self, of: About<'_>, times: Option<Span>) -> Option<Event> {
         let main = self.main()?;
         let Some(span) = times else {
             return match (self.times(main), self.kind) {
                 (Some(times), _) => Some(self.read(of, main, times)),
-                // No event is without a beginning.
+                // An event requires a start.
                 (None, Kind::Event) => None,
                 (None, _) => self.undated(of),
             };
@@ -319,7 +319,7 @@ impl<'a> Series<'a> {
         Some(self.read(of, component, times))
     }
 
-    /// What an event without times says, which some messages about events are.
+    /// The event of a component without times, as in some messages about events.
     pub(crate) fn undated(&self, of: About<'_>) -> Option<Event> {
         let stamp = Moment::Utc(time::utc(of.stamp));
         Some(self.read(of, self.main()?, (stamp.clone(), stamp)))
@@ -336,7 +336,7 @@ impl<'a> Series<'a> {
             created: created.map_or(of.stamp, |moment| moment.instant()),
             modified: of.stamp,
             organizer: Organizer {
-                // Nobody here: whoever it is does not see what is done with it.
+                // No local user: the organizer does not see changes made here.
                 user: String::new(),
                 email: address.map_or_else(|| of.owner.to_owned(), bare_address),
                 display_name: organizer.and_then(|entry| parameter(entry, &Parameter::Cn)),
@@ -372,16 +372,16 @@ impl<'a> Series<'a> {
     }
 }
 
-/// Whose object it is, and what is known of it.
+/// The owner of an object, and what is known of it.
 #[derive(Clone, Copy)]
 pub(crate) struct About<'a> {
     pub(crate) uid: &'a str,
-    /// The address of the calendar's owner, who organizes what nobody else does.
+    /// The address of the calendar's owner, the organizer by default.
     pub(crate) owner: &'a str,
     pub(crate) stamp: i64,
 }
 
-/// An event of which nothing is known but its name and, if at all, when it is.
+/// An event with only a name and, if known, its times.
 pub(crate) fn name_alone(of: About<'_>, span: Option<Span>) -> Event {
     let (start, end) = span.map_or((of.stamp, of.stamp), |span| (span.start, span.end));
     Event {
@@ -418,7 +418,7 @@ fn word<T: Default>(text: Option<String>, parse: impl Fn(&str) -> Option<T>) -> 
     text.and_then(|text| parse(&text)).unwrap_or_default()
 }
 
-/// Somebody who is invited, as a property says it.
+/// Parses an attendee property.
 pub(crate) fn attendee(entry: &ICalendarEntry) -> Option<Attendee> {
     let address = entry.calendar_address().map(bare_address);
     let email = address.filter(|it| !it.is_empty() && !it.contains(char::is_control))?;
@@ -440,7 +440,7 @@ pub(crate) fn attendee(entry: &ICalendarEntry) -> Option<Attendee> {
     })
 }
 
-/// The wall clock of a moment where it is.
+/// The wall clock of a moment in its own zone.
 pub(crate) fn local(moment: &Moment) -> DateTime {
     match moment {
         Moment::Day(date) => date.to_datetime(Time::midnight()),

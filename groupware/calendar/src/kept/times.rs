@@ -1,4 +1,4 @@
-//! When an event is, written in the lines that say so.
+//! Changes the times of an event in its lines.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{Details, Moment, time, zones};
 use groupware_recurrence::FileZones;
 use groupware_recurrence::values::{duration, text};
 
-/// Whether two moments are the same to people: a day, by the clock wherever they are, or an instant.
+/// Returns true if two moments look the same to people: a day, a floating wall clock, or an instant.
 pub(super) fn is_same(one: &Moment, other: &Moment) -> bool {
     let kind = |moment: &Moment| (moment.is_day(), matches!(moment, Moment::Floating(_)));
     kind(one) == kind(other) && one.instant() == other.instant()
@@ -21,7 +21,7 @@ pub(super) struct Times<'a> {
     calendar: &'a ICalendar,
     known: FileZones<'a>,
     component: &'a ICalendarComponent,
-    /// The time zones that the object is going to name and doesn't describe yet, and how they are described.
+    /// The time zones that the object will name and doesn't describe yet, with their descriptions.
     pub(super) zones: BTreeMap<String, String>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Times<'a> {
         }
     }
 
-    /// The lines that change for the event to be when it is wanted.
+    /// The edits that move the event to the wanted times.
     pub(super) fn edits(&mut self, wanted: &Details) -> Vec<Edit> {
         let mut edits = Vec::new();
         let is = |said: Option<&Moment>, wanted| said.is_some_and(|said| is_same(said, wanted));
@@ -48,7 +48,7 @@ impl<'a> Times<'a> {
             }
             return edits;
         }
-        // It lasts as long as it says, or as RFC 5545 §3.6.1 has it for those that don't say it.
+        // The duration is explicit, or the default of RFC 5545 §3.6.1.
         let lasts = duration(self.component).ok().flatten();
         let usual = jiff::Span::new().days(i64::from(wanted.start.is_day()));
         let end = self.known.plus(&wanted.start, lasts.unwrap_or(usual));
@@ -80,7 +80,7 @@ impl<'a> Times<'a> {
                 time::compact(moment.instant())[..8].to_owned()
             }
             Moment::Floating(at) => {
-                // A zone that nobody knows stays: the clock is what was shown of it.
+                // An unknown zone stays: the view showed its wall clock.
                 zone = self
                     .named(property)
                     .filter(|name| self.known.get(name).is_none());
@@ -109,7 +109,7 @@ impl<'a> Times<'a> {
         }
     }
 
-    /// The zone that a property names, or that of the beginning.
+    /// The zone of a property, or that of the start.
     fn named(&self, property: &str) -> Option<String> {
         let own = match property {
             "DTEND" => self.component.property(&Property::Dtend),
@@ -120,8 +120,8 @@ impl<'a> Times<'a> {
         Some(name.to_owned())
     }
 
-    /// A moment by the clock of the zone that a property has, which it keeps: those who change it may know the moment
-    /// alone. `None` if that clock shows it twice.
+    /// A moment by the wall clock of the property's own zone, which stays: the client may know the instant only. `None`
+    /// if that wall clock is ambiguous.
     fn in_own_zone(&self, property: &str, second: i64) -> Option<(String, DateTime)> {
         let name = self.named(property)?;
         let moment = self.known.zoned(time::utc(second), &name).ok()?;
@@ -132,8 +132,8 @@ impl<'a> Times<'a> {
         (again.instant() == second).then_some((name, local))
     }
 
-    /// What the object calls a zone; `None` if it can't be described. A name that can't be written is none: what lies
-    /// in the object is folded and escaped, and is read as another text than it is written as.
+    /// The object's name for a zone; `None` if the zone can't be described. An unwritable name is not used: the
+    /// object's text is folded and escaped, and would be read as another name.
     fn name_of(&mut self, tzid: &str, at: i64) -> Option<String> {
         let named = self.component.entries.iter().filter_map(|it| it.tz_id());
         let described = self.calendar.timezones();

@@ -1,4 +1,4 @@
-//! Objects that are brought, and what is there then.
+//! Imported objects, and the records after an import.
 
 use groupware_calendar::{Context, Format, Ids, Outcome, Ready, event, import, ready};
 use groupware_proto_ical::split;
@@ -9,7 +9,7 @@ pub(crate) const BERLIN: &str = "BEGIN:VTIMEZONE\r\nTZID:Berlin Time\r\nX-LIC-LO
     BEGIN:STANDARD\r\nDTSTART:19701025T030000\r\nTZOFFSETFROM:+0200\r\nTZOFFSETTO:+0100\r\n\
     RRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\n";
 
-/// A weekly meeting of somebody elsewhere: an instance moved, one called off, one left out, one on top.
+/// A weekly meeting of an external organizer: one instance moved, one cancelled, one excluded, one added.
 pub(crate) const WEEKLY: &str = "BEGIN:VEVENT\r\nUID:weekly@example.org\r\nDTSTAMP:20251201T120000Z\r\n\
     DTSTART;TZID=Berlin Time:20260316T090000\r\nDTEND;TZID=Berlin Time:20260316T100000\r\n\
     RRULE:FREQ=WEEKLY;UNTIL=20260413T070000Z\r\nEXDATE;TZID=Berlin Time:20260330T090000\r\n\
@@ -44,7 +44,7 @@ pub(crate) fn read(world: &World, file: &str) -> Vec<Result<Ready, String>> {
         .collect()
 }
 
-/// Imports a file for the first user; also whether something was written.
+/// Imports a file for the first user; also returns whether something was written.
 pub(crate) fn bring(world: &World, file: &str) -> (Vec<Outcome>, bool) {
     let objects: Vec<Ready> = read(world, file).into_iter().map(Result::unwrap).collect();
     let (outcomes, operations) = bring_batch(world, &objects);
@@ -52,7 +52,7 @@ pub(crate) fn bring(world: &World, file: &str) -> (Vec<Outcome>, bool) {
     (outcomes, operations > 0)
 }
 
-/// Imports the first ones, as many as a batch has; how many these are, and its operations.
+/// Imports the first objects, as many as a batch holds; returns their number and the number of operations.
 pub(crate) fn bring_some(world: &World, objects: &[Ready]) -> (usize, usize) {
     let (outcomes, operations) = bring_batch(world, objects);
     (outcomes.len(), operations)

@@ -1,5 +1,4 @@
-//! A small world for the calendar's tests: users, a memory store, a clock that stands still, and
-//! helpers that speak JSON.
+//! A small world for the calendar's tests: users, a memory store, a stopped clock, and JSON helpers.
 
 pub(crate) mod brought;
 
@@ -17,7 +16,7 @@ use serde_json::{Value, json};
 /// 2026-01-01T00:00:00Z.
 pub(crate) const NOW: i64 = 1_767_225_600;
 
-/// `user00000@localhost` … as many as asked, and when some of them were registered; the others were always there.
+/// This many users, `user00000@localhost` …, and the registration times of some; the others always existed.
 pub(crate) struct Users(pub(crate) u32, pub(crate) BTreeMap<String, i64>);
 
 impl Directory for Users {
@@ -55,7 +54,7 @@ pub(crate) fn user(number: u32) -> String {
     format!("user{number:05}")
 }
 
-/// A meeting of January 2026 as a client writes it.
+/// A meeting in January 2026 in the form of a client.
 pub(crate) fn meeting(day: u32, attendees: &[u32]) -> Value {
     let people: Vec<_> = attendees
         .iter()
@@ -80,7 +79,7 @@ impl World {
         }
     }
 
-    /// Decides on a fresh snapshot and commits, and again without presuming anything if that is lost.
+    /// Decides on a fresh snapshot and commits; after a conflict, decides again without presumptions.
     pub(crate) fn change(
         &mut self,
         mailbox: &str,
@@ -193,7 +192,7 @@ impl World {
         })
     }
 
-    /// The whole invitation list as it is sent.
+    /// The whole invitation list in its wire form.
     pub(crate) fn listed(&self, owner: u32, query: &InvitationQuery) -> Option<Vec<u8>> {
         let list = self
             .store
@@ -213,7 +212,7 @@ impl World {
         })
     }
 
-    /// The notice identifiers of a user, in the order they came in.
+    /// The notice identifiers of a user, in the order of receipt.
     pub(crate) fn notice_ids(&self, owner: u32) -> Vec<String> {
         self.invitations(owner, &[])
             .iter()
@@ -239,7 +238,7 @@ impl World {
         Ok(serde_json::from_slice(&body).unwrap())
     }
 
-    /// What the organizer's copy says of an attendee: PARTSTAT.
+    /// An attendee's PARTSTAT in the organizer's copy.
     pub(crate) fn status_of(&self, organizer: u32, uid: &str, attendee: u32) -> String {
         let email = format!("{}@localhost", user(attendee));
         let event = self.event(organizer, uid).unwrap();
@@ -251,12 +250,12 @@ impl World {
     }
 }
 
-/// What stands after the last slash.
+/// The text after the last slash.
 pub(crate) fn last_segment(path: &str) -> String {
     path.rsplit('/').next().unwrap().to_owned()
 }
 
-/// Status and `cserror` of a refusal.
+/// The status and `cserror` of a refusal.
 pub(crate) fn refusal<T: std::fmt::Debug>(result: Result<T, CalendarError>) -> (u16, Option<u16>) {
     let error = result.unwrap_err();
     (error.status(), error.cserror())

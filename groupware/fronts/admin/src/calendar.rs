@@ -1,15 +1,15 @@
-//! Calendar objects of a user for whoever brings them or takes them out, as they are.
+//! Imports and exports the calendar objects of a user, as they are.
 //!
 //! ```text
 //! POST /admin/users/{name}/calendar    objects come in, as calendars in the format iCalendar
 //! GET  /admin/users/{name}/calendar    all that is on the calendar, as one file
 //! ```
-//! The answer to the first says of each object what became of it, in the order of the body:
-//! `{"objects":[{"uid","outcome"}]}`, where `outcome` is `new`, `newer` (in place of an older version), `there`
-//! (this version or a newer one was there), `own` (an event made here stays), or `refused`, with a `message`; of what
-//! is no event, `kind` is `task`, `journal`, or `other`. An
-//! object is taken as a whole or not at all; those before one that finds no room are kept. Of more than 1,000
-//! objects, or 64 MiB of them, each with its zones, nothing is taken: 413.
+//! The answer to the first lists the outcome of each object, in the order of the body:
+//! `{"objects":[{"uid","outcome"}]}`, where `outcome` is `new`, `newer` (replaces an older
+//! version), `there` (this version or a newer one was stored), `own` (an event made here stays), or
+//! `refused`, with a `message`; for objects other than events, `kind` is `task`, `journal`, or
+//! `other`. An object is stored as a whole or not at all; objects before one that finds no room are
+//! kept. More than 1,000 objects, or 64 MiB of them, each with its zones, are all rejected: 413.
 
 use std::sync::Arc;
 
@@ -116,16 +116,16 @@ async fn take(
     .await
 }
 
-/// What a request's body comes to.
+/// The parsed body of a request.
 #[derive(Debug, Default)]
 struct Read {
-    /// All objects in their order, and why one was refused.
+    /// All objects in order, and why one was rejected.
     all: Vec<(String, Option<String>)>,
-    /// Those that weren't, in the same order.
+    /// The accepted objects, in the same order.
     ready: Vec<Ready>,
 }
 
-/// Reads the objects, apart from whoever else is served.
+/// Parses the objects on the blocking pool, without delaying other requests.
 async fn read(
     front: &AdminFront,
     caller: &Caller,
@@ -140,7 +140,7 @@ async fn read(
     work.await
 }
 
-/// The objects of a body, within the bounds of a request.
+/// Parses the objects of a body, within the bounds of a request.
 fn objects(body: &[u8], owner: &str, now: i64) -> Result<Read, ApiError> {
     let refused = |why: String| Err(ApiError::bad_request(why));
     let (objects, faults) = match split(body) {
@@ -155,7 +155,7 @@ fn objects(body: &[u8], owner: &str, now: i64) -> Result<Read, ApiError> {
         return Err(ApiError::told(413, message));
     }
     let sizes = objects.iter().map(Object::written_bytes);
-    // What is too large is refused on its own.
+    // An object that is too large is rejected on its own.
     let bytes: usize = sizes.filter(|size| *size <= limits::OBJECT_BYTES).sum();
     if bytes > BYTES {
         let message = "The calendar's objects have more than 64 MiB, each with the time zones that it \

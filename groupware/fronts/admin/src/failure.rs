@@ -1,4 +1,4 @@
-//! How failures of the admin interface are told.
+//! Maps failures of the admin interface to answers.
 
 use axum::response::{IntoResponse, Response};
 use groupware_auth::AccountsError;
@@ -74,7 +74,7 @@ impl From<MailError> for AdminFailure {
     fn from(error: MailError) -> Self {
         Self(match error {
             MailError::Refused { reason, message } => ApiError::told(reason.status(), message),
-            // Names of records are for the administrator only, and stand in no answer.
+            // Names of records are for the administrator only, and are in no answer.
             MailError::Unreadable(error) => {
                 ApiError::fault(500, "The mailbox can't be read.", &error)
             }
@@ -88,7 +88,7 @@ impl From<CalendarError> for AdminFailure {
         let status = error.status();
         Self(match error {
             CalendarError::Refused { message, .. } => ApiError::told(status, message),
-            // Names of records are for the administrator only, and stand in no answer.
+            // Names of records are for the administrator only, and are in no answer.
             CalendarError::Unreadable(error) => {
                 ApiError::fault(500, "The calendar can't be read.", &error)
             }

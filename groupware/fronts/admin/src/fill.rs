@@ -1,4 +1,4 @@
-//! How a study's mailboxes are filled before its trials: `POST /admin/mail/fill`.
+//! Fills a study's mailboxes before its trials: `POST /admin/mail/fill`.
 //!
 //! ```json
 //! { "users": ["user00001", "user00002"],
@@ -11,9 +11,9 @@
 //! Each named user's inbox, which must be empty, gets `messages` messages, all alike for the same
 //! `seed`, a minute apart, the newest at `newest` (seconds since 1970). `profile` is `"reference"`
 //! or a list of `{ "text_bytes", "attachment_bytes", "permille" }` whose shares add up to 1000.
-//! Sizes are dealt out in turn: of each run of neighbouring messages, each size has its share to
-//! within one. `first` is the place of the first named user among all of the study's users, so
-//! that calls with some of them each deal on. Only `users` and `messages` are needed.
+//! Sizes are assigned in turn: in each run of neighbouring messages, each size has its share to
+//! within one. `first` is the index of the first named user among all of the study's users, so that
+//! several calls continue one assignment. Only `users` and `messages` are required.
 //!
 //! The answer is `{ "users", "messages", "bytes" }`. A call that ends early leaves some mailboxes
 //! filled, the last of them in part: reset them before the next try.
@@ -33,7 +33,7 @@ use crate::failure::{AdminFailure, Reply};
 use crate::front::AdminFront;
 use crate::request::{json, to_the_end, user_name};
 
-/// Most users in one call.
+/// Most users of one call.
 const USERS_AT_ONCE: usize = 20_000;
 /// Most messages of one mailbox.
 const MESSAGES: u32 = 1_000_000;
@@ -114,7 +114,7 @@ async fn fill(
     .await
 }
 
-/// The mailboxes of the users, who must be registered.
+/// Returns the mailboxes of the users, who must be registered.
 fn users(service: &Service, asked: &FillRequest) -> Result<Vec<String>, AdminFailure> {
     if asked.users.len() > USERS_AT_ONCE || asked.messages > MESSAGES {
         let message = format!(

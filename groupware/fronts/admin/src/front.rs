@@ -1,4 +1,4 @@
-//! What the routes of this front use, and nothing else.
+//! The dependencies of this front's routes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,20 +7,20 @@ use groupware_content::ContentStore;
 use groupware_http::Streams;
 use groupware_service::Service;
 
-/// What these routes use.
+/// The dependencies of these routes.
 #[derive(Debug, Clone)]
 pub struct AdminFront {
-    /// Who asks, reading, changing.
+    /// Accounts, and reads and changes of mailboxes.
     pub service: Service,
     /// Attachments' content.
     pub content: ContentStore,
-    /// What streaming takes.
+    /// The resources of streaming.
     pub streams: Arc<Streams>,
-    /// Bytes of filler that a new user's mailbox gets, unless the registration says otherwise.
+    /// Bytes of filler in a new user's mailbox, unless the registration sets them.
     pub mailbox_pad_bytes: u64,
     /// Largest body of a request.
     pub body_bytes: usize,
-    /// Longest time that a body may take to arrive, and that the work may take.
+    /// Longest time until a body is received, and for the work.
     pub within: Duration,
 }
 

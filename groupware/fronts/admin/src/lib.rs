@@ -1,7 +1,7 @@
-//! The admin interface: registers users, gives them ways to sign in, removes them or their data.
+//! The admin interface: registers users, manages their credentials, removes them or their data.
 //!
-//! Every change runs as a task of its own, so that a caller who hangs up does not leave the
-//! store and the directory in memory apart.
+//! Every change runs as a task of its own, so that a disconnected caller does not leave the store
+//! and the directory in memory inconsistent.
 
 mod calendar;
 mod failure;
@@ -18,8 +18,8 @@ use groupware_http::{AdminOnly, Body, Gate, Rules};
 
 pub use front::AdminFront;
 
-/// All these routes, behind the gate: nobody but who has the admin token sends any body, and what is
-/// answered, such as passwords just made, can't be had again.
+/// All these routes, behind the gate: only requests with the admin token may send a body, and large
+/// answers are never refused, since an answer, such as a new password, can't be repeated.
 pub fn routes(front: &AdminFront, gate: &Gate) -> Router {
     let rules = Rules {
         body: Body::Whole {

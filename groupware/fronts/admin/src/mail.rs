@@ -1,14 +1,14 @@
-//! Mail of a user for whoever brings it or takes it out: message by message, as it is.
+//! Imports and exports the mail of a user: message by message, as it is.
 //!
 //! ```text
 //! GET  /admin/users/{name}/mail                    the folders
-//! POST /admin/users/{name}/mail?folder=Work&…      a message comes in, as if it had come earlier
+//! POST /admin/users/{name}/mail?folder=Work&…      imports a message, as if it had been received earlier
 //! GET  /admin/users/{name}/mail/{folder}           its messages, the newest first, a page at a time
 //! GET  /admin/users/{name}/mail/{folder}/{id}      a message
 //! ```
-//! `received` says when a message came, in microseconds since 1970; `flags` has letters of Maildir
-//! (`S` read, `R` answered, `F` flagged, `P` passed on); `keywords` has blanks between them; `copy` tells equal
-//! messages of one moment apart. The same message that came at the same moment comes in once.
+//! `received` is the time of receipt, in microseconds since 1970; `flags` has letters of Maildir (`S`
+//! read, `R` answered, `F` flagged, `P` passed on); `keywords` are separated by blanks; `copy`
+//! distinguishes equal messages of one moment. The same message of the same moment is imported once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -49,9 +49,9 @@ struct FolderList {
 
 #[derive(Serialize)]
 struct FolderLine {
-    /// What it is called in paths.
+    /// Its id in paths.
     id: String,
-    /// What people call it.
+    /// Its displayed name.
     name: String,
     messages: u64,
 }
@@ -59,7 +59,7 @@ struct FolderLine {
 #[derive(Serialize)]
 struct MessageList {
     messages: Vec<MessageLine>,
-    /// Where the next answer goes on, by `after`.
+    /// The start of the next page, for `after`.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
@@ -77,7 +77,7 @@ struct MessageLine {
 #[derive(Serialize)]
 struct Taken {
     id: String,
-    /// Whether it was not there before.
+    /// Whether it was missing before.
     new: bool,
 }
 
@@ -180,7 +180,7 @@ async fn read(
     Ok(mime(bytes))
 }
 
-/// Where a message comes, and what is known of it.
+/// The destination and the properties of an imported message.
 struct Coming {
     folder: String,
     received_us: i64,

@@ -1,4 +1,4 @@
-//! Users and sessions as an administrator sees them: listed, shown with what they use, disabled, ended.
+//! Manages users and sessions for an administrator: lists them, shows their use, disables and ends them.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(crate) fn routes() -> Router<AdminFront> {
 #[derive(Serialize)]
 struct UserList {
     users: Vec<UserLine>,
-    /// Where the next answer goes on, by `after`.
+    /// The start of the next page, for `after`.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Arc<str>>,
 }
@@ -48,7 +48,7 @@ struct UserLine {
     disabled: bool,
     /// Whether the user may manage users.
     admin: bool,
-    /// Whether there is a password of the user's own choice.
+    /// Whether the user has chosen a password.
     password: bool,
     app_passwords: usize,
     sessions: usize,
@@ -71,7 +71,7 @@ struct AppPasswordLine {
     id: String,
     label: String,
     created: i64,
-    /// Absent where this server has seen no use since it started.
+    /// Absent if this server has recorded no use since its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     used: Option<i64>,
 }
@@ -187,7 +187,7 @@ async fn enable(
     set_disabled(front, caller, name, false).await
 }
 
-/// A user who is disabled has no session any more.
+/// Disables or enables a user. Disabling ends all sessions of the user.
 async fn set_disabled(front: AdminFront, caller: Caller, name: String, disabled: bool) -> Reply {
     to_the_end(&caller, async move {
         let accounts = &front.service.auth.accounts;

@@ -1,4 +1,4 @@
-//! What requests of the administrator carry, and how they are carried out.
+//! The contents of administrators' requests, and their execution.
 
 use groupware_http::ApiError;
 use groupware_people::UserName;
@@ -25,8 +25,8 @@ pub(crate) fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, ApiError
         .map_err(|error| ApiError::bad_request(format!("The body can't be read: {error}.")))
 }
 
-/// Runs a change to its end, whether or not the caller waits. Nobody else's request waits for it:
-/// only the token's bearer can start one, and they queue at the store.
+/// Runs a change to its end, also if the caller disconnects. It delays no other request: only the
+/// bearer of the token can start one, and changes queue at the store.
 pub(crate) async fn to_the_end(
     caller: &Caller,
     change: impl Future<Output = Reply> + Send + 'static,

@@ -1,4 +1,4 @@
-//! All data of a user as one archive, for an administrator who hands it over.
+//! All data of a user as one archive, for an administrator.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Users: registered, given ways to sign in, removed.
+//! Registers users, manages their credentials, removes them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::request::{json, to_the_end, user_name};
 const USERS_AT_ONCE: usize = 20_000;
 /// Longest label of an application password.
 const LABEL_BYTES: usize = 100;
-/// The label of application passwords made in bulk: another bulk call replaces them.
+/// The label of application passwords created in bulk: another bulk call replaces them.
 const BULK_LABEL: &str = "bulk";
 
 pub(crate) fn routes() -> Router<AdminFront> {
@@ -135,7 +135,7 @@ struct NewPassword {
     password: String,
 }
 
-/// Sets the password of a user, who is registered if need be, and ends the user's sessions.
+/// Sets the password of a user, whom it registers if necessary, and ends the user's sessions.
 async fn set_password(
     State(front): State<AdminFront>,
     Extension(caller): Extension<Caller>,
@@ -268,8 +268,8 @@ async fn add_app_password(
     .await
 }
 
-/// Removes an application password. Sessions that began with it can't be told from others, and
-/// so end too.
+/// Removes an application password. Sessions that began with it can't be distinguished from others,
+/// so all end.
 async fn remove_app_password(
     State(front): State<AdminFront>,
     Extension(caller): Extension<Caller>,

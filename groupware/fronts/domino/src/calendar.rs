@@ -1,4 +1,4 @@
-//! The calendar's routes, in the shape of Domino's calendar service: read the request, let
+//! The calendar's routes, in the shape of Domino's calendar service: parse the request, let
 //! `groupware-calendar` decide, answer. Knows no rule of the calendar.
 
 mod reply;
@@ -109,7 +109,7 @@ async fn read_event(
     read_entry(&service, &owner, &uid, (query, seen))
 }
 
-/// Reads an event, or one instance of it, unless the client has it as it is.
+/// Reads an event, or one instance of it; 304 if the client has this version.
 fn read_entry(
     service: &Service,
     owner: &Owner,
@@ -169,7 +169,7 @@ async fn delete_event(
     Ok(nothing())
 }
 
-/// The instances of an event that was brought from elsewhere; others don't recur.
+/// Lists the instances of an imported event; other events don't recur.
 async fn list_instances(
     State(service): State<Service>,
     owner: Owner,
@@ -193,7 +193,7 @@ async fn read_instance(
     read_entry(&service, &owner, &name, (query, seen))
 }
 
-/// What recurs was brought from elsewhere, and is kept as it came.
+/// Refuses to change one instance: recurring events are imported, and stored as they are.
 async fn refuse_instance(
     State(service): State<Service>,
     owner: Owner,
@@ -232,7 +232,7 @@ async fn list_invitations(
     if let Invitations::List(body) = quick {
         return Ok(reply::list(body));
     }
-    // Begun anew where nobody else waits for it.
+    // Restarted on the blocking pool, where it delays no other request.
     let caller = owner.caller().clone();
     let look = move |snapshot: &dyn Snapshot| {
         calendar::invitations(snapshot, owner.mailbox(), &query, usize::MAX)

@@ -1,4 +1,4 @@
-//! The routes of documents, in the shape of Domino's data service: read the request, let
+//! The routes of documents, in the shape of Domino's data service: parse the request, let
 //! `groupware-documents` decide, answer. Knows no rule of documents.
 
 mod access;
@@ -26,8 +26,8 @@ use self::user::{DatabaseUser, change};
 use crate::failure::{DominoFailure, Reply};
 use crate::front::Domino;
 
-/// The routes under `/docs/{mailbox}`, which is the owner of the databases below. Whoever is signed in
-/// may ask; what the owner has not granted is refused where it is decided.
+/// The routes under `/docs/{mailbox}`, which is the owner of the databases below. Any signed-in
+/// user may send requests; the domain refuses access that the owner has not granted.
 pub(crate) fn routes(domino: &Domino, gate: &Gate) -> Router {
     let at = |rest: &str| format!("/docs/{{mailbox}}/{{database}}/api/data/documents{rest}");
     Router::new()
@@ -108,7 +108,7 @@ async fn read(
         documents::document(snapshot, user.who(), place, only.as_deref())
     })?;
     let (tag, seen) = (version.tag(), params::seen(&headers)?);
-    // A date doesn't count where tags do (RFC 9110, 13.1.3).
+    // A date is ignored if tags are given (RFC 9110, 13.1.3).
     let since = params::date(&headers, IF_MODIFIED_SINCE).filter(|_| seen.if_none_match.is_none());
     let is_known = seen.has(&tag) || since.is_some_and(|since| version.modified <= since);
     let response = match is_known {
@@ -142,7 +142,7 @@ async fn patch(
     write((domino, user, params), (headers, body), documents::patch).await
 }
 
-/// A rule by which fields that are sent change a document.
+/// A rule by which sent fields change a document.
 type Rule =
     fn(&Context<'_>, (&DatabaseName, &Unid), &Fields, &Seen) -> Result<Decision<()>, DocumentError>;
 
@@ -176,7 +176,7 @@ async fn delete(
     Ok(nothing())
 }
 
-/// For clients, or proxies, that know no other methods than GET and POST.
+/// For clients, or proxies, that only support GET and POST.
 async fn overridden(
     domino: State<Domino>,
     user: DatabaseUser,
@@ -197,7 +197,7 @@ async fn overridden(
     }
 }
 
-/// Who may not write to a database is told so before anything about the body.
+/// Rejects a user without write access before the body is parsed.
 fn may_write(
     domino: &Domino,
     user: &DatabaseUser,

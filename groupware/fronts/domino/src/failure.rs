@@ -1,4 +1,4 @@
-//! How failures of mail and documents are told. The calendar's have a shape of their own.
+//! Maps failures of mail and documents to answers. The calendar's have a shape of their own.
 
 use axum::response::{IntoResponse, Response};
 use groupware_content::ContentError;
@@ -9,7 +9,7 @@ use groupware_service::ChangeError;
 use groupware_store::{CommitError, StoreError};
 use http::StatusCode;
 
-/// When whoever found the object store away may try again.
+/// When clients may retry after the object store was unavailable, in seconds.
 const AWAY_RETRY_S: u32 = 5;
 
 /// A failed request.

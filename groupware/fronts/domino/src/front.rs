@@ -1,4 +1,4 @@
-//! What the routes of this front use, and nothing else.
+//! The dependencies of this front's routes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,24 +9,24 @@ use groupware_service::Service;
 
 use crate::set_aside::SetAside;
 
-/// What these routes use.
+/// The dependencies of these routes.
 #[derive(Debug, Clone)]
 pub struct Domino {
-    /// Who asks, reading, changing.
+    /// Accounts, and reads and changes of mailboxes.
     pub service: Service,
-    /// How sessions are carried.
+    /// The cookies that carry sessions.
     pub cookies: Cookies,
     /// Attachments' content.
     pub content: ContentStore,
-    /// What streaming takes.
+    /// The resources of streaming.
     pub streams: Arc<Streams>,
-    /// What bodies under way set aside of their owners' shares.
+    /// The space that bodies under way reserve of their owners' shares.
     pub set_aside: SetAside,
     /// Largest attachment.
     pub attachment_bytes: u64,
-    /// Longest time that 64 KiB of an attachment may take to arrive.
+    /// Longest time until 64 KiB of an attachment are received.
     pub body_within: Duration,
-    /// Longest time that a message may take to arrive.
+    /// Longest time until a message is received.
     pub message_within: Duration,
 }
 

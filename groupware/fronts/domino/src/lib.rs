@@ -1,5 +1,5 @@
-//! Calendar, mail, and documents for programs, in the shape of Domino's services, and the sign-in that
-//! goes with them: read the request, let the domains decide, answer. Knows no rule of theirs.
+//! Calendar, mail, and documents for programs, in the shape of Domino's services, with their
+//! sign-in: parse the request, let the domains decide, answer. Knows no rule of theirs.
 
 mod calendar;
 mod documents;

@@ -1,5 +1,5 @@
-//! The mail routes, in the shape of Domino's mail service: read the request, let
-//! `groupware-mail` decide, answer. Knows no rule of mailboxes.
+//! The mail routes, in the shape of Domino's mail service: parse the request, let `groupware-mail`
+//! decide, answer. Knows no rule of mailboxes.
 
 mod reply;
 mod request;
@@ -26,7 +26,7 @@ use self::request::{FileName, InFolder, Making, MediaType, Message};
 use crate::failure::{DominoFailure, Reply};
 use crate::front::Domino;
 
-/// A message and what is made of it, in memory at once.
+/// Copies in memory at once: a message and the result made of it.
 const COPIES: u64 = 2;
 
 /// The mail routes under `/mail/{mailbox}/api/mail`, where bodies may be as large as messages.
@@ -73,7 +73,7 @@ async fn list(service: &Service, owner: &Owner, folder: Folder, query: &Query) -
     Ok(reply::page(page.await?))
 }
 
-/// What has changed in a folder after a change that the client knows, in place of a list.
+/// Returns the changes of a folder after a change that the client knows, in place of a list.
 async fn changes_since(service: &Service, owner: &Owner, folder: Folder, since: &str) -> Reply {
     let since: u64 = since.parse().map_err(|_| {
         MailError::bad_request("The parameter since is the modseq of a folder or of a message.")
@@ -182,7 +182,7 @@ async fn save_draft(
     Ok(reply::created(&path(&owner, made)))
 }
 
-/// Reads the message that a body describes or is.
+/// Parses the message that a body describes or contains.
 async fn written(
     service: &Service,
     owner: &Owner,
@@ -194,24 +194,24 @@ async fn written(
     read.await.map(Making::from)
 }
 
-/// Whether what is made of so many bytes of a message takes so long that others should not wait for it.
+/// Returns true if processing so many bytes of a message takes so long that it must not delay other requests.
 fn is_long(bytes: u64) -> bool {
     bytes > limits::LARGE_BYTES
 }
 
-/// Whose mailbox a message is sent from.
+/// The caller, and the mailbox that a message is sent from.
 fn at(owner: &Owner) -> (&Caller, &str) {
     (owner.caller(), owner.mailbox())
 }
 
-/// The path of a message that was made.
+/// The path of a new message.
 fn path(owner: &Owner, made: Option<Unid>) -> String {
     made.map_or_else(String::new, |unid| {
         keys::message_path(owner.mailbox(), unid)
     })
 }
 
-/// Reading a message marks it as read, unless it is asked not to.
+/// Reads a message, and marks it as read unless the query disables this.
 async fn read_message(
     State(service): State<Service>,
     owner: Owner,
@@ -224,7 +224,7 @@ async fn read_message(
     if mark.unwrap_or(true) && !held.entry.read {
         note_read(&service, &owner, unid).await?;
     }
-    // Nothing is waited for with a message in hand.
+    // Waits before the message is read into memory.
     service
         .make_room(owner.caller(), held.entry.size * COPIES)
         .await;
@@ -270,12 +270,12 @@ async fn read_file(
     Ok(found.await?)
 }
 
-/// A message as it is kept, to be saved.
+/// A stored message, as a file.
 fn original(unid: Unid, message: Bytes) -> Response {
     file(&format!("{unid}.eml"), "message/rfc822", message)
 }
 
-/// What the query asks for to be marked.
+/// The marks that the query requests.
 fn marking(query: &Query) -> Result<Marking, DominoFailure> {
     let keywords = query.last("keywords").map(mail::parse_keywords);
     Ok(Marking {
@@ -322,7 +322,7 @@ async fn change_message(
     Ok(reply::moved_to(&path(&owner, made)))
 }
 
-/// Sends a draft as it was kept.
+/// Sends a stored draft.
 async fn send_kept(
     service: &Service,
     owner: &Owner,
@@ -332,7 +332,7 @@ async fn send_kept(
         mail::require(snapshot, owner.mailbox(), unid)
     });
     let bytes = held.map_err(ChangeError::Decided)?.entry.size;
-    // No body says how large it is: the room of one that is read is taken.
+    // No body announces its size: memory for the stored draft is acquired.
     service.make_room(owner.caller(), bytes * COPIES).await;
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     change_with_message(service, at(owner), bytes, move |context| {
@@ -341,7 +341,7 @@ async fn send_kept(
     .await
 }
 
-/// A draft as it was kept, ready to be sent.
+/// A stored draft, ready to be sent.
 fn kept_draft(context: &mail::Context<'_>, unid: Unid) -> Result<Parcel, MailError> {
     let held = drafts::require(context, unid)?;
     let message = mail::bytes(context.snapshot, context.mailbox, &held)?;
@@ -390,7 +390,7 @@ async fn empty_trash(State(service): State<Service>, owner: Owner) -> Reply {
     Ok(nothing())
 }
 
-/// In units of 1024 bytes, as Domino tells them.
+/// In units of 1024 bytes, as in Domino.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Quota {

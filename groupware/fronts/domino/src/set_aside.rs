@@ -1,14 +1,14 @@
-//! What bodies under way set aside of an owner's share of the disk, until they are attachments or given
-//! up. It is held in memory: it ends with the bodies that it is for.
+//! The space that bodies under way reserve of an owner's share of the disk, until they are
+//! attachments or dropped. Reservations are in memory only: they end with their bodies.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The bytes set aside, by owner. Who has none is on no record.
+/// The reserved bytes, by owner; owners without any have no entry.
 #[derive(Debug, Clone, Default)]
 pub struct SetAside(Arc<Mutex<HashMap<Arc<str>, u64>>>);
 
-/// Bytes of one body; dropping it gives them back.
+/// Reserved bytes of one body; dropping it releases them.
 #[derive(Debug)]
 pub(crate) struct Share {
     of: SetAside,
@@ -17,7 +17,7 @@ pub(crate) struct Share {
 }
 
 impl SetAside {
-    /// A share of this owner's, of nothing yet.
+    /// Returns an empty reservation for this owner.
     pub(crate) fn share(&self, owner: &Arc<str>) -> Share {
         Share {
             of: self.clone(),
@@ -32,7 +32,7 @@ impl SetAside {
 }
 
 impl Share {
-    /// Sets more bytes aside, if what is set aside of the owner's stays within this room.
+    /// Reserves more bytes, if the owner's reservations stay within this room.
     pub(crate) fn grow(&mut self, bytes: u64, room: u64) -> bool {
         let mut owners = self.of.lock();
         let held = owners.get(&self.owner).copied().unwrap_or_default();

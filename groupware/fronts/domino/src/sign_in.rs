@@ -1,4 +1,4 @@
-//! The routes by which programs sign in and out.
+//! The routes for programs to sign in and out.
 
 use axum::body::Bytes;
 use axum::extract::{Extension, State};
@@ -68,7 +68,7 @@ fn read_log_in(headers: &HeaderMap, body: &[u8]) -> Result<LogIn, ApiError> {
     ))
 }
 
-/// Ends the session, if there is one.
+/// Ends the session, if any.
 async fn log_out(State(domino): State<Domino>, headers: HeaderMap) -> Result<Response, ApiError> {
     let gone = domino.cookies.sign_out(&domino.service, &headers).await?;
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, gone)]).into_response())

@@ -1,21 +1,21 @@
-//! Who may register, as it was set.
+//! The configured access to registrations.
 //!
-//! The original services need no credentials. This one needs them unless it is set to `open`.
+//! The original services need no credentials. This one requires them unless configured as `open`.
 
 use std::str::FromStr;
 
-/// Who may change registrations. Everybody may read them.
+/// The clients that may change registrations. All clients may read them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LookupAccess {
-    /// Whoever can reach the server.
+    /// Any client.
     Open,
-    /// Users, each their own, and who has the admin token.
+    /// Users, each their own records, and bearers of the admin token.
     Users,
-    /// There is no lookup service.
+    /// The lookup service is disabled.
     Off,
 }
 
-/// The names that settings have for it, in the order of the variants.
+/// Their names in settings, in the order of the variants.
 const NAMES: [(&str, LookupAccess); 3] = [
     ("open", LookupAccess::Open),
     ("users", LookupAccess::Users),
@@ -33,22 +33,22 @@ impl FromStr for LookupAccess {
     }
 }
 
-/// Who may register: users by default.
+/// The configured access; by default, users.
 #[derive(Debug, Clone, Copy)]
 pub struct Access(LookupAccess);
 
 impl Access {
-    /// As it was set. By default, users: an address says nothing, since any program may hand on connections.
+    /// Takes the setting. The default is users: an address proves nothing, since any program may forward connections.
     pub fn new(set: Option<LookupAccess>) -> Self {
         Self(set.unwrap_or(LookupAccess::Users))
     }
 
-    /// Whether there is no lookup service.
+    /// Returns true if the lookup service is disabled.
     pub fn is_off(self) -> bool {
         self.0 == LookupAccess::Off
     }
 
-    /// Whether anybody may register.
+    /// Returns true if any client may register.
     pub(crate) fn is_open(self) -> bool {
         self.0 == LookupAccess::Open
     }

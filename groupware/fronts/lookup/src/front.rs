@@ -1,4 +1,4 @@
-//! What the routes of this front use, and nothing else.
+//! The dependencies of this front's routes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use groupware_service::Service;
 
 use crate::access::Access;
 
-/// A client may save up so many seconds' worth of requests, for bulk registrations.
+/// A client's burst, in seconds' worth of requests, for bulk registrations.
 const BURST_S: u32 = 20;
 
-/// What these routes use.
+/// The dependencies of these routes.
 #[derive(Debug, Clone)]
 pub struct Lookup {
     pub(crate) service: Service,
@@ -24,8 +24,8 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// Lets a client elsewhere send so many requests and registrations per second. This machine's own
-    /// may send what they like: a load generator is one of them.
+    /// Permits a remote client so many requests and registrations per second. Clients on this
+    /// machine are not limited: a load generator is one of them.
     pub fn new(service: Service, access: Access, layout: Layout, per_s: u32) -> Self {
         let per_s = per_s.max(1);
         let most = per_s.saturating_mul(BURST_S);
@@ -37,10 +37,10 @@ impl Lookup {
         }
     }
 
-    /// Takes so many from what the sender of a request may send.
+    /// Takes so many requests from the sender's rate limit.
     ///
     /// # Errors
-    /// The seconds after which there is enough, if there isn't.
+    /// The seconds to wait, if the limit is exceeded.
     pub(crate) fn admit(&self, caller: &Caller, many: u32) -> Result<(), u32> {
         if caller.is_of_this_machine() {
             return Ok(());

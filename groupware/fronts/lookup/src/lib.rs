@@ -1,4 +1,4 @@
-//! The lookup service's routes, in two protocols: read the request, let `groupware-lookup` decide,
+//! The lookup service's routes, in two protocols: parse the request, let `groupware-lookup` decide,
 //! answer. Knows no rule of registrations.
 
 mod access;

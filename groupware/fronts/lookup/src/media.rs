@@ -1,4 +1,4 @@
-//! What bodies must call themselves.
+//! The required media types of bodies.
 
 use groupware_http::media_type;
 use http::HeaderMap;
@@ -9,8 +9,8 @@ use crate::reply::LookupFailure;
 pub(crate) const JSON: &[&str] = &["application/json"];
 pub(crate) const XML: &[&str] = &["text/xml", "application/xml", "application/soap+xml"];
 
-/// Whether the body has one of these types. A browser asks before it lets a page of another site
-/// send one of them: without it, any page could register here whoever it likes.
+/// Checks that the body has one of these types. A browser asks before it sends one of them for a
+/// page of another site: without this check, any page could register services here.
 pub(crate) fn check_type(headers: &HeaderMap, types: &[&'static str]) -> Result<(), LookupFailure> {
     let essence = media_type(headers);
     match types

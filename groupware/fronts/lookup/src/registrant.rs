@@ -1,4 +1,4 @@
-//! Who sends a change of registrations.
+//! The sender of a change of registrations.
 
 use groupware_http::{Admin, ApiError, authenticate};
 use groupware_lookup::Registrant;
@@ -11,11 +11,11 @@ use crate::front::Lookup;
 use crate::media::check_type;
 use crate::reply::LookupFailure;
 
-/// Who sends a change. Only an `Authorization` header tells: a cookie would go along with whatever
-/// another site has a browser send.
+/// Returns the sender of a change. Only an `Authorization` header counts: a browser would add a
+/// cookie to any other site's request.
 ///
 /// # Errors
-/// 401 for nobody where that is asked for, and for wrong credentials.
+/// 401 for missing credentials where they are required, and for wrong ones.
 pub(crate) async fn registrant(
     lookup: &Lookup,
     caller: &Caller,
@@ -40,7 +40,7 @@ pub(crate) async fn registrant(
     }
 }
 
-/// Who sends a change whose body has to be of one of these types.
+/// Returns the sender of a change whose body must have one of these types.
 ///
 /// # Errors
 /// As [`registrant`]; 415 for another type.

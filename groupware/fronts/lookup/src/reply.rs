@@ -1,5 +1,5 @@
-//! Answers of the lookup service: JSON, XML, and failures as plain text, as the simple lookup
-//! service has them.
+//! Answers of the lookup service: JSON, XML, and failures as plain text, as in the simple lookup
+//! service.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use groupware_store::{CommitError, StoreError};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 
-/// Says where the next page of results begins.
+/// The header with the start of the next page of results.
 const NEXT: &str = "x-lookup-next-skip";
 
-/// Why a request failed, beyond what the lookup service itself refuses.
+/// Why a request failed, in addition to the lookup service's refusals.
 #[derive(Debug)]
 pub(crate) enum LookupFailure {
     /// The lookup service refused it.
@@ -26,15 +26,15 @@ pub(crate) enum LookupFailure {
     Api(ApiError),
     /// A part of the request can't be read.
     Unreadable(&'static str),
-    /// The body has another type than this one.
+    /// The body must have this type.
     MediaType(&'static str),
-    /// The client sends more than it may; it may go on after so many seconds.
+    /// The client exceeds its rate; it may continue after so many seconds.
     TooOften(u32),
-    /// The client has registered so much that it has to wait so many seconds.
+    /// The client has registered too much; it must wait so many seconds.
     TooMuch(u32),
-    /// Others kept changing the same registrations.
+    /// Concurrent requests kept changing the same registrations.
     Contended,
-    /// The store did not take it.
+    /// The store rejected the change.
     Commit(CommitError, Fault),
 }
 
@@ -64,12 +64,12 @@ impl From<ApiError> for LookupFailure {
     }
 }
 
-/// Why it is decided that registrations may not change so.
+/// Why a change of registrations is refused.
 #[derive(Debug)]
 pub(crate) enum Refused {
     /// The lookup service refuses it.
     Lookup(LookupError),
-    /// Whoever asks has registered so much that it has to wait.
+    /// The client has registered too much, and must wait.
     TooMuch(Duration),
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn xml(body: Vec<u8>) -> Response {
     typed(StatusCode::OK, "text/xml; charset=utf-8", body)
 }
 
-/// SOAP 1.1 wants this status with a fault, whoever is at fault.
+/// SOAP 1.1 requires this status with every fault.
 pub(crate) fn fault(body: Vec<u8>) -> Response {
     typed(
         StatusCode::INTERNAL_SERVER_ERROR,

@@ -27,10 +27,10 @@ use crate::reply::{self, LookupFailure, Refused};
 
 type Reply = Result<Response, LookupFailure>;
 
-/// Where the XML protocol's clients expect a home lookup service.
+/// The path of a home lookup service that the XML protocol's clients expect.
 const XML: &str = "/perfSONAR_PS/services/hLS";
 
-/// All these routes, behind the gate. Whoever may not change anything needs to send no large body.
+/// All these routes, behind the gate. Clients that may not change registrations can send small bodies only.
 pub fn routes(lookup: &Lookup, gate: &Gate) -> Router {
     let routes = Router::new()
         .route("/lookup/records", get(query).post(register).put(renew_bulk))
@@ -49,7 +49,7 @@ pub fn routes(lookup: &Lookup, gate: &Gate) -> Router {
     routes.with_state(lookup.clone())
 }
 
-/// Who may change registrations sends larger bodies than others.
+/// Clients that may change registrations may send larger bodies.
 #[derive(Debug, Clone)]
 struct Registrants(Lookup);
 
@@ -60,7 +60,7 @@ impl Guard for Registrants {
     }
 }
 
-/// Nothing is here where the service is off; and nobody gets more than the rate allows.
+/// Answers 404 if the service is disabled, and enforces the rate limit.
 async fn guard(State(lookup): State<Lookup>, request: Request, next: Next) -> Response {
     if lookup.access.is_off() {
         let message = "There is no lookup service here.";
@@ -101,7 +101,7 @@ async fn register_bulk(
     let records = lookup.service.work(&caller, is_long, parse).await?;
     admit_more(&lookup, &caller, records)?;
     let made = change(&lookup, (&caller, who), is_long, move |context| {
-        // What could not be read is told again in each round: it is read again.
+        // Errors must be reported in each attempt, so the body is parsed again.
         let all = NewRecord::parse_bulk(&body)?;
         groupware_lookup::register_bulk(context, all)
     });
@@ -136,7 +136,7 @@ async fn query(
     let store = lookup.service.store();
     let found = store.read(|snapshot| groupware_lookup::query(snapshot, layout, &quick, now));
     let found = match found {
-        // Begun anew where nobody else waits for it: as much again as it has looked at is little.
+        // Restarted on the blocking pool: repeating the work of the quick look is cheap.
         Err(error) if error.reason() == Some(Reason::TooWide) => {
             let look = move |snapshot: &dyn Snapshot| {
                 groupware_lookup::query(snapshot, layout, &query, now)
@@ -214,8 +214,8 @@ async fn delete(
     Ok(reply::json(gone.await?))
 }
 
-/// A message of the XML protocol. What it asks wrongly is told in an answer of its own; what is no
-/// message gets a SOAP fault.
+/// Answers a message of the XML protocol. An invalid request gets an error in a message; a body
+/// that is no message gets a SOAP fault.
 async fn message(
     State(lookup): State<Lookup>,
     Extension(caller): Extension<Caller>,
@@ -251,7 +251,7 @@ async fn message(
     decided.map_or_else(failed, reply::xml)
 }
 
-/// Why a message is not answered, in its protocol as far as that has words for it.
+/// Why a message is not answered, in its protocol where it has an error for it.
 fn failed(failure: LookupFailure) -> Response {
     match failure {
         LookupFailure::Lookup(error) => reply::fault(xml::failure(&error)),
@@ -260,13 +260,13 @@ fn failed(failure: LookupFailure) -> Response {
     }
 }
 
-/// Takes what a request of several records costs beyond one.
+/// Takes the cost of a bulk request, beyond its first record, from the rate limit.
 fn admit_more(lookup: &Lookup, caller: &Caller, records: usize) -> Result<(), LookupFailure> {
     let more = u32::try_from(records).unwrap_or(u32::MAX).saturating_sub(1);
     lookup.admit(caller, more).map_err(LookupFailure::TooOften)
 }
 
-/// Answers a message that changes nothing: what takes long apart from whoever else is served.
+/// Answers a message that changes nothing; long work runs on the blocking pool.
 async fn ask(
     lookup: &Lookup,
     caller: &Caller,
@@ -293,7 +293,7 @@ async fn ask(
         return read_much(lookup, caller, look(Reach::WHOLE)).await;
     }
     match lookup.service.store().read(look(Reach::QUICK)) {
-        // Begun anew: as much again as it has looked at is little.
+        // Restarted: repeating the work of the quick look is cheap.
         Err(error) if error.reason() == Some(Reason::TooWide) => {
             read_much(lookup, caller, look(Reach::WHOLE)).await
         }
@@ -301,21 +301,21 @@ async fn ask(
     }
 }
 
-/// Whether reading a body, and deciding about it, takes so long that others should not wait for it.
+/// Returns true if parsing a body, and deciding on it, takes so long that it must not delay other requests.
 fn is_long(body: &Bytes) -> bool {
     body.len() > limits::LARGE_BYTES
 }
 
-/// Waits until the caller may have a record in hand, and the answer that is made of it; whether that takes so
-/// long that others should not wait for it.
+/// Acquires memory for a record, and the answer made of it. Returns true if the work takes so long
+/// that it must not delay other requests.
 async fn make_room(lookup: &Lookup, caller: &Caller, id: &str) -> Result<bool, LookupError> {
     let store = lookup.service.store();
     let bytes = store.read(|snapshot| groupware_lookup::size(snapshot, lookup.layout, id))?;
     Ok(take_room(lookup, caller, bytes, limits::READ_BYTES).await)
 }
 
-/// The same for all that a message has read. Blocks that come are compared with those that are there, which
-/// takes as long as to read these from a body.
+/// Acquires memory for all records that a message reads. Sent blocks are compared with stored ones,
+/// which takes as long as parsing these from a body.
 async fn make_room_for(
     lookup: &Lookup,
     caller: &Caller,
@@ -340,7 +340,7 @@ async fn take_room(lookup: &Lookup, caller: &Caller, bytes: u64, at_once: usize)
     is_long
 }
 
-/// Reads what may be as much as there ever is in an answer, apart from whoever else is served.
+/// Reads up to the largest possible answer, on the blocking pool.
 async fn read_much<T: Send + 'static>(
     lookup: &Lookup,
     caller: &Caller,
@@ -351,7 +351,7 @@ async fn read_much<T: Send + 'static>(
     lookup.service.read(caller, true, read).await
 }
 
-/// Reads from one snapshot; what takes long apart from whoever else is served.
+/// Reads from one snapshot; long work runs on the blocking pool.
 async fn look<T: Send + 'static>(
     lookup: &Lookup,
     caller: &Caller,
@@ -371,8 +371,8 @@ async fn look<T: Send + 'static>(
     lookup.service.read(caller, is_long, read).await
 }
 
-/// Decides on a fresh snapshot and commits, until nobody else was faster; what takes long apart from whoever
-/// else is served.
+/// Decides on a fresh snapshot and commits, and repeats on conflicts; long work runs on the
+/// blocking pool.
 async fn change<T: Send + 'static>(
     lookup: &Lookup,
     (caller, who): (&Caller, Registrant),
@@ -395,7 +395,7 @@ async fn change<T: Send + 'static>(
             let message = "The server's disk is nearly full.";
             return Err(LookupError::refused(Reason::Full, message).into());
         }
-        // Once, however often it is decided: who decides again registers the same.
+        // Counted once: every repeated decision registers the same.
         if decision.bytes > 0 && !is_counted.load(Relaxed) {
             service
                 .put_elsewhere(&from, decision.bytes)

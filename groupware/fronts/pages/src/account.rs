@@ -1,7 +1,6 @@
-//! What users do with their own account: the password, passwords for programs, and sessions.
+//! The user's own account: the password, application passwords, and sessions.
 //!
-//! A new password of either kind asks for the one that there is: who has only found an open browser
-//! gets no further.
+//! A new password of either kind requires the current one: access to an open browser is not enough.
 
 use std::sync::Arc;
 
@@ -27,11 +26,11 @@ const LABEL_BYTES: usize = 100;
 
 type Reply = Result<Response, PageError>;
 
-/// What the page shows besides what is stored.
+/// The page's contents besides stored data.
 #[derive(Default)]
 struct Shown {
     wrong: Wrong,
-    /// An application password that was just made, which is shown this once.
+    /// A new application password, which is shown once.
     made: Option<(String, String)>,
 }
 
@@ -175,7 +174,7 @@ fn session_list(visitor: &SignedIn, sessions: &[SessionLine]) -> Markup {
     }
 }
 
-/// Whether the password is the user's: the one that was chosen, where there is one.
+/// Checks the user's password: the chosen one, if there is one.
 pub(crate) async fn prove(
     pages: &Pages,
     visitor: &SignedIn,
@@ -277,7 +276,7 @@ pub(crate) async fn add_app_password(
     page(&pages, &headers, visitor, &shown)
 }
 
-/// Sessions that began with it can't be told from others, and so end too; but the one that asks.
+/// Removes an application password. Its sessions can't be distinguished from others: all but the current one end.
 pub(crate) async fn remove_app_password(
     State(pages): State<Pages>,
     headers: HeaderMap,
@@ -305,7 +304,7 @@ pub(crate) async fn end_sessions(
         }
         _ => {
             let id = sent.fields.get("id");
-            // One that has ended meanwhile has ended.
+            // A session that has ended meanwhile is no error.
             let _was_there = service.auth.sessions.end_one(&account, id).await?;
         }
     }

@@ -1,4 +1,4 @@
-//! What lies in a calendar from one day to another, as its owner's clock shows it.
+//! The entries of a calendar in a range of days, in its owner's time zone.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use crate::zone::{self, Zone};
 
 /// Most entries of one page.
 const MOST: usize = 1000;
-/// Days and times without a zone sort as if they were of UTC: no zone is further away.
+/// Days and times without a zone sort as UTC: no zone is further away from it.
 const SLACK: i64 = 86_400;
 
 /// An entry on a page of days.
@@ -27,18 +27,18 @@ pub(crate) struct Item {
     title: String,
     place: Option<String>,
     pub(crate) start: DateTime,
-    /// Not before the start.
+    /// At or after the start.
     pub(crate) end: DateTime,
     pub(crate) is_all_day: bool,
     certainty: Certainty,
 }
 
-/// Whether an entry takes place, and its owner with it.
+/// Whether an entry takes place, and its owner attends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Certainty {
-    /// It takes place.
+    /// It takes place, and its owner attends.
     Sure,
-    /// It may take place, or its owner may come.
+    /// It may take place, or its owner may attend.
     Tentative,
     /// Its owner has not answered the invitation.
     Open,
@@ -73,7 +73,7 @@ impl Item {
         }
     }
 
-    /// The last day that it lies on: an end at midnight is the day's before.
+    /// The last day of the entry: an end at midnight belongs to the day before.
     fn last_day(&self) -> Date {
         let day = self.end.date();
         match self.end.time() == Time::midnight() && day > self.start.date() {
@@ -86,7 +86,7 @@ impl Item {
         (self.start.date()..=self.last_day()).contains(&day)
     }
 
-    /// Whether it takes no place among the hours of a day: all of it, or it goes on overnight.
+    /// Returns true if it is shown outside the hours of a day: it takes all day, or lasts overnight.
     pub(crate) fn is_of_days(&self) -> bool {
         self.is_all_day || self.last_day() > self.start.date()
     }
@@ -100,7 +100,7 @@ impl Item {
         }
     }
 
-    /// What colour says, for those who don't see it.
+    /// The meaning of the entry's colour, as text.
     fn remark(&self) -> Option<&'static str> {
         match self.certainty {
             Certainty::Sure => None,
@@ -110,7 +110,7 @@ impl Item {
         }
     }
 
-    /// The link on a day's list.
+    /// The link in a day's list.
     pub(crate) fn link(&self, day: Date, with_place: bool) -> Markup {
         let starts_here = self.start.date() == day && !self.is_all_day;
         html! {
@@ -124,7 +124,7 @@ impl Item {
     }
 }
 
-/// The page of an entry.
+/// The path of an entry's page.
 pub(crate) fn path(entry: &Entry) -> String {
     let mut path = String::new();
     let name = match entry.notice() {
@@ -141,19 +141,19 @@ pub(crate) fn path(entry: &Entry) -> String {
     path
 }
 
-/// The page of all instances of an event.
+/// The path of the page of all instances of an event.
 pub(crate) fn series_path(entry: &Entry) -> String {
     let mut path = "/calendar/event/".to_owned();
     push_encoded(&mut path, &entry.event.uid, b"");
     path
 }
 
-/// Whether it says when it is, or is due.
+/// Returns true if it has a date or a due date.
 pub(crate) fn is_dated(entry: &Entry) -> bool {
     entry.imported().is_none_or(calendar::Imported::is_dated)
 }
 
-/// What an entry is called.
+/// The title of an entry.
 pub(crate) fn title(entry: &Entry) -> &str {
     let summary = entry.event.details.summary.as_deref();
     match summary.map(str::trim) {
@@ -162,7 +162,7 @@ pub(crate) fn title(entry: &Entry) -> &str {
     }
 }
 
-/// Some of the days of a calendar.
+/// A range of days of a calendar.
 #[derive(Debug, Clone)]
 struct Days {
     mailbox: String,
@@ -171,7 +171,7 @@ struct Days {
 }
 
 impl Days {
-    /// What lies on them, if a look that goes so far finds all.
+    /// Returns the entries on these days; `None` if the scan budget is exceeded.
     fn items(
         &self,
         snapshot: &dyn Snapshot,
@@ -192,10 +192,10 @@ impl Days {
     }
 }
 
-/// The entries that lie on some of the days, those of whole days first.
+/// Returns the entries on a range of days, all-day entries first.
 ///
 /// # Errors
-/// The store's.
+/// The errors of the store.
 pub(crate) async fn load(
     service: &Service,
     visitor: &SignedIn,
@@ -210,7 +210,7 @@ pub(crate) async fn load(
         groupware_service::calendar::read(service, |snapshot| days.items(snapshot, Reach::QUICK))?;
     let mut items = match quick {
         Some(items) => items,
-        // Begun anew where nobody else waits for it.
+        // Restarted on the blocking pool, where it delays no other request.
         None => {
             let look = move |snapshot: &dyn Snapshot| days.items(snapshot, Reach::WHOLE);
             let whole = service.read(visitor.owner.caller(), true, look).await?;
@@ -221,7 +221,7 @@ pub(crate) async fn load(
     Ok(items)
 }
 
-/// The way to what is in no month, for those who have any.
+/// The link to entries outside of all months, if there are any.
 pub(crate) fn foot(service: &Service, visitor: &SignedIn) -> Result<Markup, PageError> {
     let has_others = groupware_service::calendar::read(service, |snapshot| {
         calendar::has_others(snapshot, visitor.mailbox())
@@ -231,7 +231,7 @@ pub(crate) fn foot(service: &Service, visitor: &SignedIn) -> Result<Markup, Page
     })
 }
 
-/// The way to other days, to the other view, and to a new event.
+/// Links to other days, to the other view, and to a new event.
 pub(crate) fn head(title: &str, ways: &Ways<'_>) -> Markup {
     html! {
         div.head {
@@ -252,7 +252,7 @@ pub(crate) fn head(title: &str, ways: &Ways<'_>) -> Markup {
     }
 }
 
-/// Where one can go from a page of days.
+/// The link targets of a page of days.
 pub(crate) struct Ways<'a> {
     pub(crate) before: String,
     pub(crate) before_name: &'a str,

@@ -1,5 +1,5 @@
-//! Style sheet, script, icon: in the program, under names that change with their content, so that
-//! browsers may keep them for ever.
+//! Style sheet, script, icon: compiled into the program, under names that change with their
+//! content, so that browsers may cache them for ever.
 
 use std::sync::LazyLock;
 
@@ -10,9 +10,9 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 
 use crate::grid::grid_rules;
 
-/// A file that pages ask for.
+/// A file that pages load.
 pub(crate) struct Asset {
-    /// Where it is.
+    /// Its path.
     pub(crate) path: String,
     media_type: &'static str,
     content: String,
@@ -29,7 +29,7 @@ impl Asset {
     }
 }
 
-/// The style sheet, with the rules that would be too dull to write by hand.
+/// The style sheet, with generated rules appended.
 pub(crate) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
     let content = [include_str!("style.css"), &grid_rules()].concat();
     Asset::new("style", "css", "text/css; charset=utf-8", content)
@@ -41,7 +41,7 @@ pub(crate) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("script", "js", "text/javascript; charset=utf-8", content)
 });
 
-/// The mark on the hull.
+/// The icon.
 pub(crate) static ICON: LazyLock<Asset> = LazyLock::new(|| {
     let content = include_str!("icon.svg").to_owned();
     Asset::new("icon", "svg", "image/svg+xml", content)
@@ -61,7 +61,7 @@ pub(crate) async fn serve(Path(name): Path<String>) -> Response {
             asset.content.as_str(),
         )
             .into_response(),
-        // A page of an older version asks: it is reloaded soon.
+        // A page of an older version asks for it; it is reloaded soon.
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }

@@ -1,10 +1,10 @@
-//! Where months and weeks are shown.
+//! The paths of months and weeks.
 
 use jiff::civil::Date;
 
 use crate::zone;
 
-/// The page of what was imported and is no event.
+/// The path of imported entries that are no events.
 pub(crate) const OTHERS: &str = "/calendar/others";
 
 /// The path of a day's month.

@@ -1,7 +1,7 @@
-//! The form of an event: new, and to be changed.
+//! The form of a new or changed event.
 //!
-//! What a browser sends becomes the JSON that programs send, so that one parser decides what an
-//! event may be. Here it is only checked whether each field can be read, to say so beside it.
+//! The form is converted to the JSON that programs send, so that one parser decides whether an event is
+//! valid. This module only checks whether each field can be parsed, to show errors beside it.
 
 mod draft;
 mod people;
@@ -96,7 +96,7 @@ pub(crate) async fn show_old(
     )
 }
 
-/// An event that its owner may change.
+/// Returns an event that its owner may change.
 fn own(service: &Service, visitor: &SignedIn, uid: &str) -> Result<Entry, PageError> {
     let entry = read(service, |snapshot| {
         calendar::entry(snapshot, visitor.mailbox(), uid)
@@ -138,7 +138,7 @@ pub(crate) async fn update(
         Err(error) => return refused(&service, &visitor, &draft, Some(&old), error.into()),
     };
     draft::keep_the_rest(&old, &Draft::of(&old, &visitor.zone), &draft, &mut new);
-    // A missing description means none here: the form shows it.
+    // A missing description is an empty one here: the form shows it.
     let options = UpdateOptions {
         literally: true,
         seen: draft.seen,
@@ -162,7 +162,7 @@ pub(crate) async fn update(
     }
 }
 
-/// What the calendar itself refuses is said above the form, which keeps what was typed.
+/// A refusal of the calendar is shown above the form, which keeps the input.
 fn refused(
     service: &Service,
     visitor: &SignedIn,
@@ -254,7 +254,7 @@ fn fields(
             _ => (times(visitor, draft, wrong)),
         }
         (Input::text("place", "Place", &draft.place).render(wrong))
-        // Who was invited elsewhere isn't told by this server.
+        // This server doesn't notify invitees of an imported event.
         @if imported.is_none() {
             (Input {
                 hint: Some("Names or addresses, with commas between them. They are invited."),
@@ -268,7 +268,7 @@ fn fields(
     }
 }
 
-/// The times of a series, which stay.
+/// The times of a series, which can't be changed.
 fn same_times(draft: &Draft) -> Markup {
     let times = [
         ("start_day", &draft.start_day),

@@ -1,4 +1,4 @@
-//! Why a page can't be shown, or a form not be taken.
+//! Why a page can't be shown, or a form not be accepted.
 
 use groupware_calendar::CalendarError;
 use groupware_http::{ApiError, Fault};
@@ -7,29 +7,29 @@ use groupware_service::ChangeError;
 use groupware_store::{CommitError, StoreError};
 use http::StatusCode;
 
-/// Why a page can't be shown, or a form not be taken.
+/// Why a page can't be shown, or a form not be accepted.
 #[derive(Debug)]
 pub(crate) enum PageError {
-    /// Nobody is signed in: sign in, then go on to this path.
+    /// The visitor is not signed in: the sign-in page returns to this path.
     SignIn(String),
-    /// Nobody is signed in any more, and there is a form that would be lost.
+    /// The session has ended, and the form would be lost.
     SignedOut,
-    /// The form doesn't come from a page of this server.
+    /// The form is not from a page of this server.
     Forged,
     /// The form can't be read.
     Unreadable,
     TooLarge,
     NotFound,
-    /// A fault of ours.
+    /// A fault of the server.
     Broken(Fault),
-    /// What was asked for is refused, with a sentence.
+    /// The request is refused, with a status and a sentence.
     Refused(u16, String),
-    /// The same for a fault of ours that can be told in words, such as a full disk.
+    /// A fault of the server with a message for the user, such as a full disk.
     Faulty(u16, String, Fault),
 }
 
 impl PageError {
-    /// A form that could not be read, by the status that its reader gave.
+    /// Converts a form's parse failure, by its status.
     pub(crate) fn unreadable(status: StatusCode) -> Self {
         match status {
             StatusCode::PAYLOAD_TOO_LARGE => Self::TooLarge,

@@ -1,4 +1,4 @@
-//! Failures in the look of the pages.
+//! Failures as pages.
 
 use std::borrow::Cow;
 
@@ -45,8 +45,8 @@ const NOT_FOUND: &str = "There is nothing at this address. It may have been dele
 const BROKEN: &str = "Something went wrong on the server. Nothing of yours is lost by it; try \
                       again in a moment.";
 
-/// Whether whoever asks shows the answer to a person. Paths of the interfaces for programs, where
-/// most requests go, are told apart by their beginning.
+/// Returns true if the client shows the answer to a person. Paths of the programs' interfaces, with
+/// most of the requests, are distinguished by their prefix.
 pub fn are_asked_for<B>(request: &Request<B>) -> bool {
     let path = request.uri().path();
     if path.starts_with("/mail/") || path.starts_with("/admin/") {
@@ -61,7 +61,7 @@ pub fn are_asked_for<B>(request: &Request<B>) -> bool {
     })
 }
 
-/// A failure of the interfaces for programs, or of what lies around all routes, as a page.
+/// Converts a failure of the programs' interfaces, or of the layers around all routes, to a page.
 pub fn dressed(mut response: Response) -> Response {
     let Some(Told(message)) = response.extensions_mut().remove::<Told>() else {
         return response;
@@ -100,7 +100,7 @@ fn page(status: StatusCode, text: &str) -> Response {
     layout::card(status, title, &main)
 }
 
-/// The browser still has what was written: loading the page again sends it again.
+/// The browser still has the input: reloading the page sends it again.
 fn signed_out() -> Response {
     let main = html! {
         h1 { "You were signed out" }

@@ -1,8 +1,8 @@
-//! Parts of forms: a label, its field, and what is wrong with it.
+//! Parts of forms: a label, its field, and its error.
 
 use maud::{Markup, html};
 
-/// What is wrong with fields, by their names, in the order it was found.
+/// Errors of fields, by their names, in the order of detection.
 #[derive(Debug, Default)]
 pub(crate) struct Wrong(Vec<(&'static str, String)>);
 
@@ -22,7 +22,7 @@ impl Wrong {
         self.0.is_empty()
     }
 
-    /// What is wrong, above the form, with links to the fields.
+    /// The errors, above the form, with links to the fields.
     pub(crate) fn summary(&self) -> Markup {
         html! {
             @if !self.is_empty() {
@@ -39,7 +39,7 @@ impl Wrong {
     }
 }
 
-/// One field of one line.
+/// A field of one line.
 pub(crate) struct Input<'a> {
     pub(crate) name: &'static str,
     pub(crate) label: &'a str,
@@ -86,7 +86,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// A field of many lines.
+/// A field of several lines.
 pub(crate) fn area(
     name: &'static str,
     label: &str,
@@ -98,7 +98,7 @@ pub(crate) fn area(
     html! {
         div.field {
             label for=(name) { (label) }
-            // A line feed right after the tag is none of the text.
+            // A line feed directly after the tag is not part of the text.
             textarea id=(name) name=(name) rows=(rows) aria-invalid=[error.map(|_| "true")]
                 aria-describedby=[describer(name, None, error)] { "\n" (value) }
             (below(name, None, error))

@@ -1,10 +1,10 @@
-//! Refuses forms that other sites send in a user's name.
+//! Rejects forms that other sites send in a user's name (CSRF).
 //!
-//! Three fences, each enough by itself where browsers keep to the rules: the session's cookie is
-//! `SameSite=Lax`, so that other sites' forms don't carry it; the request must say that it comes
-//! from a page of this server; and it must carry a token that only such a page shows. The token
-//! is the user's, not the session's: who was signed out while writing signs in again and sends
-//! the same form. A new password, and another user of the same name, have another token.
+//! Three checks, each sufficient with conforming browsers: the session's cookie is `SameSite=Lax`,
+//! so that other sites' forms don't carry it; the request must declare a page of this server as its
+//! origin; and it must carry a token that only such a page contains. The token belongs to the user,
+//! not the session: a user who was signed out while writing signs in again and sends the same form.
+//! A new password, and another user of the same name, have another token.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,7 +15,7 @@ use subtle::ConstantTimeEq;
 /// The field that carries the token.
 pub(crate) const FIELD: &str = "proof";
 
-/// The token of a user's forms, the same at all servers over one store.
+/// Returns the token of a user's forms, the same on all servers of one store.
 pub(crate) fn token(key: &[u8; 32], account: &Account) -> String {
     let mut hasher = blake3::Hasher::new_keyed(key);
     hasher.update(&account.created.to_le_bytes());
@@ -24,13 +24,13 @@ pub(crate) fn token(key: &[u8; 32], account: &Account) -> String {
     URL_SAFE_NO_PAD.encode(&hasher.finalize().as_bytes()[..24])
 }
 
-/// Whether a form carries its user's token.
+/// Returns true if a form carries its user's token.
 pub(crate) fn is_genuine(expected: &str, given: &str) -> bool {
     expected.as_bytes().ct_eq(given.as_bytes()).into()
 }
 
-/// Whether a form comes from a page of this server. Who says neither way is no browser of today, and no
-/// form comes from anybody else.
+/// Returns true if a form is from a page of this server. A request without origin is from no
+/// current browser, and only browsers send forms.
 pub(crate) fn comes_from_here(headers: &HeaderMap) -> bool {
     groupware_http::comes_from_here(headers) == Some(true)
 }

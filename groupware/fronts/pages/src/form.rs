@@ -11,30 +11,30 @@ use crate::forgery;
 use crate::front::Pages;
 use crate::visitor::SignedIn;
 
-/// Most fields of a form: a page of mails to select, and the few around it.
+/// Most fields of a form: a page of mails to select, and a few others.
 const MAX_FIELDS: usize = 512;
 
-/// The fields of a form, in their order.
+/// The fields of a form, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fields(pub(crate) Vec<(String, String)>);
 
 impl Fields {
-    /// A field's text; empty if it isn't there.
+    /// Returns a field's text; empty if missing.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.all(name).next().unwrap_or_default()
     }
 
-    /// A field's text without blanks around it.
+    /// Returns a field's text without surrounding blanks.
     pub(crate) fn trimmed(&self, name: &str) -> &str {
         self.get(name).trim()
     }
 
-    /// Whether a box was ticked, or a button pressed.
+    /// Returns true if a box was ticked, or a button pressed.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.all(name).next().is_some()
     }
 
-    /// All texts of fields of this name.
+    /// Returns all texts of fields of this name.
     pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0
             .iter()
@@ -116,7 +116,7 @@ impl FromRequest<Pages> for SentFiles {
                 Some(file_name) => {
                     let kind = field.content_type().unwrap_or_default().to_owned();
                     let data = field.bytes().await.map_err(unreadable)?;
-                    // A field in which nothing was chosen is sent too.
+                    // A file field without a choice is sent too.
                     if !file_name.is_empty() || !data.is_empty() {
                         files.push(attached(&file_name, &kind, data.to_vec()));
                     }
@@ -138,7 +138,7 @@ fn unreadable(error: MultipartError) -> PageError {
     PageError::unreadable(error.status())
 }
 
-/// A file as a mail takes it: a name without a path, and a media type that is one.
+/// A file for a mail, with a name without a path, and a valid media type.
 fn attached(name: &str, kind: &str, data: Vec<u8>) -> Attached {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let mut name = String::new();
@@ -154,7 +154,7 @@ fn attached(name: &str, kind: &str, data: Vec<u8>) -> Attached {
     let kind = kind.split(';').next().unwrap_or_default().trim();
     let kind = kind.to_ascii_lowercase();
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/!#$&^_.+-".contains(&byte);
-    // What has parts of its own would be taken apart by whoever reads the mail.
+    // Readers of the mail would split a type with parts of its own.
     let is_file = kind.matches('/').count() == 1
         && kind.bytes().all(plain)
         && !kind.starts_with('/')

@@ -1,4 +1,4 @@
-//! What the pages use, and nothing else.
+//! The dependencies of the pages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use groupware_content::ContentStore;
 use groupware_http::{Cookies, Streams};
 use groupware_service::Service;
 
-/// What these routes use.
+/// The dependencies of these routes.
 #[derive(Debug, Clone)]
 pub struct Pages {
-    /// Who asks, reading, changing.
+    /// Accounts, and reads and changes of mailboxes.
     pub service: Service,
     /// Attachments' content.
     pub content: ContentStore,
-    /// What streaming takes.
+    /// The resources of streaming.
     pub streams: Arc<Streams>,
-    /// How sessions are carried.
+    /// The cookies that carry sessions.
     pub cookies: Cookies,
-    /// Proves that a form comes from a page of this server.
+    /// The key of the tokens that prove a form's origin.
     pub form_key: [u8; 32],
-    /// Longest time that a mail with its files may take to arrive.
+    /// Longest time until a mail with its files is received.
     pub message_within: Duration,
 }
 

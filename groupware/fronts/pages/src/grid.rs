@@ -1,19 +1,19 @@
-//! The grid of a week: what lies where in it, as classes of the style sheet.
+//! The grid of a week: positions of entries, as classes of the style sheet.
 
 use std::fmt::Write as _;
 
 /// Rows of the grid: quarters of an hour.
 pub(crate) const ROWS: usize = 96;
-/// So many of them are an hour.
+/// Rows of an hour.
 pub(crate) const ROWS_PER_HOUR: usize = 4;
-/// Entries side by side; more of them share the last lane.
+/// Entries side by side; further ones share the last lane.
 pub(crate) const LANES: usize = 8;
 
-/// Where things lie in the grid, a class for each place: pages have no styles of their own.
+/// Rules with a class for each position in the grid: pages have no inline styles.
 pub(crate) fn grid_rules() -> String {
     let mut rules = String::new();
     let mut rule = |text: std::fmt::Arguments<'_>| {
-        // Writing to a text never fails.
+        // Writing to a text can't fail.
         let _ = rules.write_fmt(text);
     };
     for row in 0..ROWS {

@@ -1,4 +1,4 @@
-//! Invitations that wait for an answer.
+//! Invitations that await an answer.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -17,7 +17,7 @@ use crate::zone;
 
 type Reply = Result<Response, PageError>;
 
-/// Invitations of one page; the rest follows when these are answered.
+/// Most invitations of a page; the rest follows once these are answered.
 const SHOWN: usize = 50;
 
 pub(crate) async fn list(State(service): State<Service>, visitor: SignedIn) -> Reply {

@@ -1,4 +1,4 @@
-//! The frame of every page, and the headers that each is sent with.
+//! The frame of every page, and its headers.
 
 use axum::response::{IntoResponse, Redirect, Response};
 use groupware_calendar as calendar;
@@ -16,25 +16,25 @@ use crate::notice::{self, Notice};
 use crate::visitor::SignedIn;
 use crate::{assets, forgery};
 
-/// Everything from this server, and nothing else; no script or style within a page.
+/// Permits resources of this server only; no script or style within a page.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
                       img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// Invitations are counted this far.
+/// Most invitations that are counted.
 const MOST_COUNTED: usize = 99;
 
-/// Which part of the navigation a page belongs to.
+/// The part of the navigation that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Here {
-    /// In a folder, or elsewhere among mails.
+    /// A folder, or another page of mails.
     Mail(Option<Folder>),
     Calendar,
     Invitations,
     Settings,
-    /// Among users, for who manages them.
+    /// The users, for administrators.
     Users,
 }
 
-/// A page of a signed-in user.
+/// Returns a page of a signed-in user.
 ///
 /// # Errors
 /// When the store fails.
@@ -48,7 +48,7 @@ pub(crate) fn page(
     page_with(service, visitor, (here, StatusCode::OK), title, main)
 }
 
-/// A page of mails whose folders were read already.
+/// Returns a page of mails whose folders were read already.
 ///
 /// # Errors
 /// When the store fails.
@@ -64,7 +64,7 @@ pub(crate) fn mail_page(
     Ok(framed(visitor, &counted, here, title, main))
 }
 
-/// The same as [`page`], with another status than 200.
+/// Works as [`page`], with another status than 200.
 ///
 /// # Errors
 /// When the store fails.
@@ -102,7 +102,7 @@ fn framed(
     response
 }
 
-/// Has a page show pictures that stand in it, which are no pages: browsers run nothing in them.
+/// Permits embedded pictures on a page: browsers run no scripts in them.
 pub(crate) fn allow_data(page: &mut Response) {
     let policy = POLICY.replace("img-src 'self'", "img-src 'self' data:");
     if let Ok(policy) = HeaderValue::from_str(&policy) {
@@ -110,7 +110,7 @@ pub(crate) fn allow_data(page: &mut Response) {
     }
 }
 
-/// What the navigation says beside its places.
+/// The numbers that the navigation shows.
 struct Counted {
     invitations: usize,
     unread: usize,
@@ -141,7 +141,7 @@ impl Counted {
         })
     }
 
-    /// What the folders say.
+    /// The numbers of the folders.
     fn of_mail(
         service: &Service,
         visitor: &SignedIn,
@@ -159,7 +159,7 @@ impl Counted {
     }
 }
 
-/// How many invitations wait for an answer, as far as that is counted.
+/// The number of invitations that await an answer, up to the maximum count.
 fn invitations(service: &Service, visitor: &SignedIn) -> Result<usize, PageError> {
     let mailbox = visitor.mailbox();
     Ok(groupware_service::calendar::read(service, |snapshot| {
@@ -257,12 +257,12 @@ fn said(notice: Option<Notice>) -> Markup {
     html! { @if let Some(notice) = notice { p.notice role="status" { (notice.text()) } } }
 }
 
-/// What each form of a user carries.
+/// The token of a user's forms.
 pub(crate) fn proof(visitor: &SignedIn) -> Markup {
     html! { input type="hidden" name=(forgery::FIELD) value=(visitor.proof); }
 }
 
-/// A page for whoever isn't signed in, or whom something failed: a card in the middle.
+/// A page for failures, or visitors that aren't signed in: a card in the middle.
 pub(crate) fn card(status: StatusCode, title: &str, main: &Markup) -> Response {
     let body = html! {
         div.lone {
@@ -273,7 +273,7 @@ pub(crate) fn card(status: StatusCode, title: &str, main: &Markup) -> Response {
     document(status, title, &body)
 }
 
-/// The same for a notice that is said there.
+/// Returns a card with a notice.
 pub(crate) fn card_saying(
     status: StatusCode,
     title: &str,
@@ -287,7 +287,7 @@ pub(crate) fn card_saying(
     response
 }
 
-/// After a form: go on to another page, and say there what was done.
+/// After a form: redirects to another page, which shows the notice.
 pub(crate) fn done(path: &str, notice: Notice) -> Response {
     let mut response = Redirect::to(path).into_response();
     response.headers_mut().append(SET_COOKIE, notice.cookie());
@@ -318,9 +318,9 @@ fn document(status: StatusCode, title: &str, body: &Markup) -> Response {
     let fixed: [(HeaderName, &'static str); 5] = [
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // Not less: forms would be sent without their origin.
+        // A stricter policy would send forms without their origin.
         (REFERRER_POLICY, "same-origin"),
-        // Pages are of one user at one moment; after signing out, the browser has none of them.
+        // A page belongs to one user and moment; after signing out, the browser must have none.
         (CACHE_CONTROL, "no-store"),
         (
             HeaderName::from_static("cross-origin-opener-policy"),
@@ -333,7 +333,7 @@ fn document(status: StatusCode, title: &str, body: &Markup) -> Response {
     response
 }
 
-/// The mark on the hull.
+/// The icon.
 fn mark() -> Markup {
     PreEscaped(
         "<svg class=\"mark\" viewBox=\"0 0 32 32\" aria-hidden=\"true\" focusable=\"false\">\

@@ -1,8 +1,8 @@
 //! The pages: the groupware for people with a browser, with or without JavaScript.
 //!
-//! A page is a function from data to markup (`maud`): its types are checked where it is called,
-//! and what users wrote is escaped unless somebody says otherwise, which only the cleaner of
-//! HTML mails does. What may be done, and what it does, is decided where the API has it decided.
+//! A page is a function from data to markup (`maud`): its types are checked where it is called, and
+//! users' texts are escaped unless explicitly marked as safe, which only the cleaner of HTML mails
+//! does. Permissions and effects are decided in the same place as for the API.
 
 mod account;
 mod agenda;

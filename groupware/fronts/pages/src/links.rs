@@ -1,11 +1,11 @@
-//! Web addresses in texts of others as links.
+//! Turns web addresses in others' texts into links.
 
 use groupware_text::is_bidi_override;
 use maud::{Markup, html};
 
 use crate::mail::text::{foreign, ordered};
 
-/// Makes what begins like a web address a link.
+/// Links texts that begin like a web address.
 pub(crate) fn links(text: &str) -> Markup {
     let mut rest = text;
     let mut pieces: Vec<(&str, bool)> = Vec::new();
@@ -16,7 +16,7 @@ pub(crate) fn links(text: &str) -> Markup {
         let link = &link[..end.unwrap_or(link.len())];
         let link = link.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '\'']);
         pieces.push((before, false));
-        // A scheme with nothing behind it leads nowhere.
+        // A scheme without an address is no link.
         pieces.push((
             link,
             link.split_once("://")
@@ -34,7 +34,7 @@ pub(crate) fn links(text: &str) -> Markup {
     }
 }
 
-/// Where the next scheme is. The text is looked through once, however many there are of one or the other.
+/// Returns the offset of the next scheme. The text is scanned once, however many schemes it has.
 fn next_link(text: &str) -> Option<usize> {
     let mut schemes = text.match_indices("http");
     let is_scheme = |at: &usize| {

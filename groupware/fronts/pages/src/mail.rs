@@ -1,4 +1,4 @@
-//! Mails: lists, one to be read, one to be written, folders.
+//! Mails: lists, reading, writing, folders.
 
 mod answer;
 mod clean;
@@ -42,7 +42,7 @@ pub(crate) fn routes() -> Router<Pages> {
         .layer(DefaultBodyLimit::max(FORM_BYTES))
 }
 
-/// Where mails are written, and come with their files.
+/// The routes that receive written mails with their files.
 pub(crate) fn writing(pages: &Pages, gate: &Gate) -> Router<Pages> {
     Router::new()
         .route(text::WRITE, get(write::show).post(write::submit))

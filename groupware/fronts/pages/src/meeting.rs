@@ -1,4 +1,4 @@
-//! One event: what it says, who comes, and what its owner can do with it.
+//! One event: its details, its attendees, and its owner's actions.
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -45,7 +45,7 @@ pub(crate) async fn show(
     render(&service, &visitor, &entry, &AnswerForm::default())
 }
 
-/// What was asked for and refused.
+/// A refused answer.
 #[derive(Default)]
 pub(crate) struct AnswerForm<'a> {
     pub(crate) delegate: &'a str,
@@ -148,7 +148,7 @@ fn stand(entry: &Entry) -> Markup {
     html! { p.stand { (text) } }
 }
 
-/// Whether it takes place, if that isn't sure.
+/// The event's status, unless it is confirmed.
 fn status(entry: &Entry) -> Markup {
     let text = match (entry.event.details.status, &entry.state) {
         (_, Stand::Cancelled) | (Status::Confirmed, _) => return html! {},
@@ -158,7 +158,7 @@ fn status(entry: &Entry) -> Markup {
     html! { p.stand { (text) } }
 }
 
-/// What was imported as the file that it is, with what can't be shown of it.
+/// A link to an imported entry's file, which has all that the page can't show.
 pub(crate) fn download(visitor: &SignedIn, entry: &Entry) -> Markup {
     let mut path = calendar::event_path(visitor.mailbox(), &entry.event.uid);
     path.push_str("?format=icalendar");
@@ -169,7 +169,7 @@ pub(crate) fn download(visitor: &SignedIn, entry: &Entry) -> Markup {
     }
 }
 
-/// When, where, who, and what.
+/// Time, place, people, and description.
 pub(crate) fn facts(visitor: &SignedIn, entry: &Entry) -> Markup {
     let event = &entry.event;
     let text = |text: &Option<String>| {
@@ -231,7 +231,7 @@ pub(crate) fn when(entry: &Entry, zone: &Zone) -> String {
     format!("{day}, {from}{to} ({})", zone.place())
 }
 
-/// A person's name with the address behind it.
+/// A person's name with the address.
 pub(crate) fn name(display: Option<&str>, email: &str) -> Markup {
     html! {
         @match display.filter(|name| !name.trim().is_empty()) {
@@ -241,7 +241,7 @@ pub(crate) fn name(display: Option<&str>, email: &str) -> Markup {
     }
 }
 
-/// What an answer says.
+/// The text of an answer.
 pub(crate) fn words(answer: Answer) -> &'static str {
     match answer {
         Answer::NeedsAction => "no answer yet",
@@ -253,7 +253,7 @@ pub(crate) fn words(answer: Answer) -> &'static str {
 }
 
 fn attendee(person: &Attendee, entry: &Entry) -> Markup {
-    // Those of an event from elsewhere are told by its organizer.
+    // The organizer of an imported event notifies its attendees.
     let is_untold = person.user.is_none() && entry.imported().is_none();
     let class = match person.status {
         Answer::NeedsAction => "open",
@@ -274,7 +274,7 @@ fn attendee(person: &Attendee, entry: &Entry) -> Markup {
     }
 }
 
-/// The buttons of an answer, and the field for whoever goes instead.
+/// The buttons of an answer, and the field for the delegate.
 pub(crate) fn answers(
     service: &Service,
     visitor: &SignedIn,
@@ -327,10 +327,10 @@ pub(crate) async fn answer(
     }
 }
 
-/// Carries out the answer that a form asks for; gives what to say then, or what is wrong with it.
+/// Carries out a form's answer; returns the notice to show, or the errors.
 ///
 /// # Errors
-/// When there is nothing to answer, or no such answer.
+/// When the event can't be answered, or the answer is unknown.
 pub(crate) async fn take_answer<'f>(
     service: &Service,
     visitor: &SignedIn,
@@ -406,7 +406,7 @@ pub(crate) async fn confirm_delete(
     layout::page(&service, &visitor, Here::Calendar, words.question, &main)
 }
 
-/// What deleting means, by what the owner has to do with the event.
+/// The meaning of a deletion, by the owner's role in the event.
 struct Deletion {
     question: &'static str,
     effect: &'static str,

@@ -13,7 +13,7 @@ use crate::layout::{self, Here};
 use crate::visitor::SignedIn;
 use crate::zone;
 
-/// Entries of a day before the rest is only counted.
+/// Entries shown per day; the rest is counted.
 const SHOWN: usize = 4;
 
 type Reply = Result<Response, PageError>;
@@ -93,7 +93,7 @@ fn cell(visitor: &SignedIn, month: Date, day: Date, items: &[Item]) -> Markup {
         here.is_empty().then_some("none"),
     ];
     let class = classes.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    // One too many is shown rather than counted: the count takes the same room.
+    // One entry more is shown rather than counted: the count takes the same room.
     let shown = match here.len() <= SHOWN + 1 {
         true => here.len(),
         false => SHOWN,

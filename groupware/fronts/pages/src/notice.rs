@@ -1,6 +1,6 @@
-//! What is said once on the next page: that something was done.
+//! A message that the next page shows once: an action was done.
 //!
-//! It travels as one word of a fixed set in a cookie of a few seconds, so that nobody can put
+//! It is sent as one word of a fixed set in a cookie of a few seconds, so that no attacker can put
 //! other words on a page.
 
 use http::HeaderMap;
@@ -11,7 +11,7 @@ const NAME: &str = "plimsoll_notice";
 
 macro_rules! notices {
     ($($variant:ident = $word:literal, $text:literal;)+) => {
-        /// Something that was done.
+        /// A completed action.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Notice { $($variant),+ }
 
@@ -24,7 +24,7 @@ macro_rules! notices {
                 match word { $($word => Some(Self::$variant),)+ _ => None }
             }
 
-            /// What is said.
+            /// Its message.
             pub(crate) fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }
@@ -75,7 +75,7 @@ notices! {
 }
 
 impl Notice {
-    /// The one that a request carries.
+    /// Returns the notice in a request, if any.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let cookies = headers.get_all(COOKIE).iter();
         cookies
@@ -91,7 +91,7 @@ impl Notice {
     }
 }
 
-/// The cookie that ends it.
+/// The cookie that removes it.
 pub(crate) fn said() -> HeaderValue {
     header("", 0)
 }

@@ -1,4 +1,4 @@
-//! What was imported and is no event: tasks, journals. No month has it, so that it has a page of its own.
+//! Imported entries that are no events: tasks, journals. Months don't show them, so they have a page of their own.
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -17,7 +17,7 @@ use crate::layout::{self, Here};
 use crate::meeting::{download, when};
 use crate::visitor::SignedIn;
 
-/// Entries of one page.
+/// Entries per page.
 const SHOWN: usize = 50;
 
 type Reply = Result<Response, PageError>;
@@ -79,7 +79,7 @@ fn line(visitor: &SignedIn, entry: &Entry) -> Markup {
     }
 }
 
-/// What it is, as a title.
+/// The kind of an entry, as a title.
 fn word(imported: &Imported) -> &'static str {
     match imported.kind() {
         "task" => "Task",
@@ -88,7 +88,7 @@ fn word(imported: &Imported) -> &'static str {
     }
 }
 
-/// The page behind these.
+/// The path of the next page.
 fn behind(entries: &[Entry]) -> String {
     let mut path = format!("{OTHERS}?after=");
     let last = entries.last().map_or("", |entry| &entry.event.uid);

@@ -1,4 +1,4 @@
-//! Fields that take people: what is typed into them, and completing it for the script.
+//! Fields for people: parsing their text, and completing it for the script.
 
 use axum::Json;
 use axum::extract::{Query, State};
@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 use crate::visitor::SignedIn;
 
-/// As many as a browser's list shows well.
+/// The most that a browser's list shows well.
 const MOST: usize = 8;
-/// Looking through the names of more users than this takes too long for others to wait for it.
+/// Beyond this number of users, a search through their names takes so long that it must not delay other requests.
 const MANY: usize = 10_000;
 
 #[derive(Debug, Deserialize)]
@@ -26,9 +26,9 @@ pub(crate) async fn complete(
     if begin.is_empty() {
         return Json(Vec::new());
     }
-    // One more than shown, since the visitor is none of those who are offered.
+    // One more than shown, since the visitor is not suggested.
     let (begin, users) = (begin.to_owned(), service.clone());
-    // All names are looked at.
+    // The search visits all names.
     let is_long = service.auth.directory().len() > MANY;
     let names = service.work(visitor.owner.caller(), is_long, move || {
         users.auth.directory().beginning_with(&begin, MOST + 1)
@@ -39,13 +39,13 @@ pub(crate) async fn complete(
     Json(names.iter().map(|name| name.to_string()).collect())
 }
 
-/// Names and addresses of `ann, Bob Baker <bob@localhost>; eve`.
+/// Parses names and addresses of `ann, Bob Baker <bob@localhost>; eve`.
 pub(crate) fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let parts = text.split([',', ';', '\n']).map(split);
     parts.filter(|(_, address)| !address.is_empty())
 }
 
-/// Name and address of `Name <address>`, or of an address alone.
+/// Splits `Name <address>`, or an address alone, into name and address.
 fn split(part: &str) -> (&str, &str) {
     let part = part.trim();
     match part

@@ -1,12 +1,12 @@
-//! Where signing in leads to: the path of this server that was asked for, and nowhere else.
+//! The target of a sign-in: the originally requested path of this server, and no other.
 
 use http::Uri;
 
 const START: &str = "/";
-/// Longest path that is gone back to.
+/// Longest accepted path.
 const MAX_PATH: usize = 1000;
 
-/// The sign-in page that goes on to what was asked for.
+/// Returns the sign-in page that returns to the requested path.
 pub(crate) fn return_path(asked: &Uri) -> String {
     let path = asked.path_and_query().map_or(START, |path| path.as_str());
     if path == START || !is_ours(path) {
@@ -18,8 +18,8 @@ pub(crate) fn return_path(asked: &Uri) -> String {
     to
 }
 
-/// Whether it is a path of this server's pages, rather than a way to another server: browsers
-/// take `//host`, and `\` for `/`, and drop control characters.
+/// Returns true for a path of this server's pages, rather than a link to another server: browsers
+/// accept `//host`, and `\` for `/`, and drop control characters.
 pub(crate) fn is_ours(path: &str) -> bool {
     let rest = path.strip_prefix('/');
     rest.is_some_and(|rest| !rest.starts_with('/'))
@@ -30,7 +30,7 @@ pub(crate) fn is_ours(path: &str) -> bool {
         && !path.starts_with("/sign-")
 }
 
-/// The path to go to; the start, if it isn't one of ours.
+/// Returns the path if it is ours, else the start page.
 pub(crate) fn destination(to: &str) -> &str {
     if is_ours(to) { to } else { START }
 }

@@ -1,4 +1,4 @@
-//! What a user can choose: the zone of the times shown.
+//! The user's settings: the zone of the times shown.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -68,7 +68,7 @@ impl Form<'_> {
             @if let Some(trouble) = self.trouble { p.wrong-summary role="alert" { (trouble) } }
             form.stacked method="post" action="/sign-in" {
                 @if is_ours(self.to) { input type="hidden" name="to" value=(self.to); }
-                // The script says where the browser is; without it, times are in UTC at first.
+                // The script sets the browser's zone; without it, times are in UTC at first.
                 input type="hidden" name="zone" value="" data-zone="";
                 (username.render(&self.wrong))
                 (password.render(&self.wrong))
@@ -127,7 +127,7 @@ pub(crate) async fn leave(
     sent: Result<Sent, PageError>,
 ) -> Result<Response, PageError> {
     match sent {
-        // Who has no session has left already.
+        // A visitor without a session is signed out already.
         Ok(_) | Err(PageError::SignedOut) => {}
         Err(error) => return Err(error),
     }

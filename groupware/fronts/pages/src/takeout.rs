@@ -1,4 +1,4 @@
-//! All data of the user who asks, as one archive.
+//! All data of the visitor, as one archive.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::front::Pages;
 use crate::layout;
 use crate::visitor::SignedIn;
 
-/// Where it is asked for: by a form, so that no other site has a user's browser do so.
+/// The form that requests it: a form, so that no other site can make a browser request it.
 pub(crate) fn form(visitor: &SignedIn) -> Markup {
     html! {
         h2 { "Your data" }

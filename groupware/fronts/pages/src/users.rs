@@ -1,7 +1,7 @@
-//! Users as an administrator sees them in a browser: who there is, what they take, and adding one.
+//! User management for administrators: lists users with their use, and adds users.
 //!
-//! Who asks is looked at anew for each request: whose right is taken back has none of these pages from
-//! then on. What others sign in with changes only for who enters the own password once more.
+//! Each request checks the visitor's right again: a revoked right takes effect at once. A change of
+//! others' credentials requires the administrator's own password again.
 
 mod administrator;
 mod common;
@@ -37,7 +37,7 @@ type Reply = Result<Response, PageError>;
 
 /// Users of one page.
 const SHOWN: usize = 50;
-/// Looking through the names of more users than this takes too long for others to wait for it.
+/// Beyond this number of users, a search through their names takes so long that it must not delay other requests.
 const MANY: usize = 10_000;
 const TITLE: &str = "Users";
 
@@ -68,13 +68,13 @@ struct Line {
     sessions: usize,
 }
 
-/// What the page shows besides what is stored.
+/// The page's contents besides stored data.
 #[derive(Default)]
 struct Shown {
     asked: ListQuery,
     typed: String,
     wrong: Wrong,
-    /// Who was just added, and a password that was made, which is shown this once.
+    /// The added user, and a generated password, which is shown once.
     added: Option<(Arc<str>, Option<String>)>,
 }
 
@@ -91,7 +91,7 @@ async fn show(
     page(&pages, &visitor, &shown).await
 }
 
-/// The next users, and whether there are more.
+/// Returns the next users, and whether there are more.
 async fn lines(
     pages: &Pages,
     visitor: &SignedIn,

@@ -1,4 +1,4 @@
-//! Who looks at a page.
+//! The visitor of a page.
 
 use axum::extract::FromRequestParts;
 use groupware_http::{caller_of, session};
@@ -13,20 +13,19 @@ use crate::notice::Notice;
 use crate::zone::Zone;
 use crate::{forgery, return_path};
 
-/// A user who is signed in by a session. Passwords in a header are for programs: no page takes
-/// them.
+/// A user with a session. Passwords in a header are for programs: no page accepts them.
 #[derive(Clone)]
 pub(crate) struct SignedIn {
     pub(crate) owner: User,
     /// Whether the user may manage users.
     pub(crate) is_admin: bool,
-    /// What the user's forms carry.
+    /// The token of the user's forms.
     pub(crate) proof: String,
     pub(crate) zone: Zone,
-    /// Now, and the day that it is where the user is.
+    /// Now, and today in the user's zone.
     pub(crate) now: i64,
     pub(crate) today: Date,
-    /// What was just done.
+    /// The notice to show, if any.
     pub(crate) notice: Option<Notice>,
 }
 

@@ -1,5 +1,5 @@
-//! The calendar by weeks: the hours of seven days side by side, or one below the other where
-//! there is no room.
+//! The calendar by weeks: the hours of seven days side by side, or one below the other on narrow
+//! screens.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -97,7 +97,7 @@ fn span_name(monday: Date, sunday: Date) -> String {
     format!("{start} – {end}")
 }
 
-/// The hours that hold every entry, and at least those of a workday.
+/// The range of hours that contains every entry, and at least a workday.
 fn hours_shown(items: &[Item]) -> (usize, usize) {
     let timed = items.iter().filter(|item| !item.is_of_days());
     timed.fold(WORKDAY, |(first, last), item| {
@@ -119,7 +119,7 @@ fn rows(item: &Item) -> (usize, usize) {
         true => ROWS,
         false => minutes(item.end).div_ceil(15),
     };
-    // Two rows hold a line of text.
+    // A line of text needs two rows.
     let length = end.saturating_sub(start).max(2);
     (start.min(ROWS - 2), length)
 }
@@ -171,8 +171,8 @@ fn column(visitor: &SignedIn, day: Date, items: &[Item], hours: (usize, usize)) 
     }
 }
 
-/// The lane of each entry, from 1, and whether nothing lies beside it. The entries are in the
-/// order of their start.
+/// Returns the lane of each entry, from 1, and whether no other is beside it. The entries are
+/// sorted by their start.
 fn lanes(items: &[&Item]) -> Vec<(usize, bool)> {
     let spans: Vec<_> = items.iter().map(|item| rows(item)).collect();
     let overlap = |a: &(usize, usize), b: &(usize, usize)| a.0 < b.0 + b.1 && b.0 < a.0 + a.1;

@@ -1,4 +1,4 @@
-//! The zone that a user's times are shown in, and how times and days are written.
+//! The zone of a user's times, and the formats of times and days.
 
 use groupware_calendar::Moment;
 use groupware_runtime::Caller;
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Offset, TimeZone};
 
-/// A zone of the world.
+/// A time zone.
 #[derive(Debug, Clone)]
 pub(crate) struct Zone {
     name: String,
@@ -16,7 +16,7 @@ pub(crate) struct Zone {
 }
 
 impl Zone {
-    /// Where nobody said otherwise.
+    /// The default zone.
     pub(crate) fn utc() -> Self {
         Self {
             name: "UTC".to_owned(),
@@ -24,14 +24,14 @@ impl Zone {
         }
     }
 
-    /// A zone by the name that IANA gives it.
+    /// Returns a zone by its IANA name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         let rules = TimeZone::get(name).ok()?;
         let name = rules.iana_name()?.to_owned();
         Some(Self { name, rules })
     }
 
-    /// The names that can be chosen from: places, and UTC.
+    /// Returns the names to choose from: places, and UTC.
     pub(crate) fn names() -> Vec<String> {
         let places = jiff::tz::db()
             .available()
@@ -42,15 +42,15 @@ impl Zone {
         names
     }
 
-    /// The zone that a user chose.
+    /// Returns the zone that a user chose.
     ///
     /// # Errors
-    /// The store's.
+    /// The errors of the store.
     pub(crate) fn chosen_by(service: &Service, mailbox: &str) -> Result<Option<Self>, StoreError> {
         Ok(service.zone(mailbox)?.and_then(|name| Self::parse(&name)))
     }
 
-    /// Keeps it as the user's.
+    /// Stores it as the user's zone.
     ///
     /// # Errors
     /// See [`CommitError`].
@@ -63,8 +63,8 @@ impl Zone {
         service.choose_zone(caller, (mailbox, &self.name)).await
     }
 
-    /// Makes it the user's unless they have chosen one. Where it can't be kept, as on a full disk, nobody is held
-    /// up by that.
+    /// Stores it as the user's zone unless one was chosen. A failure to store it, as on a full
+    /// disk, is ignored.
     pub(crate) async fn suggest(&self, service: &Service, caller: &Caller, mailbox: &str) {
         if let Ok(None) = Self::chosen_by(service, mailbox) {
             let _ = self.choose(service, caller, mailbox).await;
@@ -75,19 +75,19 @@ impl Zone {
         &self.name
     }
 
-    /// The name as people say it: the place without its continent.
+    /// The displayed name: the place without its continent.
     pub(crate) fn place(&self) -> String {
         let place = self.name.rsplit('/').next().unwrap_or(&self.name);
         place.replace('_', " ")
     }
 
-    /// What a clock in the zone shows at a second since 1970.
+    /// Returns the local time at a second since 1970.
     pub(crate) fn clock(&self, second: i64) -> DateTime {
         let moment = Timestamp::from_second(second).unwrap_or(Timestamp::UNIX_EPOCH);
         self.rules.to_datetime(moment)
     }
 
-    /// The second since 1970 at which a clock in the zone shows this; of two, the first.
+    /// Returns the second since 1970 of a local time; the first, if there are two.
     pub(crate) fn second(&self, clock: DateTime) -> i64 {
         let moment = self.rules.to_ambiguous_timestamp(clock).compatible();
         moment.map_or_else(|_| utc_second(clock), Timestamp::as_second)
@@ -98,7 +98,7 @@ impl Zone {
         self.second(day.to_datetime(Time::midnight()))
     }
 
-    /// What a clock in the zone shows at a moment of an event.
+    /// Returns the local time of an event's moment.
     pub(crate) fn of_moment(&self, moment: &Moment) -> DateTime {
         match moment {
             Moment::Day(day) => day.to_datetime(Time::midnight()),
@@ -144,7 +144,7 @@ pub(crate) fn month_name(day: Date) -> &'static str {
     MONTHS[(month + 11) % 12]
 }
 
-/// How many days after Monday.
+/// The number of days after Monday.
 pub(crate) fn weekday(day: Date) -> usize {
     usize::try_from(day.weekday().to_monday_zero_offset()).unwrap_or(0) % 7
 }
@@ -180,18 +180,18 @@ pub(crate) fn time(clock: DateTime) -> String {
     format!("{:02}:{:02}", clock.hour(), clock.minute())
 }
 
-/// `2026-11-21`, as forms and paths have it.
+/// `2026-11-21`, as in forms and paths.
 pub(crate) fn plain_day(day: Date) -> String {
     format!("{:04}-{:02}-{:02}", day.year(), day.month(), day.day())
 }
 
-/// Reads `2026-11-21`; years that the calendar can hold.
+/// Parses `2026-11-21`, within the years that the calendar supports.
 pub(crate) fn parse_day(text: &str) -> Option<Date> {
     let day: Date = text.parse().ok()?;
     (text.len() == 10 && (1900..=9000).contains(&day.year())).then_some(day)
 }
 
-/// Reads `09:05`, or with seconds, which are dropped.
+/// Parses `09:05`, or with seconds, which are dropped.
 pub(crate) fn parse_time(text: &str) -> Option<Time> {
     let mut parts = text.splitn(3, ':');
     let (hour, minute) = (parts.next()?, parts.next()?);
@@ -202,7 +202,7 @@ pub(crate) fn parse_time(text: &str) -> Option<Time> {
     Time::new(number(hour)?, number(minute)?, 0, 0).ok()
 }
 
-/// So many days later.
+/// Returns the day so many days later.
 pub(crate) fn days_after(day: Date, days: i32) -> Date {
     day.saturating_add(jiff::Span::new().days(days))
 }

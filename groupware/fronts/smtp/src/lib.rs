@@ -1,8 +1,8 @@
-//! Mail over SMTP: one listener takes in mail for local users, the other takes mail from local
-//! users who sign in. Neither passes mail on to other servers.
+//! Mail over SMTP: one listener receives mail for local users, the other accepts mail from local
+//! users who sign in. Neither relays mail to other servers.
 //!
-//! One thread serves all sessions; with a database, 16 threads do. Sessions mostly wait, and all writes go through the
-//! store's writer.
+//! One thread serves all sessions; with a database, 16 threads do. Sessions mostly wait, and the
+//! store's writer does all writes.
 
 mod session;
 mod shared;

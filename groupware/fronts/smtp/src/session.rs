@@ -1,4 +1,4 @@
-//! One client's conversation: who it is, what it may send, and to whom. Knows no sockets.
+//! One client's session: its identity, its permissions, and its recipients. Knows no sockets.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,31 +21,31 @@ use tokio::sync::watch;
 use crate::shared::{Role, Smtp};
 use crate::stop::stopped;
 
-/// Commands that make no sense, and recipients that don't exist, before the client is sent away.
+/// Most invalid commands and unknown recipients before the client is disconnected.
 const ERRORS: u32 = 20;
-/// Commands of one connection.
+/// Most commands of one connection.
 const COMMANDS: u32 = 100_000;
-/// `Received` fields of a message that goes round in circles. RFC 5321, 6.3: at least 100.
+/// Most `Received` fields of a message, to stop loops. RFC 5321, 6.3: at least 100.
 const HOPS: usize = 100;
-/// Room for the fields that are put in front of a message.
+/// Room for the fields that are prepended to a message.
 const TRACE_BYTES: usize = 4096;
-/// Memory is taken in steps of so much.
+/// Memory is acquired in steps of this size.
 const MEMORY_STEP_BYTES: usize = 256 << 10;
 
-/// How a conversation goes on.
+/// The next step of a connection.
 pub(crate) enum Next {
-    /// The connection is to speak TLS from here on.
+    /// The connection switches to TLS.
     Tls,
-    /// It is over.
+    /// The connection ends.
     End,
 }
 
-/// A client.
+/// The session of a client.
 pub(crate) struct Session<'a> {
     shared: &'a Smtp,
     role: Role,
     caller: Caller,
-    /// Nobody but this machine can reach the listener.
+    /// Whether only this machine can reach the listener.
     is_local: bool,
     is_tls: bool,
     is_esmtp: bool,
@@ -58,11 +58,11 @@ pub(crate) struct Session<'a> {
 #[derive(Default)]
 struct Envelope {
     from: String,
-    /// The message's size, as far as the client has told it.
+    /// The message's size, as announced so far.
     size: u64,
-    /// As the client wrote them.
+    /// The recipients as the client wrote them.
     to: Vec<String>,
-    /// Their mailboxes.
+    /// The recipients' accounts.
     users: BTreeSet<String>,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The same client after its handshake: what it said before doesn't count (RFC 3207, 4.2).
+    /// The same client after its handshake: earlier input is discarded (RFC 3207, 4.2).
     pub(crate) fn in_tls(self) -> Self {
         Self {
             is_tls: true,
@@ -91,7 +91,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Talks until one side has enough, or the server stops; a command under way is carried out.
+    /// Serves commands until one side ends the session, or the server stops; a command under way is completed.
     pub(crate) async fn talk(
         &mut self,
         wire: &mut Line,
@@ -128,7 +128,7 @@ impl<'a> Session<'a> {
 
     async fn answer(&mut self, wire: &mut Line, line: &[u8]) -> Result<Option<Next>, NoLine> {
         let reply: &str = match command(line) {
-            // Who is believed has said it before: this one would be taken for somebody else.
+            // A trusted proxy has sent its header before: this connection would count for the wrong client.
             _ if line.starts_with(b"PROXY ") => {
                 wire.reply("554 5.7.1 PROXY is taken from named proxies only");
                 return Ok(Some(Next::End));
@@ -205,7 +205,7 @@ impl<'a> Session<'a> {
         wire.reply(&format!("250 SIZE {}", limits::MESSAGE_BYTES - TRACE_BYTES));
     }
 
-    /// Whether a password is safe on this connection.
+    /// Returns true if a password is safe on this connection.
     fn may_sign_in(&self) -> bool {
         self.role == Role::Submission && (self.is_tls || self.is_local)
     }
@@ -216,7 +216,7 @@ impl<'a> Session<'a> {
             return Err("502 5.5.1 TLS is not to be had here");
         }
         if wire.has_input() {
-            // Somebody in between may have added it, to be taken for what comes within TLS.
+            // An attacker in the middle may have injected it, to be read as sent within TLS.
             self.errors = ERRORS + 1;
             return Err("501 5.5.1 Nothing may follow STARTTLS before its reply");
         }
@@ -324,18 +324,18 @@ impl<'a> Session<'a> {
         if size.is_some_and(|size| size > limits::MESSAGE_BYTES - TRACE_BYTES) {
             return "552 5.3.4 The message is too large";
         }
-        // A dot at the end is the root's.
+        // A final dot denotes the root.
         let local = self.local_name(from.trim_end_matches('.'));
         match (self.role, &self.user) {
             (Role::Submission, None) => return "530 5.7.0 Sign in first",
             (Role::Submission, Some(user)) => {
                 let is_own = local.is_some_and(|name| name.eq_ignore_ascii_case(user.name.key()));
-                // Nobody answers a report, such as that a mail was read (RFC 8098, 3).
+                // A report must not be answered, such as a read receipt (RFC 8098, 3).
                 if !is_own && !from.is_empty() {
                     return "553 5.7.1 You can't send as somebody else";
                 }
             }
-            // Others than this machine don't speak for local users without signing in.
+            // Remote clients can't send for local users without signing in.
             (Role::Receive, _) if local.is_some() && self.shared.is_stranger(&self.caller) => {
                 return "530 5.7.1 Local users sign in to send";
             }
@@ -363,7 +363,7 @@ impl<'a> Session<'a> {
             self.errors += 1;
             return "550 5.7.1 Mail to other servers is not passed on";
         };
-        // Right ones neither: else it would find them all the same. Users find each other anyway.
+        // Valid names are rejected too: else the client would still find them. Signed-in users may find each other.
         let is_known = self.user.is_some();
         if !is_known && self.shared.tries_names(&self.caller) {
             return "450 4.7.1 Too many names that nobody has here: try again later";
@@ -388,7 +388,7 @@ impl<'a> Session<'a> {
         self.take_recipients(&accounts, to)
     }
 
-    /// Takes the recipients behind an address, as many as have room.
+    /// Adds the recipients of an address, if their mailboxes have room.
     fn take_recipients(&mut self, accounts: &[Arc<Account>], to: String) -> &'static str {
         let Some(envelope) = &mut self.envelope else {
             return "503 5.5.1 Say MAIL first";
@@ -401,8 +401,8 @@ impl<'a> Session<'a> {
                 is_there = true;
                 continue;
             }
-            // Told of the message as a whole, the others would not get it either. Whoever asks often learns how much
-            // room there is, as by sending.
+            // A rejection of the whole message would deny it to the other recipients. Repeated requests
+            // reveal a mailbox's free space, as sending does.
             let message = (mailbox, envelope.size.max(1));
             match has_room(&self.shared.service, message) {
                 Ok(true) => drop(envelope.users.insert(mailbox.to_string())),
@@ -417,8 +417,8 @@ impl<'a> Session<'a> {
         "250 2.1.5 Go on"
     }
 
-    /// The name in an address of this server: of its domain, of the machine that its listener is on, or the postmaster's
-    /// (RFC 5321, 4.1.3 and 4.5.1).
+    /// Returns the name in an address of this server: in its domain, at the address of its
+    /// listener, or the postmaster's (RFC 5321, 4.1.3 and 4.5.1).
     fn local_name<'t>(&self, address: &'t str) -> Option<&'t str> {
         let of_this_machine = || {
             let (name, host) = address.rsplit_once('@').filter(|_| self.is_local)?;
@@ -432,7 +432,7 @@ impl<'a> Session<'a> {
         of_domain.or_else(of_this_machine).or_else(postmaster)
     }
 
-    /// The account of a name, or of what stands before a `+` in it: what follows is for its owner to sort by (RFC 5233).
+    /// Returns the account of a name, or of its part before a `+`: the rest is for its owner's filters (RFC 5233).
     fn find(&self, name: &str) -> Result<Option<Arc<Account>>, StoreError> {
         let auth = &self.shared.service.auth;
         match (auth.find(name)?, name.split_once('+')) {
@@ -478,7 +478,7 @@ impl<'a> Session<'a> {
     }
 
     async fn deliver(&mut self, envelope: Envelope, message: Bytes) -> String {
-        // Before anything else looks into a head that may be all of it.
+        // Checked before any other parsing of the head, which may be the whole message.
         if let Err(error) = mail::check(&message) {
             return refusal(&ChangeError::Decided(error.into()));
         }
@@ -530,8 +530,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The field that says whether a message comes from whom it says, if that is asked and it comes from
-    /// elsewhere.
+    /// Returns the field with the authentication results, if enabled and the message is from a
+    /// remote client.
     async fn findings(&self, envelope: &Envelope, message: &Bytes) -> String {
         let is_from_elsewhere = self.user.is_none() && self.shared.is_stranger(&self.caller);
         let Some(asking) = self.shared.asking.as_ref().filter(|_| is_from_elsewhere) else {
@@ -551,7 +551,7 @@ impl<'a> Session<'a> {
         findings.field(self.shared.domain())
     }
 
-    /// The field that says how a message came.
+    /// Returns the trace field.
     fn trace(&self, envelope: &Envelope, id: u128) -> String {
         let trace = Trace {
             helo: self.helo.as_deref().unwrap_or_default(),
@@ -571,7 +571,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What is said of a failure: for good, or for now.
+/// The reply to a failure: permanent or temporary.
 fn refusal(error: &ChangeError<MailError>) -> String {
     match error {
         ChangeError::Decided(MailError::Refused { reason, message }) => {
@@ -583,7 +583,7 @@ fn refusal(error: &ChangeError<MailError>) -> String {
                 Reason::ForeignSender => "550 5.7.1",
                 _ => "554 5.6.0",
             };
-            // One line of ASCII, whatever the message says.
+            // The reply must be one line of ASCII.
             let text = message.chars().filter(|letter| matches!(letter, ' '..='~'));
             let text: String = text.take(400).collect();
             format!("{code} {text}")

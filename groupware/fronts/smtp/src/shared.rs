@@ -1,4 +1,4 @@
-//! What all conversations share, and what one client may use of it.
+//! The state that all sessions share, and the bounds on one client.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use groupware_runtime::{Caller, Client, Limiter};
 use groupware_service::Service;
 use tokio_rustls::TlsAcceptor;
 
-/// What the memory of messages is counted in.
+/// Bytes of a memory unit.
 const UNIT_BYTES: usize = 1 << 10;
 
-/// Most messages that are asked about at once.
+/// Most messages that are authenticated at once.
 const ASKED_AT_ONCE: usize = 64;
 
-/// Names that one client from elsewhere may ask for in vain at once: mail goes round with wrong ones, too.
+/// Most unknown names that one remote client may use in a burst: normal mail has wrong ones, too.
 const WRONG_NAMES: u32 = 100;
-/// The time in which one of them is forgiven.
+/// The time after which one of them is forgiven.
 const WRONG_NAME_FORGIVEN: Duration = Duration::from_secs(6);
 
-/// So many times as much as others have those who are trusted.
+/// The factor by which trusted programs' limits are larger.
 const TRUSTED_TIMES: usize = 4;
 
-/// What a listener is for.
+/// The purpose of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Mail from anywhere for local users.
@@ -34,30 +34,29 @@ pub enum Role {
     Submission,
 }
 
-/// Bounds on what clients of SMTP may use.
+/// Bounds on SMTP clients.
 #[derive(Debug, Clone)]
 pub struct SmtpLimits {
-    /// Most open connections; who comes beyond is told to try again later.
+    /// Most open connections; further clients must try again later.
     pub connections: usize,
     /// Most open connections of one address.
     pub connections_per_client: usize,
-    /// Most messages of one address in a minute: so many at once, and then at that rate.
+    /// Messages of one address per minute: so many in a burst, and then at that rate.
     pub messages_per_minute: u32,
-    /// Whether that also counts for this machine's own programs, which are strangers then: they may not
-    /// speak for local users without signing in.
+    /// Whether this also applies to programs on this machine, which are then untrusted: they may
+    /// not send for local users without signing in.
     pub limits_this_machine: bool,
-    /// Longest time that a whole command may take to arrive. RFC 5321, 4.5.3.2.7, asks for five
-    /// minutes.
+    /// Longest time until a whole command is received. RFC 5321, 4.5.3.2.7, asks for five minutes.
     pub command_timeout: Duration,
-    /// Longest time that the text of a message may take to arrive.
+    /// Longest time until the text of a message is received.
     pub data_timeout: Duration,
-    /// Longest time of a connection.
+    /// Longest duration of a connection.
     pub connection_timeout: Duration,
-    /// Most memory for messages under way; who comes beyond is told to try again later.
+    /// Most memory for messages under way; further clients must try again later.
     pub memory_bytes: usize,
-    /// Longest time that a stopping server waits.
+    /// How long a stopping server waits for sessions.
     pub shutdown_timeout: Duration,
-    /// Listeners on which each connection of a proxy begins with a header that says for whom it comes.
+    /// Listeners on which each connection of a proxy begins with a header that names its client.
     pub proxies_say: Vec<Role>,
 }
 
@@ -78,18 +77,18 @@ impl Default for SmtpLimits {
     }
 }
 
-/// Finding out where messages come from, in turns.
+/// Authentication of messages, in turns.
 pub(crate) struct Asking {
     pub(crate) auth: MailAuth,
     pub(crate) turns: Pool,
 }
 
-/// What all conversations share.
+/// The state that all sessions share.
 pub struct Smtp {
     pub(crate) service: Service,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) limits: SmtpLimits,
-    /// Plain text may carry passwords beyond this machine: a proxy in front speaks TLS.
+    /// Whether plain text may carry passwords beyond this machine: a proxy in front adds TLS.
     pub(crate) allow_plain_exposed: bool,
     memory: Pool,
     pub(crate) asking: Option<Asking>,
@@ -99,8 +98,8 @@ pub struct Smtp {
 }
 
 impl Smtp {
-    /// Speaks SMTP within these limits; plain text may carry passwords beyond this machine where
-    /// that is allowed.
+    /// Serves SMTP within these limits. `allow_plain_exposed` permits passwords in plain text
+    /// beyond this machine.
     pub fn new(
         service: Service,
         tls: Option<TlsAcceptor>,
@@ -126,7 +125,7 @@ impl Smtp {
         }
     }
 
-    /// The same, and finds out of messages from elsewhere whether they come from whom they say.
+    /// Enables authentication of messages from remote clients.
     #[must_use]
     pub fn with_mail_auth(self, auth: MailAuth) -> Self {
         let turns = Pool::new(ASKED_AT_ONCE);
@@ -136,17 +135,17 @@ impl Smtp {
         }
     }
 
-    /// Looks into the turns of finding out, if that is done.
+    /// Returns a reader of the authentication turns, if enabled.
     pub fn asking_gauge(&self) -> Option<Gauge> {
         self.asking.as_ref().map(|asking| asking.turns.gauge())
     }
 
-    /// Whose connections there are.
+    /// The open connections.
     pub fn admission(&self) -> &Arc<Admission> {
         &self.admission
     }
 
-    /// Looks into the memory for messages under way, in KiB.
+    /// Returns a reader of the memory for messages under way, in KiB.
     pub fn memory_gauge(&self) -> Gauge {
         self.memory.gauge()
     }
@@ -155,28 +154,28 @@ impl Smtp {
         self.service.auth.directory().domain()
     }
 
-    /// The name in an address of this server's domain; whether there is such a user is not said.
+    /// Returns the name in an address of this server's domain; the user may not exist.
     pub(crate) fn local_name<'a>(&self, address: &'a str) -> Option<&'a str> {
         let (name, domain) = address.rsplit_once('@')?;
         domain.eq_ignore_ascii_case(self.domain()).then_some(name)
     }
 
-    /// Memory for a part of a message, if the sender's share has some. If others hold all, the connection of the
-    /// source that holds most is closed, and the sender tries again later.
+    /// Acquires memory for a part of a message from the sender's share. If others hold all, the
+    /// connection of the source that holds most is closed, and the sender must try again later.
     pub(crate) fn memory(&self, caller: &Caller, bytes: usize) -> Option<Permit> {
         let units = bytes.div_ceil(UNIT_BYTES);
         self.memory
             .try_take_or_yield(&caller.source(), units, caller.ticket())
     }
 
-    /// Whom mail to the postmaster goes to where no user is called so: those who manage users.
+    /// The recipients of mail to the postmaster if no user has this name: the administrators.
     pub(crate) fn postmasters(&self) -> Vec<Arc<Account>> {
         const MOST: usize = 8;
         self.service.auth.directory().administrators(MOST)
     }
 
-    /// Counts a message of a client; whether it may send it. This machine's own programs may send
-    /// as much as they like.
+    /// Counts a message of a client; returns true if it may be sent. Programs on this machine have
+    /// no limit.
     pub(crate) fn may_send(&self, caller: &Caller) -> bool {
         if !self.is_stranger(caller) {
             return true;
@@ -185,7 +184,7 @@ impl Smtp {
         self.limits.messages_per_minute > 0 && self.messages.admit(client, 1, now).is_ok()
     }
 
-    /// Counts a name that a client has asked for in vain.
+    /// Counts an unknown name that a client used.
     pub(crate) fn note_wrong_name(&self, caller: &Caller) {
         if self.is_stranger(caller) {
             let (client, now) = (Client::at(caller.peer()).address, self.service.uptime());
@@ -193,14 +192,14 @@ impl Smtp {
         }
     }
 
-    /// Whether a client has asked for so many names in vain that it seems to look for right ones.
+    /// Returns true if a client has used so many unknown names that it seems to search for valid ones.
     pub(crate) fn tries_names(&self, caller: &Caller) -> bool {
         let (client, now) = (Client::at(caller.peer()).address, self.service.uptime());
         self.wrong_names.wait(&client, now).is_some()
     }
 
-    /// Others than this machine's own programs, as far as these are trusted, have bounds, and don't speak for local
-    /// users without signing in.
+    /// Returns true for untrusted clients: they have limits, and may not send for local users without
+    /// signing in. Programs on this machine are trusted unless `limits_this_machine` is set.
     pub(crate) fn is_stranger(&self, caller: &Caller) -> bool {
         self.limits.limits_this_machine || !caller.is_of_this_machine()
     }

@@ -1,4 +1,4 @@
-//! The threads that talk with clients: one, or several where a session waits for a database.
+//! The threads that serve sessions: one, or several where a session waits for a database.
 
 use std::io;
 use std::net::{IpAddr, TcpListener};
@@ -16,14 +16,14 @@ use crate::session::{Next, Session};
 use crate::shared::{Role, Smtp};
 use crate::stop::stopped;
 
-/// Threads where records lie in a database. A session that reads one waits for it on its thread, and keeps those that
-/// share the thread waiting.
+/// Threads if records are in a database. A session that reads one blocks its thread, and the other
+/// sessions on the thread.
 pub const THREADS: usize = 16;
 
-/// Serves the listeners on threads of their own until told to stop.
+/// Serves the listeners on threads of their own until the server stops.
 ///
 /// # Errors
-/// When the system has no thread or descriptor to give.
+/// When the system can't create a thread or descriptor.
 pub fn start(
     listeners: Vec<(TcpListener, Role)>,
     shared: Smtp,
@@ -65,7 +65,7 @@ fn spawn(
                 .enable_time()
                 .build();
             let served = runtime.and_then(|it| it.block_on(serve(listeners, shared, stop)));
-            // A thread that panicked has said so.
+            // A thread that panicked has reported it.
             let join = |other: JoinHandle<_>| other.join().unwrap_or(Ok(()));
             let others = others.into_iter();
             others.fold(served, |served, other| served.and(join(other)))
@@ -111,7 +111,7 @@ async fn accept_all(
                     let slot = shared.admission.enter(peer.ip(), proxies_say);
                     let (shared, stopping) = (Arc::clone(&shared), stopping.clone());
                     connections.spawn(async move {
-                        // Answers go out at once; a socket that refuses this is about to fail.
+                        // Replies are sent at once; a socket that refuses this option is about to fail.
                         let _ = stream.set_nodelay(true);
                         match slot {
                             Some(slot) => {
@@ -131,7 +131,7 @@ async fn accept_all(
     while connections.join_next().await.is_some() {}
 }
 
-/// Talks with whoever comes, once it is said who that is.
+/// Serves a connection once its client is known.
 async fn receive(
     (mut stream, peer, slot): (TcpStream, IpAddr, Slot),
     shared: &Smtp,
@@ -143,7 +143,7 @@ async fn receive(
         Err(NotLetIn::Full) => return turn_away(stream).await,
         Err(_) => return,
     };
-    // Others are talked with on the same thread: it never waits for a commit.
+    // The thread serves several sessions: it never waits for a commit.
     let connection = Arc::new(Connection {
         peer,
         origin,
@@ -164,7 +164,7 @@ async fn turn_away(stream: TcpStream) {
     let _ = line.flush().await;
 }
 
-/// Talks with a client, first in plain text and then, if it wants, within TLS.
+/// Serves a client, first in plain text and then, on request, within TLS.
 async fn converse(
     stream: TcpStream,
     mut session: Session<'_>,

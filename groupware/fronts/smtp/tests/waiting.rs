@@ -1,4 +1,4 @@
-//! Sessions beside one that waits for the store, which is a database elsewhere.
+//! Sessions beside one that waits for the store, which is a remote database.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use groupware_store::{
 };
 use tokio::sync::watch;
 
-/// A store in memory that nobody can read while it is closed.
+/// A store in memory that can't be read while it is closed.
 #[derive(Clone)]
 struct Gate {
     store: Store,
@@ -33,7 +33,7 @@ impl Gate {
         self.state.1.notify_all();
     }
 
-    /// Waits until somebody waits for it.
+    /// Waits until a reader waits for it.
     fn wait_for_waiting(&self) {
         let state = self.state.0.lock().unwrap();
         let waited = self.state.1.wait_while(state, |state| state.waiting == 0);

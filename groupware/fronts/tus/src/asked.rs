@@ -1,4 +1,4 @@
-//! What a request about an upload is made of.
+//! The parts of a request about an upload.
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::{IntoResponse, Response};

@@ -1,4 +1,4 @@
-//! How failures of uploads are told.
+//! Maps failures of uploads to answers.
 
 use axum::response::{IntoResponse, Response};
 use groupware_content::ContentError;
@@ -8,10 +8,10 @@ use groupware_service::ChangeError;
 use groupware_store::StoreError;
 use http::StatusCode;
 
-/// When whoever found the object store away may try again.
+/// When clients may retry after the object store was unavailable, in seconds.
 const AWAY_RETRY_S: u32 = 5;
 
-/// What was to go on to its end has ended with the server.
+/// The server stopped before work that outlives its request was complete.
 pub(crate) fn stopping() -> ApiError {
     ApiError::later(
         StatusCode::SERVICE_UNAVAILABLE,

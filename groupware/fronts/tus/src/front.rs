@@ -1,4 +1,4 @@
-//! What the routes of this front use, and nothing else.
+//! The dependencies of this front's routes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,27 +9,27 @@ use groupware_service::Service;
 
 use crate::open::OpenUploads;
 
-/// What these routes use.
+/// The dependencies of these routes.
 #[derive(Debug, Clone)]
 pub struct Tus {
-    /// Who asks, reading, changing.
+    /// Accounts, and reads and changes of mailboxes.
     pub service: Service,
     /// Attachments' content.
     pub content: ContentStore,
-    /// What streaming takes.
+    /// The resources of streaming.
     pub streams: Arc<Streams>,
-    /// The uploads that are at hand.
+    /// The open uploads.
     pub uploads: Arc<OpenUploads>,
     /// Largest attachment.
     pub attachment_bytes: u64,
-    /// Longest time that 64 KiB of a chunk may take to arrive.
+    /// Longest time until 64 KiB of a chunk are received.
     pub body_within: Duration,
-    /// Time without a chunk after which an upload is given up.
+    /// Time without a chunk after which an upload expires.
     pub lifetime_s: i64,
 }
 
 impl Tus {
-    /// Content, and the way to threads that may wait for it.
+    /// Content, and the blocking pool for its disk work.
     pub(crate) fn disk(&self) -> (&ContentStore, &Disk) {
         (&self.content, &self.streams.disk)
     }

@@ -1,4 +1,4 @@
-//! The headers that tus has.
+//! The headers of tus.
 
 use http::HeaderName;
 

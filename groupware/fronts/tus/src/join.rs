@@ -1,6 +1,6 @@
-//! Joins parts to one upload (`concatenation`): their content is copied into its file, and one batch puts its
-//! record in the place of theirs. What was set aside for them is for it then. Where their bytes lie in an object store, it
-//! has their segments.
+//! Joins parts to one upload (`concatenation`): their content is copied into its file, and one
+//! batch replaces their records by its record. It takes over their reserved space. Where their
+//! bytes are in an object store, it takes over their segments.
 
 use groupware_content::{Pin, Upload};
 use groupware_documents::{
@@ -17,7 +17,7 @@ use crate::work::{
     change, check_length, check_place, claim, create_file, file_removal, record, remove_file,
 };
 
-/// Makes an attachment of parts that are whole, and gives its length.
+/// Makes an attachment of complete parts, and returns its length.
 pub(crate) async fn join(
     front: &Tus,
     owner: &Owner,
@@ -46,9 +46,9 @@ pub(crate) async fn join(
     Ok(length)
 }
 
-/// Nothing changes before the content is in its place: until then, the parts have what was acknowledged.
+/// Nothing changes before the content is stored: until then, the parts keep all acknowledged bytes.
 ///
-/// It goes on to its end although nobody waits for it any more, as [`finish`](crate::receive::finish) does.
+/// It continues to its end if the client disconnects, as [`finish`](crate::receive::finish) does.
 async fn join_now(
     front: &Tus,
     owner: &Owner,
@@ -60,7 +60,7 @@ async fn join_now(
     let (mut claimed, pin) = match placed {
         Ok(placed) => placed,
         Err(error) => {
-            // The sweep gets what this doesn't.
+            // The sweep removes what this can't.
             let _ = remove_file(front, id).await;
             return Err(error);
         }
@@ -81,7 +81,7 @@ async fn join_now(
     Ok(())
 }
 
-/// Puts the content of parts, which have so many bytes, in its place.
+/// Stores the content of parts, which have so many bytes.
 async fn place_parts(
     front: &Tus,
     owner: &Owner,
@@ -119,7 +119,7 @@ fn total(front: &Tus, owner: &Owner, parts: &[UploadId]) -> Result<u64, Document
     Ok(total)
 }
 
-/// The segments of all parts, each of which is whole.
+/// Returns the segments of all parts, each of which is complete.
 fn listed(front: &Tus, owner: &Owner, parts: &[UploadId]) -> Result<Vec<Segment>, UploadFailure> {
     let mut listed = Vec::new();
     for part in parts {
@@ -130,7 +130,7 @@ fn listed(front: &Tus, owner: &Owner, parts: &[UploadId]) -> Result<Vec<Segment>
     Ok(listed)
 }
 
-/// Copies the parts in their order, one at a time: each is others' to ask for before and after.
+/// Copies the parts in order, one at a time: other requests may claim a part before and after its copy.
 async fn copy(
     front: &Tus,
     owner: &Owner,
@@ -153,7 +153,7 @@ async fn copy(
         };
         upload = front.streams.disk.work(append).await??;
     }
-    // Durable before the parts' records go.
+    // Durable before the parts' records are removed.
     let settle = move || upload.settle().map(|()| upload);
     Ok(front.streams.disk.work(settle).await??)
 }

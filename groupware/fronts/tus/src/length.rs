@@ -1,5 +1,5 @@
-//! Uploads whose length isn't known when they begin (`creation-defer-length`): what is set aside for them
-//! grows with them, and their files are laid out anew once it is known.
+//! Uploads of unknown length (`creation-defer-length`): their reserved space grows with them, and
+//! their files are laid out again once the length is known.
 
 use groupware_documents::{self as documents, Context, Upload, UploadId};
 use groupware_http::{ApiError, Owner, header_text as text};
@@ -11,11 +11,11 @@ use crate::front::Tus;
 use crate::open::Claimed;
 use crate::work::{change, check_length, check_room};
 
-/// What is set aside at once.
+/// The step of reserved space.
 pub(crate) const STEP_BYTES: u64 = 16 << 20;
 
-/// Sets aside what the next chunk takes, beyond the bytes that are; of a chunk that doesn't say how long it
-/// is, a few steps, after which it is cut off.
+/// Reserves the space of the next chunk, beyond the existing bytes; for a chunk of unknown length,
+/// a few steps, after which it is truncated.
 pub(crate) async fn make_room(
     front: &Tus,
     owner: &Owner,
@@ -31,7 +31,7 @@ pub(crate) async fn make_room(
         .offset()
         .saturating_add(announced.unwrap_or(4 * STEP_BYTES));
     let rounded = end.div_ceil(STEP_BYTES).saturating_mul(STEP_BYTES);
-    // Who announces more than there may be is told so when it is set aside.
+    // A length beyond the limit is reported when space is reserved.
     let needed = match end > upload.length() && announced.is_some() {
         true => end,
         false => rounded.min(upload.length()),
@@ -45,7 +45,7 @@ pub(crate) async fn make_room(
     Ok(())
 }
 
-/// Notes the length of an upload, which can't be changed from then on.
+/// Records the length of an upload, which can't be changed afterwards.
 pub(crate) async fn settle_length(
     front: &Tus,
     owner: &Owner,
@@ -55,7 +55,7 @@ pub(crate) async fn settle_length(
 ) -> Result<(), UploadFailure> {
     let extend = |context: &Context<'_>| documents::extend(context, id, length, true);
     if record.deferred.is_none() {
-        // It is the same, or this says that it isn't.
+        // Succeeds for the same length, and fails for another.
         return Ok(change(front, owner, 0, extend).await?);
     }
     let offset = claimed.upload().map_or(0, |upload| upload.offset());
@@ -72,8 +72,8 @@ pub(crate) async fn settle_length(
     work(front, claimed, move |upload| upload.cut_to(length)).await
 }
 
-/// Works on an upload where one may wait for the disk. After a failure, the next request finds out how far
-/// it is.
+/// Works on an upload on the blocking pool. After a failure, the next request reads the offset from
+/// the disk.
 async fn work(
     front: &Tus,
     claimed: &mut Claimed,

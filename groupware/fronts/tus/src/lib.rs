@@ -1,10 +1,10 @@
 //! Uploads in chunks by tus 1.0 (core, creation, creation-defer-length, creation-with-upload,
 //! termination, checksum, expiration, concatenation), see <https://tus.io/protocols/resumable-upload>.
 //!
-//! An upload is created at `/tus/{mailbox}/{database}/{unid}/{item}`, where it becomes an attachment
-//! once it is whole; then it goes on at `/tus/{mailbox}/{upload}`. Its file's name is `filename` in
-//! `Upload-Metadata`, its media type `filetype`. A chunk is acknowledged once it is durable: in a file of the data folder,
-//! or, where several servers have their attachments in an object store, there, and any of them takes the next chunk.
+//! An upload is created at `/tus/{mailbox}/{database}/{unid}/{item}`, where it becomes an attachment once it is
+//! complete; it continues at `/tus/{mailbox}/{upload}`. Its file's name is `filename` in `Upload-Metadata`, its
+//! media type `filetype`. A chunk is acknowledged once it is durable: in a file of the data folder, or, where
+//! several servers store attachments in an object store, there, and any of them accepts the next chunk.
 
 mod asked;
 mod failure;

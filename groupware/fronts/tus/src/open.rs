@@ -1,8 +1,8 @@
-//! The uploads that are at hand: their files open, their hashes up to where they are.
+//! The open uploads: their open files, their hashes up to the offset.
 //!
-//! An upload is worked on by one request at a time. Whoever comes later has the one before stop
-//! waiting for its client, which has most likely gone, and takes over at the offset that the one
-//! before has made durable. Where other servers work on the same folder, that goes for their requests, too.
+//! One request at a time works on an upload. A later request makes the earlier one stop waiting for
+//! its client, which has most likely disconnected, and takes over at the durable offset. Where
+//! other servers work on the same folder, this applies to their requests, too.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -18,16 +18,16 @@ use tokio::sync::{Notify, OwnedMutexGuard};
 
 use crate::failure::UploadFailure;
 
-/// Uploads between two chunks whose files stay open. Others are opened again, and read to their
-/// offset, when they go on.
+/// Uploads between two chunks whose files stay open. Others are reopened, and read to their offset,
+/// when they continue.
 pub const AT_HAND: usize = 128;
-/// Longest wait for the request before.
+/// Longest wait for the earlier request.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How often another server's request is looked for, and whether it has ended.
+/// The intervals of checking for another server's request, and for its end.
 const LOOK: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(50)];
 
-/// All uploads that are worked on, or were lately.
+/// All uploads with a request now, or recently.
 #[derive(Debug)]
 pub struct OpenUploads {
     content: ContentStore,
@@ -45,22 +45,22 @@ struct Slot {
     used: AtomicU64,
 }
 
-/// The name of an upload among all.
+/// The key of an upload among all.
 pub fn key(mailbox: &str, id: &UploadId) -> String {
     format!("{mailbox}/{id}")
 }
 
-/// The right to work on an upload.
+/// The exclusive right to work on an upload.
 #[derive(Debug)]
 pub(crate) struct Claimed {
     slot: Arc<Slot>,
-    /// In the face of other servers. It goes before the upload is anybody else's here.
+    /// The claim towards other servers. It is released before other requests here can claim the upload.
     claim: Claim,
     upload: OwnedMutexGuard<Option<Upload>>,
 }
 
 impl OpenUploads {
-    /// Those of this content.
+    /// Returns the open uploads of this content.
     pub fn new(content: ContentStore) -> Self {
         Self {
             content,
@@ -69,16 +69,16 @@ impl OpenUploads {
         }
     }
 
-    /// Waits until nobody else works on an upload.
+    /// Waits until no other request works on an upload.
     ///
     /// # Errors
-    /// 423 if somebody does for long.
+    /// 423 if another request does for long.
     pub(crate) async fn claim(&self, caller: &Caller, key: &str) -> Result<Claimed, ApiError> {
         let slot = self.slot(key);
         slot.used.store(self.claims.fetch_add(1, Relaxed), Relaxed);
         let mut upload = self.claim_here(caller, &slot).await?;
         let claim = self.claim_among_servers(caller, name_in(key)).await?;
-        // What another server has done to it is not known here.
+        // Changes by another server are unknown here.
         if claim.is_shared() && upload.as_ref().is_some_and(|upload| !upload.is_current()) {
             *upload = None;
         }
@@ -125,7 +125,7 @@ impl OpenUploads {
         claimed.await.unwrap_or_else(|_| Err(at_work()))
     }
 
-    /// Whether an upload is worked on, or was lately.
+    /// Returns true if an upload has a request now, or had one recently.
     pub(crate) fn is_at_hand(&self, key: &str) -> bool {
         self.lock().contains_key(key)
     }
@@ -143,17 +143,17 @@ impl OpenUploads {
         Arc::clone(slots.entry(key.to_owned()).or_default())
     }
 
-    /// Forgets all uploads but these that nobody works on: another server may have finished them, or given them up.
+    /// Closes all idle uploads but these: another server may have finished or dropped them.
     pub fn keep_only(&self, names: &HashSet<String>) {
         let goes_on = |key: &String| names.contains(name_in(key));
         self.lock()
             .retain(|key, slot| goes_on(key) || !is_idle(slot));
     }
 
-    /// Forgets an upload that is over.
+    /// Closes an upload that has ended.
     pub fn forget(&self, key: &str) {
         let mut slots = self.lock();
-        // Who waits for it keeps its place, so that no two work on one upload.
+        // A waiting request keeps the entry, so that no two work on one upload.
         if slots.get(key).is_some_and(is_idle) {
             slots.remove(key);
         }
@@ -176,13 +176,12 @@ fn failed(error: &ContentError) -> ApiError {
     ApiError::fault(500, "The disk failed.", error)
 }
 
-/// Nobody holds it but the table, and nobody can begin to while that is locked.
+/// Returns true if only the table holds it; no request can claim it while the table is locked.
 fn is_idle(slot: &Arc<Slot>) -> bool {
     Arc::strong_count(slot) == 1
 }
 
-/// Closes the one that was used longest ago, if nobody works on it. Those that are worked on are
-/// bounded elsewhere.
+/// Closes the least recently used idle upload. The number of busy ones is bounded elsewhere.
 fn forget_one(slots: &mut MutexGuard<'_, HashMap<String, Arc<Slot>>>) -> bool {
     let idle = slots.iter().filter(|(_, slot)| is_idle(slot));
     let oldest = idle.min_by_key(|(_, slot)| slot.used.load(Relaxed));
@@ -191,7 +190,7 @@ fn forget_one(slots: &mut MutexGuard<'_, HashMap<String, Arc<Slot>>>) -> bool {
 }
 
 impl Claimed {
-    /// The upload, if it is at hand.
+    /// Returns the upload, if it is open.
     pub(crate) fn upload(&mut self) -> Option<&mut Upload> {
         self.upload.as_mut()
     }
@@ -204,7 +203,7 @@ impl Claimed {
         self.upload.take()
     }
 
-    /// The upload at its offset, laid out for so many bytes, of which it may have so many; opened, and read up to there, if it isn't at hand.
+    /// Returns the upload at its offset, laid out for so many bytes up to a maximum; opens and reads it if necessary.
     pub(crate) async fn resume(
         &mut self,
         (content, disk): (&ContentStore, &Disk),
@@ -220,9 +219,9 @@ impl Claimed {
         upload.ok_or_else(|| ApiError::told(500, "The upload is gone.").into())
     }
 
-    /// Waits until another request asks for this upload.
+    /// Waits until another request wants this upload.
     pub(crate) async fn asked(&self) {
-        // A notice can be left over from one who has come and gone.
+        // A notification may be left over from a request that has ended.
         while self.slot.waiting.load(Relaxed) == 0 && !self.claim.is_asked_for() {
             let asked = self.slot.asked.notified();
             match self.claim.is_shared() {
@@ -233,7 +232,7 @@ impl Claimed {
     }
 }
 
-/// Counts somebody who waits, also if they are cancelled.
+/// Counts a waiting request, also if it is cancelled.
 struct Waiting<'a>(&'a Slot);
 
 impl<'a> Waiting<'a> {

@@ -1,4 +1,4 @@
-//! A chunk on its way to the disk.
+//! Receives a chunk and writes it to the disk.
 
 use axum::body::Body;
 use groupware_content::{ContentError, Pin, Upload};
@@ -16,19 +16,19 @@ use crate::open::{Claimed, key};
 use crate::segments::remove_later;
 use crate::work::change;
 
-/// Of a chunk that is larger than this, what came in is made durable every now and then: a crash
-/// costs no more, and the disk isn't left to write it all at the end.
+/// Bytes of a chunk between two syncs: a crash loses no more than this, and the disk need not write
+/// everything at the end.
 const CHECKPOINT_BYTES: u64 = 8 << 20;
-/// tus' own status for content that doesn't fit its checksum.
+/// The status of tus for a checksum mismatch.
 const CHECKSUM_MISMATCH: u16 = 460;
 
-/// What a chunk came to.
+/// The result of a chunk.
 pub(crate) struct Outcome {
     /// The upload's offset, all of it durable.
     pub(crate) offset: u64,
 }
 
-/// Why the body of a request is read no more.
+/// Why reading the body of a request stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Flow(Flow),
@@ -36,7 +36,7 @@ enum End {
     Asked,
 }
 
-/// Takes a chunk in. What has come in when the connection breaks is kept, unless it was to fit a
+/// Receives a chunk. If the connection breaks, the received bytes are kept, unless the chunk has a
 /// checksum. With the last byte, the upload becomes an attachment.
 pub(crate) async fn receive(
     front: &Tus,
@@ -76,7 +76,7 @@ pub(crate) async fn receive(
             continue;
         }
         let is_over = end == End::Flow(Flow::Ended);
-        // A chunk that was cut off can't fit its checksum.
+        // A truncated chunk can't match its checksum.
         let then = match is_over || sum.is_none() {
             true => Then::Settle,
             false => Then::Discard,
@@ -94,27 +94,27 @@ pub(crate) async fn receive(
     }
 }
 
-/// What an upload is once all of it is there.
+/// The result of a complete upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {
     /// An attachment.
     AsFile,
-    /// A part that waits to be joined, or an upload that may yet become longer.
+    /// A part to be joined, or an upload that may become longer.
     Open,
 }
 
-/// What is done behind the bytes of a buffer.
+/// The step after the bytes of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
-    /// More bytes come.
+    /// More bytes follow.
     GoOn,
-    /// The chunk is over, and is made durable; the last chunk is so when the upload is finished.
+    /// The chunk ends, and is made durable; the last chunk is made durable with the finished upload.
     Settle,
-    /// The chunk is forgotten.
+    /// The chunk is discarded.
     Discard,
 }
 
-/// Writes a buffer in one go on a thread that may wait for the disk.
+/// Writes a buffer in one step on the blocking pool.
 async fn write(
     front: &Tus,
     mut claimed: Claimed,
@@ -128,9 +128,9 @@ async fn write(
         let written = write_now(upload, buffer.as_ref(), &mut sum, then);
         match &written {
             Ok(_) | Err(ContentError::Full | ContentError::TooLong) => {}
-            // The disk holds what was acknowledged before the chunk.
+            // The disk has the state acknowledged before the chunk.
             Err(ContentError::Away(_) | ContentError::Refused(_) | ContentError::Taken) => {}
-            // What the disk holds now is unknown: the next request finds out.
+            // The state of the disk is unknown: the next request reads it.
             Err(_) => drop(claimed.take()),
         }
         (claimed, sum, written)
@@ -146,7 +146,7 @@ async fn write(
     }
 }
 
-/// Whether the bytes fit their checksum, as far as that can be told.
+/// Returns whether the bytes match their checksum, as far as this is known.
 fn write_now(
     upload: &mut Upload,
     buffer: Option<&Buffer>,
@@ -167,10 +167,10 @@ fn write_now(
         return Ok(fits);
     }
     let unsettled = upload.written() - upload.offset();
-    // Finishing it makes it durable.
+    // Finishing the upload makes it durable.
     let is_whole = ends == Ends::AsFile && upload.written() == upload.length();
     let is_due = match then {
-        // What was to fit a checksum isn't kept before it does.
+        // Bytes with a checksum are not kept before it matches.
         Then::GoOn => sum.is_none() && unsettled >= CHECKPOINT_BYTES,
         _ => unsettled > 0,
     };
@@ -184,15 +184,15 @@ fn write_now(
     Ok(true)
 }
 
-/// Makes the attachment of an upload all of whose bytes are written: the content durable in its
-/// place first, then the record, then the upload's own file goes. `is_new` says that the last bytes
-/// came just now.
+/// Makes the attachment of an upload with all bytes written: first the content becomes durable in
+/// its final place, then the record, then the upload's own file is removed. `is_new` means that
+/// this request received the last bytes.
 ///
-/// It goes on to its end although nobody waits for it any more: to put a large attachment into an object store takes
-/// longer than some clients, and proxies, wait for an answer, and who came back would have it begin anew each time.
+/// It continues to its end if the client disconnects: storing a large attachment in an object store
+/// takes longer than some clients, and proxies, wait for an answer, and each retry would start again.
 ///
-/// A crash before the record leaves an upload that is whole, and whoever asks for its offset has this
-/// done again.
+/// A crash before the record leaves a complete upload; the next request for its offset repeats
+/// this.
 pub(crate) async fn finish(
     front: &Tus,
     owner: &Owner,
@@ -217,7 +217,7 @@ async fn finish_now(
     mut claimed: Claimed,
     is_new: bool,
 ) -> Result<(), UploadFailure> {
-    // Another server may have taken the last chunk, too.
+    // Another server may have received the last chunk, too.
     let is_shared = is_new && front.content.segments().is_some();
     let at = claimed.upload().filter(|_| is_shared);
     let at = at.map(|upload| upload.offset());
@@ -225,7 +225,7 @@ async fn finish_now(
     attach(front, owner, id, (claimed, pin?), at).await
 }
 
-/// Records the attachment of an upload whose content is in its place, if the upload is at this offset.
+/// Records the attachment of an upload with stored content, if the upload is at this offset.
 pub(crate) async fn attach(
     front: &Tus,
     owner: &Owner,
@@ -249,7 +249,7 @@ pub(crate) async fn attach(
     Ok(())
 }
 
-/// Puts the content in its place.
+/// Stores the content in its final place.
 pub(crate) async fn place(
     front: &Tus,
     claimed: Claimed,
@@ -273,7 +273,7 @@ fn place_now(mut claimed: Claimed, is_new: bool) -> (Claimed, Option<Result<Pin,
                     upload.discard();
                 }
             }
-            // The next request finds out how far it is.
+            // The next request reads the offset.
             _ => drop(claimed.take()),
         }
     }
@@ -301,7 +301,7 @@ fn too_long() -> ApiError {
     )
 }
 
-/// The checksum of a chunk that comes in.
+/// The checksum of a chunk that is being received.
 struct Sum {
     expected: Vec<u8>,
     made: Made,
@@ -361,7 +361,7 @@ mod tests {
     use crate::stage::{begin, front, owner};
     use crate::work::record;
 
-    /// A place that takes its time.
+    /// A slow content store.
     #[derive(Debug)]
     struct Slow {
         puts: AtomicU32,

@@ -34,8 +34,8 @@ use crate::work::{
 
 type Reply = Result<Response, UploadFailure>;
 
-/// The routes under `/tus/{mailbox}`, behind the gate. Chunks are streamed, within the bounds and at
-/// the pace that are kept where they are received.
+/// The routes under `/tus/{mailbox}`, behind the gate. Chunks are streamed, within the bounds and
+/// at the pace that the receiver enforces.
 pub fn routes(front: &Tus, gate: &Gate) -> Router {
     let usual = |routes: MethodRouter<Tus>| routes.layer(map_response(speak)).layer(gate.usual());
     let chunk =
@@ -51,14 +51,14 @@ pub fn routes(front: &Tus, gate: &Gate) -> Router {
         .with_state(front.clone())
 }
 
-/// Every answer says which version it speaks.
+/// Adds the protocol version to every answer.
 async fn speak(mut response: Response) -> Response {
     let version = HeaderValue::from_static(tus::VERSION);
     response.headers_mut().insert(RESUMABLE, version);
     response
 }
 
-/// What this server can do, for whoever asks: no secret.
+/// Returns the server's capabilities, for any client: they are no secret.
 async fn capabilities(State(front): State<Tus>) -> Response {
     let response = status(StatusCode::NO_CONTENT);
     let most = front.attachment_bytes.to_string();
@@ -125,22 +125,22 @@ async fn create(State(front): State<Tus>, owner: Owner, params: Params, request:
     Ok(progress(&front, response, (outcome.offset, known), now))
 }
 
-/// The file first, so that a full disk is told at once, then the record: a file without one is
-/// swept.
+/// Creates the file first, so that a full disk is reported at once, then the record: the sweep
+/// removes a file without one.
 async fn make(
     front: &Tus,
     owner: &Owner,
     claimed: &mut Claimed,
     (id, bits, new): (&UploadId, u128, &NewUpload),
 ) -> Result<(), UploadFailure> {
-    // Who has no room, or no such document, is told before the disk has any work.
+    // Missing room, or a missing document, is reported before any disk work.
     check_place(front, owner, new)?;
     check_room(front, owner, new.length)?;
     let laid_out = new.deferred.unwrap_or(new.length);
     let upload = create_file(front, owner, id, (laid_out, new.length)).await?;
     let begin = |context: &Context<'_>| documents::begin(context, new);
     if let Err(error) = change(front, owner, bits, begin).await {
-        // The sweep gets what this doesn't.
+        // The sweep removes what this can't.
         let _ = remove_file(front, id).await;
         return Err(error.into());
     }
@@ -148,8 +148,8 @@ async fn make(
     Ok(())
 }
 
-/// The length of an upload that is asked for; of one whose length isn't known yet, what is set aside at
-/// first, and the most that it may have.
+/// Returns the requested length of an upload; for an unknown length, the initial reservation and
+/// the maximum.
 fn lengths(front: &Tus, headers: &HeaderMap) -> Result<(u64, Option<u64>), UploadFailure> {
     let is_deferred = match text(headers, DEFER_LENGTH).map(str::trim) {
         None => false,
@@ -182,7 +182,7 @@ fn asked_for(
 ) -> Result<NewUpload, UploadFailure> {
     let written = text(headers, METADATA).unwrap_or_default();
     let metadata = tus::metadata(written).map_err(ApiError::from)?;
-    // tus asks for no name, and some clients send none.
+    // tus requires no name, and some clients send none.
     let name = match metadata.file_name.filter(|name| !name.is_empty()) {
         Some(name) => FileName::parse(&name)?,
         None => FileName::of_upload(id),
@@ -217,7 +217,7 @@ async fn head(State(front): State<Tus>, asked: Asked) -> Reply {
         None => {
             let offset = offset(&front, &id, (&mut claimed, &record)).await?;
             if offset == record.length && ends(&record) == Ends::AsFile {
-                // All of it is there: a crash, or a full disk, came before the attachment.
+                // It is complete: a crash, or a full disk, prevented the attachment.
                 claimed = resume(&front, &owner, &id, (claimed, &record)).await?;
                 finish(&front, &owner, &id, (claimed, None), false).await?;
             } else if let Some(segments) = front.content.segments() {
@@ -238,7 +238,7 @@ async fn head(State(front): State<Tus>, asked: Asked) -> Reply {
     if !record.metadata.is_empty() {
         response = with(response, METADATA, &record.metadata);
     }
-    // To ask is no activity: it says what the last chunk said.
+    // A query is no activity: the expiry is that of the last chunk.
     let last = front.content.upload_modified(id.as_str()).map(unix_seconds);
     let last = record.written.or(last).unwrap_or_default();
     let active = last.max(record.created);
@@ -290,7 +290,7 @@ async fn append(State(front): State<Tus>, asked: Asked) -> Reply {
     Ok(progress(&front, response, (outcome.offset, known), now))
 }
 
-/// What becomes of an upload once all of it is there.
+/// The result of an upload once it is complete.
 fn ends(record: &Upload) -> Ends {
     match record.is_part() || record.deferred.is_some() {
         true => Ends::Open,
@@ -313,7 +313,7 @@ async fn remove(State(front): State<Tus>, asked: Asked) -> Reply {
     Ok(status(StatusCode::NO_CONTENT))
 }
 
-/// For clients, or proxies, that know no other methods than GET and POST.
+/// For clients, or proxies, that only support GET and POST.
 async fn overridden(
     front: State<Tus>,
     MethodOverride(method): MethodOverride,
@@ -354,8 +354,8 @@ fn check_chunk_type(headers: &HeaderMap) -> Result<(), UploadFailure> {
     }
 }
 
-/// Says how far the upload is, of its length if that is known, and until when it may go on if nothing comes
-/// after the last activity, in seconds since 1970.
+/// Adds the upload's offset, its length if known, and its expiry after the last activity, in
+/// seconds since 1970.
 fn progress(
     front: &Tus,
     response: Response,
@@ -370,7 +370,7 @@ fn progress(
     with(response, EXPIRES, &http_date(expires))
 }
 
-/// A file's time as records have it.
+/// Converts a file's time to that of records.
 fn unix_seconds(time: SystemTime) -> i64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| {

@@ -1,8 +1,8 @@
-//! Uploads whose bytes lie in an object store, so that any server goes on with them.
+//! Uploads with their bytes in an object store, so that any server can continue them.
 //!
-//! The server that receives a chunk has a copy of the upload in a file without a name, which makes the checksum, the hash,
-//! and the finished content cheap. What it acknowledges was put into the object store as a segment, and is listed in the
-//! upload's record. A server that has no copy, or an old one, first reads the segments that it lacks.
+//! The server that receives a chunk has a copy of the upload in an unnamed file, which makes the checksum, the
+//! hash, and the finished content cheap. Acknowledged bytes are stored in the object store as a segment, and
+//! listed in the upload's record. A server with no copy, or an old one, first reads the missing segments.
 
 use std::fs::File;
 use std::ops::Range;
@@ -21,10 +21,10 @@ use crate::failure::{UploadFailure, stopping};
 use crate::front::Tus;
 use crate::open::Claimed;
 
-/// How often segments are looked for that other servers have put together meanwhile.
+/// Most searches for segments that other servers have merged meanwhile.
 const TRIES: u32 = 3;
 
-/// Puts the bytes of an upload into segments, and lists these in its record.
+/// Stores the bytes of an upload as segments, and lists these in its record.
 #[derive(Debug, Clone)]
 struct Keeper {
     service: Service,
@@ -40,7 +40,7 @@ impl Keep for Keeper {
             return Ok(());
         }
         let held = self.held()?;
-        // It may have got a length meanwhile, too.
+        // Its length may have been set meanwhile, too.
         if held.upload.offset() != Some(span.start) || span.end > held.upload.length {
             return Err(ContentError::Taken);
         }
@@ -61,7 +61,7 @@ impl Keep for Keeper {
                 self.remove_later(names);
                 Err(ContentError::Taken)
             }
-            // It may have been committed: the segments stay.
+            // The commit may have succeeded: the segments stay.
             Err(error) => Err(ContentError::Away(Box::new(error))),
         }
     }
@@ -78,7 +78,7 @@ impl Keeper {
         }
     }
 
-    /// Puts the bytes of a file within this span.
+    /// Stores the bytes of a file within this span.
     fn put(
         &self,
         file: &File,
@@ -106,7 +106,7 @@ impl Keeper {
     }
 }
 
-/// Removes segments that no record lists. The sweep gets what this doesn't.
+/// Removes segments that no record lists. The sweep removes what this can't.
 pub(crate) fn remove_later(streams: &Streams, store: &Arc<dyn Segments>, segments: Vec<Segment>) {
     if segments.is_empty() {
         return;
@@ -119,7 +119,7 @@ pub(crate) fn remove_later(streams: &Streams, store: &Arc<dyn Segments>, segment
     });
 }
 
-/// Without a record, somebody has given the upload up.
+/// Without a record, the upload was deleted meanwhile.
 fn unrecorded(error: DocumentError) -> ContentError {
     match error.reason() {
         Some(Reason::NotFound) => ContentError::Taken,
@@ -137,7 +137,7 @@ fn read(file: &File, at: u64, bytes: u64) -> Result<Vec<u8>, ContentError> {
     Ok(read)
 }
 
-/// Makes an empty copy of a new upload, with room for so many bytes, of which it may have so many at first.
+/// Creates an empty copy of a new upload, laid out for so many bytes up to an initial maximum.
 pub(crate) async fn create(
     front: &Tus,
     owner: &Owner,
@@ -160,10 +160,10 @@ fn keeper(front: &Tus, owner: &Owner, id: &UploadId, segments: &Arc<dyn Segments
     }
 }
 
-/// Has a copy of an upload at hand that has all bytes that its record lists.
+/// Opens or completes a copy of an upload with all bytes that its record lists.
 ///
-/// It goes on to its end although nobody waits for it any more, and what has come before the object store was away stays:
-/// who comes back would have it read a large upload from its beginning each time.
+/// It continues to its end if the client disconnects, and bytes read before the object store became
+/// unavailable are kept: otherwise each retry would read a large upload from its beginning.
 pub(crate) async fn catch_up(
     front: &Tus,
     owner: &Owner,
@@ -200,15 +200,15 @@ pub(crate) async fn catch_up(
     Ok(claimed)
 }
 
-/// Reads what a copy lacks.
+/// Reads the missing bytes of a copy.
 fn take_over(copy: &mut Copy, keeper: &Keeper, record: Upload) -> Result<(), ContentError> {
     with_segments(keeper, record, &mut |listed| {
         read_segments(copy, &*keeper.segments, listed)
     })
 }
 
-/// Does something with the segments that a record lists. Another server may put segments together, and remove those that
-/// were, just at that time.
+/// Processes the segments that a record lists. Another server may merge segments concurrently, and
+/// remove the old ones.
 fn with_segments(
     keeper: &Keeper,
     mut record: Upload,
@@ -224,10 +224,10 @@ fn with_segments(
     }
 }
 
-/// Whether a chunk could go on with an upload: the object store has the segments that the copy at hand lacks. None is read.
+/// Checks that the object store has the segments that the open copy lacks, without reading them.
 ///
 /// # Errors
-/// 410 if one of them is gone.
+/// 410 if one of them is missing.
 pub(crate) async fn check_there(
     front: &Tus,
     owner: &Owner,
@@ -248,13 +248,13 @@ pub(crate) async fn check_there(
         })
     };
     match front.streams.disk.work(look).await? {
-        // What can't be found out now isn't known to be gone, and what others go on with isn't.
+        // An unreachable segment may exist, and an upload that another server continues has its segments.
         Ok(()) | Err(ContentError::Away(_) | ContentError::Taken) => Ok(()),
         Err(error) => Err(unread(error)),
     }
 }
 
-/// Looks for the segments that end behind these bytes.
+/// Checks that the segments that end behind these bytes exist.
 fn look_for(segments: &dyn Segments, listed: &[Segment], at_hand: u64) -> Result<(), ContentError> {
     let mut end = 0;
     for segment in listed {
@@ -267,7 +267,7 @@ fn look_for(segments: &dyn Segments, listed: &[Segment], at_hand: u64) -> Result
     Ok(())
 }
 
-/// Fills the copy of an upload that is about to list these segments, which are those of others that are whole.
+/// Fills the copy of an upload that is about to list these segments, which belong to other, complete uploads.
 pub(crate) async fn fill(
     front: &Tus,
     mut copy: Copy,
@@ -300,7 +300,7 @@ fn read_segments(
     Ok(())
 }
 
-/// A segment that is listed and isn't there comes never again.
+/// A listed segment that is missing never reappears.
 fn unread(error: ContentError) -> UploadFailure {
     match error {
         ContentError::Missing { .. } => {

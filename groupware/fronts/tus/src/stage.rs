@@ -1,4 +1,4 @@
-//! What the tests of several modules set up: a front, and uploads that were begun.
+//! The shared set-up of several modules' tests: a front, and started uploads.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,7 +24,7 @@ use crate::open::OpenUploads;
 
 pub(crate) const NOW: i64 = 1;
 
-/// Of a server over these records.
+/// Returns the front of a server over these records.
 pub(crate) fn front(store: &Store, content: ContentStore) -> Tus {
     Tus {
         service: Service::start(store.clone(), Settings::default()).unwrap(),
@@ -52,12 +52,12 @@ pub(crate) fn context(snapshot: &dyn Snapshot, bits: u128) -> Context<'_> {
     }
 }
 
-/// Records an upload of one byte with these bits in its name, whose bytes lie in a file.
+/// Records an upload of one byte with these bits in its name and its bytes in a file.
 pub(crate) fn begin(store: &Store, bits: u128) -> UploadId {
     begin_as(store, bits, |_| {})
 }
 
-/// The same with changes to it.
+/// Records an upload with changes.
 pub(crate) fn begin_as(store: &Store, bits: u128, change: impl FnOnce(&mut NewUpload)) -> UploadId {
     let mut new = new_upload(store, bits);
     change(&mut new);
@@ -91,7 +91,7 @@ pub(crate) fn new_upload(store: &Store, bits: u128) -> NewUpload {
     }
 }
 
-/// Commits on a thread that runs no asynchronous tasks, since it may have to wait for others.
+/// Commits on a thread without asynchronous tasks, since it may have to wait for others.
 fn commit(store: &Store, batch: Batch) {
     let committed =
         thread::scope(|scope| scope.spawn(|| store.commit_blocking(batch)).join().unwrap());
@@ -102,15 +102,15 @@ fn commit(store: &Store, batch: Batch) {
 #[derive(Debug, Default)]
 pub(crate) struct Bucket {
     pub(crate) segments: Mutex<BTreeMap<String, Vec<u8>>>,
-    /// What content was put.
+    /// The stored content.
     pub(crate) content: Mutex<Vec<Vec<u8>>>,
-    /// The next puts, and reads of segments, end when so many have begun.
+    /// The barrier at which the next puts, and reads of segments, meet before they end.
     pub(crate) together: Mutex<Option<Arc<Barrier>>>,
-    /// It can't be reached once so many segments were read.
+    /// The number of segment reads after which the store is unavailable.
     pub(crate) away_from: Mutex<Option<u32>>,
-    /// How many reads of segments have begun.
+    /// The number of started segment reads.
     pub(crate) reads: AtomicU32,
-    /// How many segments were looked for.
+    /// The number of segment look-ups.
     pub(crate) looks: AtomicU32,
 }
 

@@ -1,4 +1,4 @@
-//! What several requests have done: looks at records and room, changes, files.
+//! Steps that several requests share: checks of records and room, changes, files.
 
 use groupware_content::{ContentError, Upload as File};
 use groupware_documents::{
@@ -15,7 +15,7 @@ use crate::front::Tus;
 use crate::open::{Claimed, key};
 use crate::segments::{catch_up, create};
 
-/// Whether there is the document that an upload is for.
+/// Checks that the document of an upload exists.
 pub(crate) fn check_place(
     front: &Tus,
     owner: &Owner,
@@ -27,7 +27,7 @@ pub(crate) fn check_place(
     })
 }
 
-/// Whether so many bytes more may be set aside.
+/// Checks that so many more bytes may be reserved.
 pub(crate) fn check_room(front: &Tus, owner: &Owner, bytes: u64) -> Result<(), UploadFailure> {
     if room(&front.service, owner.mailbox())? >= bytes {
         return Ok(());
@@ -36,7 +36,7 @@ pub(crate) fn check_room(front: &Tus, owner: &Owner, bytes: u64) -> Result<(), U
     Err(ApiError::new(StatusCode::INSUFFICIENT_STORAGE, message).into())
 }
 
-/// Whether an attachment may have so many bytes.
+/// Checks that an attachment may have so many bytes.
 pub(crate) fn check_length(front: &Tus, length: u64) -> Result<(), UploadFailure> {
     if length <= front.attachment_bytes {
         return Ok(());
@@ -48,7 +48,7 @@ pub(crate) fn check_length(front: &Tus, length: u64) -> Result<(), UploadFailure
     Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message).into())
 }
 
-/// What is recorded of an upload. One whose bytes lie where this server doesn't look for any is no more.
+/// Returns the record of an upload. An upload whose bytes are where this server has no access counts as missing.
 pub(crate) fn record(front: &Tus, owner: &Owner, id: &UploadId) -> Result<Upload, DocumentError> {
     let find = |snapshot: &dyn Snapshot| documents::upload(snapshot, owner.mailbox(), id);
     let upload = front.service.store().read(find)?;
@@ -62,7 +62,7 @@ pub(crate) fn record(front: &Tus, owner: &Owner, id: &UploadId) -> Result<Upload
     }
 }
 
-/// How far an upload is that isn't finished.
+/// Returns the offset of an unfinished upload.
 pub(crate) async fn offset(
     front: &Tus,
     id: &UploadId,
@@ -75,7 +75,7 @@ pub(crate) async fn offset(
     Ok(claimed.resume(front.disk(), id, bytes).await?.offset())
 }
 
-/// Has an upload that isn't finished at hand, with all bytes that have come.
+/// Opens an unfinished upload with all received bytes.
 pub(crate) async fn resume(
     front: &Tus,
     owner: &Owner,
@@ -89,8 +89,8 @@ pub(crate) async fn resume(
     Ok(claimed)
 }
 
-/// Claims an upload that there is a record of: names that were made up shall take no place of uploads
-/// that are at hand. The record is to be read again once nobody else changes it.
+/// Claims a recorded upload: invented names must not take the place of open uploads. The record
+/// must be read again once the claim is held.
 pub(crate) async fn claim(
     front: &Tus,
     owner: &Owner,
@@ -114,7 +114,7 @@ pub(crate) async fn change<T>(
     groupware_service::documents::change(service, owner.caller(), who, decide).await
 }
 
-/// The file of a new upload, laid out for so many bytes, of which it may have so many at first.
+/// Creates the file of a new upload, laid out for so many bytes up to an initial maximum.
 pub(crate) async fn create_file(
     front: &Tus,
     owner: &Owner,
@@ -137,8 +137,8 @@ pub(crate) async fn remove_file(front: &Tus, id: &UploadId) -> Result<(), Upload
     Ok(())
 }
 
-/// What removes an upload's file, on a thread that may wait for the disk; `None` where the bytes of uploads lie in an
-/// object store.
+/// Returns the removal of an upload's file, for the blocking pool; `None` where the bytes of
+/// uploads are in an object store.
 pub(crate) fn file_removal(
     front: &Tus,
     id: &UploadId,

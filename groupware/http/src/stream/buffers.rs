@@ -4,24 +4,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Bytes of a buffer: a chunk as uploads mostly have them.
+/// Bytes of a buffer: the usual chunk size of uploads.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
-/// Where a buffer's bytes begin in memory: at a multiple of this, as writes past the page cache ask
-/// for.
+/// Alignment of a buffer's bytes in memory, as writes past the page cache require.
 const ALIGN_BYTES: usize = 4096;
 
-/// So many buffers. They are made when they are needed first, and then kept.
+/// A bounded set of buffers, allocated on first use and then kept.
 #[derive(Debug)]
 pub struct Buffers {
     room: Arc<Semaphore>,
     free: Mutex<Vec<Vec<u8>>>,
 }
 
-/// A buffer; dropping it gives it to the next.
+/// A buffer; dropping it returns it to the set.
 #[derive(Debug)]
 pub struct Buffer {
-    /// Its bytes begin at `start`.
+    /// The content begins at `start`.
     bytes: Vec<u8>,
     start: usize,
     of: Arc<Buffers>,
@@ -29,7 +28,7 @@ pub struct Buffer {
 }
 
 impl Buffers {
-    /// As many as fit into so many bytes.
+    /// Returns as many buffers as fit into so many bytes.
     pub fn new(bytes: usize) -> Self {
         Self {
             room: Arc::new(Semaphore::new(bytes / BUFFER_BYTES)),
@@ -37,7 +36,7 @@ impl Buffers {
         }
     }
 
-    /// Waits for an empty buffer; first come, first served.
+    /// Waits for an empty buffer; first in, first out.
     pub async fn take(self: &Arc<Self>) -> Buffer {
         let permit = Arc::clone(&self.room).acquire_owned().await;
         let free = self
@@ -63,12 +62,12 @@ impl Buffer {
         &self.bytes[self.start..]
     }
 
-    /// Bytes that still fit in.
+    /// The number of bytes that still fit in.
     pub fn room(&self) -> usize {
         BUFFER_BYTES - self.bytes().len()
     }
 
-    /// Adds as many of these bytes as fit in; their number.
+    /// Appends as many of these bytes as fit in; returns their number.
     pub fn add(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.room());
         self.bytes.extend_from_slice(&bytes[..count]);
@@ -80,7 +79,7 @@ impl Buffer {
         self.bytes.drain(self.start..self.start + count);
     }
 
-    /// Has `fill` write so many bytes, which replace what was in it.
+    /// Replaces the content by so many bytes that `fill` writes.
     ///
     /// # Errors
     /// Those of `fill`.

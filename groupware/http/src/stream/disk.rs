@@ -1,4 +1,4 @@
-//! Work that waits for the disk, on threads that may wait.
+//! Disk work, on threads that may block.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::error::ApiError;
 /// Most files that are worked on at once. A disk is as fast with this many requests as with more.
 const AT_ONCE: usize = 32;
 
-/// The way to those threads.
+/// The blocking pool for disk work.
 #[derive(Debug)]
 pub struct Disk(Arc<Semaphore>);
 
@@ -19,7 +19,7 @@ impl Disk {
         Self(Arc::new(Semaphore::new(AT_ONCE)))
     }
 
-    /// Does a piece of work that nobody waits for, when those who came before have had their turn.
+    /// Runs work in the background, after the work queued before it.
     pub fn later(&self, work: impl FnOnce() + Send + 'static) {
         let permits = Arc::clone(&self.0);
         tokio::spawn(async move {
@@ -31,7 +31,7 @@ impl Disk {
         });
     }
 
-    /// Does a piece of work and waits for it. If the caller stops waiting, it is done all the same.
+    /// Runs work and waits for it. If the caller stops waiting, the work completes all the same.
     ///
     /// # Errors
     /// 503 if the server is stopping.

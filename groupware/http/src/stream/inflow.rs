@@ -1,4 +1,4 @@
-//! The body of a request as it comes in, a buffer at a time, from clients that must keep it coming.
+//! The body of a request, received one buffer at a time, from clients that must keep a pace.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,29 +11,29 @@ use hyper::body::Body as _;
 
 use super::buffers::{Buffer, Buffers};
 
-/// So much of a body, or its end, comes in within the time that a body may take. A body that is as
-/// large as they get may take long, but not for ever.
+/// Bytes of a body, or its end, that must arrive within the body timeout. The largest bodies may
+/// take long, but not for ever.
 const PACE_BYTES: usize = 64 << 10;
 
-/// What has become of a body.
+/// The state of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// There is more of it.
+    /// More is expected.
     More,
-    /// That was all.
+    /// The body has ended.
     Ended,
-    /// It comes too slowly.
+    /// The client sends too slowly.
     Slow,
     /// The connection broke.
     Broken,
 }
 
-/// A body under way. What has come in stays here until it is taken: whoever stops waiting loses
-/// nothing.
+/// A body under way. Received bytes stay here until they are taken: a caller that stops waiting
+/// loses nothing.
 #[derive(Debug)]
 pub struct Inflow {
     body: Body,
-    /// Came in, and is in no buffer yet.
+    /// Received, and not yet in a buffer.
     rest: Bytes,
     buffer: Option<Buffer>,
     buffers: Arc<Buffers>,
@@ -42,7 +42,7 @@ pub struct Inflow {
 }
 
 impl Inflow {
-    /// A body of which so much must come in within this time as the pace asks for.
+    /// Returns a body that must arrive at the given pace.
     pub fn new(body: Body, buffers: &Arc<Buffers>, timeout: Duration, caller: &Caller) -> Self {
         Self {
             body,
@@ -54,7 +54,7 @@ impl Inflow {
         }
     }
 
-    /// Waits until the buffer is full or the body is over. Others are worked on meanwhile.
+    /// Waits until the buffer is full or the body is over. Other requests are worked on meanwhile.
     pub async fn fill(&mut self) -> Flow {
         let caller = self.caller.clone();
         let filled = async {
@@ -69,17 +69,17 @@ impl Inflow {
         caller.give_way(filled).await
     }
 
-    /// What came in, if anything did.
+    /// Takes the received bytes, if any.
     pub fn take(&mut self) -> Option<Buffer> {
         self.buffer.take()
     }
 
-    /// Puts back what was taken and is to be filled up.
+    /// Returns a taken buffer, to be filled up.
     pub fn put_back(&mut self, buffer: Buffer) {
         self.buffer = Some(buffer);
     }
 
-    /// Waits for some of the body; `None` if there was as much as the pace asks for.
+    /// Waits for some of the body; `None` if the pace was kept.
     async fn portion(&mut self) -> Option<Flow> {
         let mut count = 0;
         while count < PACE_BYTES {
@@ -90,12 +90,12 @@ impl Inflow {
                 match self.body.frame().await {
                     None => return Some(Flow::Ended),
                     Some(Err(_)) => return Some(Flow::Broken),
-                    // Trailers say nothing here.
+                    // Trailers are ignored.
                     Some(Ok(frame)) => self.rest = frame.into_data().unwrap_or_default(),
                 }
                 continue;
             }
-            // Only who has something to put in gets a buffer.
+            // A buffer is taken only when there are bytes for it.
             let buffer = match &mut self.buffer {
                 Some(buffer) => buffer,
                 empty => empty.insert(self.buffers.take().await),

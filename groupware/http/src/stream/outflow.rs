@@ -1,4 +1,4 @@
-//! A part of a file, or of what lies elsewhere, as the body of a response, read as the client receives it.
+//! A range of a file, or of another source, as the body of a response, read as the client receives it.
 
 use std::fs::File;
 use std::future::Future;
@@ -16,18 +16,18 @@ use hyper::body::{Body, Frame, SizeHint};
 use super::buffers::{BUFFER_BYTES, Buffer};
 use super::{StreamSlot, Streams};
 
-/// Longest wait for a buffer. A buffer is a client's until it has received it, and all may be with
-/// clients that receive little: others go on without.
+/// Longest wait for a buffer. A client holds a buffer until it has received it, and slow clients
+/// may hold all: other bodies continue without.
 const WAIT: Duration = Duration::from_millis(500);
-/// What is read at once without a buffer. Of these pieces, a connection holds no more than three.
+/// Bytes of a read without a buffer. A connection holds at most three of these pieces.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// What a body is read from. Calls block, and come from threads that may wait.
+/// The source of a body. Calls block, and run on threads that may.
 pub trait Pieces: Send + Sync {
-    /// Fills the buffer with what is there from `at` on.
+    /// Fills the buffer with the bytes from `at` on.
     ///
     /// # Errors
-    /// When there is less, or it can't be read.
+    /// When there are fewer, or they can't be read.
     fn read_exact_at(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
 }
 
@@ -39,13 +39,13 @@ impl Pieces for File {
 
 type Reading = Pin<Box<dyn Future<Output = io::Result<Piece>> + Send>>;
 
-/// What was read.
+/// The result of a read.
 struct Piece {
     bytes: Bytes,
     has_buffer: bool,
 }
 
-/// The body: bytes of a file from one place to another.
+/// The body: a range of a file.
 pub struct FileBody {
     streams: Arc<Streams>,
     file: Arc<dyn Pieces>,
@@ -59,7 +59,7 @@ pub struct FileBody {
 }
 
 impl FileBody {
-    /// So many bytes from `at` on.
+    /// Returns a body of so many bytes from `at` on.
     pub fn new(
         streams: Arc<Streams>,
         file: impl Pieces + 'static,
@@ -78,7 +78,7 @@ impl FileBody {
         }
     }
 
-    /// Keeps the room that the file takes on the disk until it goes.
+    /// Holds the permit for the file's disk space until the body is dropped.
     pub(crate) fn in_room(self, room: Permit) -> Self {
         Self {
             _room: Some(room),
@@ -86,7 +86,7 @@ impl FileBody {
         }
     }
 
-    /// Reads the next buffer. It is given back when the client has received it.
+    /// Reads the next buffer, which is released when the client has received it.
     fn read(&self) -> Reading {
         let (streams, file, at) = (Arc::clone(&self.streams), Arc::clone(&self.file), self.at);
         let (left, wait) = (self.end - at, self.wait);
@@ -100,7 +100,7 @@ impl FileBody {
     }
 }
 
-/// Reads at a place in a file as much as there is room for.
+/// Reads from a position of a file as much as fits.
 fn read_piece(
     file: &dyn Pieces,
     (at, left): (u64, u64),
@@ -145,7 +145,7 @@ impl Body for FileBody {
         };
         let Piece { bytes, has_buffer } = read?;
         self.at += bytes.len() as u64;
-        // Who has waited in vain takes one that is free, and waits no more until then.
+        // After a failed wait, a body takes a free buffer or none, without waiting, until one was free.
         self.wait = if has_buffer { WAIT } else { Duration::ZERO };
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
@@ -183,7 +183,7 @@ mod tests {
         let mut body = FileBody::new(Arc::clone(&streams), file, span, slot);
         let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
         assert_eq!(first.len(), PIECE_BYTES);
-        // There is one again.
+        // A buffer is free again.
         kept.pop();
         let second = body.frame().await.unwrap().unwrap().into_data().unwrap();
         assert_eq!(second.len(), BUFFER_BYTES);

@@ -1,5 +1,5 @@
-//! A body that a thread of its own writes, as fast as the client receives it: for what is too large to be
-//! held, and lies nowhere as it is sent.
+//! A body that a thread writes as fast as the client receives it: for content that is too large for
+//! memory, and is not stored in the form it is sent.
 
 use std::collections::HashSet;
 use std::io::{self, BufWriter, Write};
@@ -22,12 +22,12 @@ use super::{StreamSlot, Streamed, Streams, place};
 use crate::error::ApiError;
 use crate::reply::with;
 
-/// What is sent at once.
+/// Bytes of a piece.
 const PIECE_BYTES: usize = 64 << 10;
 /// Most pieces that wait for the client.
 const PIECES: usize = 2;
 
-/// The body. Whoever writes it learns at the next piece that nobody wants it any more.
+/// The body. After it is dropped, the writer's next piece fails.
 #[derive(Debug)]
 pub struct WrittenBody {
     pieces: mpsc::Receiver<io::Result<Bytes>>,
@@ -35,7 +35,7 @@ pub struct WrittenBody {
     _place: Permit,
 }
 
-/// The writer of a user's body, of which there is one.
+/// The writer of a user's body; each user has one at most.
 struct Writer {
     of: Arc<Mutex<HashSet<String>>>,
     user: String,
@@ -48,7 +48,7 @@ impl Drop for Writer {
     }
 }
 
-/// Where the thread writes to, in its turn. While it waits for the client, the turn is others'.
+/// The thread's output, during its turn. While the thread waits for the client, others have the turn.
 struct Pieces {
     to: mpsc::Sender<io::Result<Bytes>>,
     turns: Pool,
@@ -84,11 +84,11 @@ impl Write for Pieces {
 }
 
 impl Streams {
-    /// A body that `write` writes, one for each user at a time. If it fails, so does the body: the client
-    /// sees that it isn't whole.
+    /// Returns a body that `write` writes, one per user at a time. If `write` fails, the body fails
+    /// too: the client sees that it isn't complete.
     ///
     /// # Errors
-    /// 503 if there is one for this user already, or if there are as many as there may be for long.
+    /// 503 if the user has one already, or if the maximum number is reached for long.
     pub async fn written(
         &self,
         caller: &Caller,
@@ -114,7 +114,7 @@ impl Streams {
             };
             let mut buffer = BufWriter::with_capacity(PIECE_BYTES, pieces);
             let written = write(&mut buffer).and_then(|()| buffer.flush());
-            // Whoever sees the body's end may ask for the next one at once.
+            // A client that sees the body's end may ask for the next one at once.
             drop((buffer, writer));
             if let Err(error) = written {
                 let _ = end.blocking_send(Err(error));
@@ -145,7 +145,7 @@ impl Streams {
 }
 
 impl WrittenBody {
-    /// The answer: a file to be kept under this name, of letters, digits, `.`, `_`, and `-`.
+    /// Returns the answer: a file to be saved under this name, of letters, digits, `.`, `_`, and `-`.
     pub fn into_file(self, name: &str, media_type: &'static str) -> Response {
         let mut response = Response::new(axum::body::Body::new(self));
         response.extensions_mut().insert(Streamed);
@@ -191,7 +191,7 @@ mod tests {
         let write = |to: &mut dyn Write| to.write_all(&bytes());
         let mut body = streams.written(&caller, "ada", write).await.unwrap();
         let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
-        // The rest waits for whoever reads: it is not yet all written.
+        // The rest waits for the reader: it is not yet all written.
         let second = streams.written(&caller, "ada", write).await;
         assert_eq!(
             second.unwrap_err().status(),
@@ -217,7 +217,7 @@ mod tests {
             let caller = Caller::internal();
             let name = format!("user{number}");
             let mut body = streams.written(&caller, &name, write).await.unwrap();
-            // The thread has begun, and waits for the client.
+            // The thread has started, and waits for the client.
             assert!(body.frame().await.unwrap().is_ok());
             held.push(body);
         }

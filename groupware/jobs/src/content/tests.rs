@@ -1,4 +1,4 @@
-//! Sweeps over records in memory, a folder, and an object store that has names alone.
+//! Sweeps over records in memory, a folder, and an object store that stores only names.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -25,7 +25,7 @@ impl SweepObserver for Count {
     fn under_way(&self, _: &HashSet<String>) {}
 }
 
-/// All users are asked once, not once for each folder: with many of both, that takes hours of a core.
+/// One pass over all users covers all folders. With many users, one pass for each folder takes hours of CPU time.
 #[test]
 fn a_pass_over_all_users_does_for_all_folders() {
     let store = Store::memory(StoreOptions::default()).unwrap();
@@ -59,7 +59,7 @@ fn the_first_sweep_takes_what_was_left_and_nothing_that_is_begun() {
     let count = Count(Arc::default());
     let times = (1, Duration::ZERO);
     let mut sweep = ContentSweep::new(service, content.clone(), times, count);
-    // Its record comes later.
+    // Its record is written later.
     begin("begun");
     let left_over = sweep.left_over.take().unwrap();
     assert!(sweep.sweep_uploads(&left_over).is_ok());
@@ -77,7 +77,7 @@ fn context(snapshot: &dyn Snapshot, bits: u128, now: i64) -> Context<'_> {
     }
 }
 
-/// Records an upload that began then, with these bits in its name.
+/// Records an upload with this start time and with these bits in its name.
 fn begin(store: &Store, bits: u128, then: i64) -> UploadId {
     let database = documents::DatabaseName::parse("files").unwrap();
     let fields = documents::Fields::parse(b"{}").unwrap();
@@ -116,11 +116,11 @@ fn of_ada(store: &Store) -> Service {
     service
 }
 
-/// An object store that has names alone.
+/// An object store that stores only names.
 #[derive(Debug, Default)]
 struct Names {
     all: Mutex<HashSet<String>>,
-    /// No more can be removed.
+    /// True if every removal fails.
     is_stuck: AtomicBool,
 }
 
@@ -160,7 +160,7 @@ impl Segments for Names {
     }
 }
 
-/// Puts a segment of an upload, and lists it in the record; its name.
+/// Puts a segment of an upload and adds it to the upload's record; returns its name.
 fn keep(store: &Store, names: &Names, (id, bits): (&UploadId, u128), now: i64) -> String {
     let held = store.read(|snapshot| documents::held_upload(snapshot, "ada", id));
     let held = held.unwrap();
@@ -176,7 +176,7 @@ fn keep(store: &Store, names: &Names, (id, bits): (&UploadId, u128), now: i64) -
     name
 }
 
-/// A sweep of uploads that expire after [`LIFETIME_S`], of what a service knows and an object store.
+/// Creates a sweep of uploads that expire after [`LIFETIME_S`], for a service and an object store.
 fn sweep(service: &Service, names: &Arc<Names>) -> ContentSweep<Count> {
     let content = ContentStore::scratch().unwrap();
     let content = content.with_segments(Arc::clone(names) as _);

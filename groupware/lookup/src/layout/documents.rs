@@ -1,4 +1,4 @@
-//! A document per registration, as LS2 had it: a query reads them all.
+//! One document per registration, as in LS2: a query reads them all.
 
 use std::ops::ControlFlow;
 
@@ -12,16 +12,16 @@ use crate::registration::{Content, Head, Registration};
 use crate::{Id, LookupError};
 
 const PARTITION: &str = "$lookup/documents";
-/// How much there is.
+/// The sums of registrations.
 const SUMS: Sums = Sums {
     partition: PARTITION,
     key: b"n",
 };
-/// Names follow it.
+/// The id follows it.
 const DOCUMENT: u8 = b'd';
-/// Documents read at a time.
+/// The number of documents per read.
 const CHUNK: usize = 16;
-/// Most ended registrations that one sweep takes away.
+/// The maximum number of expired registrations that one sweep removes.
 const SWEPT: usize = 64;
 
 pub(super) struct Documents;
@@ -66,7 +66,7 @@ impl Keep for Documents {
         query: &LookupQuery,
         visit: &mut Visit<'_>,
     ) -> Result<(), LookupError> {
-        // A document's name leads to it; nothing else does.
+        // Only an id leads directly to a document.
         if let Some([Path::Name(id)]) = query.paths(|_| false).as_deref() {
             if let Some(found) = self.get(snapshot, *id)? {
                 let _ = visit(found);
@@ -113,7 +113,7 @@ impl Keep for Documents {
         Ok(batch)
     }
 
-    /// Looks at every document: this layout has nothing to tell which have ended.
+    /// Reads every document: this layout has no index of expired ones.
     fn sweep(&self, snapshot: &dyn Snapshot, now: i64) -> Result<Option<Batch>, LookupError> {
         let mut ended = Vec::new();
         each(snapshot, &mut |id, document| {
@@ -138,7 +138,7 @@ impl Keep for Documents {
 /// Called with each document.
 type Each<'a> = dyn FnMut(Id, &Record) -> Result<ControlFlow<()>, LookupError> + 'a;
 
-/// Visits the documents, a few at a time, so that only few are in memory at once.
+/// Visits the documents in small reads, so that only few are in memory at once.
 fn each(snapshot: &dyn Snapshot, visit: &mut Each<'_>) -> Result<(), LookupError> {
     let mut from = vec![DOCUMENT];
     loop {

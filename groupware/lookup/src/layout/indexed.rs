@@ -1,23 +1,23 @@
-//! A small head and a body per registration, and an index: what a change or a query costs depends
-//! on the registrations that it is about, not on how many there are.
+//! A small head and a body per registration, and an index: the cost of a change or a query depends
+//! on its registrations, not on the number of all.
 //!
 //! Keys of the partition, each a letter and then:
 //!
-//! - `h` name → head, and with it the body's version; a renewal writes this alone
+//! - `h` id → head, including the body's version; a renewal writes only this
 //! - `b` version → content
-//! - `a` field, stem, 0, version → name, and the last bytes of the values that begin with the stem and
-//!   are one byte longer: the addresses of a router are side by side, and share a row by tens
-//! - `d` fingerprint → name
-//! - `x` end of the lease, name; most new ones are the last
-//! - `y`, and `y` user → how much there is: registrations, bytes
-//! - `z` version → whose body it was that nobody refers to any more, and how far it has been cleared
+//! - `a` field, stem, 0, version → id, and the last bytes of the values that consist of the stem
+//!   and one more byte: the addresses of a router are adjacent, and share a row by tens
+//! - `d` fingerprint → id
+//! - `x` end of the lease, id; most new ones sort last
+//! - `y`, and `y` user → the sums: registrations, bytes
+//! - `z` version → the registration of an unreferenced body, and how far it has been cleared
 //!
-//! What nearly every change touches (the last of `x`, `y`, and `z`) lies side by side: a change writes
-//! each page that it touches to the log.
+//! The rows that nearly every change writes (the last of `x`, `y`, and `z`) are adjacent: a change
+//! writes each touched page to the log.
 //!
-//! Removing a registration writes three rows, however large it is: all but its head stays until sweeps
-//! have cleared it in small batches. Entries of the index, of fingerprints, and of ends count only as
-//! long as there is a head that they belong to.
+//! Removing a registration of any size writes three rows: all but its head stays until sweeps have
+//! cleared it in small batches. Entries of the index, of fingerprints, and of ends are valid only
+//! while their head exists.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -34,15 +34,15 @@ use crate::registration::{Content, Head, Registration};
 use crate::{Id, LookupError, Reason};
 
 const PARTITION: &str = "$lookup/indexed";
-/// What was kept before had a row for each value. Leases end, and services register again: it is
+/// An earlier layout had a row for each value. Leases end, and services register again: its data is
 /// dropped.
 const BEFORE: &str = "$lookup";
 const SUMS: Sums = Sums {
     partition: PARTITION,
     key: b"y",
 };
-/// The keys that are found without a scan: those that name one thing or a few. Their places are in
-/// the store: new ones come last.
+/// The keys that are found without a scan: those that identify one thing or a few. Their indexes
+/// are stored: append new ones at the end.
 const FIELDS: [&str; 14] = [
     "interface-addresses",
     "host-name",
@@ -59,13 +59,13 @@ const FIELDS: [&str; 14] = [
     "interface-mac",
     "client-uuid",
 ];
-/// Longer values are found by their beginning. What is found is compared in its record.
+/// Longer values are indexed by this prefix; the record itself is then compared.
 const INDEXED_BYTES: usize = 200;
-/// Entries of the index read at a time.
+/// The number of index entries per read.
 const CHUNK: usize = 256;
-/// Most rows that one sweep deletes: about a millisecond of the writer's time.
+/// The maximum number of rows that one sweep deletes: about a millisecond of the writer's time.
 const SWEPT_ROWS: usize = 256;
-/// Most ended registrations that one sweep removes.
+/// The maximum number of expired registrations that one sweep removes.
 const SWEPT: usize = 32;
 
 pub(super) struct Indexed;
@@ -166,7 +166,7 @@ impl Keep for Indexed {
             });
         read?;
         let batch = self.change(snapshot, &ended)?;
-        // Of those that were removed, the entries are cleared with the rest.
+        // The entries of removed registrations are cleared with their bodies.
         if !batch.ops.is_empty() {
             return Ok(Some(batch));
         }
@@ -177,7 +177,7 @@ impl Keep for Indexed {
     }
 }
 
-/// Drops what was kept in another form.
+/// Drops the data of an earlier layout.
 fn clear_before(snapshot: &dyn Snapshot) -> Result<Option<Batch>, LookupError> {
     let mut dropped = None;
     let read: Result<(), StoreError> = snapshot.scan(BEFORE, b"", None, 1, &mut |_, _| {
@@ -190,12 +190,12 @@ fn clear_before(snapshot: &dyn Snapshot) -> Result<Option<Batch>, LookupError> {
     Ok(dropped)
 }
 
-/// What is known of a body that nobody refers to any more.
+/// The state of an unreferenced body.
 struct Left {
     id: Id,
-    /// When the lease that went with it ends.
+    /// The end of its lease.
     expires: i64,
-    /// Rows of its index that have been cleared.
+    /// The number of its index rows that have been cleared.
     done: usize,
 }
 
@@ -222,7 +222,7 @@ impl Left {
     }
 }
 
-/// Clears a little of one body that nobody refers to, and of its index.
+/// Clears a part of one unreferenced body and of its index.
 fn clear(snapshot: &dyn Snapshot) -> Result<Option<Batch>, LookupError> {
     let mut first = None;
     let read: Result<(), StoreError> =
@@ -260,8 +260,8 @@ fn clear(snapshot: &dyn Snapshot) -> Result<Option<Batch>, LookupError> {
     Ok(Some(batch))
 }
 
-/// Clears the entries of a removed registration's end and fingerprint, unless one that came under its
-/// name since has them.
+/// Clears the end and fingerprint entries of a removed registration, unless a new one with its id
+/// has the same.
 fn clear_entries(
     snapshot: &dyn Snapshot,
     left: &Left,
@@ -292,13 +292,13 @@ fn clear_entries(
     Ok(())
 }
 
-/// A batch that is being put together.
+/// A batch under construction.
 struct Writing<'a> {
     snapshot: &'a dyn Snapshot,
     batch: Batch,
-    /// How much more there will be.
+    /// The changes of the sums.
     tally: Tally,
-    /// Of the index, so far.
+    /// The number of index rows so far.
     rows: usize,
 }
 
@@ -339,13 +339,13 @@ impl Writing<'_> {
                 self.batch.delete(PARTITION, head_key);
             }
             (Change::Renew(..) | Change::Remove(_), None) => {
-                // Swept away meanwhile; what is left of it in the order of ends goes, too.
+                // Already swept; the rest of its end entries is cleared, too.
             }
         }
         Ok(())
     }
 
-    /// Writes what belongs to a new head.
+    /// Writes the rows of a new head.
     fn keep(&mut self, new: &Registration) -> Result<(), LookupError> {
         let version = new.head.version;
         let batch = &mut self.batch;
@@ -355,7 +355,7 @@ impl Writing<'_> {
         batch.put(PARTITION, end_key(new.head.lease.expires, new.id), "");
         if let Some(fingerprint) = new.head.fingerprint {
             let same = key(b'd', &fingerprint);
-            // What is there belongs to a registration that has ended.
+            // The existing entry belongs to an expired registration.
             match self.snapshot.get(PARTITION, &same)? {
                 Some(found) => self
                     .batch
@@ -380,13 +380,13 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Removes the entries of an old head, where a new one of its name may have the same.
+    /// Removes the entries of an old head whose id gets a new one, possibly with the same entries.
     fn forget_entries(&mut self, id: Id, old: &Head) -> Result<(), LookupError> {
         self.batch.delete(PARTITION, end_key(old.lease.expires, id));
         if let Some(fingerprint) = old.fingerprint {
             let same = key(b'd', &fingerprint);
             let found = self.snapshot.get(PARTITION, &same)?;
-            // It may have been taken over by another since this one ended.
+            // Another registration may have taken it over since this one ended.
             if found.is_some_and(|found| found.value[..] == id.to_bytes()) {
                 self.batch.delete(PARTITION, same);
             }
@@ -394,7 +394,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Leaves what belongs to an old head to be cleared.
+    /// Queues the rows of an old head for clearing.
     fn leave(&mut self, id: Id, old: &Head) {
         let left = Left {
             id,
@@ -406,10 +406,10 @@ impl Writing<'_> {
     }
 }
 
-/// An entry on the way to a registration.
+/// An index entry that leads to a registration.
 struct Entry {
     id: Id,
-    /// The version that the entry belongs to, where the entry could be an old one.
+    /// The version of the entry, if the entry could be outdated.
     version: Option<u64>,
 }
 
@@ -428,13 +428,13 @@ impl Entry {
         })
     }
 
-    /// The bytes with which its values end.
+    /// The last bytes of its values.
     fn last_bytes(value: &[u8]) -> &[u8] {
         value.get(16..).unwrap_or_default()
     }
 }
 
-/// A search under way.
+/// A search in progress.
 struct Search<'a, 'v> {
     snapshot: &'a dyn Snapshot,
     budget: Budget,
@@ -455,8 +455,8 @@ impl Search<'_, '_> {
         })
     }
 
-    /// Visits registrations with a value that begins so: those with no more than that first, which
-    /// stand under its stem.
+    /// Visits registrations with a value of this prefix: first those with the prefix itself as value,
+    /// whose row has the prefix's own stem.
     fn prefix(&mut self, key: &str, prefix: &str) -> Result<ControlFlow<()>, LookupError> {
         if self.value(key, prefix)?.is_break() {
             return Ok(ControlFlow::Break(()));
@@ -466,7 +466,7 @@ impl Search<'_, '_> {
         self.range(&from, &to, Entry::of_index)
     }
 
-    /// Visits what the entries of a range lead to.
+    /// Visits the registrations of a range of entries.
     fn range(
         &mut self,
         from: &[u8],
@@ -511,7 +511,7 @@ impl Search<'_, '_> {
         if version.is_some_and(|version| version != head.version) {
             return Ok(ControlFlow::Continue(()));
         }
-        // Before it is read; an older version said nothing of it.
+        // Before the read; heads of an earlier version have no size.
         let told = head.bytes as usize;
         self.budget.spend(1, told)?;
         let (content, bytes) = content(self.snapshot, &head)?;
@@ -546,12 +546,12 @@ fn field(key: &str) -> Option<u8> {
     u8::try_from(place).ok()
 }
 
-/// What of a value the index knows.
+/// Returns the indexed part of a value.
 fn indexed(value: &str) -> &[u8] {
     &value.as_bytes()[..value.len().min(INDEXED_BYTES)]
 }
 
-/// What of a value stands in the key of its row, and what in the row.
+/// Splits a value into the part in its row's key and the part in the row.
 fn stem(value: &str) -> (&[u8], Option<u8>) {
     match indexed(value).split_last() {
         Some((last, stem)) => (stem, Some(*last)),
@@ -559,7 +559,7 @@ fn stem(value: &str) -> (&[u8], Option<u8>) {
     }
 }
 
-/// How keys of rows begin whose stems begin so.
+/// Returns the prefix of the keys of rows whose stems have this prefix.
 fn index_prefix(key: &str, stem: &[u8]) -> Vec<u8> {
     let mut prefix = Vec::with_capacity(stem.len() + 12);
     prefix.extend([b'a', field(key).unwrap_or(u8::MAX)]);
@@ -567,8 +567,8 @@ fn index_prefix(key: &str, stem: &[u8]) -> Vec<u8> {
     prefix
 }
 
-/// The first key after all that begin with these bytes, the last of which is never 255: it is 0 or
-/// part of UTF-8.
+/// Returns the first key after all with this prefix, whose last byte is never 255: it is 0 or part
+/// of UTF-8.
 fn after(prefix: &[u8]) -> Vec<u8> {
     let mut after = prefix.to_vec();
     if let Some(last) = after.last_mut() {
@@ -577,7 +577,7 @@ fn after(prefix: &[u8]) -> Vec<u8> {
     after
 }
 
-/// The rows of a record: keys, and the last bytes of their values.
+/// Returns the rows of a record: keys, and the last bytes of their values.
 fn index_rows(record: &Record, version: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut rows: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
     for (field, values) in &record.fields {

@@ -1,4 +1,4 @@
-//! What every layout does, and what it is told to change.
+//! The interface of all layouts, and the changes that they apply.
 
 use std::ops::ControlFlow;
 
@@ -13,11 +13,11 @@ use crate::{Id, LookupError};
 /// A change of one registration.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
-    /// Keeps it, in the place of what has its name now.
+    /// Stores it, replacing the registration with the same id.
     Put(Box<Registration>),
-    /// Keeps it with another head of the same version.
+    /// Stores it with another head of the same version.
     Renew(Id, Head),
-    /// Forgets it.
+    /// Removes it.
     Remove(Id),
 }
 
@@ -30,34 +30,33 @@ impl Change {
     }
 }
 
-/// Called with each registration that a query may be about.
+/// Called with each candidate of a query.
 pub(crate) type Visit<'a> = dyn FnMut(Registration) -> ControlFlow<()> + 'a;
 
-/// What a layout does. Leases are not its concern, except that it sweeps away what has ended long
-/// ago.
+/// The interface of a layout. It ignores leases, except that it sweeps long expired registrations.
 pub(crate) trait Keep {
-    /// How much there is, of this user or in all, ended registrations that were not swept away included.
+    /// Returns the sums of this user or of all, including expired registrations that were not swept.
     fn held(&self, snapshot: &dyn Snapshot, owner: Option<&str>) -> Result<Amount, LookupError>;
 
-    /// What is known of a registration besides its content.
+    /// Returns the head of a registration.
     fn head(&self, snapshot: &dyn Snapshot, id: Id) -> Result<Option<Head>, LookupError>;
 
-    /// About how many bytes a registration has, where that is told by less than all of it; else 0.
+    /// Returns the approximate size of a registration if that is known without reading all of it; else 0.
     fn size(&self, _: &dyn Snapshot, _: Id) -> Result<u64, LookupError> {
         Ok(0)
     }
 
-    /// The registration.
+    /// Returns the registration.
     fn get(&self, snapshot: &dyn Snapshot, id: Id) -> Result<Option<Registration>, LookupError>;
 
-    /// The registration whose record is the same.
+    /// Returns the registration with an equal record.
     fn same(
         &self,
         snapshot: &dyn Snapshot,
         fingerprint: [u8; 16],
     ) -> Result<Option<(Id, Head)>, LookupError>;
 
-    /// Visits at least all registrations that the query matches, each once.
+    /// Visits at least all registrations that match the query, each once.
     fn candidates(
         &self,
         snapshot: &dyn Snapshot,
@@ -65,22 +64,22 @@ pub(crate) trait Keep {
         visit: &mut Visit<'_>,
     ) -> Result<(), LookupError>;
 
-    /// What makes the changes, each of another registration, on the state that was read.
+    /// Returns the batch of changes of different registrations, based on the state that was read.
     fn change(&self, snapshot: &dyn Snapshot, changes: &[Change]) -> Result<Batch, LookupError>;
 
-    /// What to commit to clear away a little of what has ended, and whether there may be more;
-    /// `None` if there is nothing to do.
+    /// Returns a batch that clears some of the expired data, after which there may be more; `None`
+    /// if there is nothing to do.
     fn sweep(&self, snapshot: &dyn Snapshot, now: i64) -> Result<Option<Batch>, LookupError>;
 }
 
-/// What a query may still look at.
+/// The remaining scan budget of a query.
 pub(super) struct Budget {
     visits: usize,
     bytes: usize,
 }
 
 impl Budget {
-    /// What the query says, and so many bytes as go with it.
+    /// Returns the query's limit of visits, and the bytes that correspond to it.
     pub(super) fn of(query: &LookupQuery) -> Self {
         Self {
             visits: query.visits,

@@ -1,4 +1,4 @@
-//! How registrations lie in the store: three ways to keep the same data.
+//! The storage layouts of registrations: three ways to store the same data.
 
 mod documents;
 mod indexed;
@@ -13,15 +13,15 @@ use crate::LookupError;
 pub(crate) use keep::{Change, Keep};
 pub(crate) use tally::Amount;
 
-/// How registrations lie in the store. Each layout keeps its own: what was registered under one is
-/// not seen under another.
+/// The storage layout of registrations. Each layout has its own data: registrations under one are
+/// invisible under another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Layout {
     /// All in one document, which every change rewrites and every query reads.
     SingleDocument,
-    /// A document each; a query reads them all.
+    /// One document per registration; a query reads them all.
     DocumentPerRegistration,
-    /// A document each, and an entry of an index for each value of the keys that are asked for.
+    /// One document per registration, and an index entry for each value of the indexed keys.
     #[default]
     Indexed,
 }
@@ -34,7 +34,7 @@ impl Layout {
         Self::Indexed,
     ];
 
-    /// As settings name it.
+    /// The name in settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::SingleDocument => "single-document",
@@ -51,11 +51,11 @@ impl Layout {
         }
     }
 
-    /// What to commit to clear away a little of what has ended, and whether there may be more;
-    /// `None` if there is nothing to do.
+    /// Returns a batch that clears some of the expired data, after which there may be more; `None`
+    /// if there is nothing to do.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub fn sweep(self, snapshot: &dyn Snapshot, now: i64) -> Result<Option<Batch>, LookupError> {
         self.keep().sweep(snapshot, now)
     }

@@ -1,4 +1,4 @@
-//! Everything in one document, as LS1 had it: every change rewrites it, every query reads it.
+//! Everything in one document, as in LS1: every change rewrites it, every query reads it.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -13,12 +13,12 @@ use crate::{Id, LookupError, Reason};
 
 const PARTITION: &str = "$lookup/single";
 const DOCUMENT: &[u8] = b"document";
-/// What the store takes at once, less its keys.
+/// The store's maximum batch, less its keys.
 const MAX_DOCUMENT_BYTES: usize = MAX_BATCH_BYTES - 1024;
 
 pub(super) struct SingleDocument;
 
-/// A registration's place in the document: name, length, content.
+/// A registration's part of the document: id, length, content.
 struct Part<'a> {
     id: Id,
     /// Head and content.

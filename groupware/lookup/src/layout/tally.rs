@@ -1,5 +1,5 @@
-//! How much there is, in all and of each user: sums that changes only add to, so that two changes never get
-//! in each other's way by them.
+//! The sums of registrations, in all and of each user: changes only add to them, so that they cause
+//! no conflicts.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use groupware_store::{Batch, Snapshot, counters};
 use crate::LookupError;
 use crate::registration::Head;
 
-/// What a user has registered, or everybody.
+/// The registrations of a user, or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Amount {
     pub(crate) registrations: i64,
-    /// Bytes of what was registered, as it is kept.
+    /// The stored bytes of registrations.
     pub(crate) bytes: i64,
 }
 
@@ -27,11 +27,11 @@ impl Amount {
     }
 }
 
-/// What a layout counts, below one key of its partition.
+/// The sums of a layout, below one key of its partition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sums {
     pub(super) partition: &'static str,
-    /// Of the sum over all; the sum of a user is behind it, by name.
+    /// The key of the sum over all; the sum of a user has the name appended.
     pub(super) key: &'static [u8],
 }
 
@@ -54,7 +54,7 @@ impl Sums {
     }
 }
 
-/// What a change makes more and less of.
+/// The differences that a change makes.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     all: Amount,
@@ -73,7 +73,7 @@ impl Tally {
     fn count(&mut self, head: &Head, by: i64) {
         let bytes = by * i64::from(head.bytes);
         self.all.add(by, bytes);
-        // An older version has counted no users', and kept no bytes.
+        // An earlier version recorded no sums of users, and no bytes.
         if let Some(owner) = head.owner.as_ref().filter(|_| head.bytes > 0) {
             self.users.entry(owner.clone()).or_default().add(by, bytes);
         }

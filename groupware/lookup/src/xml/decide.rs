@@ -1,4 +1,4 @@
-//! What each message of the XML protocol does.
+//! The effects of each message of the XML protocol.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
@@ -18,23 +18,23 @@ use crate::record::Record;
 use crate::registration::{Content, Registration, Xml};
 use crate::{Id, Layout, LookupError, LookupQuery, Reason, records};
 
-/// How far the queries of a message may reach, all together.
+/// The scan budget of a message's queries, all together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
     visits: usize,
     result_bytes: usize,
-    /// What would go further is refused as a whole, so that it can be decided with a longer reach.
+    /// Exceeding the budget fails the whole message, so that it can be decided again with a larger one.
     is_tried: bool,
 }
 
 impl Reach {
-    /// As far as others can wait for.
+    /// The budget in the foreground.
     pub const QUICK: Self = Self {
         visits: VISITS_AT_ONCE,
         result_bytes: LARGE_BYTES,
         is_tried: true,
     };
-    /// As far as any message may reach. A query that would go further is told so in the answer.
+    /// The maximum budget. The response reports a query that would exceed it.
     pub const WHOLE: Self = Self {
         visits: VISITS,
         result_bytes: RESULT_BYTES,
@@ -42,11 +42,11 @@ impl Reach {
     };
 }
 
-/// About how many bytes the services have that a message has read, each as often as it does; 0 for those of which
-/// that can't be told at once.
+/// Returns the approximate size of the services that a message reads, each counted per read; 0 for
+/// those whose size isn't stored.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub fn size(
     snapshot: &dyn Snapshot,
     layout: Layout,
@@ -72,7 +72,7 @@ pub fn size(
     Ok(bytes)
 }
 
-/// The services that metadata name: by key, as they are, or in a query.
+/// Returns the services that a metadata block names: by key, directly, or in a query.
 fn named(metadata: &Metadata) -> impl Iterator<Item = Id> {
     let key = metadata.key.as_deref().map(Id::of_key);
     let subject = metadata.subject.as_ref();
@@ -85,10 +85,10 @@ fn named(metadata: &Metadata) -> impl Iterator<Item = Id> {
     key.into_iter().chain(subject).chain(query)
 }
 
-/// A trigger's end: what the client is told, or a fault of ours.
+/// The result of a trigger: its outcome for the client, or an internal error.
 type Triggered = Result<(Option<Change>, Outcome), Refusal>;
 
-/// Why a trigger was not done.
+/// The reason why a trigger failed.
 enum Refusal {
     Ls(LsError),
     Fault(LookupError),
@@ -107,11 +107,11 @@ fn refused<T>(event: impl Into<String>, text: impl Into<String>) -> Result<T, Re
     Err(Refusal::Ls(LsError::new(event, text)))
 }
 
-/// Decides all triggers of a message; what can be done of them is done together.
+/// Decides all triggers of a message; the successful ones share one batch.
 ///
 /// # Errors
-/// When the store fails; what a trigger asks wrongly is told in the answer. [`Reason::TooWide`] where
-/// [`Reach::QUICK`] is too short.
+/// If the store fails; the response reports invalid triggers. [`Reason::TooWide`] if
+/// [`Reach::QUICK`] is too small.
 pub fn decide(
     context: &Context<'_>,
     message: &Message,
@@ -180,7 +180,7 @@ struct Trigger<'a> {
     metadata: &'a Metadata,
     blocks: &'a [Raw],
     reach: Reach,
-    /// Bytes that the answer has left for what is found.
+    /// The bytes left in the response for results.
     room: usize,
 }
 
@@ -196,7 +196,7 @@ impl Trigger<'_> {
         }
     }
 
-    /// The service that the metadata's key names, whose lease has not ended.
+    /// Returns the valid service with the metadata's key.
     fn keyed(&self, operation: &str) -> Result<Registration, Refusal> {
         let event = || format!("{operation}.key_not_found");
         let Some(key) = &self.metadata.key else {
@@ -222,7 +222,7 @@ impl Trigger<'_> {
             (None, Some(subject)) => {
                 let id = service_id(subject)?;
                 match self.valid(id)? {
-                    // Registering again adds what is new, and renews the lease.
+                    // Registering again adds new blocks, and renews the lease.
                     Some(found) => self.append(found),
                     None => self.put(id, subject.xml.clone(), subject, Vec::new()),
                 }
@@ -255,7 +255,7 @@ impl Trigger<'_> {
         self.put(found.id, xml.subject, &subject, xml.blocks)
     }
 
-    /// Keeps the service with the blocks that it has and those of this trigger.
+    /// Stores the service with its existing blocks and those of this trigger.
     fn put(&self, id: Id, subject: String, service: &Raw, mut blocks: Vec<String>) -> Triggered {
         let known: HashSet<&str> = blocks.iter().map(String::as_str).collect();
         let new = self
@@ -266,7 +266,7 @@ impl Trigger<'_> {
         let had_some = !blocks.is_empty();
         let count = self.blocks.len();
         let texts = match had_some {
-            // Blocks that are there were read when they came; they can be read again.
+            // Existing blocks were parsed on arrival, and parse again.
             true => blocks
                 .iter()
                 .filter_map(|block| Raw::parse(block))
@@ -463,7 +463,7 @@ impl Trigger<'_> {
     }
 
     fn by_address(&self, address: &str, out: &mut String) -> Result<(), Refusal> {
-        // A comma or a star would mean more than itself.
+        // A comma or a star has a special meaning.
         if address.contains([',', '*']) {
             return Ok(());
         }
@@ -533,7 +533,7 @@ fn text_of<'a>(raw: &'a Raw, name: &str) -> Option<&'a str> {
     found.map(|(_, text)| text.as_str())
 }
 
-/// The name of a service: that of its access point, or of its address, type, and name.
+/// Returns the id of a service: by its access point, or by its address, type, and name.
 fn service_id(subject: &Raw) -> Result<Id, Refusal> {
     let text = |name| text_of(subject, name).unwrap_or_default();
     match (
@@ -551,7 +551,7 @@ fn service_id(subject: &Raw) -> Result<Id, Refusal> {
     }
 }
 
-/// What a record says of a service and its blocks, so that either protocol finds it.
+/// Returns the equivalent record of a service and its blocks, so that either protocol finds it.
 fn record<'a>(service: &Raw, blocks: impl Iterator<Item = &'a Raw>) -> Record {
     let mut record = Record::default();
     let mut add = |key: &str, value: &str| {
@@ -581,7 +581,7 @@ fn record<'a>(service: &Raw, blocks: impl Iterator<Item = &'a Raw>) -> Record {
     record
 }
 
-/// What the elements of a service are called in a record.
+/// The record keys of a service's elements.
 const SERVICE_KEYS: [(&str, &str); 7] = [
     ("serviceName", "service-name"),
     ("accessPoint", "service-locator"),

@@ -1,4 +1,4 @@
-//! A store in memory and short ways to ask it.
+//! A store in memory and shorthands for requests.
 
 use groupware_lookup::{
     Context, Decision, Layout, LookupError, LookupQuery, NewRecord, Registrant, Results, xml,
@@ -96,7 +96,7 @@ impl Service {
         serde_json::from_slice(&self.page(pairs).unwrap().body).unwrap()
     }
 
-    /// The answer to a message, as text.
+    /// Returns the response to a message, as text.
     pub(crate) fn message(&mut self, body: &str) -> String {
         let message = xml::Message::parse(body.as_bytes()).unwrap();
         let reply = self
@@ -105,7 +105,7 @@ impl Service {
         String::from_utf8(reply).unwrap()
     }
 
-    /// Sweeps until nothing is left to do; how often there was something.
+    /// Sweeps until nothing is left to do; returns the number of batches.
     pub(crate) fn sweep(&mut self) -> usize {
         for sweeps in 0..10_000 {
             let batch = self
@@ -120,11 +120,11 @@ impl Service {
         panic!("sweeping has no end");
     }
 
-    /// How many records the store holds, all partitions of the service together.
+    /// Returns the number of records in all partitions of the service.
     pub(crate) fn rows(&self) -> usize {
         let mut rows = 0;
         let read: Result<(), StoreError> = self.store.read(|snapshot: &dyn Snapshot| {
-            // "$lookup" is what earlier versions kept.
+            // "$lookup" is the layout of earlier versions.
             let all = [
                 "$lookup/indexed",
                 "$lookup/documents",
@@ -153,7 +153,7 @@ fn parts(uri: &str) -> (&str, &str) {
     (kind, id)
 }
 
-/// The status of a refusal.
+/// Returns the status of a refusal.
 pub(crate) fn status<T: std::fmt::Debug>(outcome: Result<T, LookupError>) -> u16 {
     outcome.expect_err("a refusal").status()
 }

@@ -1,4 +1,4 @@
-//! Mailboxes of a few users in a store in memory, and what is counted and kept there.
+//! Accounts of a few users in a store in memory, with their counters and bodies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use groupware_mail::{
 use groupware_people::Directory;
 use groupware_store::{CommitError, Snapshot, Store, StoreError, StoreOptions, counters};
 
-/// Who there is.
+/// The users.
 pub(crate) const USERS: [&str; 3] = ["ann", "bob", "cy"];
 
 pub(crate) struct Users;
@@ -49,7 +49,7 @@ impl World {
         }
     }
 
-    /// Decides on the store as it is, and commits nothing.
+    /// Decides on the current state, and commits nothing.
     pub(crate) fn decide(
         &mut self,
         owner: &str,
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// Decides and commits, with nobody in between.
+    /// Decides and commits without concurrency.
     pub(crate) fn change(
         &mut self,
         owner: &str,
@@ -93,7 +93,7 @@ impl World {
         Ok(made)
     }
 
-    /// All messages of a mailbox by folder, as lists show them.
+    /// All messages of an account by folder, as lists show them.
     pub(crate) fn messages(&self, owner: &str) -> BTreeMap<Folder, Vec<Listed>> {
         let look = |snapshot: &dyn Snapshot| look(snapshot, owner);
         self.store.read(look).unwrap()
@@ -105,7 +105,7 @@ impl World {
         found.iter().map(|listed| listed.unid).collect()
     }
 
-    /// What must hold of every state.
+    /// Checks the invariants of every state.
     pub(crate) fn check(&self) {
         let check = |snapshot: &dyn Snapshot| {
             let mut held = BTreeMap::new();
@@ -121,7 +121,7 @@ impl World {
     }
 }
 
-/// What a look through all mailboxes complains of.
+/// Returns the defects that a check of all accounts finds.
 pub(crate) fn found_wrong(snapshot: &dyn Snapshot) -> Result<Vec<String>, MailError> {
     let mut found = Found::default();
     for owner in USERS {
@@ -141,7 +141,7 @@ fn look(snapshot: &dyn Snapshot, owner: &str) -> Result<BTreeMap<Folder, Vec<Lis
     Ok(found)
 }
 
-/// A folder's counters are what a scan counts, and nothing is counted that is in no folder.
+/// A folder's counters match a scan, and there are no counters without a folder.
 fn check_counters(snapshot: &dyn Snapshot, owner: &str) -> Result<(), MailError> {
     let mut used = 0;
     for (folder, messages) in look(snapshot, owner)? {
@@ -159,7 +159,7 @@ fn check_counters(snapshot: &dyn Snapshot, owner: &str) -> Result<(), MailError>
     Ok(())
 }
 
-/// Each message lies in one folder and has its bytes, and no bytes and no keywords are without their message.
+/// Each message lies in one folder and has its bytes, and no bytes and no keywords are orphaned.
 fn check_bytes(
     snapshot: &dyn Snapshot,
     owner: &str,
@@ -190,7 +190,7 @@ fn check_bytes(
     Ok(())
 }
 
-/// A shared body is there exactly as long as a message holds it, and as many are counted as hold it.
+/// A shared body exists exactly as long as a message holds it, and its count equals the number of holders.
 fn check_shared(snapshot: &dyn Snapshot, held: &BTreeMap<String, i64>) -> Result<(), MailError> {
     let there: BTreeSet<String> = held.keys().cloned().collect();
     assert_eq!(names(snapshot, keys::SHARED, "b/")?, there);
@@ -203,7 +203,7 @@ fn check_shared(snapshot: &dyn Snapshot, held: &BTreeMap<String, i64>) -> Result
     Ok(())
 }
 
-/// What follows a prefix in the keys of a partition.
+/// The rest after a prefix in the keys of a partition.
 fn names(
     snapshot: &dyn Snapshot,
     partition: &str,

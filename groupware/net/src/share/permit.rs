@@ -1,4 +1,4 @@
-//! Units that are held, and requests that wait for some.
+//! Held units, and requests that wait for units.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,17 +8,17 @@ use tokio::sync::oneshot;
 use super::{IS_FREE, Inner, Source, Waiting, Yielding};
 use crate::admission::Ticket;
 
-/// Units of a pool; dropping it gives them back.
+/// Units of a pool; dropping the permit releases them.
 #[derive(Debug)]
 pub struct Permit {
     pub(super) pool: Arc<Inner>,
     pub(super) source: Source,
     pub(super) units: usize,
-    /// Among the source's permits that can yield.
+    /// Its key among the source's permits that can yield.
     pub(super) number: Option<u64>,
 }
 
-/// A request in its queue, which leaves it when nobody waits any more.
+/// A queued request; dropping it removes the request from the queue.
 struct Place<'a> {
     pool: &'a Inner,
     source: &'a Source,
@@ -45,7 +45,7 @@ impl Drop for Place<'_> {
                 // Others may have waited behind it.
                 self.pool.serve(&mut state);
             }
-            // It was granted or refused, and nobody has noticed.
+            // The request was granted or refused, and the caller stopped waiting.
             None => {
                 drop(state);
                 if self.granted.try_recv().is_ok() {
@@ -62,12 +62,12 @@ impl Permit {
         self.units
     }
 
-    /// Waits for so many more, which are held together with what there is.
+    /// Waits for so many more units, which are added to the permit.
     pub async fn grow(&mut self, more: usize) {
         self.wait_for(more, 0).await;
     }
 
-    /// Whether the units were granted.
+    /// Returns true if the units were granted.
     pub(super) async fn wait_for(&mut self, more: usize, rank: u32) -> bool {
         let (granted, waits) = oneshot::channel();
         let number = {
@@ -122,7 +122,7 @@ impl Permit {
         is_granted
     }
 
-    /// Where others wait for units, and this source holds most, this connection is closed.
+    /// If others wait for units, and this source holds most, this connection is closed.
     pub(super) fn can_yield(&mut self, ticket: Option<Arc<Ticket>>) {
         let Some(ticket) = ticket.filter(|_| !IS_FREE && self.source != Source::Trusted) else {
             return;
@@ -140,7 +140,7 @@ impl Permit {
         }
     }
 
-    /// Gives the units back until something is done, and then waits for as many again.
+    /// Releases the units until a future completes, and then waits for as many again.
     pub async fn give_way<T>(&mut self, until: impl Future<Output = T>) -> T {
         let units = std::mem::take(&mut self.units);
         self.pool.release(&self.source, units, self.number.take());

@@ -1,4 +1,4 @@
-//! How a pool is shared.
+//! Tests of fair sharing.
 
 use super::*;
 
@@ -104,7 +104,7 @@ fn shares_that_nobody_uses_are_forgotten() {
     assert!(pool.0.lock().shares.is_empty());
 }
 
-/// A permit's connection, and whether it has to end.
+/// The connection of a permit, and whether it must close.
 fn ticket() -> Arc<Ticket> {
     let admission = Arc::new(crate::Admission::new(1, crate::Known::default()));
     let slot = admission.enter([192, 0, 2, 1].into(), false).unwrap();
@@ -119,7 +119,7 @@ async fn has_to_end(ticket: &Ticket) -> bool {
     }
 }
 
-/// Whether it is ready at once.
+/// The output, if the future is ready at once.
 async fn now<T>(waits: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
     tokio::select! {
         biased;
@@ -128,7 +128,7 @@ async fn now<T>(waits: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
     }
 }
 
-/// Takes all that strangers have, one unit a permit, from so many addresses.
+/// Takes the half of unauthenticated clients, one unit a permit, from so many addresses.
 async fn fill(pool: &Pool, addresses: u8) -> Vec<(Arc<Ticket>, Permit)> {
     let mut held = Vec::new();
     for number in 0..pool.0.most_of_strangers() {
@@ -141,7 +141,7 @@ async fn fill(pool: &Pool, addresses: u8) -> Vec<(Arc<Ticket>, Permit)> {
 
 #[tokio::test]
 async fn the_source_that_holds_most_yields_its_oldest_permit_to_a_newcomer() {
-    // A quarter is 8, and strangers have 16.
+    // A quarter is 8, and unauthenticated clients have 16.
     let pool = Pool::new(32);
     let mut held = fill(&pool, 2).await;
     let (third, fourth) = (client(3), client(4));
@@ -160,7 +160,7 @@ async fn the_source_that_holds_most_yields_its_oldest_permit_to_a_newcomer() {
     }
     // One for each newcomer, of each of the two: no more than they ask for.
     assert_eq!(ending, [0, 1]);
-    // Who holds much waits behind both, however early it came.
+    // A source that holds much waits behind both, however early it queued.
     let first = client(0);
     let mut more = Box::pin(pool.take(&first, 1));
     assert!(now(&mut more).await.is_none());
@@ -289,7 +289,7 @@ async fn where_too_many_wait_the_last_of_whom_most_wait_is_refused() {
     assert!(now(&mut newcomer).await.is_none());
     let refused = now(&mut waits[2]).await;
     assert!(refused.is_some_and(|permit| permit.is_none()));
-    // A request of a higher rank than all that wait is the one refused.
+    // A request with a higher rank than all waiting ones is the one refused.
     let late = now(&mut Box::pin(pool.take_ranked(&client(3), 2))).await;
     assert!(late.is_some_and(|permit| permit.is_none()));
     assert!(now(&mut newcomer).await.is_none());
@@ -304,7 +304,7 @@ async fn a_request_that_nobody_awaits_any_more_leaves_nothing_behind() {
     assert!(now(&mut waits).await.is_none());
     drop(waits);
     assert!(pool.0.lock().waiting.is_empty());
-    // Granted, and given up before anybody noticed.
+    // Granted, and dropped before the caller noticed.
     let other = pool.take(&ben, 1).await;
     let mut waits = Box::pin(pool.take(&ada, 1));
     assert!(now(&mut waits).await.is_none());

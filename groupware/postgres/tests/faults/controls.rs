@@ -1,5 +1,5 @@
-//! The suite proves something only as far as it fails where what it relies on is taken away: the marker, the locks,
-//! and the standby that is waited for.
+//! The suite is valid only if it fails without the mechanisms that the engine relies on: the
+//! marker, the locks, and the synchronous standby.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +17,7 @@ use crate::support::store;
 use crate::unlocked::{functions, unlock};
 use crate::{at, before, every_seventh, through};
 
-/// Without the marker, nobody could tell: this suite would notice.
+/// Without the marker, the outcome of a lost commit is unknown: this suite would notice.
 #[test]
 fn without_the_marker_batches_are_stored_twice() {
     let Some(server) = Postgres::start() else {
@@ -32,7 +32,7 @@ fn without_the_marker_batches_are_stored_twice() {
     };
     let relay = before(&server, every_seventh(unmark));
     let cut_off = store(&through(&relay), &patient());
-    // Without an assert that would find the first one there.
+    // Without an assert that would find the first batch.
     let add = || {
         let mut batch = Batch::new();
         batch

@@ -1,5 +1,5 @@
-//! What clients write while something is done to the database, what they are told of it, and whether what is there
-//! agrees with that.
+//! The history of what clients write during a fault and the results that they get, and a check of
+//! the stored records against it.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use groupware_store::{Batch, CommitError, Committed, Store, StoreError, counters
 
 use crate::support::few;
 
-/// What a client was told of its batches, by their numbers.
+/// The results of a client's batches, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub(crate) stored: Vec<u32>,
@@ -16,17 +16,17 @@ pub(crate) struct Told {
     pub(crate) unknown: Vec<u32>,
 }
 
-/// What a client is told of a batch.
+/// The result of a batch.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Stored,
-    /// It was not, for now.
+    /// Not stored; a retry may succeed.
     Refused,
-    /// Nobody knows.
+    /// Not known.
     Unknown,
-    /// It was not: an assert doesn't hold.
+    /// Not stored: an assert failed.
     Conflict,
-    /// It was not, for a reason that doesn't pass.
+    /// Not stored, for a permanent reason.
     Failed(String),
 }
 
@@ -42,7 +42,7 @@ impl Answer {
     }
 }
 
-/// A batch that is whole or not there: two records in two partitions, and one more in a sum that all add to.
+/// An atomic batch: two records in two partitions, and an addition to a common sum.
 pub(crate) fn batch(number: u32) -> Batch {
     let mut batch = Batch::new();
     let key = number.to_be_bytes();
@@ -66,7 +66,7 @@ pub(crate) fn there(store: &Store, partition: &str) -> Vec<u32> {
     found
 }
 
-/// What is wrong with what is there, by what was told.
+/// Returns the contradictions between the stored records and the reported results.
 pub(crate) fn wrong(store: &Store, told: &[Told]) -> Vec<String> {
     let (left, right) = (there(store, "left"), there(store, "right"));
     let sum = store.read(|snapshot| snapshot.get("all", b"sum")).unwrap();

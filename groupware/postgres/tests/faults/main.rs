@@ -1,5 +1,5 @@
-//! Nothing acknowledged is lost, nothing is stored twice or by half, whatever happens to the sessions, to the
-//! server, and to the way there.
+//! No acknowledged batch is lost, none is stored twice or partially, whatever happens to the
+//! sessions, the server, and the connections.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,7 +28,7 @@ pub(crate) fn at(server: &Postgres) -> Database {
     Database::parse(&server.address()).unwrap()
 }
 
-/// A relay before a server.
+/// Starts a relay in front of a server.
 pub(crate) fn before(server: &Postgres, manner: Manner) -> Relay {
     Relay::start(Arc::new(server.port().into()), manner)
 }
@@ -38,10 +38,10 @@ pub(crate) fn through(relay: &Relay) -> Database {
     Database::parse(&format!("postgres://postgres@{}/postgres", relay.address)).unwrap()
 }
 
-/// Cuts one commit in so many, by turns before it and before its answer.
+/// One commit of this many is cut, alternately before it and before its response.
 const EVERY: u32 = 7;
 
-/// Cuts one commit in seven; something is done after each that the server has.
+/// Cuts one commit in seven; `after_cut` runs after each that the server has committed.
 pub(crate) fn every_seventh(after_cut: impl Fn() + Send + Sync + 'static) -> Manner {
     Manner {
         when: Box::new(|turn| {
@@ -75,7 +75,7 @@ fn sessions_that_are_ended_lose_nothing() {
     assert_eq!(wrong(&stores[0], &told), Vec::<String>::new());
     let (stored, refused, unknown) = count(&told);
     assert!(stored > 800, "{stored} {refused} {unknown}");
-    // The server is there all the time: whatever was in doubt could be found out.
+    // The server is up all the time: every commit in doubt could be resolved.
     assert_eq!((refused, unknown), (0, 0));
 }
 
@@ -115,10 +115,10 @@ fn a_commit_whose_answer_is_lost_is_found_out() {
     assert_eq!((refused, unknown), (0, 0));
 }
 
-/// So many commits are made before a setting surely holds.
+/// The number of commits after which a setting certainly applies.
 const FEW: u32 = 10_000;
 
-/// A commit that waits for another machine in vain says COMMIT all the same, with a warning before it.
+/// A commit that gives up waiting for a standby still reports COMMIT, with a warning before it.
 #[test]
 fn what_only_one_machine_has_is_not_acknowledged() {
     let Some(server) = Postgres::start() else {
@@ -132,7 +132,7 @@ fn what_only_one_machine_has_is_not_acknowledged() {
         .unwrap();
     server.sql("SELECT pg_reload_conf()").unwrap();
     let outcome = std::thread::scope(|scope| {
-        // The setting holds from some moment on: commits before it need nobody else.
+        // The setting applies after a delay: commits before it need no standby.
         let commit = scope.spawn(|| {
             let mut commits = (2..FEW).map(|number| store.commit_blocking(batch(number)));
             commits.find(Result::is_err)
@@ -150,7 +150,7 @@ fn what_only_one_machine_has_is_not_acknowledged() {
         matches!(outcome, Some(Err(CommitError::Unknown(_)))),
         "{outcome:?}"
     );
-    // As long as nobody else has what is written, writes are refused, and reads go on.
+    // Without a standby that has the data, writes are refused, and reads continue.
     let refused = store.commit_blocking(batch(FEW)).unwrap_err();
     assert!(refused.is_passing(), "{refused:?}");
     assert!(there(&store, "left").starts_with(&[1]));

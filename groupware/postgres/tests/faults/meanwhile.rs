@@ -1,4 +1,4 @@
-//! Clients that write through handles of this process while something is done to the database.
+//! Clients that write through handles of this process during a fault.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use plimsoll_tests::wait_until;
 use crate::history::{Answer, Told, batch, patient};
 use crate::support::store;
 
-/// Hands in batches with numbers from `first` on until it is told to stop.
+/// Commits batches with numbers from `first` on until it is stopped.
 fn write(store: &Store, first: u32, stop: &AtomicBool) -> Told {
     let mut told = Told::default();
     for number in first.. {
@@ -31,7 +31,7 @@ fn write(store: &Store, first: u32, stop: &AtomicBool) -> Told {
 /// Each writer has numbers of its own.
 const NUMBERS: u32 = 1_000_000;
 
-/// Has several threads write through several handles while something is done to them.
+/// Runs several threads that write through several handles during a fault.
 pub(crate) fn meanwhile(stores: &[Store], work: impl FnOnce()) -> Vec<Told> {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -60,7 +60,7 @@ pub(crate) fn stores(at: &Database, count: usize) -> Vec<Store> {
     (0..count).map(|_| store(at, &patient())).collect()
 }
 
-/// Groups committed so far, of all handles.
+/// The groups committed so far by all handles.
 fn groups(stores: &[Store]) -> u64 {
     stores.iter().map(|store| store.stats().commits).sum()
 }

@@ -1,4 +1,4 @@
-//! The machine that writes dies, and the one that follows it takes over.
+//! The primary dies, and its standby takes over.
 
 use std::time::{Duration, Instant};
 
@@ -13,19 +13,19 @@ use crate::support::store;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A server, and one that follows it.
+/// A primary and its standby.
 pub(crate) fn two() -> Option<(Postgres, Postgres)> {
     let first = Postgres::start()?;
     let second = first.standby();
     Some((first, second))
 }
 
-/// The database, wherever it takes writes.
+/// The database, on the host that accepts writes.
 pub(crate) fn both(first: &Postgres, second: &Postgres) -> Database {
     Database::parse(&Postgres::address_of(&[first, second])).unwrap()
 }
 
-/// What only the first has when it dies was acknowledged to nobody: commits wait for the second.
+/// Nothing that only the primary has when it dies was acknowledged: commits wait for the standby.
 #[test]
 fn what_was_acknowledged_is_there_when_the_standby_takes_over() {
     let Some((first, second)) = two() else { return };

@@ -1,36 +1,36 @@
-//! What stands between a store and its server, and cuts the way at the worst moment.
+//! A relay between a store and its server that cuts connections at the worst moment.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
-/// Stands between a store and its server, and cuts the way when a transaction is to be committed.
+/// A relay between a store and its server that cuts connections at commits.
 pub(crate) struct Relay {
-    /// Where to connect to.
+    /// The relay's address.
     pub(crate) address: SocketAddr,
     pub(crate) cuts: Arc<AtomicU32>,
 }
 
-/// On which side of a commit the way is cut.
+/// The side of a commit on which the connection is cut.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Cut {
-    /// The server never hears of it.
+    /// The server never receives the commit.
     Before,
-    /// The server has committed, and the store doesn't hear of it.
+    /// The server has committed, and the store gets no response.
     After,
 }
 
-/// Changes what is said.
+/// Changes the bytes of requests.
 type Change = dyn Fn(&mut [u8]) + Send + Sync;
 
-/// What a relay does.
+/// The behaviour of a relay.
 pub(crate) struct Manner {
-    /// Whether a commit is cut, by how many there were with it.
+    /// Decides whether to cut a commit, by the number of commits so far.
     pub(crate) when: Box<dyn Fn(u32) -> Option<Cut> + Send + Sync>,
-    /// What is done to all that stores say.
+    /// Changes all requests of stores.
     pub(crate) change: Box<Change>,
-    /// What is done when the server has committed and the store hasn't heard of it.
+    /// Runs after the server has committed and before the store notices the cut.
     pub(crate) after_cut: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -44,12 +44,12 @@ impl Default for Manner {
     }
 }
 
-/// The message that asks to commit, and its answer's beginning.
+/// The request to commit, and the beginning of its response.
 const ASKS: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
 const ANSWERS: &[u8] = b"C\0\0\0\x0bCOMMIT\0";
 
 impl Relay {
-    /// Before the server on this port, which another may take the place of.
+    /// Starts a relay in front of the server on this port, which can be changed later.
     pub(crate) fn start(server: Arc<AtomicU16>, manner: Manner) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -119,7 +119,7 @@ impl Way {
         let _ = self.server.shutdown(Shutdown::Both);
     }
 
-    /// Hands on what the client says; true if its commit was handed on and the answer is to be lost.
+    /// Forwards the client's requests; true if a commit was forwarded and its response is to be dropped.
     fn forward(&self, is_cut: &AtomicBool) -> bool {
         let (mut from, mut to) = (&self.client, &self.server);
         let mut buffer = [0; 65536];

@@ -1,11 +1,11 @@
-//! What servers over one database rely on is taken away: the locks by partition.
+//! Removes what servers over one database rely on: the partition locks.
 
-/// The name of the function that takes a lock, as the statements of a session name it, and one of the same length that
-/// takes none.
+/// The name of the function that takes a lock in a session's statements, and a name of the same
+/// length for one that takes none.
 const LOCKS: &[u8] = b"pg_advisory_xact_lock";
 const LOCKS_NOTHING: &[u8] = b"no_advisory_xact_lock";
 
-/// The functions that take no locks, to be made in a store's schema.
+/// Returns SQL for the functions that take no locks, to be created in a store's schema.
 pub(crate) fn functions(schema: &str) -> String {
     let made = ["no_advisory_xact_lock", "no_advisory_xact_lock_shared"].map(|name| {
         format!("CREATE FUNCTION {schema}.{name}(int, int) RETURNS void LANGUAGE sql AS 'SELECT';")
@@ -13,7 +13,7 @@ pub(crate) fn functions(schema: &str) -> String {
     made.concat()
 }
 
-/// Has the statements in these bytes take no locks; says how many there were.
+/// Replaces the locking functions in these bytes; returns the number of replacements.
 pub(crate) fn unlock(bytes: &mut [u8]) -> u32 {
     let mut found = 0;
     for at in 0..bytes.len() {

@@ -11,7 +11,7 @@ pub(crate) fn server() -> Option<&'static Postgres> {
     SERVER.get_or_init(Postgres::start).as_ref()
 }
 
-/// A place where no store is yet.
+/// A schema without a store.
 pub(crate) fn place() -> Option<Database> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Which faults strike: drawn by a seed.
+//! The faults to inject, drawn from a seed.
 
 use std::time::Duration;
 
@@ -7,44 +7,44 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::relay::Cut;
 
-/// Servers over one database.
+/// The number of servers over one database.
 pub(crate) const FRONTS: usize = 3;
 
-/// What strikes.
+/// A fault to inject.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
     /// A server is killed, and another one started.
     KillFront(usize),
-    /// A server stands still for so long.
+    /// A server is halted for this time.
     StopFront(usize, Duration),
-    /// Most sessions are ended by the database.
+    /// The database ends most sessions.
     Terminate,
-    /// The way of one commit is cut.
+    /// The connection of one commit is cut.
     CutCommit(Cut),
-    /// All connections end.
+    /// All connections are cut.
     CutAll,
-    /// What is said passes in neither direction for so long.
+    /// Connections pass nothing in either direction for this time.
     Stall(Duration),
-    /// The database that writes stands still for so long.
+    /// The primary is halted for this time.
     StopPrimary(Duration),
-    /// The one that follows it does.
+    /// The standby is halted for this time.
     StopStandby(Duration),
-    /// Commits that wait for the one that follows are told not to.
+    /// Commits that wait for the standby are cancelled.
     CancelWait(Duration),
-    /// The disk of both is full for so long.
+    /// The disk of both databases is full for this time.
     FullDisk(Duration),
-    /// The database that writes is killed, and started again after so long.
+    /// The primary is killed, and restarted after this time.
     KillPrimary(Duration),
-    /// It is ended in order, and started again.
+    /// The primary is shut down cleanly and restarted.
     Restart,
-    /// The one that follows it is killed, and started again after so long.
+    /// The standby is killed, and restarted after this time.
     KillStandby(Duration),
-    /// The one that writes is killed, and the other takes its place. Before that, the other may have heard nothing
-    /// more for a while.
+    /// The primary is killed, and the standby is promoted. Before that, the standby may have
+    /// received nothing for a while.
     Promote { is_held_up: bool },
 }
 
-/// The names that the table has for them, and how many of a hundred faults are of that kind.
+/// The names of the kinds in reports, and their weights in percent.
 pub(crate) const KINDS: [(&str, u32); 15] = [
     ("server killed", 14),
     ("server stopped", 10),
@@ -63,11 +63,11 @@ pub(crate) const KINDS: [(&str, u32); 15] = [
     ("primary killed, standby promoted", 2),
 ];
 
-/// The kind of each of [`KINDS`] that others are drawn instead of where no disk can be filled up.
+/// The kind of [`KINDS`] that is drawn again where no disk can be filled.
 pub(crate) const FULL_DISK: usize = 10;
 
 impl Fault {
-    /// Its place among [`KINDS`].
+    /// The index in [`KINDS`].
     pub(crate) fn kind(self) -> usize {
         match self {
             Self::KillFront(_) => 0,
@@ -88,7 +88,7 @@ impl Fault {
         }
     }
 
-    /// One of a kind.
+    /// A fault of a kind.
     pub(crate) fn of(kind: usize, random: &mut Xoshiro256PlusPlus) -> Self {
         let front = below(FRONTS as u32, random) as usize;
         let long = Duration::from_millis(u64::from(20 + below(600, random)));
@@ -125,7 +125,7 @@ impl Fault {
     }
 }
 
-/// Some servers sleep for longer than the database has their transactions wait.
+/// Some halts exceed the database's limit for idle transactions.
 fn asleep(long: Duration, random: &mut Xoshiro256PlusPlus) -> Duration {
     match below(20, random) {
         0 => Duration::from_secs(11),

@@ -1,5 +1,5 @@
-//! A server in a process of its own: its threads hand in batches until it is told to end, and tell what they were
-//! told, a line for each answer.
+//! A server in a process of its own: its threads commit batches until it is stopped, and report the
+//! results, one line each.
 
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,15 +11,15 @@ use plimsoll_tests::relay::pause;
 
 use crate::history::{Answer, batch, patient};
 
-/// Threads that write whole batches, besides one that adds links to the chain.
+/// The number of threads that write independent batches, besides one that extends the chain.
 const WRITERS: u32 = 3;
-/// Each thread has so many numbers of its own.
+/// The size of each thread's own range of numbers.
 const NUMBERS: u32 = 1 << 17;
-/// As many servers of one life have numbers of their own.
+/// The number of servers of one life with distinct numbers.
 pub(crate) const MOST_FRONTS: u32 = u32::MAX / (NUMBERS * (WRITERS + 1));
-/// Between two batches of a thread.
+/// The pause between two batches of a thread.
 const REST: Duration = Duration::from_millis(2);
-/// After what can't be done now.
+/// The pause after a temporary failure.
 const RESPITE: Duration = Duration::from_millis(20);
 
 /// The first number of a server.
@@ -52,12 +52,12 @@ pub(crate) fn run(address: &str, first: &str) {
     });
 }
 
-/// The store, as soon as it can be had.
+/// Opens the store as soon as it is available.
 fn opened(at: &Database, stop: &AtomicBool) -> Option<Store> {
     while !stop.load(Relaxed) {
         match open(at, &StoreOptions::default(), &patient()) {
             Ok(store) => return Some(store),
-            // Another one that opens it was killed at that, or stands still.
+            // Another server that was opening it was killed, or is halted.
             Err(OpenError::Away { .. } | OpenError::InUse { .. }) => pause(RESPITE),
             Err(error) => panic!("{error:?}"),
         }
@@ -81,7 +81,7 @@ fn write(store: &Store, from: u32, stop: &AtomicBool) {
     }
 }
 
-/// Adds links to a chain that all servers add to: whoever has seen its end adds the next, or none.
+/// Adds links to a chain that all servers extend: each reads the end and adds the next link, or none.
 fn link(store: &Store, from: u32, stop: &AtomicBool) {
     let mut least = 0;
     for number in from..from + NUMBERS {
@@ -112,12 +112,12 @@ fn link(store: &Store, from: u32, stop: &AtomicBool) {
     }
 }
 
-/// How long the chain is.
+/// Returns the length of the chain.
 pub(crate) fn end(record: &Record) -> u64 {
     u64::from_be_bytes((&*record.value).try_into().expect("eight bytes"))
 }
 
-/// The next link. That none is put in another's place is not asserted: it is what the look at the end is for.
+/// Builds the batch for the next link. Nothing asserts that its place is free: the assert on the end covers that.
 fn next(found: Option<&Record>, at: u64, number: u32) -> Batch {
     let mut batch = Batch::new();
     match found {

@@ -1,4 +1,4 @@
-//! What servers tell of what they were told, and whether what is there agrees with that.
+//! The results that servers report, and a check of the stored records against them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -8,26 +8,26 @@ use groupware_store::{Store, StoreError};
 use crate::front::end;
 use crate::history::{self, Told};
 
-/// A place in the chain, and the number of who is there.
+/// A place in the chain, and the number of the link there.
 type Link = (u64, u32);
 
-/// What all servers of a life have told.
+/// The reports of all servers of a life.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     pub(crate) told: Told,
-    /// Links of the chain that are there, and where.
+    /// The acknowledged links of the chain, with their places.
     pub(crate) linked: Vec<(u32, u64)>,
-    /// Those that aren't.
+    /// The links that were not stored.
     pub(crate) unlinked: Vec<u32>,
-    /// How many of them another one was faster than.
+    /// The number of links that lost a race.
     pub(crate) outrun: u64,
     pub(crate) wrong: Vec<String>,
-    /// What failed for another reason than a passing one, and how often.
+    /// The permanent errors, and their counts.
     pub(crate) failed: BTreeMap<String, u64>,
 }
 
 impl Heard {
-    /// Takes in a line; whether it tells of something that was stored.
+    /// Records a line; returns true if it reports a stored batch.
     pub(crate) fn take(&mut self, line: &str) -> bool {
         let mut words = line.splitn(3, ' ');
         let (what, number) = (words.next().unwrap_or_default(), words.next());
@@ -57,7 +57,7 @@ impl Heard {
                 self.wrong.push(words);
             }
             "failed" => {
-                // Whichever of the two it was.
+                // A batch or a link: record both.
                 self.told.refused.push(number);
                 self.unlinked.push(number);
                 *self.failed.entry(rest.to_owned()).or_default() += 1;
@@ -67,7 +67,7 @@ impl Heard {
         matches!(what, "stored" | "linked")
     }
 
-    /// What is wrong with what is there.
+    /// Returns the contradictions between the stored records and the reports.
     pub(crate) fn judge(&self, store: &Store) -> Vec<String> {
         let mut wrong = self.wrong.clone();
         wrong.extend(history::wrong(store, std::slice::from_ref(&self.told)));
@@ -77,7 +77,7 @@ impl Heard {
         wrong
     }
 
-    /// What is wrong with a chain that is so long.
+    /// Returns the defects of a chain of this length.
     fn broken(&self, links: &[Link], end: u64) -> Vec<String> {
         let mut wrong = Vec::new();
         if !links.iter().map(|(at, _)| *at).eq(1..=end) {
@@ -104,7 +104,7 @@ impl Heard {
     }
 }
 
-/// The links of the chain, and how many there are by its end.
+/// Returns the links of the chain, and its length by the end record.
 fn chain(store: &Store) -> (Vec<Link>, u64) {
     let mut links = Vec::new();
     let end = store.read(|snapshot| {
@@ -120,7 +120,7 @@ fn chain(store: &Store) -> (Vec<Link>, u64) {
     (links, end.expect("the store can be read"))
 }
 
-/// Whether each kind of loss would be seen.
+/// Checks that each kind of loss would be detected.
 pub(crate) fn judges() {
     let mut heard = Heard::default();
     for line in [

@@ -1,12 +1,12 @@
-//! Faults of all kinds by a seed, one after the other, against servers over one database that a second one follows:
-//! servers are killed and stand still, ways are cut at the worst moments, databases die and are taken over from, the
-//! disk is full. What was acknowledged is there, whole and once; what was refused is not; and whoever was told of a
-//! conflict had one.
+//! Injects faults of all kinds by a seed, one after the other, into servers over one database with
+//! a standby: servers are killed and halted, connections are cut at the worst moments, databases
+//! die and fail over, the disk is full. Acknowledged batches are stored whole and once, refused
+//! ones are not, and every reported conflict was one.
 //!
-//! The servers are stores in processes of their own; databases and what is done to them are real.
-//! `PLIMSOLL_FAULTS=N` strikes so often (`make faults-store`); `PLIMSOLL_SEED=N` draws others. With
-//! `PLIMSOLL_WITHOUT=marker`, `locks`, or `standby`, one of what this relies on is taken away, and it succeeds if it
-//! has found something lost.
+//! The servers are stores in processes of their own; databases and faults are real.
+//! `PLIMSOLL_FAULTS=N` sets the number of faults (`make faults-store`); `PLIMSOLL_SEED=N` draws
+//! others. `PLIMSOLL_WITHOUT=marker`, `locks`, or `standby` removes one of the mechanisms that this
+//! relies on; the test then succeeds if it detects a loss.
 
 mod draw;
 mod front;
@@ -35,12 +35,12 @@ use heard::Heard;
 use relay::Cut;
 use stage::Stage;
 
-/// After so many, the servers begin with an empty store: a look at everything takes the longer, the more there is.
+/// The number of faults after which servers start with an empty store: a full check takes longer with more data.
 const FAULTS_OF_A_LIFE: u64 = 25;
-/// Most stages at once. Most of the time, each waits for something.
+/// The maximum number of concurrent stages. Each mostly waits.
 const MOST_STAGES: u64 = 3;
 
-/// What is taken away.
+/// The mechanism to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Without {
     Marker,
@@ -80,7 +80,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     heard::judges();
-    // Unless more are asked for, one of each kind.
+    // By default, one fault of each kind.
     let faults = asked("PLIMSOLL_FAULTS").unwrap_or(KINDS.len() as u64);
     let (seed, without) = (
         asked("PLIMSOLL_SEED").unwrap_or(1),
@@ -111,7 +111,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// What came of all lives.
+/// The results of all lives.
 #[derive(Debug, Default)]
 struct Tally {
     left: u64,
@@ -127,7 +127,7 @@ struct Tally {
     is_skipped: bool,
 }
 
-/// Strikes in life after life on a stage of its own, until all faults are used.
+/// Injects faults, life after life, on a stage of its own until all faults are used.
 fn play(number: u64, seed: u64, without: Option<Without>, tally: &Mutex<Tally>) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(number << 32));
     let Some(mut stage) = Stage::start(number as usize, without) else {
@@ -160,8 +160,8 @@ fn play(number: u64, seed: u64, without: Option<Without>, tally: &Mutex<Tally>) 
     }
 }
 
-/// Of the first life, the first faults are one of each kind. What something is taken away from is struck by what shows
-/// that.
+/// The first faults of the first life are one of each kind. With a mechanism removed, the faults
+/// are those that need it.
 fn drawn(
     (life, at): (u64, u64),
     (without, has_disk): (Option<Without>, bool),

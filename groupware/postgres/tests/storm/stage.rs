@@ -1,4 +1,4 @@
-//! Two databases, of which one follows the other, servers over them, ways between, and what is done to all of these.
+//! Two databases, one the standby of the other, servers over them, connections between them, and their faults.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -27,13 +27,13 @@ use crate::support::store;
 use crate::unlocked;
 use crate::{Without, lock};
 
-/// Longer than anything takes.
+/// A limit that exceeds every operation.
 const LIMIT: Duration = Duration::from_secs(120);
-/// What is stored after each fault before the next one.
+/// The number of commits after each fault before the next one.
 const PROGRESS: u64 = 12;
-/// Room for both databases; the rest of it is filled up to have a full disk.
+/// The room for both databases; filling the rest makes the disk full.
 const DISK: &str = "640m";
-/// Small, and quick to find each other again.
+/// Small, and quick to reconnect.
 const SETTINGS: [&str; 5] = [
     "shared_buffers=16MB",
     "min_wal_size=32MB",
@@ -41,18 +41,18 @@ const SETTINGS: [&str; 5] = [
     "wal_keep_size=64MB",
     "wal_retrieve_retry_interval=100ms",
 ];
-/// Nobody listens there.
+/// No server listens there.
 const NOWHERE: u16 = 1;
 /// Commits that wait for the standby.
 const WAITING: &str =
     "FROM pg_stat_activity WHERE application_name = 'plimsoll' AND wait_event = 'SyncRep'";
 
-/// A database, and the way to it.
+/// A database, and the connections to it.
 struct Slot {
-    /// Shared with what the way does to it.
+    /// Shared with the relay's callback.
     server: Arc<Mutex<Option<Arc<Postgres>>>>,
     port: Arc<AtomicU16>,
-    /// Cuts at commits; the way before it, at any moment.
+    /// Cuts at commits; the relay in front of it cuts at any time.
     commits: Relay,
     armed: Arc<Mutex<Option<Cut>>>,
     way: relay::Relay,
@@ -107,11 +107,11 @@ struct Front {
 impl Front {
     fn signal(&self, signal: Signal) {
         let process = i32::try_from(self.process.id()).expect("ids are small");
-        // One that has ended is found out about later.
+        // A process that has ended is detected later.
         let _ = kill(Pid::from_raw(process), signal);
     }
 
-    /// Waits until it has ended; whether it did so in order.
+    /// Waits until it has ended; returns true for a clean exit.
     fn ended(mut self) -> bool {
         let mut status = None;
         wait_until(LIMIT, "a server to end", || {
@@ -123,26 +123,26 @@ impl Front {
     }
 }
 
-/// Where faults strike.
+/// The servers and databases under test.
 pub(crate) struct Stage {
     fronts: Vec<Front>,
     /// Servers started in this life.
     started: u32,
     heard: Arc<Mutex<Heard>>,
-    /// What was acknowledged in all lives.
+    /// The acknowledged batches of all lives.
     stored: Arc<AtomicU64>,
     slots: [Slot; 2],
-    /// Which of them writes.
+    /// The index of the primary.
     first: usize,
     schema: Arc<Mutex<String>>,
     name: String,
     without: Option<Without>,
-    /// The disk of both, where one can be had. It goes last.
+    /// The disk of both, if one is available. Dropped last.
     disk: Option<Tmpfs>,
 }
 
 impl Stage {
-    /// `None` where there is no PostgreSQL.
+    /// `None` without PostgreSQL.
     pub(crate) fn start(number: usize, without: Option<Without>) -> Option<Self> {
         let disk = Tmpfs::mount(DISK);
         let usual = std::env::temp_dir();
@@ -168,7 +168,7 @@ impl Stage {
         })
     }
 
-    /// Whether a disk can be filled up.
+    /// Returns true if the disk can be filled.
     pub(crate) fn has_disk(&self) -> bool {
         self.disk.is_some()
     }
@@ -181,8 +181,8 @@ impl Stage {
         self.slots[1 - self.first].server()
     }
 
-    /// All servers write to a new store while faults strike, one after the other. What they told, and what is wrong
-    /// with what is there.
+    /// Runs one life: all servers write to a new store while faults are injected in order. Returns
+    /// their reports and the defects of the store.
     pub(crate) fn live(&mut self, life: u64, faults: &[Fault]) -> (Heard, Vec<String>) {
         let schema = format!("{}_{life}", self.name);
         lock(&self.schema).clone_from(&schema);
@@ -237,7 +237,7 @@ impl Stage {
         Front { process, reader }
     }
 
-    /// Waits until some more is stored.
+    /// Waits for further commits.
     fn go_on(&self, which: &str) {
         let before = self.stored.load(SeqCst);
         wait_until(LIMIT, &format!("batches to be stored: {which}"), || {
@@ -294,7 +294,7 @@ impl Stage {
         }
     }
 
-    /// Has commits wait for the standby, which stands still, and tells them not to.
+    /// Halts the standby, and cancels the commits that wait for it.
     fn cancel(&self, long: Duration) {
         let (primary, standby) = (self.primary(), self.standby());
         standby.signal(Signal::SIGSTOP);
@@ -306,7 +306,7 @@ impl Stage {
         standby.signal(Signal::SIGCONT);
     }
 
-    /// Fills the disk up, which may end either database.
+    /// Fills the disk, which may end either database.
     fn fill(&self, long: Duration) {
         let disk = self
             .disk
@@ -343,7 +343,7 @@ impl Stage {
         dying.kill();
         next.promote();
         self.first = new;
-        // Its room is wanted.
+        // Frees its room first.
         drop((dying, lock(&slot.server).take()));
         let standby = next.standby();
         slot.port.store(standby.port(), SeqCst);
@@ -356,14 +356,14 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Ways live on, with what they know; the disk is given back after those who use it.
+        // Relays and their state stay; the disk is released after its users.
         for slot in &self.slots {
             drop(lock(&slot.server).take());
         }
     }
 }
 
-/// Takes in what a server tells, until it has ended. A line that it could not end was not told.
+/// Records a server's reports until it ends. An incomplete last line is ignored.
 fn read(mut said: impl BufRead, heard: &Mutex<Heard>, stored: &AtomicU64) {
     let mut line = String::new();
     while said.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {

@@ -7,7 +7,7 @@ pub(crate) fn store(at: &Database, how: &PostgresOptions) -> Store {
     open(at, &StoreOptions::default(), how).unwrap()
 }
 
-/// Few sessions, since many tests run at once.
+/// Few sessions, since many tests run concurrently.
 pub(crate) fn few() -> PostgresOptions {
     PostgresOptions::default().readers(3)
 }

@@ -1,5 +1,5 @@
-//! Reads credentials out of what clients send: the `Authorization` and `Cookie` headers and the
-//! sign-in form. Pure functions over bytes that anybody may have sent.
+//! Parses credentials: the `Authorization` and `Cookie` headers and the sign-in form. Pure
+//! functions over untrusted bytes.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
@@ -7,32 +7,32 @@ use percent_encoding::percent_decode;
 
 /// The session cookie's name.
 const SESSION_COOKIE: &str = "plimsoll_session";
-/// Its name where clients speak TLS: browsers take it from this host alone, and only within TLS.
+/// Its name over TLS: browsers accept it from this host alone, and only within TLS.
 const SECURE_SESSION_COOKIE: &str = "__Host-plimsoll_session";
-/// Begins the tokens of cookies with the secure name, which count under no other: who can set cookies for
-/// the whole domain could otherwise plant a session of their own. No token has a dot in it, so that none
-/// begins so by chance.
+/// The prefix of tokens in cookies with the secure name, which are valid under no other: a host
+/// that can set cookies for the whole domain could otherwise plant its own session. Plain tokens
+/// contain no dot, so that none begins so by chance.
 const SECURE_PREFIX: &str = "h.";
 
-/// Longest `Authorization` header that is looked at.
+/// Longest `Authorization` header that is parsed.
 const MAX_HEADER_BYTES: usize = 4096;
 
-/// What an `Authorization` header says.
+/// The credentials in an `Authorization` header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Authorization {
     /// A user's name and password (RFC 7617).
     Basic {
-        /// All before the first colon.
+        /// The text before the first colon.
         user: String,
-        /// All after it.
+        /// The text after it.
         password: String,
     },
     /// A token (RFC 6750).
     Bearer(String),
 }
 
-/// Parses the value of an `Authorization` header; `None` if it is of no scheme that is known
-/// here, or malformed.
+/// Parses the value of an `Authorization` header; `None` for an unknown scheme or a malformed
+/// value.
 pub fn authorization(header: &[u8]) -> Option<Authorization> {
     let header = std::str::from_utf8(header)
         .ok()
@@ -55,8 +55,8 @@ pub fn authorization(header: &[u8]) -> Option<Authorization> {
         .then(|| Authorization::Bearer(rest.into()))
 }
 
-/// The session's token in the value of a `Cookie` header (RFC 6265, 4.2). Of several, the first,
-/// which is the one with the most specific path.
+/// Returns the session token in the value of a `Cookie` header (RFC 6265, 4.2): the first of
+/// several, which has the most specific path.
 pub fn session_cookie(header: &[u8]) -> Option<&str> {
     let header = std::str::from_utf8(header).ok()?;
     header.split(';').find_map(|pair| {
@@ -76,7 +76,7 @@ pub fn session_cookie(header: &[u8]) -> Option<&str> {
     })
 }
 
-/// Name and value of the cookie that carries a session's token.
+/// Returns name and value of the cookie that carries a session token.
 pub fn session_pair(token: &str, is_secure: bool) -> String {
     match is_secure {
         true => format!("{SECURE_SESSION_COOKIE}={SECURE_PREFIX}{token}"),
@@ -84,8 +84,8 @@ pub fn session_pair(token: &str, is_secure: bool) -> String {
     }
 }
 
-/// Name and password from a form as browsers send it (`application/x-www-form-urlencoded`). Field
-/// names are `username` and `password`, in whatever case, as Domino's log-in form takes them.
+/// Parses name and password from a form as browsers send it (`application/x-www-form-urlencoded`).
+/// Field names are `username` and `password`, in any case, as in Domino's log-in form.
 pub fn login_form(body: &[u8]) -> Option<(String, String)> {
     let mut user = None;
     let mut password = None;
@@ -102,8 +102,8 @@ pub fn login_form(body: &[u8]) -> Option<(String, String)> {
     Some((user?, password?))
 }
 
-/// Decodes one name or value of a form. A `%` that no two hexadecimal digits follow stands for
-/// itself, as browsers read it; what is not UTF-8 is no text.
+/// Decodes a name or value of a form. A `%` without two hexadecimal digits behind it stands for
+/// itself, as in browsers; `None` if the result is not UTF-8.
 fn decode(text: &[u8]) -> Option<String> {
     let spaced: Vec<u8> = text
         .iter()
@@ -157,7 +157,7 @@ mod tests {
         check("plimsoll_session=; plimsoll_session=b", Some("b"));
         check("xplimsoll_session=abc", None);
         check("__Host-plimsoll_session=h.abc", Some("abc"));
-        // A token counts under the name that it was made for, and no other.
+        // A token is valid only under the name that it was made for.
         check("plimsoll_session=h.abc", None);
         check("__Host-plimsoll_session=abc", None);
         check("plimsoll_session=h-abc", Some("h-abc"));

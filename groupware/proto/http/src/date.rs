@@ -1,9 +1,9 @@
-//! Moments as HTTP's headers write them. Seconds since 1970 within.
+//! Dates in HTTP headers, as seconds since 1970.
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::{DateTimeParser, DateTimePrinter};
 
-/// A moment as HTTP's headers have it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7).
+/// Formats a date for a header: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7).
 pub fn http_date(seconds: i64) -> String {
     let moment = Timestamp::from_second(seconds).unwrap_or_default();
     DateTimePrinter::new()
@@ -11,7 +11,7 @@ pub fn http_date(seconds: i64) -> String {
         .unwrap_or_default()
 }
 
-/// Reads an HTTP date in the form that is in use; the two that are obsolete are not read.
+/// Parses an HTTP date in its current form; the two obsolete forms are rejected.
 pub fn parse_http_date(text: &str) -> Option<i64> {
     if text.len() > 64 {
         return None;

@@ -1,5 +1,5 @@
-//! What HTTP's headers and forms say: ranges, dates, credentials, `multipart/form-data` as it arrives,
-//! and the headers of tus. Texts and bytes in, values out: no sockets, no clock, no files, no documents.
+//! Parsers of HTTP headers and forms: ranges, dates, credentials, streamed `multipart/form-data`, and
+//! the headers of tus. Text and bytes in, values out: no sockets, no clock, no files, no documents.
 
 mod credentials;
 mod date;
@@ -16,13 +16,13 @@ pub use range::{ByteRange, Ranged};
 
 use std::borrow::Cow;
 
-/// Why a header or a form is refused, as a sentence for whoever sent it.
+/// Why a header or a form is rejected, as a sentence for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
-    /// It can't be read, or a bound is passed.
+    /// It can't be parsed, or exceeds a bound.
     #[error("{0}")]
     Malformed(Cow<'static, str>),
-    /// A number is larger than what it counts can be.
+    /// A number is too large for its meaning.
     #[error("{0}")]
     TooLarge(Cow<'static, str>),
 }

@@ -1,6 +1,6 @@
-//! `multipart/form-data` (RFC 7578) read as it arrives: the caller keeps the bytes, this says what
-//! they are. Nothing is held here but the boundary, so that a body is never larger in memory than
-//! what the caller reads at once.
+//! A streaming parser of `multipart/form-data` (RFC 7578): the caller keeps the bytes, the parser
+//! classifies them. It stores only the boundary, so that a body takes no more memory than the bytes
+//! that the caller reads at once.
 
 use memchr::memmem;
 
@@ -13,7 +13,7 @@ pub const PART_HEADERS: usize = 16;
 /// Most parts of a form.
 pub const PARTS: usize = 64;
 
-/// The boundary in a `Content-Type`; `None` if it is no form.
+/// Returns the boundary in a `Content-Type`; `None` if it is no form.
 pub fn boundary(content_type: &str) -> Option<String> {
     let (essence, rest) = content_type.split_once(';')?;
     if !essence.trim().eq_ignore_ascii_case("multipart/form-data") {
@@ -25,7 +25,7 @@ pub fn boundary(content_type: &str) -> Option<String> {
     is_fine.then_some(boundary)
 }
 
-/// A form under way.
+/// The state of a parse.
 #[derive(Debug)]
 pub struct Multipart {
     /// `\r\n--boundary`
@@ -37,16 +37,16 @@ pub struct Multipart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Preamble,
-    /// Behind a delimiter.
+    /// After a delimiter.
     Delimited,
     Content,
     Done,
 }
 
-/// What the first bytes of the form are. The caller drops `taken` of them.
+/// The meaning of the first bytes of the form. The caller drops `taken` of them.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It can't be told before there are more of them, or the form ends.
+    /// Undecided until there are more bytes, or the form ends.
     More,
     /// Nothing of interest.
     Skip {
@@ -57,24 +57,24 @@ pub enum Event {
     Part {
         /// The number of bytes.
         taken: usize,
-        /// What its head says.
+        /// The parsed head.
         head: PartHead,
     },
-    /// Content of the part that began last: these bytes themselves.
+    /// Content of the current part: these bytes themselves.
     Content {
         /// The number of bytes.
         taken: usize,
     },
-    /// The part is whole.
+    /// The part is complete.
     PartEnd {
         /// The number of bytes.
         taken: usize,
     },
-    /// The form is whole; what follows doesn't count.
+    /// The form is complete; further bytes are ignored.
     End,
 }
 
-/// What the head of a part says.
+/// The head of a part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PartHead {
     /// The field's name.
@@ -86,7 +86,7 @@ pub struct PartHead {
 }
 
 impl Multipart {
-    /// A form with this boundary.
+    /// Starts a form with this boundary.
     pub fn new(boundary: &str) -> Self {
         Self {
             delimiter: format!("\r\n--{boundary}").into_bytes(),
@@ -95,10 +95,10 @@ impl Multipart {
         }
     }
 
-    /// Says what the first of these bytes are.
+    /// Classifies the first of these bytes.
     ///
     /// # Errors
-    /// If they are no form, or a bound is passed.
+    /// If they are no form, or exceed a bound.
     pub fn next(&mut self, bytes: &[u8]) -> Result<Event, FieldError> {
         match self.state {
             State::Preamble => self.preamble(bytes),
@@ -108,9 +108,9 @@ impl Multipart {
         }
     }
 
-    /// A form begins with a delimiter; what little may stand before it is skipped.
+    /// A form begins with a delimiter; a short text before it is skipped.
     fn preamble(&mut self, bytes: &[u8]) -> Result<Event, FieldError> {
-        // The very first delimiter has no line before it.
+        // The first delimiter has no line end before it.
         let first = &self.delimiter[2..];
         let at = match bytes.starts_with(first) {
             true => Some(first.len()),
@@ -131,7 +131,7 @@ impl Multipart {
             self.state = State::Done;
             return Ok(Event::End);
         }
-        // Up to the end of the line there may be blanks.
+        // Blanks may follow, up to the end of the line.
         let Some(line) = memmem::find(bytes, b"\r\n") else {
             return incomplete(bytes);
         };
@@ -167,7 +167,7 @@ impl Multipart {
             }
             Some(taken) => Event::Content { taken },
             None => match bytes.len().saturating_sub(self.delimiter.len() - 1) {
-                // What is left may be the beginning of a delimiter.
+                // The remaining bytes may be the beginning of a delimiter.
                 0 => Event::More,
                 taken => Event::Content { taken },
             },
@@ -175,7 +175,7 @@ impl Multipart {
     }
 }
 
-/// More is needed, unless there is too much already.
+/// More bytes are needed, unless there are too many already.
 fn incomplete(bytes: &[u8]) -> Result<Event, FieldError> {
     match bytes.len() > PART_HEAD_BYTES {
         true => Err(malformed()),
@@ -207,8 +207,8 @@ fn part_head(bytes: &[u8]) -> Result<PartHead, FieldError> {
     Ok(head)
 }
 
-/// A parameter of a header: a token, or a quoted string, in which browsers write `%22` for a quote
-/// and others a backslash before it.
+/// Returns a parameter of a header: a token, or a quoted string, in which browsers write `%22` for
+/// a quote and other clients escape it with a backslash.
 fn parameter(mut rest: &str, wanted: &str) -> Option<String> {
     loop {
         let (name, after) = rest.split_once('=')?;
@@ -227,7 +227,7 @@ fn parameter(mut rest: &str, wanted: &str) -> Option<String> {
     }
 }
 
-/// The text up to the closing quote, and what is behind it.
+/// Returns the text up to the closing quote, and the rest.
 fn unquote(quoted: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut letters = quoted.char_indices();
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn forms_are_read_whatever_the_pieces() {
         for piece in [1, 2, 3, 7, 1000] {
-            // A line of the content that begins as a delimiter ends the part.
+            // A content line that begins like a delimiter ends the part.
             assert!(read(FORM.as_bytes(), "B", &[piece]).is_err());
             let form = FORM.replace("--Bx", "--Ax");
             let parts = read(form.as_bytes(), "B", &[piece]).unwrap();

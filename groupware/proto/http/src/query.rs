@@ -1,11 +1,11 @@
-//! The query of an address: names and values, as forms are written into one.
+//! The query of an address: form-encoded names and values.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode;
 
-/// Names and values in their order (`application/x-www-form-urlencoded`, as browsers read it): what is no UTF-8 is
-/// replaced, a name without a value has an empty one, and nothing between two `&` is no pair.
+/// Parses names and values in order (`application/x-www-form-urlencoded`, as browsers do): invalid UTF-8 is
+/// replaced, a name without a value has an empty one, and an empty part between two `&` is skipped.
 pub fn query_pairs(query: &str) -> impl Iterator<Item = (String, String)> {
     let parts = query.split('&').filter(|part| !part.is_empty());
     parts.map(|part| {

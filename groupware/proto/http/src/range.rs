@@ -1,6 +1,6 @@
-//! The `Range` header: which bytes of an attachment are asked for (RFC 9110, 14).
+//! The `Range` header: the requested bytes of an attachment (RFC 9110, 14).
 
-/// A part of some content that is there.
+/// A range of existing content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteRange {
     /// The first byte, from 0.
@@ -16,20 +16,20 @@ impl ByteRange {
     }
 }
 
-/// What a `Range` header comes to.
+/// The result of a `Range` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ranged {
-    /// All of it: several ranges, another unit, or no range at all are answered so, as the
-    /// standard lets a server do.
+    /// The whole content, also for several ranges, another unit, or no range, as the standard
+    /// permits.
     All,
     /// This part.
     Part(ByteRange),
-    /// None of the bytes asked for are there.
+    /// None of the requested bytes exist.
     Unsatisfiable,
 }
 
 impl Ranged {
-    /// Reads the header for content of so many bytes.
+    /// Parses the header for content of so many bytes.
     pub fn parse(header: &str, bytes: u64) -> Self {
         let Some(spec) = header.trim().strip_prefix("bytes=") else {
             return Self::All;
@@ -62,8 +62,8 @@ impl Ranged {
     }
 }
 
-/// `None` for nothing, an error for what is no number. One that is too large for any content counts
-/// as the largest.
+/// `None` for an empty text, an error for no number. A number too large for any content counts as
+/// the largest.
 fn number(text: &str) -> Option<Result<u64, ()>> {
     if text.is_empty() {
         return None;

@@ -13,17 +13,17 @@ pub const METADATA_NAMES: usize = 32;
 /// Longest `Upload-Concat`.
 pub const CONCAT_BYTES: usize = 16 << 10;
 
-/// The version that is spoken.
+/// The supported version.
 pub const VERSION: &str = "1.0.0";
-/// The extensions that are spoken.
+/// The supported extensions.
 pub const EXTENSIONS: &str = "creation,creation-defer-length,creation-with-upload,termination,\
     checksum,expiration,concatenation";
-/// The checksums that can be asked for.
+/// The supported checksums.
 pub const ALGORITHMS: &str = "sha1,sha256,blake3";
 /// The media type of a chunk.
 pub const CHUNK_TYPE: &str = "application/offset+octet-stream";
 
-/// Reads `Upload-Length` or `Upload-Offset`: a whole number that is not negative.
+/// Parses `Upload-Length` or `Upload-Offset`: a whole number that is not negative.
 ///
 /// # Errors
 /// If it isn't one, or is larger than any file.
@@ -37,20 +37,20 @@ pub fn number(name: &str, text: &str) -> Result<u64, FieldError> {
         .map_err(|_| FieldError::TooLarge(format!("{name} is larger than any file.").into()))
 }
 
-/// What `Upload-Concat` says of an upload.
+/// The value of `Upload-Concat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Concat {
-    /// It is a part of a file, to be joined with others.
+    /// The upload is a part of a file, to be joined with others.
     Partial,
-    /// It is made of these uploads, by the last segment of their addresses, in this order.
+    /// The upload joins these uploads, named by the last segment of their addresses, in this order.
     Final(Vec<String>),
 }
 
-/// Reads `Upload-Concat`: `partial`, or `final;` and the addresses of the parts, with or without a host,
-/// between spaces.
+/// Parses `Upload-Concat`: `partial`, or `final;` and the addresses of the parts, with or without a
+/// host, separated by spaces.
 ///
 /// # Errors
-/// If it can't be read, names no part, or one twice.
+/// If it can't be parsed, names no part, or one twice.
 pub fn concat(text: &str) -> Result<Concat, FieldError> {
     let bad = || FieldError::Malformed("Upload-Concat is partial, or final; and its parts.".into());
     let text = text.trim();
@@ -75,7 +75,7 @@ pub fn concat(text: &str) -> Result<Concat, FieldError> {
     }
 }
 
-/// What `Upload-Metadata` says of a file.
+/// The value of `Upload-Metadata`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// `filename`, or `name`.
@@ -84,10 +84,10 @@ pub struct Metadata {
     pub media_type: Option<String>,
 }
 
-/// Reads `Upload-Metadata`: names with values in base64, separated by commas.
+/// Parses `Upload-Metadata`: names with values in base64, separated by commas.
 ///
 /// # Errors
-/// If it can't be read, or a bound is passed.
+/// If it can't be parsed, or exceeds a bound.
 pub fn metadata(text: &str) -> Result<Metadata, FieldError> {
     let bad = || FieldError::Malformed("Upload-Metadata can't be read.".into());
     let mut metadata = Metadata::default();
@@ -112,7 +112,7 @@ pub fn metadata(text: &str) -> Result<Metadata, FieldError> {
             "filetype" | "type" => &mut metadata.media_type,
             _ => continue,
         };
-        // The name that more clients use wins.
+        // The more common name takes precedence.
         if slot.is_none() || name.starts_with("file") {
             *slot = Some(String::from_utf8(value).map_err(|_| bad())?);
         }
@@ -120,10 +120,10 @@ pub fn metadata(text: &str) -> Result<Metadata, FieldError> {
     Ok(metadata)
 }
 
-/// How a checksum is made.
+/// A checksum algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// 160 bits; every tus server must have it.
+    /// 160 bits; required of every tus server.
     Sha1,
     /// 256 bits.
     Sha256,
@@ -131,19 +131,19 @@ pub enum Algorithm {
     Blake3,
 }
 
-/// What `Upload-Checksum` says of a chunk.
+/// The value of `Upload-Checksum` of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checksum {
-    /// How it was made.
+    /// Its algorithm.
     pub algorithm: Algorithm,
-    /// What it came to.
+    /// Its value.
     pub digest: Vec<u8>,
 }
 
-/// Reads `Upload-Checksum`: an algorithm and a checksum in base64. One of the wrong length can be read, and fits nothing.
+/// Parses `Upload-Checksum`: an algorithm and a checksum in base64. A wrong length matches nothing.
 ///
 /// # Errors
-/// If it can't be read, or the algorithm isn't known.
+/// If it can't be parsed, or the algorithm isn't supported.
 pub fn checksum(text: &str) -> Result<Checksum, FieldError> {
     let (name, digest) = text.trim().split_once(' ').unwrap_or_default();
     let algorithm = match name {

@@ -1,23 +1,23 @@
-//! Properties of a component changed in the lines of an object: all other lines stay as they are, byte for byte.
+//! Changes properties of a component in the lines of an object: all other lines stay as they are, byte for byte.
 
 use crate::line::{Line, Lines, Property};
 
-/// How many bytes a line has at most before it is folded: RFC 5545 §3.1.
+/// Most bytes of a line before it is folded: RFC 5545 §3.1.
 const LINE_BYTES: usize = 75;
 
-/// What becomes of a property of a component. The first of its name is changed where it lies, one that isn't there
-/// comes behind the others, and further ones of its name go.
+/// A change to a property of a component. The first property of this name is changed in place, a
+/// missing one is appended, and further ones of the name are removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// Its name.
     pub property: &'static str,
-    /// What it says from now on, as iCalendar writes it; none, and it goes.
+    /// Its new value, as iCalendar writes it; `None` removes the property.
     pub value: Option<String>,
-    /// What becomes of parameters: a new value, or none, and it goes. Others stay as they are.
+    /// New values of parameters; `None` removes a parameter. Other parameters stay as they are.
     pub parameters: Vec<(&'static str, Option<String>)>,
 }
 
-/// A text as iCalendar writes it: RFC 5545 §3.3.11.
+/// Escapes a text for iCalendar: RFC 5545 §3.3.11.
 pub fn escaped(text: &str) -> String {
     let mut written = String::with_capacity(text.len() + 8);
     for letter in text.chars() {
@@ -31,7 +31,7 @@ pub fn escaped(text: &str) -> String {
 }
 
 impl Edit {
-    /// Whether it is one line, in which each parameter ends where it is to end: RFC 5545 §3.1.
+    /// Returns true if the result is one line, and each parameter ends where intended: RFC 5545 §3.1.
     fn is_one_line(&self) -> bool {
         const ENDS: [char; 2] = ['\r', '\n'];
         let parameters = self.parameters.iter();
@@ -42,8 +42,8 @@ impl Edit {
     }
 }
 
-/// The object with changes in some of its components, which are numbered in their order, time zones left out; `None`
-/// if one can't be written, since it has ends of lines, or quotation marks in a parameter.
+/// Applies changes to components of an object, which are numbered in order without time zones.
+/// `None` if a value can't be written, since it has line ends, or quotation marks in a parameter.
 pub fn edited(object: &[u8], edits: &[(usize, Vec<Edit>)]) -> Option<Vec<u8>> {
     let mut all = edits.iter().flat_map(|(_, edits)| edits);
     if !all.all(Edit::is_one_line) {
@@ -54,7 +54,7 @@ pub fn edited(object: &[u8], edits: &[(usize, Vec<Edit>)]) -> Option<Vec<u8>> {
     let mut open: Option<Open<'_>> = None;
     for line in Lines::new(object) {
         if written.is_empty() {
-            // What marks the file as UTF-8 is no part of its first line.
+            // The byte order mark of the file is no part of its first line.
             written.extend_from_slice(&object[..line.at]);
         }
         let text = line.unfolded();
@@ -87,7 +87,7 @@ pub fn edited(object: &[u8], edits: &[(usize, Vec<Edit>)]) -> Option<Vec<u8>> {
     Some(written)
 }
 
-/// The object with more time zones, as their lines describe them, before all components.
+/// Inserts the lines of more time zones before all components of the object.
 pub fn with_zones(object: &[u8], zones: &[u8]) -> Vec<u8> {
     let first = Lines::new(object).skip(1).find(|line| {
         let text = line.unfolded();
@@ -101,7 +101,7 @@ pub fn with_zones(object: &[u8], zones: &[u8]) -> Vec<u8> {
 struct Open<'e> {
     edits: &'e [Edit],
     is_done: Vec<bool>,
-    /// What its lines end with.
+    /// Their line end.
     end: &'static [u8],
 }
 
@@ -117,7 +117,7 @@ impl<'e> Open<'e> {
         }
     }
 
-    /// Writes what becomes of a line; false if nothing is to become of it.
+    /// Writes the changed line, if any; returns false if no edit applies to it.
     fn change(&mut self, was: &Property<'_>, to: &mut Vec<u8>) -> bool {
         let Some(at) = self.edits.iter().position(|edit| was.is(edit.property)) else {
             return false;
@@ -128,7 +128,7 @@ impl<'e> Open<'e> {
         true
     }
 
-    /// Writes the properties that weren't there.
+    /// Writes the properties that were missing.
     fn finish(&mut self, to: &mut Vec<u8>) {
         for (at, edit) in self.edits.iter().enumerate() {
             if !std::mem::replace(&mut self.is_done[at], true) {
@@ -162,7 +162,7 @@ impl<'e> Open<'e> {
     }
 }
 
-/// A parameter's value, in quotation marks if it has to be: RFC 5545 §3.1.
+/// Quotes a parameter's value if necessary: RFC 5545 §3.1.
 fn quoted(value: &str) -> String {
     match value.contains([':', ';', ',']) {
         true => format!("\"{value}\""),
@@ -170,7 +170,7 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// Writes a line in pieces of the length that lines have, none of which ends within a character.
+/// Writes a line folded at the maximum length, without splitting a character.
 pub fn fold(line: &[u8], end: &[u8], to: &mut Vec<u8>) {
     let (mut rest, mut room) = (line, LINE_BYTES);
     while rest.len() > room {

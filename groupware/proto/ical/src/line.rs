@@ -1,10 +1,10 @@
-//! Content lines with the lines that go on with them, and the little that is read of one.
+//! Content lines with their continuation lines, and the few parts of them that are parsed.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 
-/// A content line as it lies in a file: folded as it came, with its end.
+/// A content line as in its file: with its folds and line end.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
     /// Its bytes, with folds and end.
@@ -24,7 +24,7 @@ pub struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// The lines of a file, without the mark of UTF-8 before the first.
+    /// Returns the lines of a file, without the byte order mark before the first.
     pub fn new(file: &'a [u8]) -> Self {
         const MARK: &[u8] = "\u{feff}".as_bytes();
         let at = if file.starts_with(MARK) {
@@ -56,7 +56,7 @@ impl<'a> Iterator for Lines<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The line without folds and without its end.
+    /// Returns the line without folds and without its end.
     pub fn unfolded(&self) -> Cow<'a, [u8]> {
         let line = without_end(self.bytes);
         if memchr(b'\n', line).is_none() {
@@ -64,7 +64,7 @@ impl<'a> Line<'a> {
         }
         let mut whole = Vec::with_capacity(line.len());
         for (at, part) in line.split_inclusive(|byte| *byte == b'\n').enumerate() {
-            // What goes on with a line begins with a blank that isn't its own.
+            // A continuation line begins with a blank that isn't part of its text.
             whole.extend_from_slice(without_end(&part[usize::from(at > 0)..]));
         }
         Cow::Owned(whole)
@@ -76,7 +76,7 @@ fn without_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// What a content line says: `NAME;PARAMETERS:VALUE`.
+/// The parts of a content line: `NAME;PARAMETERS:VALUE`.
 #[derive(Debug, Clone, Copy)]
 pub struct Property<'l> {
     /// Its name, in the case in which it is written.
@@ -87,10 +87,10 @@ pub struct Property<'l> {
 }
 
 impl<'l> Property<'l> {
-    /// Reads an unfolded line. A line without a value has an empty one.
+    /// Parses an unfolded line. A line without a value has an empty one.
     ///
-    /// The name of a time zone may have colons outside of quotation marks, as Exchange and old Evolution write it:
-    /// `TZID=GMT+05:00:20270704T140000`. The value begins behind the last colon before a date then.
+    /// The name of a time zone may contain colons outside of quotation marks, as written by Exchange and old
+    /// Evolution: `TZID=GMT+05:00:20270704T140000`. The value then begins behind the last colon before a date.
     pub fn read(line: &'l [u8]) -> Self {
         let name_ends = line.iter().position(|byte| matches!(byte, b';' | b':'));
         let (name, rest) = line.split_at(name_ends.unwrap_or(line.len()));
@@ -108,12 +108,12 @@ impl<'l> Property<'l> {
         }
     }
 
-    /// Whether it has this name, in any case.
+    /// Returns true if it has this name, in any case.
     pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }
 
-    /// Its parameters: the name of each, and how it is written.
+    /// Returns its parameters: the name of each, and its full text.
     pub fn parameters(&self) -> impl Iterator<Item = (&'l [u8], &'l [u8])> + use<'l> {
         let mut is_quoted = false;
         let parts = self.parameters.split(move |byte| {
@@ -127,7 +127,7 @@ impl<'l> Property<'l> {
         })
     }
 
-    /// The time zone that its value is in.
+    /// Returns the time zone of its value.
     pub fn zone(&self) -> Option<&'l [u8]> {
         let mut all = self.parameters();
         all.find_map(|(name, part)| {
@@ -139,7 +139,7 @@ impl<'l> Property<'l> {
     }
 }
 
-/// How far the value is behind the first colon where the last parameter is a zone with colons in its name.
+/// The offset of the value behind the first colon, if the last parameter is a zone with colons in its name.
 fn colons_of_zone(parameters: &[u8], rest: &[u8]) -> usize {
     const ZONE: &[u8] = b"TZID=";
     let last = parameters.rsplit(|byte| *byte == b';').next();
@@ -154,7 +154,7 @@ fn colons_of_zone(parameters: &[u8], rest: &[u8]) -> usize {
     dates.next().unwrap_or(0)
 }
 
-/// Whether a value begins with the eight digits of a date: RFC 5545 §3.3.4.
+/// Returns true if a value begins with the eight digits of a date: RFC 5545 §3.3.4.
 fn begins_with_date(value: &[u8]) -> bool {
     let value = value.trim_ascii_start();
     value.len() >= 8

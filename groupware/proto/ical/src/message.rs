@@ -1,11 +1,11 @@
-//! The objects of iTIP messages (RFC 5546) as texts: taken out of their messages, put together, and answered.
+//! Objects of iTIP messages (RFC 5546) as texts: extracted, joined, and replied to.
 
 use crate::edit::fold;
 use crate::line::{Lines, Property};
 use crate::object::Object;
 use crate::split::split;
 
-/// The text of an object with its calendar's lines; `None` if it has more bytes than these.
+/// Returns the text of an object with its calendar's lines; `None` if it exceeds so many bytes.
 pub fn whole(object: &Object<'_>, most_bytes: usize) -> Option<String> {
     if object.written_bytes() > most_bytes {
         return None;
@@ -15,8 +15,8 @@ pub fn whole(object: &Object<'_>, most_bytes: usize) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Two objects of one UID as one, with the calendar's lines of the first; `None` if they can't be, or have more bytes than
-/// these.
+/// Joins two objects of one UID, with the calendar's lines of the first; `None` if they can't be
+/// joined, or exceed so many bytes.
 pub fn joined(first: &str, second: &str, most_bytes: usize) -> Option<String> {
     let both = format!("{first}\r\n{second}");
     let (objects, faults) = split(both.as_bytes()).ok()?;
@@ -26,16 +26,16 @@ pub fn joined(first: &str, second: &str, most_bytes: usize) -> Option<String> {
     }
 }
 
-/// The answer of an attendee.
+/// The reply of an attendee.
 #[derive(Clone, Copy)]
 pub struct Answer<'a> {
-    /// Whether an address, as the object has it, is the attendee's.
+    /// Returns true for an address, as in the object, of the attendee.
     pub is_of: &'a dyn Fn(&str) -> bool,
-    /// What the attendee answers: PARTSTAT.
+    /// The attendee's PARTSTAT.
     pub word: &'a str,
 }
 
-/// The object without the method of its message, and with this answer where the attendee is.
+/// Returns the object without its message's method, and with this reply at the attendee.
 pub fn answered(object: &str, answer: Option<Answer<'_>>) -> String {
     let mut written = Vec::with_capacity(object.len() + 64);
     let mut level = 0_usize;

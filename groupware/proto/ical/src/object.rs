@@ -1,4 +1,4 @@
-//! An object: where it lies in its file, and its bytes on their own.
+//! An object: its place in its file, and its own bytes.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,28 +7,28 @@ use std::rc::Rc;
 
 use crate::line::{Line, Lines};
 
-/// What a calendar in a file has besides objects.
+/// A calendar in a file, apart from its objects.
 #[derive(Debug, Default)]
 pub(crate) struct Calendar<'a> {
-    /// From the line that begins it to the one that ends it.
+    /// From its first line to its last.
     pub(crate) whole: &'a [u8],
     /// The line that begins it.
     pub(crate) begin: &'a [u8],
     /// The line that ends it.
     pub(crate) end: &'a [u8],
-    /// What it says of itself, such as who wrote it.
+    /// Its own properties, such as its author.
     pub(crate) head: Vec<&'a [u8]>,
     pub(crate) head_bytes: usize,
-    /// The time zones that it describes.
+    /// The time zones that it defines.
     pub(crate) zones: BTreeMap<Vec<u8>, &'a [u8]>,
     /// How many components it has besides zones.
     pub(crate) components: usize,
 }
 
-/// A component besides zones.
+/// A component other than a zone.
 #[derive(Debug)]
 pub(crate) struct Component<'a> {
-    /// As it lies in the file, but for the UID of one that has none there.
+    /// Its bytes in the file, with a UID added if it has none.
     pub(crate) bytes: Cow<'a, [u8]>,
     /// Its calendar's number in the file.
     pub(crate) calendar: usize,
@@ -42,15 +42,15 @@ pub struct Object<'a> {
     /// The line of the file on which the first of its components begins, from 1.
     pub line: usize,
     pub(crate) components: Vec<Component<'a>>,
-    /// The zones that it names, each with the calendar in which it does.
+    /// The zones that it names, each with the calendar that names it.
     pub(crate) zones: BTreeSet<(Vec<u8>, usize)>,
     /// All calendars of the file.
     pub(crate) calendars: Rc<Vec<Calendar<'a>>>,
 }
 
 impl<'a> Object<'a> {
-    /// Adds the object as a calendar of its own: a calendar of the file which has no other object as it is,
-    /// byte for byte; else its head, the zones that the object names, and its components, byte for byte each.
+    /// Appends the object as a calendar of its own: a calendar of the file with no other object unchanged, byte
+    /// for byte; else its head, the zones that the object names, and its components, each byte for byte.
     pub fn write(&self, to: &mut Vec<u8>) {
         let Some(calendar) = self.first_calendar() else {
             return;
@@ -65,7 +65,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// How many bytes it is written as.
+    /// The number of bytes that [`write`](Self::write) appends.
     pub fn written_bytes(&self) -> usize {
         match self.first_calendar() {
             None => 0,
@@ -92,13 +92,13 @@ impl<'a> Object<'a> {
             .chain([calendar.end])
     }
 
-    /// The time zones that it names, where its file describes them, each once: name, and the component.
+    /// The time zones that it names and its file defines, each once: name, and component.
     pub fn zones(&self) -> impl Iterator<Item = (&[u8], &'a [u8])> {
         let all = self.named_zones();
         all.filter_map(|(name, described)| Some((name, described?)))
     }
 
-    /// The time zones that it names, each once, and the component that describes it where its file has one.
+    /// The time zones that it names, each once, and the component that defines it if its file has one.
     pub fn named_zones(&self) -> impl Iterator<Item = (&[u8], Option<&'a [u8]>)> {
         let mut all: BTreeMap<&[u8], Option<&'a [u8]>> = BTreeMap::new();
         for (name, calendar) in &self.zones {
@@ -108,12 +108,12 @@ impl<'a> Object<'a> {
         all.into_iter()
     }
 
-    /// A time zone as a calendar of the file describes it.
+    /// Returns a time zone as defined by a calendar of the file.
     fn described(&self, name: &[u8], calendar: usize) -> Option<&'a [u8]> {
         self.calendars.get(calendar)?.zones.get(name).copied()
     }
 
-    /// A time zone that it names in several calendars of the file, which don't describe it by the same lines.
+    /// A time zone that it names in several calendars of the file, whose definitions differ.
     pub(crate) fn torn_zone(&self) -> Option<&[u8]> {
         let mut last: Option<(&[u8], &[u8])> = None;
         for (name, calendar) in &self.zones {
@@ -128,7 +128,7 @@ impl<'a> Object<'a> {
         None
     }
 
-    /// Leaves those of its components, numbered in their order, that are to stay.
+    /// Keeps those components, numbered in order, for which `stays` returns true.
     pub fn retain(&mut self, mut stays: impl FnMut(usize) -> bool) {
         let mut number = 0;
         self.components.retain(|_| {
@@ -137,7 +137,7 @@ impl<'a> Object<'a> {
         });
     }
 
-    /// Its components in the order of the file.
+    /// Returns its components in the order of the file.
     pub fn components(&self) -> impl Iterator<Item = &[u8]> {
         self.components.iter().map(|component| &*component.bytes)
     }
@@ -153,13 +153,13 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Whether both have the same content lines, however they are folded and ended.
+/// Returns true if both have the same content lines, regardless of folds and line ends.
 fn has_lines_of(one: &[u8], other: &[u8]) -> bool {
     let lines = |part| Lines::new(part).map(|line: Line<'_>| line.unfolded().into_owned());
     one == other || lines(one).eq(lines(other))
 }
 
-/// What ends the last line of a part: that of a file may have no end.
+/// The line end to add to a part: the last line of a file may have none.
 fn line_end(part: &[u8]) -> &'static [u8] {
     match part.ends_with(b"\n") {
         true => b"",
@@ -167,7 +167,7 @@ fn line_end(part: &[u8]) -> &'static [u8] {
     }
 }
 
-/// The bytes of a file in a range, which is one of it.
+/// Returns the bytes of a file in a range; empty if out of bounds.
 pub(crate) fn slice(file: &[u8], range: Range<usize>) -> &[u8] {
     file.get(range).unwrap_or_default()
 }

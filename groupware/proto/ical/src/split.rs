@@ -1,4 +1,4 @@
-//! From a file to its objects, in one pass over its lines.
+//! Splits a file into its objects, in one pass over its lines.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -10,35 +10,35 @@ use crate::line::{Line, Lines, Property};
 use crate::object::{Calendar, Component, Object, slice};
 use crate::{HEAD_BYTES, UID_BYTES};
 
-/// Most components within each other. RFC 5545 has four at most, of which the calendar is one.
+/// Deepest nesting of components. RFC 5545 needs four, of which the calendar is one.
 pub const LEVELS: usize = 16;
 
-/// A file that isn't what it should be: nothing of it can be trusted to be whole.
+/// A damaged file: no part of it can be trusted to be complete.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {cause}")]
 pub struct Damage {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong, and what to do about it.
+    /// What is wrong, and how to fix it.
     pub cause: String,
 }
 
-/// A component that belongs to no object that could be kept.
+/// A component that belongs to no valid object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {cause}")]
 pub struct Fault {
     /// The line on which it begins, from 1.
     pub line: usize,
-    /// What is wrong, and what to do about it.
+    /// What is wrong, and how to fix it.
     pub cause: String,
 }
 
-/// Takes a file apart: the objects in the order of the lines on which they begin, and components that belong to
-/// none. Components of one UID are one object, wherever they lie in the file; one that is there twice, byte for
-/// byte, counts once. An event, a task, or a journal without a UID gets one from its content.
+/// Splits a file into objects, in the order of their first lines, and components that belong to
+/// none. All components of one UID are one object, wherever they are in the file; exact duplicates
+/// count once. An event, a task, or a journal without a UID gets one from its content.
 ///
 /// # Errors
-/// [`Damage`] if components don't begin and end as they should: the file may be cut off.
+/// [`Damage`] if components aren't nested properly: the file may be truncated.
 pub fn split(file: &[u8]) -> Result<(Vec<Object<'_>>, Vec<Fault>), Damage> {
     let mut reader = Reader {
         file,
@@ -54,26 +54,26 @@ pub fn split(file: &[u8]) -> Result<(Vec<Object<'_>>, Vec<Fault>), Damage> {
     reader.finish()
 }
 
-/// A component that has begun.
+/// A component whose end is not yet read.
 struct Open {
     name: Vec<u8>,
     at: usize,
     line: usize,
 }
 
-/// What is known of a component in a calendar.
+/// A component of a calendar.
 #[derive(Default)]
 struct Part<'a> {
     bytes: Cow<'a, [u8]>,
     line: usize,
     calendar: usize,
     uid: Option<Vec<u8>>,
-    /// Zones that it names; of a zone, its own name.
+    /// Zones that it names; for a zone, its own name.
     zones: BTreeSet<Vec<u8>>,
 }
 
 impl Part<'_> {
-    /// Gives it a UID that is the same each time, whenever its file was written.
+    /// Derives a UID from the content, which is the same in every export.
     fn name_by_content(&mut self) {
         const CHANGING: [&str; 3] = ["DTSTAMP", "LAST-MODIFIED", "CREATED"];
         const DIGITS: usize = 32;
@@ -100,7 +100,7 @@ impl Part<'_> {
     }
 }
 
-/// Whether components of this name are known by a UID.
+/// Returns true if components of this name have a UID.
 fn is_named(name: &[u8]) -> bool {
     const NAMED: [&[u8]; 3] = [b"VEVENT", b"VTODO", b"VJOURNAL"];
     NAMED.contains(&name)
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether the component within the calendar is a time zone.
+    /// Returns true if the component within the calendar is a time zone.
     fn is_zone(&self) -> bool {
         let part = self.open.get(1);
         part.is_some_and(|part| part.name == b"VTIMEZONE")
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The components by their UID.
+/// Groups the components by their UID.
 fn grouped<'a>(
     parts: Vec<Part<'a>>,
     calendars: Rc<Vec<Calendar<'a>>>,
@@ -308,8 +308,8 @@ fn grouped<'a>(
     (objects, faults)
 }
 
-/// Takes out objects whose parts mean different times by one name: in a calendar of its own, an object has one
-/// description of it.
+/// Removes objects whose parts define one zone name differently: in its own calendar, an object has
+/// one definition of it.
 fn without_torn(objects: &mut Vec<Object<'_>>, faults: &mut Vec<Fault>) {
     objects.retain(|object| {
         let torn = object.torn_zone().map(|zone| Fault {
@@ -343,8 +343,8 @@ fn checked(uid: Option<Vec<u8>>) -> Result<String, String> {
     }
 }
 
-/// A UID as it is meant: it is a text, in which a comma, a semicolon, and a backslash have a backslash before them
-/// (RFC 5545 §3.3.11). Many write it as it is all the same, so any other backslash stands for itself.
+/// Unescapes a UID: as a text, it has a backslash before a comma, a semicolon, and a backslash (RFC
+/// 5545 §3.3.11). Many programs write it unescaped, so any other backslash stands for itself.
 fn unescaped(written: String) -> String {
     if !written.contains('\\') {
         return written;
@@ -494,7 +494,7 @@ mod tests {
         assert_eq!((uids.len(), uids[0].len()), (2, 32));
         let expected = one.replace("VEVENT\r\nDT", &format!("VEVENT\r\nUID:{}\r\nDT", uids[0]));
         assert_eq!(texts[0], whole(&[&expected]));
-        // What is written is read as the same object, and the next export of the file, too.
+        // The written text is read as the same object, as is the next export of the file.
         assert_eq!(named(&texts[1]).0, uids[1..]);
         assert_eq!(named(&whole(&[&one.replace("MP:1", "MP:2")])).0, uids[..1]);
     }

@@ -1,11 +1,11 @@
-//! A block of metadata as its content alone: two blocks that say the same are equal, however they
-//! were written. Identifiers and white space around texts say nothing.
+//! The canonical content of a metadata block: two blocks with the same content are equal,
+//! regardless of syntax. Identifiers and white space around texts are ignored.
 
 use std::collections::HashMap;
 
 use crate::reader::{Element, Walk, XmlError};
 
-/// The content of a block; `None` if it isn't XML.
+/// Returns the content of a block; `None` if it isn't XML.
 pub fn canonical(xml: &str) -> Option<String> {
     let mut walk = Walk::new(xml.as_bytes()).ok()?;
     let mut out = String::with_capacity(xml.len());
@@ -34,7 +34,7 @@ fn write<'a>(walk: &mut Walk<'a>, out: &mut String) -> Result<(), XmlError> {
     Ok(())
 }
 
-/// Control characters can't come in XML, so that no text can look like an element.
+/// XML can't contain control characters, so that no text can look like an element.
 fn begin<'a>(element: &Element<'a>, namespaces: &mut Namespaces<'a>, out: &mut String) {
     out.push('\u{2}');
     namespaces.write(element.namespace, out);
@@ -46,12 +46,12 @@ fn begin<'a>(element: &Element<'a>, namespaces: &mut Namespaces<'a>, out: &mut S
 }
 
 /// The namespaces seen so far, numbered: each is written once, so that the content of a block is
-/// never much longer than the block, however many elements are of one long namespace.
+/// never much longer than the block, even if many elements share one long namespace.
 #[derive(Default)]
 struct Namespaces<'a> {
     numbers: HashMap<&'a str, usize>,
-    /// By the place in the text where it was declared: a long one is looked at once, not once for
-    /// each element.
+    /// By the position of the declaration in the text: a long one is compared once, not once per
+    /// element.
     declared: HashMap<(*const u8, usize), usize>,
 }
 
@@ -112,7 +112,7 @@ mod tests {
         };
         assert_eq!(nested("n"), nested("n"));
         assert_ne!(nested("n"), nested("m"));
-        // The two begin at one place of the text.
+        // The two begin at one position of the text.
         let two = |inner: &str| canonical(&format!("<nm xmlns='n' xmlns:m='nm'><{inner}/></nm>"));
         assert_ne!(two("c"), two("m:c"));
     }

@@ -1,4 +1,4 @@
-//! The XML protocol of the older lookup services: SOAP 1.1 with messages of NM-WG, read and written.
+//! The XML protocol of the older lookup services: SOAP 1.1 with NM-WG messages, parsed and written.
 //! Bytes in, messages out, and back: no store, no leases, no sockets.
 
 mod canonical;

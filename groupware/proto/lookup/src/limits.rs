@@ -6,7 +6,7 @@ pub const BLOCKS: usize = 20_000;
 pub const DEPTH: usize = 32;
 /// Most attributes of an element.
 pub const ATTRIBUTES: usize = 32;
-/// What the blocks of a message may have, made to stand alone, besides twice the message's bytes.
+/// Most bytes of a message's standalone blocks, in addition to twice the message's bytes.
 pub const COPIES_BYTES: usize = 1 << 20;
 /// Most triggers, which are single requests, in one message.
 pub const TRIGGERS: usize = 100;

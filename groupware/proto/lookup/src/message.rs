@@ -1,69 +1,69 @@
-//! Reads a message of the XML protocol: its metadata, and the data that trigger something.
+//! Parses a message of the XML protocol: its metadata, and the data that trigger an operation.
 
 use crate::limits::{BLOCKS, TRIGGERS};
 use crate::names::{NMWG, PERFSONAR, SOAP, XQUERY};
 use crate::reader::{Element, Raw, Walk, XmlError};
 
-/// What a message asks for.
+/// The operation that a message requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Register a service, replace it, or add to it.
+    /// Registers a service, replaces it, or adds to it.
     Register,
-    /// Remove a service, or some of its data.
+    /// Removes a service, or some of its data.
     Deregister,
-    /// Renew the lease of a service.
+    /// Renews the lease of a service.
     Keepalive,
-    /// The key of a service.
+    /// Returns the key of a service.
     Key,
-    /// What is known of services.
+    /// Returns services that match a query.
     Query,
-    /// Whether the service is there, which perfSONAR's clients ask before anything else.
+    /// Checks that the service is up, which perfSONAR's clients do first.
     Echo,
 }
 
-/// A message, read.
+/// A parsed message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What it asks for.
+    /// The requested operation.
     pub kind: Kind,
-    /// Its own name, which the answer repeats.
+    /// Its id, which the answer repeats.
     pub id: Option<String>,
-    /// The lease that it asks for, in seconds.
+    /// The requested lease, in seconds.
     pub asked_ttl_s: Option<i64>,
-    /// What its triggers are about.
+    /// The subjects of its triggers.
     pub metadata: Vec<Metadata>,
     /// Its triggers.
     pub data: Vec<Data>,
 }
 
-/// What a trigger is about.
+/// The subject of a trigger.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Metadata {
-    /// The name by which triggers refer to it.
+    /// The id by which triggers refer to it.
     pub id: String,
     /// The key of a service.
     pub key: Option<String>,
-    /// A service, described.
+    /// The description of a service.
     pub subject: Option<Raw>,
     /// The text of a query.
     pub query: Option<String>,
-    /// The type of event that is asked for.
+    /// The requested event type.
     pub event_type: Option<String>,
-    /// Whether what is found is wanted as XML, rather than as its text.
+    /// Whether results are requested as XML, rather than as text.
     pub is_native: bool,
 }
 
-/// A trigger: what is to be done with its metadata, or with these blocks of it.
+/// A trigger: applies the operation to its metadata, or to these blocks of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Data {
-    /// The name of its metadata.
+    /// The id of its metadata.
     pub id_ref: String,
-    /// The blocks that it brings.
+    /// Its blocks.
     pub blocks: Vec<Raw>,
 }
 
 impl Kind {
-    /// In the names of messages and of event types.
+    /// The name in messages and event types.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Register => "Register",
@@ -75,7 +75,7 @@ impl Kind {
         }
     }
 
-    /// What is before the name in the names of messages.
+    /// The prefix of the name in messages.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             Self::Echo => "",
@@ -83,7 +83,7 @@ impl Kind {
         }
     }
 
-    /// From `LSRegisterRequest` or `EchoRequest`, or the URI of it with a version.
+    /// Parses `LSRegisterRequest` or `EchoRequest`, or the URI of it with a version.
     fn parse(name: &str) -> Option<Self> {
         let uri = name.strip_prefix("http://schemas.perfsonar.net/messages/");
         let name = uri.and_then(|rest| rest.split('/').next()).unwrap_or(name);
@@ -102,16 +102,16 @@ impl Kind {
 }
 
 impl Message {
-    /// Reads a body: a message alone, or in a SOAP 1.1 envelope.
+    /// Parses a body: a message alone, or in a SOAP 1.1 envelope.
     ///
     /// # Errors
-    /// When it is no message, or holds what is refused from strangers: a document type, entities
-    /// of its own, elements too deep.
+    /// When it is no message, or contains untrusted constructs: a document type, entities of its
+    /// own, elements nested too deeply.
     pub fn parse(body: &[u8]) -> Result<Self, XmlError> {
         parse(body)
     }
 
-    /// Whether it may change something.
+    /// Returns true if it may change data.
     pub fn is_change(&self) -> bool {
         matches!(
             self.kind,
@@ -180,7 +180,7 @@ fn message(walk: &mut Walk<'_>, element: &Element<'_>) -> Result<Message, XmlErr
             message.data.push(data(walk, &part, &mut blocks)?);
         } else if part.is(NMWG, "parameters") {
             if let Some(ttl) = parameter(walk, "lsTTL")? {
-                // Whatever isn't a number of seconds asks for no particular lease.
+                // A value that isn't a number of seconds requests no particular lease.
                 message.asked_ttl_s = ttl.trim().parse().ok();
             }
         } else {
@@ -226,7 +226,7 @@ fn key(walk: &mut Walk<'_>) -> Result<Option<String>, XmlError> {
         .filter(|key| !key.is_empty()))
 }
 
-/// The parameter of this name: its text, or its attribute `value`.
+/// Returns the parameter of this name: its text, or its attribute `value`.
 fn parameter(walk: &mut Walk<'_>, name: &str) -> Result<Option<String>, XmlError> {
     let mut found = None;
     while let Some(part) = walk.child()? {
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
     use crate::limits::COPIES_BYTES;
 
-    /// All texts that a message holds.
+    /// The bytes of all texts of a message.
     fn bytes(message: &Message) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let raw = |raw: &Raw| {
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(parse(message.as_bytes()), Err(XmlError::Copies));
         let message = shared(&"\"".repeat(1 << 16), 6);
         assert_eq!(parse(message.as_bytes()), Err(XmlError::Copies));
-        // As a namespace is, it may.
+        // A realistic namespace is within the bound.
         let message = shared("http://ggf.org/ns/nmwg/topology/2.0/", 10_000);
         let read = parse(message.as_bytes()).unwrap();
         assert_eq!(read.data[0].blocks.len(), 10_000);

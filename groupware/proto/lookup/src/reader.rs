@@ -1,5 +1,5 @@
-//! Walks through XML from strangers: no document types, no entities but the five that XML itself
-//! has, bounded depth and attributes. Knows namespaces; knows no message.
+//! A walk through untrusted XML: no document types, no entities but the five predefined ones,
+//! bounded depth and attributes. Knows namespaces; knows no message.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,35 +10,35 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 
 use crate::limits::{ATTRIBUTES, COPIES_BYTES, DEPTH};
 
-/// Why XML is refused.
+/// Why XML is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum XmlError {
-    /// It can't be read.
+    /// It can't be parsed.
     #[error("the body is not XML: {0}")]
     Syntax(String),
-    /// Another encoding than UTF-8.
+    /// It has another encoding than UTF-8.
     #[error("the body is not UTF-8")]
     Encoding,
-    /// It ends too early.
+    /// It is truncated.
     #[error("the body ends within an element")]
     Truncated,
-    /// It declares a document type, by which entities come in.
+    /// It declares a document type, which could declare entities.
     #[error("document type declarations are refused")]
     DocType,
     /// It uses an entity that only a document type can declare.
     #[error("the entity {0} is refused: only the five of XML itself are known")]
     Entity(String),
-    /// Elements lie too deep in each other.
+    /// Elements are nested too deeply.
     #[error("elements are nested deeper than {DEPTH}")]
     Depth,
     /// An element has too many attributes.
     #[error("an element has more than {ATTRIBUTES} attributes")]
     Attributes,
-    /// Its blocks, each made to stand alone, are much larger than it is.
+    /// Its blocks, each made standalone, are much larger than the message.
     #[error("the namespaces that its blocks share are too long for so many blocks")]
     Copies,
-    /// A prefix was not declared.
+    /// A prefix is not declared.
     #[error("the prefix {0} stands for no namespace")]
     Prefix(String),
     /// It is XML, but no message.
@@ -58,13 +58,13 @@ pub(crate) struct Element<'a> {
     /// As written, still escaped.
     pub(crate) namespace: &'a str,
     pub(crate) local: &'a str,
-    /// Of its attributes without a prefix, the ones that messages use.
+    /// The attributes without a prefix that messages use.
     pub(crate) id: Option<String>,
     pub(crate) id_ref: Option<String>,
     pub(crate) kind: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) value: Option<String>,
-    /// Where its tag begins.
+    /// The offset of its tag.
     start: usize,
 }
 
@@ -74,19 +74,19 @@ impl Element<'_> {
     }
 }
 
-/// An element as it stood there, made to stand alone, and texts of elements within it.
+/// An element copied as a standalone block, and texts of elements within it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Raw {
     /// The element, with the namespaces that it needs declared in its first tag.
     pub xml: String,
-    /// Names without prefixes, and texts, of the elements that hold text alone.
+    /// Names without prefixes, and texts, of the elements that contain only text.
     pub texts: Vec<(String, String)>,
-    /// Whether it has elements.
+    /// Whether it contains elements.
     pub has_elements: bool,
 }
 
 impl Raw {
-    /// Reads a block that stands alone, such as one that was kept; `None` if it doesn't.
+    /// Parses a standalone block, such as a stored one; `None` if it is none.
     pub fn parse(block: &str) -> Option<Self> {
         let mut walk = Walk::new(block.as_bytes()).ok()?;
         let root = walk.root().ok()?;
@@ -102,7 +102,7 @@ struct Declaration<'a> {
 }
 
 impl Declaration<'_> {
-    /// What it takes in double quotes, and a little more.
+    /// An upper bound of its bytes in double quotes.
     fn bytes(&self) -> usize {
         let quotes = self.namespace.matches('"').count();
         let around = " xmlns:=\"\"".len() + quotes * ("&quot;".len() - 1);
@@ -113,25 +113,25 @@ impl Declaration<'_> {
 /// A position in a text.
 pub(crate) struct Walk<'a> {
     text: &'a str,
-    /// Bytes that blocks which stand alone may yet have.
+    /// Bytes that further standalone blocks may have.
     left: usize,
     reader: Reader<&'a [u8]>,
     declarations: Vec<Declaration<'a>>,
-    /// Places of the declarations in scope by prefix, the innermost last.
+    /// Indices of the declarations in scope by prefix, the innermost last.
     by_prefix: HashMap<&'a str, Vec<usize>>,
     /// Prefixes that the last tag uses.
     used: Vec<&'a str>,
     depth: usize,
 }
 
-/// Declarations that a block needs from outside, in the order in which it uses them.
+/// External declarations that a block needs, in the order of their use.
 #[derive(Default)]
 struct Needed {
     places: Vec<usize>,
     known: HashSet<usize>,
 }
 
-/// What comes next within an element.
+/// The next item within an element.
 enum Next<'a> {
     Start(Element<'a>),
     End,
@@ -157,12 +157,12 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// The outermost element.
+    /// Returns the outermost element.
     pub(crate) fn root(&mut self) -> Result<Element<'a>, XmlError> {
         self.child()?.ok_or(XmlError::Truncated)
     }
 
-    /// The next element within the one that is being read; `None` at its end.
+    /// Returns the next element within the current one; `None` at its end.
     pub(crate) fn child(&mut self) -> Result<Option<Element<'a>>, XmlError> {
         loop {
             match self.next()? {
@@ -173,8 +173,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The text up to the next element within the one that is being read, and that element; `None`
-    /// at its end.
+    /// Returns the text up to the next element within the current one, and that element; `None` at
+    /// its end.
     pub(crate) fn text_and_child(&mut self) -> Result<(String, Option<Element<'a>>), XmlError> {
         let mut text = String::new();
         loop {
@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes to the end of the whole, after which there is nothing.
+    /// Skips to the end of the document, which must end there.
     pub(crate) fn finish(&mut self) -> Result<(), XmlError> {
         while self.depth > 0 {
             self.next()?;
@@ -201,7 +201,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes to the end of the element that is being read.
+    /// Skips to the end of the current element.
     pub(crate) fn skip(&mut self) -> Result<(), XmlError> {
         let end = self.depth;
         while self.depth >= end {
@@ -210,7 +210,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The text of the element that is being read, without what lies in its elements; to its end.
+    /// Returns the text of the current element, without that of its elements, and skips to its end.
     pub(crate) fn text(&mut self) -> Result<String, XmlError> {
         let mut text = String::new();
         loop {
@@ -222,7 +222,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reads to the end of an element that has just begun, and keeps it as it stands.
+    /// Reads to the end of an element that has just begun, and copies it.
     pub(crate) fn raw(&mut self, element: &Element<'a>) -> Result<Raw, XmlError> {
         let (end, outer) = (self.depth, self.depth);
         let mut raw = Raw::default();
@@ -251,14 +251,14 @@ impl<'a> Walk<'a> {
         Ok(raw)
     }
 
-    /// Where the innermost declaration of a prefix is.
+    /// Returns the index of the innermost declaration of a prefix.
     fn declared(&self, prefix: &str) -> Option<usize> {
         self.by_prefix.get(prefix)?.last().copied()
     }
 
-    /// Notes which declarations made outside an element the last tag needs.
+    /// Records the declarations from outside an element that the last tag needs.
     fn need(&self, outer: usize, needed: &mut Needed) {
-        // An element's own prefix, which comes last here, is declared first.
+        // An element's own prefix, which is last here, is declared first.
         for prefix in self.used.iter().rev() {
             if let Some(found) = self.declared(prefix)
                 && self.declarations[found].depth < outer
@@ -269,9 +269,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// From an offset to here, with these declarations in its first tag. What all blocks bring of
-    /// the declarations that they share is bounded: a namespace of a megabyte may not come back once
-    /// for each of thousands.
+    /// Copies the text from an offset to the current position, with these declarations in its first
+    /// tag. The bytes of all copied declarations are bounded: otherwise a namespace of a megabyte
+    /// could be copied thousands of times.
     fn alone(&mut self, start: usize, needed: &[usize]) -> Result<String, XmlError> {
         let raw = &self.text[start..self.position()];
         let name = raw
@@ -364,7 +364,7 @@ impl<'a> Walk<'a> {
         start: usize,
         element: &mut Element<'a>,
     ) -> Result<(), XmlError> {
-        // Two of a name are found by comparing all with all: not before they are known to be few.
+        // Duplicates are found by comparing all pairs: only after the number is known to be small.
         if tag.attributes().with_checks(false).count() > ATTRIBUTES {
             return Err(XmlError::Attributes);
         }
@@ -405,7 +405,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// A text of the tag at an offset, as part of the whole text, which lives longer.
+    /// A text of the tag at an offset, as a slice of the whole text, which lives longer.
     fn within(&self, start: usize, part: &str) -> &'a str {
         let rest = &self.text[start..];
         rest.find(part).map_or("", |at| &rest[at..at + part.len()])
@@ -439,7 +439,7 @@ fn unescape(value: &str) -> Result<String, XmlError> {
 mod tests {
     use super::*;
 
-    /// The first block within the outermost element.
+    /// Returns the first block within the outermost element.
     fn block(body: &str) -> String {
         let mut walk = Walk::new(body.as_bytes()).unwrap();
         walk.root().unwrap();
@@ -452,17 +452,17 @@ mod tests {
     #[test]
     fn a_block_declares_what_its_names_need_and_nothing_else() {
         for (body, expected) in [
-            // Texts in values that look like prefixes need nothing.
+            // Texts in values that look like prefixes need no declaration.
             (
                 r#"<r xmlns:a="u:a" xmlns:b="u:b"><a:x y=" b:= b:z= "/></r>"#,
                 r#"<a:x xmlns:a="u:a" y=" b:= b:z= "/>"#,
             ),
-            // A value may hold the sign that ends a tag.
+            // A value may contain the character that ends a tag.
             (
                 r#"<r xmlns:b="u:b"><x y=">" b:z="1"/></r>"#,
                 r#"<x xmlns:b="u:b" y=">" b:z="1"/>"#,
             ),
-            // The innermost declaration counts, and ends with its element.
+            // The innermost declaration applies, and ends with its element.
             (
                 r#"<r xmlns:a="outer"><x><y xmlns:a="inner"><a:z/></y></x></r>"#,
                 r#"<x><y xmlns:a="inner"><a:z/></y></x>"#,

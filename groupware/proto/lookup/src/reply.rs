@@ -6,10 +6,10 @@ use crate::message::{Kind, Message};
 use crate::names::{NMWG, NMWGR, PSSERVICE, SOAP};
 use crate::reader::XmlError;
 
-/// What became of one trigger.
+/// The result of a trigger.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It was done: the event's name, the key where the answer has one, a sentence.
+    /// Success: the event's name, the key if the answer has one, a sentence.
     Done {
         /// What follows `success.ls.`.
         event: &'static str,
@@ -18,20 +18,20 @@ pub enum Outcome {
         /// The sentence.
         text: String,
     },
-    /// What was found.
+    /// The results of a query.
     Found {
         /// As XML.
         xml: String,
-        /// Whether it is told as XML, rather than as its text.
+        /// Whether they are sent as XML, rather than as text.
         is_native: bool,
     },
     /// The service is there.
     Echoed,
-    /// It was not done.
+    /// Failure.
     Failed(LsError),
 }
 
-/// Why a trigger failed, as the protocol says it.
+/// Why a trigger failed, in the terms of the protocol.
 #[derive(Debug)]
 pub struct LsError {
     /// What follows `error.ls.`.
@@ -50,7 +50,7 @@ impl LsError {
     }
 }
 
-/// The answer to a message: for each trigger, by the id of its metadata, what became of it.
+/// Returns the answer to a message: the result of each trigger, by the id of its metadata.
 pub fn response(message: &Message, outcomes: &[(String, Outcome)], random: u128) -> Vec<u8> {
     let mut out = String::with_capacity(2048);
     let id_ref = message.id.as_deref().unwrap_or_default();
@@ -58,7 +58,7 @@ pub fn response(message: &Message, outcomes: &[(String, Outcome)], random: u128)
     out.extend([
         "<nmwg:message xmlns:nmwg=\"",
         NMWG,
-        // perfSONAR's clients look for what has it by the names that are known here.
+        // perfSONAR's clients look for results by this prefix.
         "\" xmlns:nmwgr=\"",
         NMWGR,
         "\" id=\"message.",
@@ -106,7 +106,7 @@ fn trigger(out: &mut String, kind: Kind, (number, metadata): (usize, &str), outc
         escape(&status)
     ));
     if kind == Kind::Key {
-        // Who asks for it looks for it among the data.
+        // The client looks for the key in the data.
         write_key(out, key);
     }
     match outcome {
@@ -136,12 +136,12 @@ fn write_key(out: &mut String, key: Option<&str>) {
     }
 }
 
-/// The answer to a body that is no message: a SOAP fault.
+/// Returns the answer to a body that is no message: a SOAP fault.
 pub fn fault(error: &XmlError) -> Vec<u8> {
     fault_of("Client", &format!("error.ls.messages: {error}"))
 }
 
-/// The answer to a message that could not be decided: why it was refused, or that the service failed.
+/// Returns the answer to a message without a result: why it was rejected, or that the service failed.
 pub fn failure(refusal: Option<&str>) -> Vec<u8> {
     match refusal {
         Some(text) => fault_of("Client", &format!("error.ls.system: {text}")),

@@ -1,9 +1,9 @@
-//! The queries that are understood: by key, and by an interface's address.
+//! The supported queries: by key, and by an interface's address.
 //!
-//! The protocol lets clients send any XQuery. What clients of the time sent to find one service are
-//! paths with its key; these, and the path with an address, are answered, and no others.
+//! The protocol permits any XQuery. Clients of the time find a service by paths with its key; only
+//! these, and the path with an address, are answered.
 
-/// A query that can be answered.
+/// A supported query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
     /// The service itself.
@@ -18,7 +18,7 @@ pub enum Wanted {
 
 const STORE: &str = "/nmwg:store[@type='LSStore']";
 
-/// Reads the text of a query; `None` if it is none of those that are understood.
+/// Parses the text of a query; `None` if it is not supported.
 pub fn parse_query(text: &str) -> Option<Wanted> {
     let text = without_declarations(text)?;
     let text: String = text
@@ -48,7 +48,7 @@ pub fn parse_query(text: &str) -> Option<Wanted> {
     (rest == "]").then_some(Wanted::ByAddress(address))
 }
 
-/// What follows `declare namespace x="…";` as often as it comes.
+/// Skips all leading `declare namespace x="…";`.
 fn without_declarations(text: &str) -> Option<&str> {
     let mut text = text.trim();
     while let Some(rest) = text.strip_prefix("declare namespace ") {
@@ -57,7 +57,7 @@ fn without_declarations(text: &str) -> Option<&str> {
     Some(text)
 }
 
-/// A text in quotes, and what follows it.
+/// Returns a quoted text, and the rest.
 fn literal(text: &str) -> Option<(String, &str)> {
     let (literal, rest) = text.strip_prefix('\'')?.split_once('\'')?;
     (!literal.is_empty() && literal.len() <= 1024).then(|| (literal.to_owned(), rest))

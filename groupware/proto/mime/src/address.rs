@@ -1,4 +1,4 @@
-//! People in messages: addresses with the names beside them.
+//! People in messages: addresses with their names.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,10 @@ use groupware_text::{is_deceptive, shortened};
 
 use crate::{MimeError, limits};
 
-/// A person as Domino writes one.
+/// A person in Domino's form.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Person {
-    /// The name beside the address.
+    /// The name of the address.
     #[serde(
         rename = "displayName",
         default,
@@ -33,8 +33,8 @@ impl Person {
         }
     }
 
-    /// What to call the person. A name is whatever its author says: one that looks like an address doesn't
-    /// stand where the address does.
+    /// The text to show for the person. A sender can choose any name: one that looks like an
+    /// address is not shown in place of the address.
     pub fn shown(&self) -> &str {
         let is_address = || self.name.contains(['@', '\u{ff20}', '\u{fe6b}']);
         match self.name.trim().is_empty() || (is_address() && !self.email.is_empty()) {
@@ -43,7 +43,7 @@ impl Person {
         }
     }
 
-    /// Refuses what can't stand in a head.
+    /// Rejects a person that can't be written in a head.
     pub fn check(&self) -> Result<(), MimeError> {
         check_text("A name", &self.name, limits::NAME_BYTES)?;
         if is_address(&self.email) {
@@ -55,7 +55,7 @@ impl Person {
     }
 }
 
-/// Printable ASCII without what ends an address in a head: enough to be written into one.
+/// Returns true for printable ASCII without characters that end an address in a head.
 pub fn is_address(text: &str) -> bool {
     let (local, domain) = text.rsplit_once('@').unwrap_or((text, "x"));
     let plain = |byte: u8| byte.is_ascii_graphic() && !b"<>()[],;:\\\"@ ".contains(&byte);
@@ -65,7 +65,7 @@ pub fn is_address(text: &str) -> bool {
         && local.bytes().chain(domain.bytes()).all(plain)
 }
 
-/// Refuses a text for a head that is too long or has control characters, such as line breaks.
+/// Rejects a text that is too long for a head or has control characters, such as line breaks.
 pub fn check_text(what: &str, text: &str, most: usize) -> Result<(), MimeError> {
     if text.len() > most {
         let message = format!("{what} has at most {most} bytes.");
@@ -78,7 +78,7 @@ pub fn check_text(what: &str, text: &str, most: usize) -> Result<(), MimeError> 
     Ok(())
 }
 
-/// The people of an address field, groups taken apart, at most so many.
+/// Returns the people of an address field, with groups expanded, at most so many.
 pub fn people(address: Option<&Address<'_>>, most: usize) -> Vec<Person> {
     let mut found = Vec::new();
     match address {
@@ -94,8 +94,8 @@ pub fn people(address: Option<&Address<'_>>, most: usize) -> Vec<Person> {
     found
 }
 
-/// Adds the people of a list. What stands before a comma and is no address is the beginning of the next person's name,
-/// which should stand in quotes: `Quay, Ben <ben@q.example>`.
+/// Adds the people of a list. A text before a comma that is no address is the beginning of the next
+/// person's unquoted name: `Quay, Ben <ben@q.example>`.
 fn add(list: &[Addr<'_>], found: &mut Vec<Person>) {
     let mut names: Vec<Person> = Vec::new();
     for person in list {
@@ -129,7 +129,7 @@ fn add(list: &[Addr<'_>], found: &mut Vec<Person>) {
     found.append(&mut names);
 }
 
-/// An address without the servers that it should go by (RFC 5322, 4.4).
+/// Strips the source route from an address (RFC 5322, 4.4).
 fn without_route(address: &str) -> &str {
     match address
         .strip_prefix('@')
@@ -140,7 +140,7 @@ fn without_route(address: &str) -> &str {
     }
 }
 
-/// A text of a head in one line without deceptive characters, cut at a character.
+/// Returns a head's text in one line without deceptive characters, truncated at a character.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     let clean = text.len() <= most && !text.chars().any(|it| it.is_control() || is_deceptive(it));
     if clean {

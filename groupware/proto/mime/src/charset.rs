@@ -1,8 +1,8 @@
-//! Text out of bytes: character sets by their labels, as mail programs write them, and a guess where there is no
-//! label, an unknown one, or a wrong one.
+//! Decodes text: character sets by their labels, as mail programs write them, and a guess if the
+//! label is missing, unknown, or wrong.
 //!
 //! The tables are those of `encoding_rs`, and of `mail-parser` for what the web doesn't use (UTF-7, code page 850);
-//! the guess is `chardetng`'s. Here are the labels that neither knows, and the two 7-bit encodings that browsers refuse.
+//! the guess is `chardetng`'s. Added here are labels that neither knows, and two 7-bit encodings that browsers reject.
 
 use std::borrow::Cow;
 
@@ -10,24 +10,24 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{EUC_KR, Encoding, GBK, ISO_2022_JP, REPLACEMENT, UTF_8};
 use mail_parser::decoders::charsets::{DecoderFnc, map::charset_decoder};
 
-/// Bytes that a guess is made from.
+/// Bytes used for a guess.
 const GUESS_BYTES: usize = 64 << 10;
-/// Bytes of HTML in which a `<meta>` is looked for; the standard of HTML asks for 1024.
+/// Bytes of HTML that are searched for a `<meta>`; the HTML standard requires 1024.
 const META_BYTES: usize = 4 << 10;
 
-/// What a label stands for.
+/// The meaning of a label.
 enum Charset {
-    /// A table of the web's.
+    /// A table of the web.
     Web(&'static Encoding),
     /// ISO-2022-KR (RFC 1557).
     Korean,
     /// HZ (RFC 1843).
     Chinese,
-    /// Another one.
+    /// Another table.
     Other(DecoderFnc),
 }
 
-/// The text of bytes with this label. What the character set doesn't know is replaced by U+FFFD.
+/// Decodes bytes with this label. Characters that the character set can't decode are replaced by U+FFFD.
 pub(crate) fn decode(bytes: &[u8], label: Option<&str>) -> String {
     match label.and_then(by_label) {
         None => guess(bytes),
@@ -39,7 +39,7 @@ pub(crate) fn decode(bytes: &[u8], label: Option<&str>) -> String {
     }
 }
 
-/// The same of HTML, which may say its character set itself.
+/// Decodes HTML, which may name its own character set.
 pub(crate) fn decode_html(bytes: &[u8], label: Option<&str>) -> String {
     let is_known = label.is_some_and(|label| match by_label(label) {
         Some(Charset::Web(charset)) if charset == UTF_8 => std::str::from_utf8(bytes).is_ok(),
@@ -51,7 +51,7 @@ pub(crate) fn decode_html(bytes: &[u8], label: Option<&str>) -> String {
     }
 }
 
-/// The character set of a label; `None` for an unknown one, and for ASCII: where a text has other letters, that is wrong.
+/// Returns the character set of a label; `None` if unknown, and for ASCII, which can't hold a text's other letters.
 fn by_label(label: &str) -> Option<Charset> {
     let label = label.trim().trim_matches(['"', '\'']);
     let squeezed: String = label
@@ -85,7 +85,7 @@ fn by_label(label: &str) -> Option<Charset> {
     }
 }
 
-/// `windows-1252` for `cp1252`, `win-1252`, `ms1252`, and the like.
+/// Returns `windows-1252` for `cp1252`, `win-1252`, `ms1252`, and the like.
 fn windows_label(squeezed: &str) -> Option<Vec<u8>> {
     let digits = squeezed.trim_start_matches(|letter: char| !letter.is_ascii_digit());
     let family = &squeezed[..squeezed.len() - digits.len()];
@@ -96,7 +96,7 @@ fn windows_label(squeezed: &str) -> Option<Vec<u8>> {
     is_one.then(|| format!("windows-{digits}").into_bytes())
 }
 
-/// The text of bytes that nothing is known of, or that are said to be UTF-8.
+/// Decodes bytes with no label, or with the label UTF-8.
 fn guess(bytes: &[u8]) -> String {
     if let Some((charset, _)) = Encoding::for_bom(bytes) {
         return charset.decode(bytes).0.into_owned();
@@ -122,7 +122,7 @@ fn guess(bytes: &[u8]) -> String {
     charset.decode_without_bom_handling(bytes).0.into_owned()
 }
 
-/// Returns true if nearly all letters beyond ASCII could be read: a text that was cut, and not one of another kind.
+/// Returns true if nearly all letters beyond ASCII could be decoded: the text is truncated UTF-8, not another encoding.
 fn is_nearly_utf8(lossy: &str) -> bool {
     let (mut read, mut replaced) = (0_usize, 0_usize);
     for letter in lossy.chars().filter(|letter| !letter.is_ascii()) {
@@ -185,7 +185,7 @@ fn chinese(bytes: &[u8]) -> String {
     GBK.decode_without_bom_handling(&eight_bit).0.into_owned()
 }
 
-/// The character set that a `<meta>` at the beginning of HTML names.
+/// Returns the character set in a `<meta>` at the beginning of HTML.
 fn meta_label(html: &[u8]) -> Option<String> {
     let begin = html[..html.len().min(META_BYTES)].to_ascii_lowercase();
     let begin = String::from_utf8_lossy(&begin);
@@ -197,12 +197,12 @@ fn meta_label(html: &[u8]) -> Option<String> {
         let value = value.trim_start_matches(['"', '\'']);
         let end = value.find(|sign: char| sign.is_whitespace() || "\"';/>".contains(sign));
         let label = &value[..end.unwrap_or(value.len())];
-        // What could be read this far is no UTF-16, whatever it says.
+        // A text that is readable this far is no UTF-16, whatever its label.
         (!label.is_empty() && !label.starts_with("utf-16")).then(|| label.to_owned())
     })
 }
 
-/// Bytes of a head as text, borrowed where they are plain.
+/// Returns bytes of a head as text, borrowed if they are plain.
 pub(crate) fn text_of_head(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) if !text.contains('\u{1b}') => Cow::Borrowed(text),
@@ -326,7 +326,7 @@ mod tests {
             let expected = format!("{meta}<p>{expected}</p>");
             assert_eq!(found, expected);
         }
-        // Valid UTF-8 is that, whatever a <meta> says, unless the mail agrees.
+        // Valid UTF-8 is decoded as such, whatever a <meta> says, unless the mail agrees with it.
         let html = "<meta charset=iso-8859-1>ü";
         assert_eq!(decode_html(html.as_bytes(), None), html);
     }

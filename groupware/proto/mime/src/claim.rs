@@ -1,10 +1,10 @@
-//! Whose address a field of people can be read to hold.
+//! The domains that an address field can be read to contain.
 
 use crate::head::{fields, head_bytes, is_called};
 
-/// Whether the fields of this name hold an address of the domain as anybody may read them: by the standard,
-/// which has white space and comments even within an address (RFC 5322, 4.4), or as programs do that go by
-/// the words alone. What stands in quotes is a name.
+/// Returns true if fields of this name contain an address of the domain in any reading: by the
+/// standard, which permits white space and comments even within an address (RFC 5322, 4.4), or by
+/// programs that only look at the words. Quoted text is a name.
 pub fn names_domain(message: &[u8], wanted: &str, domain: &str) -> bool {
     let head = &message[..head_bytes(message)];
     let mut called = fields(head).filter(|field| is_called(field, wanted));
@@ -17,7 +17,7 @@ pub fn names_domain(message: &[u8], wanted: &str, domain: &str) -> bool {
     })
 }
 
-/// Without comments and what is quoted, for which a space stands; none where one has no end.
+/// Replaces comments and quoted text by spaces; `None` if one has no end.
 fn bare(said: &[u8]) -> Option<Vec<u8>> {
     let (mut comments, mut is_quoted, mut is_escaped) = (0_usize, false, false);
     let mut kept = Vec::with_capacity(said.len());
@@ -36,7 +36,7 @@ fn bare(said: &[u8]) -> Option<Vec<u8>> {
     (comments == 0 && !is_quoted).then_some(kept)
 }
 
-/// All of it without the signs of quotes and comments, which programs read in one way or another.
+/// Replaces the characters of quotes and comments by spaces, since programs interpret them differently.
 fn unquoted(said: &[u8]) -> Vec<u8> {
     let signs = said.iter().map(|byte| match byte {
         b'"' | b'(' | b')' | b'\\' => b' ',

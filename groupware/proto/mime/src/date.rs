@@ -1,10 +1,10 @@
-//! The moment of a `Date` field, in the forms of RFC 5322 and RFC 850, those that they call obsolete, and near ones that
-//! programs write.
+//! Parses `Date` fields in the forms of RFC 5322 and RFC 850, their obsolete forms, and similar
+//! ones that programs write.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// Seconds since 1970 of a date as a head has it. `None` for what is no date.
+/// Parses a date of a head into seconds since 1970. `None` if it is no date.
 pub fn seconds(text: &str) -> Option<i64> {
     let text = without_comments(text);
     let mut read = Reading::default();
@@ -34,7 +34,7 @@ const MONTHS: [&str; 12] = [
 ];
 const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
-/// What the words so far say.
+/// The values parsed so far.
 #[derive(Default)]
 struct Reading {
     year: Option<i16>,
@@ -47,7 +47,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// Takes a word in. `None` if it can't stand in a date.
+    /// Parses a word. `None` if it can't be part of a date.
     fn word(&mut self, word: &str) -> Option<()> {
         if word.contains(':') && self.clock.is_none() {
             return self.clock(word);
@@ -84,7 +84,7 @@ impl Reading {
                     _ => return None,
                 }
             }
-            // The name of a zone that nobody knows, behind the clock.
+            // An unknown zone name, behind the clock.
             _ if self.clock.is_some() && word.bytes().all(|byte| byte.is_ascii_alphabetic()) => {}
             _ => return None,
         }
@@ -110,7 +110,7 @@ impl Reading {
         Some(())
     }
 
-    /// `00:04`, `00:04:05`, `00:04:05.5`, and the same with a zone or half of the day behind it.
+    /// Parses `00:04`, `00:04:05`, `00:04:05.5`, and the same followed by a zone or by AM or PM.
     fn clock(&mut self, word: &str) -> Option<()> {
         // RFC 3339.
         if let Some((date, clock)) = word.split_once(['T', 't'])
@@ -131,7 +131,7 @@ impl Reading {
         let hour = part()?.parse().ok()?;
         let minute = part()?.parse().ok()?;
         let second: i8 = part().map_or(Some(0), |part| part.parse().ok())?;
-        // A leap second is the one before it.
+        // A leap second counts as the one before it.
         self.clock = Some((hour, minute, second.min(59)));
         match rest {
             "" => Some(()),
@@ -153,7 +153,7 @@ impl Reading {
     }
 }
 
-/// Returns true for a name or its beginning of three letters or more: `Sep`, `Sept.`, `September`.
+/// Returns true for a name or its prefix of three letters or more: `Sep`, `Sept.`, `September`.
 fn is_name(word: &str, three: &str) -> bool {
     const LONGEST: usize = 10;
     let begin = word.get(..3).unwrap_or_default();
@@ -161,7 +161,7 @@ fn is_name(word: &str, three: &str) -> bool {
     word.len() <= LONGEST && begin.eq_ignore_ascii_case(three) && word.bytes().all(is_letter)
 }
 
-/// The seconds by which a zone is ahead of UTC.
+/// Returns the seconds by which a zone is ahead of UTC.
 fn offset(word: &str) -> Option<i64> {
     let upper = word.to_ascii_uppercase();
     let hours = match upper.as_str() {
@@ -175,7 +175,7 @@ fn offset(word: &str) -> Option<i64> {
         "CEST" | "MEST" | "EET" => 2,
         "EEST" | "MSK" => 3,
         "JST" | "KST" => 9,
-        // RFC 5322, 4.3: programs wrote them with either sign, and they say nothing.
+        // RFC 5322, 4.3: programs wrote them with either sign, so they have no meaning.
         letter
             if letter.len() == 1
                 && letter != "J"
@@ -212,7 +212,7 @@ fn numeric(word: &str) -> Option<i64> {
         3 | 4 => (number / 100, number % 100),
         _ => return None,
     };
-    // More is nowhere: the clock alone counts.
+    // No zone has a larger offset: it is ignored.
     let is_zone = hours <= 15 && minutes < 60;
     Some(if is_zone {
         sign * (hours * 3600 + minutes * 60)

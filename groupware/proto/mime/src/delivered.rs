@@ -1,13 +1,13 @@
-//! A message as it is delivered: fields taken out that are for nobody to see, or for nobody but this server to
-//! write. Everything else stays byte for byte.
+//! Prepares a message for delivery: removes fields that no recipient may see, or that only this
+//! server may write. Everything else stays byte for byte.
 
 use std::borrow::Cow;
 
 use crate::findings;
 use crate::head::{fields, head_bytes, is_called};
 
-/// The message as its recipients may see it: without `Bcc`, and without what others say in the name of this
-/// server of where it comes from (RFC 8601, 5).
+/// Returns the message as its recipients may see it: without `Bcc`, and without forged
+/// authentication results in this server's name (RFC 8601, 5).
 pub fn as_delivered<'a>(message: &'a [u8], server: &str) -> Cow<'a, [u8]> {
     let goes = |field: &[u8]| is_blind_copy(field) || is_in_the_name_of(field, server);
     let (head, body) = message.split_at(head_bytes(message));
@@ -26,9 +26,8 @@ fn is_blind_copy(field: &[u8]) -> bool {
     is_called(field, "Bcc") || is_called(field, "Resent-Bcc")
 }
 
-/// Whether a field says of itself that this server wrote there what it found out about a message. Whoever
-/// reads it may skip comments, and take quotes and backslashes off: the name counts wherever it stands before
-/// the first finding.
+/// Returns true if a field claims to be this server's authentication results. Readers may skip
+/// comments and strip quotes and backslashes, so the name counts anywhere before the first result.
 fn is_in_the_name_of(field: &[u8], server: &str) -> bool {
     if !is_called(field, findings::FIELD) {
         return false;

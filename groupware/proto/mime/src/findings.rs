@@ -1,8 +1,8 @@
-//! What a server found when a message came, of whether it comes from whom it says: SPF, DKIM, and DMARC, as
-//! the field `Authentication-Results` has it (RFC 8601), written and read.
+//! The authentication results of a received message: SPF, DKIM, and DMARC, written and parsed as
+//! the field `Authentication-Results` (RFC 8601).
 //!
-//! Only the field that the server itself put on top counts: others that bear its name are taken out of
-//! whatever comes in ([`crate::as_delivered`]).
+//! Only the field that the server itself put on top counts: others with its name are removed from
+//! incoming messages ([`crate::as_delivered`]).
 
 use std::fmt::{self, Write};
 
@@ -10,27 +10,27 @@ use crate::head::{fields, head_bytes, is_called};
 
 /// The field's name.
 pub(crate) const FIELD: &str = "Authentication-Results";
-/// Most signatures that are told.
+/// Most signatures in a field.
 const SIGNATURES: usize = 10;
 /// Longest name of a domain, or of a key in it.
 const NAME_BYTES: usize = 255;
 
-/// What came of one method.
+/// The result of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It confirms the message.
+    /// The method confirms the message.
     Pass,
-    /// It speaks against the message.
+    /// The method rejects the message.
     Fail,
-    /// It speaks against the message, but its domain isn't sure of it.
+    /// The method rejects the message, but its domain isn't certain.
     SoftFail,
-    /// It says nothing.
+    /// The method has no result.
     Neutral,
     /// The domain doesn't use it.
     None,
-    /// It could not be found out at the time.
+    /// The check failed temporarily.
     TempError,
-    /// What the domain says, or the message, can't be read.
+    /// The domain's record, or the message, can't be parsed.
     PermError,
 }
 
@@ -52,18 +52,18 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// A method's outcome, and the domain that it is about; empty where there is none, or none that can be
+/// A method's result, and the domain that it concerns; empty if there is none, or none that can be
 /// written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
-    /// Whose domain.
+    /// The domain.
     pub domain: String,
 }
 
 impl Finding {
-    /// A finding about a domain, which is left out if it can't stand in a field.
+    /// A result about a domain, which is omitted if it can't be written in a field.
     pub fn new(outcome: Outcome, domain: &str) -> Self {
         let domain = domain.to_ascii_lowercase();
         let domain = Some(domain).filter(|domain| is_name(domain));
@@ -74,38 +74,38 @@ impl Finding {
     }
 }
 
-/// What was found out about a message.
+/// The authentication results of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
-    /// Whether the envelope's sender may send from where the message came (SPF).
+    /// Whether the envelope's sender may send from the client's address (SPF).
     pub spf: Finding,
     /// The signatures (DKIM).
     pub dkim: Vec<Finding>,
-    /// Whether one of these confirms the domain in `From`, as that asks for (DMARC).
+    /// Whether one of these confirms the domain in `From`, under its policy (DMARC).
     pub dmarc: Finding,
 }
 
-/// What it comes to for whoever reads the message: whether it is from the domain in its `From`.
+/// The conclusion for the reader of the message: whether it is from the domain in its `From`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// The domain has signed it.
     Signed(String),
-    /// It came from a server that may send for the domain.
+    /// A server that may send for the domain sent it.
     Sent(String),
-    /// The domain says how its mail is confirmed, and this is not.
+    /// The domain has a policy that this message violates.
     Contradicted(String),
-    /// Nothing confirms it; the domain doesn't say that something should.
+    /// No method confirms it; the domain has no policy.
     Unconfirmed(String),
-    /// It could not be found out.
+    /// The check failed.
     Unknown(String),
 }
 
 impl Findings {
-    /// The field, by the server of this name, with its line end.
+    /// Returns the field, by the server of this name, with its line end.
     pub fn field(&self, server: &str) -> String {
         let mut out = format!("{FIELD}: {server};");
         let mut method = |method: &str, found: &Finding, property: &str| {
-            // Texts are written to memory.
+            // Writing to memory can't fail.
             let _ = write!(out, "\r\n\t{method}={}", found.outcome);
             if !found.domain.is_empty() {
                 let _ = write!(out, " {property}={}", found.domain);
@@ -121,8 +121,8 @@ impl Findings {
         out + "\r\n"
     }
 
-    /// What the server of this name found when it took a message in: above all fields that it did not put
-    /// there itself, which begin with the first `Received`'s.
+    /// Returns the results that the server of this name recorded on receipt: only fields above the
+    /// first `Received` are its own.
     pub fn of(message: &[u8], server: &str) -> Option<Self> {
         let head = &message[..head_bytes(message)];
         let own = fields(head).take_while(|field| !is_called(field, "Received"));
@@ -154,7 +154,7 @@ impl Findings {
         })
     }
 
-    /// What it comes to; `None` if the message doesn't say who wrote it.
+    /// Returns the conclusion; `None` if the message has no author.
     pub fn origin(&self) -> Option<Origin> {
         let from = self.dmarc.domain.clone();
         if from.is_empty() {
@@ -168,14 +168,14 @@ impl Findings {
             Outcome::Pass => Origin::Sent(from),
             Outcome::Fail => Origin::Contradicted(from),
             Outcome::TempError | Outcome::PermError => Origin::Unknown(from),
-            // What it would come to if the domain asked for it.
+            // The result under a policy, if the domain had one.
             _ if is_signed => Origin::Signed(from),
             _ if confirms(&self.spf) => Origin::Sent(from),
             _ => Origin::Unconfirmed(from),
         })
     }
 
-    /// Whether it is signed by a domain above or below this one: DMARC has confirmed one of them.
+    /// Returns true if a domain above or below this one has signed it: DMARC has confirmed one of them.
     fn is_signed_within(&self, from: &str) -> bool {
         self.dkim.iter().any(|found| {
             found.outcome == Outcome::Pass
@@ -184,7 +184,7 @@ impl Findings {
     }
 }
 
-/// `spf=pass smtp.mailfrom=example.org`.
+/// Parses `spf=pass smtp.mailfrom=example.org`.
 fn method(part: &str) -> Option<(&str, Finding)> {
     let mut words = part.split_ascii_whitespace();
     let (method, outcome) = words.next()?.split_once('=')?;
@@ -200,7 +200,7 @@ fn method(part: &str) -> Option<(&str, Finding)> {
     Some((method, found)).filter(|_| words.next().is_none())
 }
 
-/// Whether a domain is this one, or contains it. Nobody below a domain speaks for it.
+/// Returns true if a domain is this one, or contains it. A subdomain doesn't speak for its parent.
 fn is_over(domain: &str, of: &str) -> bool {
     let rest = of.strip_suffix(domain).filter(|_| !domain.is_empty());
     rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
@@ -310,7 +310,7 @@ mod tests {
             (PermError, org),
             Some(Origin::Unknown(org.into())),
         );
-        // Without a word from the domain, a signature of its own counts, and none of those below it.
+        // Without a policy, a signature of the domain itself counts, and none of its subdomains.
         check(
             nothing,
             &[(Pass, org)],

@@ -1,10 +1,10 @@
-//! Paragraphs out of lines that end with a space (RFC 3676, `format=flowed`).
+//! Joins lines that end with a space into paragraphs (RFC 3676, `format=flowed`).
 
-/// The text with each paragraph in a line of its own, behind as many `>` as it is quoted. With `delsp`, the space at the
-/// end of a line is no part of the text.
+/// Returns the text with each paragraph in a line of its own, behind its quote marks (`>`). With
+/// `delsp`, the space at the end of a line is no part of the text.
 pub(crate) fn unflow(text: &str, delsp: bool) -> String {
     let mut paragraphs = String::with_capacity(text.len());
-    // The depth of the paragraph that goes on in the next line.
+    // The quote depth of the paragraph that continues in the next line.
     let mut open: Option<usize> = None;
     for line in text.split_inclusive('\n') {
         let line = line.strip_suffix('\n').unwrap_or(line);

@@ -1,8 +1,8 @@
-//! The head of a message as bytes: where it ends, its fields, and its bounds.
+//! The head of a message as bytes: its end, its fields, and its bounds.
 
 use crate::{MimeError, limits};
 
-/// Length of the head, the empty line that ends it included.
+/// Length of the head, including the empty line that ends it.
 pub fn head_bytes(message: &[u8]) -> usize {
     let mut at = 0;
     for line in message.split_inclusive(|byte| *byte == b'\n') {
@@ -14,8 +14,8 @@ pub fn head_bytes(message: &[u8]) -> usize {
     at
 }
 
-/// The fields of a head, each with the lines that continue it and their ends. A line without a
-/// colon is continued by nothing, as lenient parsers have it.
+/// The fields of a head, each with its continuation lines and their ends. A line without a colon
+/// has no continuation, as in lenient parsers.
 pub(crate) fn fields(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = head;
     std::iter::from_fn(move || {
@@ -35,42 +35,42 @@ pub(crate) fn fields(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The name of a field; a line without a colon has none.
+/// Returns the name of a field; a line without a colon has none.
 pub(crate) fn name(field: &[u8]) -> Option<&[u8]> {
     let colon = field.iter().position(|byte| *byte == b':')?;
     Some(field[..colon].trim_ascii())
 }
 
-/// Whether a field has this name.
+/// Returns true if a field has this name.
 pub(crate) fn is_called(field: &[u8], wanted: &str) -> bool {
     name(field).is_some_and(|name| name.eq_ignore_ascii_case(wanted.as_bytes()))
 }
 
-/// What stands behind the colon of the first field of this name.
+/// Returns the text behind the colon of the first field of this name.
 pub(crate) fn value<'a>(head: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
     let field = fields(head).find(|field| is_called(field, wanted))?;
     let colon = field.iter().position(|byte| *byte == b':')?;
     Some(&field[colon + 1..])
 }
 
-/// Length of the fields before the first line that is none.
+/// Length of the fields before the first line that is no field.
 pub(crate) fn fields_bytes(head: &[u8]) -> usize {
     let is_field = |field: &&[u8]| name(field).is_some_and(|name| !name.contains(&b' '));
     fields(head).take_while(is_field).map(<[u8]>::len).sum()
 }
 
-/// Whether these bytes have a field at all.
+/// Returns true if these bytes contain a field.
 pub(crate) fn is_head(head: &[u8]) -> bool {
     fields(head).any(|field| name(field).is_some())
 }
 
-/// Whether the head has a field of this name.
+/// Returns true if the head has a field of this name.
 pub fn has_field(message: &[u8], wanted: &str) -> bool {
     let head = &message[..head_bytes(message)];
     fields(head).any(|field| is_called(field, wanted))
 }
 
-/// How often the head has a field of this name.
+/// The number of fields of this name in the head.
 pub fn count_fields(message: &[u8], wanted: &str) -> usize {
     let head = &message[..head_bytes(message)];
     fields(head)
@@ -78,7 +78,7 @@ pub fn count_fields(message: &[u8], wanted: &str) -> usize {
         .count()
 }
 
-/// Refuses a message that is larger than one may be.
+/// Rejects a message that exceeds the bounds.
 ///
 /// # Errors
 /// [`MimeError::TooLarge`].

@@ -1,11 +1,11 @@
-//! Messages as bytes (RFC 5322, 2045): where the head ends, its fields, its people, and the parts of
-//! a body. Bytes in, values out: no mailboxes, no sockets, no clock. Fields of people and identifiers are parsed by
-//! `mail-parser`, tables of character sets are those of `encoding_rs`.
+//! Messages as bytes (RFC 5322, 2045): the end of the head, its fields, its people, and the parts
+//! of a body. Bytes in, values out: no mailboxes, no sockets, no clock. `mail-parser` parses fields
+//! of people and identifiers; the tables of character sets are those of `encoding_rs`.
 //!
-//! The structure is read here and not by `mail-parser`'s full parse, which has no bound on the number
-//! of parts (each line of a boundary, five bytes, makes one of some hundred bytes), decodes every
-//! part at once, and goes into messages within messages. Here, parts and levels are bounded, a part
-//! is decoded when it is asked for, and content is a slice of the message.
+//! This crate parses the structure itself. `mail-parser`'s full parse has no bound on the number of
+//! parts (each boundary line, five bytes, makes a part of some hundred bytes), decodes every part
+//! at once, and descends into nested messages. Here, parts and levels are bounded, a part is
+//! decoded on demand, and content is a slice of the message.
 
 mod address;
 mod charset;
@@ -31,10 +31,10 @@ pub use head::{check, count_fields, has_field, head_bytes};
 pub use mime::{Part, parts, picture_kind};
 pub use words::Head;
 
-/// Why a message, or a text for one, is refused, as a sentence for whoever sent it.
+/// Why a message, or a text for one, is rejected, as a sentence for its sender.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MimeError {
-    /// It can't stand in a head.
+    /// It can't be written in a head.
     #[error("{0}")]
     Malformed(String),
     /// It is larger than a message may be.

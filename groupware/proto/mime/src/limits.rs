@@ -6,15 +6,15 @@ pub const MESSAGE_BYTES: usize = 16 << 20;
 pub const HEAD_BYTES: usize = 256 << 10;
 /// Most header fields in the head of a message.
 pub const HEAD_FIELDS: usize = 2000;
-/// Longest subject in a list, in bytes; the message has it whole.
+/// Longest subject in a list, in bytes; the message has the full one.
 pub const SUBJECT_BYTES: usize = 512;
 /// Longest name of a person in a list, in bytes.
 pub const NAME_BYTES: usize = 128;
 /// Longest address. RFC 5321 §4.5.3.1 allows 64 + 1 + 255.
 pub const ADDRESS_BYTES: usize = 320;
-/// Most levels of multiparts that are looked into; what lies deeper is shown as it is.
+/// Most levels of multiparts that are split; deeper content is shown as it is.
 pub const PART_LEVELS: usize = 16;
-/// Most parts of a message; the rest is left out of what is shown, not of what is stored.
+/// Most parts of a message; the rest is not shown, but stored.
 pub const PARTS: usize = 1000;
 /// Longest boundary of a multipart. RFC 2046, 5.1.1 allows 70.
 pub const BOUNDARY_BYTES: usize = 512;

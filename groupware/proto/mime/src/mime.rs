@@ -1,7 +1,7 @@
-//! The parts of a message. Multiparts are taken apart here, to a bounded depth and number.
+//! Splits a message into parts, to a bounded depth and number.
 //!
-//! A message within a message is one part, as an attachment: it is never looked into, so that no
-//! depth of nesting costs anything.
+//! A message within a message is one part, as an attachment: it is never split, so that nesting
+//! costs nothing.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -20,36 +20,36 @@ pub struct Part<'a> {
     pub kind: String,
     /// The `Content-Type` field's value with its parameters, unfolded.
     pub content_type: String,
-    /// `attachment`, `inline`, or whatever the message says, with parameters; empty without one.
+    /// `attachment`, `inline`, or any other value, with parameters; empty if missing.
     pub disposition: String,
     /// The `Content-ID` without its brackets.
     pub id: Option<String>,
-    /// The `Content-Location`: the address by which HTML beside it refers to it.
+    /// The `Content-Location`: the address by which HTML in the same message refers to it.
     pub location: Option<String>,
     /// The boundary of a multipart, whose parts follow.
     pub boundary: Option<String>,
-    /// The name under which the part can be had; unique within the message. Multiparts have none.
+    /// The name by which the part can be fetched; unique within the message. Multiparts have none.
     pub name: String,
-    /// The message gives it a name.
+    /// Whether the message names it.
     pub is_named: bool,
-    /// How many parts are in it, those in them included. They follow it.
+    /// The number of parts within it, at all levels. They follow it.
     pub inner: usize,
     is_attachment: bool,
     charset: Option<String>,
     flow: Flow,
     encoding: Encoding,
-    /// The part's content as it stands in the message.
+    /// The part's encoded content.
     content: &'a [u8],
 }
 
-/// What lines of a text mean.
+/// The meaning of lines of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Fixed,
     Flowed { delsp: bool },
 }
 
-/// Texts that are files to people, not to be read in place.
+/// Text types that are files, not to be read in place.
 const FILES: [&str; 8] = [
     "text/calendar",
     "text/x-vcalendar",
@@ -61,38 +61,38 @@ const FILES: [&str; 8] = [
     "text/rfc822-headers",
 ];
 
-/// Bytes of a file that say what kind of picture it is, as they stand in a message.
+/// Encoded bytes that are enough to detect the kind of a picture.
 const MAGIC_BYTES: usize = 256;
 
 impl Part<'_> {
-    /// Whether it is only there to hold others.
+    /// Returns true if it only contains other parts.
     pub fn is_multipart(&self) -> bool {
         self.boundary.is_some()
     }
 
-    /// Whether it is text that is meant to be read in place. Text of an unknown kind is plain text (RFC 2046, 4.1.4).
+    /// Returns true if it is text to be read in place. Text of an unknown kind is plain text (RFC 2046, 4.1.4).
     pub fn is_text(&self) -> bool {
         let is_file = self.is_attachment || FILES.contains(&self.kind.as_str());
         !self.is_multipart() && !is_file && self.kind.starts_with("text/")
     }
 
-    /// Whether its text has markup.
+    /// Returns true if its text has markup.
     pub fn is_html(&self) -> bool {
         self.kind == "text/html"
     }
 
-    /// Whether it is neither text to be read in place nor a multipart.
+    /// Returns true if it is neither text to be read in place nor a multipart.
     pub fn is_attachment(&self) -> bool {
         !self.is_multipart() && !self.is_text()
     }
 
-    /// Whether the message asks for it to be kept apart from what is read.
+    /// Returns true if the message marks it as an attachment.
     pub fn is_apart(&self) -> bool {
         self.is_attachment
     }
 
-    /// The kind of picture that it is by its content, of those that can hold no script. Programs write all sorts of
-    /// types for pictures.
+    /// Detects the kind of a picture by its content, among those that can hold no script. The
+    /// declared types are unreliable.
     pub fn picture(&self) -> Option<&'static str> {
         let can_be = self.kind.starts_with("image/") || self.kind == "application/octet-stream";
         if !can_be || self.is_multipart() {
@@ -103,7 +103,7 @@ impl Part<'_> {
         picture_kind(&begin)
     }
 
-    /// The content, decoded. What can't be decoded is given as it stands.
+    /// Returns the decoded content; content that can't be decoded is returned as it is.
     pub fn data(&self) -> Cow<'_, [u8]> {
         let (data, footer) = self.encoding.decode(self.content);
         match self.is_text() && !footer.trim_ascii().is_empty() {
@@ -112,7 +112,7 @@ impl Part<'_> {
         }
     }
 
-    /// The content as text; what its character set doesn't know is replaced.
+    /// Returns the content as text; undecodable characters are replaced.
     pub fn text(&self) -> String {
         let (data, label) = (self.data(), self.charset.as_deref());
         if self.is_html() {
@@ -126,7 +126,7 @@ impl Part<'_> {
     }
 }
 
-/// The kind of picture that begins so, of those that can hold no script.
+/// Detects the kind of a picture by its first bytes, among those that can hold no script.
 pub fn picture_kind(begin: &[u8]) -> Option<&'static str> {
     Some(match begin {
         [0x89, b'P', b'N', b'G', ..] => "image/png",
@@ -151,7 +151,7 @@ pub fn picture_kind(begin: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// All parts in the order in which they stand, a multipart before those in it.
+/// Returns all parts in order, a multipart before its parts.
 pub fn parts(message: &[u8]) -> Vec<Part<'_>> {
     let mut found = Vec::new();
     collect(message, limits::PART_LEVELS, "", &mut found);
@@ -159,7 +159,7 @@ pub fn parts(message: &[u8]) -> Vec<Part<'_>> {
     found
 }
 
-/// Collects the part of these bytes, which is in a part of this kind, and those in it.
+/// Collects the part in these bytes, which is within a part of this kind, and its parts.
 fn collect<'a>(bytes: &'a [u8], levels: usize, within: &str, found: &mut Vec<Part<'a>>) {
     if found.len() >= limits::PARTS {
         return;
@@ -174,7 +174,7 @@ fn collect<'a>(bytes: &'a [u8], levels: usize, within: &str, found: &mut Vec<Par
     };
     let pieces = pieces(part.content, boundary.as_bytes());
     if pieces.is_empty() {
-        // What stands there is to be read.
+        // The content is shown as text.
         found.push(as_plain_text(part));
         return;
     }
@@ -197,7 +197,7 @@ fn as_plain_text(part: Part<'_>) -> Part<'_> {
     }
 }
 
-/// Takes the files of `uuencode` out of a text.
+/// Extracts the `uuencode` files of a text.
 fn split_files<'a>(part: Part<'a>, found: &mut Vec<Part<'a>>) {
     let (content, mut at) = (part.content, 0);
     let push_text = |from: usize, to: usize, found: &mut Vec<Part<'a>>| {
@@ -299,22 +299,22 @@ fn read<'a>(bytes: &'a [u8], levels: usize, within: &str) -> Part<'a> {
     }
 }
 
-/// The head and the content of a part. What is no head is content.
+/// Splits a part into head and content. Bytes that are no head are content.
 fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
     let (head, content) = bytes.split_at(head::head_bytes(bytes));
-    // A head that no message may have is none.
+    // A head that exceeds the bound is none.
     let head = &head[..head.len().min(limits::HEAD_BYTES)];
     if !head::is_head(head) && !head.trim_ascii().is_empty() {
         return (b"", bytes);
     }
-    // Without the empty line, text that follows fields is content.
+    // Without an empty line, the text behind the fields is content.
     match content.is_empty() && !head.ends_with(b"\n\n") && !head.ends_with(b"\n\r\n") {
         true => bytes.split_at(head::fields_bytes(head)),
         false => (head, content),
     }
 }
 
-/// The kind of a part that says to be of this one.
+/// The kind of a part, from its declared one.
 fn kind(said: &str, within: &str) -> String {
     let default = match within == "multipart/digest" {
         true => "message/rfc822",
@@ -331,7 +331,7 @@ fn kind(said: &str, within: &str) -> String {
         }
         None if said == "multipart" => "multipart/mixed".to_owned(),
         None if said.is_empty() => default.to_owned(),
-        // What can't be read is plain text (RFC 2045, 5.2).
+        // An unreadable type is plain text (RFC 2045, 5.2).
         _ => "text/plain".to_owned(),
     }
 }
@@ -348,8 +348,8 @@ fn bare_id(id: &str) -> &str {
         .trim()
 }
 
-/// The pieces between the boundary's lines (RFC 2046, 5.1.1). Without the last line, the last
-/// piece goes on to the end.
+/// Returns the pieces between the boundary lines (RFC 2046, 5.1.1). Without the last boundary line,
+/// the last piece extends to the end.
 fn pieces<'a>(content: &'a [u8], boundary: &[u8]) -> Vec<&'a [u8]> {
     let mut pieces = Vec::new();
     let mut from = None;
@@ -380,7 +380,7 @@ fn without_line_end(piece: &[u8]) -> &[u8] {
     piece.strip_suffix(b"\r").unwrap_or(piece)
 }
 
-/// Gives each part a name of its own.
+/// Gives each part a unique name.
 fn name_all(parts: &mut [Part<'_>]) {
     let mut taken = HashSet::new();
     for (number, part) in parts.iter_mut().enumerate() {

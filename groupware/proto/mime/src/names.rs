@@ -1,10 +1,10 @@
-//! Names of files as messages give them, made harmless.
+//! File names of messages, made safe.
 
 use groupware_text::is_deceptive;
 
 use crate::limits;
 
-/// A file's name that is one, wherever it is saved to. A long one keeps its extension.
+/// Returns a name that is a valid file name on any system. A long one keeps its extension.
 pub(crate) fn safe_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let clean: String = last

@@ -1,11 +1,11 @@
-//! Fields with parameters, such as `Content-Type` (RFC 2045, 5.1), in every form in which programs write names of files:
-//! extended and continued (RFC 2231), as encoded words, and raw.
+//! Parses fields with parameters, such as `Content-Type` (RFC 2045, 5.1), with file names in every
+//! form in use: extended and continued (RFC 2231), as encoded words, and raw.
 
 use crate::charset::{self, text_of_head};
 use crate::transfer::hex;
 use crate::words;
 
-/// A field's value and its parameters, in the order in which they stand.
+/// A field's value and its parameters, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Field {
     /// The value before the parameters, without comments, in lower case.
@@ -14,11 +14,11 @@ pub(crate) struct Field {
     params: Vec<(String, String)>,
 }
 
-/// Most parameters of a field that are looked at.
+/// Most parameters of a field that are parsed.
 const PARAMS: usize = 100;
 
 impl Field {
-    /// Reads what stands behind a field's colon.
+    /// Parses the text behind a field's colon.
     pub(crate) fn parse(said: &[u8]) -> Self {
         let said = text_of_head(said).replace(['\r', '\n'], "");
         let (value, mut rest) = value(&said);
@@ -35,20 +35,20 @@ impl Field {
         }
     }
 
-    /// The parameter of this name.
+    /// Returns the parameter of this name.
     pub(crate) fn param(&self, name: &str) -> Option<&str> {
         let found = self.params.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The first word of the parameter of this name: what follows is a comment.
+    /// Returns the first word of the parameter of this name: the rest is a comment.
     pub(crate) fn word(&self, name: &str) -> Option<&str> {
         let value = self.param(name)?.trim();
         let end = value.find(|sign: char| sign.is_whitespace() || sign == '(');
         Some(&value[..end.unwrap_or(value.len())]).filter(|word| !word.is_empty())
     }
 
-    /// The field in one line, parameters quoted.
+    /// Returns the field in one line, parameters quoted.
     pub(crate) fn rendered(&self) -> String {
         let mut text = self.value.clone();
         for (name, value) in &self.params {
@@ -59,7 +59,7 @@ impl Field {
     }
 }
 
-/// The value before the first parameter, without comments, and the rest.
+/// Returns the value before the first parameter, without comments, and the rest.
 fn value(said: &str) -> (String, &str) {
     let (mut value, mut comments) = (String::new(), 0_usize);
     for (at, letter) in said.char_indices() {
@@ -73,7 +73,7 @@ fn value(said: &str) -> (String, &str) {
     }
     match comments {
         0 => (clean(&value), ""),
-        // A comment without an end is none.
+        // An unclosed comment is no comment.
         _ => {
             let (value, rest) = said.split_once(';').unwrap_or((said, ""));
             (clean(value), rest)
@@ -89,7 +89,7 @@ fn clean(value: &str) -> String {
     value.trim_matches('"').to_ascii_lowercase()
 }
 
-/// The next parameter's name and value as it is written, without quotes, and what follows.
+/// Returns the next parameter's name and raw value, without quotes, and the rest.
 fn next(rest: &str) -> Option<(&str, String, &str)> {
     let rest = rest.trim_start_matches(|sign: char| sign.is_whitespace() || sign == ';');
     if rest.is_empty() {
@@ -113,7 +113,7 @@ fn next(rest: &str) -> Option<(&str, String, &str)> {
                 let end = after.find(';').unwrap_or(after.len());
                 return Some((name.trim(), value, &after[end..]));
             }
-            // Other backslashes stand in paths.
+            // Other backslashes are part of paths.
             '\\' => match letters.next_if(|(_, next)| matches!(next, '"' | '\\')) {
                 Some((_, next)) => value.push(next),
                 None => value.push('\\'),
@@ -124,7 +124,7 @@ fn next(rest: &str) -> Option<(&str, String, &str)> {
     Some((name.trim(), value, ""))
 }
 
-/// The parameters, pieces put together. What RFC 2231 has comes before what is there for those that don't know it.
+/// Joins the pieces of parameters. The RFC 2231 form takes precedence over the fallback for older clients.
 fn assembled(found: &[(String, String)]) -> Vec<(String, String)> {
     let mut params: Vec<(String, String)> = Vec::new();
     for (written, _) in found {
@@ -144,7 +144,7 @@ fn assembled(found: &[(String, String)]) -> Vec<(String, String)> {
     params
 }
 
-/// The value of `name*0`, `name*1*`, and so on.
+/// Joins the values of `name*0`, `name*1*`, and so on.
 fn continued(name: &str, found: &[(String, String)]) -> Option<String> {
     let mut pieces: Vec<(u32, bool, &str)> = Vec::new();
     for (written, value) in found {
@@ -168,7 +168,7 @@ fn continued(name: &str, found: &[(String, String)]) -> Option<String> {
     }
     match is_encoded {
         true => Some(extended(&pieces)),
-        // Some continue encoded words.
+        // Some programs continue encoded words.
         false => {
             let all: String = pieces.iter().map(|(_, value)| *value).collect();
             Some(words::decoded(&all).into_owned())
@@ -176,7 +176,7 @@ fn continued(name: &str, found: &[(String, String)]) -> Option<String> {
     }
 }
 
-/// Pieces, some of them percent-encoded, as one text: a letter may be cut between two of them.
+/// Joins pieces, some of them percent-encoded: a letter may be split between two of them.
 fn extended(pieces: &[(bool, impl AsRef<str>)]) -> String {
     let mut label = None;
     let mut bytes = Vec::new();

@@ -1,5 +1,5 @@
-//! Content out of its transfer encoding, as RFC 2045 asks for it: what is wrong in it is passed over or kept, and
-//! everything else is decoded.
+//! Decodes transfer encodings (RFC 2045): invalid characters are skipped or kept, and everything
+//! else is decoded.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use mail_parser::decoders::base64::base64_decode;
 
 use crate::uuencode;
 
-/// How the content of a part stands in a message.
+/// The transfer encoding of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Plain,
@@ -17,7 +17,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// The encoding of this name, in whatever spelling programs write it: `base64 (a comment)`, `"base64"`, `base64;`.
+    /// Parses the name of an encoding, in the spellings that programs use: `base64 (a comment)`, `"base64"`, `base64;`.
     pub(crate) fn of(name: &str) -> Self {
         let name = name.trim().trim_matches(['"', '\'']);
         let end = name.find(|sign: char| sign.is_whitespace() || ";(,\"'".contains(sign));
@@ -34,7 +34,7 @@ impl Encoding {
         }
     }
 
-    /// Decodes content, and returns what stands behind it that isn't encoded, such as the footer of a list.
+    /// Decodes content, and returns the unencoded text behind it, such as the footer of a list.
     pub(crate) fn decode(self, content: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
         let decoded = match self {
             Self::Plain => None,
@@ -46,7 +46,7 @@ impl Encoding {
     }
 }
 
-/// Decodes quoted-printable. A `=` that nothing valid follows stays as it is (RFC 2045, 6.7).
+/// Decodes quoted-printable. A `=` before invalid characters stays as it is (RFC 2045, 6.7).
 pub(crate) fn quoted_printable(content: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(content.len());
     for line in content.split_inclusive(|byte| *byte == b'\n') {
@@ -79,7 +79,7 @@ pub(crate) fn quoted_printable(content: &[u8]) -> Vec<u8> {
     decoded
 }
 
-/// The byte that `=XX` at this place stands for.
+/// The byte that `=XX` at this offset encodes.
 pub(crate) fn hex_at(text: &[u8], at: usize) -> Option<u8> {
     match text.get(at..at + 3)? {
         [b'=', high, low] => hex(*high, *low),
@@ -100,8 +100,8 @@ fn is_letter(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// Decodes base64, and returns the text behind it. Signs that are none of base64's are passed over (RFC 2045, 6.8).
-/// Where nothing is base64, the content is returned as it stands.
+/// Decodes base64, and returns the text behind it. Characters outside the alphabet are skipped (RFC
+/// 2045, 6.8). If nothing is base64, the content is returned as it is.
 fn base64(content: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
     if let Some(decoded) = base64_decode(content) {
         return (Cow::Owned(decoded), b"");
@@ -113,13 +113,13 @@ fn base64(content: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
     }
 }
 
-/// The letters of the lines that are base64, and where these lines end.
+/// Returns the characters of the base64 lines, and the end of these lines.
 fn base64_letters(content: &[u8]) -> (Vec<u8>, usize) {
     let lines = || content.split_inclusive(|byte| *byte == b'\n');
     let count = |line: &[u8]| line.iter().filter(|byte| is_letter(byte)).count();
     let full = lines().map(count).find(|letters| *letters > 0).unwrap_or(0);
     let is_full = |line: &[u8]| count(line) >= full && line.trim_ascii().iter().all(is_letter);
-    // A line of text before this one is passed over; behind it, text begins.
+    // Text lines before the base64 lines are skipped; a text line behind them ends the content.
     let mut at = 0;
     let mut last_full = 0;
     for line in lines() {
@@ -149,7 +149,7 @@ fn base64_letters(content: &[u8]) -> (Vec<u8>, usize) {
     (letters, end)
 }
 
-/// Returns true if a line is base64 but for a few signs in it.
+/// Returns true if a line is base64 but for a few characters.
 fn is_base64(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let letters = line.iter().filter(|byte| is_letter(byte)).count();

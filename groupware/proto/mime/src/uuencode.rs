@@ -1,17 +1,17 @@
-//! Files in texts as `uuencode` writes them: lines between `begin 644 NAME` and `end`, whose first letter says how many
-//! bytes they hold.
+//! Files in texts as written by `uuencode`: lines between `begin 644 NAME` and `end`, whose first
+//! letter encodes their number of bytes.
 
 /// A file in a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found<'a> {
-    /// Where its first line begins.
+    /// The start of its first line.
     pub(crate) start: usize,
-    /// Where its last line ends.
+    /// The end of its last line.
     pub(crate) end: usize,
     pub(crate) name: &'a [u8],
 }
 
-/// The next file in a text from this place on. Lines are looked at once, whether they are a file's or not.
+/// Finds the next file in a text from this offset on. Each line is examined once, whether it is part of a file or not.
 pub(crate) fn find(text: &[u8], from: usize) -> Option<Found<'_>> {
     let mut begun: Option<(usize, &[u8], bool)> = None;
     let mut at = from;
@@ -46,7 +46,7 @@ pub(crate) fn decode(content: &[u8]) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(content.len() / 4 * 3);
     for line in lines().skip(from) {
         match data_bytes(line) {
-            // Spaces at the ends of lines may be gone, but not most of a file.
+            // Trailing spaces may be missing, but not most of a file.
             Some(bytes) if bytes > 0 && decoded.len() + bytes <= content.len() => {
                 push(&mut decoded, &line[1..], bytes);
             }
@@ -56,7 +56,7 @@ pub(crate) fn decode(content: &[u8]) -> Option<Vec<u8>> {
     (!decoded.is_empty() || has_begin).then_some(decoded)
 }
 
-/// The name of the file that a line begins.
+/// Returns the file name in a `begin` line.
 pub(crate) fn name_of(line: &[u8]) -> Option<&[u8]> {
     let rest = line.strip_prefix(b"begin ")?;
     let space = rest.iter().position(|byte| *byte == b' ')?;
@@ -66,12 +66,12 @@ pub(crate) fn name_of(line: &[u8]) -> Option<&[u8]> {
     (is_mode && !name.is_empty()).then_some(name)
 }
 
-/// How many bytes a line holds. `None` if it is no line of a file. Spaces at its end may be gone.
+/// The number of bytes in a line. `None` if it is no line of a file. Trailing spaces may be missing.
 fn data_bytes(line: &[u8]) -> Option<usize> {
     let (first, rest) = line.split_first()?;
     let is_letter = |byte: &u8| (b' '..=b'`').contains(byte);
     let bytes = usize::from(first.checked_sub(b' ')?) & 63;
-    // One more is a checksum.
+    // One more character is a checksum.
     let fits = rest.len() <= bytes.div_ceil(3) * 4 + 2;
     (is_letter(first) && fits && rest.iter().all(is_letter)).then_some(bytes)
 }
@@ -97,7 +97,7 @@ fn without_line_end(line: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    /// As `uuencode` of sharutils writes it.
+    /// As written by `uuencode` of sharutils.
     const FILE: &str = "begin 644 plan.txt\n45&AE('!I97(@:7,@8VQO<V5D+@H`\n`\nend\n";
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn no_file_is_larger_than_its_lines() {
-        // Each line says that it has 45 bytes.
+        // Each line claims 45 bytes.
         let text = format!("begin 644 x\n{}`\nend\n", "M\n".repeat(1000));
         assert!(decode(text.as_bytes()).unwrap().len() <= text.len());
     }

@@ -1,8 +1,8 @@
-//! Encoded words (RFC 2047) and raw letters of heads, brought to text.
+//! Decodes encoded words (RFC 2047) and raw letters in heads.
 //!
-//! Words beside each other are one text: their bytes are joined before they are decoded, since many programs cut within
-//! a letter. What becomes of them is one word in UTF-8, which parsers of heads leave alone, so that no decoded letter is
-//! taken for a sign of the grammar.
+//! Adjacent words are one text: their bytes are joined before decoding, since many programs split
+//! letters. The result is one word in UTF-8, which parsers of heads leave alone, so that no decoded
+//! letter is parsed as syntax.
 
 use std::borrow::Cow;
 
@@ -15,12 +15,12 @@ use crate::charset::{self, text_of_head};
 use crate::head::{fields, head_bytes};
 use crate::transfer::hex_at;
 
-/// The head of a message in which every text is UTF-8, as it is parsed.
+/// The head of a message with all texts converted to UTF-8, for parsing.
 #[derive(Debug)]
 pub struct Head<'a>(Cow<'a, [u8]>);
 
 impl<'a> Head<'a> {
-    /// The head of a message.
+    /// Converts the head of a message.
     pub fn of(message: &'a [u8]) -> Self {
         let head = &message[..head_bytes(message)];
         let is_plain = head.is_ascii() && !head.contains(&0x1b) && find(head, b"=?").is_none();
@@ -39,13 +39,13 @@ impl<'a> Head<'a> {
         Self(Cow::Owned(text))
     }
 
-    /// Its fields. `None` if there is none.
+    /// Parses its fields. `None` if there are none.
     pub fn parse(&self) -> Option<Message<'_>> {
         MessageParser::new().parse_headers(&*self.0)
     }
 }
 
-/// A text with its encoded words decoded.
+/// Decodes the encoded words in a text.
 pub(crate) fn decoded(text: &str) -> Cow<'_, str> {
     if !text.contains("=?") {
         return Cow::Borrowed(text);
@@ -57,7 +57,7 @@ pub(crate) fn decoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&decoded).into_owned())
 }
 
-/// Copies a text, and has `put` write what stands in place of each run of encoded words.
+/// Copies a text; `put` writes the replacement of each run of encoded words.
 fn rewrite(text: &str, to: &mut Vec<u8>, put: impl Fn(&str, &mut Vec<u8>)) {
     let mut rest = text;
     while let Some(at) = rest.find("=?") {
@@ -89,7 +89,7 @@ struct Word<'a> {
 }
 
 impl<'a> Word<'a> {
-    /// The word that a text begins with, and what follows.
+    /// Parses the word at the start of a text; returns it and the rest.
     fn parse(text: &'a str) -> Option<(Self, &'a str)> {
         const CHARSET_BYTES: usize = 64;
         let rest = text.strip_prefix("=?")?;
@@ -98,7 +98,7 @@ impl<'a> Word<'a> {
             .take(CHARSET_BYTES)
             .position(|byte| byte == b'?')?;
         let charset = &rest[..end];
-        // Behind a star stands a language (RFC 2231, 5).
+        // A star precedes a language (RFC 2231, 5).
         let charset = charset.split('*').next().unwrap_or_default();
         let is_token = |byte: u8| byte.is_ascii_graphic();
         let (encoding, data) = rest[end + 1..].split_once('?')?;
@@ -107,7 +107,7 @@ impl<'a> Word<'a> {
             "q" | "Q" => false,
             _ => return None,
         };
-        // Within a line: whatever is open there is no word.
+        // A word ends within its line.
         let line = data.split('\n').next().unwrap_or_default();
         let end = line.find("?=")?;
         let word = Self {
@@ -120,14 +120,14 @@ impl<'a> Word<'a> {
     }
 }
 
-/// Words beside each other.
+/// Adjacent words.
 #[derive(Default)]
 struct Run {
-    /// The text of words with other character sets.
+    /// The decoded text of words with other character sets.
     text: String,
     charset: String,
     bytes: Vec<u8>,
-    /// Base64 that is to be decoded with what follows: some programs cut it anywhere.
+    /// Base64 to be decoded with the next word: some programs split it anywhere.
     base64: String,
 }
 
@@ -218,7 +218,7 @@ mod tests {
             ("=?utf-8?Q?100=%_sure?=", "100=% sure"),
             ("=?utf-8?B?SGk!?=", "Hi"),
             ("=?x-unknown?Q?Gr=FC=DFe?=", "Grüße"),
-            // What is no word stays.
+            // Text that is no word stays.
             ("=?utf-8?X?a?=", "=?utf-8?X?a?="),
             ("=?utf-8?Q?a", "=?utf-8?Q?a"),
             ("1 =? 2", "1 =? 2"),

@@ -1,5 +1,5 @@
-//! Version 2: a signature that is no other protocol's start, two bytes that say what follows, its length,
-//! addresses, and what else a proxy knows, which is skipped.
+//! Version 2: a signature that no other protocol starts with, two bytes for command and family, the
+//! length, addresses, and further fields of the proxy, which are skipped.
 
 use crate::outcome::{Header, MAX_BYTES, NoHeader, Told};
 
@@ -12,7 +12,7 @@ const TCP_OVER_IPV6: u8 = 0x21;
 
 pub(crate) fn header(bytes: &[u8]) -> Result<Header, NoHeader> {
     let Some((head, rest)) = bytes.split_first_chunk::<HEAD_BYTES>() else {
-        // What can't be meant is refused at once.
+        // An unknown command is rejected at once.
         let command = bytes.get(12).copied();
         return match command.is_none_or(is_known) {
             true => Ok(Header::Partial),
@@ -43,12 +43,12 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Header, NoHeader> {
     })
 }
 
-/// Version 2, opened for the proxy itself (0) or for somebody (1).
+/// Returns true for version 2, for the proxy's own connection (0) or a client's (1).
 fn is_known(command: u8) -> bool {
     command >> 4 == VERSION && command & 0xF <= 1
 }
 
-/// The first address of a block, which has room for both and their ports.
+/// Returns the first address of a block, which must have room for both and their ports.
 fn from<const BYTES: usize, const ALL: usize>(block: &[u8]) -> Result<[u8; BYTES], NoHeader> {
     match (block.len() >= ALL, block.first_chunk()) {
         (true, Some(address)) => Ok(*address),
@@ -62,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    /// A header with these addresses, or whatever else, as its block.
+    /// A header with this block, of addresses or other bytes.
     fn binary(command: u8, family: u8, block: &[u8]) -> Vec<u8> {
         let length = u16::try_from(block.len()).unwrap().to_be_bytes();
         let head = [0x20 | command, family, length[0], length[1]];
@@ -84,7 +84,7 @@ mod tests {
     fn addresses_of_tcp_count_and_nothing_else() {
         let client = Ok(Told::Client(IpAddr::from([192, 0, 2, 1])));
         check(&binary(1, 0x11, &BLOCK), client);
-        // The name that the client asked for, behind the addresses.
+        // The server name that the client requested, behind the addresses.
         let more = [&BLOCK[..], &[2, 0, 3, b'a', b'.', b'b']].concat();
         check(&binary(1, 0x11, &more), client);
         check(&binary(0, 0x11, &BLOCK), Ok(Told::Nobody));

@@ -1,7 +1,7 @@
-//! The header by which a proxy says for whom it opens a connection: HAProxy's PROXY protocol, version 1
-//! (a line of text) and version 2 (binary). Its specification is `doc/proxy-protocol.txt` of HAProxy.
+//! The header by which a proxy names its client: HAProxy's PROXY protocol, version 1 (a line of
+//! text) and version 2 (binary). Its specification is `doc/proxy-protocol.txt` of HAProxy.
 //!
-//! It knows no sockets, and not whom to believe.
+//! This crate knows no sockets, and not which proxies are trusted.
 
 mod binary;
 mod outcome;
@@ -9,7 +9,7 @@ mod text;
 
 pub use outcome::{Header, MAX_BYTES, NoHeader, Told};
 
-/// Reads the header at the start of a connection from what has come in so far.
+/// Parses the header at the start of a connection from the bytes received so far.
 ///
 /// # Errors
 /// As soon as these bytes can't become a header.

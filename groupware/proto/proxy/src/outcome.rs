@@ -1,31 +1,31 @@
-//! What comes of reading a header.
+//! The result of parsing a header.
 
 use std::net::IpAddr;
 
-/// Largest header that is read. Version 1 has at most 107 bytes; version 2 may carry what a proxy knows
-/// of a client's certificate, which is not used here.
+/// Largest accepted header. Version 1 has at most 107 bytes; version 2 may carry details of a
+/// client's certificate, which are not used here.
 pub const MAX_BYTES: usize = 4096;
 
-/// For whom a connection was opened.
+/// The client of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
-    /// For a client at this address.
+    /// A client at this address.
     Client(IpAddr),
-    /// For the proxy itself, such as to see whether the server lives, or for somebody whose address is of
-    /// a kind that isn't known here.
+    /// The proxy itself, such as for a health check, or a client with an unsupported kind of
+    /// address.
     Nobody,
 }
 
-/// How much of a header there is.
+/// A partial or whole header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Header {
-    /// Its start: more has to come.
+    /// The start of a header: more bytes are needed.
     Partial,
-    /// All of it.
+    /// A whole header.
     Whole {
-        /// Its length; what comes behind is the client's.
+        /// Its length; the bytes behind it are the client's.
         bytes: usize,
-        /// What it says.
+        /// Its content.
         told: Told,
     },
 }
@@ -36,10 +36,10 @@ pub enum NoHeader {
     /// The connection begins with something else.
     #[error("no PROXY header comes first")]
     Missing,
-    /// It begins as a header does, and doesn't go on so.
+    /// It begins like a header, but is not valid.
     #[error("the PROXY header can't be read")]
     Malformed,
-    /// It announces more bytes than are read.
+    /// The announced length exceeds the bound.
     #[error("the PROXY header is larger than {MAX_BYTES} bytes")]
     Large,
 }

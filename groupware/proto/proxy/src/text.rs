@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::outcome::{Header, NoHeader, Told};
 
 pub(crate) const SIGNATURE: &[u8] = b"PROXY ";
-/// Longest line, its CR LF included, that the specification has room for.
+/// Longest line of the specification, including CR LF.
 const MAX_BYTES: usize = 107;
 
 pub(crate) fn header(bytes: &[u8]) -> Result<Header, NoHeader> {
@@ -30,7 +30,7 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Header, NoHeader> {
 fn told(line: &str) -> Option<Told> {
     let mut words = line.split(' ').skip(1);
     let from: IpAddr = match words.next()? {
-        // Whatever follows counts for nothing.
+        // The rest is ignored.
         "UNKNOWN" => return Some(Told::Nobody),
         "TCP4" => pair::<Ipv4Addr>(&mut words)?.into(),
         "TCP6" => pair::<Ipv6Addr>(&mut words)?.into(),
@@ -40,7 +40,7 @@ fn told(line: &str) -> Option<Told> {
     (are_ports && words.next().is_none()).then_some(Told::Client(from))
 }
 
-/// Where it comes from; where it goes must be an address, too.
+/// Returns the source address; the destination must be an address, too.
 fn pair<'a, A: FromStr>(words: &mut impl Iterator<Item = &'a str>) -> Option<A> {
     let from = words.next()?.parse().ok()?;
     let _to: A = words.next()?.parse().ok()?;

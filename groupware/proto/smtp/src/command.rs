@@ -1,14 +1,14 @@
-//! One line of a client, read. The grammar is `smtp-proto`'s, but for what it has no form for: addresses with the
-//! number of a host, and the postmaster without a domain. What this server does not do is not told apart.
+//! Parses one line of a client. The grammar is `smtp-proto`'s, with two additions: address
+//! literals, and the postmaster without a domain. Unsupported commands are not distinguished.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use smtp_proto::{AUTH_LOGIN, AUTH_PLAIN, Error, MAIL_BODY_BINARYMIME, MAIL_REQUIRETLS, Request};
 
-/// What a client asks for.
+/// A client's command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Greets, and wants to know what the server can.
+    /// Greets, and asks for the server's extensions.
     Ehlo(String),
     /// Greets.
     Helo(String),
@@ -18,7 +18,7 @@ pub enum Command {
         from: String,
         /// The size that the client announces.
         size: Option<usize>,
-        /// It asks for what the server doesn't offer.
+        /// Whether it requests an extension that the server doesn't offer.
         asks_too_much: bool,
     },
     /// Names a recipient.
@@ -27,37 +27,37 @@ pub enum Command {
     Data,
     /// Signs in.
     Auth {
-        /// How.
+        /// The mechanism.
         mechanism: Mechanism,
-        /// The first answer, if it comes at once.
+        /// The initial response, if sent with the command.
         initial: String,
     },
-    /// Goes over to TLS.
+    /// Switches to TLS.
     StartTls,
-    /// Gives up the message.
+    /// Discards the message.
     Rset,
-    /// Asks for an answer.
+    /// Has no effect but a reply.
     Noop,
-    /// Asks whether there is a user.
+    /// Asks whether a user exists.
     Vrfy,
-    /// Ends.
+    /// Ends the session.
     Quit,
-    /// Something that is not done here.
+    /// An unsupported command.
     Other,
 }
 
-/// How a client signs in.
+/// A SASL mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mechanism {
     /// RFC 4616.
     Plain,
-    /// Name and password one after the other.
+    /// Name and password in separate responses.
     Login,
-    /// One that is not known here.
+    /// An unsupported mechanism.
     Other,
 }
 
-/// Reads a line, its CR LF included. `None` for what makes no sense.
+/// Parses a line with its CR LF. `None` if it is malformed.
 pub fn command(line: &[u8]) -> Option<Command> {
     let text = line.strip_suffix(b"\r\n")?;
     if text.iter().any(|byte| *byte < b' ' || *byte == 0x7F) {
@@ -84,9 +84,9 @@ pub fn command(line: &[u8]) -> Option<Command> {
     Some(command)
 }
 
-/// Whom every server has (RFC 5321, 4.5.1).
+/// The recipient that every server has (RFC 5321, 4.5.1).
 pub const POSTMASTER: &str = "postmaster";
-/// What stands for the number of a host while the rest of a line is parsed.
+/// The placeholder for an address literal while the rest of a line is parsed.
 const HOST: &[u8] = b"literal";
 
 /// Returns true for a recipient that needs no domain.
@@ -95,7 +95,7 @@ fn is_to_postmaster(text: &[u8]) -> bool {
     text.trim_ascii_end().eq_ignore_ascii_case(wanted)
 }
 
-/// The number of a host in a line, with its brackets, and what stands before and behind it (RFC 5321, 4.1.3).
+/// Returns an address literal in a line, with its brackets, and the text before and behind it (RFC 5321, 4.1.3).
 fn literal(line: &[u8]) -> Option<(&[u8], &str, &[u8])> {
     let line_text = std::str::from_utf8(line).ok()?;
     let at = line_text.find("@[")? + 1;

@@ -1,23 +1,23 @@
-//! The text of a message as it comes over the wire: taken out of its dots, and its end found.
+//! Receives the text of a message: removes its dot-stuffing, and finds its end.
 //!
 //! Only CR LF ends a line and only CR LF `.` CR LF ends the text (RFC 5321, 4.1.1.4). A bare CR or
-//! LF could be a line's end to the next server, and so smuggle in another message: such a text is
-//! read to its end and refused. A line is as long as its sender likes, up to the whole text (RFC 5322, 2.1.1): some
+//! LF could be a line end to the next server, and so smuggle in another message: such a text is
+//! read to its end and rejected. Lines may be as long as the whole text (RFC 5322, 2.1.1): some
 //! programs write HTML without line ends.
 
-/// Why a text is refused, although all of it was read.
+/// Why a text is rejected after it was read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
     /// A CR without LF, or an LF without CR.
     BareLineEnd,
-    /// There is no room for it.
+    /// It exceeds the size limit.
     TooLarge,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineState {
     LineStart,
-    /// After the dot that begins a line.
+    /// After a dot that begins a line.
     Dot,
     /// After that dot and a CR.
     DotCr,
@@ -25,7 +25,7 @@ enum LineState {
     Cr,
 }
 
-/// Takes the text in pieces.
+/// Receives the text in pieces.
 #[derive(Debug)]
 pub struct Text {
     bytes: Vec<u8>,
@@ -36,7 +36,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// A text of at most so many bytes.
+    /// Starts a text of at most so many bytes.
     pub fn new(most: usize) -> Self {
         Self {
             bytes: Vec::new(),
@@ -47,8 +47,8 @@ impl Text {
         }
     }
 
-    /// Takes bytes up to the end of the text; gives how many it took, and whether that was the
-    /// end. What comes after the end is not looked at.
+    /// Takes bytes up to the end of the text; returns how many it took, and whether the text has
+    /// ended. Bytes behind the end are ignored.
     pub fn feed(&mut self, bytes: &[u8]) -> (usize, bool) {
         for (at, byte) in bytes.iter().enumerate() {
             if self.step(*byte) {
@@ -60,12 +60,12 @@ impl Text {
         (bytes.len(), false)
     }
 
-    /// Bytes that were taken, kept or not.
+    /// The bytes that were taken, stored or not.
     pub fn seen(&self) -> usize {
         self.seen
     }
 
-    /// Keeps no more, for want of room elsewhere.
+    /// Stops storing bytes, because memory is short elsewhere.
     pub fn give_up(&mut self) {
         self.refuse(Flaw::TooLarge);
     }
@@ -86,7 +86,7 @@ impl Text {
         false
     }
 
-    /// Keeps a byte that came after another; gives where that leads.
+    /// Stores a byte that follows another; returns the next state.
     fn after(&mut self, before: u8, byte: u8) -> LineState {
         self.keep(byte);
         match (before, byte) {
@@ -120,10 +120,10 @@ impl Text {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Why the text is rejected.
     pub fn finish(self) -> Result<Vec<u8>, Flaw> {
         self.flaw.map_or(Ok(self.bytes), Err)
     }

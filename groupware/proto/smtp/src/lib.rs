@@ -1,5 +1,5 @@
-//! SMTP as a server hears it: a line as a command, a text out of its dots, and the field that says how
-//! a message came. Bytes in, values out: no sockets, no clock, no users, no mailboxes.
+//! The server side of SMTP: parses commands, receives a text, and writes the trace field. Bytes in,
+//! values out: no sockets, no clock, no users, no mailboxes.
 
 mod command;
 mod data;

@@ -1,4 +1,4 @@
-//! The fields that say how a message came (RFC 5321, 4.4).
+//! The trace fields of a received message (RFC 5321, 4.4).
 
 use std::net::IpAddr;
 
@@ -6,31 +6,31 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use jiff::tz::TimeZone;
 
-/// How a message came.
+/// How a message was received.
 #[derive(Debug, Clone, Copy)]
 pub struct Trace<'a> {
-    /// What the client called itself.
+    /// The client's name in its greeting.
     pub helo: &'a str,
-    /// The address that it came from.
+    /// The client's address.
     pub peer: IpAddr,
-    /// This server.
+    /// The name of this server.
     pub domain: &'a str,
-    /// The client greeted with EHLO.
+    /// Whether the client greeted with EHLO.
     pub is_esmtp: bool,
-    /// It came over TLS.
+    /// Whether it was received over TLS.
     pub is_tls: bool,
-    /// Its sender has signed in.
+    /// Whether its sender has signed in.
     pub is_signed_in: bool,
-    /// Its number, which the reply to the client names too.
+    /// Its number, which the reply to the client repeats.
     pub id: u128,
-    /// The recipient, if there is one only: no one learns from it of the others.
+    /// The recipient, if there is only one: the field must not reveal others.
     pub only_for: Option<&'a str>,
-    /// When it came, seconds since 1970.
+    /// The time of receipt, in seconds since 1970.
     pub now_s: i64,
 }
 
 impl Trace<'_> {
-    /// The `Received` field.
+    /// Returns the `Received` field.
     pub fn received(&self) -> String {
         let helo = self.helo.chars().filter(|letter| {
             letter.is_ascii_graphic() && !matches!(letter, '(' | ')' | '<' | '>' | ';' | '"' | '\\')

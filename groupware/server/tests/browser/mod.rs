@@ -1,4 +1,4 @@
-//! What a browser does with the pages, without one. Each test program uses its own part of it.
+//! The behaviour of a browser on the pages, without one. Each test program uses a part of it.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use groupware_server::Server;

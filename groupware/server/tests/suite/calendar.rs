@@ -1,5 +1,5 @@
-//! The calendar over HTTP: every route for its owner, for another user, and for nobody; the
-//! scenario of many users at once.
+//! The calendar over HTTP: every route for its owner, for another user, and without a user; many
+//! concurrent users.
 
 use std::{
     io::{Read, Write},
@@ -46,7 +46,7 @@ impl World {
 
     fn with(data: Data, users: usize) -> Self {
         let mut config = Config::new(data);
-        // Wrong passwords are tried on each route here; throttling has its own tests.
+        // Tries wrong passwords on each route; throttling has its own tests.
         config.limits.sign_in_failures = 1_000;
         let server = Server::start(config).unwrap();
         let names: Vec<_> = (0..users).map(|n| json!({"name": user(n)})).collect();
@@ -95,7 +95,7 @@ impl World {
         send(self.server.address(), method, path, &head, body)
     }
 
-    /// Creates a meeting and gives its path.
+    /// Creates a meeting and returns its path.
     fn create(&self, organizer: usize, day: usize, attendees: &[usize]) -> String {
         let body = meeting(day, attendees).to_string();
         let answer = self.request(organizer, "POST", &at(organizer, "/events"), &body);
@@ -310,13 +310,13 @@ fn who_saw_another_version_changes_nothing() {
     };
     let (first, other_form) = (tag(&path), tag(&format!("{path}?format=icalendar")));
     assert_ne!(first, other_form);
-    // Who has it gets no copy; who has it in another form does.
+    // A client with the current version gets no copy; one with another form does.
     let weak = format!("\"x\", W/{first}");
     let answer = ask("GET", ("If-None-Match", &weak), "");
     assert_eq!((answer.status, &*answer.body), (304, ""), "{answer:?}");
     assert_eq!(answer.header("ETag"), Some(&*first));
     assert_eq!(ask("GET", ("If-None-Match", &other_form), "").status, 200);
-    // An attendee's answer is a change, too, and is not lost under one who did not see it.
+    // An attendee's reply is a change, too: an older version must not overwrite it.
     let invitation = world.invitations(1).remove(0);
     let accept = format!("{invitation}/action?type=accept");
     assert_eq!(world.request(1, "PUT", &accept, "").status, 200);
@@ -460,7 +460,7 @@ fn refusals_have_dominos_shape() {
     }
 }
 
-/// Twenty users at once; each invites the next six and accepts four. The answers to one meeting
+/// Twenty concurrent users: each invites the next six and accepts four. The replies to one meeting
 /// race for the organizer's copy, and none is lost.
 #[test]
 fn users_at_once_lose_no_answer() {
@@ -505,13 +505,13 @@ fn users_at_once_lose_no_answer() {
     assert_eq!(accepted, 4 * USERS);
 }
 
-/// Everybody answers one meeting in the same moment: each answer changes the organizer's copy, and
-/// each is carried out at its first asking.
+/// All attendees reply to one meeting at once: each reply changes the organizer's copy, and each
+/// succeeds at the first try.
 #[test]
 fn no_answer_of_a_burst_is_sent_back() {
     const ATTENDEES: usize = 200;
     let folder = tempfile::tempdir().unwrap();
-    // On disk, where a commit takes its time and many decisions are made meanwhile.
+    // On disk, where commits are slow and many decisions are made meanwhile.
     let world = World::with(Data::Folder(folder.path().into()), ATTENDEES + 1);
     let everybody: Vec<_> = (1..=ATTENDEES).collect();
     let path = world.create(0, 5, &everybody);

@@ -1,5 +1,5 @@
-//! Changes of something that was changed meanwhile: what each front answers to each kind of user, and that nothing of it
-//! takes effect.
+//! Changes based on an outdated version: the response of each front to each kind of user, and no
+//! effect.
 
 use groupware_server::Server;
 use serde_json::json;
@@ -7,19 +7,19 @@ use serde_json::json;
 use crate::browser::{Browser, between, encode};
 use crate::support::*;
 
-/// All is ada's, but for the document, which dan has written in her database; cyd may read it, and ben nothing.
+/// Ada owns everything but the document, which dan has written in her database; cyd may read it, and ben has no rights.
 const USERS: [&str; 4] = ["ada", "dan", "cyd", "ben"];
 
-/// A change with a version that is not the last one.
+/// A change based on a version that is not the last one.
 struct Stale {
     front: &'static str,
     method: &'static str,
     path: String,
     headers: Vec<(&'static str, String)>,
     body: Body,
-    /// What those are answered who may make the change.
+    /// The status for users that may make the change.
     conflict: u16,
-    /// Whether it is dan's to make, too.
+    /// Whether dan may make it, too.
     is_shared: bool,
 }
 
@@ -27,12 +27,12 @@ enum Body {
     Bytes(Vec<u8>),
     /// The fields of a form.
     Form(Vec<(&'static str, String)>),
-    /// The same, as a form is sent that may have files.
+    /// The same, encoded as a form that may have files.
     Multipart(Vec<(&'static str, String)>),
 }
 
 impl Body {
-    /// Its bytes, with the proof that a form comes from a page.
+    /// Its bytes, with the proof that the form comes from a page.
     fn bytes(&self, proof: &str) -> Vec<u8> {
         let text = match self {
             Self::Bytes(bytes) => return bytes.clone(),
@@ -114,7 +114,7 @@ impl World {
         self.get(path).header("etag").expect("a tag").to_owned()
     }
 
-    /// The statuses that this change comes to, of all users, and of somebody who isn't signed in.
+    /// The statuses of this change for all users, and without a session.
     fn ask_all(&self, stale: &Stale) -> Vec<u16> {
         let everybody = (0..USERS.len()).map(Some).chain([None]);
         let statuses = everybody.map(|who| {
@@ -176,7 +176,7 @@ fn of_a_page(path: String, body: Body) -> Stale {
     }
 }
 
-/// A document of dan's with an attachment, both changed since their tags were read.
+/// A document of dan with an attachment, both changed since their tags were read.
 fn documents(world: &World) -> (Vec<Stale>, Vec<String>) {
     let database = "/docs/ada/notes/api/data";
     world.json(0, "POST", &format!("{database}/documents"), &json!({}));
@@ -290,7 +290,7 @@ fn drafts(world: &World) -> (Vec<Stale>, Vec<String>) {
     (all.into(), vec![path])
 }
 
-/// A chunk for an offset that has passed.
+/// A chunk for an earlier offset.
 fn chunks(world: &World) -> (Vec<Stale>, Vec<String>) {
     let made = world.json(0, "POST", "/docs/ada/files/api/data/documents", &json!({}));
     let unid = location(&made).rsplit('/').next().unwrap().to_owned();
@@ -348,7 +348,7 @@ fn no_front_lets_a_stale_change_take_effect() {
             panic!("{row}")
         };
         assert_eq!(*owner, stale.conflict, "{row}");
-        // Anybody else is refused as such, and learns nothing of versions; a page of one's own is another's 404.
+        // Any other user is rejected without information on versions; a private page of another user is a 404.
         let refused = |status: &u16| matches!(status, 303 | 401 | 403 | 404);
         match stale.is_shared {
             true => assert_eq!(*author, stale.conflict, "{row}"),
@@ -357,7 +357,7 @@ fn no_front_lets_a_stale_change_take_effect() {
         assert!(others.iter().all(refused), "{row}");
         assert!(look() == before, "{row}");
     }
-    // With the last version, the same changes are made.
+    // With the last version, the same changes succeed.
     let tag = world.tag(&all[0].path);
     let now = of_a_program(
         "documents",

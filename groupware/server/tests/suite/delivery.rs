@@ -1,4 +1,4 @@
-//! Who gets a message, and who doesn't.
+//! Which recipients get a message.
 
 use std::io::{Read, Write};
 use std::ops::ControlFlow;
@@ -31,7 +31,7 @@ fn a_namesake_of_another_organization_gets_nothing() {
     }
 }
 
-/// Ann writes to Bob, who has no room, and to Cy. A quota of mail or a share of the disk stops the copy of Bob alone.
+/// Ann writes to Bob, who has no room, and to Cy. A quota of mail or a share of the disk blocks Bob's copy only.
 #[test]
 fn a_full_mailbox_stops_nobody_elses_copy() {
     let bounds: [fn(&mut Config); 2] = [
@@ -50,7 +50,7 @@ fn a_full_mailbox_stops_nobody_elses_copy() {
             let content = json!([{ "contentType": "text/plain", "data": "x ".repeat(15_000) }]);
             json!({ "to": ["bob"], "cc": ["cy"], "subject": subject, "content": content })
         };
-        // Where nobody has room, the sender learns at once.
+        // If no recipient has room, the sender gets an error.
         let alone = json!({ "to": ["bob"], "content": to_both("x")["content"] });
         assert_error(&world.json("ann", "POST", "/outbox", &alone), 507);
         let of_cy = |path: &str| {
@@ -81,7 +81,7 @@ fn a_full_mailbox_stops_nobody_elses_copy() {
     }
 }
 
-/// An equal message after the next start is another one.
+/// An equal message after a restart is a new one.
 #[test]
 fn a_stopped_server_leaves_no_record_of_what_it_has_answered() {
     let folder = tempfile::tempdir().unwrap();
@@ -98,7 +98,7 @@ fn a_stopped_server_leaves_no_record_of_what_it_has_answered() {
         message.len()
     );
     stream.write_all(head.as_bytes()).unwrap();
-    // It shows that the server has the head.
+    // Proves that the server has the head.
     let mut goes_on = [0; 25];
     stream.read_exact(&mut goes_on).unwrap();
     let mut idle = connect(server.address());
@@ -106,7 +106,7 @@ fn a_stopped_server_leaves_no_record_of_what_it_has_answered() {
         .unwrap();
     assert_eq!(read_reply(&mut idle).unwrap().status, 200);
     let stopping = std::thread::spawn(move || server.shutdown());
-    // Idle connections are closed once the server stops.
+    // Idle connections are closed when the server stops.
     assert_eq!(idle.read_to_end(&mut Vec::new()).unwrap(), 0);
     stream.write_all(message.as_bytes()).unwrap();
     assert_eq!(read_reply(&mut stream).unwrap().status, 201);
@@ -125,7 +125,7 @@ fn a_stopped_server_leaves_no_record_of_what_it_has_answered() {
     assert_eq!(records, 0);
 }
 
-/// Removes what is in the inbox of Cy.
+/// Empties the inbox of Cy.
 fn empty(world: &World, password: &str) {
     let auth = basic("cy", password);
     let headers = [("authorization", auth.as_str())];

@@ -39,7 +39,7 @@ impl<'a> User<'a> {
         self.send(method, path, &headers, body.to_string().as_bytes())
     }
 
-    /// A new document's path.
+    /// Creates a document and returns its path.
     fn document(&self) -> String {
         let reply = self.json("POST", DOCUMENTS, &json!({ "Subject": "Hello" }));
         assert_eq!(reply.status, 201, "{reply:?}");
@@ -72,7 +72,7 @@ fn documents_are_made_read_changed_and_deleted() {
         "{only}"
     );
 
-    // What was read can be sent back.
+    // A document can be sent back as it was read.
     assert_eq!(ada.json("PUT", &path, &read).status, 200);
     assert_eq!(
         ada.json("PATCH", &path, &json!({ "Body": null, "New": 1 }))
@@ -110,7 +110,7 @@ fn dates_guard_against_lost_updates_and_needless_answers() {
     let server = start();
     let ada = User::new(&server, "ada");
     let path = ada.document();
-    // A second that isn't over names no version.
+    // A date within the current second identifies no version.
     let last_modified = || {
         let mut date = None;
         wait_for("the second is over", || {
@@ -155,7 +155,7 @@ fn tags_tell_versions_of_one_second_apart() {
     };
     let first = tag();
     assert_eq!(change("PUT", "if-match", &first, b"{\"a\":1}").status, 200);
-    // As fast as it may come, the second change of the same version is refused.
+    // The second change of the same version is rejected, however fast it is.
     for method in ["PUT", "PATCH", "DELETE"] {
         assert_error(&change(method, "if-match", &first, b"{\"a\":2}"), 412);
     }
@@ -328,7 +328,7 @@ fn attachments_are_put_whole_and_read_in_parts() {
     );
     assert_eq!(range(&[("if-none-match", &tag)]).status, 304);
 
-    // Another file of the same name takes its place; equal content under another name is fine.
+    // A new file of the same name replaces it; equal content under another name is fine.
     assert_eq!(ada.send("PUT", &file, &[], b"short").status, 200);
     assert_eq!(ada.get(&file).body, b"short");
     assert_eq!(
@@ -392,7 +392,7 @@ fn forms_attach_files_all_or_none() {
     assert_error(&post(&whole[..whole.len() - 10]), 400);
     assert_error(&post(b"no form"), 400);
     assert!(names().is_empty());
-    // What is in no file has an end, too.
+    // Content outside files is bounded, too.
     let field = "--X\r\ncontent-disposition: form-data; name=\"note\"\r\n\r\n";
     let field = [field.as_bytes(), &vec![b'x'; 2 << 20], b"\r\n", &whole].concat();
     assert_error(&post(&field), 413);
@@ -462,7 +462,7 @@ fn bad_input_is_refused_in_words() {
         &ada.send("PUT", &format!("{missing}/Body/x"), &[], b"x"),
         404,
     );
-    // Lengths that no file has, announced and not.
+    // Impossible file lengths, announced and not.
     for length in ["99999999999999", "18446744073709551615"] {
         let stream = connect(ada.address());
         let head = format!(
@@ -494,13 +494,13 @@ fn a_share_of_the_disk_is_a_users_own() {
     assert_error(&put("a", 80_001), 413);
     assert_eq!(put("a", 60_000).status, 201);
     assert_error(&put("b", 60_000), 507);
-    // In its place, the same content counts once; under another name, twice.
+    // Replaced content counts once; the same content under another name counts twice.
     assert_eq!(put("b", 30_000).status, 201);
     assert_error(
         &ada.json("POST", DOCUMENTS, &json!({ "x": "y".repeat(9500) })),
         507,
     );
-    // A body of unknown length is cut off where the share ends.
+    // A body of unknown length is cut at the end of the share.
     let mut stream = connect(ada.address());
     let head = format!(
         "PUT {path}/Body/c HTTP/1.1\r\nhost: localhost\r\nauthorization: {}\r\ntransfer-encoding: chunked\r\n\r\n",
@@ -542,7 +542,7 @@ fn bodies_under_way_count_in_their_owners_share() {
         let file = format!("{path}/Body/{name}");
         ada.send("PUT", &file, &[], &[1; 60_000])
     };
-    // The server asks for the body once it has set its length aside.
+    // The server requests the body once it has reserved its length.
     let mut under_way = connect(ada.address());
     let announced = "content-length: 60000\r\nexpect: 100-continue";
     under_way
@@ -559,7 +559,7 @@ fn bodies_under_way_count_in_their_owners_share() {
     chunked.write_all(&[1; 60_000]).unwrap();
     chunked.write_all(b"\r\n0\r\n\r\n").unwrap();
     assert_error(&read_reply(chunked).unwrap(), 507);
-    // Given up, it gives back what it had.
+    // A cancelled upload releases its reservation.
     drop(under_way);
     wait_for("room", || put("b").status == 201);
 }
@@ -581,9 +581,9 @@ fn a_body_that_comes_too_slowly_is_given_up() {
     assert_eq!(ada.get(&path).json()["@attachments"], json!([]));
 }
 
-/// What is streamed is said at the route: a mailbox and a database whose names look like the path of
-/// an attachment make nothing of it. The body is announced and never sent: whoever would read it
-/// waits for it.
+/// The route decides what is streamed: an account and a database whose names look like the path of
+/// an attachment change nothing. The body is announced and never sent: a server that read it would
+/// wait.
 #[test]
 fn no_names_in_a_path_lift_the_bound_on_a_body() {
     let server = start();

@@ -1,4 +1,4 @@
-//! A disk that is really full: a small tmpfs, which takes root to mount.
+//! A disk that is really full: a small tmpfs; mounting it requires root.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ fn attachments_on_a_full_disk_are_refused_and_nothing_is_lost() {
     let content = |number: u8| vec![number; 2_000_000];
     let path = |number: u8| format!("{document}/Body/{number}");
 
-    // An upload has its room from the beginning, whatever comes later.
+    // An upload reserves its room when it is created.
     let create = |length: &str| {
         let headers = [
             ("tus-resumable", "1.0.0"),
@@ -85,7 +85,7 @@ fn attachments_on_a_full_disk_are_refused_and_nothing_is_lost() {
 
     std::fs::remove_file(&ballast).unwrap();
     if last.status == 507 {
-        // All of it is there, or it goes on where it was.
+        // It is complete, or continues at its offset.
         let head = call("HEAD", &upload, &[("tus-resumable", "1.0.0")], b"");
         assert_eq!(head.status, 200, "{head:?}");
         let offset = head.header("upload-offset").unwrap();
@@ -98,7 +98,7 @@ fn attachments_on_a_full_disk_are_refused_and_nothing_is_lost() {
         call("PUT", &path(99), &[], &content(99)).status < 300
     });
     intact();
-    // What is deleted makes room.
+    // Deletion frees room.
     assert_eq!(call("DELETE", &path(taken[0]), &[], b"").status, 200);
     assert_eq!(call("DELETE", &path(taken[1]), &[], b"").status, 200);
     wait_for("the sweep", || {

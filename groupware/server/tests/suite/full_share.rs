@@ -1,12 +1,12 @@
-//! Users whose share of the disk is used up: they read, mark, move, and remove, and what they have in common with
-//! others goes on.
+//! Users without disk quota left: they can read, mark, move, and remove, and what they share with
+//! others keeps working.
 
 use crate::support::*;
 use groupware_server::{Config, Server};
 use serde_json::{Value, json};
 
 const QUOTA_BYTES: u64 = 100_000;
-/// Clients of all addresses are counted: some come through a proxy.
+/// Clients of all addresses are limited: some come through a proxy.
 const FROM_AFAR: [(&str, &str); 2] = [
     ("x-forwarded-for", "192.0.2.1"),
     ("x-forwarded-proto", "https"),
@@ -15,7 +15,7 @@ const FROM_AFAR: [(&str, &str); 2] = [
 struct World {
     server: Server,
     config: Config,
-    /// What lets in Ada, whose share is used up, and Bob.
+    /// The credentials of Ada, whose share is used up, and Bob.
     auth: [String; 2],
 }
 
@@ -59,12 +59,12 @@ impl World {
         reply
     }
 
-    /// From another one.
+    /// From another machine.
     fn afar(&self, who: usize, method: &str, path: &str, body: &Value) -> u16 {
         self.ask(who, &FROM_AFAR, (method, path), body).status
     }
 
-    /// Has Ada write herself a little more than her share will hold: each is in two folders.
+    /// Ada writes herself slightly more than her share will hold, in two folders.
     fn fill(&mut self) {
         for (subject, bytes) in [("one", 38_000), ("two", 12_000)] {
             let mail = json!({
@@ -109,7 +109,7 @@ fn mail_can_be_read_marked_moved_and_removed() {
     let lines = world.here(0, "GET", inbox, &Value::Null).json();
     let href = |nth: usize| lines[nth]["href"].as_str().unwrap();
     let ada = |method: &str, path: &str| world.afar(0, method, path, &Value::Null);
-    // There is no room for one more, whatever address it comes from.
+    // There is no room for one more, from any address.
     let mail = json!({ "subject": "x", "to": ["ada"], "content": [] });
     let outbox = "/mail/ada/api/mail/outbox";
     assert_eq!(world.ask(0, &[], ("POST", outbox), &mail).status, 507);
@@ -153,7 +153,7 @@ fn meetings_with_others_are_changed_answered_and_called_off() {
         "end": { "date": "2026-01-05", "time": "10:00:00", "utc": true },
         "attendees": [{ "email": "ada@localhost" }],
     }] });
-    // A new one has to have room.
+    // A new one needs room.
     let events = "/mail/bob/api/calendar/events";
     assert_eq!(world.afar(1, "POST", events, &new), 507);
     let accept = format!("{to_bob}/action?type=accept");
@@ -165,7 +165,7 @@ fn meetings_with_others_are_changed_answered_and_called_off() {
     assert_eq!(world.afar(0, "PUT", &decline, &Value::Null), 200);
     let mut held = world.here(1, "GET", &bobs, &Value::Null).json();
     assert_eq!(held["events"][0]["attendees"][0]["status"], "declined");
-    // Asked again, since it is moved.
+    // A moved meeting needs new replies.
     held["events"][0]["start"]["time"] = json!("08:00:00");
     assert_eq!(world.afar(1, "PUT", &bobs, &held), 200);
     world.invitation(0, "ada");

@@ -1,4 +1,4 @@
-//! The lookup service over HTTP: both protocols, who may change what, limits, sweeping.
+//! The lookup service over HTTP: both protocols, permissions, limits, sweeping.
 
 use std::io::Write;
 use std::time::Duration;
@@ -88,8 +88,8 @@ fn a_record_has_a_life() {
     }
 }
 
-/// As perfSONAR's own client asks: with a slash before the query, a type with its charset, numbers among
-/// the values.
+/// Requests like those of perfSONAR's own client: a slash before the query, a type with its
+/// charset, numbers among the values.
 #[test]
 fn what_perfsonars_client_sends_is_taken() {
     let server = start_with(|_| {});
@@ -113,11 +113,11 @@ fn what_perfsonars_client_sends_is_taken() {
     assert_eq!(send("PUT", "/lookup/records/", &bulk).json()["renewed"], 1);
 }
 
-/// What perfSONAR's library registers of a host.
+/// The registration of a host by perfSONAR's library.
 const PERFSONARS_HOST: &str = r#"{"host-hardware-memory":[4096],"host-hardware-processorcore":[8],"host-hardware-processorcount":[1],"host-hardware-processorspeed":[2400],"host-name":["ps.example.net"],"host-net-interfaces":["lookup/interface/1b2dcc72-7cc1-3dc0-d1ec-136a04d88435"],"host-net-tcp-congestionalgorithm":["cubic"],"host-net-tcp-maxbuffer-recv":[16777216],"host-net-tcp-maxbuffer-send":[16777216],"host-os-kernel":["Linux 6.1"],"host-os-name":["Debian"],"host-os-version":["12"],"host-vm":[0],"location-city":["Bern"],"location-country":["CH"],"location-latitude":[46.9],"location-longitude":[7.4],"location-sitename":["Cafe & Co"],"ttl":["PT120M"],"type":["host"]}"#;
 
-/// Byte for byte what perfSONAR's own programs send by their library in Perl, but for the names that the server
-/// gives. What they sent last goes along with whatever comes next, a GET, too.
+/// The exact bytes that perfSONAR's own programs send by their Perl library, except for the names
+/// that the server assigns. The last body is repeated in each later request, even a GET.
 #[test]
 fn what_perfsonars_programs_send_is_answered() {
     let server = start_with(|_| {});
@@ -166,7 +166,7 @@ fn what_perfsonars_programs_send_is_answered() {
     assert_eq!(say(&format!("DELETE /{uri}"), host).status, 404);
 }
 
-/// The same of its older library, over libwww-perl: it asks for this first, and for nothing without it.
+/// Its older library, over libwww-perl, requests this first, and nothing else if that fails.
 #[test]
 fn what_perfsonars_older_programs_ask_first_is_answered() {
     let body = "<SOAP-ENV:Envelope xmlns:SOAP-ENC=\"http://schemas.xmlsoap.org/soap/encoding/\"\n                   \
@@ -249,7 +249,7 @@ const SUBJECT: &str = r#"<p:subject xmlns:p="http://ggf.org/ns/nmwg/tools/org/pe
 fn messages_register_and_bombs_are_refused() {
     let server = start_with(|_| {});
     let post = |body: &str| send(server.address(), "POST", HLS, &[XML], body.as_bytes());
-    // Large enough to need leave.
+    // Large enough to need a memory permit.
     let interface = |n: usize| {
         format!(
             r#"<nmwg:metadata id="i{n}"><t:interface xmlns:t="http://ggf.org/ns/nmwg/topology/2.0/">
@@ -334,7 +334,7 @@ fn only_users_register_unless_it_is_open() {
     let delete = |headers: &[(&str, &str)]| send(server.address(), "DELETE", &uri, headers, b"");
     refused(&delete(&[("authorization", &bob)]), 403);
     assert_eq!(delete(&[]).status, 401);
-    // Everybody may ask.
+    // Queries need no authentication.
     let found = send(
         server.address(),
         "GET",
@@ -411,7 +411,7 @@ fn post_message(server: &Server, headers: &[(&str, &str)], body: &str) -> Reply 
     send(server.address(), "POST", HLS, headers, body.as_bytes())
 }
 
-/// Registers a host whose lease ended so long ago, and gives its URI.
+/// Registers a host whose lease ended this many seconds ago, and returns its URI.
 fn ended_ago(store: &Store, name: &str, seconds: i64) -> String {
     #[allow(
         clippy::disallowed_methods,
@@ -456,7 +456,7 @@ fn ended_leases_are_not_found_and_soon_not_renewed() {
     let renewed = ask(&server, "POST", &just, "");
     assert_eq!(renewed.json()["state"], "renewed", "{}", text(&renewed));
     assert_eq!(ask(&server, "GET", &just, "").status, 200);
-    // Too late; or swept away meanwhile.
+    // Too late; or already swept.
     let late = ask(&server, "POST", &long, "");
     assert!([403, 404].contains(&late.status), "{}", text(&late));
 }
@@ -464,7 +464,7 @@ fn ended_leases_are_not_found_and_soon_not_renewed() {
 #[test]
 fn wide_queries_are_cut_short() {
     let server = start_with(|_| {});
-    // More addresses than a query may look at, each in a row of its own, none of which it finds.
+    // More addresses than a query may read, each in a row of its own, none of which it finds.
     let record = |number: usize, addresses: usize| {
         let addresses: Vec<String> = (0..addresses)
             .map(|n| format!("{}-{number}-{n}y", number % 5))
@@ -475,7 +475,7 @@ fn wide_queries_are_cut_short() {
         let body = record(number, 19_000);
         assert_eq!(ask(&server, "POST", "/lookup/records", &body).status, 200);
     }
-    // Nor are so many written at once.
+    // This many can't be written at once, either.
     let body = record(11, 25_000);
     refused(&ask(&server, "POST", "/lookup/records", &body), 413);
     let get = |query: &str| ask(&server, "GET", &format!("/lookup/records?{query}"), "");
@@ -487,7 +487,7 @@ fn wide_queries_are_cut_short() {
     refused(&get(&format!("k={}", "a*,".repeat(10_000))), 400);
     let many = get(&format!("k={}", "a*,".repeat(1_000_000)));
     assert!((400..500).contains(&many.status), "{}", many.status);
-    // It goes on answering.
+    // It keeps responding.
     assert_eq!(get("interface-addresses=0-5-77y").status, 200);
 }
 
@@ -501,7 +501,7 @@ fn clients_elsewhere_have_a_rate() {
     let from_afar = [JSON, ("x-forwarded-for", "192.0.2.1")];
     let get =
         |headers: &[(&str, &str)]| send(server.address(), "GET", "/lookup/records", headers, b"");
-    // However much it is given back between two of them.
+    // However much is refilled between two of them.
     let refusals = (0..10_000)
         .map(|_| get(&from_afar))
         .find(|reply| reply.status == 429);
@@ -516,7 +516,7 @@ fn clients_elsewhere_have_a_rate() {
     let headers = [JSON, ("x-forwarded-for", "192.0.2.3")];
     let path = "/lookup/records/bulk";
     let bulk = || send(server.address(), "POST", path, &headers, body.as_bytes());
-    // Each fills the bucket, in which its request alone has one for a second.
+    // Each fills the bucket, which drains by one request per second.
     assert!((0..2).any(|_| bulk().status == 429));
 }
 
@@ -560,7 +560,7 @@ fn registrations_outlive_a_restart_and_removed_ones_are_cleared_away() {
             .len(),
         1
     );
-    // The sweeper goes at once, whatever it waits for.
+    // The sweeper stops at once, whatever it waits for.
     let (stopped, told) = std::sync::mpsc::sync_channel(1);
     std::thread::spawn(move || {
         server.shutdown();

@@ -122,7 +122,7 @@ fn a_message_goes_from_one_user_to_another() {
     );
     assert_eq!(line["from"]["email"], "ann@localhost");
     assert_eq!(world.counts("bob", "inbox"), (1, 1));
-    // Reading marks it as read, unless asked not to.
+    // Reading sets the flag, unless the request disables it.
     world.get("bob", &format!("{}?markread=false", href(line)));
     assert_eq!(world.counts("bob", "inbox"), (1, 1));
     world.get("bob", href(line));
@@ -370,11 +370,11 @@ fn messages_are_moved_and_deleted_in_two_steps() {
     );
     assert_eq!(world.counts("bob", "inbox"), (1, 1));
     assert_eq!(put("/inbox", json!({ "add": ["0".repeat(32)] })), 404);
-    // A folder goes, its messages stay.
+    // A deleted folder's messages stay.
     assert_eq!(world.call("bob", "DELETE", &folder, "", b"").status, 200);
     assert_error(&world.call("bob", "GET", &folder, "", b""), 404);
     assert_eq!(world.counts("bob", "archive"), (2, 2));
-    // Into the trash, and out of it.
+    // Into the trash, and back.
     let delete = |path: &str| world.call("bob", "DELETE", path, "", b"").status;
     let first = href(&list[0]);
     assert_eq!(delete(first), 200);
@@ -532,7 +532,7 @@ fn what_is_too_large_or_of_another_kind_is_refused() {
         (&quota["enabled"], &quota["quotaSize"]),
         (&json!(true), &json!(292))
     );
-    // Others' mailboxes, and nobody's.
+    // Other users' accounts, and unknown ones.
     assert_error(
         &world.call("ann", "GET", "/mail/bob/api/mail/inbox", "", b""),
         403,
@@ -566,7 +566,7 @@ fn deliveries_to_one_mailbox_from_many_sides_all_count() {
     assert_eq!(world.counts("ann", "sent"), (160, 0));
     let list = world.list("bob", "/inbox?count=200");
     assert_eq!(list.len(), 160);
-    // One of them is deleted by many at once: it goes once.
+    // Many concurrent requests delete one of them: it is deleted once.
     let path = format!("{}?permanently=true", href(&list[0]));
     let gone = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8)
@@ -609,7 +609,7 @@ fn studies_fill_mailboxes_alike() {
             .collect()
     };
     let first = (shape("ann"), shape("bob"));
-    // Whenever the messages came, they are counted from now on.
+    // Messages get their numbers at import, whatever their time of arrival.
     let validity = &world.get("ann", "/folders/inbox").json()["uidValidity"];
     assert!(validity.as_u64().unwrap() >= began_s, "{validity}");
     let attached = world.list("ann", "/inbox?count=100");

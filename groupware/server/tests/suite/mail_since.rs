@@ -1,4 +1,4 @@
-//! What has changed in a folder, over HTTP.
+//! The changes of a folder, over HTTP.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn a_folder_says_what_has_changed_since() {
         let messages = changed["messages"].as_array().unwrap().iter();
         messages.map(|line| line["uid"].clone()).collect()
     };
-    // In the order of the changes, and as the list has them.
+    // In the order of the changes, in the form of the list.
     assert_eq!(uids(&changed), [2, 1]);
     let mut listed = world.list("bob", "/inbox");
     listed.sort_by_key(|line| line["modseq"].as_u64());
@@ -79,8 +79,8 @@ fn number(folder: &Value, name: &str) -> u64 {
     folder[name].as_u64().unwrap()
 }
 
-/// What a backup makes that was taken after the first of three messages, and what the changes until after the second
-/// and a copy make of it: folders of data. And bob's inbox after each message.
+/// Three data folders: restored from a backup after the first of three messages, from its changes
+/// up to the second, and from a copy. And bob's inbox after each message.
 fn put_back(at: &Path) -> (World, [PathBuf; 3], Vec<Value>) {
     let [data, backups, first, second, copied] =
         ["data", "backups", "first", "second", "copied"].map(|name| at.join(name));
@@ -130,7 +130,7 @@ fn what_was_put_back_gives_no_number_again() {
         let asked = format!("/inbox?since={}", found["modseq"]);
         let changed = world.get("bob", &asked).json();
         assert_eq!(changed["messages"].as_array().unwrap().len(), 1);
-        // Once: whoever has begun anew goes on.
+        // Only once: a client that has resynchronized continues.
         world = world.moved_to(data);
         assert_eq!(world.get("bob", &asked).json(), changed);
     }

@@ -1,4 +1,4 @@
-//! The server over its sockets, a protocol or a rule a file: one program, since each would be linked by itself.
+//! The server over its sockets, one protocol or rule per file: one program, so that linking happens once.
 
 #[path = "../browser/mod.rs"]
 mod browser;

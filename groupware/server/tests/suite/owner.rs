@@ -1,10 +1,10 @@
-//! Every route × the wrong user × nobody: only the owner reaches a mailbox, only the admin token
+//! Every route × other users and no user: only the owner reaches an account, only the admin token
 //! the admin interface.
 
 use crate::support::*;
 use groupware_server::Server;
 
-/// Every route under a mailbox.
+/// Every route under an account.
 const MAILBOX_ROUTES: &[(&str, &str)] = &[
     ("GET", ""),
     ("GET", "/events"),
@@ -30,7 +30,7 @@ const ADMIN_ROUTES: &[(&str, &str)] = &[
     ("POST", "/admin/reset"),
 ];
 
-/// Spellings of Ada's mailbox.
+/// Spellings of Ada's account.
 const MAILBOXES: &[&str] = &["ada", "Ada", "ada.nsf", "ADA.NSF", "%61da"];
 
 fn call(server: &Server, method: &str, path: &str, headers: &[(&str, &str)]) -> Reply {
@@ -66,14 +66,14 @@ fn only_the_owner_reaches_a_mailbox() {
                 &path,
                 &[("authorization", &basic("ada", "no"))],
             );
-            // After several failures the account must wait; either way nobody is let in.
+            // After several failures the account must wait; both deny access.
             assert!(
                 [401, 429].contains(&wrong.status),
                 "{method} {path}: {wrong:?}"
             );
             let other = call(&server, method, &path, &[("authorization", &eve)]);
             assert_error(&other, 403);
-            // The admin token opens the admin interface, not people's mail.
+            // The admin token gives access to the admin interface, not to users' mail.
             let admin = call(&server, method, &path, &[("authorization", &bearer)]);
             assert_error(&admin, 401);
             let owner = call(&server, method, &path, &[("authorization", &ada)]);

@@ -1,12 +1,12 @@
-//! The pages over real sockets, as a browser asks for them: who may see what, what other sites
-//! can't do, what users' texts can't do, and what is said when something is wrong.
+//! The pages over real sockets, as a browser requests them: access, attacks from other sites and by
+//! users' texts, and error messages.
 
 use crate::browser::{HERE, HTML, between, post, text, two_users};
 use crate::support::{register, send, start};
 
 type Pairs<'t> = [(&'t str, &'t str)];
 
-/// The fields of a meeting on a day far away.
+/// The fields of a meeting on a distant day.
 fn meeting<'f>(title: &'f str, people: &'f str) -> Vec<(&'f str, &'f str)> {
     vec![
         ("title", title),
@@ -131,7 +131,7 @@ fn signing_out_ends_the_session() {
         (303, Some("/sign-in"))
     );
     assert_eq!(ada.ask("/settings").status, 303);
-    // A form of who is signed out meanwhile is not lost, and not taken.
+    // The form of an expired session is not lost, and has no effect.
     let late = ada.send("/calendar/new", &meeting("Late", ""));
     assert_eq!(late.status, 401);
     assert!(text(&late).contains("reload this page"));
@@ -166,7 +166,7 @@ fn other_sites_can_not_send_forms() {
         303
     );
     assert!(ada.get("/calendar/month/2031-03").contains("Real"));
-    // Nor can they sign somebody in as another user.
+    // Other sites can't sign a user in, either.
     let foreign = [("sec-fetch-site", "cross-site")];
     let fields = [("username", "ada"), ("password", "x")];
     assert_eq!(post(&server, "/sign-in", &foreign, &fields).status, 403);
@@ -325,7 +325,7 @@ fn the_life_of_a_meeting() {
         "/invitations/{}",
         between(&invitations, "href=\"/invitations/", "\"")
     );
-    // To a user that isn't there, nothing is delegated; the form says so.
+    // A meeting can't be delegated to an unknown user; the form reports that.
     let wrong = ben.send(
         &format!("{notice}/answer"),
         &[("answer", "delegate"), ("delegate", "nobody")],
@@ -349,11 +349,11 @@ fn the_life_of_a_meeting() {
     assert!(said.header("set-cookie").unwrap().contains("Max-Age=0"));
     assert!(ben.get("/invitations").contains("No invitation waits"));
     assert!(ada.get(&path).contains("comes"));
-    // Another answer once it is in the calendar.
+    // Another reply once it is in the calendar.
     let done = ben.send(&format!("{path}/answer"), &[("answer", "tentative")]);
     assert_eq!(done.status, 303, "{}", text(&done));
     assert!(ada.get(&path).contains("may come"));
-    // A change of the notes asks nobody again; one of the time does.
+    // A change of the notes asks for no new replies; one of the time does.
     let edit = ada.get(&format!("{path}/edit"));
     assert!(
         edit.contains("value=\"Ben Okafor &lt;ben@localhost&gt;\""),
@@ -365,7 +365,7 @@ fn the_life_of_a_meeting() {
     fields.push(("sequence", &sequence));
     assert_eq!(ada.send(&format!("{path}/edit"), &fields).status, 303);
     assert!(ada.get(&path).contains("may come"));
-    // The same form again is one of an older version.
+    // The same form again has an outdated version.
     let late = ada.send(&format!("{path}/edit"), &fields);
     assert_eq!(late.status, 409, "{}", text(&late));
     assert!(text(&late).contains("changed meanwhile"));
@@ -374,7 +374,7 @@ fn the_life_of_a_meeting() {
     assert_eq!(ada.send(&format!("{path}/edit"), &fields).status, 303);
     assert!(ada.get(&path).contains("no answer yet"));
     assert_eq!(ben.send(&format!("{path}/edit"), &fields).status, 403);
-    // Called off: it was not answered again, so the invitation disappears.
+    // Cancelled without a new reply: the invitation disappears.
     assert!(
         ada.get(&format!("{path}/delete"))
             .contains("Call off this meeting?")
@@ -400,7 +400,7 @@ fn times_are_shown_in_the_users_zone() {
     let path = made.header("location").unwrap().to_owned();
     assert!(ada.get(&path).contains("10:00 – 11:00 (Berlin)"));
     assert!(ben.get("/invitations").contains("09:00 – 10:00 (UTC)"));
-    // Elsewhere, the form shows other times; unchanged, they stay those of Berlin.
+    // In another zone, the form shows other times; unchanged, they stay in the zone of Berlin.
     assert_eq!(
         ada.send("/settings", &[("zone", "America/New_York")])
             .status,

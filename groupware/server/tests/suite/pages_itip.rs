@@ -1,9 +1,9 @@
-//! Invitations, cancellations, and answers that come in a mail: what their pages show, and what their buttons do.
+//! Invitations, cancellations, and replies in a mail: the content of their pages, and the effects of their buttons.
 
 use crate::browser::{Browser, between, text, two_users};
 use crate::support::{send, start};
 
-/// Delivers a message of Ada to herself that brings a calendar, and gives its path.
+/// Delivers a message of Ada to herself with a calendar, and returns its path.
 fn bring(ada: &Browser<'_>, calendar: &str) -> String {
     let message = format!(
         "To: ada@localhost\nSubject: Pier\nContent-Type: text/calendar; method=REQUEST; charset=UTF-8\n\n{calendar}"
@@ -20,7 +20,7 @@ fn bring(ada: &Browser<'_>, calendar: &str) -> String {
     format!("/message/{}", between(&list, "href=\"/message/", "\""))
 }
 
-/// Presses a button of the message's panel; the page that follows.
+/// Presses a button of the message's panel; returns the next page.
 fn press(ada: &Browser<'_>, path: &str, button: &str) -> String {
     let reply = ada.send(&format!("{path}/invitation"), &[("answer", button)]);
     assert_eq!(
@@ -114,7 +114,7 @@ fn an_answer_is_recorded_in_the_organizers_event() {
         "doesn't come",
         "On a &lt;ship&gt;, sorry",
         "Record the answer",
-        // When it is says the calendar, where the answer doesn't.
+        // The calendar has the time, where the reply doesn't.
         "5 March 2027",
     ] {
         assert!(page.contains(expected), "{expected}: {page}");

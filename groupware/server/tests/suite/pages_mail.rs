@@ -1,9 +1,9 @@
-//! The pages of mails over real sockets, as a browser asks for them.
+//! The pages of mails over real sockets, as a browser requests them.
 
 use crate::browser::{Browser, HERE, HTML, between, text, two_users};
 use crate::support::{Reply, send, start};
 
-/// A form with files, as browsers send it.
+/// Sends a form with files, as browsers do.
 fn write(browser: &Browser<'_>, fields: &[(&str, &str)], files: &[(&str, &str, &[u8])]) -> Reply {
     write_as(browser, &[HERE], fields, files)
 }
@@ -35,7 +35,7 @@ fn write_as(
     send(browser.server.address(), "POST", "/write", &headers, &body)
 }
 
-/// Delivers a message as it is, through the interface for programs.
+/// Delivers a message unchanged through the interface for programs.
 fn deliver(browser: &Browser<'_>, user: &str, message: &str) {
     let headers = [
         ("cookie", browser.cookie.as_str()),
@@ -53,7 +53,7 @@ fn deliver(browser: &Browser<'_>, user: &str, message: &str) {
     assert_eq!(reply.status, 201, "{}", text(&reply));
 }
 
-/// The path of the newest mail of a folder.
+/// Returns the path of the newest mail of a folder.
 fn newest(browser: &Browser<'_>, folder: &str) -> String {
     let list = browser.get(&format!("/box/{folder}"));
     let link = match folder {
@@ -110,9 +110,9 @@ fn the_life_of_a_mail() {
             .unwrap()
             .contains("sandbox")
     );
-    // Nobody else sees it.
+    // No other user sees it.
     assert_eq!(ada.ask(&mail).status, 404);
-    // An answer, then the way of the mail through the folders to its end.
+    // A reply, then the path of the mail through the folders until it is deleted.
     let answer = ben.get(&format!(
         "/write?reply={}",
         mail.strip_prefix("/message/").unwrap()
@@ -242,7 +242,7 @@ fn a_mail_that_can_not_be_sent_yet_keeps_its_text_and_files() {
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    // The form goes on with the draft, and the file comes along.
+    // The form continues with the draft, including the file.
     let draft = between(&page, "name=\"draft\" value=\"", "\"").to_owned();
     let keep = between(&page, "name=\"keep\" checked value=\"", "\"").to_owned();
     let fields = [
@@ -257,7 +257,7 @@ fn a_mail_that_can_not_be_sent_yet_keeps_its_text_and_files() {
     assert_eq!(sent.status, 303, "{}", text(&sent));
     assert!(ada.get("/box/drafts").contains("No draft waits"));
     assert!(ada.get(&newest(&ada, "sent")).contains("a.txt"));
-    // Sent once, however often the form is.
+    // A draft is sent once, however often the form is submitted.
     assert_eq!(write(&ada, &fields, &[]).status, 404);
     let none = write(&ada, &[("to", ""), ("do", "send")], &[]);
     assert!(none.status == 422 && text(&none).contains("Enter who gets it."));
@@ -307,7 +307,7 @@ fn drafts_are_kept_changed_and_thrown_away() {
     assert_eq!(ada.ask(&path).status, 404);
 }
 
-/// The same draft in two windows: the older one neither sends nor saves over what the newer one has kept.
+/// The same draft in two windows: the older one neither sends nor overwrites the newer one's text.
 #[test]
 fn an_old_window_does_not_overwrite_a_draft() {
     let server = start();
@@ -349,7 +349,7 @@ fn an_old_window_does_not_overwrite_a_draft() {
         assert!(page.contains(&format!("name=\"seen\" value=\"{}\"", seen())));
     }
     assert!(ada.get(&path).contains(&text_of("newer")));
-    // Whoever has seen both decides.
+    // A user that has seen both decides.
     assert_eq!(submit("older", &seen(), "send").status, 303);
     assert_eq!(ada.ask(&path).status, 404);
 }
@@ -408,7 +408,7 @@ fn a_hostile_mail_is_harmless() {
         page.contains("<p>Hello</p>") && page.contains("1 image from elsewhere left out"),
         "{page}"
     );
-    // Its files are saved, never shown as pages of this server.
+    // Its files are downloads, never pages of this server.
     let mut rest = page.as_str();
     let mut files = 0;
     while let Some((_, after)) = rest.split_once(&format!("href=\"{mail}/file/")) {
@@ -451,7 +451,7 @@ fn mails_can_not_be_sent_for_somebody() {
     };
     assert_eq!(write(&nobody, &fields, &[]).status, 401);
     assert!(ben.get("/box/inbox").contains("Nothing here"));
-    // Line breaks make no head of their own.
+    // Line breaks inject no header.
     let fields = [
         ("to", "ben"),
         ("subject", "a\r\nBcc: ada@localhost"),
@@ -459,7 +459,7 @@ fn mails_can_not_be_sent_for_somebody() {
     ];
     let reply = write(&ada, &fields, &[]);
     assert_eq!(reply.status, 400, "{}", text(&reply));
-    // Too large is said before all of it is there.
+    // A body that is too large is rejected before all of it has arrived.
     let large = vec![b'x'; 25 << 20];
     let reply = write(&ada, &fields, &[("a", "text/plain", &large)]);
     assert_eq!(reply.status, 413);

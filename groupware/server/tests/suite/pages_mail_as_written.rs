@@ -1,4 +1,4 @@
-//! Mail as all sorts of programs write it: what the page of such a mail shows, and what an answer to it begins with.
+//! Mail as written by many programs: its page, and the beginning of a reply.
 
 use crate::browser::{Browser, between, text, two_users};
 use crate::support::{send, start};
@@ -21,7 +21,7 @@ fn open(browser: &Browser<'_>, message: &[u8]) -> (String, String) {
 
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/// Fields and body of a message, what its page has, and what it has not.
+/// Fields and body of a message, texts on its page, and texts that are not on it.
 type Case<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
 const TEXTS: [Case<'_>; 15] = [

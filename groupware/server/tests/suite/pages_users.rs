@@ -1,4 +1,4 @@
-//! The pages by which an administrator manages users.
+//! The pages for the management of users.
 
 use groupware_server::Server;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::support::*;
 
 const OWN: &str = "correct horse";
 
-/// Ada, who manages users and has a password of her own.
+/// Ada, an administrator with a password of her own.
 fn ada(server: &Server) -> Browser<'_> {
     let password = json!({ "password": OWN });
     assert_eq!(
@@ -117,7 +117,7 @@ fn a_user_is_shown_disabled_and_given_a_password() {
         "ben",
         between(&made, "<code>", "</code>")
     ));
-    // The own session stays.
+    // The administrator's own session stays.
     let fields = [("password", "my new password"), ("own-password", OWN)];
     assert_eq!(ada.send("/users/ada/password", &fields).status, 200);
     assert_eq!(ada.ask("/users").status, 200);
@@ -145,12 +145,12 @@ fn the_right_is_given_and_taken_back_at_once() {
     assert_eq!(ben.ask("/users").status, 200);
     assert_eq!((give("2", OWN), give("0", OWN)), (400, 303));
     assert_eq!(ben.ask("/users").status, 403);
-    // Nobody locks themselves out.
+    // Administrators can't remove their own rights.
     let fields = [("to", "0"), ("own-password-for-rights", OWN)];
     assert_eq!(ada.send("/users/ada/admin", &fields).status, 409);
     assert_eq!(ada.send("/users/ada/disabled", &[("to", "1")]).status, 409);
     assert_eq!(ada.ask("/users/ada/remove").status, 409);
-    // A form of another site's changes nothing, nor does one without its proof.
+    // A form of another site has no effect, and neither has one without proof.
     let fields = [("to", "1"), ("proof", ada.proof.as_str())];
     let foreign = [("sec-fetch-site", "cross-site")];
     let sent = ada.send_as_is("/users/ben/disabled", &foreign, &fields);
@@ -160,7 +160,7 @@ fn the_right_is_given_and_taken_back_at_once() {
     assert!(can_sign_in(&server, "ben", "battery staple"));
 }
 
-/// A password of a program's opens a session, and gives nobody's account away.
+/// A program's password opens a session, but can't change an account.
 #[test]
 fn a_programs_password_does_not_prove_an_administrator() {
     let server = start();

@@ -1,4 +1,4 @@
-//! Users and sessions as an administrator lists, disables, and ends them.
+//! Users and sessions that an administrator lists, disables, and ends.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ fn ask(server: &groupware_server::Server, method: &str, path: &str) -> Reply {
     admin(server, method, path, Value::Null)
 }
 
-/// Signs in with a form; the session's cookie.
+/// Signs in with a form; returns the session's cookie.
 fn sign_in(server: &groupware_server::Server, user: &str, password: &str) -> Reply {
     let form = format!("username={user}&password={password}");
     let kind = ("content-type", "application/x-www-form-urlencoded");
@@ -223,7 +223,7 @@ fn users_look_after_their_own_account() {
     };
     let (one, two, three) = (browser(), browser(), browser());
 
-    // One session, by its name; the own one has no button.
+    // One session, by its name; the current one has no button.
     let text = one.text();
     assert_eq!(text.matches(">End</button>").count(), 2, "{text}");
     let id = text.split("name=\"id\" value=\"").last().unwrap();
@@ -235,7 +235,7 @@ fn users_look_after_their_own_account() {
     );
     assert_eq!((two.page().status, three.page().status), (200, 303));
 
-    // A password asks for the one that there is, and a program's is not that.
+    // A new password requires the current one; a program's password doesn't count.
     let change = |current: &str, new: &str, again: &str| {
         let fields = format!("current={current}&new={new}&again={again}");
         one.submit("/account/password", &fields).status
@@ -254,7 +254,7 @@ fn users_look_after_their_own_account() {
     assert_eq!(sign_in(&server, "ada", "correct horse").status, 401);
     assert_eq!(sign_in(&server, "ada", "battery staple").status, 200);
 
-    // A program's password is shown once, works, and is taken back.
+    // A program's password is shown once, works, and can be revoked.
     let make = |label: &str, password: &str| {
         let fields = format!("label={label}&proof-password={password}");
         let reply = one.submit("/account/app-passwords", &fields);
@@ -284,7 +284,7 @@ fn users_look_after_their_own_account() {
     assert_eq!(remove(&id).status, 404);
     assert_eq!(one.page().status, 200);
 
-    // A form from elsewhere changes nothing.
+    // A form from another site has no effect.
     let headers = [("cookie", &*one.cookie), ("sec-fetch-site", "cross-site")];
     let forged = send(
         server.address(),

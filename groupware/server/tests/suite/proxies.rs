@@ -1,4 +1,4 @@
-//! Connections that a proxy makes for others: who is believed, and what those have who come by it.
+//! Connections that a proxy forwards: which proxies are trusted, and the limits of their clients.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,14 +9,14 @@ use serde_json::json;
 
 use crate::support::*;
 
-/// Ahead of a connection for a client at 192.0.2.1, in both versions.
+/// Headers of a connection for a client at 192.0.2.1, in both versions.
 const FIRST: &[u8] = b"PROXY TCP4 192.0.2.1 198.51.100.1 4000 25\r\n";
 const SECOND: &[u8] =
     b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0C\xC0\0\x02\x01\xC6\x33\x64\x01\x0F\xA0\0\x19";
-/// The proxy looks whether the server lives.
+/// A health check of the proxy.
 const HEALTH: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0";
 
-/// A server that takes headers from proxies at loopback, where it also has other clients.
+/// A server that accepts headers from proxies at loopback, where it also has other clients.
 fn start_with(change: impl FnOnce(&mut Config)) -> Server {
     let mut config = config();
     config.proxies = Networks::loopback();
@@ -33,7 +33,7 @@ fn proxied(server: &Server, header: &[u8]) -> TcpStream {
     stream
 }
 
-/// All that comes until the server hangs up.
+/// Reads until the server closes the connection.
 fn rest(mut stream: TcpStream) -> String {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
@@ -46,7 +46,7 @@ fn who_comes_by_a_proxy_over_http_is_not_of_this_machine() {
     for header in [FIRST, SECOND, HEALTH] {
         let get = |path| exchange(proxied(&server, header), "GET", path, &[], b"").status;
         assert_eq!(get("/healthz"), 200);
-        // What whoever is on this machine may see, and do.
+        // What local clients may see and do.
         assert_eq!(get("/metrics"), 401);
         let record = json!({ "type": "host", "host-name": "a" }).to_string();
         let kind = [("content-type", "application/json")];
@@ -109,10 +109,10 @@ fn who_comes_by_a_proxy_over_smtp_is_a_stranger_with_that_address() {
         let talk = b"EHLO x\r\nMAIL FROM:<ann@localhost>\r\nQUIT\r\n";
         stream.write_all(&[header, talk].concat()).unwrap();
         let said = rest(stream);
-        // This machine's own programs may write as local users.
+        // Local programs may write as local users.
         assert!(said.contains("\r\n530 "), "{said}");
     }
-    // Each address has so many connections, and the proxy as many as it comes for.
+    // Each address has a maximum of connections, and the proxy as many as its clients have.
     let server = start_with(|config| config.smtp_limits.connections_per_client = 1);
     let talk = |number: u8| {
         let mut stream = connect(server.smtp_address().unwrap());

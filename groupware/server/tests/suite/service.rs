@@ -28,7 +28,7 @@ fn three_thousand_users_register_in_one_call() {
     let passwords = register(&server, &names);
     assert_eq!(passwords.len(), 3000);
     server.shutdown();
-    // They are there after a restart.
+    // They exist after a restart.
     let server = start_with(on_disk);
     for number in [0, 1234, 2999] {
         let auth = basic(names[number], &passwords[number]);
@@ -58,7 +58,7 @@ fn registering_says_what_is_wrong_with_it() {
     assert!(bad(json!({ "user": [] })).contains("unknown field"));
     assert!(bad(json!(null)).contains("Empty"));
     assert!(bad(json!({ "users": [], "mailbox_pad_bytes": u64::MAX })).contains("at most"));
-    // Registering again keeps users, and gives them another password if asked.
+    // Registering again keeps users, and sets a new password if requested.
     let reply = post(json!({ "users": [{ "name": "Ada" }] }));
     assert_eq!(
         reply.json(),
@@ -176,7 +176,7 @@ fn bodies_heads_and_header_counts_are_limited() {
     stream.write_all(head.as_bytes()).unwrap();
     let chunk = [b"10000\r\n", &vec![b'x'; 1 << 16][..], b"\r\n"].concat();
     for _ in 0..20 {
-        // The server may hang up before all is sent.
+        // The server may close the connection before all is sent.
         if stream.write_all(&chunk).is_err() {
             break;
         }
@@ -217,10 +217,10 @@ fn slow_heads_and_surplus_connections_are_cut_off() {
     assert_eq!(slow.read_to_end(&mut rest).unwrap(), 0, "{rest:?}");
     assert_eq!(silent.read_to_end(&mut rest).unwrap(), 0, "{rest:?}");
 
-    // Connections that were answered stay open while idle, within the bound on their number.
+    // Idle connections stay open after a response, within the bound on their number.
     let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let ask = || {
-        // The head is there at once, unless this machine is slow.
+        // The head arrives at once, unless this machine is slow.
         let mut stream = connect(server.address());
         let _cut_off = stream.write_all(request);
         let reply = read_reply(&mut stream);
@@ -248,7 +248,7 @@ fn slow_heads_and_surplus_connections_are_cut_off() {
 fn strangers_make_room_for_each_other_and_users_stay() {
     let server = start_with(|config| {
         config.limits.connections = Some(8);
-        // Whoever is not trusted; all tests come from one address, which is a stranger's then.
+        // Untrusted clients; all tests have one address, which is then untrusted.
         config.trusted = Networks::default();
     });
     let ada = basic("ada", &register(&server, &["ada"]).remove(0));
@@ -263,7 +263,7 @@ fn strangers_make_room_for_each_other_and_users_stay() {
         let _cut_off = stream.write_all(b"GET /healthz HTTP/1.1\r\n");
         stream
     };
-    // Half of all connections are for strangers, whoever else of them comes.
+    // Half of all connections are for unknown clients, however many others arrive.
     let held: Vec<_> = (0..20).map(|_| half_sent()).collect();
     wait_for("others are turned away", || {
         read_reply(half_sent()).is_none()
@@ -297,7 +297,7 @@ fn half_sent_small_bodies_hold_up_nobody() {
     let password = register(&server, &["ada"]).remove(0);
     let head = "POST /login HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\n";
     let announced = format!("{head}content-length: 65536\r\n\r\nu");
-    // Together they announce more than all small bodies may take.
+    // Together they announce more than all small bodies may have.
     let half_sent: Vec<_> = (0..1100)
         .map(|_| {
             let mut stream = connect(server.address());
@@ -354,7 +354,7 @@ fn strangers_send_no_large_bodies() {
         let head =
             format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 70000\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
-        // The answer doesn't wait for a body that never comes.
+        // The response doesn't wait for a body that never arrives.
         assert_error(&read_reply(&mut stream).unwrap(), status);
     }
 }
@@ -367,7 +367,7 @@ fn who_still_sends_gets_the_answer() {
     stream.write_all(head).unwrap();
     assert_error(&read_reply(&mut stream).unwrap(), 401);
     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
-    // Answered, and told that no more is wanted; what is on its way meets no reset.
+    // Responded, and closing; bytes in flight cause no reset.
     for _ in 0..10 {
         stream.write_all(&[b' '; 7000]).unwrap();
     }
@@ -379,7 +379,7 @@ fn strangers_send_no_bodies_to_the_admin_interface() {
     let mut stream = connect(server.address());
     let head = "POST /admin/users HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9000000\r\n\r\n";
     stream.write_all(head.as_bytes()).unwrap();
-    // The answer doesn't wait for a body that never comes.
+    // The response doesn't wait for a body that never arrives.
     assert_error(&read_reply(&mut stream).unwrap(), 401);
     let users = json!({ "users": [], "filler": "x".repeat(9_000_000) });
     assert_error(&admin(&server, "POST", "/admin/users", users), 400);
@@ -415,7 +415,7 @@ fn a_stopping_server_answers_what_is_under_way() {
     let server = start_with(|config| config.data = Data::Folder(folder.path().into()));
     let address = server.address();
     let password = register(&server, &["ada"]).remove(0);
-    // Half a request is under way when the server is told to stop.
+    // The server is stopped in the middle of a request.
     let body = json!({ "username": "ada", "password": password }).to_string();
     let (first, second) = body.as_bytes().split_at(10);
     let mut stream = connect(address);
@@ -425,7 +425,7 @@ fn a_stopping_server_answers_what_is_under_way() {
         body.len()
     );
     stream.write_all(head.as_bytes()).unwrap();
-    // It shows that the server has the head.
+    // Proves that the server has the head.
     let mut goes_on = [0; 25];
     stream.read_exact(&mut goes_on).unwrap();
     assert_eq!(&goes_on, b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -446,7 +446,7 @@ fn a_stopping_server_answers_what_is_under_way() {
     assert_eq!(reply.status, 200, "{reply:?}");
     stopping.join().unwrap();
     assert!(std::net::TcpStream::connect(address).is_err());
-    // The folder is free again.
+    // The folder is unlocked again.
     start_with(|config| config.data = Data::Folder(folder.path().into()));
 }
 
@@ -469,13 +469,13 @@ fn a_stop_does_not_wait_for_ever() {
 #[test]
 fn exposed_addresses_need_tls_or_a_word() {
     let cookie = cookie_of_an_exposed_server(false);
-    // The cookie is for HTTPS, which a proxy in front speaks.
+    // The cookie is for HTTPS, which a proxy in front terminates.
     assert!(cookie.ends_with("; Secure"), "{cookie}");
     let cookie = cookie_of_an_exposed_server(true);
     assert!(!cookie.contains("; Secure"), "{cookie}");
 }
 
-/// What a session is kept by, where clients come without TLS, or by a proxy.
+/// The session cookie for clients without TLS, or behind a proxy.
 fn cookie_of_an_exposed_server(plain_cookies: bool) -> String {
     let mut exposed = config();
     exposed.plain_cookies = plain_cookies;
@@ -623,7 +623,7 @@ fn metrics_count_by_route_method_and_status() {
         "plimsoll_sessions 0",
         "# EOF",
     ] {
-        // A closed connection is counted until its thread has seen its end.
+        // A closed connection counts until its thread has noticed.
         wait_for(line, || metrics().lines().any(|found| found == line));
     }
     let text = metrics();
@@ -665,7 +665,7 @@ fn tls_serves_and_marks_its_cookies() {
         "{reply:?}"
     );
 
-    // Who speaks no TLS gets no answer, and no one is disturbed.
+    // A client without TLS gets no response, and disturbs no other.
     let mut plain = connect(server.address());
     plain
         .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")

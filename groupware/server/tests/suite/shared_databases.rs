@@ -1,4 +1,4 @@
-//! Databases that their owner grants to others, over HTTP: what each may do, and every refusal.
+//! Databases that their owner shares, over HTTP: the rights of each user, and every refusal.
 
 use crate::support::*;
 use groupware_server::Server;
@@ -40,7 +40,7 @@ impl<'a> User<'a> {
         self.json("PUT", &format!("{DATABASE}/access"), to)
     }
 
-    /// Adds a document; its path.
+    /// Adds a document; returns its path.
     fn post(&self, subject: &str) -> String {
         let reply = self.json("POST", &documents(), &json!({ "Subject": subject }));
         assert_eq!(reply.status, 201, "{reply:?}");
@@ -52,7 +52,7 @@ fn documents() -> String {
     format!("{DATABASE}/documents")
 }
 
-/// All that can be asked of a database and of a document in it.
+/// All read requests for a database and a document in it.
 fn reads(document: &str) -> Vec<(&'static str, String)> {
     vec![
         ("GET", documents()),
@@ -72,7 +72,7 @@ fn writes(document: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What is never granted.
+/// Requests that are never granted.
 fn owners_own(document: &str) -> Vec<(&'static str, String)> {
     let unid = document.rsplit('/').next().unwrap();
     vec![
@@ -110,7 +110,7 @@ fn strangers_readers_and_authors_may_do_what_is_granted_and_no_more() {
         refused(&bob, requests);
     }
 
-    // A reader reads.
+    // A reader can read.
     assert_eq!(ada.grant(&json!({ "readers": ["Bob"] })).status, 200);
     assert_eq!(bob.get(&first).json()["Subject"], "first");
     assert_eq!(bob.get(&documents()).json().as_array().unwrap().len(), 1);
@@ -120,7 +120,7 @@ fn strangers_readers_and_authors_may_do_what_is_granted_and_no_more() {
     }
     refused(&eve, reads(&first));
 
-    // An author adds, and changes what is the author's own.
+    // An author can add documents, and change the author's own.
     assert_eq!(ada.grant(&json!({ "authors": ["*"] })).status, 200);
     let reply = bob.post("reply");
     let read = eve.get(&reply).json();
@@ -139,7 +139,7 @@ fn strangers_readers_and_authors_may_do_what_is_granted_and_no_more() {
     }
     refused(&bob, writes(&first));
 
-    // The owner changes all of it; other databases stay closed.
+    // The owner can change all of it; other databases stay closed.
     assert_eq!(ada.json("PATCH", &reply, &json!({ "b": 2 })).status, 200);
     let other = "/docs/ada/notes/api/data/documents";
     assert_eq!(ada.json("POST", other, &json!({})).status, 201);
@@ -148,7 +148,7 @@ fn strangers_readers_and_authors_may_do_what_is_granted_and_no_more() {
         vec![("GET", other.to_owned()), ("POST", other.to_owned())],
     );
 
-    // Withdrawn, it is the owner's alone.
+    // Without the grant, only the owner has access.
     assert_eq!(
         bob.send("DELETE", &format!("{reply}/Body/a"), b"").status,
         200
@@ -170,7 +170,7 @@ fn a_name_given_anew_inherits_no_grant() {
     assert_eq!(bob.get(&first).status, 200);
     let gone = admin(&server, "DELETE", "/admin/users/bob", Value::Null);
     assert_eq!(gone.status, 204);
-    // Names are told apart by the second of their registration.
+    // Users of the same name differ by the second of their registration.
     let second = || {
         ada.get("/docs/ada/api/data")
             .header("date")
@@ -181,7 +181,7 @@ fn a_name_given_anew_inherits_no_grant() {
     let next = User::new(&server, "bob");
     refused(&next, reads(&first));
 
-    // Nor is it shown as granted; who has read the grant before is told.
+    // It isn't listed as granted, either; a client with an older version of the grant gets an error.
     User::new(&server, "eve");
     let granted = || ada.get(&format!("{DATABASE}/access")).json();
     assert_eq!(granted(), json!({ "readers": [], "authors": [] }));

@@ -1,4 +1,4 @@
-//! Who gets in, with what, and who doesn't.
+//! Which credentials are accepted.
 
 use std::io::Write;
 
@@ -197,7 +197,7 @@ fn guessing_is_slowed_down_for_one_user_and_address_only() {
     }
     let reply = log_in(&server, "ada", "correct horse");
     assert_error(&reply, 429);
-    // Nor before a large body is read.
+    // A large body isn't read before, either.
     let auth = basic("ada", "correct horse");
     let headers = [
         ("authorization", &*auth),
@@ -222,10 +222,10 @@ fn guessing_is_slowed_down_for_one_user_and_address_only() {
         body.as_bytes(),
     );
     assert_eq!(reply.status, 200, "{reply:?}");
-    // What can't be guessed needn't wait, and others needn't either.
+    // Unguessable passwords needn't wait, and neither do other users.
     assert_eq!(log_in(&server, "ada", &app_password).status, 200);
     assert_error(&log_in(&server, "eve", "wrong horse"), 401);
-    // Names that don't exist are treated alike.
+    // Unknown names are treated the same way.
     for status in [401, 401, 401, 429] {
         assert_error(&log_in(&server, "nobody", "x"), status);
     }
@@ -316,7 +316,7 @@ fn resets_empty_mailboxes_and_keep_users() {
     );
 }
 
-/// Creates an event of Ada's and returns its path.
+/// Creates an event of Ada and returns its path.
 fn create_event(server: &Server, password: &str) -> String {
     let body = json!({ "events": [{
         "summary": "Standup",
@@ -399,14 +399,14 @@ fn other_sites_change_nothing_and_sign_nobody_in() {
         send(address, method, path, &headers, b"").status
     };
     let elsewhere = ("sec-fetch-site", "cross-site");
-    // Passwords that a browser remembers are sent for any page, too.
+    // Browsers also send remembered passwords for any page.
     let basic = basic("ada", &password);
     for method in ["PUT", "DELETE"] {
         assert_eq!(change(method, &[elsewhere]), 403);
         assert_eq!(change(method, &[elsewhere, ("authorization", &basic)]), 403);
         assert_ne!(change(method, &[]), 403);
     }
-    // A link from elsewhere is none of that.
+    // A link from another site is no forgery.
     let link = get(&server, EVENTS, &[("cookie", &cookie), elsewhere]);
     assert_eq!(link.status, 200);
 }
@@ -435,7 +435,7 @@ fn a_server_of_this_machine_is_reached_by_its_own_names() {
     for host in ["evil.example", "localhost.evil.example:8340", ""] {
         assert_eq!(status(host), 421, "{host}");
     }
-    // Of two, programs in between take one or the other.
+    // Of two, intermediaries pick either.
     assert_eq!(status("localhost\r\nhost: evil.example"), 400);
 }
 
@@ -447,7 +447,7 @@ fn a_body_that_says_no_length_is_small_until_it_is_not() {
     let chunked = |body: &str| {
         let mut stream = connect(server.address());
         stream.write_all(head.as_bytes()).unwrap();
-        // The server may answer before it has read everything.
+        // The server may respond before it has read everything.
         let _ = write!(stream, "{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
         read_reply(stream).unwrap().status
     };

@@ -1,4 +1,4 @@
-//! Mail over SMTP: who may send what to whom, and what becomes of those who don't keep the rules.
+//! Mail over SMTP: permissions of senders, and the treatment of clients that break the protocol.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -156,7 +156,7 @@ fn mail_for_local_users_comes_in_with_its_trace() {
         message.ends_with("From: x@example.com\r\nSubject: Hi\r\n\r\n.dots\r\n"),
         "{message}"
     );
-    // To several: none learns of the others, and Bcc goes.
+    // To several: no recipient sees the others, and Bcc is removed.
     client.expect("MAIL FROM:<>", "250");
     client.expect("RCPT TO:<Ann@LocalHost>", "250");
     client.expect("RCPT TO:<bob@localhost>", "250");
@@ -215,7 +215,7 @@ fn it_is_no_open_relay() {
         assert!(reply.starts_with('5'), "{to}: {reply}");
     }
     client.expect("DATA", "554");
-    // Neither do those who are signed in.
+    // Neither do signed-in users.
     let mut client = world.submission();
     client.expect("EHLO x", "250");
     client.expect(&world.plain(0), "235");
@@ -247,7 +247,7 @@ fn addresses_of_all_forms_are_taken() {
         ("+ann@localhost", "550 5.1.1"),
         ("ann@[192.0.2.1]", "550 5.7.1"),
         ("ann@[127.0.0]", "501"),
-        // Whom nobody has made.
+        // No such user is registered.
         ("postmaster", "550 5.1.1"),
     ] {
         client.expect(&format!("RCPT TO:<{to}>"), reply);
@@ -255,7 +255,7 @@ fn addresses_of_all_forms_are_taken() {
     client.expect("DATA", "354");
     client.expect("Subject: to a tag\r\n\r\nhi\r\n.", "250");
     assert!(world.newest(0).contains("to a tag"));
-    // Whoever is signed in may report, such as that a mail was read.
+    // Signed-in users may send reports, such as read receipts.
     let mut client = world.submission();
     client.expect("EHLO x", "250");
     client.expect(&world.plain(0), "235");
@@ -281,7 +281,7 @@ fn mail_to_the_postmaster_goes_to_whoever_manages_users() {
     client.expect("DATA", "354");
     client.expect("Subject: to the postmaster\r\n\r\nhi\r\n.", "250");
     assert_eq!((world.inbox(0).len(), world.inbox(1).len()), (0, 1));
-    // A user of that name comes first.
+    // A user of that name takes precedence.
     register(&world.server, &["postmaster"]);
     client.expect("MAIL FROM:<x@example.com>", "250");
     client.expect("RCPT TO:<postmaster>", "250");
@@ -337,7 +337,7 @@ fn guessing_passwords_is_slowed_down() {
         client.say("AUTH PLAIN AGFubgB3cm9uZw==")[..3].to_owned()
     };
     assert_eq!([guess(), guess(), guess()], ["535", "535", "454"]);
-    // Application passwords can't be guessed, and so go on.
+    // Application passwords can't be guessed, and are not throttled.
     let mut client = world.submission();
     client.expect("EHLO x", "250");
     client.expect(&world.plain(0), "235");
@@ -450,7 +450,7 @@ fn senders_are_limited_by_the_minute() {
     });
     let mut client = world.receiver();
     client.expect("EHLO x", "250");
-    // A minute may begin meanwhile.
+    // A new minute may begin meanwhile.
     let codes: Vec<_> = (0..8)
         .map(|_| {
             let code = client.say("MAIL FROM:<a@b>")[..3].to_owned();
@@ -479,7 +479,7 @@ fn who_tries_names_is_not_told_which_are_right() {
         let alike = |(a, b): &&(String, String)| (&**a, &**b) == (wrong, right);
         answers.iter().filter(alike).count()
     };
-    // Some are forgiven meanwhile, on a slow machine more.
+    // Some are forgotten meanwhile, more on a slow machine.
     assert!(
         count("550", "250") >= 99 && count("450", "450") > 0,
         "{answers:?}"
@@ -491,7 +491,7 @@ fn who_tries_names_is_not_told_which_are_right() {
     user.begin("ann@localhost", "bob@localhost");
 }
 
-/// This machine's address sends for example.org, which asks that nobody else does.
+/// This machine's address may send for example.org, whose policy rejects all others.
 fn name_server() -> NameServer {
     let server = NameServer::start();
     let zone = [
@@ -534,7 +534,7 @@ fn of_mail_from_elsewhere_it_is_found_out_who_sent_it() {
         assert!(!message.contains("bank.example") && message.contains(their_claim));
     }
 
-    // Nor does anybody who has signed in say so.
+    // Signed-in users can't claim it, either.
     let mut user = world.submission();
     user.expect("EHLO here", "250");
     user.expect(&world.plain(0), "235");
@@ -547,7 +547,7 @@ fn of_mail_from_elsewhere_it_is_found_out_who_sent_it() {
 
 #[test]
 fn strangers_do_not_write_as_local_users() {
-    // As behind a proxy that passes connections on from an address of this machine.
+    // As behind a proxy that forwards connections from a local address.
     let world = world_with(|config| config.trusted = Default::default());
     let mut client = world.receiver();
     for (head, expected) in [
@@ -592,11 +592,11 @@ fn slow_clients_are_sent_away() {
     let world = world_with(|config| {
         config.smtp_limits.command_timeout = Duration::from_millis(300);
     });
-    // A byte now and then doesn't help.
+    // A byte now and then doesn't reset the timeout.
     let mut client = world.receiver();
     let mut drip = client.stream.get_ref().try_clone().unwrap();
     let feeder = std::thread::spawn(move || {
-        // Nobody ever sends: this is a wait.
+        // The channel never receives: this is a wait.
         let (_never, timer) = std::sync::mpsc::sync_channel::<()>(1);
         while drip.write_all(b"N").is_ok() {
             let _ = timer.recv_timeout(Duration::from_millis(20));
@@ -679,7 +679,7 @@ fn passwords_go_over_tls_where_others_can_listen() {
         "{said}"
     );
     assert!(said.contains("502 ") && said.contains("221 "), "{said}");
-    // What is sent before the handshake is not taken for what comes within it.
+    // Bytes before the handshake are not treated as part of the TLS stream.
     let mut client = Client::new(connect(([127, 0, 0, 1], port).into()));
     client.expect("EHLO x", "250");
     client.write(b"STARTTLS\r\nAUTH PLAIN AGFubgB3cm9uZw==\r\n");

@@ -1,4 +1,4 @@
-//! Uploads in chunks by tus 1.0, as its specification asks for.
+//! Uploads in chunks by tus 1.0, according to its specification.
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;
@@ -53,7 +53,7 @@ impl User {
         send(self.address, method, path, &all, body)
     }
 
-    /// Where uploads to the item `Body` are made.
+    /// The path for creating uploads to the item `Body`.
     pub(crate) fn creation(&self) -> String {
         let unid = self.document.rsplit('/').next().unwrap();
         format!("/tus/ada/notes/{unid}/Body")
@@ -84,7 +84,7 @@ impl User {
         self.send("PATCH", path, &all, body)
     }
 
-    /// The offset that a `HEAD` tells.
+    /// The offset that a `HEAD` returns.
     pub(crate) fn offset(&self, path: &str) -> usize {
         let reply = self.send("HEAD", path, &[VERSION], b"");
         assert_eq!(reply.status, 200, "{reply:?}");
@@ -176,7 +176,7 @@ fn an_attachment_comes_in_chunks_and_shows_when_it_is_whole() {
         assert_eq!(reply.header("upload-expires").is_none(), is_last);
     }
     assert!(ada.attached() == content);
-    // Who missed the last answer learns that all is well, and can send nothing more.
+    // A client that missed the last response finds the upload complete, and can't send more.
     assert_eq!(ada.offset(&path), content.len());
     let reply = ada.send("HEAD", &path, &[VERSION], b"");
     assert_eq!(reply.header("upload-length"), Some("2000000"));
@@ -257,7 +257,7 @@ fn an_upload_without_a_name_gets_one_and_can_have_another() {
     }
 }
 
-/// An upload expires so long after its last chunk, whoever asks for its offset meanwhile.
+/// An upload expires at a fixed time after its last chunk; requests for its offset don't count.
 #[test]
 fn the_expiry_is_that_of_the_last_activity() {
     let folder = tempfile::tempdir().unwrap();
@@ -277,7 +277,7 @@ fn the_expiry_is_that_of_the_last_activity() {
     let file = std::fs::File::options().write(true).open(file).unwrap();
     let made = file.metadata().unwrap().modified().unwrap();
     file.set_modified(made - Duration::from_secs(500)).unwrap();
-    // As old as its record now, whose second may be the one before.
+    // As old as its record, whose second may be the one before.
     assert!((at_first - 1..=at_first).contains(&expiry(&head())));
     file.set_modified(made + Duration::from_secs(500)).unwrap();
     assert!(expiry(&head()) >= at_first + 499);
@@ -348,8 +348,7 @@ fn what_does_not_fit_is_refused() {
     assert_error(&ada.send("PATCH", &path, &typed, b"x"), 415);
     assert_error(&ada.patch(&path, 3, &[], b"12345678"), 413);
     assert_eq!(ada.offset(&path), 3);
-    // A body that doesn't announce its length is held to the upload's; one with a length below zero
-    // is none.
+    // A body without an announced length is limited by the upload's; a negative length is invalid.
     let lengths = [
         (
             "transfer-encoding: chunked",
@@ -424,8 +423,8 @@ fn checksums_are_checked_and_what_does_not_fit_is_forgotten() {
     assert_eq!(ada.offset(&path), 0);
 }
 
-/// Sends the head of a chunk and the first of its bytes, then hangs up, and waits until the server
-/// does.
+/// Sends the head of a chunk and its first bytes, closes the connection, and waits until the server
+/// does, too.
 fn cut_off(ada: &User, path: &str, offset: usize, length: usize, sent: &[u8], more: &str) {
     let mut stream = connect(ada.address);
     let head = format!(
@@ -450,11 +449,11 @@ fn an_upload_cut_off_at_any_byte_goes_on_where_it_was() {
     for sent in [1, 4095, 262_143, 262_145, 0, 300_000] {
         let rest = &content[at..];
         cut_off(&ada, &path, at, rest.len(), &rest[..sent], "");
-        // What was sent before the end is kept.
+        // The bytes sent before the end are kept.
         at += sent;
         assert_eq!(ada.offset(&path), at);
     }
-    // A chunk that was to fit a checksum is kept as a whole or not at all.
+    // A chunk with a checksum is kept as a whole or not at all.
     let sum = "upload-checksum: sha1 Kq5sNclPz7QV2+lfQIuc6R7oRu0=\r\n";
     cut_off(&ada, &path, at, 1000, &content[at..at + 999], sum);
     assert_eq!(ada.offset(&path), at);
@@ -538,7 +537,7 @@ fn uploads_whose_document_is_gone_come_to_nothing() {
     assert_eq!(ada.send("DELETE", &ada.document, &[], b"").status, 200);
     assert_error(&ada.patch(&path, 2, &[], b"cd"), 404);
     assert_eq!(ada.send("DELETE", &path, &[VERSION], b"").status, 204);
-    // After a reset, nothing of an upload is left either.
+    // A reset leaves nothing of an upload, either.
     let ada = User::new(&server);
     let path = ada.upload(4);
     assert_eq!(ada.patch(&path, 0, &[], b"ab").status, 204);
@@ -560,7 +559,7 @@ fn an_upload_that_came_to_nothing_reaches_no_content_of_others() {
     assert_eq!(ada.send("DELETE", &ada.document, &[], b"").status, 200);
     assert_error(&ada.patch(&path, 0, &[], &content), 404);
 
-    // Eve attaches the same, and the proof that the upload was whole is lost.
+    // Eve attaches the same, and the response for the completed upload is lost.
     let auth = basic("eve", &register(&server, &["eve"]).remove(0));
     let headers = [
         ("authorization", &*auth),
@@ -622,7 +621,7 @@ fn the_sweep_takes_expired_uploads_and_what_nothing_refers_to() {
     wait_for("the upload to expire", || {
         ada.send("HEAD", &path, &[VERSION], b"").status == 404 && files("uploads") == 0
     });
-    // What was set aside for it is free again.
+    // Its reservation is released.
     let file = format!("{}/Body/x", ada.document);
     wait_for("room", || {
         ada.send("PUT", &file, &[], &[1; 15_000]).status == 201

@@ -1,4 +1,4 @@
-//! Uploads by tus whose length is told late, and uploads that are made of parts.
+//! Uploads by tus with a deferred length, and uploads concatenated from parts.
 
 use groupware_server::{Config, Server};
 
@@ -22,7 +22,7 @@ impl User {
         reply.header("location").unwrap().to_owned()
     }
 
-    /// A part with all its bytes.
+    /// A complete part.
     fn part(&self, bytes: &[u8]) -> String {
         let length = bytes.len().to_string();
         let headers = [PART, ("upload-length", &*length), CHUNK];
@@ -136,13 +136,13 @@ fn what_is_set_aside_grows_with_what_comes() {
     let ada = User::new(&server);
     let (first, second) = (ada.deferred(), ada.deferred());
     assert_error(&ada.begin(&[DEFERRED], b""), 507);
-    // More than is left beside the other's.
+    // More than the other upload's reservation leaves.
     let chunk = vec![7; 30 << 20];
     assert_error(&ada.patch(&first, 0, &[], &chunk), 507);
     assert_eq!(ada.send("DELETE", &second, &[VERSION], b"").status, 204);
     assert_eq!(ada.patch(&first, 0, &[], &chunk).status, 204);
     assert_error(&ada.patch(&first, 30 << 20, &[], &chunk), 507);
-    // What was set aside and isn't needed is free again.
+    // The unused reservation is released.
     let told = [("upload-length", "31457280")];
     assert_eq!(ada.patch(&first, 30 << 20, &told, b"").status, 204);
     assert_eq!(ada.attachments(), 1);
@@ -192,7 +192,7 @@ fn parts_are_joined_in_their_order() {
     let head = ada.head(&parts[0]);
     assert_eq!(head.header("upload-concat"), Some("partial"));
     assert_eq!((ada.offset(&parts[0]), ada.attachments()), (400_000, 0));
-    // Whole, and no attachment: it takes nothing more.
+    // A complete part that is no attachment accepts nothing more.
     assert_error(&ada.patch(&parts[0], 400_000, &[], b"x"), 413);
     assert_eq!(ada.patch(&parts[0], 400_000, &[], b"").status, 204);
     let address = format!("http://localhost{}", parts[1]);
@@ -230,7 +230,7 @@ fn only_whole_parts_are_joined() {
     ] {
         assert_error(&ada.join(&parts), 400);
     }
-    // Another's are not there.
+    // Parts of another user are not found.
     let eve = basic("eve", &register(&server, &["eve"]).remove(0));
     let concat = format!("final;{whole}");
     let headers = [
@@ -240,7 +240,7 @@ fn only_whole_parts_are_joined() {
     ];
     let made = send(ada.address, "POST", &ada.creation(), &headers, b"");
     assert_eq!(made.status, 403);
-    // Its length told late makes a part whole.
+    // A deferred length completes a part.
     assert_eq!(
         ada.patch(&open, 0, &[("upload-length", "2")], b"de").status,
         204

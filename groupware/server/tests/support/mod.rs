@@ -1,4 +1,4 @@
-//! A small HTTP client and a server to talk to. Each test program uses its own part of it.
+//! A small HTTP client and a server for tests. Each test program uses a part of it.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,7 +17,7 @@ pub(crate) fn config() -> Config {
     let mut config = Config::new(Data::Memory);
     config.admin_token = Some(TOKEN.into());
     config.http_threads = Some(2);
-    // Answers to slow requests bear an id, and a machine without time makes any slow.
+    // Responses to slow requests carry an id, and a busy machine makes any request slow.
     config.log.slow_request = Duration::from_secs(3600);
     config
 }
@@ -26,7 +26,7 @@ pub(crate) fn start() -> Server {
     Server::start(config()).unwrap()
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -49,7 +49,7 @@ impl Reply {
         })
     }
 
-    /// The cookie that the answer sets, as a `Cookie` header's value.
+    /// The cookie that the response sets, as a `Cookie` header's value.
     pub(crate) fn cookie(&self) -> String {
         self.header("set-cookie")
             .unwrap()
@@ -80,7 +80,7 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Sends one request on a stream and reads its answer.
+/// Sends one request on a stream and reads its response.
 pub(crate) fn exchange(
     mut stream: impl Read + Write,
     method: &str,
@@ -96,7 +96,7 @@ pub(crate) fn exchange(
         head += &format!("content-length: {}\r\n", body.len());
     }
     head += "\r\n";
-    // The server may answer, and hang up, before it has read everything.
+    // The server may respond, and close the connection, before it has read everything.
     let _ = stream.write_all(&[head.as_bytes(), body].concat());
     let reply = match method {
         "HEAD" => read_head(&mut BufReader::new(stream)),
@@ -105,7 +105,7 @@ pub(crate) fn exchange(
     reply.expect("the server answers")
 }
 
-/// Reads one answer; `None` if the connection ends before it.
+/// Reads one response; `None` if the connection ends before it.
 pub(crate) fn read_reply(stream: impl Read) -> Option<Reply> {
     let mut reader = BufReader::new(stream);
     let mut reply = read_head(&mut reader)?;
@@ -117,7 +117,7 @@ pub(crate) fn read_reply(stream: impl Read) -> Option<Reply> {
     Some(reply)
 }
 
-/// Reads an answer without its body.
+/// Reads a response without its body.
 fn read_head(reader: &mut impl BufRead) -> Option<Reply> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
@@ -206,7 +206,7 @@ pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// A certificate for `localhost` that signs itself, in files that go with it.
+/// A self-signed certificate for `localhost`, in temporary files.
 pub(crate) struct Certified {
     made: rcgen::CertifiedKey<rcgen::KeyPair>,
     folder: tempfile::TempDir,
@@ -225,7 +225,7 @@ pub(crate) fn certified() -> Certified {
 }
 
 impl Certified {
-    /// What a server is told.
+    /// The server's configuration.
     pub(crate) fn files(&self) -> TlsFiles {
         TlsFiles {
             cert: self.folder.path().join("cert.pem"),
@@ -233,7 +233,7 @@ impl Certified {
         }
     }
 
-    /// A client that trusts it.
+    /// A client configuration that trusts it.
     pub(crate) fn client(&self) -> rustls::ClientConfig {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(self.made.cert.der().clone()).unwrap();
@@ -245,7 +245,7 @@ impl Certified {
             .with_no_client_auth()
     }
 
-    /// The client's side of a connection to a server that has it.
+    /// The client's side of a connection to a server with it.
     pub(crate) fn session(&self) -> rustls::ClientConnection {
         let name = "localhost".try_into().unwrap();
         rustls::ClientConnection::new(Arc::new(self.client()), name).unwrap()

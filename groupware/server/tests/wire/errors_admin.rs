@@ -1,4 +1,4 @@
-//! Failures of the admin interface, of signing in for programs, and of what lies around all routes.
+//! Errors of the admin interface, of sign-in for programs, and of the middleware around all routes.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use crate::support::basic;
 use crate::transcript::*;
 
-/// Every route with a method that it takes.
+/// Every route with an allowed method.
 const ROUTES: [(&str, &str); 18] = [
     ("POST", "/admin/users"),
     ("GET", "/admin/users"),
@@ -164,7 +164,7 @@ fn signing_in_for_programs() {
     let wrong = basic("ada", "wrong");
     t.check(Nobody, "GET", page, with(&[("authorization", &wrong)]));
     t.check(Nobody, "GET", page, with(&[("authorization", &wrong)]));
-    // Once too often: whichever way it is tried.
+    // Once too often, by any method.
     t.check(Nobody, "GET", page, with(&[("authorization", &wrong)]));
     t.check(
         Nobody,
@@ -206,7 +206,7 @@ fn around_all_routes() {
         "/metrics",
         forwarded.and("authorization", "Bearer wrong"),
     );
-    // Bodies that never come.
+    // Bodies that never arrive.
     t.check(Nobody, "POST", "/login", announced("application/json", 10));
     t.check(
         Ada,
@@ -220,7 +220,7 @@ fn around_all_routes() {
         "/mail/ada/api/mail/outbox",
         announced("message/rfc822", 100 << 10),
     );
-    // Large ones of who isn't signed in.
+    // Large bodies without authentication.
     let large = announced("application/json", 100 << 10);
     for path in [
         "/mail/ada/api/mail/outbox",

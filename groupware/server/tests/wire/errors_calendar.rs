@@ -1,4 +1,4 @@
-//! Failures of the calendar's routes.
+//! Errors of the calendar's routes.
 
 use insta::assert_snapshot;
 
@@ -7,7 +7,7 @@ use crate::transcript::*;
 
 const EVENTS: &str = "/mail/ada/api/calendar/events";
 
-/// A meeting of ada's with these further members.
+/// A meeting of ada with these additional members.
 fn event(more: &str) -> Vec<u8> {
     format!(
         r#"{{"events":[{{"summary":"Plan","start":{{"date":"2061-03-04","time":"09:00:00","utc":true}},
@@ -237,7 +237,7 @@ fn changes_that_do_not_fit_what_is_there() {
         &strict,
         json(event(r#","id":"known","sequence":5"#)),
     );
-    // An event without anybody else, and a meeting of one's own, can't be answered.
+    // An event without attendees, and one's own meeting, can't be replied to.
     t.check(Ada, "PUT", &format!("{path}/action?type=accept"), bare());
     let meeting = t.made(Ada, "POST", EVENTS, &invite_ben());
     t.check(Ada, "PUT", &format!("{meeting}/action?type=accept"), bare());
@@ -278,7 +278,7 @@ fn answers_that_can_not_be_given() {
     }
     assert_eq!(t.ask(Ben, "PUT", &action("accept"), &bare()).status, 200);
     t.check(Ben, "PUT", &action("accept"), bare());
-    // What somebody else organizes is not changed.
+    // Attendees can't change a meeting.
     let mine = meeting.replace("/mail/ada/", "/mail/ben/");
     t.check(Ben, "PUT", &mine, invite_ben());
     assert_eq!(t.ask(Ada, "DELETE", &meeting, &bare()).status, 200);

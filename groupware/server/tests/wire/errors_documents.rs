@@ -1,4 +1,4 @@
-//! Failures of the routes of documents, their attachments, and their grants.
+//! Errors of the routes of documents, their attachments, and their grants.
 
 use insta::assert_snapshot;
 
@@ -6,14 +6,14 @@ use crate::transcript::*;
 
 const DATABASE: &str = "/docs/ada/notes/api/data";
 const DOCUMENTS: &str = "/docs/ada/notes/api/data/documents";
-/// The name of no document.
+/// The id of no document.
 const NONE: &str = "0123456789ABCDEF0123456789ABCDEF";
 
 fn document(t: &Transcript) -> String {
     t.made(Ada, "POST", DOCUMENTS, &json(r#"{"Subject":"Plan"}"#))
 }
 
-/// Every route with a method that it takes, for this document.
+/// Every route with an allowed method, for this document.
 fn routes(document: &str) -> Vec<(&'static str, String)> {
     let file = format!("{document}/Body/a.txt");
     vec![
@@ -44,7 +44,7 @@ fn who_may_not() {
             t.check(who, method, &path, json("{}"));
         }
     }
-    // A reader of a database doesn't write to it; an author changes nobody else's documents.
+    // A reader of a database can't write to it; an author can't change others' documents.
     let access = format!("{DATABASE}/access");
     for grant in ["readers", "authors"] {
         let body = json(format!(r#"{{"{grant}":["ben"]}}"#));
@@ -219,7 +219,7 @@ fn attachments_that_are_not_taken() {
         t.check(Ada, "GET", &file, with(&[("range", range)]));
     }
     t.made(Ada, "PUT", &format!("{document}/Body/b.txt"), &plain(900));
-    // More than is left, whether the server has counted anew by now or goes by what was added at most.
+    // More than is left, both by a new count and by the maximum added since.
     t.check(Ada, "PUT", &format!("{document}/Body/c.txt"), plain(3000));
     t.check(
         Ada,

@@ -1,4 +1,4 @@
-//! Failures of the lookup service, in JSON and in XML.
+//! Errors of the lookup service, in JSON and in XML.
 
 use groupware_server::{LookupAccess, Networks};
 use insta::assert_snapshot;
@@ -174,7 +174,7 @@ fn who_asks_too_often() {
     let many = format!("[{}]", vec![HOST; 30].join(","));
     let bulk = json(many).and("x-forwarded-for", "192.0.2.2");
     t.check(Ada, "POST", "/lookup/records/bulk", bulk);
-    // Twenty seconds' worth are saved up; what comes back meanwhile is less than this.
+    // Twenty seconds' worth accumulates; the refill meanwhile is less than this.
     let refused = (0..10_000).find(|_| t.ask(Nobody, "GET", RECORDS, &from()).status == 429);
     assert!(refused.is_some());
     t.check(Nobody, "GET", RECORDS, from());

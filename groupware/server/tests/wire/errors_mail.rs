@@ -1,11 +1,11 @@
-//! Failures of the mail routes.
+//! Errors of the mail routes.
 
 use insta::assert_snapshot;
 
 use crate::transcript::*;
 
 const MAIL: &str = "/mail/ada/api/mail";
-/// The name of no message.
+/// The id of no message.
 const NONE: &str = "0123456789ABCDEF0123456789ABCDEF";
 
 fn at(rest: &str) -> String {
@@ -20,7 +20,7 @@ fn to_ben() -> Rest<'static> {
     mime("From: ada@localhost\nTo: ben@localhost\nSubject: Plan\n\nx\n")
 }
 
-/// Every route with a method that it takes.
+/// Every route with an allowed method.
 fn routes() -> Vec<(&'static str, String)> {
     [
         ("GET", "/inbox"),
@@ -252,7 +252,7 @@ fn a_mailbox_that_is_full() {
             "x".repeat(600)
         ))
     };
-    // Ben's fills up first: he has what ada threw away.
+    // Ben's becomes full first: he still has what ada deleted.
     let sent = t.made(Ada, "POST", &at("/outbox"), &large("ben"));
     let gone = format!("{sent}?permanently=true");
     assert_eq!(t.ask(Ada, "DELETE", &gone, &bare()).status, 200);

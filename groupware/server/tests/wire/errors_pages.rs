@@ -1,4 +1,4 @@
-//! Failures of the interfaces for programs as whoever asks with a browser reads them.
+//! Errors of the interfaces for programs as shown to browsers.
 
 use insta::assert_snapshot;
 
@@ -38,7 +38,7 @@ fn failures_for_people() {
         (Ada, "PATCH", "/tus/ada/x", page()),
         (Nobody, "GET", "/lookup/host/x", page()),
         (Nobody, "POST", "/login", page()),
-        // Paths of programs alone stay as they are.
+        // Paths for programs only stay as they are.
         (Nobody, "GET", "/mail/ada/api/mail/inbox", page()),
         (Nobody, "POST", "/admin/users", page()),
     ] {

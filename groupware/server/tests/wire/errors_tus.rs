@@ -1,4 +1,4 @@
-//! Failures of uploads in chunks.
+//! Errors of uploads in chunks.
 
 use insta::assert_snapshot;
 
@@ -7,10 +7,10 @@ use crate::transcript::*;
 const VERSION: (&str, &str) = ("tus-resumable", "1.0.0");
 const CHUNK: (&str, &str) = ("content-type", "application/offset+octet-stream");
 const NAMED: (&str, &str) = ("upload-metadata", "filename YS50eHQ=");
-/// The name of no upload.
+/// The path of no upload.
 const NONE: &str = "/tus/ada/0123456789abcdef0123456789abcdef";
 
-/// Where uploads to a new document are made.
+/// The path for creating uploads to a new document.
 fn creation(t: &Transcript) -> String {
     let documents = "/docs/ada/notes/api/data/documents";
     let document = t.made(Ada, "POST", documents, &json("{}"));

@@ -1,6 +1,6 @@
-//! What clients read on the wire, kept as snapshots: pages, failures of every family of routes, SMTP
-//! dialogues, the list of routes, the names of metrics. It knows no inner part of the server: all of
-//! it goes through sockets, so that parts can move without a test that moves along.
+//! What clients receive, as snapshots: pages, errors of every family of routes, SMTP dialogues, the
+//! list of routes, the names of metrics. The tests use sockets only and know no internals of the
+//! server, so that refactoring doesn't change them.
 
 #[path = "../browser/mod.rs"]
 mod browser;

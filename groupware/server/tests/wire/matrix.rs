@@ -1,5 +1,5 @@
-//! Every route with every method that it takes, asked by every kind of user: who gets in. The list of
-//! routes is the router's own, so that no new one is left out.
+//! Every route with every allowed method, for every kind of user: who gets access. The list of
+//! routes is the router's own, so that none is missed.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +16,13 @@ const MESSAGE: &str = "From: ada@localhost\r\nTo: ada@localhost\r\nSubject: x\r\
     --m\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename=\"a.txt\"\r\n\r\n\
     file\r\n--m--\r\n";
 
-/// Who asks. All data is ada's; cyd and dan have what she grants; eve may manage users; the token's
-/// bearer is nobody of them.
+/// The kinds of users. All data is ada's; cyd and dan have her grants; eve manages users; the
+/// bearer of the token is none of them.
 const WHO: [&str; 7] = [
     "stranger", "other", "reader", "author", "owner", "manager", "token",
 ];
 
-/// A server with something at the end of every route.
+/// A server with a resource at every route.
 struct World {
     server: Server,
     /// The cookie and the form's proof of ben, cyd, dan, ada, and eve.
@@ -144,7 +144,7 @@ impl World {
         ];
     }
 
-    /// A path of a route; what it has no name for is nothing's.
+    /// Returns a path of a route; unknown parameters name nothing.
     fn path(&self, route: &str) -> String {
         let mut path = route.to_owned();
         for (prefix, name, value) in &self.names {
@@ -194,7 +194,7 @@ impl World {
     }
 }
 
-/// Routes with their methods, those last that take things away from the others.
+/// Returns the routes with their methods; routes that remove resources of others come last.
 fn cells(server: &Server) -> Vec<(String, String)> {
     let mut cells = BTreeSet::new();
     let world = |route: &str| {
@@ -242,7 +242,7 @@ fn who_gets_in_where() {
         let [stranger, other, reader, _, _, manager, token] = statuses[..] else {
             panic!("one of each: {row}")
         };
-        // What is asked here says too little for some routes, which is told before who may ask.
+        // Some routes reject this incomplete request before they check access.
         let refused = |status: u16| (400..500).contains(&status);
         let is_owned = ["/mail/{mailbox}", "/docs/{mailbox}", "/tus/{mailbox}"];
         if is_owned.iter().any(|start| route.starts_with(start)) && method != "OPTIONS" {
@@ -259,7 +259,7 @@ fn who_gets_in_where() {
             }
         }
         if route.starts_with("/users") {
-            // To the sign-in page, out of a session, or not allowed.
+            // Redirected to the sign-in page, without a session, or not allowed.
             let is_out = matches!(stranger, 303 | 401) && statuses[1..5] == [403; 4];
             let is_let_in = !matches!(manager, 401 | 403);
             if !is_out || !is_let_in || !matches!(token, 303 | 401) {

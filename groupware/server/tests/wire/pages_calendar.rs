@@ -1,5 +1,4 @@
-//! The pages of the calendar, of invitations, of settings, and of signing in, as each kind of user
-//! reads them.
+//! The pages of the calendar, of invitations, of settings, and of sign-in, for each kind of user.
 
 use insta::assert_snapshot;
 
@@ -26,7 +25,7 @@ fn filled(site: &Site<'_>) {
     for form in [&meeting("Tide tables", "ben"), &all_day, &lone.to_vec()] {
         assert_eq!(site.ada.send("/calendar/new", form).status, 303);
     }
-    // No two begin at once: which of those came first would be left to chance.
+    // No two start at once: their order would be random.
     for (title, start) in [
         ("Berths", "10:10"),
         ("Lamps", "10:20"),
@@ -43,7 +42,7 @@ fn filled(site: &Site<'_>) {
             _ => continue,
         };
         let path = format!("{invitation}/answer");
-        // The newest one is answered; the one before stays open.
+        // The newest one has a reply; the one before stays open.
         let open: Vec<String> = invitations(site);
         let path = open
             .iter()
@@ -55,7 +54,7 @@ fn filled(site: &Site<'_>) {
     assert_eq!(site.ben.send(&format!("{sails}/delete"), &[]).status, 303);
 }
 
-/// The paths of ada's open invitations.
+/// Returns the paths of ada's open invitations.
 fn invitations(site: &Site<'_>) -> Vec<String> {
     let page = site.ada.get("/invitations");
     let links = page.split("<h2><a href=\"").skip(1);
@@ -64,13 +63,13 @@ fn invitations(site: &Site<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The path of the event of this title, as the week of ben's calendar has it.
+/// Returns the path of the event with this title in the week of ben's calendar.
 fn event(site: &Site<'_>, title: &str) -> String {
     event_of(&site.ben.get(WEEK), title)
 }
 
 fn event_of(page: &str, title: &str) -> String {
-    // A month shows not all of a day.
+    // A month shows only a part of a day.
     let found = page.split_once(&format!("<span class=\"what\"><bdi>{title}"));
     let (before, _) = found.unwrap_or_else(|| panic!("no {title}: {page}"));
     let link = before.rsplit("href=\"").next().unwrap();
@@ -157,7 +156,7 @@ fn meetings() {
     assert_snapshot!("new_event", site.take());
 }
 
-/// Stars for the day on which an invitation came: it is the day of the run.
+/// Masks the day on which an invitation arrived: it is the day of the run.
 fn without_days(text: &str) -> String {
     let mut pieces = text.split("<p class=\"from\">from ");
     let mut out = pieces.next().unwrap().to_owned();
@@ -185,7 +184,7 @@ fn invitations_to_be_answered() {
     assert_snapshot!("invitation_that_is_not_there", site.take());
 }
 
-/// Which zones there are depends on the machine.
+/// The list of zones depends on the machine.
 fn without_zones(text: &str) -> String {
     let is_kept = |line: &&str| {
         let shown = ["Europe/Berlin", "America/New_York", "\"UTC\"", "selected"];
@@ -290,7 +289,7 @@ fn signing_in_and_out() {
         said += &format!("### {what}\n{}", reply_text(&reply));
     }
     assert_snapshot!("signing_in", starred(&said));
-    // Signed in again: the password that was registered anew has ended the session.
+    // Sign in again: the new password has ended the session.
     let mut site = Site::new(&server);
     site.submit_wrongly("/sign-out", &[]);
     site.submit("/sign-out", &[]);
@@ -347,7 +346,7 @@ fn forms_of_events() {
     too_long[7].1 = &long;
     let refused = site.submit("/calendar/new", &too_long);
     assert!(refused.status >= 400);
-    // What was typed comes back with the page; it says nothing here.
+    // The page repeats the input, which is not tested here.
     assert_snapshot!(
         "new_events_that_are_wrong",
         site.take().replace(&long, "(long)")

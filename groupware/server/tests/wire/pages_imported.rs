@@ -1,4 +1,4 @@
-//! The pages of what was imported: shown, changed in its lines, taken out, and deleted.
+//! The pages of imported events: shown, edited, removed from the series, and deleted.
 
 use crate::browser::{between, text};
 use crate::site::{Site, link};
@@ -26,7 +26,7 @@ fn import(site: &Site<'_>, parts: &str) {
     assert_eq!(reply.status, 200, "{reply:?}");
 }
 
-/// What the page offers as a file.
+/// Returns the file that the page offers.
 fn downloaded(site: &Site<'_>, path: &str) -> String {
     let page = site.ada.get(path);
     let link = between(&page, "href=\"/mail/ada/api/calendar/events/", "\"");
@@ -117,7 +117,7 @@ fn what_was_imported_is_changed_in_its_lines() {
     ] {
         assert!(file.contains(part), "{file}");
     }
-    // Who comes later with what was read before is told.
+    // A form based on an older version gets a conflict.
     assert_eq!(site.ada.send(&format!("{event}/edit"), &fields).status, 409);
 
     let week = site.ada.get("/calendar/week");
@@ -155,7 +155,7 @@ fn what_was_imported_is_changed_in_its_lines() {
 fn what_a_form_shows_and_nobody_touches_stays() {
     let server = start();
     let site = Site::new(&server);
-    // As Thunderbird writes a text of which it has another form, and a place of two lines.
+    // A text as written by Thunderbird, with an alternative form, and a location of two lines.
     let texts = "LOCATION:Quay\\nSouth\r\n\
                  DESCRIPTION;ALTREP=\"data:text/html,%3Cb%3EHello%3C/b%3E\":Hello\\n\r\n";
     let times = "DTSTART:20610304T100000Z\r\nDTEND:20610304T113000Z\r\n";
@@ -186,7 +186,7 @@ fn what_a_form_shows_and_nobody_touches_stays() {
         file.contains(&format!("SUMMARY:New\r\n{texts}")) && !file.contains("SEQUENCE"),
         "{file}"
     );
-    // Somebody else counts its versions: who comes later with what was read before is told all the same.
+    // Its versions are counted elsewhere: a form based on an older one still gets a conflict.
     let late = site.ada.send("/calendar/event/n/edit", &fields);
     assert_eq!(late.status, 409, "{late:?}");
 }

@@ -1,4 +1,4 @@
-//! The pages of mails and their folders, as each kind of user reads them.
+//! The pages of mails and their folders, for each kind of user.
 
 use insta::assert_snapshot;
 
@@ -47,7 +47,7 @@ fn filled(site: &Site<'_>) {
     assert_eq!(made.status, 303);
 }
 
-/// The paths of the mails of ada's inbox, the newest first.
+/// Returns the paths of the mails of ada's inbox, newest first.
 fn inbox(site: &Site<'_>) -> Vec<String> {
     let page = site.ada.get("/box/inbox");
     let links = page.split("href=\"/message/").skip(1);
@@ -59,7 +59,7 @@ fn unid(path: &str) -> &str {
     path.rsplit('/').next().unwrap()
 }
 
-/// Stars for how full a mailbox is that holds mails with the date of the run.
+/// Masks the used size of an account with mails that contain the date of the run.
 fn without_sizes(text: &str) -> String {
     stars_between(text, "<p class=\"room\">", "</p>")
 }

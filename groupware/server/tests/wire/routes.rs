@@ -1,4 +1,4 @@
-//! The list of routes with their methods, what `/metrics` tells and how, and what pages ask for.
+//! The list of routes with their methods, the names and types in `/metrics`, and the files of pages.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::browser::{HTML, text};
 use crate::support::{admin, send, start};
 use crate::transcript::reply_text;
 
-/// A path of every route.
+/// A path for every route.
 const PATHS: [&str; 92] = [
     "/",
     "/account",
@@ -113,7 +113,7 @@ fn metrics(server: &Server) -> String {
     text(&reply)
 }
 
-/// The patterns that requests of made-up methods have matched so far.
+/// Returns the patterns that requests with made-up methods have matched so far.
 fn matched(server: &Server) -> BTreeSet<String> {
     let metrics = metrics(server);
     let counts = metrics
@@ -128,7 +128,7 @@ fn matched(server: &Server) -> BTreeSet<String> {
         .collect()
 }
 
-/// A slash at the end of an address changes nothing, and whoever asks for the methods is told them.
+/// A trailing slash changes nothing, and OPTIONS returns the methods.
 #[test]
 fn routes_answer_with_a_final_slash_and_to_options() {
     let server = start();
@@ -147,14 +147,14 @@ fn routes_answer_with_a_final_slash_and_to_options() {
             "{path}: {options:?}"
         );
     }
-    // As about the server itself, or about a place that there isn't.
+    // For the server itself, and for an unknown path.
     let whole = send(server.address(), "OPTIONS", "*", &[], b"");
     assert_eq!(whole.status, 204, "{whole:?}");
     let nowhere = send(server.address(), "OPTIONS", "/no/such/place", &[], b"");
     assert_eq!(nowhere.status, 404, "{nowhere:?}");
 }
 
-/// A method that no route takes is answered with those that it does take.
+/// The response to an unknown method lists the allowed ones.
 #[test]
 fn routes_and_their_methods() {
     let server = start();
@@ -175,7 +175,7 @@ fn routes_and_their_methods() {
     assert_snapshot!(list);
 }
 
-/// Names, types, and labels; not what is counted.
+/// Names, types, and labels; no values.
 #[test]
 fn metrics_and_their_types() {
     let server = start();

@@ -1,4 +1,4 @@
-//! A site with two users, what lies in their calendars and mailboxes, and how their pages are noted.
+//! A site with two users, the content of their calendars and accounts, and a record of their pages.
 
 use groupware_server::Server;
 
@@ -6,7 +6,7 @@ use crate::browser::{Browser, FORM, HERE, HTML, between, encode, text, two_users
 use crate::support::{Reply, send};
 use crate::transcript::{reply_text, starred};
 
-/// The fields of a meeting on a day far away.
+/// The fields of a meeting on a distant day.
 pub(crate) fn meeting<'f>(title: &'f str, people: &'f str) -> Vec<(&'f str, &'f str)> {
     vec![
         ("title", title),
@@ -20,7 +20,7 @@ pub(crate) fn meeting<'f>(title: &'f str, people: &'f str) -> Vec<(&'f str, &'f 
     ]
 }
 
-/// Ada, Ben, and whoever isn't signed in.
+/// Ada, Ben, and a visitor without a session.
 pub(crate) struct Site<'a> {
     pub(crate) server: &'a Server,
     pub(crate) ada: Browser<'a>,
@@ -39,7 +39,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// What was noted since the last time.
+    /// Takes the record since the last call.
     pub(crate) fn take(&mut self) -> String {
         starred(&std::mem::take(&mut self.said))
     }
@@ -48,7 +48,7 @@ impl<'a> Site<'a> {
         self.said += &format!("### {what}\n{}", reply_text(reply));
     }
 
-    /// A page as each kind of user gets it: not signed in, its owner, another user.
+    /// Records a page for each kind of user: not signed in, its owner, another user.
     pub(crate) fn look(&mut self, path: &str) {
         let nobody = send(self.server.address(), "GET", path, &[HTML], b"");
         self.note(&format!("Nobody: GET {path}"), &nobody);
@@ -57,20 +57,20 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// A page as ada gets it.
+    /// Records a page for ada.
     pub(crate) fn look_as_ada(&mut self, path: &str) {
         let reply = self.ada.ask(path);
         self.note(&format!("Ada: GET {path}"), &reply);
     }
 
-    /// Sends a form of ada's.
+    /// Sends a form of ada.
     pub(crate) fn submit(&mut self, path: &str, fields: &[(&str, &str)]) -> Reply {
         let reply = self.ada.send(path, fields);
         self.note(&form_text("Ada", path, fields), &reply);
         reply
     }
 
-    /// Sends a form as who may not: not signed in, without proof, from another site, and another user.
+    /// Sends a form without permission: not signed in, without proof, from another site, and as another user.
     pub(crate) fn submit_wrongly(&mut self, path: &str, fields: &[(&str, &str)]) {
         let cookie = self.ada.cookie.clone();
         let here = ("sec-fetch-site", "same-origin");
@@ -93,7 +93,7 @@ impl<'a> Site<'a> {
         self.note(&form_text("Ben", path, fields), &reply);
     }
 
-    /// Delivers a message of ben's as it is, through the interface for programs.
+    /// Delivers a message of ben unchanged through the interface for programs.
     pub(crate) fn deliver(&self, message: &str) {
         let headers = [
             ("cookie", self.ben.cookie.as_str()),
@@ -106,7 +106,7 @@ impl<'a> Site<'a> {
         assert_eq!(reply.status, 201, "{}", text(&reply));
     }
 
-    /// Keeps a draft of ada's.
+    /// Stores a draft of ada.
     pub(crate) fn keep(&self, message: &str) {
         let headers = [
             ("cookie", self.ada.cookie.as_str()),
@@ -152,7 +152,7 @@ fn form_text(who: &str, path: &str, fields: &[(&str, &str)]) -> String {
     text
 }
 
-/// The first path with this beginning on a page.
+/// Returns the first path with this prefix on a page.
 pub(crate) fn link(page: &str, beginning: &str) -> String {
     format!(
         "{beginning}{}",
@@ -160,7 +160,7 @@ pub(crate) fn link(page: &str, beginning: &str) -> String {
     )
 }
 
-/// The path of the newest mail of a folder.
+/// Returns the path of the newest mail of a folder.
 pub(crate) fn newest(browser: &Browser<'_>, folder: &str) -> String {
     let beginning = match folder {
         "drafts" => "/write?draft=",

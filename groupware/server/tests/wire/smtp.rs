@@ -12,7 +12,7 @@ use insta::assert_snapshot;
 use crate::support::{basic, certified, config, connect, register, send};
 use crate::transcript::starred;
 
-/// Longest line of a client that is shown.
+/// The longest line of a client that is shown.
 const SHOWN_BYTES: usize = 200;
 
 struct Post {
@@ -44,12 +44,12 @@ impl Post {
         Dialogue::new(self.server.submission_address().unwrap())
     }
 
-    /// What ann proves herself with.
+    /// Returns ann's credentials.
     fn proof(&self) -> String {
         STANDARD.encode(format!("\0ann\0{}", self.passwords[0]))
     }
 
-    /// The newest message of a folder, as it is kept.
+    /// Returns the newest message of a folder as stored.
     fn newest(&self, user: usize, folder: &str) -> String {
         let name = ["ann", "bob"][user];
         let auth = basic(name, &self.passwords[user]);
@@ -85,7 +85,7 @@ impl<S: Read + Write> Dialogue<S> {
         }
     }
 
-    /// Notes one reply, or that there is none any more.
+    /// Records one reply, or the end of the connection.
     fn hear(&mut self) {
         loop {
             let mut line = String::new();
@@ -107,7 +107,7 @@ impl<S: Read + Write> Dialogue<S> {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        // The server may hang up before all of it is sent.
+        // The server may close the connection before all of it is sent.
         let _ = self.stream.get_mut().write_all(bytes);
     }
 
@@ -120,7 +120,7 @@ impl<S: Read + Write> Dialogue<S> {
         }
     }
 
-    /// Says some lines, each of which is answered.
+    /// Sends lines with one reply each.
     fn say(&mut self, lines: &[&str]) -> &mut Self {
         for line in lines {
             self.note(line);
@@ -130,7 +130,7 @@ impl<S: Read + Write> Dialogue<S> {
         self
     }
 
-    /// The same for a line that nobody else shall read.
+    /// The same for a line with a secret, which is masked.
     fn say_secretly(&mut self, before: &str, secret: &str) -> &mut Self {
         self.said += &format!("C: {before}****\n");
         self.write(format!("{before}{secret}\r\n").as_bytes());
@@ -138,7 +138,7 @@ impl<S: Read + Write> Dialogue<S> {
         self
     }
 
-    /// Sends bytes that are answered so many times.
+    /// Sends bytes with this number of replies.
     fn send(&mut self, bytes: &[u8], replies: usize) -> &mut Self {
         let text = String::from_utf8_lossy(bytes);
         self.said += &match bytes.len() > SHOWN_BYTES {
@@ -152,7 +152,7 @@ impl<S: Read + Write> Dialogue<S> {
         self
     }
 
-    /// Begins a message for somebody.
+    /// Starts a message to a recipient.
     fn begin(&mut self, to: &str) -> &mut Self {
         self.say(&[
             "MAIL FROM:<x@example.com>",
@@ -365,7 +365,7 @@ fn signing_in() {
         "AUTH LOGIN",
         &STANDARD.encode("ann"),
     ]);
-    // Application passwords can't be guessed, and so go on.
+    // Application passwords can't be guessed, and are not throttled.
     client.say_secretly("", &STANDARD.encode(&post.passwords[0]));
     client.say_secretly("AUTH PLAIN ", &post.proof());
     assert_snapshot!(client.take());
@@ -483,7 +483,7 @@ fn over_tls() {
     let mut config = config();
     config.tls = Some(certified.files());
     config.smtp_listen = Some(([127, 0, 0, 1], 0).into());
-    // Others could listen, so that passwords need TLS.
+    // Passwords need TLS where others could listen.
     config.submission_listen = Some(([0, 0, 0, 0], 0).into());
     let server = Server::start(config).unwrap();
     let port = server.submission_address().unwrap().port();

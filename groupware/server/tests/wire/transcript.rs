@@ -1,4 +1,4 @@
-//! Requests and their answers as text, with stars for what differs from run to run.
+//! Requests and their responses as text, with stars for what differs between runs.
 
 use std::ops::Range;
 
@@ -6,14 +6,14 @@ use groupware_server::{Config, Server};
 
 use crate::support::{Reply, basic, config, read_reply, register, send};
 
-/// Headers that say nothing of their own: the body is there, and the clock isn't wanted.
+/// Omitted headers: the body is shown, and the time varies.
 const LEFT_OUT: [&str; 3] = ["connection", "content-length", "date"];
-/// Longest body of a request that is shown.
+/// The longest body of a request that is shown.
 const SHOWN_BYTES: usize = 300;
-/// Dates of these years are those of the run: what tests write themselves lies before or after.
+/// Dates of these years are those of the run: dates in the tests lie before or after.
 const YEARS_OF_RUNS: Range<u16> = 2024..2060;
 
-/// Who sends a request.
+/// The sender of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Who {
     Nobody,
@@ -29,7 +29,7 @@ pub(crate) use Who::{Ada, Admin, Ben, Nobody};
 pub(crate) struct Rest<'a> {
     pub(crate) headers: Vec<(&'a str, &'a str)>,
     pub(crate) body: Vec<u8>,
-    /// A length that is announced, while no byte of it comes.
+    /// A length that is announced without sending any byte of it.
     pub(crate) announced: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn with<'a>(headers: &[(&'a str, &'a str)]) -> Rest<'a> {
     }
 }
 
-/// A body of so many bytes that never comes.
+/// A body of this length that never arrives.
 pub(crate) fn announced<'a>(kind: &'a str, bytes: u64) -> Rest<'a> {
     Rest {
         announced: Some(bytes),
@@ -74,7 +74,7 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// A server with the users `ada` and `ben`, and what was said so far.
+/// A server with the users `ada` and `ben`, and the transcript so far.
 pub(crate) struct Transcript {
     pub(crate) server: Server,
     auth: [String; 2],
@@ -107,7 +107,7 @@ impl Transcript {
         }
     }
 
-    /// Sends a request without a word about it.
+    /// Sends a request without recording it.
     pub(crate) fn ask(&self, who: Who, method: &str, path: &str, rest: &Rest<'_>) -> Reply {
         let auth = self.authorization(who);
         let mut headers = rest.headers.clone();
@@ -125,14 +125,14 @@ impl Transcript {
         }
     }
 
-    /// Sends bytes, and reads one answer.
+    /// Sends bytes, and reads one response.
     fn raw(&self, bytes: &[u8]) -> Reply {
         let mut stream = crate::support::connect(self.server.address());
         std::io::Write::write_all(&mut stream, bytes).unwrap();
         read_reply(stream).expect("the server answers")
     }
 
-    /// What a request that must succeed makes: the path in its `Location`.
+    /// Sends a request that must succeed; returns the path in its `Location`.
     #[track_caller]
     pub(crate) fn made(&self, who: Who, method: &str, path: &str, rest: &Rest<'_>) -> String {
         let reply = self.ask(who, method, path, rest);
@@ -140,7 +140,7 @@ impl Transcript {
         reply.header("location").unwrap().to_owned()
     }
 
-    /// Sends a request and notes what was asked and answered.
+    /// Sends a request, and records it and the response.
     pub(crate) fn check(&mut self, who: Who, method: &str, path: &str, rest: Rest<'_>) -> Reply {
         let reply = self.ask(who, method, path, &rest);
         self.text += &request_text(&format!("{who:?}"), method, path, &rest);
@@ -148,7 +148,7 @@ impl Transcript {
         reply
     }
 
-    /// The same for bytes that are no tidy request.
+    /// The same for bytes that are no valid request.
     pub(crate) fn check_raw(&mut self, name: &str, bytes: &[u8]) {
         let reply = self.raw(bytes);
         self.text += &format!("### {name}\n");
@@ -185,7 +185,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Status, headers in the order of their names, body.
+/// Status, headers sorted by name, body.
 pub(crate) fn reply_text(reply: &Reply) -> String {
     let mut text = format!("{}\n", reply.status);
     let mut headers: Vec<_> = reply
@@ -197,9 +197,9 @@ pub(crate) fn reply_text(reply: &Reply) -> String {
     headers.sort_by(|a, b| a.0.cmp(&b.0));
     for (name, value) in headers {
         match name.as_str() {
-            // Seconds from now on.
+            // A number of seconds from now.
             "retry-after" => text += &format!("{name}: **\n"),
-            // It is left out as long as its second lasts.
+            // It is missing during its own second.
             "last-modified" => {}
             // A revision and the second of a change.
             "etag" if value.contains('-') => text += &format!("{name}: \"*-*\"\n"),
@@ -207,7 +207,7 @@ pub(crate) fn reply_text(reply: &Reply) -> String {
         }
     }
     if !reply.body.is_empty() {
-        // A line for each element of a page, so that differences can be read.
+        // One line per element of a page, for readable differences.
         let body = String::from_utf8_lossy(&reply.body).replace("><", ">\n<");
         text += &format!("\n{}\n", body.trim_end());
     }
@@ -215,7 +215,7 @@ pub(crate) fn reply_text(reply: &Reply) -> String {
     text
 }
 
-/// The text with stars in place of identifiers, secrets, and dates of the run.
+/// Masks identifiers, secrets, and dates of the run with stars.
 pub(crate) fn starred(text: &str) -> String {
     let mut text = stars_for_words(text);
     for (before, after) in [
@@ -233,7 +233,7 @@ pub(crate) fn starred(text: &str) -> String {
     stars_for_mail_dates(&text)
 }
 
-/// Stars for what stands between two texts, as many as there were letters.
+/// Masks the text between two texts, one star per letter.
 pub(crate) fn stars_between(text: &str, before: &str, after: &str) -> String {
     let mut pieces = text.split(before);
     let mut out = pieces.next().unwrap_or_default().to_owned();
@@ -246,7 +246,7 @@ pub(crate) fn stars_between(text: &str, before: &str, after: &str) -> String {
     out
 }
 
-/// Stars for words that are identifiers, and for moments of other years than those of the tests.
+/// Masks words that are identifiers, and times of years other than those of the tests.
 fn stars_for_words(text: &str) -> String {
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | ':');
     let mut out = String::with_capacity(text.len());
@@ -301,7 +301,7 @@ fn is_year_of_runs(text: &str) -> bool {
     text.len() == 4 && text.parse().is_ok_and(|year| YEARS_OF_RUNS.contains(&year))
 }
 
-/// Stars for `Sun, 22 Nov 2026 05:09:00 GMT` (RFC 5322), as many for days of one digit as of two.
+/// Masks `Sun, 22 Nov 2026 05:09:00 GMT` (RFC 5322), with equal lengths for days of one and two digits.
 fn stars_for_mail_dates(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

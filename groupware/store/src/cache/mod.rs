@@ -1,13 +1,12 @@
-//! Records that were read or written lately, in memory: who reads them again needs no engine.
+//! Recently read or written records in memory: reading them again needs no engine.
 //!
-//! Nobody sees anything else than by the engine: one state of all records, which has all that was
-//! acknowledged before. Commits are numbered by groups. Before the engine commits a group, the partitions
-//! that it changes are marked with the group's number; when it is durable, what is remembered of them is
-//! changed, and then the number is published. A reader is at the last group that was published when it
-//! began. What is remembered of a partition counts for it as long as it shows no later group. Where
-//! something isn't remembered, the engine's snapshot, which may be a later one, answers from there on, and
-//! what was read before must not have changed since: else the reader begins again, on the engine alone
-//! ([`Remembered::is_torn`]). What the engine answers is remembered, unless its partition was marked since.
+//! A cached read sees exactly what the engine would return: one state of all records, with everything acknowledged
+//! before. Commits are numbered by groups. Before the engine commits a group, the cache marks the changed partitions
+//! with the group's number. When the group is durable, the cache updates its records and then publishes the number. A
+//! reader is at the last group published when it began. Cached data of a partition is valid for the reader as long as
+//! it shows no later group. On a miss, the engine's snapshot, which may be later, serves all further reads. Earlier
+//! reads must not have changed since; otherwise the reader starts again, on the engine alone ([`Remembered::is_torn`]).
+//! The engine's results are cached, unless their partition was marked since.
 
 mod part;
 mod remembered;
@@ -25,23 +24,23 @@ pub(crate) use self::remembered::Remembered;
 use crate::engine::Outcome;
 use crate::{Batch, CommitError, Op, Record};
 
-/// Threads that read at the same moment rarely meet in one of these.
+/// The number of shards; concurrent readers rarely need the same one.
 const SHARDS: usize = 64;
-/// Marks of groups. Partitions that share one are looked up more often than needed, now and then.
+/// The number of marks. Partitions that share a mark cause a few unnecessary reads of the engine.
 const MARKS: usize = 1 << 14;
-/// Longest value that is remembered.
+/// The maximum length of a cached value.
 const LONGEST_BYTES: usize = 16 << 10;
 
 /// The number of a group of changes.
 type GroupNumber = u64;
 
-/// What is remembered.
+/// The cache.
 pub(crate) struct Cache {
-    /// What the keys of records begin with that are remembered.
+    /// The key prefix of cached records.
     prefix: &'static [u8],
     bytes_per_shard: usize,
     published: AtomicU64,
-    /// The last group that changes a partition, or is about to, by the hash of the partition's name.
+    /// The last group that changed a partition or is about to, by the hash of the partition's name.
     marks: Box<[AtomicU64]>,
     shards: Box<[Mutex<Shard>]>,
     hasher: RandomState,
@@ -52,28 +51,28 @@ pub(crate) struct Cache {
 #[derive(Default)]
 struct Shard {
     parts: HashMap<Arc<str>, Part>,
-    /// All of them, the one that was looked at last, whether it is in use, at the end.
+    /// All partitions of the shard; the one last checked for use is at the end.
     turns: VecDeque<Arc<str>>,
     bytes: usize,
 }
 
-/// Where something of a partition lies.
+/// The shard and mark of a partition.
 #[derive(Debug, Clone, Copy)]
 struct Home {
     shard: usize,
     mark: usize,
 }
 
-/// What is remembered of something.
+/// The result of a lookup.
 enum Found<T> {
     Known(T),
     Unknown,
-    /// It has changed since.
+    /// The partition has changed since the reader's group.
     Later,
 }
 
 impl Cache {
-    /// Remembers about so many bytes of records whose keys begin so.
+    /// Creates a cache of about this many bytes for records with this key prefix.
     pub(crate) fn new(prefix: &'static [u8], bytes: usize) -> Self {
         Self {
             prefix,
@@ -87,7 +86,7 @@ impl Cache {
         }
     }
 
-    /// How often somebody has looked, and how often without the engine.
+    /// Returns the number of reads, and of those that needed no engine.
     pub(crate) fn looks(&self) -> (u64, u64) {
         (
             self.looks.load(Relaxed),
@@ -102,7 +101,7 @@ impl Cache {
         }
     }
 
-    /// Called before the engine commits a group.
+    /// Marks the changed partitions, before the engine commits a group.
     pub(crate) fn begin(&self, group: &[&Batch]) -> GroupNumber {
         let number = self.published.load(SeqCst) + 1;
         for op in group.iter().flat_map(|batch| &batch.ops) {
@@ -113,7 +112,7 @@ impl Cache {
         number
     }
 
-    /// Called when the group is durable, before anybody is told.
+    /// Updates the cache when the group is durable, before the callers get their replies.
     pub(crate) fn publish(&self, number: GroupNumber, group: &[&Batch], outcomes: &[Outcome]) {
         for (batch, outcome) in group.iter().zip(outcomes) {
             match outcome {
@@ -123,7 +122,7 @@ impl Cache {
                     }
                 }
                 Err(CommitError::Conflict { .. }) => {}
-                // Whatever became of it: the engine knows.
+                // The outcome may be unknown; only the engine has the current records.
                 Err(_) => {
                     let concerned = batch.ops.iter().filter_map(|op| self.concerned(op));
                     concerned.for_each(|partition| self.forget(partition));
@@ -133,7 +132,7 @@ impl Cache {
         self.published.store(number, SeqCst);
     }
 
-    /// The partition in which an operation may change something that is remembered.
+    /// The partition in which an operation may change a cached record.
     fn concerned<'a>(&self, op: &'a Op) -> Option<&'a Arc<str>> {
         match op {
             Op::Put { partition, key, .. }
@@ -152,12 +151,12 @@ impl Cache {
         let Some(partition) = self.concerned(op) else {
             return;
         };
-        // Which numbers came into the gaps is not known here.
+        // The numbers in the gaps are not known here.
         if let Op::DeleteRange { .. } | Op::DeletePartition { .. } | Op::PutNumbered { .. } = op {
             return self.forget(partition);
         }
         let mut shard = self.shard(self.home(partition));
-        // What is written is read soon, by whom it is for. Of who never reads, it is the first to be forgotten.
+        // The user of a written record is likely to read it soon. If not, it is evicted first.
         let is_kept = matches!(op, Op::Put { value, .. } if value.len() <= LONGEST_BYTES);
         if !is_kept && !shard.parts.contains_key(partition) {
             return;
@@ -167,7 +166,7 @@ impl Cache {
         part.group = number;
         match op {
             Op::Put { key, value, .. } if value.len() <= LONGEST_BYTES => {
-                // Not what the value may be a part of.
+                // Copied, because the value may be a slice of a larger buffer.
                 let value = Bytes::copy_from_slice(value);
                 part.put(key, Record { value, revision });
             }
@@ -192,12 +191,12 @@ impl Cache {
         self.published.load(SeqCst)
     }
 
-    /// Whether a partition was changed after a group, or is about to be.
+    /// Returns true if a partition was changed after a group, or is about to be.
     fn is_marked_since(&self, home: Home, number: GroupNumber) -> bool {
         self.marks[home.mark].load(SeqCst) > number
     }
 
-    /// Looks at what is remembered of a partition, for a reader that is at this group.
+    /// Looks up cached data of a partition, for a reader at this group.
     fn look<T>(
         &self,
         partition: &str,
@@ -218,8 +217,8 @@ impl Cache {
         }
     }
 
-    /// Remembers what a snapshot of the engine has in a span of keys, which was begun when this group was
-    /// published or later.
+    /// Caches what a snapshot of the engine has in a span of keys. The snapshot began when this group was published, or
+    /// later.
     fn fill(
         &self,
         partition: &str,
@@ -229,7 +228,7 @@ impl Cache {
     ) {
         let home = self.home(partition);
         let mut shard = self.shard(home);
-        // Whoever marks it later changes it here later, too: this is locked.
+        // A writer that marks it later also updates it later, because the shard is locked here.
         let marked = self.marks[home.mark].load(SeqCst);
         if marked > began {
             return;
@@ -280,8 +279,7 @@ impl Shard {
         }
     }
 
-    /// Forgets partitions that nobody has read in since their last turn, and of those that somebody has the
-    /// one whose turn it is, until the rest fits.
+    /// Evicts partitions until the rest fits: those not read since their last turn, and then the next in turn.
     fn make_room(&mut self, most_bytes: usize) {
         let mut spared = self.turns.len();
         while self.bytes > most_bytes {

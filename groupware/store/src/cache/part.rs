@@ -1,4 +1,4 @@
-//! What is remembered of one partition: records, and of which keys it is known whether they have one.
+//! The cached records of one partition, and the keys for which it is known whether they have a record.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -8,28 +8,26 @@ use bytes::Bytes;
 use crate::Record;
 use crate::counters::raised;
 
-/// What a record takes besides its key and value, and what a span of keys takes besides its ends, about.
+/// The approximate overhead of a record besides its key and value, and of a span besides its ends.
 const AROUND_BYTES: usize = 160;
-/// Most spans, and most keys outside them that are known to have no record; a partition that comes to have more
-/// is forgotten.
+/// The maximum number of spans, and of absent keys outside them; a partition with more is evicted.
 const MOST_PIECES: usize = 1024;
 
-/// Keys from the first one to before the second.
+/// A half-open range of keys.
 type Span = (Bytes, Bytes);
 
 /// Records of one partition.
 #[derive(Debug, Default)]
 pub(super) struct Part {
-    /// The last group of changes of the partition that this shows.
+    /// The last group whose changes are included.
     pub(super) group: u64,
-    /// Somebody has read here since it was last looked at for that.
+    /// True if a reader has used it since the last check.
     pub(super) is_in_use: bool,
-    /// What a key is known to hold: a record, or none.
+    /// The known content of a key: a record, or none.
     records: BTreeMap<Bytes, Option<Record>>,
-    /// How many are known to hold none.
+    /// The number of keys known to have no record.
     absent: usize,
-    /// The spans of which every record is here, in order; what keys between two of them hold isn't known unless
-    /// it is here.
+    /// The spans that are cached completely, in order. Keys between two spans are unknown unless `records` has them.
     known: Vec<Span>,
     bytes: usize,
 }
@@ -42,17 +40,17 @@ impl Part {
         }
     }
 
-    /// What it takes, about.
+    /// The approximate memory use.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether it has come to be in so many pieces that it is of little use.
+    /// Returns true if it has too many pieces to be useful.
     pub(super) fn is_in_pieces(&self) -> bool {
         self.known.len().max(self.absent) > MOST_PIECES
     }
 
-    /// The record of a key, if there is one; `None` where that isn't known.
+    /// The record of a key, if there is one; `None` if unknown.
     pub(super) fn get(&self, key: &[u8]) -> Option<Option<Record>> {
         match self.records.get(key) {
             Some(found) => Some(found.clone()),
@@ -60,7 +58,7 @@ impl Part {
         }
     }
 
-    /// The first records of a span with their keys, at most so many; `None` where not all are known.
+    /// The first records of a span with their keys, up to a limit; `None` if the span isn't fully known.
     pub(super) fn range(
         &self,
         from: &[u8],
@@ -80,7 +78,7 @@ impl Part {
         Some(found.take(limit).collect())
     }
 
-    /// From now on the records of a span are known: these.
+    /// Adds a span with all its records.
     pub(super) fn learn(&mut self, from: &[u8], to: &[u8], records: Vec<(Bytes, Record)>) {
         if from >= to {
             return;
@@ -96,12 +94,12 @@ impl Part {
         }
     }
 
-    /// A record was written.
+    /// Applies the write of a record.
     pub(super) fn put(&mut self, key: &[u8], record: Record) {
         self.insert(Bytes::copy_from_slice(key), Some(record));
     }
 
-    /// Something was added to a record of counters.
+    /// Applies an addition to a counter record.
     pub(super) fn add(&mut self, key: &[u8], (start, by): (&[i64], &[i64]), revision: u64) {
         if let Some(found) = self.get(key) {
             let old = found.as_ref().map(|it| &it.value[..]);
@@ -111,7 +109,7 @@ impl Part {
         }
     }
 
-    /// A record was removed.
+    /// Applies the removal of a record.
     pub(super) fn remove(&mut self, key: &[u8]) {
         match self.span_of(key).is_some() {
             true => self.drop_record(key),
@@ -119,7 +117,7 @@ impl Part {
         }
     }
 
-    /// What a key holds isn't known from now on.
+    /// Makes the content of a key unknown.
     pub(super) fn forget(&mut self, key: &[u8]) {
         self.drop_record(key);
         let Some((from, to)) = self.span_of(key).cloned() else {
@@ -135,14 +133,14 @@ impl Part {
         }
     }
 
-    /// The span that a key lies in.
+    /// The span that contains a key.
     fn span_of(&self, key: &[u8]) -> Option<&Span> {
         let behind = self.known.partition_point(|(begin, _)| **begin <= *key);
         let span = self.known.get(behind.checked_sub(1)?)?;
         (*span.1 > *key).then_some(span)
     }
 
-    /// Makes one span of this one and all that it overlaps, or that begin where it ends.
+    /// Merges this span with all spans that it overlaps or touches.
     fn join(&mut self, from: &[u8], to: &[u8]) {
         let first = self.known.partition_point(|(_, end)| **end < *from);
         let behind = self.known.partition_point(|(begin, _)| **begin <= *to);
@@ -188,7 +186,7 @@ impl Part {
     }
 }
 
-/// The first key behind another.
+/// The first key after another.
 pub(super) fn behind(key: &[u8]) -> Bytes {
     let mut behind = Vec::with_capacity(key.len() + 1);
     behind.extend_from_slice(key);
@@ -240,7 +238,7 @@ mod tests {
     }
 
     proptest! {
-        /// Beside a model: all records that there are, and the set of the keys that are known.
+        /// Compared with a model: all records, and the set of known keys.
         #[test]
         fn what_it_says_is_so_and_it_says_what_it_was_told(steps in prop::collection::vec(step(), 0..60)) {
             let (mut part, mut truth) = (Part::default(), BTreeMap::<u8, Record>::new());
@@ -285,7 +283,7 @@ mod tests {
                 let spans: usize = part.known.iter().map(|(from, to)| span_size(from, to)).sum();
                 prop_assert_eq!(part.bytes, bytes + spans);
                 for (from, to) in [(0, 12), (2, 6), (3, 4), (5, 5)] {
-                    // Keys in between, such as those of two bytes, are known where a span was learnt whole.
+                    // Keys in between, such as those of two bytes, are known if a whole span was added.
                     if let Some(range) = part.range(&[from], &[to], usize::MAX) {
                         let found: Vec<_> = range.into_iter().map(|(key, it)| (key[0], it)).collect();
                         let inside = truth.iter().filter(|(key, _)| (from..to).contains(*key));

@@ -1,5 +1,4 @@
-//! A reader's view: what is remembered as long as that is all that is asked for, and the engine's snapshot
-//! from the first thing on that isn't.
+//! A reader's view: the cache until the first miss, then the engine's snapshot.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::ControlFlow;
@@ -10,16 +9,16 @@ use super::part::{Part, behind};
 use super::{Cache, Found, GroupNumber, Home, LONGEST_BYTES};
 use crate::{Engine, Record, Snapshot, StoreError, Walk};
 
-/// Most records of one scan that are remembered.
+/// The maximum number of records of one scan that are cached.
 const MOST_RECORDS: usize = 512;
 
-/// One state of all records.
+/// One consistent state of all records.
 pub(crate) struct Remembered<'a> {
     cache: &'a Cache,
     engine: &'a dyn Engine,
-    /// The group that what is remembered must not be later than.
+    /// The latest group that cached data may show.
     at: Cell<GroupNumber>,
-    /// Where something remembered was read.
+    /// The partitions whose cached data was read.
     read: RefCell<Vec<Home>>,
     below: OnceCell<Below<'a>>,
     is_torn: Cell<bool>,
@@ -28,9 +27,9 @@ pub(crate) struct Remembered<'a> {
 /// The engine's snapshot.
 struct Below<'a> {
     snapshot: Box<dyn Snapshot + 'a>,
-    /// The last group that was published before it was begun.
+    /// The last group published before the snapshot began.
     began: GroupNumber,
-    /// It is taken by the first thing that is read from it.
+    /// True once something was read from it: the first read takes the snapshot.
     is_taken: Cell<bool>,
 }
 
@@ -46,24 +45,24 @@ impl<'a> Remembered<'a> {
         }
     }
 
-    /// Whether what was read isn't of one state, so that it has to be read again.
+    /// Returns true if the reads are not of one state and must be repeated.
     pub(crate) fn is_torn(&self) -> bool {
         self.is_torn.get()
     }
 
-    /// Counts it, when all is read.
+    /// Counts the read when it is complete.
     pub(crate) fn count(&self) {
         self.cache.count(self.below.get().is_none());
     }
 
-    /// What is remembered; `None` where the engine has to be asked.
+    /// Looks up the cache; `None` if the engine must be read.
     fn remembered<T>(&self, partition: &str, read: impl Fn(&Part) -> Option<T>) -> Option<T> {
         if self.below.get().is_some() {
             return None;
         }
         let mut found = self.cache.look(partition, self.at.get(), &read);
         if matches!(found, Found::Later) && self.read.borrow().is_empty() {
-            // Nothing holds it to the moment at which it began.
+            // Nothing was read yet, so the reader may move to a later group.
             self.at.set(self.cache.published());
             found = self.cache.look(partition, self.at.get(), &read);
         }
@@ -76,7 +75,7 @@ impl<'a> Remembered<'a> {
         }
     }
 
-    /// The engine's snapshot, whose state all that follows is of.
+    /// The engine's snapshot, which serves all further reads.
     fn below(&self) -> Result<&Below<'a>, StoreError> {
         if let Some(below) = self.below.get() {
             return Ok(below);
@@ -90,7 +89,7 @@ impl<'a> Remembered<'a> {
         Ok(self.below.get_or_init(|| below))
     }
 
-    /// To be called when something was read from the engine: what was read before must be the same there.
+    /// Called after a read from the engine: earlier cached reads must still be valid in its state.
     fn taken(&self, below: &Below<'_>) {
         if below.is_taken.replace(true) {
             return;
@@ -108,7 +107,7 @@ impl<'a> Remembered<'a> {
         key.starts_with(self.cache.prefix)
     }
 
-    /// Scans in the engine, and remembers what there is.
+    /// Scans the engine and caches the result.
     fn scan_below(
         &self,
         partition: &str,
@@ -131,7 +130,7 @@ impl<'a> Remembered<'a> {
         let Some(seen) = seen.filter(|_| !is_broken && limit > 0) else {
             return Ok(());
         };
-        // A scan that came to its limit has seen what lies before its last record, and that.
+        // A scan that reached its limit knows the range up to and including its last record.
         let last = seen.last().filter(|_| seen.len() >= limit);
         let to = last.map_or_else(|| Bytes::copy_from_slice(to), |(key, _)| behind(key));
         self.cache
@@ -140,7 +139,7 @@ impl<'a> Remembered<'a> {
     }
 }
 
-/// Notes a record that was seen, unless there are too many, or it is too long.
+/// Collects a record for the cache, unless there are too many or it is too long.
 fn note(seen: &mut Option<Vec<(Bytes, Record)>>, key: &[u8], record: &Record) {
     let Some(list) = seen else {
         return;
@@ -190,7 +189,7 @@ impl Snapshot for Remembered<'_> {
         limit: usize,
         visit: &mut dyn FnMut(&[u8], Record) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        // The first key behind all of a prefix begins with it no more, and is all the same an end.
+        // The first key after all keys with the prefix doesn't have the prefix, but is a valid end.
         let Some(to) = to
             .filter(|_| self.is_to_be_kept(from))
             .filter(|to| self.ends_within(to))
@@ -240,7 +239,7 @@ impl Snapshot for Remembered<'_> {
 }
 
 impl Remembered<'_> {
-    /// Whether all keys before this one, from one with the prefix on, have the prefix.
+    /// Returns true if all keys from one with the prefix up to this one have the prefix.
     fn ends_within(&self, to: &[u8]) -> bool {
         let prefix = self.cache.prefix;
         let Some((last, before)) = prefix.split_last() else {

@@ -1,8 +1,8 @@
-//! The log of changes as the writer keeps it: what a transaction is about to commit is written and synced
-//! first, so that the log has everything that the records have.
+//! The writer's side of the change log: each transaction is written and synced to the log before its commit, so that
+//! the log has everything that the records have.
 //!
-//! A group that was logged and then not committed, since the disk refused or the machine stopped in
-//! between, is written over by the next, or cut off at the next start: the records say how far they got.
+//! A group may be logged and not committed, because the disk failed or the machine stopped in between. The next group
+//! overwrites it, or the next start truncates it: the records store their position.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -13,47 +13,47 @@ use super::record::{Next, encode};
 use super::segment::{HEAD_BYTES, Segment, head, name, segments};
 use crate::{Op, clock, place};
 
-/// A file that is longer is followed by another: what is not kept any more goes by the file.
+/// The length at which a new file begins: the retention of the log works by whole files.
 const SEGMENT_BYTES: u64 = 16 << 20;
-/// So is one that is older, once there is something to write.
+/// The age at which a new file begins, at the next write.
 const SEGMENT_US: i64 = 600_000_000;
 
-/// How far the records got: which log has what led to them, and the number of the last group.
+/// The position of the records: their log, and the number of their last group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) log: u64,
     pub(crate) number: u64,
 }
 
-/// What the log had when it was opened.
+/// The state of the log when it was opened.
 pub(crate) enum Opened {
-    /// All that led to the records.
+    /// All groups of the records.
     Whole(ChangeLog),
-    /// Not all of it: a new one begins.
+    /// Some groups are missing: a new log begins.
     Incomplete,
-    /// More than that: these are the records of an earlier moment.
+    /// More groups than the records have: the records are of an earlier moment.
     Ahead,
 }
 
 pub(crate) struct ChangeLog {
     folder: PathBuf,
     log: u64,
-    /// The number of the last group that was committed.
+    /// The number of the last committed group.
     number: u64,
     file: File,
     /// The length of the file up to its last committed group.
     length: u64,
-    /// The length of what is being committed.
+    /// The length of the group that is being committed.
     pending: Option<u64>,
-    /// Something lies behind the length.
+    /// True if the file has bytes behind `length`.
     has_rest: bool,
-    /// When the file's first group was committed, and the last one of all.
+    /// The commit times of the file's first group, and of the last group.
     began_us: Option<i64>,
     last_us: i64,
 }
 
 impl ChangeLog {
-    /// Begins a log. Its name is this moment: greater than that of those before.
+    /// Begins a log. Its name is the current time, and greater than that of earlier logs.
     pub(crate) fn begin(folder: &Path) -> io::Result<(Self, Position)> {
         make_folder(folder)?;
         let last = segments(folder)?.last().map_or(0, |segment| segment.log);
@@ -62,14 +62,14 @@ impl ChangeLog {
         Ok((Self::with_file(folder, position, 0)?, position))
     }
 
-    /// Opens the log that these records got to.
+    /// Opens the log at the position of the records.
     pub(crate) fn open(folder: &Path, position: Position) -> io::Result<Opened> {
         make_folder(folder)?;
         let mut own = segments(folder)?;
         own.retain(|segment| segment.log == position.log);
         while let Some(last) = own.pop() {
             let Some(mut groups) = last.open()? else {
-                // The machine stopped when it was made: nothing is in it.
+                // The machine stopped when the file was created: it is empty.
                 fs::remove_file(&last.path)?;
                 continue;
             };
@@ -80,7 +80,7 @@ impl ChangeLog {
                     return Ok(Opened::Ahead);
                 }
                 if group.number == position.number + 1 {
-                    // Logged, and not committed.
+                    // Logged, but not committed.
                     continue;
                 }
                 (number, end, last_us) = (group.number, groups.at, group.time_us);
@@ -135,8 +135,8 @@ impl ChangeLog {
         })
     }
 
-    /// Writes what is about to be committed, durable, and gives its number. Whatever becomes of it,
-    /// [`committed`](Self::committed) is called if it was committed, and only then.
+    /// Writes the changes of a commit, durably, and returns the group's number. The caller then calls
+    /// [`committed`](Self::committed) if and only if the commit succeeds.
     pub(crate) fn write(&mut self, changes: &[(u64, &[Op])]) -> io::Result<u64> {
         let time_us = clock::unix_us().max(self.last_us + 1);
         let is_old = self
@@ -161,7 +161,7 @@ impl ChangeLog {
         Ok(self.number + 1)
     }
 
-    /// What was written last was committed.
+    /// Records that the last written group was committed.
     pub(crate) fn committed(&mut self) {
         if let Some(bytes) = self.pending.take() {
             self.number += 1;
@@ -170,7 +170,7 @@ impl ChangeLog {
         }
     }
 
-    /// Removes what was written and not committed: less than that of the next would show behind it.
+    /// Truncates a group that was not committed: a shorter next group would leave its end in the file.
     fn cut_rest(&mut self) -> io::Result<()> {
         if self.has_rest {
             self.file.set_len(self.length)?;
@@ -189,7 +189,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     place::sync_folder(folder.parent().unwrap_or(Path::new(".")))
 }
 
-/// A new file of a log, durable with its name. One of a start that failed then is made anew.
+/// Creates a file of a log, durable with its name. The empty file of a failed start is created again.
 fn new_file(folder: &Path, log: u64, first: u64) -> io::Result<File> {
     let path = folder.join(name(log, first));
     let file = place::open_file(&path)?;

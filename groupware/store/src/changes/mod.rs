@@ -1,7 +1,7 @@
-//! A log of all changes: by it, a copy of the records can be brought forward to any later moment.
+//! A log of all changes, which can bring a copy of the records forward to any later moment.
 //!
-//! Each transaction is written to the log, and synced, before it is committed. The log is a folder of
-//! files; whoever keeps it removes the oldest ([`segments`]). What a record means, the log doesn't know.
+//! Each transaction is written to the log, and synced, before it is committed. The log is a folder of files, and its
+//! owner removes the oldest ([`segments`]). The log does not know what records mean.
 
 /// The folder of the log in a data folder.
 pub const CHANGES_FOLDER: &str = "changes";

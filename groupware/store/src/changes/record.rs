@@ -1,4 +1,4 @@
-//! One group of batches as the log of changes has it.
+//! The format of one group of batches in the change log.
 //!
 //! ```text
 //! length u32 · hash 16 bytes · group
@@ -6,8 +6,8 @@
 //! batch = revision u64 · operations u32 · operation…
 //! operation = kind u8 · partition · fields
 //! ```
-//! Numbers are little-endian; texts and bytes have their length before them, as a u32. The hash is the
-//! beginning of the group's BLAKE3 hash: what was not written to its end is told from what was.
+//! Numbers are little-endian; texts and bytes are length-prefixed with a u32. The hash is a prefix of the group's
+//! BLAKE3 hash and detects incomplete writes.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -19,33 +19,33 @@ use crate::{
     Numbered, Op,
 };
 
-/// Longest group: as many batches as are written at once, and as large as they may be under way.
+/// The maximum length of a group: the batches of one transaction, at their maximum size in progress.
 pub(crate) const MAX_GROUP_BYTES: usize = 1 << 30;
 const HASH_BYTES: usize = 16;
-/// What stands before each group.
+/// The length of the header of each group.
 pub(crate) const HEAD_BYTES: usize = 4 + HASH_BYTES;
 
-/// What one committed batch changed.
+/// The changes of one committed batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The revision that its records have.
+    /// The revision of its records.
     pub revision: u64,
-    /// What it did, in order.
+    /// The operations, in order.
     pub ops: Vec<Op>,
 }
 
 /// Batches that were committed together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// One more than the group's before.
+    /// The previous group's number plus one.
     pub number: u64,
-    /// When it was committed, in microseconds since 1970; later than the group's before.
+    /// The time of the commit, in microseconds since 1970; later than the previous group's.
     pub time_us: i64,
-    /// What was changed.
+    /// The changes of its batches.
     pub changes: Vec<Change>,
 }
 
-/// What comes next in a log.
+/// The next item of a log.
 #[derive(Debug)]
 pub(crate) enum Next {
     Group {
@@ -53,13 +53,13 @@ pub(crate) enum Next {
         /// Its length in the log.
         bytes: u64,
     },
-    /// The log ends.
+    /// The end of the log.
     End,
-    /// What stands here was not written to its end, or is damaged.
+    /// An incomplete or damaged group.
     Torn,
 }
 
-/// The bytes of a group. `changes` are revisions with what they did.
+/// Encodes a group. `changes` are revisions with their operations.
 pub(crate) fn encode(number: u64, time_us: i64, changes: &[(u64, &[Op])]) -> Vec<u8> {
     let mut bytes = vec![0; HEAD_BYTES];
     bytes.extend(number.to_le_bytes());
@@ -76,10 +76,10 @@ pub(crate) fn encode(number: u64, time_us: i64, changes: &[(u64, &[Op])]) -> Vec
     bytes
 }
 
-/// The next group of a log.
+/// Reads the next group of a log.
 ///
 /// # Errors
-/// The disk's.
+/// I/O errors of the disk.
 pub(crate) fn next(log: &mut impl Read) -> io::Result<Next> {
     let mut head = [0; HEAD_BYTES];
     match read_full(log, &mut head)? {
@@ -92,7 +92,7 @@ pub(crate) fn next(log: &mut impl Read) -> io::Result<Next> {
     if length > MAX_GROUP_BYTES {
         return Ok(Next::Torn);
     }
-    // As it comes in: nothing is set aside on a length's word.
+    // Read incrementally: no memory is allocated because of a length alone.
     let mut bytes = Vec::new();
     log.take(length as u64).read_to_end(&mut bytes)?;
     if bytes.len() < length || hash(&bytes) != expected {
@@ -107,10 +107,10 @@ pub(crate) fn next(log: &mut impl Read) -> io::Result<Next> {
     })
 }
 
-/// The next group of a log, if one stands there whole.
+/// Reads the next group of a log, if it is complete.
 ///
 /// # Errors
-/// The disk's.
+/// I/O errors of the disk.
 pub fn read_group(log: &mut impl Read) -> io::Result<Option<Group>> {
     Ok(match next(log)? {
         Next::Group { group, .. } => Some(group),
@@ -159,7 +159,7 @@ const DELETE: u8 = 3;
 const DELETE_RANGE: u8 = 4;
 const DELETE_PARTITION: u8 = 5;
 const PUT_NUMBERED: u8 = 6;
-/// An addition to a record that starts with something else than zeros.
+/// An addition to a record whose initial counters aren't zeros.
 const ADD_FROM: u8 = 7;
 
 const IN_BYTES: u8 = 1;
@@ -252,7 +252,7 @@ fn decode(bytes: &[u8]) -> Option<Group> {
     })
 }
 
-/// What is still to be decoded.
+/// The bytes still to decode.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -404,7 +404,7 @@ mod tests {
         vec(op, 0..6)
     }
 
-    /// These bytes, each number as a gap of some kind behind them.
+    /// These bytes, followed by each number as a gap of some kind.
     fn numbered(bytes: &[u8], of: &[i64]) -> Numbered {
         let mut numbered = Numbered::new(bytes);
         for number in of {

@@ -1,4 +1,4 @@
-//! Records brought forward by a log: what a copy of an earlier moment lacks is applied to it, group by group.
+//! Brings the records of an older copy forward by applying the change log, group by group.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,23 +9,23 @@ use crate::StoreOptions;
 use crate::error::{OpenError, StoreError};
 use crate::sqlite;
 
-/// Bytes of the log after which what was applied is committed.
+/// The bytes of the log after which the applied changes are committed.
 const AT_ONCE_BYTES: u64 = 32 << 20;
 
-/// Why records could not be brought forward.
+/// The reason why records could not be brought forward.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// The records were copied from a store that kept no log then, or another one.
+    /// The copied store had no log, or another one.
     #[error("the log in {} does not belong to these records", .0.display())]
     Foreign(PathBuf),
-    /// The records are of a later moment than the one that is asked for.
+    /// The records are newer than the requested moment.
     #[error("the records are of a later moment")]
     Later,
-    /// What comes right after the records isn't in the log any more.
+    /// The log no longer has the groups that follow the records.
     #[error("the log in {} begins after these records", .0.display())]
     Gap(PathBuf),
-    /// A file of the log is damaged, and more follows.
+    /// A file of the log is damaged, and it is not the last one.
     #[error("{} is damaged", .0.display())]
     Damaged(PathBuf),
     /// The log can't be read.
@@ -33,7 +33,7 @@ pub enum ReplayError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The records can't be opened.
@@ -44,27 +44,26 @@ pub enum ReplayError {
     Store(#[from] StoreError),
 }
 
-/// What was applied.
+/// The result of a replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Replayed {
-    /// Transactions.
+    /// The number of transactions.
     pub groups: u64,
-    /// Batches in them.
+    /// The number of batches in them.
     pub batches: u64,
-    /// When the last of them was committed, in microseconds since 1970; `None` if none was applied.
+    /// The commit time of the last one, in microseconds since 1970; `None` if none was applied.
     pub last_us: Option<i64>,
-    /// The log goes on behind that.
+    /// True if the log has later groups.
     pub is_cut: bool,
 }
 
-/// Brings the records in `folder` forward by the log in `changes`, to what they were at `until_us`,
-/// microseconds since 1970. They are then no longer those of that log: a server that starts on them
-/// begins another.
+/// Brings the records in `folder` forward by the log in `changes` to the state at `until_us`, in microseconds since
+/// 1970. Afterwards they no longer belong to that log: a server that starts on them begins a new one.
 ///
-/// `told` hears how many bytes of the log were gone through.
+/// `told` receives the number of bytes of the log processed so far.
 ///
 /// # Errors
-/// See [`ReplayError`]; then the records are of some moment, and no good.
+/// See [`ReplayError`]; on error, the records are of an undefined moment and unusable.
 pub fn replay(
     folder: &Path,
     changes: &Path,
@@ -75,7 +74,7 @@ pub fn replay(
     let position = position.ok_or_else(|| ReplayError::Foreign(changes.to_path_buf()))?;
     let mut own = segments(changes).map_err(io_error(changes))?;
     own.retain(|segment| segment.log == position.log);
-    // From the file on that tells when the last group was committed that the records have.
+    // Start with the file that has the commit time of the last group of the records.
     let behind = own.partition_point(|segment| segment.first <= position.number.max(1));
     match own.first() {
         None => return Err(ReplayError::Foreign(changes.to_path_buf())),
@@ -111,10 +110,10 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ReplayError {
     move |source| ReplayError::Io { path, source }
 }
 
-/// Records on their way.
+/// Records that are being brought forward.
 struct Forward {
     engine: sqlite::SqliteWriter,
-    /// The number of the last group that they have.
+    /// The number of their last group.
     number: u64,
     until_us: i64,
     waiting: Vec<Change>,
@@ -123,7 +122,7 @@ struct Forward {
 }
 
 impl Forward {
-    /// Applies a file of the log; whether the next one is to follow.
+    /// Applies a file of the log; returns whether to continue with the next file.
     fn segment(&mut self, segment: &Segment, is_last: bool) -> Result<bool, ReplayError> {
         let io = || io_error(&segment.path);
         let damaged = || ReplayError::Damaged(segment.path.clone());
@@ -134,7 +133,7 @@ impl Forward {
             let (group, bytes) = match groups.next().map_err(io())? {
                 Next::Group { group, bytes } => (group, bytes),
                 Next::End => return Ok(true),
-                // The last file may be being written just now.
+                // A server may be writing the last file.
                 Next::Torn if is_last => return Ok(false),
                 Next::Torn => return Err(damaged()),
             };

@@ -1,8 +1,7 @@
-//! The files of a log of changes, each a stretch of it.
+//! The files of a change log.
 //!
-//! `{log}-{number}.changes` begins with the group of this number, of the log of this name: both in
-//! hexadecimal digits, so that the order of the names is that of time. A file begins with its own name,
-//! so that a renamed one is noticed.
+//! `{log}-{number}.changes` starts with the group of this number, of the log of this name. Both are hexadecimal, so
+//! that the names sort by time. A file begins with its own name, so that a renamed file is detected.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -18,20 +17,20 @@ const ENDING: &str = ".changes";
 /// A file of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Which log it belongs to: one that was kept without a gap. Later logs have greater names.
+    /// The log that it belongs to, which has no gaps. Later logs have greater names.
     pub log: u64,
     /// The number of its first group.
     pub first: u64,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
 }
 
-/// The files of the logs in a folder, oldest first; none where there is no folder.
+/// Lists the files of the logs in a folder, oldest first; none if the folder doesn't exist.
 ///
 /// # Errors
-/// The disk's.
+/// I/O errors of the disk.
 pub fn segments(folder: &Path) -> io::Result<Vec<Segment>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -51,7 +50,7 @@ pub fn segments(folder: &Path) -> io::Result<Vec<Segment>> {
                 log,
                 first,
             }),
-            // Removed meanwhile, having been the oldest.
+            // Removed meanwhile, because it was the oldest.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -70,7 +69,7 @@ fn parsed(name: &str) -> Option<(u64, u64)> {
         let is_one = text.len() == 16;
         u64::from_str_radix(text, 16).ok().filter(|_| is_one)
     };
-    // Groups are counted from one.
+    // Group numbers start at one.
     Some((number(log)?, number(first).filter(|first| *first > 0)?))
 }
 
@@ -79,7 +78,7 @@ pub(crate) fn head(log: u64, first: u64) -> Vec<u8> {
 }
 
 impl Segment {
-    /// Opens it behind its head; `None` if that isn't its own, or not written to its end.
+    /// Opens the file and skips its header; `None` if the header is incomplete or of another file.
     pub(crate) fn open(&self) -> io::Result<Option<Groups>> {
         let mut file = BufReader::new(File::open(&self.path)?);
         let mut found = Vec::new();
@@ -91,10 +90,10 @@ impl Segment {
         }))
     }
 
-    /// Its groups, up to where it was not written to its end.
+    /// Reads its groups, up to the first incomplete one.
     ///
     /// # Errors
-    /// The disk's.
+    /// I/O errors of the disk.
     pub fn groups(&self) -> io::Result<impl Iterator<Item = io::Result<Group>> + use<>> {
         let mut groups = self.open()?;
         Ok(std::iter::from_fn(move || match groups.as_mut()?.next() {
@@ -104,20 +103,20 @@ impl Segment {
         }))
     }
 
-    /// When its first group was committed, in microseconds since 1970; `None` if there is none.
+    /// The commit time of its first group, in microseconds since 1970; `None` if there is none.
     ///
     /// # Errors
-    /// The disk's.
+    /// I/O errors of the disk.
     pub fn first_us(&self) -> io::Result<Option<i64>> {
         let first = self.groups()?.next().transpose()?;
         Ok(first.map(|group| group.time_us))
     }
 }
 
-/// The groups of a file, one after another.
+/// Iterates over the groups of a file.
 pub(crate) struct Groups {
     file: BufReader<File>,
-    /// Where the next one begins.
+    /// The offset of the next group.
     pub(crate) at: u64,
 }
 

@@ -1,8 +1,8 @@
-//! Moves pages from the log back into the database file without making writers wait for it.
+//! Copies pages from the log back into the database file without delaying writers.
 //!
-//! A log starts over only when a checkpoint has caught up with it, and one that runs beside a
-//! busy writer never does. So a helper thread copies the bulk while the writer goes on, and what came
-//! meanwhile, again, until few pages are left: those the writer copies, between two groups.
+//! A log restarts only when a checkpoint has caught up with it, which never happens beside a busy writer. So a helper
+//! thread copies the bulk while the writer continues, and repeats this until few pages are left. The writer then copies
+//! those between two groups.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -16,32 +16,31 @@ use rusqlite::Connection;
 use super::connect::{open_helper, page_bytes};
 use crate::StoreError;
 
-/// A log of 64 MiB is copied back. Larger logs save copies of pages that change often; smaller
-/// ones are faster to look up pages in.
+/// The log length at which the helper starts: 64 MiB. Larger logs save copies of pages that change often; page lookups
+/// in smaller ones are faster.
 const BEGIN_BYTES: u32 = 64 << 20;
-/// Where pages change once and not again, as when very much is removed, nothing is saved by waiting: so many
-/// are copied at once, lest a commit's sync wait for all of that, which is written just then.
+/// The same where pages change only once, as in a large removal, so that waiting saves nothing. The copy is then small
+/// enough that it doesn't delay the sync of a concurrent commit for long.
 const BULK_BYTES: u32 = 4 << 20;
-/// So many the writer copies itself, and others wait for it.
+/// The maximum that the writer copies itself while callers wait.
 const FINISH_BYTES: u32 = 1 << 20;
-/// How often the helper tries to leave no more than that before the writer copies what there is.
+/// The number of rounds in which the helper tries to leave no more than that, before the writer copies the rest.
 const ROUNDS: u32 = 8;
-/// A log of 512 MiB is copied back whoever waits: the helper can't keep up.
+/// At this log length, 512 MiB, the writer copies everything although callers wait: the helper can't keep up.
 const FORCE_BYTES: u32 = 512 << 20;
-/// After that, each time that it has grown by so much.
+/// The growth of the log after which the writer does so again.
 const FORCE_AGAIN_BYTES: u32 = 128 << 20;
 
 const PASSIVE: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 const RESTART: &str = "PRAGMA wal_checkpoint(RESTART)";
 
 thread_local! {
-    /// Pages in the log after this thread's last commit, until they are taken. The hook has no other
-    /// place to put it, and is not called for a commit that wrote nothing.
+    /// Pages in the log after this thread's last commit, until they are taken. The hook can only store it here, and is
+    /// not called for a commit that wrote nothing.
     static LOG_PAGES: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
-/// Has the log's length noted after every commit of this connection, for [`written_log`] on the
-/// thread that commits.
+/// Records the log's length after every commit of this connection, for [`written_log`] on the committing thread.
 pub(super) fn watch_log(connection: &Connection) {
     connection.wal_hook(Some(|_, pages| {
         LOG_PAGES.set(Some(pages.unsigned_abs()));
@@ -54,31 +53,31 @@ pub(super) fn written_log() -> Option<u32> {
     LOG_PAGES.take()
 }
 
-/// The log as a commit leaves it.
+/// The state of the log after a commit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Log {
     pub(super) pages: u32,
-    /// The commit was one of many that change very much, and hardly a page twice.
+    /// The commit is one of many that change many pages, and rarely a page twice.
     pub(super) is_bulk: bool,
 }
 
-/// What the helper does.
+/// The state of the helper.
 #[derive(Debug, Default)]
 struct Help {
     is_running: AtomicBool,
-    /// Pages of the log that are in the file, too.
+    /// Pages of the log that the file also has.
     copied: AtomicU32,
 }
 
 pub(super) struct Checkpointer {
     help: Arc<Help>,
-    /// The file's.
+    /// The page size of the file.
     page_bytes: u32,
-    /// The length of the log when it was last looked at.
+    /// The length of the log at the last check.
     seen_pages: Cell<u32>,
-    /// How often the helper has copied what there was since the log was to start over.
+    /// The number of copies by the helper since the log was to restart.
     rounds: Cell<u32>,
-    /// The length of the log when it was last to be copied back whoever waits.
+    /// The length of the log when the writer last had to copy it.
     forced_pages: Cell<u32>,
     bell: Option<Arc<Bell>>,
     helper: Option<JoinHandle<()>>,
@@ -91,13 +90,13 @@ pub(super) struct Bell {
 }
 
 impl Bell {
-    /// Has the helper copy the log back, however short it is; once more, if it is at it.
+    /// Starts a copy of the log, however short it is; if one is in progress, another one follows.
     pub(super) fn ring(&self) {
         self.help.is_running.store(true, Ordering::Release);
         let _ = self.wake.try_send(());
     }
 
-    /// The same, unless it is at it: the writer finishes the log between two of its turns.
+    /// The same, unless a copy is in progress: the writer finishes the log between two runs of the helper.
     pub(super) fn ring_if_idle(&self) {
         if !self.help.is_running.load(Ordering::Acquire) {
             self.ring();
@@ -129,12 +128,12 @@ impl Checkpointer {
         })
     }
 
-    /// What wakes the helper, as long as there is one.
+    /// The helper's bell, while it exists.
     pub(super) fn bell(&self) -> Weak<Bell> {
         self.bell.as_ref().map(Arc::downgrade).unwrap_or_default()
     }
 
-    /// Whether the log is so long that there is something to do. Asked after each commit.
+    /// Returns true if the log is long enough for work. Called after each commit.
     pub(super) fn wants_tending(&self, log: Log) -> bool {
         self.note_length(log.pages);
         let is_long = log.pages >= self.pages(BEGIN_BYTES)
@@ -142,7 +141,7 @@ impl Checkpointer {
         is_long && !self.is_helped() || self.must_force(log.pages)
     }
 
-    /// The pages that so many bytes take.
+    /// The number of pages that hold this many bytes.
     pub(super) fn pages_of(&self, bytes: u64) -> u32 {
         u32::try_from(bytes.div_ceil(self.page_bytes.into())).unwrap_or(u32::MAX)
     }
@@ -151,7 +150,7 @@ impl Checkpointer {
         bytes / self.page_bytes
     }
 
-    /// One that has got shorter has started over: nothing of it is copied yet.
+    /// A log that became shorter has restarted: none of it is copied yet.
     fn note_length(&self, log_pages: u32) {
         let copied = self.help.copied.load(Ordering::Relaxed);
         if log_pages < self.seen_pages.replace(log_pages) || log_pages < copied {
@@ -160,7 +159,7 @@ impl Checkpointer {
         }
     }
 
-    /// Pages of the log that are not in the file.
+    /// Pages of the log that the file doesn't have.
     fn left(&self, log_pages: u32) -> u32 {
         log_pages.saturating_sub(self.help.copied.load(Ordering::Relaxed))
     }
@@ -169,8 +168,8 @@ impl Checkpointer {
         self.help.is_running.load(Ordering::Acquire)
     }
 
-    /// A reader that goes on for long, such as a backup, keeps the log from starting over: then
-    /// writers wait for it, in vain, only every now and then.
+    /// A long reader, such as a backup, keeps the log from restarting. Then writers wait for a copy, in vain, only now
+    /// and then.
     fn must_force(&self, log_pages: u32) -> bool {
         let last = self.forced_pages.get();
         let last = if log_pages < last { 0 } else { last };
@@ -178,7 +177,7 @@ impl Checkpointer {
         log_pages >= self.pages(FORCE_BYTES).max(again)
     }
 
-    /// Has the helper copy the log back, however short it is; once more, if it is at it.
+    /// Starts a copy of the log, however short it is; if one is in progress, another one follows.
     pub(super) fn begin(&self) {
         if let Some(bell) = &self.bell {
             bell.ring();
@@ -231,7 +230,7 @@ impl Help {
             if let Ok(Some(copied)) = copied {
                 self.copied.store(copied, Ordering::Relaxed);
             }
-            // It is tried again and again on a disk that is full.
+            // On a full disk, this is retried repeatedly.
             let failed_before = std::mem::replace(&mut has_failed, copied.is_err());
             if let (false, Err(error)) = (failed_before, copied) {
                 note_failure(error);
@@ -241,8 +240,8 @@ impl Help {
     }
 }
 
-/// How many pages of the log are in the file then, unless another one is at it. A checkpoint that fails, on a full disk say, leaves
-/// everything in the log, where it is safe and readable; the next one tries again.
+/// Returns how many pages of the log the file has then, unless another checkpoint is running. A checkpoint that fails,
+/// for example on a full disk, leaves everything in the log, where it is safe and readable; the next one tries again.
 fn checkpoint(connection: &Connection, pragma: &str) -> rusqlite::Result<Option<u32>> {
     let copied = connection.query_row(pragma, [], |row| row.get::<_, i64>(2));
     copied.map(|copied| u32::try_from(copied).ok())
@@ -265,7 +264,7 @@ mod tests {
     use super::*;
     use crate::sqlite::connect::PAGE_BYTES;
 
-    /// A database with a log, whose writer tells after each commit how long that is.
+    /// A database with a log, whose writer reports the log's length after each commit.
     struct Written {
         _folder: tempfile::TempDir,
         writer: Connection,
@@ -292,7 +291,7 @@ mod tests {
             }
         }
 
-        /// Commits so many bytes, and has the checkpointer look; the log's length before that.
+        /// Commits this many bytes and runs the checkpointer; returns the log's length before that.
         fn commit(&self, bytes: u32, is_bulk: bool) -> u32 {
             let insert = "INSERT INTO t VALUES (zeroblob(?1))";
             self.writer.execute(insert, [bytes]).unwrap();
@@ -301,7 +300,7 @@ mod tests {
             pages
         }
 
-        /// Somebody who keeps looking at the state of this moment.
+        /// A reader that keeps its snapshot of this moment.
         fn reader(&self) -> Connection {
             let reader = open_helper(Path::new(self.writer.path().unwrap())).unwrap();
             reader.execute_batch("BEGIN").unwrap();
@@ -311,7 +310,7 @@ mod tests {
             reader
         }
 
-        /// Waits until the helper has nothing to do; how many pages of the log are in the file.
+        /// Waits until the helper is idle; returns how many pages of the log the file has.
         fn copied(&self) -> u32 {
             let help = &self.checkpointer.help;
             wait_until(Duration::from_secs(120), "the helper is done", || {
@@ -336,7 +335,7 @@ mod tests {
         let help = &written.checkpointer.help;
         assert!(!help.is_running.load(Ordering::Acquire));
         assert_eq!(written.copied(), longer);
-        // It starts over, and nothing of what comes then is copied.
+        // The log restarts, and later pages are not copied.
         assert!(written.commit(8 << 10, false) < 10);
         assert_eq!(written.copied(), 0);
     }
@@ -350,12 +349,12 @@ mod tests {
         assert_eq!(written.copied(), 0);
         let long = written.commit(8 << 10, true);
         assert_eq!(written.copied(), long);
-        // All of it is in the file: it starts over by itself.
+        // All of it is in the file, so the log restarts by itself.
         assert!(written.commit(8 << 10, true) < 10);
         assert_eq!(written.copied(), 0);
     }
 
-    /// Who still reads an old state keeps the log from starting over, and nobody waits for that.
+    /// A reader of an old state keeps the log from restarting, and no writer waits for that.
     #[test]
     fn a_reader_keeps_the_log() {
         let written = Written::new();
@@ -367,7 +366,7 @@ mod tests {
             long = written.commit(8 << 10, false);
         }
         reader.execute_batch("COMMIT").unwrap();
-        // The first has what is left copied, and the next finds little to do.
+        // The first commit has the rest copied, and the next ones find little to do.
         for _ in 0..ROUNDS + 2 {
             written.commit(8 << 10, false);
             written.copied();

@@ -1,4 +1,4 @@
-//! A store's file made anew, without the room that deletions have left in it.
+//! Rebuilds a store's file without the free space that deletions have left in it.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,28 +12,28 @@ use super::vacuum::for_copies;
 use crate::lock::FolderLock;
 use crate::{OpenError, StoreError, place};
 
-/// The new file, until it takes the place of the old one.
+/// The name of the new file until it replaces the old one.
 const NEW_NAME: &str = "groupware.sqlite.compact";
-/// Room that is left on the disk besides.
+/// The space that must stay free on the disk.
 const SPARE_BYTES: u64 = 16 << 20;
 
-/// What became of a file.
+/// The result of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compacted {
-    /// Its length before.
+    /// The length before, in bytes.
     pub before_bytes: u64,
-    /// Its length now.
+    /// The length now, in bytes.
     pub after_bytes: u64,
 }
 
-/// Makes the file of the store in a folder anew, which nobody may use meanwhile: as long as its records are,
-/// and such that a server gives back later what is deleted. Until all of that is durable, and has taken the
-/// file's name, the old file is the store: whatever ends this before leaves it as it was.
+/// Rebuilds the file of the store in a folder, which must not be in use. The new file is as long as its records, and a
+/// server later returns deleted space to the disk. The old file is the store until the new one is durable and has its
+/// name: an interruption changes nothing.
 ///
-/// `told` hears how many bytes of how many are written, from a thread of its own.
+/// `told` receives the bytes written and the total, from a thread of its own.
 ///
 /// # Errors
-/// When somebody uses the folder, or there is not room for a second file, or a disk refuses.
+/// When the folder is in use, the disk has no room for a second file, or a disk operation fails.
 pub fn compact(folder: &Path, told: impl Fn(u64, u64) + Sync) -> Result<Compacted, OpenError> {
     let (file, new) = (folder.join(FILE_NAME), folder.join(NEW_NAME));
     let io = |path: &Path| {
@@ -45,7 +45,7 @@ pub fn compact(folder: &Path, told: impl Fn(u64, u64) + Sync) -> Result<Compacte
         return Err(io(&file)(source));
     }
     let _lock = FolderLock::take(folder)?;
-    // What one that was cut off has left.
+    // The file of an interrupted compaction.
     remove(&new).map_err(io(&new))?;
     let (before_bytes, needed_bytes) = settle(&file)?;
     let free_bytes = place::free(folder).map_err(io(folder))?.bytes;
@@ -56,17 +56,17 @@ pub fn compact(folder: &Path, told: impl Fn(u64, u64) + Sync) -> Result<Compacte
             free_bytes,
         });
     }
-    // Made beforehand, for SQLite would make it as the umask has it.
+    // Created beforehand, because SQLite would create it with the rights of the umask.
     drop(place::open_file(&new).map_err(io(&new))?);
     if let Err(error) = copy(&file, &new, &|written| told(written, needed_bytes)) {
         let _ = remove(&new);
         return Err(error);
     }
-    // SQLite syncs nothing that it makes so.
+    // SQLite does not sync a file that it creates this way.
     let synced = File::open(&new).and_then(|copy| copy.sync_all());
     synced.map_err(io(&new))?;
     let after_bytes = fs::metadata(&new).map_err(io(&new))?.len();
-    // The log beside the old file is empty, and no other's.
+    // The log beside the old file is empty, and belongs to no other file.
     for suffix in ["-wal", "-shm"] {
         let mut beside = file.as_os_str().to_owned();
         beside.push(suffix);
@@ -82,8 +82,7 @@ pub fn compact(folder: &Path, told: impl Fn(u64, u64) + Sync) -> Result<Compacte
     })
 }
 
-/// Has all that is in the log beside a file written to the file itself; its length then, and that of what is
-/// in use.
+/// Checkpoints the log into the file; returns the file's length then, and the length that is in use.
 fn settle(file: &Path) -> Result<(u64, u64), OpenError> {
     let failed = |source| OpenError::Database {
         file: file.to_path_buf(),
@@ -108,7 +107,7 @@ fn settle(file: &Path) -> Result<(u64, u64), OpenError> {
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
         .map_err(broken)?;
     if busy != 0 {
-        // A backup reads it just now.
+        // A backup is reading it.
         let folder = file.parent().unwrap_or(file).to_path_buf();
         return Err(OpenError::InUse { folder });
     }
@@ -121,7 +120,7 @@ fn settle(file: &Path) -> Result<(u64, u64), OpenError> {
     Ok((pages * page_bytes, (pages - free) * page_bytes))
 }
 
-/// Writes all records to a new file, and says meanwhile how long it is.
+/// Writes all records to a new file, and reports its length meanwhile.
 fn copy(file: &Path, new: &Path, told: &(impl Fn(u64) + Sync)) -> Result<(), OpenError> {
     let failed = |source| OpenError::Database {
         file: file.to_path_buf(),
@@ -143,7 +142,7 @@ fn copy(file: &Path, new: &Path, told: &(impl Fn(u64) + Sync)) -> Result<(), Ope
         let copied = vacuum_into(&connection, new);
         *lock(&done) = true;
         ended.notify_all();
-        // Without it, nobody hears of the progress.
+        // Without the thread, there is no progress report.
         drop(watching);
         copied
     });

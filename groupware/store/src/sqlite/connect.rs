@@ -1,4 +1,4 @@
-//! Further connections to a database that is known to be there, and the sizes that all agree on.
+//! Further connections to an existing database, and the sizes that they share.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::StoreError;
 
-/// Of new files. Lists are read from few leaves.
+/// The page size of new files. Lists are then read from few leaves.
 pub(super) const PAGE_BYTES: u32 = 8192;
-/// Most bytes of a partition, a key, and a value together that lie in one row; a longer value lies in a
-/// table of its own. A long row often finds its leaf full, and then three leaves and their parent are
-/// written anew: most of what a write costs. Lines of lists, which are read by the page, are shorter.
+/// The maximum bytes of a partition, a key, and a value together in one row; a longer value is stored in a separate
+/// table. A long row often finds its leaf full, and then three leaves and their parent are rewritten: most of the cost
+/// of a write. Rows of lists, which are read by the page, are shorter.
 pub(super) const INLINE_BYTES: usize = 700;
-/// A reader's pages are void after every commit, and dropping them costs the more the more there are: it
-/// gets room for the path to a few leaves.
+/// The page cache of a reader. Every commit invalidates it, and dropping more pages costs more: it has room for the
+/// path to a few leaves.
 const READER_CACHE_KIB: i64 = 256;
-/// Only housekeeping of our own can hold a lock, and never for long.
+/// Only our own housekeeping can hold a lock, and never for long.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A connection that only reads, set up for short transactions.
+/// Opens a read-only connection, tuned for short transactions.
 pub(super) fn open_reader(file: &Path) -> Result<Connection, StoreError> {
     let connection = open_helper(file)?;
     connection.pragma_update(None, "query_only", true)?;
@@ -31,18 +31,18 @@ pub(super) fn open_reader(file: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// How long a file's pages are, which is as it was made.
+/// The page size of a file, which is fixed at its creation.
 pub(super) fn page_bytes(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "page_size", |row| row.get(0))
 }
 
-/// A further connection to a database that is known to be there.
+/// Opens a further connection to an existing database.
 pub(super) fn open_helper(file: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    // One plan per statement: otherwise a statement is compiled anew for each new bound value,
-    // in case statistics, of which there are none, say otherwise.
+    // One plan per statement: otherwise a statement is recompiled for each new bound value, in case of statistics,
+    // which we don't have.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "synchronous", "full")?;

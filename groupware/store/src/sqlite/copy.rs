@@ -1,4 +1,4 @@
-//! A copy of all records as of one moment, from a folder that a server may be using meanwhile.
+//! Copies all records as of one moment, from a folder that a server may be using.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,12 +12,11 @@ use super::vacuum::for_copies;
 use crate::{OpenError, StoreError, place};
 
 /// Copies the records in `folder`, as of one moment, into `to`, a folder without a store, where
-/// [`Store::open_sqlite`](crate::Store::open_sqlite) opens them. Whoever writes to the store goes on
-/// meanwhile, in this process or another; its log grows until the copy is done. The copy is durable
-/// when this returns.
+/// [`Store::open_sqlite`](crate::Store::open_sqlite) opens them. Writers, in this process or another, continue
+/// meanwhile; the store's log grows until the copy is done. The copy is durable when this returns.
 ///
 /// # Errors
-/// When there is no store in the folder, or one of another version, or a disk refuses.
+/// When the folder has no store, or one of another version, or a disk operation fails.
 pub fn copy_records(folder: &Path, to: &Path) -> Result<(), OpenError> {
     let (file, copy) = (folder.join(FILE_NAME), to.join(FILE_NAME));
     let io = |source| OpenError::Io {
@@ -33,14 +32,14 @@ pub fn copy_records(folder: &Path, to: &Path) -> Result<(), OpenError> {
         _ => failed(StoreError::from(error)),
     };
     let connection = open_helper(&file).map_err(failed)?;
-    // Housekeeping is the server's, also where this is the last to close the file.
+    // Checkpoints are the server's work, also if this is the last connection.
     let quiet = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
     connection.set_db_config(quiet, true).map_err(broken)?;
     match identify(&connection).map_err(broken)? {
         Found::Ours(version) => known_version(&file, version)?,
         Found::Empty | Found::Foreign => return Err(OpenError::Foreign { file: file.clone() }),
     }
-    // Made beforehand, for SQLite would make it as the umask has it.
+    // Created beforehand, because SQLite would create it with the rights of the umask.
     drop(place::open_file(&copy).map_err(io)?);
     let name = copy.to_str().ok_or_else(|| {
         io(std::io::Error::new(
@@ -48,12 +47,12 @@ pub fn copy_records(folder: &Path, to: &Path) -> Result<(), OpenError> {
             "the path is not UTF-8",
         ))
     })?;
-    // The copy's: what is deleted there is given back, whichever version made the original.
+    // For the copy: its deleted space can be returned, whichever version created the original.
     for_copies(&connection).map_err(broken)?;
     connection
         .execute("VACUUM INTO ?1", [name])
         .map_err(broken)?;
-    // SQLite syncs nothing that it makes so.
+    // SQLite does not sync a file that it creates this way.
     File::open(&copy)
         .and_then(|file| file.sync_all())
         .and_then(|()| place::sync_folder(to))

@@ -1,11 +1,11 @@
-//! How much room the disk has for more.
+//! The room that the disk has for more records.
 //!
-//! On a full disk nothing can be removed: a removal is written down like any change, and the log can't be copied into
-//! a database that can't grow, so that no part of it is free again. A little room is kept for that.
+//! On a full disk, nothing can be removed: a removal is logged like any change. The log can't be copied into a database
+//! that can't grow, so no part of it becomes free. A small reserve is kept for that.
 //!
-//! A thread of its own looks, so that a disk that answers nothing holds up nobody who asks. While there is no room, it
-//! has the log copied back again and again: only a copy of all of it makes the database's file shorter, and one that
-//! somebody reads or writes meanwhile is none.
+//! A separate thread checks the disk, so that a hanging disk delays no caller. While there is no room, it repeatedly
+//! starts copies of the log: only a complete copy makes the database file shorter, and readers and writers can prevent
+//! one.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,28 +16,28 @@ use std::time::Duration;
 use super::checkpoint::Bell;
 use crate::place::{Free, free};
 
-/// So much is kept: the log may get half as long before it is copied back, and the database grow by as much then.
+/// The reserve: the log may grow to half of it before it is copied back, and the database then by as much.
 const KEPT_BYTES: u64 = 128 << 20;
-/// Of a small disk, such a part of it.
+/// The reserve of a small disk, as a fraction of its size.
 const KEPT_PART: u64 = 4;
-/// A disk that was found to have no room for more has some again from this part of what is kept on, lest it is said
-/// with every change.
+/// A disk without room has room again once this fraction of the reserve is free besides, so that not every
+/// change is logged.
 const AGAIN_PART: u64 = 4;
-/// How often is looked, and where there is plenty: nobody uses that up meanwhile.
+/// The intervals of the checks. The longer one applies while there is more room than can be used up meanwhile.
 const OFTEN: Duration = Duration::from_millis(250);
 const SELDOM: Duration = Duration::from_secs(5);
 const PLENTY_BYTES: u64 = 4 << 30;
-/// Where nothing has changed on a disk without room, the log is copied back every so many looks: where it can't be, all
-/// that could be is copied each time.
+/// If nothing has changed on a disk without room, the log is copied back only every this many checks: an incomplete
+/// copy repeats its work each time.
 const RING_LOOKS: u32 = 40;
-/// Of a disk that doesn't say.
+/// The room of a disk that reports no size.
 const UNKNOWN: u64 = u64::MAX;
 
-/// What a disk has for more, as it was seen last. Nothing is known of one that isn't watched.
+/// The disk's room at the last check. Unknown for a disk that isn't watched.
 #[derive(Debug)]
 pub(super) struct DiskRoom {
     room: Arc<AtomicU64>,
-    /// The thread ends with it. It isn't waited for: the disk may hang.
+    /// The thread ends with it. It isn't joined, because the disk may hang.
     _end: Option<SyncSender<()>>,
 }
 
@@ -49,7 +49,7 @@ impl DiskRoom {
         }
     }
 
-    /// Of the disk that a folder lies on, where what wakes the checkpoints' helper is this.
+    /// Watches the disk of a folder; `bell` wakes the checkpoint helper.
     pub(super) fn watch(folder: &Path, bell: Weak<Bell>) -> Self {
         let mut watched = Watched {
             folder: folder.to_path_buf(),
@@ -69,13 +69,13 @@ impl DiskRoom {
         let thread = std::thread::Builder::new().name("store-room".into());
         let end = thread.spawn(watch).is_ok().then_some(end);
         if end.is_none() {
-            // What is never looked at again isn't believed.
+            // The last value is stale once there are no more checks.
             room.store(UNKNOWN, Relaxed);
         }
         Self { room, _end: end }
     }
 
-    /// Whether there is no room for more.
+    /// Returns true if there is no room for more.
     pub(super) fn is_used_up(&self) -> bool {
         self.room.load(Relaxed) == 0
     }
@@ -85,7 +85,7 @@ struct Watched {
     folder: PathBuf,
     room: Arc<AtomicU64>,
     bell: Weak<Bell>,
-    /// What was free when the bell was rung last, and how often was looked since.
+    /// The free space when the bell was last rung, and the number of checks since.
     rung_at: u64,
     looks: u32,
 }
@@ -98,7 +98,7 @@ impl Watched {
         }
     }
 
-    /// Looks, and says when the room for more is used up, and when there is some again.
+    /// Checks the disk, and logs when the room is used up and when there is some again.
     fn look(&mut self) {
         let Ok(disk) = free(&self.folder) else {
             return;
@@ -120,7 +120,7 @@ impl Watched {
         }
     }
 
-    /// Has the log copied back, if that may do what it didn't do before.
+    /// Starts a copy of the log if it may now achieve more than before.
     fn ring(&mut self, free: u64) {
         self.looks += 1;
         if free == self.rung_at && self.looks < RING_LOOKS {
@@ -133,10 +133,10 @@ impl Watched {
     }
 }
 
-/// What there is for more on a disk that had nothing for it, or had.
+/// The room above the reserve, given whether the disk was short of it.
 fn left(disk: &Free, was_short: bool) -> u64 {
     if disk.of == 0 {
-        // A file system that doesn't say how large it is doesn't say what is free, either.
+        // A file system that reports no size doesn't report the free space, either.
         return UNKNOWN;
     }
     let kept = KEPT_BYTES.min(disk.of / KEPT_PART);
@@ -158,13 +158,13 @@ mod tests {
         assert_eq!(left(129 * MIB, TIB, false), MIB);
         assert_eq!(left(128 * MIB, TIB, false), 0);
         assert_eq!(left(0, TIB, false), 0);
-        // Once it was short, a quarter more is wanted.
+        // Once it was short, a quarter more is needed.
         assert_eq!(left(160 * MIB, TIB, true), 0);
         assert_eq!(left(161 * MIB, TIB, true), 33 * MIB);
-        // A small one.
+        // A small disk.
         assert_eq!(left(26 * MIB, 100 * MIB, false), MIB);
         assert_eq!(left(25 * MIB, 100 * MIB, false), 0);
-        // One that says nothing of itself.
+        // A disk that reports no size.
         assert_eq!(left(0, 0, false), UNKNOWN);
     }
 }

@@ -1,4 +1,4 @@
-//! SQLite's errors, sorted into the store's kinds.
+//! Maps SQLite's errors to the store's kinds.
 
 use std::io;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// Sorts a failure to write into "no room" and the rest.
+/// Classifies a failed write as "no room" or another error.
 ///
-/// An I/O error counts as "no room" only where there is none: a file system with delayed allocation
-/// reports a full disk as a failed write or sync.
+/// An I/O error counts as "no room" only if the disk is full: a file system with delayed allocation reports a full disk
+/// as a failed write or sync.
 pub(super) fn of_write(error: rusqlite::Error, is_full: impl FnOnce() -> bool) -> CommitError {
     match error.sqlite_error_code() {
         Some(DiskFull) => CommitError::Full,
@@ -28,7 +28,7 @@ pub(super) fn of_write(error: rusqlite::Error, is_full: impl FnOnce() -> bool) -
     }
 }
 
-/// Sorts a failure to write the log of changes, without which nothing is committed.
+/// Classifies a failed write of the change log, without which nothing is committed.
 pub(super) fn of_log(error: io::Error) -> CommitError {
     use io::ErrorKind::{QuotaExceeded, StorageFull};
     match error.kind() {
@@ -37,7 +37,7 @@ pub(super) fn of_log(error: io::Error) -> CommitError {
     }
 }
 
-/// Notes that free pages were not given back, which is tried again after the next removal.
+/// Logs that free pages were not returned to the disk; the next removal retries it.
 pub(super) fn note_vacuum(error: rusqlite::Error) {
     let error = StoreError::from(error);
     tracing::warn!(
@@ -46,7 +46,7 @@ pub(super) fn note_vacuum(error: rusqlite::Error) {
     );
 }
 
-/// Notes that changes were not written into the tree, which is tried again later: they are durable where they are.
+/// Logs that changes were not written into the tree; a later step retries it, and they are durable where they are.
 pub(super) fn note_flush(error: &(impl std::error::Error + 'static)) {
     tracing::warn!(
         cause = groupware_text::chain(error),

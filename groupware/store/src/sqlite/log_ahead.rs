@@ -1,9 +1,9 @@
-//! Has the part of the log that is written over next read into the system's page cache.
+//! Reads the part of the log that is overwritten next into the system's page cache.
 //!
-//! A log that starts over is written over from its beginning, in frames that begin anywhere within a
-//! page of the file. A page that the system has dropped meanwhile must be read before a part of it can
-//! be written, and a commit would wait for each such read: on a machine that gives idle memory up, as
-//! virtual ones do, that made a registration of 100 interfaces take 1.7 ms in place of 1.1.
+//! A log that restarts is overwritten from its beginning, in frames that begin anywhere within a page of the file. If
+//! the system has dropped such a page, it must be read before a part of it can be written, and a commit waits for each
+//! such read. On a machine that returns idle memory, such as a virtual one, a registration of 100 interfaces therefore
+//! took 1.7 ms instead of 1.1.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,17 +13,17 @@ use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 /// How far ahead of the last commit the log is read.
 const AHEAD_BYTES: u32 = 2 << 20;
 
-/// The log's file, and how much of it has been asked for.
+/// The log's file, and the part of it that was requested.
 pub(super) struct LogAhead {
-    /// `None` where it can't be opened: commits then wait for what isn't there.
+    /// `None` if it can't be opened: commits then wait for missing pages.
     log: Option<File>,
     page_bytes: u32,
     asked_pages: u32,
 }
 
 impl LogAhead {
-    /// Of the log beside the database in `file`, whose pages are so long. The log is there once the database has
-    /// been read.
+    /// Opens the log beside the database in `file`, which has this page size. The log exists once the database has been
+    /// read.
     pub(super) fn new(file: &Path, page_bytes: u32) -> Self {
         let mut log = file.as_os_str().to_owned();
         log.push("-wal");
@@ -34,7 +34,7 @@ impl LogAhead {
         }
     }
 
-    /// Whether what was asked for is nearly written over, or the log has started over since.
+    /// Returns true if the requested part is nearly overwritten, or the log has restarted since.
     pub(super) fn wants_tending(&self, log_pages: u32) -> bool {
         self.log.is_some()
             && (self.is_of_former_round(log_pages)
@@ -49,7 +49,7 @@ impl LogAhead {
         log_pages + self.ahead_pages() < self.asked_pages
     }
 
-    /// Called between commits; the log has `log_pages` of this round.
+    /// Called between commits; the log has `log_pages` since its last restart.
     pub(super) fn tend(&mut self, log_pages: u32) {
         let Some(log) = self.log.as_ref().filter(|_| self.wants_tending(log_pages)) else {
             return;
@@ -60,7 +60,7 @@ impl LogAhead {
         let from = log_pages.max(self.asked_pages);
         self.asked_pages = log_pages + self.ahead_pages();
         let offset = |pages: u32| i64::from(pages) * i64::from(self.page_bytes);
-        // Advice: where the file ends before, or it can't be followed, nothing is lost.
+        // Only advice: nothing is lost if the file is shorter or the system ignores it.
         let _ = posix_fadvise(
             log,
             offset(from),

@@ -1,11 +1,11 @@
 //! The engine on disk: one SQLite file in write-ahead mode.
 //!
-//! Records lie in a tree by partition and key. A large value lies in a table of its own, by number,
-//! and its record has the number in its place: in the tree it would make a page that leads to others
-//! lead to few, and SQLite reads a record that spills over as a whole to compare its key.
+//! Records are stored in a tree by partition and key. A large value is stored in a separate table, by number, and its
+//! record contains the number. In the tree, a large value would reduce the fan-out of an inner page, and SQLite reads a
+//! record that spills over as a whole to compare its key.
 //!
-//! What a group changes is written to a table of pending changes first, and into the tree later, with much
-//! else (`pending`).
+//! The changes of a group are first written to a table of pending changes, and later into the tree, together with many
+//! others (`pending`).
 
 mod checkpoint;
 mod compact;

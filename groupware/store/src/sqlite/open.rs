@@ -1,4 +1,4 @@
-//! Opens the database file: is it ours, is it of this version, how is it tuned.
+//! Opens the database file: checks that it is ours and of this version, and tunes the connection.
 
 use std::io;
 use std::path::Path;
@@ -22,19 +22,19 @@ use crate::{OpenError, StoreOptions, place};
 /// The file of a store in its folder.
 pub const FILE_NAME: &str = "groupware.sqlite";
 
-/// "PLIM", in the header of every file of ours.
+/// "PLIM", in the header of each of our files.
 const APPLICATION_ID: i64 = 0x504C_494D;
-/// Version of the tables. A change of their shape gets the next number and a step from the last.
+/// The version of the tables. Each change of their schema gets the next number and a migration step.
 const SCHEMA_VERSION: i64 = 3;
-/// The first one that is read without being brought up to date: there is only no table of pending changes.
+/// The first version that is read without a migration: only the table of pending changes is missing.
 const READ_VERSION: i64 = 2;
 
-/// The writer keeps its pages between transactions.
+/// The writer's page cache, which it keeps between transactions.
 const WRITER_CACHE_KIB: i64 = 64 << 10;
-/// A log that grew beyond this is cut back when it starts over. One of usual length isn't: it would have to be made
-/// longer again, page by page, under commits that wait for that.
+/// A log that grew beyond this is truncated when it restarts. A log of usual length isn't: it would have to grow again,
+/// page by page, while commits wait.
 const LOG_KEEP_BYTES: i64 = 96 << 20;
-/// Rows of pending changes, and those that are being deleted.
+/// The room for rows of pending changes, and for those that are being deleted.
 const PENDING_ROOM_BYTES: u64 = 128 << 20;
 const SCHEMA: &str = "
     CREATE TABLE records (
@@ -47,10 +47,10 @@ const SCHEMA: &str = "
     CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     INSERT INTO counters VALUES ('revision_limit', 0);
 ";
-/// Since version 2. Before it, every value lay in its record, and those that did still do.
+/// Since version 2. Earlier versions stored every value in its record, and their values stay there.
 const LARGE: &str = "CREATE TABLE large_values (id INTEGER PRIMARY KEY, value BLOB NOT NULL);";
 
-/// Opens the store in a folder, which is made if it isn't there, and keeps everybody else out of it.
+/// Opens the store in a folder, which is created if it doesn't exist, and locks it.
 pub(crate) fn open(
     folder: &Path,
     options: &StoreOptions,
@@ -69,7 +69,7 @@ pub(crate) fn open(
         source,
     };
     if !options.as_it_is {
-        // SQLite would make it as the umask has it; its log gets the file's rights.
+        // SQLite would create it with the rights of the umask; its log gets the file's rights.
         place::open_file(&file).map_err(io)?;
     }
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -120,7 +120,7 @@ pub(crate) fn open(
     Ok((pool, writer.map_err(failed)?))
 }
 
-/// Nothing is kept of the disk where removing doesn't make the file shorter.
+/// No reserve is kept on a disk where a removal doesn't make the file shorter.
 fn disk_room(folder: &Path, may_shrink: bool, checkpointer: &Checkpointer) -> DiskRoom {
     match may_shrink {
         true => DiskRoom::watch(folder, checkpointer.bell()),
@@ -128,7 +128,7 @@ fn disk_room(folder: &Path, may_shrink: bool, checkpointer: &Checkpointer) -> Di
     }
 }
 
-/// Whether this program reads a store of ours as it is.
+/// Checks that this program reads this version of a store.
 pub(super) fn known_version(file: &Path, found: i64) -> Result<(), OpenError> {
     let (file, known) = (file.to_path_buf(), SCHEMA_VERSION);
     match found {
@@ -159,7 +159,7 @@ pub(super) fn identify(connection: &Connection) -> rusqlite::Result<Found> {
 
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
-    // Only before there is a table; later, a file is made anew for it.
+    // Works only before the first table exists; later, it needs a rebuild of the file.
     connection.pragma_update(None, "auto_vacuum", "incremental")?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -186,14 +186,14 @@ fn tune_writer(connection: &Connection, options: &StoreOptions) -> rusqlite::Res
         connection.pragma_update(None, "journal_mode", "wal")?;
     }
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    // FULL: the log is synced before a commit returns. NORMAL would lose the last commits.
+    // FULL: the log is synced before a commit returns. NORMAL could lose the last commits.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "journal_size_limit", LOG_KEEP_BYTES)?;
     connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     connection.pragma_update(None, "temp_store", "memory")?;
     if let Some(quota) = options.quota_bytes {
-        // What waits for the tree is in the file, too, and counted by the writer; this is for what it doesn't know.
+        // Pending changes are in the file, too, and the writer counts them; this limit is a backstop.
         let most = quota_pages(
             quota.saturating_add(PENDING_ROOM_BYTES),
             page_bytes(connection)?,
@@ -204,15 +204,15 @@ fn tune_writer(connection: &Connection, options: &StoreOptions) -> rusqlite::Res
     Ok(())
 }
 
-/// The quota in pages; at least one, since SQLite takes 0 for "leave it as it is".
+/// The quota in pages; at least one, because SQLite takes 0 for "unchanged".
 fn quota_pages(quota_bytes: u64, page_bytes: u32) -> i64 {
     i64::try_from(quota_bytes).map_or(i64::from(u32::MAX - 1), |bytes| {
         (bytes / i64::from(page_bytes)).max(1)
     })
 }
 
-/// Makes what an older version has made readable for others private: the database and what is beside
-/// it, which holds the last changes.
+/// Makes files of an older version private that other users can read: the database and its companion files, which
+/// contain the last changes.
 fn narrow(file: &Path) -> io::Result<()> {
     ["", "-wal", "-shm"].iter().try_for_each(|suffix| {
         let mut path = file.as_os_str().to_owned();

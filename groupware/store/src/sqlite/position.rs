@@ -1,4 +1,4 @@
-//! How far the log of changes is with the records, as they say themselves.
+//! The position in the change log that the records store.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ const NUMBER: &str = "SELECT value FROM counters WHERE name = ?1";
 const SET: &str = "INSERT OR REPLACE INTO counters (name, value) VALUES (?1, ?2)";
 const FORGET: &str = "DELETE FROM counters WHERE name IN ('changes_log', 'changes_number')";
 
-/// Which log the records in a file belong to, and how far they got; `None` if to none.
+/// Returns the log that the records in a file belong to, and their position in it; `None` if there is none.
 pub(crate) fn position(file: &Path) -> Result<Option<Position>, OpenError> {
     let found = open_helper(file).and_then(|connection| Ok(read(&connection)?));
     found.map_err(|source| OpenError::Database {
@@ -33,8 +33,8 @@ fn read(connection: &Connection) -> rusqlite::Result<Option<Position>> {
         .map(|(log, number)| Position { log, number }))
 }
 
-/// Opens the log that is to be kept, if one is, and has the records say which. Without one, they belong
-/// to none from now on: what is changed meanwhile would be missing from it.
+/// Opens the configured log and records its identity with the records. Without a log, the records belong to none from
+/// now on: it would lack their later changes.
 pub(super) fn start_log(
     connection: &mut Connection,
     (file, options): (&Path, &StoreOptions),

@@ -1,8 +1,8 @@
-//! Read transactions, each on a connection of its own while it lasts: the tree as it was when they began, and
-//! above it what waited for the tree then.
+//! Read transactions, each on a connection of its own: the tree as of their start, and above it the changes that were
+//! then pending.
 //!
-//! Connections are pooled, last used first: with N threads that read, N connections are open and
-//! each thread mostly gets the one it had before.
+//! Connections are pooled, last used first: with N reading threads, N connections are open, and each thread mostly gets
+//! its previous one.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -20,9 +20,9 @@ use super::values::{large, large_length, value};
 use crate::lock::FolderLock;
 use crate::{Engine, Record, Show, Snapshot, StoreError, Walk};
 
-/// Most connections kept open without work.
+/// The maximum number of idle connections.
 const IDLE_CONNECTIONS: usize = 128;
-/// Connections that are open from the start: for a sweep or two that read for long, and for others.
+/// Connections that are open from the start: for one or two long sweeps, and for others.
 const SPARE_CONNECTIONS: usize = 4;
 
 const GET: &str = "SELECT revision, value FROM records WHERE partition = ?1 AND key = ?2";
@@ -43,11 +43,11 @@ const SIZE: &str = "SELECT page_count * page_size FROM pragma_page_count, pragma
 
 pub(crate) struct ReadPool {
     file: PathBuf,
-    /// What waits for the tree; `None` for a file of a version in which nothing did.
+    /// The pending changes; `None` for a file of a version without them.
     pending: Option<Arc<Shared>>,
     idle: Mutex<Vec<Connection>>,
     disk: Arc<DiskRoom>,
-    /// Let go after the connections are closed.
+    /// Released after the connections are closed.
     _lock: FolderLock,
 }
 
@@ -66,8 +66,8 @@ impl ReadPool {
         }
     }
 
-    /// Opens some connections before they are needed: one that is opened while the disk hangs hangs with it.
-    /// What can't be opened yet is when it is needed, and says why then.
+    /// Opens some connections in advance: opening one blocks while the disk hangs. A connection that fails here is
+    /// opened when it is needed, and that call reports the error.
     pub(super) fn open_spares(&self) {
         let open = |_| self.begin().inspect(|session| drop(session.get("", b"")));
         let _at_once: Vec<_> = (0..SPARE_CONNECTIONS).map(open).collect();
@@ -108,7 +108,7 @@ impl ReadPool {
                     at: last.unwrap_or_default().unsigned_abs(),
                 });
             }
-            // A memtable was exchanged meanwhile: it may have what the snapshot hasn't, or the other way round.
+            // A memtable was replaced meanwhile: the memtables and the snapshot may not match.
             connection.prepare_cached("COMMIT")?.execute([])?;
         }
     }
@@ -158,7 +158,7 @@ struct Session<'pool> {
     /// Taken when the session ends.
     connection: Option<Connection>,
     tables: Tables,
-    /// The last group that is seen.
+    /// The last visible group.
     at: GroupNumber,
 }
 
@@ -169,7 +169,7 @@ impl Session<'_> {
             .expect("the connection is taken only by drop")
     }
 
-    /// SQLite says "ok" where all is well.
+    /// SQLite returns "ok" if it finds no problem.
     fn integrity(&self) -> Result<Vec<String>, StoreError> {
         let mut check = self.connection().prepare(INTEGRITY)?;
         let lines = check.query_map([], |row| row.get::<_, String>(0))?;
@@ -204,7 +204,7 @@ impl Drop for Session<'_> {
         let ended = connection
             .prepare_cached("COMMIT")
             .and_then(|mut end| end.execute([]));
-        // A connection whose transaction can't end is closed, not used again.
+        // A connection whose transaction can't end is closed instead of reused.
         if ended.is_ok() {
             self.pool.put_back(connection);
         }
@@ -338,7 +338,7 @@ fn recorded(change: &Change) -> Option<Record> {
     }
 }
 
-/// A record where it lies: in the tree, or above it with its key, value, and revision.
+/// A record in place: in the tree, or above it with its key, value, and revision.
 enum Found<'a, 'row> {
     Row(&'a Row<'row>),
     Changed(&'a [u8], &'a Bytes, u64),
@@ -346,10 +346,10 @@ enum Found<'a, 'row> {
 
 type Visited = rusqlite::Result<ControlFlow<()>>;
 
-/// Rows of the tree with what lies above it, in one order.
+/// Merges rows of the tree with the changes above it, in key order.
 struct Merge<'a> {
     above: Above<'a>,
-    /// So many records are still to be visited.
+    /// The number of records still to visit.
     left: usize,
     is_over: bool,
 }
@@ -358,7 +358,7 @@ type KeyRef<'a> = (&'a str, &'a [u8]);
 type AllVisit<'a> = &'a mut dyn FnMut(&str, &[u8], Found<'_, '_>) -> Visited;
 
 impl Merge<'_> {
-    /// Visits what comes before a row of the tree, and then the row, unless something else is in its place.
+    /// Visits the changes before a row of the tree, and then the row, unless a change replaces it.
     fn row(&mut self, place: KeyRef<'_>, row: &Row<'_>, visit: AllVisit<'_>) -> Visited {
         let mut instead = None;
         while let Some(changed) = self.above.peek() {
@@ -385,7 +385,7 @@ impl Merge<'_> {
         }
     }
 
-    /// Visits what comes after all rows.
+    /// Visits the changes after all rows.
     fn rest(&mut self, visit: AllVisit<'_>) -> rusqlite::Result<()> {
         while !self.is_over && self.above.peek().is_some() {
             let _ = self.next(visit)?;
@@ -423,7 +423,7 @@ impl Merge<'_> {
     }
 }
 
-/// A partition, the first key, the first key after, and how many.
+/// A partition, the first key, the first key after the range, and a limit.
 type Range<'a> = (&'a str, &'a [u8], Option<&'a [u8]>, usize);
 type Visit<'a> = &'a mut dyn FnMut(&Row<'_>) -> rusqlite::Result<ControlFlow<()>>;
 
@@ -449,7 +449,7 @@ impl Session<'_> {
             is_over: false,
         };
         let visit: AllVisit<'_> = &mut |_, _, found| visit(found);
-        // Without a limit: some of them may be gone.
+        // Without a limit: some of the rows may be removed above the tree.
         self.tree_rows((partition, from, to), -1, &mut |row| {
             let key = row.get_ref(0)?.as_blob()?;
             merge.row((partition, key), row, visit)

@@ -1,10 +1,10 @@
-//! Changes that a log tells, done again in the tree while nothing waits for it.
+//! Applies logged changes to the tree while there are no pending changes.
 
 use super::tree::Tree;
 use crate::counters::raised;
 use crate::{Numbered, Op};
 
-/// Does a change again.
+/// Applies a change again.
 pub(super) fn redo(tree: &mut Tree, op: &Op, revision: u64) -> rusqlite::Result<()> {
     match op {
         Op::Put {
@@ -41,7 +41,7 @@ pub(super) fn redo(tree: &mut Tree, op: &Op, revision: u64) -> rusqlite::Result<
     }
 }
 
-/// A key or value with the numbers that its gaps get.
+/// A key or value with its gaps filled.
 fn filled(tree: &Tree, partition: &str, numbered: &Numbered) -> rusqlite::Result<Vec<u8>> {
     let mut numbers = Vec::with_capacity(numbered.gaps().len());
     for gap in numbered.gaps() {

@@ -1,4 +1,4 @@
-//! Records in the tree, one at a time, within somebody's transaction.
+//! Records in the tree, one at a time, within the caller's transaction.
 
 use rusqlite::{Connection, OptionalExtension, Params, ToSql};
 
@@ -6,8 +6,7 @@ use super::connect::INLINE_BYTES;
 use super::values::value;
 
 const REVISION: &str = "SELECT revision FROM records WHERE partition = ?1 AND key = ?2";
-/// One descent of the tree, whether the record is new or not; nothing is written over one whose value lies
-/// elsewhere.
+/// One descent of the tree, whether or not the record is new; a record with a separate value is not overwritten.
 const PUT: &str = "INSERT INTO records (partition, key, revision, value) VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT (partition, key) DO UPDATE SET revision = excluded.revision, value = excluded.value
     WHERE typeof(value) <> 'integer'";
@@ -34,12 +33,12 @@ const FREE_PARTITION: &str = "DELETE FROM large_values WHERE id IN (SELECT value
 const USED: &str = "SELECT (page_count - freelist_count) * page_size
     FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
 
-/// The connection that writes.
+/// The writing connection.
 pub(super) struct Tree {
     connection: Connection,
-    /// Whether there may be large values, which go with their records.
+    /// True if there may be large values, which are removed with their records.
     has_large: bool,
-    /// Whether what is committed is durable then.
+    /// True if commits are durable.
     is_durable: bool,
 }
 
@@ -61,13 +60,13 @@ impl Tree {
         self.prepared(sql, [])
     }
 
-    /// Begins a transaction that is durable when it is committed.
+    /// Begins a transaction whose commit is durable.
     pub(super) fn begin(&mut self) -> rusqlite::Result<()> {
         self.set_durable(true)?;
         self.execute("BEGIN IMMEDIATE")
     }
 
-    /// Does what need not be durable when it is committed. It is as soon as anything is that is committed later.
+    /// Runs writes that need not be durable when they are committed. The next durable commit makes them durable.
     pub(super) fn lazily<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> rusqlite::Result<T>,
@@ -88,14 +87,14 @@ impl Tree {
         Ok(())
     }
 
-    /// The bytes of the file that are in use.
+    /// The number of bytes of the file that are in use.
     pub(super) fn used_bytes(&self) -> rusqlite::Result<u64> {
         let mut used = self.connection.prepare_cached(USED)?;
         let bytes: i64 = used.query_row([], |row| row.get(0))?;
         Ok(bytes.unsigned_abs())
     }
 
-    /// Ends a transaction that failed. If this fails, too, the next one can't begin, and says so.
+    /// Rolls back a failed transaction. If that fails, too, the next one can't begin and reports the error.
     pub(super) fn roll_back(&self) {
         if !self.connection.is_autocommit() {
             let _ = self.connection.execute_batch("ROLLBACK");
@@ -116,7 +115,7 @@ impl Tree {
         Ok(found.map(Into::into))
     }
 
-    /// Writes a record, new or not.
+    /// Writes a record, new or existing.
     pub(super) fn put(
         &mut self,
         (partition, key): (&str, &[u8]),
@@ -129,7 +128,7 @@ impl Tree {
         }
         let large = self.large(partition, key)?;
         if let Some(id) = large {
-            // The record keeps its number, and the value its place.
+            // The record keeps the number of its value.
             let mut put = self.connection.prepare_cached(PUT_LARGE_OVER)?;
             if put.execute((value, id))? == 1 {
                 return self.prepared(TOUCH, (partition, key, revision));
@@ -140,7 +139,7 @@ impl Tree {
         let id = self.connection.last_insert_rowid();
         match large {
             None => self.prepared(PUT, (partition, key, revision, id)),
-            // In a damaged store, of a value that is gone.
+            // A damaged store: the value is missing.
             Some(_) => self.prepared(PUT_OVER, (partition, key, revision, id)),
         }
     }
@@ -187,8 +186,8 @@ impl Tree {
         Ok(())
     }
 
-    /// The number of a record's large value, if it has one: few do, and to look is cheaper than to delete
-    /// nothing.
+    /// The number of a record's large value, if it has one. Few records do, and a lookup is cheaper than an empty
+    /// delete.
     pub(super) fn large(&self, partition: &str, key: &[u8]) -> rusqlite::Result<Option<i64>> {
         if !self.has_large {
             return Ok(None);
@@ -207,7 +206,7 @@ impl Tree {
         }
     }
 
-    /// Removes records, and the large values among theirs first.
+    /// Removes records, and first the large values of these records.
     fn remove_all(&self, (free, delete): (&str, &str), of: &[&dyn ToSql]) -> rusqlite::Result<()> {
         if self.has_large {
             self.connection.prepare_cached(free)?.execute(of)?;

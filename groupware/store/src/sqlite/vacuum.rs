@@ -1,30 +1,29 @@
-//! Gives room back to the disk that deletions have left in the file: a few pages at a time, while nobody
-//! writes.
+//! Returns free pages of the file to the disk: a few pages at a time, while the writer is idle.
 //!
-//! A page in the middle of the file takes the place of one at its end, which is then cut off. Files of older
-//! versions don't note which page leads to which, and stay as they are until they are made anew.
+//! A page from the end of the file takes the place of a free page, and the end is then truncated. Files of older
+//! versions lack the pointer map for this, and stay as they are until they are rebuilt.
 
 use rusqlite::Connection;
 
 use crate::Op;
 
-/// Free pages that are left: what comes next needs some.
+/// Free pages to keep: the next changes need some.
 const LEAVE_PAGES: u32 = 256;
-/// With fewer free pages than this, and than one in so many of all, nothing is done.
+/// With fewer free pages than this, or than this fraction of all pages, nothing is done.
 const BEGIN_PAGES: u32 = 1024;
 const BEGIN_ONE_IN: u32 = 16;
-/// Pages that are given back at once: 128 KiB. Whoever writes waits for so many at most.
+/// Pages returned in one step: 128 KiB. A writer waits for one step at most.
 pub(super) const STEP_PAGES: u32 = 16;
 
-/// Records that are removed before it is looked at: to look after each would wake the writer's thread for
-/// nothing. A large value counts as a record more for each so many bytes.
+/// Removed records after which the file is checked: checking after each would wake the writer's thread for nothing. A
+/// large value counts as one more record for each `BYTES_OF_RECORD`.
 const LOOK_RECORDS: u32 = 64;
 const BYTES_OF_RECORD: u64 = 64 << 10;
 
 const INCREMENTAL: u32 = 2;
 
-/// Has files that this connection makes from its own note what giving back needs. Where the own file does
-/// already, nothing is done: SQLite would write that into it once more.
+/// Makes files that this connection creates suitable for incremental vacuum. If its own file already is, nothing is
+/// done: SQLite would write that into it once more.
 pub(super) fn for_copies(connection: &Connection) -> rusqlite::Result<()> {
     match number(connection, "auto_vacuum")? {
         INCREMENTAL => Ok(()),
@@ -32,23 +31,23 @@ pub(super) fn for_copies(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Whether the file gets shorter by what is removed.
+/// Returns true if a removal makes the file shorter.
 pub(super) fn is_possible(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(number(connection, "auto_vacuum")? == INCREMENTAL)
 }
 
-/// What of the file is to be given back.
+/// The state of returning pages to the disk.
 #[derive(Debug)]
 pub(super) struct Vacuum {
     is_possible: bool,
-    /// What was removed since it was looked at, roughly, in records.
+    /// The approximate number of records removed since the last check.
     removed: u32,
-    /// It has begun, and goes on until few free pages are left.
+    /// True from the first step until few free pages are left.
     is_under_way: bool,
 }
 
 impl Vacuum {
-    /// What was left behind by the last server is looked at, too.
+    /// Also checks the pages that the last server left free.
     pub(super) fn new(connection: &Connection) -> rusqlite::Result<Self> {
         let is_possible = is_possible(connection)?;
         Ok(Self {
@@ -58,7 +57,7 @@ impl Vacuum {
         })
     }
 
-    /// Something was removed: one record, or a range of them.
+    /// Records a removal: of one record, or of a range.
     pub(super) fn note(&mut self, op: &Op) {
         let records = match op {
             Op::Put { .. } | Op::PutNumbered { .. } | Op::Add { .. } => return,
@@ -68,25 +67,25 @@ impl Vacuum {
         self.note_removed(records);
     }
 
-    /// So many records were removed.
+    /// Records this many removals.
     pub(super) fn note_removed(&mut self, records: u32) {
         self.removed = self.removed.saturating_add(records);
     }
 
-    /// A record with a large value was removed.
+    /// Records the removal of a record with a large value.
     pub(super) fn note_removed_large(&mut self, bytes: u64) {
         let more = u32::try_from(bytes / BYTES_OF_RECORD).unwrap_or(u32::MAX);
         self.note_removed(more.saturating_add(1));
     }
 
-    /// Whether there may be something to do, on a disk that is short of room or isn't.
+    /// Returns true if there may be pages to return, given whether the disk is short of room.
     pub(super) fn wants_step(&self, is_short: bool) -> bool {
         let look = if is_short { 1 } else { LOOK_RECORDS };
         self.is_possible && self.removed >= look
     }
 
-    /// Gives some pages back, if enough are free besides those that are `reserved` for what comes; on a disk that is
-    /// short of room, few are enough. Whether that was the last step of several.
+    /// Returns some pages to the disk if enough are free besides the `reserved` ones; if the disk is short of room, few
+    /// are enough. Returns true after the last of several steps.
     pub(super) fn step(
         &mut self,
         connection: &Connection,
@@ -103,14 +102,14 @@ impl Vacuum {
         }
         self.is_under_way = true;
         let pages = STEP_PAGES.min(free - LEAVE_PAGES);
-        // Each row is a page that was given back.
+        // Each row is a page that was returned.
         let mut step = connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
         let mut rows = step.query([])?;
         while rows.next()?.is_some() {}
         Ok(false)
     }
 
-    /// After a failure, there is another try when more was removed.
+    /// After a failure, the next attempt follows more removals.
     pub(super) fn give_up(&mut self) {
         self.removed = 0;
         self.is_under_way = false;
@@ -125,7 +124,7 @@ fn number(connection: &Connection, pragma: &str) -> rusqlite::Result<u32> {
 mod tests {
     use super::*;
 
-    /// A database whose file can get shorter.
+    /// A database whose file can be shortened.
     fn incremental() -> Connection {
         let connection = Connection::open_in_memory().unwrap();
         connection
@@ -134,7 +133,7 @@ mod tests {
         connection
     }
 
-    /// Nobody who writes waits for more than so many pages, however much is free.
+    /// No writer waits for more than this many pages, however many are free.
     #[test]
     fn a_step_is_bounded_and_all_of_them_leave_little() {
         let connection = incremental();
@@ -173,11 +172,11 @@ mod tests {
             "{steps}: {before} to {after}"
         );
         assert!(pages("freelist_count") <= LEAVE_PAGES);
-        // What is reserved counts as used.
+        // Reserved pages count as used.
         let free = pages("freelist_count");
         vacuum.note_removed(LOOK_RECORDS);
         assert!(!vacuum.step(&connection, (free, false)).unwrap() && pages("page_count") == after);
-        // A little that is free is left for what comes.
+        // A few free pages are kept for the next changes.
         connection
             .execute("DELETE FROM t WHERE id < 600", [])
             .unwrap();
@@ -185,7 +184,7 @@ mod tests {
             partition: "p".into(),
         });
         assert!(!vacuum.step(&connection, (0, false)).unwrap() && pages("page_count") == after);
-        // Not on a disk that is short of room.
+        // If the disk is short of room, fewer are kept.
         assert!(!vacuum.wants_step(true), "nothing was removed since");
         vacuum.note_removed(1);
         assert!(!vacuum.wants_step(false) && vacuum.wants_step(true));

@@ -24,13 +24,12 @@ use crate::{
     place,
 };
 
-/// Revisions are reserved in runs, so that a commit needn't write the counter.
+/// Revisions are reserved in runs, so that most commits needn't write the counter.
 const REVISION_RUN: u64 = 1 << 20;
-/// How long nobody is to have committed anything before a memtable is flushed further than is due. Whoever waits for a
-/// request to be worked on has not committed yet: where one core does both, a writer with nothing to do is no sign of an
-/// idle machine.
+/// The time without a commit before a memtable is flushed further than is due. A caller whose request is being
+/// processed has not committed yet: where one core does both, an idle writer does not mean an idle machine.
 const REST: Duration = Duration::from_millis(10);
-/// Batches of one transaction that together have more than this go into the tree at once: they are one row else.
+/// Batches of one transaction that together exceed this are written into the tree at once; otherwise they are one row.
 const MOST_PENDING_BYTES: usize = 64 << 20;
 
 const LIMIT: &str = "SELECT value FROM counters WHERE name = 'revision_limit'";
@@ -39,26 +38,26 @@ const LOGGED: &str = "UPDATE counters SET value = ?1 WHERE name = 'changes_numbe
 
 pub(crate) struct SqliteWriter {
     tree: Tree,
-    /// What is not yet in the tree.
+    /// The changes that are not in the tree yet.
     pending: Pending,
     checkpointer: Checkpointer,
     log_ahead: LogAhead,
-    /// What is committed is written here first.
+    /// Receives each change before its commit.
     changes: Option<ChangeLog>,
     vacuum: Vacuum,
     disk: Arc<DiskRoom>,
-    /// Pages in the log after a commit that wrote any, until it is tended.
+    /// Pages in the log after a commit that wrote any, until the housekeeping.
     written_pages: Option<u32>,
-    /// Whether the last group removed ranges, or pages were moved after it: many more like it may come.
+    /// True if the last group removed ranges, or pages were moved after it: many similar changes may follow.
     is_bulk: bool,
     /// The last revision used.
     revision: u64,
-    /// The last revision that may be used before the next run is reserved.
+    /// The last revision of the reserved run.
     revision_limit: u64,
     quota_bytes: Option<u64>,
-    /// Why what waits could not be written into the tree, if it could not.
+    /// The error if pending changes could not be written into the tree.
     unflushed: Option<CommitError>,
-    /// Nothing is changed that nobody asked for.
+    /// Makes no change without a request.
     as_it_is: bool,
 }
 
@@ -81,7 +80,7 @@ impl From<io::Error> for Broken {
 }
 
 impl Broken {
-    /// A smaller transaction may still fit.
+    /// Returns true if a smaller transaction may still fit.
     fn is_for_want_of_room(&self) -> bool {
         match self {
             Self::Database(error) => error.sqlite_error_code() == Some(ErrorCode::DiskFull),
@@ -100,7 +99,7 @@ impl SqliteWriter {
     ) -> rusqlite::Result<Self> {
         let limit: i64 = connection.query_row(LIMIT, [], |row| row.get(0))?;
         watch_log(&connection);
-        // What was left of the last run is skipped: it isn't known how much of it was used.
+        // The rest of the last run is skipped: its used part is unknown.
         let limit = limit.unsigned_abs();
         Ok(Self {
             vacuum: Vacuum::new(&connection)?,
@@ -120,7 +119,7 @@ impl SqliteWriter {
         })
     }
 
-    /// One transaction for all batches.
+    /// Commits all batches in one transaction.
     fn transact(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) -> Result<(), Broken> {
         let before = (self.revision, self.revision_limit);
         self.is_bulk = false;
@@ -163,7 +162,7 @@ impl SqliteWriter {
         Ok(())
     }
 
-    /// The bytes that may still be written, if that is bounded.
+    /// The number of bytes that may still be written, if there is a quota.
     fn room(&self) -> rusqlite::Result<Option<u64>> {
         let Some(quota) = self.quota_bytes else {
             return Ok(None);
@@ -172,7 +171,7 @@ impl SqliteWriter {
         Ok(Some(quota.saturating_sub(used)))
     }
 
-    /// Applies a batch, whose values go into the tree straight away, or only the long ones do.
+    /// Applies a batch; either all its values are written into the tree at once, or only the long ones.
     fn apply(&mut self, batch: &Batch, is_straight: bool) -> rusqlite::Result<Outcome> {
         if let Some(index) = self.first_failed(&batch.asserts)? {
             return Ok(Err(CommitError::Conflict { index }));
@@ -255,7 +254,7 @@ impl SqliteWriter {
             self.tree.put((partition, key), revision, value)?;
             Now::InTree
         } else {
-            // Not what the value may be a part of.
+            // Copied, because the value may be a slice of a larger buffer.
             Now::Value(Bytes::copy_from_slice(value))
         };
         self.pending.put(partition, key, revision, now);
@@ -269,7 +268,7 @@ impl SqliteWriter {
     ) -> rusqlite::Result<()> {
         let known = self.pending.get(partition, key).map(|change| change.now);
         let may_be_long = matches!(known, None | Some(Now::InTree));
-        // The room that a long value takes is wanted soon.
+        // The space of a long value is reused soon.
         if may_be_long && let Some(id) = self.tree.large(partition, key)? {
             let bytes = large_length(self.tree.connection(), id)?;
             self.tree.delete(partition, key)?;
@@ -289,7 +288,7 @@ impl SqliteWriter {
         }
     }
 
-    /// A key or value with the numbers that its gaps get.
+    /// A key or value with its gaps filled.
     fn filled(&self, partition: &str, numbered: &Numbered) -> rusqlite::Result<Vec<u8>> {
         let number = |gap: &crate::Gap| {
             let record = self.value(partition, &gap.counter)?;
@@ -299,7 +298,7 @@ impl SqliteWriter {
         Ok(numbered.filled(&numbers?))
     }
 
-    /// Has the log of changes written what is about to be committed, and the records say how far it is.
+    /// Writes the changes to the log before their commit, and the new position to the records.
     fn log(&mut self, group: &[&Batch], outcomes: &[Outcome]) -> Result<(), Broken> {
         let Some(changes) = &mut self.changes else {
             return Ok(());
@@ -318,7 +317,7 @@ impl SqliteWriter {
         Ok(())
     }
 
-    /// Does again what a log says was committed, in one transaction.
+    /// Applies logged changes again, in one transaction.
     pub(crate) fn redo(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         self.pending.flush_all(&mut self.tree)?;
         let done = self.try_redo(changes);
@@ -361,8 +360,7 @@ impl SqliteWriter {
         Ok(self.revision)
     }
 
-    /// A group that found the disk full is tried batch by batch: a small one may still fit where
-    /// a large one didn't.
+    /// Commits a group that found the disk full batch by batch: a small batch may fit where a large one didn't.
     fn one_by_one(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) {
         let mut single = Vec::with_capacity(1);
         for batch in group {
@@ -375,7 +373,7 @@ impl SqliteWriter {
 }
 
 impl SqliteWriter {
-    /// The log, if there was a commit since it was tended.
+    /// The log, if there was a commit since the last housekeeping.
     fn written(&self) -> Option<Log> {
         let is_bulk = self.is_bulk;
         self.written_pages.map(|pages| Log { pages, is_bulk })
@@ -390,14 +388,14 @@ impl SqliteWriter {
     }
 }
 
-/// What a change takes in a row besides its partition, key, and value, at most.
+/// The maximum overhead of a change in a row, besides its partition, key, and value.
 const OP_BYTES: usize = 24;
 
-/// Whether a group changes so much that it isn't worth writing twice.
+/// Returns true if a group is so large that it isn't worth writing twice.
 fn is_for_the_tree(group: &[&Batch]) -> bool {
     let mut all = 0;
     for batch in group {
-        // Long values go there anyway.
+        // Long values are written there anyway.
         let put = |op: &Op| match op {
             Op::Put { key, value, .. } if value.len() > LONG_BYTES => key.len(),
             op => op.bytes(),
@@ -412,7 +410,7 @@ fn is_for_the_tree(group: &[&Batch]) -> bool {
     all > MOST_PENDING_BYTES
 }
 
-/// Whether there is room for what a batch writes, which it then takes.
+/// Returns true if there is room for a batch, and then subtracts its size.
 fn takes(bytes: u64, room: &mut Option<u64>) -> bool {
     let Some(room) = room else {
         return true;
@@ -447,7 +445,7 @@ impl Writer for SqliteWriter {
         if self.pending.wants_flush() {
             self.flush_some(Pace::Even);
         }
-        // Twice for the same length would take a checkpoint of nothing for one that caught up.
+        // The same length twice would take an empty checkpoint for one that caught up.
         if let Some(log) = self.written() {
             self.written_pages = None;
             self.checkpointer.tend(self.tree.connection(), log);
@@ -497,13 +495,13 @@ impl SqliteWriter {
             fault::note_flush(error);
         }
         self.vacuum.note_removed(self.pending.take_removed());
-        // Each page is written once until all are.
+        // Each page is written once, until all are done.
         self.is_bulk = true;
         self.written_pages = written_log().or(self.written_pages);
     }
 }
 
-/// Whoever closes a store leaves all of it in the tree, where the next one needn't look for it elsewhere.
+/// A closed store has everything in the tree, so that the next start reads no pending rows.
 impl Drop for SqliteWriter {
     fn drop(&mut self) {
         if self.as_it_is || std::thread::panicking() {

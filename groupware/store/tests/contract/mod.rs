@@ -1,5 +1,5 @@
-//! What every engine must do. The tests of an engine take this in, and say how a fresh store of its is
-//! opened: `keeps_the_contract!(open)`, where `open` gives `None` if the engine can't be had here.
+//! The contract of every engine. An engine's tests include it and provide a fresh store: `keeps_the_contract!(open)`,
+//! where `open` returns `None` if the engine isn't available here.
 
 use std::ops::ControlFlow;
 
@@ -161,7 +161,7 @@ pub(crate) fn ranges_and_partitions_are_deleted(store: Store) {
         }))
         .unwrap();
     assert_eq!(keys(&store, "p", "", None, 100), "a d");
-    // In order: what is put after the partition was emptied stays.
+    // In order: a put after the deletion of the partition stays.
     store
         .commit_blocking(batch(|b| {
             b.put("p", "e", "").delete_partition("p").put("p", "f", "");
@@ -202,8 +202,8 @@ fn counter(index: u32) -> (bytes::Bytes, u32) {
     (bytes::Bytes::from_static(b"n"), index)
 }
 
-/// From however many threads, and several of one batch: each number once, none left out, and who comes later in the
-/// order of commits has the greater one.
+/// With many threads and several numbers per batch, each number is assigned once, without gaps, and in the order of
+/// commits.
 pub(crate) fn numbers_are_handed_out_once_and_in_order(store: Store) {
     const THREADS: u32 = 8;
     const BATCHES: u32 = 30;
@@ -243,7 +243,7 @@ pub(crate) fn numbers_are_handed_out_once_and_in_order(store: Store) {
     });
     read.map_err(|error: StoreError| error).unwrap();
     assert_eq!(next - 1, u64::from(2 * THREADS * BATCHES));
-    // Where there is no counter, the number is none; and one that is refused has taken none.
+    // A missing counter counts as 0, and a rejected batch takes no number.
     let refused = batch(|b| {
         b.assert_exists("p", "never").add("p", "n", [0, 1]);
     });
@@ -274,7 +274,7 @@ pub(crate) fn counters_start_where_they_are_told_to(store: Store) {
     assert_eq!(sums("n"), [101, 7, 3]);
     store.commit_blocking(add(&[500, 9])).unwrap();
     assert_eq!(sums("n"), [102, 7, 6]);
-    // Within a batch, too: what is gone starts anew, and what was put is added to.
+    // Within a batch, too: a deleted record starts anew, and a put one is added to.
     let again = batch(|b| {
         b.delete("p", "n").add_from("p", "n", [10], [1]);
         b.put("p", "m", "").add_from("p", "m", [10], [1]);
@@ -442,7 +442,7 @@ pub(crate) fn many_records_go_some_at_a_time(store: Store) {
     store.remove_in_slices("p", b"k", Some(b"m")).unwrap();
     assert_eq!(keys(&store, "p", "", None, usize::MAX), "a z");
     assert_eq!(keys(&store, "q", "", None, usize::MAX), "k0000");
-    // Thirty of 100 each, and large ones one by one.
+    // Thirty batches of 100 each, and large records one by one.
     let slices = store.stats().groups - groups;
     assert!((34..=37).contains(&slices), "{slices}");
     store.remove_in_slices("p", b"", None).unwrap();
@@ -592,7 +592,7 @@ pub(crate) fn any_bytes_are_keys_and_values(store: Store) {
     }
 }
 
-/// Batches that wait share a transaction, and each sees what those before it have done.
+/// Waiting batches share a transaction, and each sees the effects of earlier ones.
 pub(crate) fn a_batch_sees_those_before_it_in_its_group(store: Store) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -632,7 +632,7 @@ pub(crate) fn a_batch_sees_those_before_it_in_its_group(store: Store) {
     assert_eq!(sum.revision, revisions[3]);
 }
 
-/// Whoever is shown many records, large ones among them, may look at others meanwhile.
+/// A visitor of many records, large ones among them, may read others meanwhile.
 pub(crate) fn who_is_shown_a_record_can_ask_for_another(store: Store) {
     const RECORDS: u32 = 300;
     let large = vec![7; 100 << 10];

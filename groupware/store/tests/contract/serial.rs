@@ -1,6 +1,5 @@
-//! The law of group commit, for any engine: whatever batches come from whatever threads, through one handle
-//! of a store or several, the outcome equals that of applying them one after another in the order of their
-//! revisions.
+//! The law of group commit, for any engine: for any batches from any threads, through one or several handles of a
+//! store, the outcome equals that of applying them one after another in the order of their revisions.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -12,8 +11,8 @@ use proptest::prelude::*;
 
 type Model = BTreeMap<(String, Vec<u8>), (u64, Vec<u8>)>;
 
-/// One batch as drawn. Revisions aren't known beforehand, so an assert on one names "the one that
-/// this thread last wrote".
+/// A generated batch. Revisions aren't known beforehand, so an assert on one names "the one that this thread last
+/// wrote".
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     asserts: Vec<(Kind, u8, u8)>,
@@ -31,16 +30,16 @@ enum Kind {
 enum Change {
     Put(u8),
     Add(i64),
-    /// Begins where it is told to, if there is nothing.
+    /// Starts with this value if there is no record.
     AddFrom(i64),
-    /// Makes a record of what is counted under a key.
+    /// Writes a numbered record.
     Number(bool),
     Delete,
     Range,
     Partition,
 }
 
-/// Batches for at most so many threads.
+/// Batches for at most this many threads.
 pub(crate) fn drafts(threads: usize) -> impl Strategy<Value = Vec<Vec<Draft>>> {
     let kind = prop_oneof![Just(Kind::Absent), Just(Kind::Exists), Just(Kind::Mine)];
     let change = prop_oneof![
@@ -75,7 +74,7 @@ fn build(draft: &Draft, mine: u64) -> Batch {
     }
     for &(change, place, key) in &draft.ops {
         match change {
-            // Some are so large that they lie elsewhere than their record.
+            // Some are so large that they are stored apart from their record.
             Change::Put(value) => {
                 let bytes = if value % 4 == 0 { 5000 } else { 1 };
                 batch.put(partition(place), [key], vec![value; bytes])
@@ -84,7 +83,7 @@ fn build(draft: &Draft, mine: u64) -> Batch {
             Change::AddFrom(by) => batch.add_from(partition(place), [key], [5, 5], [1, by]),
             Change::Number(is_wide) => {
                 let counter = bytes::Bytes::copy_from_slice(&[key]);
-                // Its key is one that others put to and delete, too.
+                // Its key is also put and deleted by others.
                 let made = Numbered::default()
                     .number((counter.clone(), 0), 0, Form::Ring(4))
                     .bytes(if is_wide { b"wide" } else { b"" });
@@ -101,7 +100,7 @@ fn build(draft: &Draft, mine: u64) -> Batch {
     batch
 }
 
-/// What one thread saw: its batches in order, each with its outcome.
+/// The log of one thread: its batches in order, each with its outcome.
 pub(crate) type Log = Vec<(Batch, Result<u64, usize>)>;
 
 pub(crate) fn run(stores: &[Store], drafts: &[Vec<Draft>]) -> Vec<Log> {
@@ -119,12 +118,12 @@ pub(crate) fn run(stores: &[Store], drafts: &[Vec<Draft>]) -> Vec<Log> {
     })
 }
 
-/// Who writes a thread's batches.
+/// The thread that writes a thread's batches.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     /// The store's writer.
     Writer,
-    /// The thread itself, where nobody else writes.
+    /// The thread itself, if no other thread writes.
     Here,
 }
 
@@ -246,9 +245,9 @@ fn contents(store: &Store) -> Model {
     all
 }
 
-/// Replays the commits in the order of their revisions. Every one's asserts must hold there, each
-/// thread's own order must be kept, each conflict must have had a moment, between its thread's
-/// commits before and after it, at which its assert failed; and the end must be the same.
+/// Replays the commits in the order of their revisions. Every commit's asserts must hold there, and each thread's own
+/// order must be kept. Each conflict must have had a moment, between its thread's commits before and after it, at which
+/// its assert failed. The end state must be the same.
 pub(crate) fn check(store: &Store, logs: &[Log]) -> Result<(), TestCaseError> {
     let mut commits: Vec<(u64, &Batch)> = Vec::new();
     for (batch, outcome) in logs.iter().flatten() {

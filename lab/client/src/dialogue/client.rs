@@ -1,4 +1,4 @@
-//! The client of all dialogues: connections, time limits, judgement. It knows no protocol and no schedule.
+//! The client of all dialogues: connections, time limits, checks of responses. It knows no protocol and no schedule.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -25,15 +25,15 @@ use crate::time::{Nanos, Time, nanos, or_late, within};
 use crate::tls::{self, Tls, TlsError};
 use lab_units::BaseUrl;
 
-/// Size of the one buffer that all connections of a worker read into.
+/// The size of the read buffer that all connections of a worker share.
 pub(super) const READ_BYTES: usize = 64 << 10;
-/// Most desks kept for reuse, and the largest buffer that is kept with one.
+/// The maximum number of buffer sets kept for reuse, and the maximum size of a buffer kept in one.
 const KEPT: usize = 256;
 const KEPT_BYTES: usize = 64 << 10;
-/// A connection idle for longer is looked at before it is used.
+/// The client checks a connection before use if it was idle for longer.
 const LOOK_AFTER: Nanos = 1_000_000;
-/// So much of an answer, and of all answers on a connection that users share: some of them may leave unread what
-/// comes to them unasked, as much as fits, without that the others hear less.
+/// Receive windows for one response, and for all responses on a shared connection. Some users may leave unrequested
+/// messages unread, up to the stream window; the other users still receive theirs.
 const WINDOWS: Windows = Windows {
     stream: 1 << 20,
     connection: (1 << 31) - 1,
@@ -50,7 +50,7 @@ pub struct DialogueClient<D: Dialogue, T: Time> {
     pub(super) limits: Limits,
     /// Connections that all users share.
     pub(super) sharing: Option<Sharing>,
-    /// They begin with it.
+    /// Configures new HTTP/2 connections.
     pub(super) builder: h2::client::Builder,
     pub(super) time: T,
     counts: Cell<ClientCounts>,
@@ -60,18 +60,18 @@ pub struct DialogueClient<D: Dialogue, T: Time> {
     pub(super) tap: Option<Rc<dyn Tap>>,
 }
 
-/// A talk under way.
+/// An exchange in progress.
 pub(super) struct Call<'a, T> {
     pub(super) deadline: &'a T,
-    /// When it began to be said, on a connection that is open.
+    /// When sending of the request began, on an open connection.
     pub(super) began: Nanos,
-    /// When the first byte came after what was said last; what is said between messages changes it no more.
+    /// When the first byte arrived after the last send. A send between messages doesn't change it.
     pub(super) first: Option<Nanos>,
-    /// Something was said since: what is kept may be its answer.
+    /// Bytes were sent since the last read: kept bytes may be the response to them.
     anew: bool,
-    /// Bytes that came.
+    /// Bytes received.
     came: u64,
-    /// When messages came, of a protocol whose answers have several.
+    /// Arrival times of messages, for protocols with several messages in a response.
     pub(super) times: EventTimes,
     last: Nanos,
 }
@@ -89,7 +89,7 @@ impl<T> Call<'_, T> {
         }
     }
 
-    /// So many messages are there now.
+    /// Records the arrival of messages up to the total count `messages`.
     pub(super) fn has_heard(&mut self, messages: u32, now: Nanos) {
         while self.times.count() < u64::from(messages) {
             match self.times.first {
@@ -101,21 +101,21 @@ impl<T> Call<'_, T> {
     }
 }
 
-/// Why a talk ended without its answer.
+/// Why an exchange ended without its response.
 enum Stopped {
     Late,
     Broken(io::Error),
     Fault(String),
 }
 
-/// How far a talk came.
+/// How a part of an exchange ended.
 enum Ended {
     Done(Reply),
     Secure,
 }
 
 impl<D: Dialogue, T: Time> DialogueClient<D, T> {
-    /// A client for the workload's requests, by their place among them.
+    /// Returns a client for the workload's requests, in their order.
     pub fn new(workload: &Workload, dialogue: D, server: Server, time: T) -> Self {
         let Server {
             base,
@@ -154,7 +154,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         }
     }
 
-    /// Begins the request, and what opens a connection where there is none of use.
+    /// Prepares the request, and the opening of a connection if none is usable.
     async fn begin(
         &self,
         session: &mut DialogueSession<D>,
@@ -174,7 +174,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         Ok(())
     }
 
-    /// Drops a connection that was idle for too long, or that the server has closed meanwhile.
+    /// Drops a connection that was idle for too long, or that the server has closed.
     async fn drop_unusable(&self, session: &mut DialogueSession<D>, talk: &D::Talk) {
         let Some(link) = &mut session.link else {
             return;
@@ -194,7 +194,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         }
     }
 
-    /// Tells who looks what a turn was about.
+    /// Reports the messages of a turn to the tap.
     pub(super) fn tell(&self, out: &mut Out) {
         let Some(tap) = &self.tap else { return };
         for (side, text) in out.told.drain(..) {
@@ -223,7 +223,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         Ok(connection)
     }
 
-    /// Opens a connection, and says on it whatever the protocol says first, within the connect timeout.
+    /// Opens a connection and sends what the protocol requires first, within the connect timeout.
     async fn connect(
         &self,
         desk: &mut Desk<D::Talk>,
@@ -261,7 +261,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         Ok(link)
     }
 
-    /// The same connection within TLS.
+    /// Upgrades the connection to TLS.
     async fn secured(
         &self,
         link: Link<D::Line>,
@@ -296,7 +296,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         }
     }
 
-    /// A talk from where it is to its end, or until TLS is due.
+    /// Continues an exchange to its end, or until TLS is due.
     async fn converse(
         &self,
         link: &mut Link<D::Line>,
@@ -329,7 +329,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         }
     }
 
-    /// Sends all of this. What comes meanwhile is kept: a server may read no further until it is taken.
+    /// Sends all bytes. Keeps bytes received meanwhile: a server may stop reading until the client reads.
     async fn say(
         &self,
         link: &mut Link<D::Line>,
@@ -361,14 +361,14 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                 }
             }
             if written < bytes.len() {
-                // Behind the other users, their timers, and their answers.
+                // Let other users, their timers, and their responses run first.
                 tokio::task::yield_now().await;
             }
         }
         Ok(())
     }
 
-    /// Lets who looks see what these bytes say.
+    /// Reports these bytes to the tap, as readable text.
     pub(super) fn spell(&self, side: Side, bytes: &[u8]) {
         let Some(tap) = self.tap.as_ref().filter(|_| !bytes.is_empty()) else {
             return;
@@ -379,7 +379,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         }
     }
 
-    /// Reads on until there is something to do.
+    /// Reads until there is something to do.
     fn poll_turn(
         &self,
         cx: &mut Context<'_>,
@@ -399,7 +399,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                     Ok(count) => &space[..count],
                     Err(error) => return Poll::Ready(Err(Stopped::Broken(error))),
                 },
-                // It came while something was said, or behind the answer before.
+                // The bytes arrived during a send, or after the previous response.
                 false => &[][..],
             };
             let now = self.time.now();
@@ -423,7 +423,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         }
     }
 
-    /// One turn with what came; what it doesn't take is kept.
+    /// Runs one turn with the received bytes, and keeps the bytes that it doesn't consume.
     fn feed(
         &self,
         link: &mut Link<D::Line>,
@@ -466,7 +466,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     }
 }
 
-/// The class of what stopped a talk, and what is told of it.
+/// Returns the error class and the message for a stopped exchange.
 fn failed(stopped: &Stopped) -> (ErrorClass, String) {
     match stopped {
         Stopped::Late => (ErrorClass::Timeout, "no whole answer in time".to_owned()),
@@ -480,7 +480,7 @@ fn failed(stopped: &Stopped) -> (ErrorClass, String) {
 }
 
 impl<D: Dialogue, T: Time> DialogueClient<D, T> {
-    /// The request on the session's connection, or on a new one.
+    /// Sends the request on the session's connection, or on a new one.
     async fn answered(
         &self,
         session: &mut DialogueSession<D>,
@@ -532,8 +532,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                 (at, Sizes::of(call.came), Ok(reply))
             }
             Err(stopped) => {
-                // A deadline of its own tells of the request alone; silence for as long as any may take, of the
-                // connection.
+                // A missed deadline of the request's own concerns the request alone. Silence for the maximum request
+                // timeout concerns the connection.
                 let longest = self.limits.request_timeout;
                 let since = link.silence.miss(call.began);
                 let silent = self.time.now().saturating_sub(since);

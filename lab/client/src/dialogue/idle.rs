@@ -1,4 +1,4 @@
-//! What is heard and said on a connection between requests, of a protocol whose servers say something unasked.
+//! Reads and writes on a connection between requests, for protocols whose servers send unrequested messages.
 
 use std::task::{Context, Poll};
 
@@ -8,19 +8,19 @@ use super::session::Link;
 use crate::tap::Side;
 use crate::time::Time;
 
-/// How much was heard of what there is.
+/// How much of the available input was read.
 #[derive(PartialEq, Eq)]
 enum Heard {
     All,
     /// As much as fits.
     Some,
-    /// All, and the end of the connection.
+    /// All, up to the end of the connection.
     End,
 }
 
 impl<D: Dialogue, T: Time> DialogueClient<D, T> {
-    /// Hears what a server says between requests, as much as fits, and says what must be said to that; false where
-    /// the connection is of no more use.
+    /// Reads unrequested messages, as much as fits, and sends the required replies. Returns false if the connection is
+    /// no longer usable.
     pub(super) fn attend(&self, link: &mut Link<D::Line>, cx: &mut Context<'_>) -> bool {
         if link.ended {
             self.overhear(link);
@@ -28,7 +28,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         while !link.ended {
             let is_broken = !say_owed(link, cx);
             if link.owed.len() >= READ_BYTES {
-                // Who doesn't read isn't read.
+                // A server that doesn't read the replies isn't read from.
                 return true;
             }
             let heard = self.hear_unasked(link, cx);
@@ -42,7 +42,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         !link.ended || self.dialogue.keeps(&link.line)
     }
 
-    /// Keeps what came.
+    /// Keeps the received bytes.
     fn hear_unasked(&self, link: &mut Link<D::Line>, cx: &mut Context<'_>) -> Heard {
         let space = &mut *self.read.borrow_mut();
         while link.rest.len() < READ_BYTES {
@@ -58,7 +58,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         Heard::Some
     }
 
-    /// Hands on what came; false where the connection is of no more use.
+    /// Passes the received bytes to the dialogue. Returns false if the connection is no longer usable.
     fn overhear(&self, link: &mut Link<D::Line>) -> bool {
         let mut left = &link.rest[..];
         let line = &mut link.line;
@@ -70,8 +70,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     }
 }
 
-/// Says as much of what is owed as the system takes; false where nobody is there to hear it. What a layer between has
-/// taken before is brought on its way, too.
+/// Writes as much of the pending bytes as the system takes, and flushes layers in between such as TLS. Returns false if
+/// the connection is broken.
 fn say_owed<L>(link: &mut Link<L>, cx: &mut Context<'_>) -> bool {
     loop {
         let mut written = 0;

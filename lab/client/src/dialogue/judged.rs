@@ -1,4 +1,4 @@
-//! What a request's answer is judged by, once it is whole. It knows no connection.
+//! What a whole response is checked against. It knows no connection.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use crate::exchange::{Details, ErrorClass, FailedRequest};
 use crate::reading::{HeaderFinds, Wanted, Whole, read_answer};
 use crate::time::Nanos;
 
-/// How much of an answer an error shows.
+/// How many bytes of a response an error shows.
 const SHOWN: usize = 200;
 
-/// What a request is judged by.
+/// The checks and captures of a request.
 pub(super) struct Judged {
     expect: Vec<RangeInclusive<u16>>,
     answer: Vec<Expectation>,
     captures: Vec<Capture>,
-    /// The time limit of an answer; `None` applies the limit of the load.
+    /// The time limit of a response; `None` applies the limit of the load.
     pub(super) timeout: Option<Duration>,
 }
 
@@ -32,7 +32,7 @@ impl Judged {
         }
     }
 
-    /// Whether the server refuses what it was not expected to.
+    /// Returns the reason if the server refuses the request with an unexpected status.
     fn refused<'a>(&self, reply: &'a Reply) -> Option<&'a str> {
         let expected = |status| self.expect.iter().any(|range| range.contains(&status));
         match reply.status {
@@ -42,7 +42,7 @@ impl Judged {
         }
     }
 
-    /// Judges a whole answer, and keeps its captures.
+    /// Judges a whole response, and keeps its captures.
     pub(super) fn judge(
         &self,
         (reply, body, took): (&Reply, &[u8], Nanos),
@@ -74,7 +74,7 @@ impl Judged {
         })
     }
 
-    /// Forgets what it would have captured.
+    /// Clears the variables that the request would have captured.
     pub(super) fn forget(&self, scope: &mut UserScope) {
         for capture in &self.captures {
             scope.clear(capture.slot);
@@ -82,7 +82,7 @@ impl Judged {
     }
 }
 
-/// The beginning of an answer, in a line.
+/// Returns the beginning of a response on one line.
 fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
     let plain = |c: char| if c.is_control() { ' ' } else { c };

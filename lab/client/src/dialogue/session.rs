@@ -52,9 +52,9 @@ pub(super) struct Desk<K> {
 
 /// A user's place among shared connections, or a place beside the user's own connection.
 pub(super) struct Seat<L, M> {
-    /// Which of the shared connections is its own.
+    /// The index of the user's shared connection.
     pub(super) place: Option<u32>,
-    /// The hold on it, once it was used.
+    /// The hold on the shared connection, once the user has used it.
     pub(super) held: Option<HeldConnection>,
     /// The protocol's state of the user.
     pub(super) line: L,
@@ -63,7 +63,7 @@ pub(super) struct Seat<L, M> {
 }
 
 impl<L: Default, M> Seat<L, M> {
-    /// On the shared connection of this place, or on a connection of its own.
+    /// Returns a place on the shared connection with this index, or beside the user's own connection.
     pub(super) fn at(place: Option<u32>) -> Box<Self> {
         Box::new(Self {
             place,

@@ -1,5 +1,5 @@
-//! Requests of users who share connections, each in a stream of HTTP/2: on whose connection, how often, and what
-//! their ends come to. It knows no protocol but HTTP/2.
+//! Requests of users with shared connections, each in an HTTP/2 stream: choice of the connection, repetition, and
+//! outcome. It knows no protocol but HTTP/2.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -13,17 +13,17 @@ use crate::exchange::{ErrorClass, EventTimes, FailedRequest, Phase, Phases, Size
 use crate::streams::Link;
 use crate::time::{Nanos, Time, Timer, nanos, or_late, within};
 
-/// What came of a request that has no reply.
+/// The outcome of a request without a reply.
 enum Lost {
-    /// It never went out: the connection had ended.
+    /// The request was not sent: the connection had ended.
     Unsent(String),
-    /// The server says that it did nothing with it; what that comes to where it isn't sent again.
+    /// The server reports that it did not process the request. Holds the outcome if it isn't sent again.
     Unprocessed(Reply),
     /// Anything else.
     Failed(ErrorClass, String),
 }
 
-/// A request under way in a stream.
+/// A request in progress in a stream.
 struct Going<'a, L, K> {
     streams: &'a dyn Streams<L, K>,
     line: &'a mut L,
@@ -32,8 +32,8 @@ struct Going<'a, L, K> {
 }
 
 impl<D: Dialogue, T: Time> DialogueClient<D, T> {
-    /// The request in a stream of its own, or in one that is open; at most twice, where the server says that it did
-    /// nothing with it, or it didn't go out.
+    /// Sends the request in a stream of its own, or in an open one. Sends it at most twice: again if the server did not
+    /// process it, or if it was not sent.
     pub(super) async fn answered_in_stream(
         &self,
         (seat, streams): (&mut UserSeat<D>, &dyn Streams<D::Line, D::Talk>),
@@ -82,7 +82,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         }
     }
 
-    /// Nothing is left of the answer before.
+    /// Clears the previous response.
     fn clear(&self, out: &mut Out) {
         out.body.clear();
         out.told.clear();
@@ -91,7 +91,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         out.looked_at = self.tap.is_some();
     }
 
-    /// Sends the request once, and hears its answer.
+    /// Sends the request once, and reads its response.
     async fn once_in_stream(
         &self,
         (seat, streams): (&mut UserSeat<D>, &dyn Streams<D::Line, D::Talk>),
@@ -140,14 +140,14 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             let since = link.miss(call.began);
             let silent = self.time.now().saturating_sub(since);
             if silent >= nanos(self.limits.request_timeout) {
-                // It may be dead. Whoever waits on it still, waits.
+                // The connection may be dead. Requests that wait on it continue to wait.
                 link.retire();
             }
         }
         Err(lost)
     }
 
-    /// Hears on.
+    /// Reads on.
     fn poll_stream(
         &self,
         cx: &mut Context<'_>,
@@ -175,7 +175,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         came
     }
 
-    /// A place for the request on the user's connection, which is opened where nobody has yet.
+    /// Returns a place for the request on the user's connection, and opens the connection if needed.
     async fn place(
         &self,
         seat: &mut UserSeat<D>,
@@ -216,8 +216,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         }
     }
 
-    /// Opens a connection for all, and awaits that its server speaks HTTP/2, as clients of its protocols do: within
-    /// the connect timeout.
+    /// Opens a shared connection, and waits until the server sends its HTTP/2 preface, as clients of its protocols do:
+    /// within the connect timeout.
     async fn open_shared(
         &self,
         (deadline, phases, ends): (&T::Timer, &mut Phases, Nanos),
@@ -245,7 +245,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     }
 }
 
-/// What the end of a stream says about its request; nothing came in time where there is none.
+/// Returns the meaning of a stream's end for its request; `None` is a timeout.
 fn lost(end: Option<StreamEnd>, link: Option<&Link>) -> Lost {
     match end {
         Some(StreamEnd::Unsent(why)) => Lost::Unsent(why),
@@ -259,7 +259,7 @@ fn lost(end: Option<StreamEnd>, link: Option<&Link>) -> Lost {
     }
 }
 
-/// The server took no more calls.
+/// The error for a request that waited too long for a free stream.
 fn unplaced(link: &Link) -> Lost {
     let why = format!(
         "not sent in time: the server allows {} calls at once on the connection",

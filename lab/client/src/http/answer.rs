@@ -1,5 +1,4 @@
-//! Answers: read as they come, decoded, judged, and their captures kept. It opens no connection and sends
-//! nothing.
+//! Responses: read as they arrive, decoded, judged, and captured. It opens no connection and sends nothing.
 
 use std::cell::Cell;
 use std::io;
@@ -19,11 +18,11 @@ use crate::exchange::{ErrorClass, FailedRequest, Phase, Sizes};
 use crate::reading::{Whole, read_answer};
 use crate::time::Time;
 
-/// The largest buffer for what answers decode to that is kept for the next one.
+/// The maximum size of a decode buffer that is kept for reuse.
 const KEPT_DECODED_BYTES: usize = 1 << 20;
 
 impl<T: Time> HttpClient<T> {
-    /// Reads on. `reader` holds what came so far, if that wasn't all of it.
+    /// Reads on. `reader` holds the bytes received so far, if the response isn't whole.
     pub(super) fn poll_answer(
         &self,
         cx: &mut Context<'_>,
@@ -81,7 +80,7 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    /// Takes the events of what came; an answer when no more are wanted.
+    /// Takes the events of the received bytes. Returns a response when no more are wanted.
     fn listen(
         &self,
         done: Option<&Complete>,
@@ -108,7 +107,7 @@ impl<T: Time> HttpClient<T> {
                 let complete = Complete {
                     status,
                     body_bytes: bytes,
-                    // The rest of the stream would be taken for the next answer.
+                    // The rest of the stream would be taken for the next response.
                     reusable: done.is_some_and(|complete| complete.reusable),
                     body: KeptBody::Kept,
                 };
@@ -135,7 +134,7 @@ impl<T: Time> HttpClient<T> {
         fed
     }
 
-    /// Takes in a header of an answer.
+    /// Takes a header of a response.
     #[inline]
     pub(super) fn take_header(
         &self,
@@ -177,7 +176,7 @@ impl<T: Time> HttpClient<T> {
             let Ok(value) = std::str::from_utf8(value) else {
                 return;
             };
-            // Another server's cookies are looked at and not kept.
+            // Another server's cookies are read and not kept.
             let passing = Jar::default();
             let jar = if call.other { &passing } else { jar };
             let host = prepared.host_at(&self.base);
@@ -190,7 +189,7 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    /// Decodes and judges a whole answer, after its time was taken, and keeps its captures.
+    /// Decodes and judges a whole response, after its time was taken, and keeps its captures.
     pub(super) fn judge(
         &self,
         complete: &Complete,
@@ -224,7 +223,7 @@ impl<T: Time> HttpClient<T> {
         Answer::Whole { at, sizes, result }
     }
 
-    /// A stream of events that has ended, or of which no more is wanted.
+    /// Judges a stream of events that has ended, or of which no more is wanted.
     fn judge_events(
         &self,
         status: u16,
@@ -292,7 +291,7 @@ impl<T: Time> HttpClient<T> {
         })
     }
 
-    /// A status that nobody expects: the next request, where it redirects and that is followed.
+    /// Handles an unexpected status: prepares the next request if it is a redirect to follow.
     fn unexpected(
         &self,
         status: u16,
@@ -344,7 +343,7 @@ impl<T: Time> HttpClient<T> {
         let limit = self.limits.max_response_bytes;
         let (status, sent) = (complete.status, complete.body_bytes);
         if !call.prepared.expects(status) {
-            // The beginning of it is enough to show, and all that is kept.
+            // The beginning is enough for the error, and only that is kept.
             let shown = ENCODED_EXAMPLE_BYTES as u64;
             let _truncated = call.codings.decode(body, shown, decoded);
             return self.judge_plain(status, (decoded, sent), call);
@@ -358,7 +357,7 @@ impl<T: Time> HttpClient<T> {
         self.judge_plain(status, (decoded, size), call)
     }
 
-    /// The connection ended or broke.
+    /// Handles a connection that ended or broke.
     fn ended(
         &self,
         call: &mut Call<'_, T::Timer>,
@@ -386,7 +385,7 @@ impl<T: Time> HttpClient<T> {
     }
 }
 
-/// How many seconds later a request is to be sent again: the value of `Retry-After` (RFC 9110, section 10.2.3).
+/// Returns the delay in seconds before a request is sent again: the value of `Retry-After` (RFC 9110, section 10.2.3).
 fn retry_after(value: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(value).ok()?.trim();
     if text.bytes().all(|b| b.is_ascii_digit()) {
@@ -395,7 +394,7 @@ fn retry_after(value: &[u8]) -> Option<u32> {
     u32::try_from(date(text)?.saturating_sub(clock::unix_seconds())).ok()
 }
 
-/// The address of a `Location`. Bytes that are no UTF-8 are percent-encoded, as browsers do.
+/// Returns the address of a `Location`. Bytes that are no UTF-8 are percent-encoded, as browsers do.
 fn location_text(value: &[u8]) -> String {
     match std::str::from_utf8(value) {
         Ok(text) => text.to_owned(),

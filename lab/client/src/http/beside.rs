@@ -1,4 +1,4 @@
-//! Chooses the connections for requests that one user sends at the same time. It sends nothing.
+//! Chooses the connections for parallel requests of one user. It sends nothing.
 
 use std::rc::Rc;
 
@@ -9,8 +9,8 @@ use crate::time::Time;
 use crate::version::{Offer, Version};
 
 impl<T: Time> HttpClient<T> {
-    /// The connections that a session beside this one has in common with others. Where the server has the choice of a
-    /// version, one of them opens a connection and the others await the choice.
+    /// Returns the connections that a parallel session shares with others. If the server chooses the version, one
+    /// session opens a connection and the others wait for the choice.
     pub(super) fn shares_of(&self, session: &mut HttpSession) -> Shares {
         match &session.shares {
             Shares::Free => Shares::Free,
@@ -21,7 +21,7 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    /// Whether a connection of the session carries many requests; `None` where the server has yet to choose.
+    /// Returns whether a connection of the session carries many requests; `None` if the server has yet to choose.
     pub(super) fn carries_many(&self, session: &HttpSession) -> Option<bool> {
         match self.offer {
             Offer::One => return Some(false),
@@ -40,7 +40,7 @@ impl<T: Time> HttpClient<T> {
         self.chosen.get().map(|version| version == Version::Two)
     }
 
-    /// Makes the user's own connection, which is of HTTP/2 or will be, one of several sessions.
+    /// Shares the user's own connection, which uses or will use HTTP/2, between several sessions.
     fn share_own(&self, session: &mut HttpSession) -> Shares {
         let own = session.two.as_mut().filter(|held| held.other.is_none());
         let sharing = Rc::new(Sharing::own(own.map(|held| {

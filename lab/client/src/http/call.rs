@@ -1,4 +1,4 @@
-//! One request under way, and what came of it. It knows neither connections nor how answers are read.
+//! One request in progress, and its outcome. It knows neither connections nor the reading of responses.
 
 use std::io;
 
@@ -15,46 +15,46 @@ use crate::reading::HeaderFinds;
 use crate::time::Nanos;
 use crate::tls;
 
-/// How much of an unexpected answer is kept for the reader.
+/// How many bytes of an unexpected response are kept for the report.
 pub(super) const EXAMPLE_BYTES: usize = 200;
-/// The same of one that came encoded.
+/// The same for an encoded response.
 pub(super) const ENCODED_EXAMPLE_BYTES: usize = 16 << 10;
 
-/// The most challenges that a request answers: a server may declare a nonce stale more than once.
+/// The maximum number of challenges that a request answers: a server may declare a nonce stale more than once.
 const MOST_CHALLENGES: u8 = 3;
 
-/// One request under way.
+/// One request in progress.
 pub(super) struct Call<'a, T> {
     pub(super) prepared: &'a Prepared,
     pub(super) message: &'a Message,
     pub(super) scope: &'a mut UserScope,
     pub(super) deadline: &'a T,
-    /// When it times out.
+    /// When the request times out.
     pub(super) ends: Nanos,
     pub(super) finds: HeaderFinds,
-    /// Of its answer's body.
+    /// The content codings of the response's body.
     pub(super) codings: Codings,
     pub(super) sent: Nanos,
-    /// When the message began to go out, on a connection that was there.
+    /// When sending of the message began, on an open connection.
     pub(super) began: Nanos,
-    /// When the last byte of the answer was there, once it was.
+    /// When the last byte of the response was received, once it was.
     pub(super) ended: Nanos,
-    /// When the first byte of the answer was there, if the last one wasn't yet.
+    /// When the first byte of the response was received, if the last one wasn't yet.
     pub(super) first: Option<Nanos>,
     pub(super) phases: Phases,
-    /// It goes to another server than the drive's.
+    /// The request goes to another server than the base server.
     pub(super) other: bool,
-    /// The events that it listens for, once its answer is one that is expected.
+    /// The events that the request receives, once its response has an expected status.
     pub(super) listening: Option<Box<Listening<'a>>>,
-    /// How many redirects it may still follow.
+    /// How many redirects the request may still follow.
     pub(super) left: u32,
-    /// What its answer says about where to look instead.
+    /// The `Location` of the response.
     pub(super) location: Option<Box<str>>,
-    /// How many seconds later it is to be sent again, where its answer says so.
+    /// The delay in seconds before the request is sent again, if the response has one.
     pub(super) retry_after: Option<u32>,
-    /// The status and place of a redirect that is to be followed.
+    /// The status and location of a redirect to follow.
     pub(super) redirect: Option<(u16, Box<str>)>,
-    /// The challenges of the answer to a request with credentials.
+    /// The challenges in the response to a request with credentials.
     pub(super) challenges: String,
     /// Whether the server refused its credentials.
     pub(super) is_refused: bool,
@@ -62,13 +62,12 @@ pub(super) struct Call<'a, T> {
     pub(super) challenge: Option<Box<HeldChallenge>>,
     /// Why none of the challenges can be answered.
     pub(super) unanswerable: Option<String>,
-    /// Whether its connection may be used again.
+    /// Whether the connection may be used again.
     pub(super) reusable: bool,
 }
 
 impl<'a, T> Call<'a, T> {
-    /// A request that goes out with this message, to another server than the drive's or not, and may
-    /// follow so many redirects.
+    /// Returns a request with this message, to the base server or another one, with a maximum number of redirects.
     #[inline]
     pub(super) fn new(
         prepared: &'a Prepared,
@@ -103,7 +102,7 @@ impl<'a, T> Call<'a, T> {
         }
     }
 
-    /// The bearer token of the request.
+    /// Returns the bearer token of the request.
     pub(super) fn token(&self) -> Option<String> {
         match self.prepared.credentials.as_deref() {
             Some(Credentials::Bearer(slot)) => self.scope.text(*slot),
@@ -116,7 +115,7 @@ impl<'a, T> Call<'a, T> {
         without(self.token(), text)
     }
 
-    /// Describes an answer with an unexpected status, without secrets; of a token request only the error's name.
+    /// Describes a response with an unexpected status, without secrets; of a token request only the error's name.
     pub(super) fn unexpected(&self, status: u16, body: &[u8], token: Option<String>) -> String {
         if !self.prepared.hides_answer {
             let text = without(token, status_text(status, body));
@@ -141,7 +140,7 @@ impl<'a, T> Call<'a, T> {
             return false;
         }
         self.is_refused = true;
-        // An answer sent preemptively may belong to the challenge of another protection space.
+        // Preemptive credentials may belong to the challenge of another protection space.
         let is_answer = message.is_answer && message.challenges > 0;
         match credentials.refused(&self.challenges, is_answer, self.scope) {
             Ok(challenge) => self.challenge = challenge,
@@ -159,28 +158,28 @@ fn without(token: Option<String>, text: String) -> String {
     }
 }
 
-/// How reading an answer ended.
+/// The outcome of reading a response.
 pub(super) enum Answer {
-    /// Whole, and judged.
+    /// The response is whole, and judged.
     Whole {
         at: Nanos,
         sizes: Sizes,
         result: Result<(), FailedRequest>,
     },
-    /// The connection ended before one byte of it.
+    /// The connection ended before its first byte.
     Nothing(io::Error),
     /// Anything else.
     Failed(ErrorClass, String),
 }
 
-/// How many bytes of an answer's body are worth keeping.
+/// Returns how many bytes of a response's body are kept.
 #[inline]
 pub(super) fn keeps(prepared: &Prepared, status: u16, codings: Codings) -> usize {
     let (expected, encoded) = (prepared.expects(status), codings.decodes());
     match () {
         () if !expected && encoded => ENCODED_EXAMPLE_BYTES,
         () if !expected => EXAMPLE_BYTES,
-        // Events are taken as they come.
+        // Events are processed as they arrive.
         () if prepared.events.is_some() && !encoded => usize::MAX,
         () if prepared.keeps_body || (prepared.decodes && encoded) => usize::MAX,
         () => 0,
@@ -199,7 +198,7 @@ pub(super) fn broken(error: &io::Error) -> String {
     format!("the connection ended before the answer was whole: {error}")
 }
 
-/// The message for a connection that ended before the first byte of the response.
+/// Returns the message for a connection that ended before the first byte of the response.
 pub(super) fn unanswered(error: &io::Error, reused: bool, idempotent: bool) -> String {
     let error = tls::in_words(error);
     match reused && !idempotent {
@@ -211,7 +210,7 @@ pub(super) fn unanswered(error: &io::Error, reused: bool, idempotent: bool) -> S
     }
 }
 
-/// The name of the error in an answer to a token request (RFC 6749, section 5.2).
+/// Returns the name of the error in a response to a token request (RFC 6749, section 5.2).
 fn error_name(body: &[u8]) -> Option<String> {
     const LONGEST: usize = 60;
     let path = JsonPath::parse("$.error").ok()?;

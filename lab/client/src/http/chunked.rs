@@ -2,14 +2,14 @@
 
 use super::head::Fault;
 
-/// Longest line of a chunk's size with its extensions.
+/// The maximum length of a chunk's size line with its extensions.
 const MAX_SIZE_LINE: usize = 4096;
 
-/// Takes the chunk frames off a body.
+/// Removes the chunk framing from a body.
 #[derive(Debug)]
 pub(crate) struct Chunked {
     state: State,
-    /// Bytes of the line, or of the trailer section, so far.
+    /// Bytes of the current line, or of the trailer section, so far.
     line: usize,
     max_trailer: usize,
 }
@@ -25,7 +25,7 @@ enum State {
     Data(u64),
     DataCr,
     DataLf,
-    /// In the trailer section; whether its current line is empty so far.
+    /// In the trailer section; `empty`: the current line has no bytes so far.
     Trailer {
         empty: bool,
     },
@@ -35,10 +35,10 @@ enum State {
     Done,
 }
 
-/// What the beginning of an input held.
+/// The result for the beginning of an input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Piece<'a> {
-    /// Bytes of the input that are dealt with.
+    /// Input bytes consumed.
     pub(crate) used: usize,
     /// Bytes of the body.
     pub(crate) data: &'a [u8],
@@ -60,7 +60,7 @@ impl Chunked {
         }
     }
 
-    /// Reads on until there is data, the body is whole, or the input is used up.
+    /// Reads until there is data, the body is whole, or the input is used up.
     pub(crate) fn next<'a>(&mut self, input: &'a [u8]) -> Result<Piece<'a>, Fault> {
         let mut used = 0;
         while used < input.len() && self.state != State::Done {
@@ -89,7 +89,7 @@ impl Chunked {
         })
     }
 
-    /// The state after a byte of the frame.
+    /// Returns the state after a byte of the framing.
     fn step(&mut self, byte: u8) -> Result<State, Fault> {
         Ok(match (self.state, byte) {
             (State::Size { value, digits }, _) if byte.is_ascii_hexdigit() => {

@@ -1,4 +1,4 @@
-//! The client: renders a request, sends it on the user's connection, reads and judges the answer.
+//! The client: renders a request, sends it on the user's connection, reads and judges the response.
 //!
 //! Its rules are in [`crate::http`]. It knows no schedule.
 
@@ -35,18 +35,18 @@ use crate::tls::{self, Tls, TlsError};
 use crate::version::{Offer, Protocol, Version};
 use lab_units::BaseUrl;
 
-/// Size of the one buffer that all connections of a worker read into.
+/// The size of the read buffer that all connections of a worker share.
 const READ_BYTES: usize = 64 << 10;
-/// Most buffers kept for reuse.
+/// The maximum number of buffers kept for reuse.
 const POOLED: usize = 256;
-/// A connection in use without a pause can't have gone stale unseen; one idle for longer is looked
-/// at before it is used.
+/// The client checks a connection before use if it was idle for longer. A connection in constant use can't go stale
+/// unnoticed.
 const LOOK_AFTER: Nanos = 1_000_000;
 
 /// One worker's HTTP client.
 pub struct HttpClient<T: Time> {
     requests: Vec<Prepared>,
-    /// Of which requests the messages are kept when they fail.
+    /// The requests whose messages are kept when they fail.
     retried: Vec<bool>,
     pub(super) base: BaseUrl,
     route: Result<Route, Box<str>>,
@@ -58,15 +58,15 @@ pub struct HttpClient<T: Time> {
     connect_timeout: Nanos,
     pub(super) idle_limit: Nanos,
     pub(super) offer: Offer,
-    /// The version that the system's server has chosen last, where it has the choice.
+    /// The last choice of version by the base server, if it has the choice.
     pub(super) chosen: Cell<Option<Version>>,
-    /// Notified when it has chosen.
+    /// Notified when the server has chosen.
     pub(super) choices: Notify,
-    /// Connections of HTTP/2 begin with it.
+    /// The configuration of new HTTP/2 connections.
     pub(super) builder: ::h2::client::Builder,
-    /// Connections of HTTP/2 that all users share.
+    /// HTTP/2 connections that all users share.
     pub(super) sharing: Option<Sharing>,
-    /// Those of HTTP/1.1.
+    /// HTTP/1.1 connections that all users share.
     pool: Option<Pool>,
     pub(super) time: T,
     counts: Cell<ClientCounts>,
@@ -74,25 +74,25 @@ pub struct HttpClient<T: Time> {
     pub(super) read: RefCell<Box<[u8]>>,
     scratch: RefCell<Scratch>,
     texts: RefCell<Vec<String>>,
-    /// What an answer came to that was encoded.
+    /// The buffer for decoded responses.
     pub(super) decoded: RefCell<Vec<u8>>,
     pub(super) tap: Option<Rc<dyn Tap>>,
     tracing: Option<Tracing>,
 }
 
-/// When an exchange ended, and what came of it.
+/// The end time and the outcome of an exchange.
 pub(super) type Outcome = (Nanos, Sizes, Result<(), FailedRequest>);
 
-/// What came of a turn of writing.
+/// The outcome of a write turn.
 enum Turn {
-    /// It ended so.
+    /// The write ended with this result.
     Wrote(io::Result<()>),
-    /// The answer was whole before the message was, or the connection ended.
+    /// The response was whole before the message was sent, or the connection ended.
     Answered(Answer),
 }
 
 impl<T: Time> HttpClient<T> {
-    /// A client for the workload's requests, by their place among them.
+    /// Returns a client for the workload's requests, in their order.
     pub fn new(workload: &Workload, server: Server, time: T) -> Self {
         let Server {
             base,
@@ -152,14 +152,13 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    /// The same, with messages of these requests (by their place) kept for [`Client::again`] when they
-    /// fail.
+    /// Returns the client set to keep failed messages of these requests (by index) for [`Client::again`].
     #[must_use]
     pub fn retrying(self, retried: Vec<bool>) -> Self {
         Self { retried, ..self }
     }
 
-    /// Keeps a message that failed, where it may be sent again.
+    /// Keeps a failed message, if it may be sent again.
     fn keep_failed(
         &self,
         session: &mut HttpSession,
@@ -182,7 +181,7 @@ impl<T: Time> HttpClient<T> {
         session.failed = Some(Box::new((request, hop)));
     }
 
-    /// The message of a request, or why there is none.
+    /// Renders the message of a request, or returns why it can't be rendered.
     fn rendered(
         &self,
         session: &HttpSession,
@@ -210,7 +209,7 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    /// The message that is to be sent next for a request, signed where it says so.
+    /// Returns the message to send next for a request, signed if the request has a signer.
     fn next_message(
         &self,
         session: &mut HttpSession,
@@ -235,7 +234,7 @@ impl<T: Time> HttpClient<T> {
         Ok(hop)
     }
 
-    /// Makes the request that an answer redirects to the session's next one.
+    /// Makes the request of a redirect the session's next one.
     fn follow(
         &self,
         session: &mut HttpSession,
@@ -260,8 +259,8 @@ impl<T: Time> HttpClient<T> {
         Ok(())
     }
 
-    /// Sends a rendered message and reads the answer, on the session's connection or on a shared one. To
-    /// other servers each session has a connection of its own.
+    /// Sends a rendered message and reads the response, on the session's connection or on a shared one. For other
+    /// servers each session has a connection of its own.
     async fn converse(
         &self,
         session: &mut HttpSession,
@@ -292,7 +291,7 @@ impl<T: Time> HttpClient<T> {
         outcome
     }
 
-    /// Waits for a shared connection, which is a part of the response time.
+    /// Waits for a shared connection, as part of the response time.
     async fn await_turn<'p>(
         &self,
         pool: &'p Pool,
@@ -307,7 +306,7 @@ impl<T: Time> HttpClient<T> {
         place.flatten()
     }
 
-    /// Sends a rendered message and reads the answer; at most twice, by the rule above.
+    /// Sends a rendered message and reads the response; at most twice, by the rule in [`crate::http`].
     async fn converse_on_own(
         &self,
         session: &mut HttpSession,
@@ -349,8 +348,8 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    /// Drops a connection that this request can't use: to another server, idle for too long, or
-    /// closed by the server meanwhile.
+    /// Drops a connection that this request can't use: to another server, idle for too long, or closed by the server
+    /// meanwhile.
     pub(super) async fn drop_unusable(
         &self,
         session: &mut HttpSession,
@@ -422,7 +421,7 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    /// The way to a server that only the workload names.
+    /// Returns the route to a server that only the workload names.
     async fn route_to(&self, server: &BaseUrl) -> io::Result<Route> {
         let secure = || Ok((self.tls.config()?, tls::server_name(&server.host)?));
         let tls = server.secure.then(secure).transpose();
@@ -433,7 +432,7 @@ impl<T: Time> HttpClient<T> {
         })
     }
 
-    /// Sends the message once and reads the answer.
+    /// Sends the message once and reads the response.
     pub(super) async fn once(
         &self,
         connection: &mut Connection,
@@ -450,8 +449,7 @@ impl<T: Time> HttpClient<T> {
             let turn = poll_fn(|cx| {
                 let wrote = call.message.poll_write(cx, connection, &mut written);
                 if wrote.is_pending() {
-                    // A server that answers while it reads may read no further until its answer
-                    // is taken.
+                    // A server that responds while it reads may stop reading until the client takes the response.
                     let answer = self.poll_answer(cx, connection, jar, call, &mut reader);
                     if let Poll::Ready(answer) = answer {
                         return Poll::Ready(Some(Turn::Answered(answer)));
@@ -463,10 +461,10 @@ impl<T: Time> HttpClient<T> {
             if written == call.message.len() || !matches!(turn, Some(Turn::Wrote(Ok(())))) {
                 break turn;
             }
-            // Behind the other users, their timers, and their answers.
+            // Let other users, their timers, and their responses run first.
             tokio::task::yield_now().await;
         };
-        // A server may answer and close before it has read everything: the answer counts then.
+        // A server may respond and close before it has read everything: the response counts then.
         let write_error = match sent {
             Some(Turn::Wrote(result)) => result.err(),
             Some(Turn::Answered(answer)) => {
@@ -492,7 +490,7 @@ impl<T: Time> HttpClient<T> {
         (self.time.now(), Sizes::default(), Err(failure))
     }
 
-    /// A failure, with its detail as long as such are wanted.
+    /// Returns a failure, with its detail while details are wanted.
     pub(super) fn failure(
         &self,
         class: ErrorClass,
@@ -667,7 +665,7 @@ impl<T: Time> Client for HttpClient<T> {
     }
 }
 
-/// What a request listens for.
+/// Returns the events that a request receives.
 fn listening<'a>(
     prepared: &'a Prepared,
     scope: &mut UserScope,

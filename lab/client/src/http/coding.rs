@@ -1,13 +1,13 @@
-//! Content codings of answers, undone (RFC 9110, section 8.4.1). It knows no connection and no clock:
-//! callers take the answer's time before they decode.
+//! Decodes the content codings of responses (RFC 9110, section 8.4.1). It knows no connection and no clock: callers
+//! take the response's time before they decode.
 
 use std::io::{self, Read};
 
-/// The most codings of one body, as in curl.
+/// The maximum number of codings of one body, as in curl.
 const MAX_CODINGS: usize = 5;
 
-/// Values of `Content-Encoding` that name no coding: what `Content-Transfer-Encoding` and charsets are called, and
-/// what S3 keeps of an upload. Clients read such a body as it is.
+/// Values of `Content-Encoding` that name no coding: values of `Content-Transfer-Encoding`, charsets, and the values
+/// that S3 stores with an upload. Clients read such a body as it is.
 const NONE: [&[u8]; 13] = [
     b"identity",
     b"none",
@@ -44,13 +44,13 @@ pub struct Codings {
     unknown: bool,
 }
 
-/// The value of `Accept-Encoding` of a request that asks for a compressed answer.
+/// The value of `Accept-Encoding` of a request for a compressed response.
 pub(crate) const ACCEPTED: &str = "gzip, br, zstd";
 
 /// Why a body can't be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum CodingError {
-    /// It is damaged, or not what it says.
+    /// The body is damaged, or not in the stated coding.
     #[error("the answer's {coding} can't be decoded: {source}")]
     Broken {
         /// Its coding.
@@ -58,7 +58,7 @@ pub enum CodingError {
         /// What is wrong.
         source: io::Error,
     },
-    /// More than may be.
+    /// The decoded body exceeds the limit.
     #[error("the answer's {coding} decodes to more than {limit} bytes")]
     TooLarge {
         /// Its coding.
@@ -69,7 +69,7 @@ pub enum CodingError {
 }
 
 impl Codings {
-    /// The codings that one `Content-Encoding` line names.
+    /// Returns the codings that one `Content-Encoding` line names.
     #[must_use]
     pub fn of(value: &[u8]) -> Self {
         let mut codings = Self::default();
@@ -77,8 +77,7 @@ impl Codings {
         codings
     }
 
-    /// Adds the codings of a further `Content-Encoding` line. Empty parts and names that are no coding count for
-    /// nothing.
+    /// Adds the codings of a further `Content-Encoding` line. Skips empty parts and names that are no coding.
     pub fn add(&mut self, value: &[u8]) {
         for name in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
             if name.is_empty() || NONE.iter().any(|none| name.eq_ignore_ascii_case(none)) {
@@ -98,14 +97,14 @@ impl Codings {
         !self.unknown && self.applied[0].is_some()
     }
 
-    /// Returns true if one of the codings is unknown, or there are too many. Such a body is read as it comes, as
+    /// Returns true if one of the codings is unknown, or there are too many. Such a body is read as received, as
     /// browsers do.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.unknown
     }
 
-    /// The names, as headers write them.
+    /// Returns the names, as headers write them.
     #[must_use]
     pub fn names(&self) -> String {
         let names: Vec<&str> = self.applied.iter().flatten().map(|c| c.name()).collect();
@@ -145,7 +144,7 @@ impl Coding {
         }
     }
 
-    /// As headers write it.
+    /// Returns the name, as headers write it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -156,7 +155,7 @@ impl Coding {
         }
     }
 
-    /// Appends what `body` decodes to, at most `limit` bytes and one.
+    /// Appends the decoded `body`, at most `limit` bytes and one.
     fn decode(self, body: &[u8], limit: u64, out: &mut Vec<u8>) -> Result<(), CodingError> {
         let coding = self.name();
         let mut bounded = Bounded { out, limit };
@@ -179,7 +178,7 @@ impl Coding {
     }
 }
 
-/// A buffer that takes one byte more than its limit, which shows that the limit is passed.
+/// A buffer that takes one byte more than its limit, to detect that the limit is exceeded.
 struct Bounded<'a> {
     out: &'a mut Vec<u8>,
     limit: u64,
@@ -197,7 +196,7 @@ impl Bounded<'_> {
     }
 }
 
-/// All members of a gzip body. Zeros behind the last member are padding, as gzip(1) has it.
+/// Decodes all members of a gzip body. Zeros behind the last member are padding, as in gzip(1).
 fn gunzip(mut body: &[u8], out: &mut Bounded<'_>) -> io::Result<()> {
     loop {
         let mut member = flate2::bufread::GzDecoder::new(body);
@@ -212,7 +211,7 @@ fn gunzip(mut body: &[u8], out: &mut Bounded<'_>) -> io::Result<()> {
     }
 }
 
-/// All frames of a zstd body; skippable ones are skipped (RFC 8878, section 3.1).
+/// Decodes all frames of a zstd body, without the skippable ones (RFC 8878, section 3.1).
 fn unzstd(mut body: &[u8], out: &mut Bounded<'_>) -> io::Result<()> {
     use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
     use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
@@ -237,7 +236,7 @@ fn unzstd(mut body: &[u8], out: &mut Bounded<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// A header of zlib: method 8, and a check sum of 31 (RFC 1950, section 2.2).
+/// Returns true if the body has a zlib header: method 8, and a multiple of 31 (RFC 1950, section 2.2).
 fn has_zlib_head(body: &[u8]) -> bool {
     matches!(body, [method, flags, ..]
         if method & 0x0f == 8 && (u16::from(*method) << 8 | u16::from(*flags)) % 31 == 0)

@@ -1,4 +1,4 @@
-//! The cookies of one user, as lean as a load generator may keep them: host-only, in memory.
+//! The cookies of one user, as small as a load generator needs them: host-only, in memory.
 //!
 //! Follows RFC 6265 where it matters to a session: path, `Secure`, and removal by `Max-Age` or
 //! `Expires`. It knows neither connections nor users.
@@ -9,9 +9,9 @@ use std::rc::Rc;
 use crate::clock::unix_seconds;
 use lab_workload::HeldChallenge;
 
-/// The most cookies of a user, as in Chromium for one domain. The oldest gives way to another one.
+/// The maximum number of cookies of a user, as in Chromium for one domain. A further cookie evicts the oldest.
 const MAX_COOKIES: usize = 180;
-/// Longest name and value; longer ones are ignored.
+/// The maximum length of name and value; longer cookies are ignored.
 const MAX_COOKIE_BYTES: usize = 4096;
 
 /// One user's cookies and Digest challenge. Allocates nothing for a user without either.
@@ -36,7 +36,7 @@ struct Stored {
 pub(crate) struct RenderedCookie {
     /// `name=value`.
     pub(crate) pair: Box<str>,
-    /// It gives way to a cookie of the same name that the server set.
+    /// A cookie of the same name from the server replaces it.
     pub(crate) is_default: bool,
 }
 
@@ -46,14 +46,14 @@ impl RenderedCookie {
     }
 }
 
-/// What became of a `Set-Cookie`.
+/// The outcome of a `Set-Cookie`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SetCookie<'a> {
     /// Its name.
     pub(crate) name: &'a str,
     /// Its value.
     pub(crate) value: &'a str,
-    /// Whether an older cookie was removed for want of room.
+    /// Whether an older cookie was removed to make room.
     pub(crate) has_evicted: bool,
 }
 
@@ -62,11 +62,11 @@ struct Cookie {
     /// `name=value`.
     pair: Box<str>,
     name: u32,
-    /// Its number among all that were stored; one that is set anew keeps it.
+    /// Its number among all stored cookies; a cookie that is set again keeps it.
     created: u32,
     path: Box<str>,
     secure: bool,
-    /// Seconds since 1970; `None` for the session's length.
+    /// Seconds since 1970; `None` for the length of the session.
     expires: Option<i64>,
 }
 
@@ -81,7 +81,7 @@ impl Cookie {
 }
 
 impl Jar {
-    /// The same cookies, from now on, for whoever has another connection as the same user.
+    /// Returns a jar that shares these cookies, for another connection of the same user.
     pub(crate) fn share(&self) -> Self {
         let cookies = OnceCell::from(Rc::clone(self.cookies.get_or_init(Rc::default)));
         Self { cookies }
@@ -112,8 +112,8 @@ impl Jar {
         is_challenged
     }
 
-    /// Takes a `Set-Cookie` value from an answer to a request for `path` on `host`. Returns the
-    /// cookie's name and value, also when the cookie is removed or not for us.
+    /// Takes a `Set-Cookie` value from a response to a request for `path` on `host`. Returns the cookie's name and
+    /// value, also if the cookie is removed or for another host.
     pub(crate) fn store<'a>(
         &self,
         value: &'a str,
@@ -157,7 +157,7 @@ impl Jar {
     }
 
     /// Appends `Cookie: …` with its line end, if there is any cookie for this request: those of the server, and the
-    /// workload's `own` as if they had been the first ones set for `/`.
+    /// workload's `own` as if they had been set first, for `/`.
     pub(crate) fn write(&self, secure: bool, path: &str, own: &[RenderedCookie], out: &mut String) {
         let Some(stored) = self.cookies.get() else {
             return write_all(own.iter().map(|cookie| &*cookie.pair), out);
@@ -185,7 +185,7 @@ impl Jar {
     }
 }
 
-/// Appends the workload's cookies of one request to a server that is none of its system's.
+/// Appends the workload's cookies of one request to a server outside the system.
 pub(crate) fn write_to_other(own: &[RenderedCookie], out: &mut String) {
     let own = own.iter().filter(|cookie| !cookie.is_default);
     write_all(own.map(|cookie| &*cookie.pair), out);
@@ -204,7 +204,7 @@ fn write_all<'a>(pairs: impl Iterator<Item = &'a str>, out: &mut String) {
 }
 
 impl Stored {
-    /// Stores a cookie, or removes the one that it expires. Returns true if the oldest one had to give way.
+    /// Stores a cookie, or removes the one that it expires. Returns true if it evicted the oldest one.
     fn put(&mut self, mut cookie: Cookie) -> bool {
         let same = |c: &Cookie| c.name() == cookie.name() && c.path == cookie.path;
         let before = self.list.iter().position(same);
@@ -300,7 +300,7 @@ fn path_matches(cookie: &str, path: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || cookie.ends_with('/') || rest.starts_with('/'))
 }
 
-/// The folder of the request's path (RFC 6265, section 5.1.4).
+/// Returns the folder of the request's path (RFC 6265, section 5.1.4).
 fn default_path(path: &str) -> &str {
     let path = path.split(['?', '#']).next().unwrap_or(path);
     match path.rfind('/') {
@@ -309,8 +309,8 @@ fn default_path(path: &str) -> &str {
     }
 }
 
-/// A date in any of the forms that servers write in headers, in seconds since 1970, read as a cookie's is (RFC 6265,
-/// section 5.1.1).
+/// Parses a date in any of the forms that servers write in headers, as RFC 6265, section 5.1.1, parses a cookie's.
+/// Returns seconds since 1970.
 pub(super) fn date(text: &str) -> Option<i64> {
     const MONTHS: [&str; 12] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",

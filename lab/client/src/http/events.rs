@@ -1,22 +1,22 @@
-//! Server-sent events: a stream of them taken apart as it comes (WHATWG HTML, section 9.2), with the
-//! moments at which they came. Pure: bytes and moments in, events out.
+//! Parser for server-sent events in a stream (WHATWG HTML, section 9.2), with their arrival times. Pure: bytes and
+//! times in, events out.
 
 use lab_workload::Events;
 
 use crate::exchange::EventTimes;
 use crate::time::Nanos;
 
-/// Longest line, and longest event.
+/// The maximum length of a line, and of an event.
 const MAX_EVENT_BYTES: usize = 1 << 20;
-/// How much of the events' data is kept for what is expected and captured.
+/// The maximum size of the events' data kept for expectations and captures.
 const MAX_TEXT_BYTES: usize = 4 << 20;
 
-/// Takes a stream of events apart, however it is cut into pieces.
+/// Parses a stream of events, in pieces of any size.
 #[derive(Debug, Default)]
 pub struct EventParser {
-    /// A line that isn't whole yet.
+    /// An incomplete line.
     line: Vec<u8>,
-    /// The last byte was a carriage return, whose line feed may still come.
+    /// The last byte was a carriage return, so that a line feed may follow.
     after_return: bool,
     begun: bool,
     name: String,
@@ -27,20 +27,20 @@ pub struct EventParser {
 /// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// Its type; `message` unless said.
+    /// Its type; `message` by default.
     pub name: &'a str,
     /// Its data, without the last line's end.
     pub data: &'a str,
 }
 
-/// An event, or a line of one, that is longer than any may be.
+/// An event, or a line of one, above the maximum length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event has more than {MAX_EVENT_BYTES} bytes")]
 pub struct EventTooLong;
 
 impl EventParser {
-    /// Takes the next bytes, and tells each event that is whole. `on_event` says whether more are
-    /// wanted; what comes after the last that is wanted is passed over.
+    /// Parses the next bytes, and reports each whole event. `on_event` returns true if more events are wanted; the
+    /// bytes after the last wanted event are ignored.
     ///
     /// # Errors
     /// [`EventTooLong`].
@@ -64,7 +64,7 @@ impl EventParser {
             bytes = &bytes[end + 1..];
             let line = std::mem::take(&mut self.line);
             let more = self.line(&line, on_event);
-            // Its memory is kept for the next one.
+            // The memory is kept for the next line.
             self.line = line;
             self.line.clear();
             self.check()?;
@@ -102,13 +102,13 @@ impl EventParser {
                 self.has_data = true;
                 self.data.push_str(value);
             }
-            // A comment, or a field that says nothing here.
+            // A comment, or a field without a meaning here.
             _ => {}
         }
         true
     }
 
-    /// What has no data is no event.
+    /// Reports the event, if it has data: without data it is no event.
     fn dispatch(&mut self, on_event: &mut dyn FnMut(Event<'_>) -> bool) -> bool {
         let more = !self.has_data
             || on_event(Event {
@@ -125,18 +125,18 @@ impl EventParser {
     }
 }
 
-/// A request that listens for events.
+/// A request that receives events.
 pub(super) struct Listening<'a> {
     wanted: &'a Events,
-    /// What the data of the last event holds.
+    /// The text that the data of the last event contains.
     until: Option<String>,
     parser: EventParser,
     times: EventTimes,
     last: Nanos,
     over: bool,
-    /// The data of all events, a line each.
+    /// The data of all events, one line each.
     text: String,
-    /// What the answer says that it is.
+    /// The content type of the response.
     kind: Option<Box<str>>,
 }
 
@@ -154,15 +154,15 @@ impl<'a> Listening<'a> {
         }
     }
 
-    /// The answer's content type.
+    /// Sets the response's content type.
     pub(super) fn has_type(&mut self, value: &[u8]) {
         self.kind = Some(String::from_utf8_lossy(value).into());
     }
 
-    /// Takes what came at this moment. True when the last event that is wanted has come.
+    /// Takes the bytes received at this time. Returns true after the last wanted event.
     ///
     /// # Errors
-    /// In words, what is no stream of events, or too much of one.
+    /// A message, if the bytes are no stream of events, or too long.
     pub(super) fn take(&mut self, bytes: &[u8], at: Nanos) -> Result<bool, String> {
         self.check_type()?;
         let Self {
@@ -214,10 +214,10 @@ impl<'a> Listening<'a> {
         }
     }
 
-    /// The answer has ended.
+    /// Checks the end of the response.
     ///
     /// # Errors
-    /// In words, when that is before the last event that is wanted.
+    /// A message, if it is before the last wanted event.
     pub(super) fn finish(&self) -> Result<(), String> {
         self.check_type()?;
         let count = self.times.count();
@@ -231,12 +231,12 @@ impl<'a> Listening<'a> {
         })
     }
 
-    /// The data of all events.
+    /// Returns the data of all events.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// When they came.
+    /// Returns the arrival times of the events.
     pub(super) fn into_times(self) -> EventTimes {
         self.times
     }

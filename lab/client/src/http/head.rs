@@ -1,15 +1,15 @@
-//! The head of a response: status, headers, and what they say about the body and the connection.
+//! The head of a response: status, headers, and their meaning for the body and the connection.
 //!
-//! Pure: bytes in, facts out. It knows neither sockets nor what the request was for.
+//! Pure: bytes in, facts out. It knows neither sockets nor the request.
 
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
-/// The most header lines of a response that has the form of RFC 9112, so that they need no heap.
+/// The maximum number of header lines in a response of the form of RFC 9112, so that they need no heap.
 const USUAL_HEADERS: usize = 100;
-/// The most header lines of a response, as in curl.
+/// The maximum number of header lines in a response, as in curl.
 const MAX_HEADERS: usize = 5000;
-/// Headers that say where a body ends. In an odd form they are an error: clients and proxies read them differently.
+/// Headers that set the end of a body. In an odd form they are an error: clients and proxies read them differently.
 const OF_FRAMING: [&str; 2] = ["content-length", "transfer-encoding"];
 
 /// The facts of a response's head.
@@ -28,9 +28,9 @@ pub struct Head {
 /// Where a body ends (RFC 9112, section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// There is none: the request was HEAD, or the status is 1xx, 204, or 304.
+    /// There is no body: the request was HEAD, or the status is 1xx, 204, or 304.
     None,
-    /// After so many bytes.
+    /// After this number of bytes.
     Length(u64),
     /// After its last chunk.
     Chunked,
@@ -38,7 +38,7 @@ pub enum Framing {
     UntilClose,
 }
 
-/// What breaks HTTP or a limit in an answer.
+/// A violation of HTTP or of a limit in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The head isn't HTTP/1.
@@ -47,7 +47,7 @@ pub enum Fault {
     /// The head, or the trailer section, is too long.
     #[error("the answer's header section is too long")]
     HeadTooLarge,
-    /// A header that says where the body ends, in a form that clients read differently.
+    /// A header that sets the end of the body, in a form that clients read differently.
     #[error(
         "the answer's content-length or transfer-encoding has an odd form (a space before its colon, or more)"
     )]
@@ -55,28 +55,28 @@ pub enum Fault {
     /// `Content-Length` isn't one number.
     #[error("the answer has a bad content-length")]
     ContentLength,
-    /// A transfer coding that was not asked for.
+    /// A transfer coding that was not requested.
     #[error("the answer has a transfer-encoding other than chunked")]
     TransferEncoding,
-    /// A chunk's frame is broken.
+    /// A chunk's framing is broken.
     #[error("the answer has a broken chunk")]
     Chunk,
     /// The body is too long.
     #[error("the answer's body is longer than the workload's `max_body` (64 MiB unless said)")]
     BodyTooLarge,
-    /// 101, which nobody asked for.
+    /// 101, which was not requested.
     #[error("the server switched protocols unasked")]
     SwitchedProtocols,
 }
 
-/// Reads a response's head from the beginning of `bytes`; `None` when it isn't whole yet.
+/// Parses a response's head from the beginning of `bytes`; `None` if it isn't whole yet.
 ///
-/// `head_request` says that the request was HEAD. `on_header` gets each header of a whole head. Header lines that RFC
-/// 9112 forbids and browsers take are taken: folded ones are joined by a space, a space before the colon is dropped,
-/// and lines without a sound name are skipped.
+/// `head_request` is true if the request was HEAD. `on_header` receives each header of a whole head. Header lines that
+/// RFC 9112 forbids and browsers accept are accepted: folded ones are joined by a space, a space before the colon is
+/// dropped, and lines without a valid name are skipped.
 ///
 /// # Errors
-/// When the head isn't HTTP/1, contradicts itself, or says where the body ends in an odd form.
+/// When the head isn't HTTP/1, contradicts itself, or sets the end of the body in an odd form.
 pub fn parse_response_head(
     bytes: &[u8],
     head_request: bool,
@@ -103,7 +103,7 @@ pub fn parse_response_head(
     facts.head(status, length, head_request).map(Some)
 }
 
-/// As [`parse_response_head`], of a head that `error` is said of.
+/// As [`parse_response_head`], of a head that the strict parser rejected with `error`.
 fn parse_odd_head(
     bytes: &[u8],
     head_request: bool,
@@ -111,7 +111,7 @@ fn parse_odd_head(
     on_header: &mut dyn FnMut(&str, &[u8]),
 ) -> Result<Option<Head>, Fault> {
     let mut lines = Lines { bytes, at: 0 };
-    // Empty lines may come before the status line (RFC 9112, section 2.2).
+    // Empty lines may precede the status line (RFC 9112, section 2.2).
     let is_first = |line: &&[u8]| !line.is_empty();
     if std::iter::from_fn(|| lines.next()).find(is_first).is_none() {
         return Err(Fault::Head(error));
@@ -172,7 +172,7 @@ impl<'a> Lines<'a> {
 
 /// A header line that may break RFC 9112.
 struct OddHeader<'a> {
-    /// `None` for one that is skipped.
+    /// `None` for a skipped line.
     name: Option<&'a str>,
     value: Cow<'a, [u8]>,
 }
@@ -206,7 +206,7 @@ impl<'a> OddHeader<'a> {
         })
     }
 
-    /// Joins a folded line (RFC 9112, section 5.2).
+    /// Appends a folded line (RFC 9112, section 5.2).
     fn fold(&mut self, line: &[u8]) {
         let value = self.value.to_mut();
         if !value.is_empty() {
@@ -216,7 +216,7 @@ impl<'a> OddHeader<'a> {
     }
 }
 
-/// What the headers say that matters to the framing.
+/// The framing facts in the headers.
 struct MessageFraming {
     keep_alive: bool,
     length: Option<u64>,
@@ -234,7 +234,7 @@ impl MessageFraming {
         }
     }
 
-    /// The facts of a head of `length` bytes.
+    /// Returns the facts of a head of `length` bytes.
     fn head(mut self, status: u16, length: usize, head_request: bool) -> Result<Head, Fault> {
         let framing = self.framing(status, head_request)?;
         Ok(Head {
@@ -264,7 +264,7 @@ impl MessageFraming {
                 }
             }
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
-                // What RFC 2616 called a body as it is.
+                // RFC 2616's name for an unencoded body.
                 if value.trim_ascii().eq_ignore_ascii_case(b"identity") {
                     return Ok(());
                 }
@@ -286,7 +286,7 @@ impl MessageFraming {
             if !self.http11 {
                 return Err(Fault::TransferEncoding);
             }
-            // Both: the chunks hold, and the connection is not trusted any further.
+            // Both are present: the chunks count, and the connection is not reused.
             self.keep_alive &= self.length.is_none();
             return Ok(Framing::Chunked);
         }
@@ -300,7 +300,7 @@ fn has_token(value: &[u8], token: &[u8]) -> bool {
         .any(|part| part.trim_ascii().eq_ignore_ascii_case(token))
 }
 
-/// A number of decimal digits alone.
+/// Parses a number of decimal digits alone.
 fn digits(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;

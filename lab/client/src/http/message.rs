@@ -1,5 +1,5 @@
-//! A message as it goes out: text, and the content of files in between, which all who send it share.
-//! It doesn't know what the text says.
+//! A message in its sent form: text, and the content of files in between, which all senders share. It doesn't know the
+//! meaning of the text.
 
 use std::borrow::Cow;
 use std::io::{self, IoSlice};
@@ -12,32 +12,32 @@ use lab_workload::{Credentials, RenderError, Signer, TraceContext, UserScope};
 use super::cookie::{Jar, RenderedCookie};
 use crate::connection::{Connection, TURN_BYTES};
 
-/// Most slices that a system call is given.
+/// The maximum number of slices per system call.
 pub(super) const SLICES: usize = 16;
 
 /// A rendered message.
 #[derive(Debug, Default)]
 pub(super) struct Message {
-    /// All of it but the files.
+    /// The message without the files.
     pub(super) text: String,
-    /// The files, by the places in the text before which they stand; in order.
+    /// The files, with the places in the text before which they stand; in order.
     files: Vec<(usize, Bytes)>,
-    /// The trace that it begins.
+    /// The trace that the message begins.
     pub(super) trace: Option<TraceContext>,
     /// The offset in the text and the length of its credentials and signature.
     signature: Option<(usize, usize)>,
     /// Whether its credentials answer a challenge.
     pub(super) is_answer: bool,
-    /// How many challenges it has answered.
+    /// The number of challenges that the message has answered.
     pub(super) challenges: u8,
-    /// A redirect led to another server than the one that it was made for, so that it is not signed.
+    /// A redirect led to another server than the original one, so that the message is not signed.
     pub(super) is_foreign: bool,
     /// The workload's cookies of its request, which a redirect sends again.
     pub(super) cookies: Box<[RenderedCookie]>,
 }
 
 impl Message {
-    /// One that is all text.
+    /// Returns a message of text alone.
     pub(super) fn new(text: String) -> Self {
         Self {
             text,
@@ -51,12 +51,12 @@ impl Message {
         }
     }
 
-    /// The same, which begins this trace.
+    /// Returns the message with the trace that it begins.
     pub(super) fn of_trace(self, trace: Option<TraceContext>) -> Self {
         Self { trace, ..self }
     }
 
-    /// Puts a file behind what the text has so far.
+    /// Adds a file behind the current text.
     pub(super) fn push_file(&mut self, content: &Bytes) {
         if !content.is_empty() {
             self.files.push((self.text.len(), content.clone()));
@@ -84,7 +84,7 @@ impl Message {
         Ok(())
     }
 
-    /// Signs it as it stands, behind its other headers.
+    /// Signs the current message, behind its other headers.
     pub(super) fn sign(
         &mut self,
         signer: &Signer,
@@ -101,7 +101,7 @@ impl Message {
         Ok(())
     }
 
-    /// Where its last header ends.
+    /// Returns the end of the last header.
     fn head_end(&self) -> usize {
         self.text.find("\r\n\r\n").unwrap_or(self.text.len())
     }
@@ -116,7 +116,7 @@ impl Message {
         self.signature = Some((from, before + lines.len()));
     }
 
-    /// Takes the signature out again, for the message to be signed anew.
+    /// Removes the signature, so that the message can be signed again.
     pub(super) fn remove_signature(&mut self) {
         let Some((at, length)) = self.signature.take() else {
             return;
@@ -127,20 +127,20 @@ impl Message {
         }
     }
 
-    /// The text, where that is all there is.
+    /// Returns the text, if the message has no files.
     #[inline]
     pub(super) fn plain(&self) -> Option<&str> {
         self.files.is_empty().then_some(&self.text)
     }
 
-    /// Bytes in all.
+    /// Returns the total bytes.
     #[inline]
     pub(super) fn len(&self) -> usize {
         let files: usize = self.files.iter().map(|(_, file)| file.len()).sum();
         self.text.len() + files
     }
 
-    /// What it consists of, from this place in its text on.
+    /// Returns the pieces of the message, from this place in its text on.
     pub(super) fn pieces(&self, from: usize) -> impl Iterator<Item = Piece<'_>> {
         let mut next = from;
         let files = self.files.iter().flat_map(move |(place, file)| {
@@ -154,8 +154,8 @@ impl Message {
         }))
     }
 
-    /// Fills `slices` with what comes behind the first `written` bytes, `most` of them, and says how many
-    /// slices that takes.
+    /// Fills `slices` with at most `most` pieces behind the first `written` bytes, and returns the number of slices
+    /// filled.
     pub(super) fn slices<'a>(
         &'a self,
         mut written: usize,
@@ -181,7 +181,7 @@ impl Message {
         used
     }
 
-    /// Writes the next turn of it, of which so much is written, and counts `written` up.
+    /// Writes the next turn of the message behind `written` bytes, and increases `written`.
     #[inline]
     pub(super) fn poll_write(
         &self,
@@ -197,7 +197,7 @@ impl Message {
         connection.poll_write_slices(cx, &slices[..used], written)
     }
 
-    /// All of it as bytes in one.
+    /// Returns the whole message as contiguous bytes.
     pub(super) fn whole(&self) -> Cow<'_, [u8]> {
         match self.plain() {
             Some(text) => Cow::Borrowed(text.as_bytes()),
@@ -208,7 +208,7 @@ impl Message {
         }
     }
 
-    /// The same behind another head, which takes the place of the first `head` bytes of its text.
+    /// Returns the message with another head in place of the first `head` bytes of its text.
     pub(super) fn with_head(&self, head: usize, other: String) -> Self {
         let mut message = Self::new(other).of_trace(self.trace);
         for piece in self.pieces(head) {
@@ -221,7 +221,7 @@ impl Message {
     }
 }
 
-/// A stretch of a message.
+/// A part of a message.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Piece<'a> {
     Text(&'a str),

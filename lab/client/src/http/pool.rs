@@ -1,5 +1,5 @@
-//! Connections of HTTP/1.1 that all users of a worker share: each carries one request at a time, and is
-//! nobody's in between. It knows nothing of requests.
+//! HTTP/1.1 connections that all users of a worker share: each carries one request at a time, and belongs to no user in
+//! between. It knows nothing of requests.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -8,17 +8,17 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::connection::Connection;
 
-/// A worker's shared connections. All of them are opened before one is used again, and then the one that
-/// has been free for longest is taken, so that all are kept in use.
+/// A worker's shared connections. All of them are opened before one is reused. Then the one that was free for longest
+/// is taken, so that all stay in use.
 pub(super) struct Pool {
     free: RefCell<VecDeque<Box<Connection>>>,
-    /// One for each request under way.
+    /// One permit for each request in progress.
     places: Semaphore,
     most: usize,
 }
 
 impl Pool {
-    /// At most so many connections, one at least.
+    /// Returns a pool of at most this number of connections, at least one.
     pub(super) fn new(connections: u32) -> Self {
         let most = connections.max(1) as usize;
         Self {
@@ -28,29 +28,29 @@ impl Pool {
         }
     }
 
-    /// A place for a request, if one is free.
+    /// Returns a permit for a request, if one is free.
     pub(super) fn try_place(&self) -> Option<SemaphorePermit<'_>> {
         self.places.try_acquire().ok()
     }
 
-    /// A place for a request; who waits for longest has the next one.
+    /// Waits for a permit for a request, in order of arrival.
     pub(super) async fn place(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
+        // The semaphore is never closed.
         self.places.acquire().await.ok()
     }
 
-    /// A connection for who has a place; `None` where one more may be opened.
+    /// Returns a connection for a permit holder; `None` if one more may be opened.
     pub(super) fn take(&self) -> Option<Box<Connection>> {
         let mut free = self.free.borrow_mut();
         let taken = self.most - self.places.available_permits();
-        // The taker's own is among those taken, and not open yet.
+        // The permits in use include the caller's own, whose connection is not open yet.
         match free.len() + taken > self.most {
             true => free.pop_front(),
             false => None,
         }
     }
 
-    /// Takes a connection back that may be used again.
+    /// Returns a reusable connection to the pool.
     pub(super) fn give_back(&self, connection: Box<Connection>) {
         self.free.borrow_mut().push_back(connection);
     }

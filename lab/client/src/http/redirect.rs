@@ -1,5 +1,5 @@
-//! Redirects: where to, by which method, and with what of the request before (RFC 9110, section 15.4).
-//! Pure: a message in, a message out.
+//! Redirects: the new target, method, and content from the previous request (RFC 9110, section 15.4). Pure: a message
+//! in, a message out.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::cookie::Jar;
 use super::message::Message;
 use lab_units::BaseUrl;
 
-/// Longest address that a redirect may lead to.
+/// The maximum length of a redirect's address.
 const MAX_LOCATION: usize = 8 << 10;
 
 /// A request that a redirect asks for.
@@ -17,34 +17,34 @@ const MAX_LOCATION: usize = 8 << 10;
 pub(super) struct Hop {
     /// The whole message.
     pub(super) message: Message,
-    /// The server, where it is another than the drive's.
+    /// The server, if it is not the base server.
     pub(super) other: Option<Box<BaseUrl>>,
-    /// How many redirects may follow.
+    /// How many further redirects may follow.
     pub(super) left: u32,
 }
 
-/// What was sent, and where to.
+/// A sent message, and its target.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent<'a> {
     /// The whole message.
     pub(super) message: &'a Message,
-    /// The server that it went to.
+    /// The server that received it.
     pub(super) server: &'a BaseUrl,
-    /// The drive's.
+    /// The base server.
     pub(super) base: &'a BaseUrl,
-    /// The name that the drive's goes by.
+    /// The host name of the base server.
     pub(super) host: &'a str,
 }
 
-/// Whether a status redirects to what `Location` names.
+/// Returns true if a status redirects to the `Location`.
 pub(super) fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
-/// The request that an answer of this status asks for.
+/// Returns the request for a redirect of this status.
 ///
 /// # Errors
-/// In words, a place where no request can go.
+/// A message, if no request can be sent to the location.
 pub(super) fn follow(
     sent: &Sent<'_>,
     status: u16,
@@ -95,7 +95,7 @@ pub(super) fn follow(
     Ok((message, other))
 }
 
-/// What was a POST becomes a GET, as browsers have it, and after 303 everything but a HEAD does.
+/// Returns the method after a redirect: a POST becomes a GET, as in browsers; after 303 every method but HEAD does.
 fn method_after(method: &str, status: u16) -> &str {
     match (status, method) {
         (301 | 302, "POST") => "GET",
@@ -105,7 +105,7 @@ fn method_after(method: &str, status: u16) -> &str {
     }
 }
 
-/// The server and the path that `location` names, seen from what was asked for.
+/// Returns the server and the path that `location` names, relative to the request's target.
 fn place(sent: &Sent<'_>, target: &str, location: &str) -> Result<(BaseUrl, String), String> {
     let shown: String = location.chars().take(200).collect();
     let wrong = |why: &str| Err(format!("a redirect to “{shown}” can't be followed: {why}"));
@@ -123,7 +123,7 @@ fn place(sent: &Sent<'_>, target: &str, location: &str) -> Result<(BaseUrl, Stri
     let Ok((mut server, path)) = BaseUrl::split(to.as_str()) else {
         return wrong("it names no server that can be asked");
     };
-    // By the name that the drive's server goes by, where its URL has an address.
+    // By the host name of the base server, if its URL has an address.
     if server.host == sent.host && server.secure == sent.base.secure {
         let own_port = sent.base.port == server.port || sent.base.host != sent.host;
         if own_port {

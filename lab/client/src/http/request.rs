@@ -22,11 +22,11 @@ use crate::reading::{Wanted, looks_into};
 use crate::time::{Nanos, nanos};
 use lab_units::BaseUrl;
 
-/// Headers that are the client's own: it alone frames a message and keeps cookies.
+/// Headers that only the client sets: it frames messages and keeps cookies.
 const OURS: [&str; 3] = ["content-length", "transfer-encoding", "cookie"];
 
-/// Methods that may be sent a second time where the first may not have arrived, by IANA's registry of
-/// HTTP methods; of one that isn't known nobody can tell.
+/// Methods that may be sent a second time if the first may not have arrived, by IANA's registry of HTTP methods.
+/// Unknown methods are not among them.
 const IDEMPOTENT: [&str; 17] = [
     "GET",
     "HEAD",
@@ -52,10 +52,10 @@ pub fn is_idempotent(method: &str) -> bool {
     IDEMPOTENT.contains(&method)
 }
 
-/// Methods that usually carry no body, and so don't say that they have none (RFC 9110, section 8.6).
+/// Methods that usually carry no body, and so don't state that they have none (RFC 9110, section 8.6).
 const BODILESS: [&str; 5] = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
 
-/// Most that a worker's spare buffers hold together, and most of them.
+/// The maximum total size of a worker's spare buffers, and their maximum number.
 const SPARE_BYTES: usize = 64 << 20;
 const SPARE: usize = 16;
 
@@ -63,7 +63,7 @@ const SPARE: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Prepared {
     method: Box<str>,
-    /// Sending it twice asks for no more than sending it once (RFC 9110, 9.2.2).
+    /// Sending it twice has the same effect as sending it once (RFC 9110, 9.2.2).
     pub(crate) idempotent: bool,
     target: Template,
     /// ` HTTP/1.1`, and the headers that are the same in each rendering but for `Host`.
@@ -71,47 +71,47 @@ pub(crate) struct Prepared {
     varying: Vec<(Box<str>, Template)>,
     host: Host,
     cookies: Box<[OwnCookie]>,
-    /// Its connection is used for no other request.
+    /// No other request uses its connection.
     pub(crate) closes: bool,
     basic: Option<(Template, Template)>,
     body: Body,
-    /// The content of the workload's files, where it carries any.
+    /// The content of the workload's files, if the request carries any.
     files: Vec<Bytes>,
-    /// The whole message without its final empty line, where nothing varies but cookies.
+    /// The whole message without its final empty line, if nothing varies but cookies.
     constant: Option<Box<str>>,
     pub(crate) expect: Vec<RangeInclusive<u16>>,
     pub(crate) answer: Vec<Expectation>,
     pub(crate) captures: Vec<Capture>,
     pub(crate) keeps_body: bool,
     pub(crate) reads_headers: bool,
-    /// It says which content codings it takes, so that its answer is decoded also where nothing reads it.
+    /// The request sets the accepted content codings, so that its response is decoded even if nothing reads it.
     pub(crate) decodes: bool,
-    /// How many redirects are followed.
+    /// The maximum number of redirects to follow.
     pub(crate) follow: u32,
-    /// The time limit of an answer; `None` applies the limit of the load.
+    /// The time limit of a response; `None` applies the limit of the load.
     pub(crate) timeout: Option<Nanos>,
-    /// Events that it listens for.
+    /// The events that the request receives.
     pub(crate) events: Option<Events>,
-    /// It may begin a trace: no header of its own says which.
+    /// The request may begin a trace: no header of its own sets one.
     pub(crate) traces: bool,
-    /// What signs it.
+    /// The signer of the request.
     pub(super) signer: Option<Box<Signer>>,
     /// Its credentials.
     pub(super) credentials: Option<Box<Credentials>>,
-    /// Its answer holds secrets and is never shown.
+    /// The response holds secrets and is never shown.
     pub(super) hides_answer: bool,
-    /// A redirect isn't what it expects.
+    /// The request doesn't expect a redirect.
     pub(crate) reads_location: bool,
 }
 
-/// What the `Host` header says.
+/// The value of the `Host` header.
 #[derive(Debug)]
 enum Host {
-    /// The server that the request goes to.
+    /// The server of the request.
     Server,
-    /// This, wherever it goes.
+    /// This value, whatever the server.
     Said(Box<str>),
-    /// What a template says; it is among the headers that vary.
+    /// A template; it is among the headers that vary.
     Varies,
 }
 
@@ -119,14 +119,13 @@ enum Host {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     value: String,
-    /// For bodies, and for messages that are too large to be kept by the hundred. A fresh buffer costs
-    /// a page fault for each 4 KiB: 8 ms for a mail of 10 MB, and ten times that where the machine
-    /// gets its memory from a host.
+    /// For bodies, and for messages that are too large to keep by the hundred. A fresh buffer costs a page fault for
+    /// each 4 KiB: 8 ms for a mail of 10 MB, and ten times that if a host provides the machine's memory.
     spare: Vec<String>,
 }
 
 impl Scratch {
-    /// Keeps a buffer, unless there are many.
+    /// Keeps a buffer, up to the limits.
     pub(crate) fn keep(&mut self, mut buffer: String) {
         let kept: usize = self.spare.iter().map(String::capacity).sum();
         if kept + buffer.capacity() <= SPARE_BYTES && self.spare.len() < SPARE {
@@ -135,14 +134,14 @@ impl Scratch {
         }
     }
 
-    /// The largest buffer that is there, empty.
+    /// Returns the largest spare buffer, empty.
     fn take(&mut self) -> String {
         let largest = (0..self.spare.len()).max_by_key(|place| self.spare[*place].capacity());
         largest.map_or_else(String::new, |place| self.spare.swap_remove(place))
     }
 }
 
-/// Whether the capture needs the head.
+/// Returns true if the capture needs the head.
 fn from_headers(capture: &Capture) -> bool {
     matches!(
         capture.source,
@@ -222,7 +221,7 @@ impl Prepared {
         prepared
     }
 
-    /// What it wants of its answer besides a status.
+    /// Returns the captures and expectations of the request besides a status.
     pub(crate) fn wanted(&self) -> Wanted<'_> {
         Wanted {
             captures: &self.captures,
@@ -234,7 +233,7 @@ impl Prepared {
         &*self.method == "HEAD"
     }
 
-    /// The name that the server of `base` goes by, for who it is that sets a cookie.
+    /// Returns the host name of the server of `base`, for its cookies.
     pub(crate) fn host_at<'a>(&'a self, base: &'a BaseUrl) -> &'a str {
         let Host::Said(said) = &self.host else {
             return &base.host;
@@ -246,17 +245,17 @@ impl Prepared {
         }
     }
 
-    /// Returns true if an encoded answer is decoded: it was asked for, or something reads it.
+    /// Returns true if an encoded response is decoded: it was requested, or something reads it.
     pub(crate) fn decodes_body(&self) -> bool {
         self.decodes || self.keeps_body
     }
 
-    /// Whether a status is one that the workload expects.
+    /// Returns true if the workload expects the status.
     pub(crate) fn expects(&self, status: u16) -> bool {
         self.expect.iter().any(|range| range.contains(&status))
     }
 
-    /// The head but its empty line, if that is all there is and nothing in it varies.
+    /// Returns the head without its empty line, if there is no body and nothing in the head varies.
     fn constant(&self, base: &BaseUrl) -> Option<Box<str>> {
         let target = self.target.as_literal()?;
         let varies = !self.varying.is_empty() || !self.cookies.is_empty();
@@ -270,8 +269,7 @@ impl Prepared {
         Some(out.into())
     }
 
-    /// Renders the whole message into `out`, which must be empty. Gives the server if it is
-    /// another than `base`.
+    /// Renders the whole message into `out`, which must be empty. Returns the server if it is another than `base`.
     pub(crate) fn render(
         &self,
         base: &BaseUrl,
@@ -306,14 +304,14 @@ impl Prepared {
         Ok(other)
     }
 
-    /// The workload's cookies of this request.
+    /// Returns the workload's cookies of this request.
     fn own_cookies(&self, scope: &mut UserScope) -> Result<Box<[RenderedCookie]>, Unmade> {
         let mut all = Vec::with_capacity(self.cookies.len());
         for cookie in &self.cookies {
             let mut value = String::new();
             match cookie.value.render(scope, &mut value) {
                 Ok(()) => {}
-                // Nothing has given it a value yet.
+                // The variable has no value yet.
                 Err(RenderError::EmptyList { .. } | RenderError::NotGiven { .. })
                     if cookie.is_default =>
                 {
@@ -417,7 +415,7 @@ impl Prepared {
         // Writing to a string can't fail.
         let _infallible = write!(out, "Content-Length: {}\r\n\r\n", body.len());
         if body.len() > super::POOLED_BYTES {
-            // Moved within its buffer, which comes back when the message is sent.
+            // The body moves within its buffer, which is returned when the message is sent.
             body.insert_str(0, out);
             *out = body;
         } else {
@@ -468,7 +466,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Methods that usually carry a body say that they carry none (RFC 9110, section 8.6).
+    /// States that a method which usually carries a body carries none (RFC 9110, section 8.6).
     fn push_no_body(&self, out: &mut String) {
         if !BODILESS.contains(&&*self.method) {
             push_header(out, "Content-Length", "0");
@@ -476,13 +474,13 @@ impl Prepared {
     }
 }
 
-/// The path of a rendered message, without its query.
+/// Returns the path of a rendered message, without its query.
 pub(crate) fn path_of(message: &str) -> &str {
     let target = message.split(' ').nth(1).unwrap_or("/");
     target.split('?').next().unwrap_or(target)
 }
 
-/// The content of the workload's files, for a body that carries some.
+/// Returns the content of the workload's files, for a body that carries some.
 fn contents(body: &Body, files: &[Attached]) -> Vec<Bytes> {
     match body {
         Body::Pieces(_) => files.iter().map(|file| file.content().clone()).collect(),
@@ -499,7 +497,7 @@ fn content_type(body: &Body) -> Option<&'static str> {
     }
 }
 
-/// Headers that requests have unless the workload gives them itself.
+/// Adds the client's own headers unless the workload sets them itself.
 fn push_own_headers(fixed: &mut String, request: &Request, given: impl Fn(&str) -> bool) {
     if !given("user-agent") {
         fixed.push_str(concat!(
@@ -526,14 +524,14 @@ fn push_header(out: &mut String, name: &str, value: &str) {
     out.push_str("\r\n");
 }
 
-/// Says which trace the request begins.
+/// Adds the header of the trace that the request begins.
 fn push_trace(trace: Option<TraceContext>, out: &mut String) {
     if let Some(trace) = trace {
         push_header(out, "traceparent", &trace.to_string());
     }
 }
 
-/// No value may end its line and begin another header.
+/// Returns true if no character of the value ends its line: it could begin another header.
 fn sound_value(value: &str) -> bool {
     value
         .bytes()
@@ -556,7 +554,7 @@ fn resolve<'a>(target: &'a str, base: &BaseUrl) -> Result<(Option<Box<BaseUrl>>,
     }
 }
 
-/// Appends a path with query, percent-encoding what a request line can't hold.
+/// Appends a path with query. Percent-encodes characters that a request line can't hold.
 fn push_target(target: &str, out: &mut String) {
     if !target.starts_with('/') {
         out.push('/');
@@ -591,7 +589,7 @@ mod tests {
         }
         assert_eq!(scratch.spare.len(), 1);
         assert!(scratch.spare[0].capacity() >= 100_000 && scratch.spare[0].is_empty());
-        // No more is kept than is said.
+        // The buffers stay within the limit.
         for _ in 0..3 {
             scratch.keep(String::with_capacity(SPARE_BYTES / 2));
         }

@@ -1,19 +1,19 @@
-//! Reads one response from pieces of bytes as they come. No I/O, no allocation when the whole
-//! response comes in one piece.
+//! Reads one response from pieces of bytes as they arrive. No I/O, and no allocation if the whole response is in one
+//! piece.
 
 use std::ops::Range;
 
 use super::chunked::Chunked;
 use super::head::{Fault, Framing, Head, parse_response_head};
 
-/// What is to be known of a response beforehand.
+/// The terms for reading a response, known beforehand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
     /// The request was HEAD.
     pub head_request: bool,
-    /// Longest head, and longest trailer section.
+    /// The maximum length of a head, and of a trailer section.
     pub max_header_bytes: usize,
-    /// Longest body.
+    /// The maximum length of a body.
     pub max_body_bytes: u64,
 }
 
@@ -44,7 +44,7 @@ pub enum KeptBody {
 pub struct ResponseReader {
     terms: Terms,
     stage: Stage,
-    /// A head that isn't whole yet.
+    /// An incomplete head.
     carry: Vec<u8>,
     kept: Vec<u8>,
     keep: usize,
@@ -62,7 +62,7 @@ enum Stage {
 }
 
 impl ResponseReader {
-    /// A reader at the beginning of a response.
+    /// Returns a reader at the beginning of a response.
     #[must_use]
     pub fn new(terms: Terms) -> Self {
         Self {
@@ -77,9 +77,8 @@ impl ResponseReader {
         }
     }
 
-    /// Takes the next bytes, at least one. `keep` says, by its status, how many bytes of a body are
-    /// worth keeping; `on_header` gets each header. Bytes after the response make the connection
-    /// useless.
+    /// Takes the next bytes, at least one. `keep` returns, by status, how many bytes of a body to keep; `on_header`
+    /// receives each header. Bytes after the response make the connection unusable.
     ///
     /// # Errors
     /// When the response breaks HTTP or a limit.
@@ -114,38 +113,38 @@ impl ResponseReader {
         }
     }
 
-    /// The connection ended. `Some` if that is how this response ends.
+    /// Handles the end of the connection. Returns `Some` if it completes the response.
     #[must_use]
     pub fn end(&mut self) -> Option<Complete> {
         matches!(self.stage, Stage::UntilClose).then(|| self.complete(KeptBody::Kept, false))
     }
 
-    /// Whether any byte of the response has come.
+    /// Returns true if any byte of the response was received.
     #[must_use]
     pub fn begun(&self) -> bool {
         !matches!(self.stage, Stage::Head) || !self.carry.is_empty()
     }
 
-    /// The status, and how much of the body has come, once the head has.
+    /// Returns the status and the number of body bytes received, once the head was received.
     #[must_use]
     pub fn so_far(&self) -> Option<(u16, u64)> {
         let past_head = !matches!(self.stage, Stage::Head);
         past_head.then_some((self.status, self.body_bytes))
     }
 
-    /// What was kept of the body since it was taken last.
+    /// Returns the part of the body kept since the last call.
     #[must_use]
     pub fn take_kept(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.kept)
     }
 
-    /// The kept part of a body that came in several pieces.
+    /// Returns the kept part of a body that arrived in several pieces.
     #[must_use]
     pub fn kept(&self) -> &[u8] {
         &self.kept
     }
 
-    /// Reads heads, passing over the interim ones. `Some(bytes used)` once the final one is read.
+    /// Reads heads, and skips interim ones. Returns `Some(bytes used)` once the final one is read.
     fn head(
         &mut self,
         bytes: &[u8],
@@ -203,7 +202,7 @@ impl ResponseReader {
         Ok(())
     }
 
-    /// The body from `input[from..]` on.
+    /// Reads the body from `input[from..]` on.
     fn body(&mut self, input: &[u8], from: usize) -> Result<Option<Complete>, Fault> {
         match &mut self.stage {
             Stage::Head => Ok(None),

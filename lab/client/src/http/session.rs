@@ -1,4 +1,4 @@
-//! What a user has between requests: connections, cookies, messages that are still to be sent.
+//! The state of a user between requests: connections, cookies, messages still to be sent.
 
 use std::rc::Rc;
 
@@ -11,43 +11,43 @@ use crate::streams::{HeldConnection, Sharing};
 use crate::time::Nanos;
 use lab_units::BaseUrl;
 
-/// What is kept of a user between requests.
+/// The state of a user between requests.
 #[derive(Default)]
 pub struct HttpSession {
-    /// On the heap, so that who has none takes little.
+    /// On the heap, so that a user without a connection takes little memory.
     pub(super) connection: Option<Box<Connection>>,
-    /// Or a hold on one that speaks HTTP/2.
+    /// A hold on an HTTP/2 connection instead.
     pub(super) two: Option<Box<HeldConnection>>,
-    /// Which connections it has in common with others.
+    /// The connections that the session shares with others.
     pub(super) shares: Shares,
     pub(super) jar: Jar,
-    /// Where a request was redirected to, until it goes there.
+    /// The target of a redirect, until the next request is sent there.
     pub(super) hop: Option<Box<(RequestId, Hop)>>,
-    /// What a request sent that failed just now, where it may be sent again.
+    /// The message of the request that has just failed, if it may be sent again.
     pub(super) failed: Option<Box<(RequestId, Hop)>>,
 }
 
-/// Connections that a session has in common with others.
+/// Connections that a session shares with others.
 #[derive(Default)]
 pub(super) enum Shares {
     /// None.
     #[default]
     Nothing,
-    /// Of those of HTTP/1.1 that users share whatever is free.
+    /// Any free connection of the shared HTTP/1.1 connections.
     Free,
-    /// The one with this place among those of HTTP/2 that users share.
+    /// The shared HTTP/2 connection with this index.
     Dealt(u32),
-    /// One of HTTP/2, with the same user's other sessions.
+    /// An HTTP/2 connection that the same user's sessions share.
     Own(Rc<Sharing>),
 }
 
 impl HttpSession {
-    /// Whether requests of other sessions go by streams of the same connection.
+    /// Returns true if other sessions use streams of the same connection.
     pub(super) fn shares_streams(&self) -> bool {
         matches!(self.shares, Shares::Dealt(_) | Shares::Own(_))
     }
 
-    /// Schedules a challenged message to be sent again, with an answer.
+    /// Schedules the message again, with the answer to its challenge.
     pub(super) fn answer_next(
         &mut self,
         request: RequestId,
@@ -62,7 +62,7 @@ impl HttpSession {
         self.hop = Some(Box::new((request, hop)));
     }
 
-    /// Its connection has served a request.
+    /// Records that the connection has served a request.
     pub(super) fn used(&mut self, reusable: bool, at: Nanos) {
         if let Some(held) = self.two.as_mut().filter(|held| reusable || held.is_shared) {
             held.idle_since = Some(at);

@@ -1,4 +1,4 @@
-//! Whether an answer has what its request expects. It reads no connection and keeps nothing.
+//! Checks a response against its request's expectations. It reads no connection and keeps nothing.
 
 use std::time::Duration;
 
@@ -11,25 +11,25 @@ use serde_json::Value;
 use crate::time::Nanos;
 use lab_filters::reading::json::{Json, Kind, Leaf};
 
-/// How much of what came instead an error shows.
+/// How many characters of the actual value an error shows.
 const SHOWN: usize = 80;
 
-/// An answer as it is read, once it is whole.
+/// A whole response.
 #[derive(Clone, Copy)]
 pub(crate) struct Whole<'a> {
     pub(crate) status: u16,
-    /// Decoded; nothing of it where nobody looks into it.
+    /// Decoded; empty if nothing reads it.
     pub(crate) body: &'a [u8],
-    /// Bytes of the body, decoded where it is.
+    /// The size of the body in bytes, after any decoding.
     pub(crate) size: u64,
     /// From the send to the last byte.
     pub(crate) took: Nanos,
 }
 
-/// Judges an answer by one of the things expected of it. `header` is the value of the header that it names.
+/// Judges a response by one expectation. `header` is the value of the header that it names.
 ///
 /// # Errors
-/// In words, what the answer has instead.
+/// A message with what the response has instead.
 pub(super) fn expect(
     expectation: &Expectation,
     answer: Whole<'_>,
@@ -71,14 +71,14 @@ fn judge(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why()) }
 }
 
-/// What the answer has instead, as far as it fits.
+/// Returns the start of the actual value, as far as it fits.
 fn shown(text: &str) -> String {
     let start: String = text.chars().take(SHOWN).collect();
     let more = if start.len() < text.len() { "…" } else { "" };
     format!("`{start}{more}`")
 }
 
-/// What a path finds, in words.
+/// Describes the values that a path finds.
 fn shown_leaves(found: &[Leaf<'_>]) -> String {
     match found {
         [] => "nothing".to_owned(),
@@ -140,8 +140,8 @@ fn found(path: &JsonPath, state: JsonState, json: &mut Json<'_>) -> Result<(), S
     })
 }
 
-/// Judges an answer of GraphQL (specification of October 2021, section 7.1): a mapping, with a list of `errors` if
-/// there were any.
+/// Judges a GraphQL response (specification of October 2021, section 7.1): a mapping, with a list of `errors` if there
+/// were any.
 fn graphql(answer: &Value) -> Result<(), String> {
     let Value::Object(members) = answer else {
         return Err("the answer is none of GraphQL: it is no JSON object".to_owned());

@@ -1,5 +1,5 @@
-//! What is read of an answer besides its status: whether it has what the workload expects, and the
-//! values that are kept for later requests of its user.
+//! Checks and captures of a response besides its status: whether it meets the workload's expectations, and the values
+//! kept for later requests of its user.
 
 mod expected;
 
@@ -10,10 +10,10 @@ use lab_workload::{Capture, CaptureSource, Expectation, JsonPath, UserScope};
 pub(crate) use expected::Whole;
 use expected::expect;
 
-/// Most matches of a pattern that are kept.
+/// The maximum number of kept matches of a pattern.
 const MAX_VALUES: usize = 100_000;
 
-/// Whether anything is read of an answer's body.
+/// Returns true if anything reads the response's body.
 pub(crate) fn looks_into(captures: &[Capture], answer: &[Expectation]) -> bool {
     use CaptureSource::{Body, Html, JsonPath, JsonPathTemplate, Regex, RegexAll, Xml};
     let from_body = |capture: &Capture| {
@@ -25,13 +25,12 @@ pub(crate) fn looks_into(captures: &[Capture], answer: &[Expectation]) -> bool {
     captures.iter().any(from_body) || answer.iter().any(Expectation::reads_body)
 }
 
-/// What of an answer's headers its request wants, found while the head is read: captures by their
-/// index, then expectations.
+/// The headers that the request needs, found while the head is read: captures by their index, then expectations.
 #[derive(Debug, Default)]
 pub(crate) struct HeaderFinds(Vec<(usize, Box<str>)>);
 
 impl HeaderFinds {
-    /// A header of the answer; the first of its name counts.
+    /// Takes a header of the response; the first of its name counts.
     pub(crate) fn header(&mut self, wanted: &Wanted<'_>, name: &str, value: &[u8]) {
         let captured = wanted.captures.iter();
         let captured = captured.map(|capture| match &capture.source {
@@ -49,7 +48,7 @@ impl HeaderFinds {
         }
     }
 
-    /// A cookie that the answer sets.
+    /// Takes a cookie that the response sets.
     pub(crate) fn cookie(&mut self, captures: &[Capture], name: &str, value: &str) {
         for (index, capture) in captures.iter().enumerate() {
             if matches!(&capture.source, CaptureSource::Cookie(wanted) if wanted == name) {
@@ -72,18 +71,18 @@ impl HeaderFinds {
     }
 }
 
-/// What a request wants of its answer besides a status.
+/// The captures and expectations of a request besides a status.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) captures: &'a [Capture],
     pub(crate) answer: &'a [Expectation],
 }
 
-/// Judges the answer to a request by what is expected of it, and sets the variables that its captures
-/// name. `path` is where the request went.
+/// Judges the response to a request by its expectations, and sets the variables that its captures name. `path` is the
+/// path of the request.
 ///
 /// # Errors
-/// In words, when the answer lacks what is expected or what a capture needs.
+/// A message, if the response lacks what an expectation or a capture needs.
 pub(crate) fn read_answer(
     wanted: &Wanted<'_>,
     answer: Whole<'_>,
@@ -101,7 +100,7 @@ pub(crate) fn read_answer(
     capture(wanted.captures, read, finds, path, scope)
 }
 
-/// What is asked of a body as JSON.
+/// Returns the JSON paths that expectations and captures read from the body.
 fn asked<'a>(wanted: &Wanted<'a>) -> impl Iterator<Item = Option<&'a JsonPath>> {
     let expected = wanted
         .answer

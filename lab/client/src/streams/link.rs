@@ -1,4 +1,4 @@
-//! A connection that speaks HTTP/2: it serves itself, and says who may send on it now.
+//! An HTTP/2 connection. It serves itself, and limits the requests in progress.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -19,33 +19,33 @@ use crate::silence::Silence;
 use crate::time::Nanos;
 use lab_units::BaseUrl;
 
-/// What h2 has for the server's limit before the server says one: no server says this.
+/// h2's value for the server's limit before the server sends one; no server sends this value.
 const UNSAID: usize = (1 << 30) + 0x5eed;
-/// Most requests at once on one connection, whatever more a server allows.
+/// The maximum number of concurrent requests on one connection, whatever a server allows.
 const MAX_AT_ONCE: usize = 1 << 20;
 
-/// An open connection. It ends when nobody holds it any more.
+/// An open connection. It ends when its last holder drops it.
 pub(crate) struct Link {
     state: Rc<State>,
     task: AbortHandle,
-    /// What each holder copies for its own use.
+    /// Cloned by each holder for its own use.
     send: SendRequest<Bytes>,
 }
 
 struct State {
-    /// The server, or the connection, has ended: nothing more may be sent.
+    /// The server or the connection has ended: nothing more may be sent.
     ended: Cell<bool>,
-    /// The server has said what it allows, so that it speaks HTTP/2.
+    /// The server has sent its settings, so it supports HTTP/2.
     greeted: Cell<bool>,
-    /// Until a part of any answer comes.
+    /// The silence of the connection: restarts with each part of a response.
     silence: Cell<Silence>,
-    /// Places for requests, as many as the server allows at once.
+    /// Permits for requests, as many as the server allows at once.
     places: Arc<Semaphore>,
-    /// How many there are, taken ones included.
+    /// The number of permits, taken ones included.
     allowed: Cell<usize>,
-    /// What the server said of it.
+    /// The server's limit of concurrent requests.
     said: Cell<usize>,
-    /// Closed once it has greeted, or ended.
+    /// Closed once the server has sent its settings, or the connection has ended.
     greeting: Semaphore,
 }
 
@@ -53,34 +53,34 @@ struct State {
 pub(crate) struct HeldConnection {
     pub(crate) link: Rc<Link>,
     send: SendRequest<Bytes>,
-    /// The stream of its last answer, on a connection of its own. Whoever drops one wakes the connection, and so
-    /// does who sends: what is dropped behind the next request wakes nobody once more.
+    /// The stream of its last response, on a connection of its own. Dropping a stream wakes the connection, and so does
+    /// sending. A stream dropped after the next request is sent causes no extra wake-up.
     pub(crate) last: Option<RecvStream>,
-    /// Whether others use the connection, too.
+    /// Whether other users use the connection, too.
     pub(crate) is_shared: bool,
-    /// The server, where it is another than the drive's.
+    /// The server, if it is not the base server.
     pub(crate) other: Option<Box<BaseUrl>>,
-    /// When its last answer was whole; `None` before its first.
+    /// When its last response was whole; `None` before its first.
     pub(crate) idle_since: Option<Nanos>,
 }
 
-/// A place for one stream on a connection. As long as anybody has one, the connection goes on.
+/// A permit for one stream on a connection. The connection stays open while any permit exists.
 pub struct StreamSlot {
     _permit: OwnedSemaphorePermit,
     _link: Rc<Link>,
 }
 
-/// What may be on its way to this side, bytes.
+/// The flow-control windows for received data, bytes.
 pub(crate) struct Windows {
-    /// Of one answer.
+    /// For one response.
     pub(crate) stream: u32,
-    /// Of all on a connection.
+    /// For all responses on a connection.
     pub(crate) connection: u32,
-    /// What tiny frames of unread answers may take: streams of events and of messages consist of them.
+    /// The memory for small frames of unread responses: streams of events and of messages consist of them.
     pub(crate) tiny_frames: usize,
 }
 
-/// What connections of a worker begin with.
+/// Returns the configuration of a worker's connections.
 pub(crate) fn builder(limits: &Limits, windows: &Windows) -> Builder {
     let mut builder = Builder::new();
     builder
@@ -94,7 +94,7 @@ pub(crate) fn builder(limits: &Limits, windows: &Windows) -> Builder {
 }
 
 impl Link {
-    /// Begins HTTP/2 on a connection, and a task that serves it from now on.
+    /// Starts HTTP/2 on a connection, and a task that serves it.
     pub(crate) async fn begin(
         builder: &Builder,
         connection: Connection,
@@ -105,7 +105,7 @@ impl Link {
             ended: Cell::new(false),
             greeted: Cell::new(false),
             silence: Cell::default(),
-            // One may go ahead: each server takes one. How many more, it says in its first frame.
+            // One request may start at once: each server accepts one. The server's first frame sets the limit.
             places: Arc::new(Semaphore::new(1)),
             allowed: Cell::new(1),
             said: Cell::new(1),
@@ -120,7 +120,7 @@ impl Link {
         Ok((Rc::new(link), other))
     }
 
-    /// A hold on it, for its only user.
+    /// Returns a hold for the only user of the connection.
     pub(crate) fn held(self: &Rc<Self>, other: Option<Box<BaseUrl>>) -> HeldConnection {
         HeldConnection {
             link: Rc::clone(self),
@@ -132,7 +132,7 @@ impl Link {
         }
     }
 
-    /// A hold on it, for one user of several.
+    /// Returns a hold for one of several users.
     pub(crate) fn shared(self: &Rc<Self>) -> HeldConnection {
         HeldConnection {
             is_shared: true,
@@ -140,35 +140,35 @@ impl Link {
         }
     }
 
-    /// Whether no more requests may be sent on it.
+    /// Returns true if no more requests may be sent on the connection.
     pub(crate) fn has_ended(&self) -> bool {
         self.state.ended.get()
     }
 
-    /// No more requests are sent on it; those under way go on.
+    /// Stops further requests on the connection; those in progress continue.
     pub(crate) fn retire(&self) {
         self.state.ended.set(true);
     }
 
-    /// Whether the server has said anything in HTTP/2.
+    /// Returns true if the server has sent its HTTP/2 settings.
     pub(crate) fn is_greeted(&self) -> bool {
         self.state.greeted.get()
     }
 
-    /// Awaits the server's first word; whether it is one of HTTP/2.
+    /// Waits for the server's first frame. Returns true if it is of HTTP/2.
     pub(crate) async fn greeting(&self) -> bool {
         let _closed = self.state.greeting.acquire().await;
         self.is_greeted()
     }
 
-    /// A part of an answer came.
+    /// Records that a part of a response was received.
     pub(crate) fn hear(&self, at: Nanos) {
         let mut silence = self.state.silence.get();
         silence.hear(at);
         self.state.silence.set(silence);
     }
 
-    /// When a part of any answer came last.
+    /// Returns when a part of any response was last received.
     pub(crate) fn heard(&self) -> Nanos {
         self.state.silence.get().heard()
     }
@@ -181,18 +181,18 @@ impl Link {
         since
     }
 
-    /// How many requests the server allows at once.
+    /// Returns the number of requests that the server allows at once.
     pub(crate) fn allowed(&self) -> usize {
         self.state.said.get()
     }
 
-    /// A place for one stream, if one is free.
+    /// Returns a permit for one stream, if one is free.
     pub(crate) fn try_place(self: &Rc<Self>) -> Option<StreamSlot> {
         let permit = Arc::clone(&self.state.places).try_acquire_owned().ok()?;
         Some(self.kept_by(permit))
     }
 
-    /// A place for one stream, in the order of those who ask; `None` when the connection ended.
+    /// Waits for a stream permit, in order of arrival; `None` if the connection ended.
     pub(crate) async fn place(self: &Rc<Self>) -> Option<StreamSlot> {
         let permit = Arc::clone(&self.state.places).acquire_owned().await.ok()?;
         Some(self.kept_by(permit))
@@ -213,14 +213,14 @@ impl Drop for Link {
 }
 
 impl HeldConnection {
-    /// What sends one request, to be dropped once it did. h2 has it hold a request that must wait for its turn until
-    /// the next is sent by it: one that is given up meanwhile would go out then, be cancelled by nobody, and take a
-    /// place on the server for nothing.
+    /// Returns a sender for one request, to be dropped after use. h2 keeps a request that must wait for its turn in its
+    /// sender until the next one is sent. A request cancelled meanwhile would still be sent, never be cancelled, and
+    /// hold a stream on the server.
     pub(crate) fn sender(&self) -> SendRequest<Bytes> {
         self.send.clone()
     }
 
-    /// Whether nothing more can be sent on it, because the server said so or the connection ended.
+    /// Returns true if nothing more can be sent, because the server closed the connection or it ended.
     pub(crate) async fn is_unusable(&mut self) -> bool {
         if self.link.has_ended() {
             return true;
@@ -229,14 +229,14 @@ impl HeldConnection {
     }
 }
 
-/// Serves a connection until it ends: reads and writes what it has, answers pings, takes settings.
+/// Serves a connection until it ends: reads and writes, responds to pings, applies settings.
 async fn serve(mut connection: ::h2::client::Connection<Stream, Bytes>, state: Rc<State>) {
     let served = poll_fn(|cx| {
         let done = Pin::new(&mut connection).poll(cx);
         state.allow(connection.max_concurrent_send_streams());
         done
     });
-    // Each request under way has its own word of why.
+    // Each request in progress receives its own error.
     let _ended = served.await;
     state.ended.set(true);
     state.places.close();
@@ -244,7 +244,7 @@ async fn serve(mut connection: ::h2::client::Connection<Stream, Bytes>, state: R
 }
 
 impl State {
-    /// Takes in how many requests the server allows at once.
+    /// Applies the number of requests that the server allows at once.
     fn allow(&self, said: usize) {
         if said == UNSAID {
             return;
@@ -258,7 +258,7 @@ impl State {
             self.places.add_permits(wanted - now);
             self.allowed.set(wanted);
         } else if wanted < now {
-            // Those that are taken are given up later, when this is looked at again.
+            // Permits in use are removed later, when this runs again.
             let given_up = self.places.forget_permits(now - wanted);
             self.allowed.set(now - given_up);
         }
@@ -280,7 +280,7 @@ mod tests {
     use crate::sources::Sources;
     use crate::time::tokios::TokioTime;
 
-    /// Allows one request at once; only those are answered that have no body.
+    /// Allows one request at once; responds only to requests without a body.
     async fn one_at_once(listener: TcpListener) -> Result<(), ::h2::Error> {
         let (stream, _) = listener.accept().await.unwrap();
         let mut builder = ::h2::server::Builder::new();
@@ -322,7 +322,7 @@ mod tests {
             let link = linked().await;
             let post = || Request::post("http://host/").body(()).unwrap();
             let users: Vec<HeldConnection> = (0..3).map(|_| link.shared()).collect();
-            // The first takes the only place, as the second waits for it; both give up.
+            // The first takes the only permit while the second waits for it; both are cancelled.
             let first = users[0].sender().send_request(post(), false).unwrap();
             tokio::task::yield_now().await;
             let second = users[1].sender().send_request(post(), false).unwrap();

@@ -1,8 +1,8 @@
-//! Connections of HTTP/2 and who shares them. They know nothing of what is said in their streams.
+//! HTTP/2 connections and their sharing between users. They know nothing of the content of streams.
 //!
-//! A connection serves itself ([`link`]): it answers pings, takes settings, and opens windows also while its
-//! users think. It lets in as many streams as the server allows at once; the others wait in their order.
-//! Users may share connections ([`shared`]).
+//! A connection serves itself ([`link`]): it responds to pings, applies settings, and opens windows also while its
+//! users think. It admits as many streams as the server allows at once; the others wait in order of arrival. Users may
+//! share connections ([`shared`]).
 
 mod link;
 mod shared;

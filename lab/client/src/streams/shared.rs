@@ -1,4 +1,4 @@
-//! Connections that all users of a worker share. It knows nothing of what is said on them.
+//! Connections that all users of a worker share. It knows nothing of their content.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -10,28 +10,28 @@ use super::link::{HeldConnection, Link};
 use crate::exchange::ErrorClass;
 use crate::time::{Nanos, Time, within};
 
-/// A worker's shared connections. Users are dealt to them in turn, and stay.
+/// A worker's shared connections. Users are assigned to them in turn, and stay.
 pub(crate) struct Sharing {
     slots: Box<[Mutex<Slot>]>,
     next: Cell<usize>,
 }
 
-/// A place for a connection: held by who opens it, while others wait.
+/// A slot for a connection. The opening user holds it while others wait.
 #[derive(Default)]
 struct Slot {
     link: Option<Rc<Link>>,
     /// The server has chosen HTTP/1.1: each request needs a connection of its own.
     is_single: bool,
-    /// When the last attempt to open one failed, and why: who waited for it meanwhile fails, too.
+    /// When and why the last attempt to open one failed: users that waited meanwhile fail, too.
     failed: Option<(Nanos, Rc<str>)>,
 }
 
-/// A hold on a shared connection, or why there is none; `None` where the server has chosen HTTP/1.1, so that each
-/// session needs a connection of its own.
+/// A hold on a shared connection, or why there is none; `None` if the server has chosen HTTP/1.1, so that each session
+/// needs a connection of its own.
 pub(crate) type Joined = Result<Option<HeldConnection>, (ErrorClass, String)>;
 
 impl Sharing {
-    /// Places for so many connections.
+    /// Returns slots for this number of connections.
     pub(crate) fn new(connections: u32) -> Self {
         Self {
             slots: (0..connections.max(1)).map(|_| Mutex::default()).collect(),
@@ -39,7 +39,7 @@ impl Sharing {
         }
     }
 
-    /// A place for one user's connection, and that if it is open.
+    /// Returns a slot for one user's connection, with the connection if it is open.
     pub(crate) fn own(link: Option<Rc<Link>>) -> Self {
         let slot = Slot {
             link,
@@ -51,15 +51,15 @@ impl Sharing {
         }
     }
 
-    /// The place of the next user.
+    /// Returns the slot of the next user.
     pub(crate) fn deal(&self) -> u32 {
         let place = self.next.get();
         self.next.set((place + 1) % self.slots.len());
         place as u32
     }
 
-    /// Joins the connection of a dealt place, by the deadline. If it is not open, one user opens it; the result also
-    /// contains how long this user waited for that. `open` gives `None` if the server chose HTTP/1.1.
+    /// Joins the connection of an assigned slot, by the deadline. If it is not open, one user opens it. The result
+    /// includes the time that this user waited. `open` returns `None` if the server chose HTTP/1.1.
     pub(crate) async fn join<T: Time>(
         &self,
         place: u32,

@@ -1,5 +1,5 @@
-//! HTTP/2 without I/O: a connection of `h2`'s over a pipe in memory, and the streams on it, which are moved on by
-//! hand whenever something was heard. It knows nothing of messages but their frames.
+//! HTTP/2 without I/O: an `h2` connection over a pipe in memory, and its streams, which are polled whenever data was
+//! received. It knows the frames of messages, but not their content.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -20,10 +20,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::messages::GrpcMessages;
 use super::status::Status;
 
-/// What may be on its way to this side, bytes: of one call, and of all on a connection.
+/// Flow-control windows for received data, bytes: of one call, and of all calls on a connection.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
-/// Most bytes of an answer's headers.
+/// Maximum bytes of a response's headers.
 const MAX_HEADERS: u32 = 64 << 10;
 
 /// A connection.
@@ -34,7 +34,7 @@ pub(super) struct Http {
     pub(super) has_ended: bool,
 }
 
-/// What was heard and isn't read yet, and what is to be said.
+/// Received data that is not read yet, and data to send.
 #[derive(Default)]
 struct Pipe {
     heard: Vec<u8>,
@@ -42,21 +42,21 @@ struct Pipe {
     said: Vec<u8>,
 }
 
-/// The end of it that `h2` has.
+/// The end of the pipe that `h2` uses.
 struct End(Rc<RefCell<Pipe>>);
 
 /// A call under way.
 pub(super) struct Stream {
     sending: SendStream<Bytes>,
     left: VecDeque<Bytes>,
-    /// Whether nothing follows what is left to be sent, and whether that was said.
+    /// Whether the stream ends after the data left to send, and whether the end was sent.
     ends: bool,
     has_ended: bool,
     answer: Answering,
     pub(super) messages: GrpcMessages,
-    /// How many bytes of the answer came; `None` before its head.
+    /// Received bytes of the response; `None` before its head.
     pub(super) came: Option<u64>,
-    /// On a connection that users share.
+    /// Set on a connection that users share.
     _place: Option<StreamSlot>,
 }
 
@@ -66,36 +66,36 @@ enum Answering {
     Over(Status),
 }
 
-/// Whether a call can begin.
+/// Whether a call can start.
 pub(super) enum Begun {
     Yes(Box<Stream>),
-    /// The server allows no more at once.
+    /// The server allows no more concurrent calls.
     NotYet,
-    /// The server takes no more on this connection.
+    /// The server accepts no more calls on this connection.
     No,
 }
 
-/// What ended a stream, in the place of its trailers.
+/// Why a stream ended without trailers.
 pub(super) enum Broken {
-    /// The server, which said so.
+    /// Ended by the server.
     Ended(Ended),
-    /// Its connection has ended.
+    /// The connection has ended.
     Connection(String),
-    /// What came is of no use.
+    /// The received data is invalid.
     Fault(String),
 }
 
 /// How a server ends a stream.
 pub(super) struct Ended {
     pub(super) status: Status,
-    /// Whether it ends the connection with it.
+    /// Whether the server also ends the connection.
     pub(super) leaves: bool,
-    /// Whether it says that it did nothing with the call (RFC 9113, section 8.7).
+    /// Whether the server reports that it did not process the call (RFC 9113, section 8.7).
     pub(super) did_nothing: bool,
 }
 
 impl Http {
-    /// A connection that is about to begin: what opens it is to be said.
+    /// Creates a connection whose preface is to be sent.
     pub(super) fn begin() -> Result<Self, String> {
         let pipe = Rc::<RefCell<Pipe>>::default();
         let mut builder = Builder::new();
@@ -127,12 +127,12 @@ impl Http {
         pipe.heard.extend_from_slice(bytes);
     }
 
-    /// Appends what is to be said now.
+    /// Appends the data to send now.
     pub(super) fn say(&self, out: &mut Vec<u8>) {
         out.append(&mut self.pipe.borrow_mut().said);
     }
 
-    /// Reads what was heard, and writes what is to be said.
+    /// Reads received data, and writes data to send.
     pub(super) fn turn(&mut self) -> Result<(), String> {
         if self.has_ended {
             return Ok(());
@@ -147,13 +147,13 @@ impl Http {
         }
     }
 
-    /// Whether calls can be made on it, now or later.
+    /// Returns true if calls are possible on it, now or later.
     pub(super) fn goes_on(&mut self) -> bool {
         let turned = self.turn().is_ok() && !self.has_ended;
         turned && !matches!(self.send.poll_ready(&mut context()), Poll::Ready(Err(_)))
     }
 
-    /// Begins a call, and takes its head then.
+    /// Starts a call, and then takes its head.
     pub(super) fn call(&mut self, head: &mut Option<Request<()>>) -> Result<Begun, String> {
         self.turn()?;
         if self.has_ended {
@@ -188,7 +188,7 @@ impl Stream {
         }
     }
 
-    /// Begins a call on a connection that users share.
+    /// Starts a call on a connection that users share.
     pub(super) fn begin(
         mut to: SendRequest<Bytes>,
         place: StreamSlot,
@@ -203,7 +203,7 @@ impl Stream {
         Ok(Box::new(Self::new(answer, sending, Some(place))))
     }
 
-    /// Says this, and whether it is the last.
+    /// Queues data to send, and whether it is the last.
     pub(super) fn say(&mut self, pieces: &mut VecDeque<Bytes>, ends: bool) {
         self.left.append(pieces);
         self.ends = ends;
@@ -211,12 +211,12 @@ impl Stream {
             .reserve_capacity(self.left.iter().map(Bytes::len).sum());
     }
 
-    /// Whether all was sent that there is to say.
+    /// Returns true if all data was sent.
     pub(super) fn has_said(&self) -> bool {
         self.left.is_empty()
     }
 
-    /// How it ended, once it has.
+    /// Returns how the call ended, if it has.
     pub(super) fn status(&self) -> Option<&Status> {
         match &self.answer {
             Answering::Over(status) => Some(status),
@@ -224,7 +224,7 @@ impl Stream {
         }
     }
 
-    /// Sends what the server's windows take. Where sending fails, the answer's end says why.
+    /// Sends what the server's windows allow. If sending fails, the end of the response has the reason.
     pub(super) fn send(&mut self, cx: &mut Context<'_>) {
         while let Some(first) = self.left.front_mut() {
             let room = match self.sending.capacity() {
@@ -256,7 +256,7 @@ impl Stream {
         self.has_ended = true;
     }
 
-    /// Takes in what came of the answer; whether something did.
+    /// Processes received data of the response; returns whether there was any.
     pub(super) fn hear(&mut self, cx: &mut Context<'_>) -> Result<bool, Broken> {
         let heard = match &mut self.answer {
             Answering::Over(_) => return Ok(false),
@@ -286,7 +286,7 @@ impl Stream {
             Poll::Pending => return Ok(false),
             Poll::Ready(Some(data)) => {
                 let data = data.map_err(Broken::of)?;
-                // It fails for more than there was, which this is not.
+                // Fails only if more is released than was received.
                 let _released = body.flow_control().release_capacity(data.len());
                 self.messages.hear(&data);
                 self.came = Some(self.came.unwrap_or_default() + data.len() as u64);
@@ -306,7 +306,7 @@ impl Stream {
     }
 }
 
-/// What a head says by itself of how the call ended.
+/// Returns how the call ended, if its head alone decides that.
 fn headed(status: StatusCode, headers: &HeaderMap, is_all: bool) -> Result<Option<Status>, Broken> {
     let kind = headers
         .get(CONTENT_TYPE)
@@ -325,7 +325,7 @@ fn headed(status: StatusCode, headers: &HeaderMap, is_all: bool) -> Result<Optio
 }
 
 impl Broken {
-    /// What an error of a stream means.
+    /// Classifies a stream error.
     fn of(error: h2::Error) -> Self {
         let reason = error.reason().filter(|_| error.is_remote());
         let refused = reason == Some(Reason::REFUSED_STREAM);
@@ -357,7 +357,7 @@ fn foreign(error: &h2::Error) -> String {
     format!("what came is no HTTP/2: {error}")
 }
 
-/// Nobody is woken: whoever hears something comes again.
+/// Wakes no task: streams are polled again when data is received.
 pub(super) fn context() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }

@@ -1,12 +1,12 @@
-//! Messages out of the data of a stream: each has a byte that tells whether it is compressed, four of its
-//! length, and its content. It knows nothing of what is in them.
+//! Splits stream data into messages: each has a byte that flags compression, a length of four bytes, and its content.
+//! The content is opaque here.
 
 /// Longest message.
 const MAX_MESSAGE: usize = 16 << 20;
-/// What stands before each.
+/// Length of the prefix of each message.
 const HEAD: usize = 5;
 
-/// Takes messages out of data as it comes.
+/// Reads messages incrementally.
 #[derive(Default)]
 pub struct GrpcMessages {
     heard: Vec<u8>,
@@ -14,17 +14,17 @@ pub struct GrpcMessages {
 }
 
 impl GrpcMessages {
-    /// More data.
+    /// Adds received data.
     pub fn hear(&mut self, data: &[u8]) {
         self.heard.drain(..self.read);
         self.read = 0;
         self.heard.extend_from_slice(data);
     }
 
-    /// The next message, if all of it is there.
+    /// Returns the next message once it is complete.
     ///
     /// # Errors
-    /// In words: what came is no message, or one that isn't taken.
+    /// Describes data that is no message, or an unsupported one.
     pub fn take(&mut self) -> Result<Option<&[u8]>, String> {
         let left = &self.heard[self.read..];
         let Some((&[kind, a, b, c, d], rest)) = left.split_first_chunk::<HEAD>() else {
@@ -54,14 +54,14 @@ impl GrpcMessages {
         Ok(Some(&self.heard[begin..self.read]))
     }
 
-    /// Whether there is a part of a message.
+    /// Returns true if part of a message was received.
     #[must_use]
     pub fn is_within(&self) -> bool {
         self.read < self.heard.len()
     }
 }
 
-/// Appends a message, which `write` appends the content of.
+/// Appends a message whose content `write` appends.
 pub(super) fn framed<E>(
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
@@ -70,7 +70,7 @@ pub(super) fn framed<E>(
     out.extend_from_slice(&[0; HEAD]);
     write(out)?;
     let length = out.len() - begin - HEAD;
-    // What is rendered has a bound far below.
+    // Rendered content is bounded far below this.
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     out[begin + 1..begin + HEAD].copy_from_slice(&length.to_be_bytes());
     Ok(())

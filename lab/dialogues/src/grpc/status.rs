@@ -1,10 +1,10 @@
-//! How a call ended: by its trailers, by what HTTP says in their place, or by a stream's reset.
+//! How a call ended: by its trailers, by an HTTP status in their place, or by a stream's reset.
 
 use h2::Reason;
 use http::{HeaderMap, StatusCode};
 use lab_workload::GRPC_STATUSES;
 
-/// How much of a server's words is kept.
+/// Maximum bytes kept of a server's message.
 const MAX_WORDS: usize = 1 << 10;
 
 pub(super) const OK: u16 = 0;
@@ -32,10 +32,10 @@ impl Status {
         }
     }
 
-    /// What trailers say, if they say it.
+    /// Reads the status from trailers, if they have one.
     ///
     /// # Errors
-    /// In words: what they have in its place.
+    /// Describes an invalid status.
     pub(super) fn of_trailers(trailers: &HeaderMap) -> Result<Option<Self>, String> {
         let Some(code) = trailers.get("grpc-status") else {
             return Ok(None);
@@ -48,8 +48,7 @@ impl Status {
         Ok(Some(Self::new(code, words.unwrap_or_default())))
     }
 
-    /// What it means that HTTP answers with this status, or with what is no gRPC (gRPC's
-    /// `http-grpc-status-mapping`).
+    /// Maps an HTTP status, or a response that is not gRPC, to a status (gRPC's `http-grpc-status-mapping`).
     pub(super) fn of_http(status: StatusCode, kind: &str) -> Self {
         let code = match status.as_u16() {
             400 => INTERNAL,
@@ -66,7 +65,7 @@ impl Status {
         Self::new(code, words)
     }
 
-    /// What a stream's reset by the server means (gRPC's `PROTOCOL-HTTP2`).
+    /// Maps a stream's reset by the server to a status (gRPC's `PROTOCOL-HTTP2`).
     pub(super) fn of_reset(reason: Reason) -> Self {
         let code = match reason {
             Reason::REFUSED_STREAM => UNAVAILABLE,
@@ -81,7 +80,7 @@ impl Status {
         )
     }
 
-    /// As a person reads it.
+    /// Formats the status for people.
     pub(super) fn told(&self) -> String {
         let name = GRPC_STATUSES.get(usize::from(self.code));
         let name = name.map_or_else(
@@ -95,7 +94,7 @@ impl Status {
     }
 }
 
-/// Words out of their percent signs.
+/// Decodes percent-encoded text.
 fn plain(bytes: &[u8]) -> String {
     let digit = |at: usize| {
         bytes
@@ -150,7 +149,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_words_are_told_within_their_bound(bytes in proptest::collection::vec(any::<u8>(), 0..3_000)) {
-            // What isn't UTF-8 becomes a character of three bytes.
+            // Invalid UTF-8 is replaced by a character of three bytes.
             prop_assert!(plain(&bytes).len() <= 3 * MAX_WORDS);
         }
     }

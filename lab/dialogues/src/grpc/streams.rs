@@ -1,5 +1,5 @@
-//! Calls of users who share connections: each in a stream of a connection that is others', too. It knows nothing
-//! of whose.
+//! Calls of users who share connections: each call has a stream on a shared connection. It does not know the other
+//! users.
 
 use std::task::{Context, Poll, ready};
 
@@ -36,10 +36,10 @@ impl Streams<GrpcLine, GrpcTalk> for Grpc {
             None => line.take_open(asked).ok_or_else(nothing)?,
         };
         if !talk.is_new {
-            // What came of it before was other requests'.
+            // Bytes received earlier belong to other requests.
             stream.came = None;
         }
-        // It may have to be said again.
+        // A clone, since it may have to be sent again.
         stream.say(&mut talk.said.clone(), !asked.call.stays_open);
         line.now = Some(stream);
         Ok(())

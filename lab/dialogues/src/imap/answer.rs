@@ -1,51 +1,50 @@
-//! What an IMAP server answers, response by response: the frame of each, and what all of them come to.
+//! Reads an IMAP server's responses: the frame of each, and their result for the command.
 
 use serde_json::{Map, Value};
 
 use super::data;
 
-/// Of all commands: one waits for its answer at a time, and servers accept a tag that was used before (RFC 9051,
-/// section 2.2.1).
+/// The tag of all commands: only one is pending at a time, and servers accept a reused tag (RFC 9051, section 2.2.1).
 pub(super) const TAG: &[u8] = b"a ";
 
-/// Longest line of a response. What is long comes as a literal, but for lists of numbers.
+/// Longest line of a response. Long data arrives as a literal, except for lists of numbers.
 const MAX_LINE: usize = 4 << 20;
 
-/// Reads answers as they come.
+/// Reads responses incrementally.
 #[derive(Default)]
 pub struct ImapAnswer {
-    /// Whether what is told is kept.
+    /// Whether response data is kept.
     is_read: bool,
-    /// Nothing was said before.
+    /// The server's greeting is expected.
     greets: bool,
     /// The response so far.
     response: Vec<u8>,
-    /// Where the line that comes begins in it.
+    /// Start of the current line in it.
     line: usize,
-    /// Bytes of a literal that are to come.
+    /// Bytes of a literal still to be received.
     literal: usize,
     told: Map<String, Value>,
     ends: bool,
 }
 
-/// What a response says of the command.
+/// A response's result for the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImapTold {
-    /// The server greets; it may know already who is there.
+    /// The server's greeting, possibly preauthenticated.
     Greeting {
-        /// It does.
+        /// Whether the connection is preauthenticated.
         is_known: bool,
     },
-    /// It is to go on.
+    /// The server requests a continuation.
     Goes,
-    /// It is done.
+    /// The command succeeded.
     Ok,
-    /// It is refused, and why.
+    /// The command was refused, with the reason.
     No(String),
 }
 
 impl ImapAnswer {
-    /// Forgets the answer before, and whether what the next one tells is kept.
+    /// Discards the previous response, and sets whether the data of the next is kept.
     pub fn begin(&mut self, is_read: bool) {
         *self = Self {
             is_read,
@@ -55,20 +54,20 @@ impl ImapAnswer {
         self.response.clear();
     }
 
-    /// A server's first words come next.
+    /// Expects the server's greeting next.
     pub fn greeting(&mut self) {
         self.greets = true;
     }
 
-    /// Whether the server ends the connection.
+    /// Returns true if the server ends the connection.
     pub fn ends(&self) -> bool {
         self.ends
     }
 
-    /// Reads on, up to what the command comes to.
+    /// Reads up to the result of the command.
     ///
     /// # Errors
-    /// In words: what came is none of IMAP.
+    /// Describes data that is not IMAP.
     pub fn read(&mut self, heard: &mut &[u8]) -> Result<Option<ImapTold>, String> {
         while self.whole(heard)? {
             let response = std::mem::take(&mut self.response);
@@ -83,7 +82,7 @@ impl ImapAnswer {
         Ok(None)
     }
 
-    /// Writes what was told, as JSON: `{"exists": 3, "fetch": [{"seq": 1, "uid": 7}], "text": "done"}`.
+    /// Writes the collected data as JSON: `{"exists": 3, "fetch": [{"seq": 1, "uid": 7}], "text": "done"}`.
     pub fn end(&mut self, body: &mut Vec<u8>) {
         body.clear();
         if self.is_read {
@@ -92,7 +91,7 @@ impl ImapAnswer {
         }
     }
 
-    /// Takes what belongs to the response; whether that is all of it.
+    /// Takes the data of the response; returns true if it is complete.
     fn whole(&mut self, heard: &mut &[u8]) -> Result<bool, String> {
         loop {
             let literal = self.literal.min(heard.len());
@@ -135,7 +134,7 @@ impl ImapAnswer {
         *heard = rest;
     }
 
-    /// Whether a response begins so.
+    /// Checks the start of a response.
     fn may_begin(&self) -> Result<(), String> {
         let agrees = |begin: &[u8]| {
             let common = begin.len().min(self.response.len());
@@ -147,7 +146,7 @@ impl ImapAnswer {
         }
     }
 
-    /// A whole response.
+    /// Processes a complete response.
     fn response(&mut self, response: &[u8]) -> Result<Option<ImapTold>, String> {
         let response = response.strip_suffix(b"\r\n").unwrap_or(response);
         if response.starts_with(b"+") {

@@ -1,5 +1,5 @@
-//! The data of responses as JSON, whatever their kind: IMAP has numbers, texts, and lists, and extensions bring
-//! responses that no list of kinds has. Items of messages and of mailboxes are mappings by their names.
+//! The data of responses of any kind as JSON: IMAP has numbers, texts, and lists, and extensions add responses without
+//! a fixed list of kinds. Items of messages and mailboxes become mappings by name.
 
 use serde_json::{Map, Value};
 
@@ -9,21 +9,21 @@ const MAX_DEPTH: usize = 64;
 /// Kinds of responses whose rest is a text.
 const TEXTS: [&[u8]; 5] = [b"OK", b"NO", b"BAD", b"BYE", b"PREAUTH"];
 
-/// Whether an untagged response, without its star, ends with a text: no literal is announced in it.
+/// Returns true if an untagged response, without its star, ends with a text, which announces no literal.
 pub(super) fn is_text(response: &[u8]) -> bool {
     let word = response.split(|byte| b" \r".contains(byte)).next();
     let word = word.unwrap_or_default();
     TEXTS.iter().any(|text| word.eq_ignore_ascii_case(text))
 }
 
-/// The length of the literal that a line announces at its end.
+/// Returns the length of the literal that a line announces at its end.
 pub(super) fn announced(line: &[u8]) -> Option<usize> {
     let line = line.strip_suffix(b"}")?;
     let open = memchr::memrchr(b'{', line)?;
     std::str::from_utf8(&line[open + 1..]).ok()?.parse().ok()
 }
 
-/// Adds what the text of a status says: its code, such as `[UIDNEXT 7]`, and its words.
+/// Adds the text of a status: its code, such as `[UIDNEXT 7]`, and its words.
 pub(super) fn status(text: &str, told: &mut Map<String, Value>) {
     let mut words = text;
     if let Some((code, after)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -35,7 +35,7 @@ pub(super) fn status(text: &str, told: &mut Map<String, Value>) {
                 Ok([value]) => value,
                 Err(values) => Value::Array(values),
             },
-            // Whatever follows the name of a code that an extension brings.
+            // An unknown code of an extension: its value stays as it is.
             Err(_) => rest.into(),
         };
         let codes = told
@@ -48,7 +48,7 @@ pub(super) fn status(text: &str, told: &mut Map<String, Value>) {
     told.insert("text".to_owned(), words.into());
 }
 
-/// Adds what an untagged response says, without its star and the end of its line.
+/// Adds the data of an untagged response, without its star and the end of its line.
 pub(super) fn untagged(response: &[u8], told: &mut Map<String, Value>) -> Result<(), String> {
     if is_text(response) {
         let text = String::from_utf8_lossy(response);
@@ -79,7 +79,7 @@ pub(super) fn untagged(response: &[u8], told: &mut Map<String, Value>) -> Result
         }
         ("list" | "lsub", None) => mailbox(rest),
         (_, Some(number)) => number,
-        // Lists of numbers that may come in several responses.
+        // Lists of numbers that several responses may share.
         ("search" | "sort", None) => {
             add(told, name, rest);
             return Ok(());
@@ -94,7 +94,7 @@ pub(super) fn untagged(response: &[u8], told: &mut Map<String, Value>) -> Result
     Ok(())
 }
 
-/// Adds to the list of this name.
+/// Adds to the list with this name.
 fn add(told: &mut Map<String, Value>, name: String, values: impl IntoIterator<Item = Value>) {
     let list = told.entry(name).or_insert_with(|| Value::Array(Vec::new()));
     if let Value::Array(list) = list {
@@ -102,7 +102,7 @@ fn add(told: &mut Map<String, Value>, name: String, values: impl IntoIterator<It
     }
 }
 
-/// Names and values in turn as a mapping, with one more at its beginning.
+/// Converts alternating names and values to a mapping, with one more entry at its start.
 fn items(key: &str, of: Value, list: Option<Value>) -> Value {
     let mut map = Map::new();
     map.insert(key.to_owned(), of);
@@ -122,7 +122,7 @@ fn mailbox(rest: Vec<Value>) -> Value {
     names.into_iter().zip(rest).collect()
 }
 
-/// What is left of a response's data.
+/// The unread rest of a response's data.
 struct Data<'a> {
     rest: &'a [u8],
 }
@@ -140,7 +140,7 @@ impl<'a> Data<'a> {
         Ok(all)
     }
 
-    /// The next value; `None` at the end.
+    /// Returns the next value; `None` at the end.
     fn next(&mut self) -> Result<Option<Value>, String> {
         let mut open: Vec<Vec<Value>> = Vec::new();
         loop {
@@ -198,8 +198,7 @@ impl<'a> Data<'a> {
         Ok(as_text(text))
     }
 
-    /// A number, NIL, or a word, such as `\Seen` or `BODY[HEADER.FIELDS (DATE)]`: what stands within
-    /// brackets belongs to it.
+    /// Reads a number, NIL, or a word, such as `\Seen` or `BODY[HEADER.FIELDS (DATE)]`, including the text in brackets.
     fn atom(&mut self) -> Result<Value, String> {
         let mut within = 0_usize;
         let end = self.rest.iter().position(|byte| {

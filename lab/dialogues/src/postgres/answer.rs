@@ -1,4 +1,4 @@
-//! What PostgreSQL answers, message by message, and its rows as JSON.
+//! Reads PostgreSQL's response messages, and converts rows to JSON.
 
 use std::io::Write as _;
 
@@ -12,55 +12,55 @@ use postgres_protocol::message::backend::{
 use serde::de::IgnoredAny;
 use serde_json::Number;
 
-/// Longest message of a kind that is short, and of any: beyond them, PostgreSQL's own client takes it that
-/// what it hears are no messages (`pqParseInput3`), and the server makes none (`MaxAllocSize`).
+/// Maximum length of a short message, and of any: PostgreSQL's own client treats longer ones as invalid
+/// (`pqParseInput3`), and the server sends none (`MaxAllocSize`).
 const MAX_SHORT: usize = 30_000;
 const MAX_LONG: usize = 0x3fff_ffff;
 const COPY_DATA_TAG: u8 = b'd';
-/// What is kept of a column's name, in bytes: each row has it once more. PostgreSQL's own have at most 63.
+/// Maximum bytes kept of a column's name: each row repeats it. PostgreSQL's own have at most 63.
 const MAX_NAME: usize = 255;
 
-/// Reads answers as they come.
+/// Reads responses incrementally.
 #[derive(Default)]
 pub struct PostgresAnswer {
     frame: BytesMut,
-    /// Whether rows are written down.
+    /// Whether rows are recorded.
     is_read: bool,
     columns: Vec<Column>,
-    /// Rows written down.
+    /// Number of recorded rows.
     rows: u64,
-    /// Rows that were given or changed.
+    /// Number of rows returned or changed.
     count: u64,
     done: Vec<String>,
 }
 
-/// What a message says that is no part of rows.
+/// A message that is not part of rows.
 pub enum PostgresTold {
-    /// All is said.
+    /// The end of the response.
     End(PostgresReady),
-    /// The server refuses.
+    /// The server refuses the request.
     Refused {
-        /// Whether it ends the connection, too.
+        /// Whether the server also ends the connection.
         ends: bool,
         /// SQLSTATE and message.
         why: Box<str>,
     },
-    /// What was to be parsed is.
+    /// The statement was parsed.
     Parsed,
-    /// It waits for rows.
+    /// The server waits for rows.
     WantsRows,
-    /// Anything else, such as how to sign in.
+    /// Any other message, such as an authentication request.
     Other(Message),
 }
 
-/// What the server is ready for.
+/// The server's transaction state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PostgresReady {
-    /// Anything.
+    /// Idle.
     Idle,
-    /// More of a transaction.
+    /// In a transaction.
     InTransaction,
-    /// The end of a transaction in which something failed; it refuses all else.
+    /// In a failed transaction; the server refuses all commands but its end.
     InFailed,
 }
 
@@ -74,14 +74,14 @@ impl PostgresReady {
     }
 }
 
-/// A column of rows.
+/// A column of the rows.
 struct Column {
     /// Its name as JSON.
     name: Box<[u8]>,
     kind: Kind,
 }
 
-/// How a value is written as JSON.
+/// How to write a value as JSON.
 #[derive(Clone, Copy)]
 enum Kind {
     Switch,
@@ -91,7 +91,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// By the identifiers of PostgreSQL's own types (`pg_type.dat`).
+    /// Selects by the identifiers of PostgreSQL's own types (`pg_type.dat`).
     fn of(oid: u32) -> Self {
         match oid {
             16 => Self::Switch,
@@ -103,7 +103,7 @@ impl Kind {
 }
 
 impl PostgresAnswer {
-    /// Forgets the answer before, and whether rows of the next are read.
+    /// Discards the previous response, and sets whether the next one's rows are read.
     pub fn begin(&mut self, is_read: bool) {
         self.is_read = is_read;
         self.columns.clear();
@@ -112,11 +112,11 @@ impl PostgresAnswer {
         self.done.clear();
     }
 
-    /// Reads on, up to the next message that is no part of rows. At the end `body` has the answer: `{"rows":
-    /// [{"id": 1}], "count": 1, "done": ["SELECT 1"]}`, or nothing, where it isn't read.
+    /// Reads up to the next message that is not part of rows. At the end `body` has the response: `{"rows": [{"id":
+    /// 1}], "count": 1, "done": ["SELECT 1"]}`, or nothing if it isn't read.
     ///
     /// # Errors
-    /// In words: what came is no message of PostgreSQL.
+    /// Describes data that is no PostgreSQL message.
     pub fn read(
         &mut self,
         heard: &mut &[u8],
@@ -146,7 +146,7 @@ impl PostgresAnswer {
         Ok(None)
     }
 
-    /// The next message; of those that nobody reads nothing is made.
+    /// Returns the next message; skips the content of unused ones.
     fn next(&mut self, heard: &mut &[u8]) -> Result<Option<Message>, String> {
         loop {
             let Some(header) = Header::parse(heard).map_err(words)? else {
@@ -224,7 +224,7 @@ impl PostgresAnswer {
         Ok(())
     }
 
-    /// Begins the answer where it has not begun.
+    /// Starts the response if it has not started.
     fn open(&self, body: &mut Vec<u8>) {
         if self.rows == 0 {
             body.clear();
@@ -245,7 +245,7 @@ impl PostgresAnswer {
     }
 }
 
-/// A value in PostgreSQL's form as text, as JSON. What has no form in JSON, such as NaN, is a text.
+/// Writes a value in PostgreSQL's text format as JSON. A value without a JSON form, such as NaN, becomes a text.
 fn write_value(kind: Kind, value: &[u8], body: &mut Vec<u8>) {
     let as_it_is = match kind {
         Kind::Switch if value == b"t" => return body.extend_from_slice(b"true"),

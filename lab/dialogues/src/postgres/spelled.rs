@@ -1,14 +1,14 @@
-//! Messages of PostgreSQL as a person reads them, without secrets.
+//! Formats PostgreSQL messages for people, without secrets.
 
 use lab_client::Side;
 use std::fmt::Write as _;
 
-/// Lines of what was said; of rows the values alone.
+/// Returns a line per message; of rows only the values.
 pub(super) fn spelled(side: Side, bytes: &[u8]) -> String {
     let mut text = String::new();
     let mut rest = bytes;
     while !rest.is_empty() {
-        // What opens a connection has no tag, and the answer to the wish for TLS no length.
+        // The startup message has no tag, and the response to the TLS request no length.
         let tag = match (side, rest[0]) {
             (Side::User, 0) => None,
             (Side::Server, _) if rest.len() == 1 => {
@@ -43,7 +43,7 @@ pub(super) fn spelled(side: Side, bytes: &[u8]) -> String {
     text
 }
 
-/// The texts that end with a zero, up to one that is empty.
+/// Returns the zero-terminated texts, up to an empty one.
 fn texts(bytes: &[u8]) -> impl Iterator<Item = String> {
     let texts = bytes.split(|byte| *byte == 0);
     texts.map(|text| String::from_utf8_lossy(text).into_owned())
@@ -72,7 +72,7 @@ fn user(tag: u8, message: &[u8]) -> Option<String> {
         }
         b'B' => {
             let (portal, name) = (texts.next()?, texts.next()?);
-            // Behind both names and their zeros: formats, none, then values.
+            // After both zero-terminated names: formats (none), then values.
             let values = message.get(portal.len() + name.len() + 4..)?;
             let values = values_of(values).join(", ");
             Some(match name.is_empty() {
@@ -104,7 +104,7 @@ fn server(tag: u8, message: &[u8]) -> Option<String> {
     }
 }
 
-/// How many, then each with its length before it; -1 is that of NULL.
+/// Reads a count, then each value after its length; -1 stands for NULL.
 fn values_of(bytes: &[u8]) -> Vec<String> {
     let mut values = Vec::new();
     let Some((count, mut rest)) = bytes.split_first_chunk() else {

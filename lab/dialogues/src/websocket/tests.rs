@@ -1,4 +1,4 @@
-//! What is kept of what a server says unasked.
+//! Limits on unsolicited messages that are kept.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn websocket() -> WebSocket {
     }
 }
 
-/// However long a server says more than its users ask for.
+/// However long a server sends more than its users request.
 #[test]
 fn what_is_kept_between_requests_is_bounded() {
     let (websocket, mut line) = (websocket(), WebSocketLine::open());
@@ -71,7 +71,7 @@ fn a_message_that_is_never_whole_is_read_no_further() {
 #[test]
 fn what_is_no_websocket_between_requests_is_told_to_the_next() {
     let (websocket, mut line) = (websocket(), WebSocketLine::open());
-    // A message, and a frame that has a bit which nobody agreed on.
+    // A message, and a frame with a reserved bit that was not negotiated.
     let mut heard = &b"\x81\x04tick\xf1\x04tick"[..];
     assert!(websocket.overhear(&mut line, &mut heard, &mut Vec::new()));
     let mut ask = |message, count| {
@@ -83,7 +83,7 @@ fn what_is_no_websocket_between_requests_is_told_to_the_next() {
         let told = ask(Some(Kind::Text), Some(count)).expect_err("no answer");
         assert!(told.contains("no WebSocket"), "{told}");
     }
-    // Who listens hears what came before.
+    // A request that only listens receives the earlier message.
     assert!(matches!(ask(None, Some(1)), Ok(Turn::Done(_))));
     let told = ask(None, Some(1)).expect_err("no message");
     assert!(told.contains("no WebSocket"), "{told}");

@@ -1,4 +1,4 @@
-//! The clients that there are, each with a server that knows as much of its protocol as the tests need.
+//! The clients, each with a server that implements as much of its protocol as the tests need.
 
 use std::cell::Cell;
 use std::io::{self, Read, Write};
@@ -18,7 +18,7 @@ use lab_client::http::HttpClient;
 use lab_client::{Protocol, Server};
 use lab_dialogues::{Grpc, Imap, Postgres, Redis, Smtp};
 
-/// Reads until `end` comes; false where the connection ends before anything.
+/// Reads up to `end`; false if the connection ends before any data.
 fn hear_until(stream: &mut TcpStream, end: &[u8]) -> io::Result<bool> {
     let mut heard = Vec::new();
     let mut byte = [0];
@@ -68,7 +68,7 @@ impl Subject for Web {
     }
 }
 
-/// Redis, with somebody who signs in.
+/// Redis, with a signed-in user.
 pub(super) struct RedisLike;
 
 impl Subject for RedisLike {
@@ -115,7 +115,7 @@ impl Subject for RedisLike {
     }
 }
 
-/// SMTP, with somebody who signs in.
+/// SMTP, with a signed-in user.
 pub(super) struct MailServer;
 
 impl Subject for MailServer {
@@ -179,7 +179,7 @@ impl Subject for MailServer {
     }
 }
 
-/// A request whose answer is JSON, of which this is kept.
+/// Returns a request with a JSON response, of which this is kept.
 fn keeping(path: &str) -> Request {
     let kept = Capture {
         variable: "kept".to_owned(),
@@ -192,7 +192,7 @@ fn keeping(path: &str) -> Request {
     }
 }
 
-/// Who signs in with a name and a password.
+/// Returns a sign-in with a name and a password.
 fn somebody() -> SignIn {
     SignIn {
         username: Some(Template::literal("u")),
@@ -201,7 +201,7 @@ fn somebody() -> SignIn {
     }
 }
 
-/// IMAP, with somebody who signs in.
+/// IMAP, with a signed-in user.
 pub(super) struct MailReader;
 
 impl Subject for MailReader {
@@ -248,7 +248,7 @@ impl Subject for MailReader {
     }
 }
 
-/// PostgreSQL, with somebody who signs in.
+/// PostgreSQL, with a signed-in user.
 pub(super) struct Database;
 
 /// A message: its kind, its length, its content.
@@ -257,7 +257,7 @@ fn message(kind: u8, content: &[u8]) -> Vec<u8> {
     [&[kind], &length[..], content].concat()
 }
 
-/// Reads a message with a kind before its length, or without.
+/// Reads a message, with or without a kind before its length.
 fn hear_message(stream: &mut TcpStream, has_kind: bool) -> io::Result<Option<u8>> {
     let mut kind = [0];
     if has_kind && stream.read(&mut kind)? == 0 {
@@ -347,7 +347,7 @@ impl FileResolver for Greeter {
 }
 
 thread_local! {
-    /// The stream that a server heard a call on.
+    /// The stream of the call that a server received.
     static STREAM: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -377,7 +377,7 @@ fn hear_frame(stream: &mut TcpStream) -> io::Result<Option<(u8, u8, u32)>> {
     Ok(Some((kind, flags, u32::from_be_bytes(stream_id))))
 }
 
-/// A header as HPACK writes one that nobody is to remember (RFC 7541, section 6.2.2).
+/// Encodes a header in HPACK without indexing (RFC 7541, section 6.2.2).
 fn header(name: &str, value: &str) -> Vec<u8> {
     let mut out = vec![0];
     for text in [name, value] {
@@ -418,7 +418,7 @@ impl Subject for Calls {
     fn greet(stream: &mut TcpStream) -> io::Result<()> {
         hear_until(stream, b"SM\r\n\r\n")?;
         stream.write_all(&frame(SETTINGS, 0, 0, b""))?;
-        // Until the client takes ours.
+        // Until the client acknowledges the settings.
         while hear_frame(stream)?.is_some_and(|frame| frame != (SETTINGS, 1, 0)) {}
         Ok(())
     }

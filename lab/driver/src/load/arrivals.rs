@@ -1,9 +1,9 @@
-//! Open loads: sessions arrive by the plan's stream, whether or not earlier ones are over, and each
-//! is carried out on a connection of a bounded number.
+//! Open loads: sessions arrive by the plan's stream, whether or not earlier ones have ended. Each runs on one of a
+//! bounded number of connections.
 //!
-//! A session that finds none free waits. Its first request was planned for its arrival (and its
-//! first wait), so that the waiting is response time: leaving it out would hide how far an
-//! overloaded server is behind. It is no lateness, for the generator could not have sent earlier.
+//! A session that finds no free connection waits. Its first request was planned for its arrival (and its first wait),
+//! so the waiting is response time: omitting it would hide how far an overloaded server is behind. It is no lateness,
+//! since the generator could not have sent earlier.
 
 use std::future::{Future, poll_fn};
 
@@ -15,7 +15,7 @@ use crate::user::{Life, Member, Shared, User};
 use lab_client::time::nanos;
 use lab_workload::part::Slice;
 
-/// Lets the sessions arrive that are this worker's.
+/// Produces this worker's arrivals at their planned times.
 pub(crate) async fn run_arrivals<C: Client>(
     shared: Member<C>,
     stream: ArrivalStream,
@@ -24,7 +24,7 @@ pub(crate) async fn run_arrivals<C: Client>(
     let pause = shared.timers.timer();
     for arrival in stream.filter(|arrival| slice.has(arrival.number)) {
         let at = shared.zero.get().saturating_add(nanos(arrival.at));
-        // Behind it may come no other: a stream ends with the end of time.
+        // No later session can follow: a stream ends with the end of time.
         shared.within_trial(at).await;
         pause.sleep_until(at).await;
         let number = arrival.number;
@@ -40,11 +40,11 @@ pub(crate) async fn run_arrivals<C: Client>(
             recorder.turned_away(at, shared.first_step, shared.transactions.session());
         }
     }
-    // The trial goes on behind the last moment of a recording.
+    // The trial continues after the last arrival of a recording.
     std::future::pending::<()>().await;
 }
 
-/// Carries out session after session on the user's connection, until the task is dropped.
+/// Runs one session after the other on the user's connection, until the task is dropped.
 pub(crate) fn run_slot<C: Client>(
     shared: Member<C>,
     user: Box<User<C>>,
@@ -71,7 +71,7 @@ pub(crate) fn run_slot<C: Client>(
     }
 }
 
-/// The slot is there for the next session.
+/// Frees the slot for the next session.
 fn free<C: Client>(shared: &Shared<C>, slot: SlotId) {
     let waiting = {
         let mut pool = shared.pool.lock();
@@ -82,7 +82,7 @@ fn free<C: Client>(shared: &Shared<C>, slot: SlotId) {
     shared.recorder.borrow_mut().waiting(waiting);
 }
 
-/// A session begins that has arrived.
+/// Starts an arrived session.
 fn begin<C: Client>(shared: &Shared<C>, life: &mut Life<C>, given: Arrived) {
     let Arrived { number, at, .. } = given;
     let (user, state) = (&mut *life.user, &mut life.state);
@@ -91,12 +91,12 @@ fn begin<C: Client>(shared: &Shared<C>, life: &mut Life<C>, given: Arrived) {
     let choice = ChoiceStream::of_session(seed, block, number);
     user.scope.begin_session(number, choice);
     state.at = state.at.max(at);
-    // The pause after another session's failures isn't this one's: arrivals bound the rate.
+    // The pause after failures of another session doesn't apply: arrivals bound the rate.
     (state.without_response, state.not_before) = (0, 0);
     state.arrived = Some(at);
     state.moved = false;
     let mut recorder = shared.recorder.borrow_mut();
-    // The cycle first: it may end a window, in which the session is not yet.
+    // Record the cycle first: it may end a window, and the session is not yet in that window.
     recorder.cycle(state.at);
     recorder.user_started();
 }

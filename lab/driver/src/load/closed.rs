@@ -1,6 +1,5 @@
-//! Closed loops: a user's next session begins when its last one is over. Where the load has stages, users
-//! come and go. One that leaves awaits the answer to what it has sent, and leaves the rest of its session
-//! undone.
+//! Closed loops: a user's next session begins when its last one has ended. If the load has stages, users start and
+//! leave. A leaving user waits for the response to its last request, and skips the rest of its session.
 
 use std::future::Future;
 
@@ -11,7 +10,7 @@ use crate::client::Client;
 use crate::user::{Life, Member, Progress, Shared, User};
 use lab_client::time::{Nanos, nanos};
 
-/// Repeats the user's session while it is there, or so many times.
+/// Repeats the user's session while the user is active, or a fixed number of times.
 pub(crate) fn run_user<C: Client>(
     shared: Member<C>,
     user: Box<User<C>>,
@@ -20,7 +19,7 @@ pub(crate) fn run_user<C: Client>(
     async move {
         let mut number = 0;
         while let Some(Visit { from, until }) = shared.visit(life.user.index, number) {
-            // The answer to its last request may have come after it was due back.
+            // The response to the last request may have arrived after the next start was due.
             life.state = Progress::from(from.max(life.state.at));
             life.state.until = until;
             life.user.timing = timing(&shared, life.user.index, number);
@@ -30,25 +29,25 @@ pub(crate) fn run_user<C: Client>(
                 shared.recorder.borrow_mut().user_started();
                 run_visit(&shared, &mut life).await;
                 if shared.sessions().is_some() {
-                    // The trial ends with the last of them.
+                    // The trial ends with the last session.
                     return;
                 }
                 shared.recorder.borrow_mut().user_left();
             }
             number += 1;
         }
-        // The trial goes on without it.
+        // The trial continues without the user.
         std::future::pending::<()>().await;
     }
 }
 
-/// What a user draws its waits from when it comes for the so-manieth time, from 0.
+/// Returns the random stream for the waits of a user's nth visit, from 0.
 fn timing<C: Client>(shared: &Shared<C>, index: u32, visit: u32) -> TimingStream {
     let (seed, block) = (shared.drive.seed, shared.drive.block);
     TimingStream::of_visit(seed, block, index, visit)
 }
 
-/// Sessions until the user leaves, or so many.
+/// Runs sessions until the user leaves, or a fixed number.
 #[expect(
     clippy::manual_async_fn,
     reason = "an async fn keeps its arguments twice, in each user who waits"
@@ -94,8 +93,8 @@ fn count_pause<C: Client>(shared: &Shared<C>, state: &Progress) -> Nanos {
     state.not_before
 }
 
-/// When the next session begins by the workload's pace; `None` where there is none, and where the last one took
-/// longer: then it is followed at once, and planning goes on from there.
+/// Returns when the next session begins by the workload's pace; `None` if there is none, or if the last one took
+/// longer: then the next follows at once, and planning continues from there.
 fn next_begins<C: Client>(
     shared: &Shared<C>,
     state: &Progress,
@@ -118,8 +117,8 @@ mod tests {
     use crate::load::run_slot;
     use crate::timers::Timers;
 
-    /// A million of them wait at the same time: what a request needs is had while it is under way alone. The
-    /// runtime keeps 104 bytes beside a task's future, and rounds up to 128.
+    /// A million users wait at the same time, so memory for a request is held only while it is in progress. The runtime
+    /// keeps 104 bytes beside a task's future, and rounds up to 128.
     #[test]
     fn a_user_who_waits_is_small() {
         fn size<A, B, F>(_: fn(A, B) -> F) -> usize {

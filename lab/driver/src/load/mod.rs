@@ -1,5 +1,5 @@
-//! What makes sessions begin: users that come back, arrivals, a sequence; and the probe beside them.
-//! It knows no protocol, and of a session only that it takes time.
+//! Starts sessions: returning users, arrivals, a sequence; and sends the probe in parallel. It knows no protocol, and
+//! nothing of a session but its duration.
 
 mod arrivals;
 mod closed;

@@ -1,7 +1,6 @@
-//! Where sessions that arrive meet connections: one pool over all workers of a generator, so that
-//! none waits while a connection of another worker is free. Of the free ones the arrival's own worker
-//! has the first choice, and there the one that has been free for longest; it is the session that has
-//! waited for longest that gets the next one. It knows no time but the arrivals'.
+//! Assigns connections to arriving sessions. One pool serves all workers of a generator, so that no session waits while
+//! a connection of another worker is free. A session gets the connection of its own worker first, and there the one
+//! that was free for longest. The longest waiting session gets the next free one. It knows no time but the arrivals'.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,33 +13,32 @@ use lab_client::Nanos;
 pub(crate) struct Arrived {
     /// Its number over all workers: it names the session's random streams.
     pub(crate) number: u64,
-    /// When, on the worker's clock.
+    /// The arrival time, on the worker's clock.
     pub(crate) at: Nanos,
-    /// The worker that it came to.
+    /// The worker that received it.
     pub(crate) worker: usize,
 }
 
-/// What became of an arrival.
+/// The outcome of an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// A free slot has it.
+    /// A free slot has received it.
     Begun,
-    /// It waits.
+    /// The session waits.
     Waits,
-    /// Too many wait already.
+    /// Too many sessions wait already.
     Dropped,
 }
 
-/// A slot by its worker and its place there.
+/// A slot: its worker and its index there.
 pub(crate) type SlotId = (usize, usize);
 
-/// The pool as its workers share it: taken when a session arrives and when one is over, never for
-/// recording a request.
+/// The pool as its workers share it. Locked when a session arrives and when one ends, never to record a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SharedPool(Arc<Mutex<Pool>>);
 
 impl SharedPool {
-    /// A pool for so many workers, without slots yet.
+    /// Returns a pool for this number of workers, without slots yet.
     pub(crate) fn new(workers: usize, max_waiting: usize) -> Self {
         Self(Arc::new(Mutex::new(Pool {
             workers: std::iter::repeat_with(Slots::default)
@@ -52,13 +50,13 @@ impl SharedPool {
         })))
     }
 
-    /// No worker panics within; one that panics elsewhere ends the drive anyway.
+    /// No worker panics while it holds the lock; a panic elsewhere ends the load anyway.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Pool> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The slots of all workers and the sessions that wait for one.
+/// The slots of all workers and the waiting sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     workers: Vec<Slots>,
@@ -81,14 +79,14 @@ struct Slot {
 }
 
 impl Pool {
-    /// Gives a worker so many slots, none of which is free yet.
+    /// Adds slots to a worker, none of which is free yet.
     pub(crate) fn add(&mut self, worker: usize, slots: usize) {
         let own = &mut self.workers[worker];
         own.slots.resize_with(slots, Slot::default);
         own.free.reserve(slots);
     }
 
-    /// Takes in a session that arrives.
+    /// Assigns an arriving session to a slot, queues it, or drops it.
     pub(crate) fn arrive(&mut self, session: Arrived) -> Fate {
         if self.is_closed {
             self.waiting.push_back(session);
@@ -108,7 +106,7 @@ impl Pool {
         }
     }
 
-    /// A free slot, the worker's own before others'.
+    /// Returns a free slot, the worker's own before others'.
     fn free(&mut self, worker: usize) -> Option<SlotId> {
         let count = self.workers.len();
         (worker..count).chain(0..worker).find_map(|worker| {
@@ -117,7 +115,7 @@ impl Pool {
         })
     }
 
-    /// The slot's last session is over: it takes the one that waits for longest, or becomes free.
+    /// Ends the slot's session: the slot takes the longest waiting one, or becomes free.
     pub(crate) fn release(&mut self, (worker, place): SlotId) {
         if self.is_closed {
             return;
@@ -129,7 +127,7 @@ impl Pool {
         }
     }
 
-    /// The session that the slot has been given; else its task is woken when it is given one.
+    /// Returns the session assigned to the slot; otherwise its task is woken when one is assigned.
     pub(crate) fn poll_session(
         &mut self,
         (worker, place): SlotId,
@@ -145,18 +143,18 @@ impl Pool {
         }
     }
 
-    /// How many sessions wait.
+    /// Returns the number of waiting sessions.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Nobody is given a session any more. The first worker that ends tells of those that it has not seen begun; another
-    /// one, which ends a moment later, must not have them answered meanwhile.
+    /// Stops assigning sessions. The first worker that ends reports those that have not begun. A worker that ends a
+    /// moment later must not start them meanwhile.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
     }
 
-    /// When those came to a worker that no slot has begun.
+    /// Returns the arrival times of a worker's sessions that no slot has begun.
     pub(crate) fn arrivals(&self, worker: usize) -> impl Iterator<Item = Nanos> {
         let slots = self.workers.iter().flat_map(|worker| &worker.slots);
         let given = slots.filter_map(|slot| slot.session.as_ref());
@@ -224,7 +222,7 @@ mod tests {
             fates,
             [Fate::Begun, Fate::Waits, Fate::Waits, Fate::Dropped]
         );
-        // Session 0 is given but not begun: it counts as one that has no answer.
+        // Session 0 is assigned but not begun: it counts as one without a response.
         assert_eq!(pool.arrivals(0).collect::<Vec<_>>(), [0, 10, 20]);
         assert_eq!(take(pool, 0), Some(0));
         pool.release((0, 0));
@@ -247,11 +245,11 @@ mod tests {
         }
         assert_eq!(take_of(pool, (0, 0)), Some(0));
         pool.close();
-        // One is given to the other worker's slot, and one waits.
+        // One is assigned to the other worker's slot, and one waits.
         assert_eq!(pool.arrivals(0).collect::<Vec<_>>(), [10, 20]);
         pool.release((0, 0));
         assert_eq!((take_of(pool, (0, 0)), take_of(pool, (1, 0))), (None, None));
-        // Who comes to the other one still is told of by it, and nobody is turned away.
+        // The other worker still reports its late arrivals, and none is dropped.
         let late = Arrived {
             worker: 1,
             ..session(3)
@@ -271,7 +269,7 @@ mod tests {
         assert_eq!(fates, [Fate::Begun, Fate::Begun, Fate::Begun, Fate::Waits]);
         assert_eq!(take_of(pool, (0, 0)), Some(0), "its own worker's first");
         assert_eq!(take_of(pool, (1, 0)), Some(1));
-        // All four came to the first worker: it alone tells of those that nobody has begun.
+        // All four arrived at the first worker: it alone reports those that have not begun.
         assert_eq!(pool.arrivals(0).count(), 2);
         assert_eq!(pool.arrivals(1).count(), 0);
         pool.release((1, 0));

@@ -1,4 +1,4 @@
-//! The probe: one request at its own fixed times beside the load.
+//! The probe: one request at fixed times, in parallel with the load.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use crate::user::{Due, Life, Member, Next, Sending, User};
 use lab_client::RequestId;
 use lab_client::time::nanos;
 
-/// Sends the probe at its planned times from the trial's 0 on, until the task is dropped. Response times
-/// count from the planned time, also where the answer before came too late to send then.
+/// Sends the probe at its planned times from the trial's 0 on, until the task is dropped. Response times count from the
+/// planned time, even if the previous response arrived too late to send then.
 pub(crate) async fn run_probe<C: Client>(
     shared: Member<C>,
     user: Box<User<C>>,

@@ -1,29 +1,29 @@
-//! Ways for messages to a generator and back. What is said knows no transport: a child's pipes carry
-//! it on this machine, and whatever else carries frames whole and in order does so beyond it.
+//! Transports for messages to a generator and back. The messages don't depend on the transport: a child's pipes on this
+//! machine, or any other transport that delivers frames whole and in order.
 
 use std::io::{self, Read, Write};
 
 use super::error::{MAX_FRAME_BYTES, MessageError};
 
-/// Where frames are sent.
+/// The sending end of a transport.
 pub trait FrameSink {
-    /// Sends one, of at most [`MAX_FRAME_BYTES`]; waits where it must.
+    /// Sends a frame of at most [`MAX_FRAME_BYTES`]; may block.
     ///
     /// # Errors
-    /// When the other side can't be reached any more, or the frame is too long.
+    /// When the peer can't be reached any more, or the frame is too long.
     fn send(&mut self, frame: &[u8]) -> Result<(), MessageError>;
 }
 
-/// Where frames come from: each once, whole, in the order that they were sent in.
+/// The receiving end of a transport: each frame once, whole, in the order of sending.
 pub trait FrameSource {
-    /// Awaits the next; `None` when the other side has ended.
+    /// Waits for the next frame; `None` when the peer has ended.
     ///
     /// # Errors
-    /// When the other side is gone, or sends what is no frame.
+    /// When the connection is lost, or the input is no frame.
     fn receive(&mut self) -> Result<Option<Vec<u8>>, MessageError>;
 }
 
-/// A stream of bytes as a channel: each frame behind its length in four bytes.
+/// A byte stream as a transport: each frame follows its length in four bytes.
 #[derive(Debug)]
 pub struct Piped<T>(pub T);
 
@@ -50,7 +50,7 @@ impl<T: Read> FrameSource for Piped<T> {
         if length > MAX_FRAME_BYTES {
             return Err(MessageError::TooLong(length as usize));
         }
-        // Grown as bytes come: a length alone reserves nothing.
+        // The buffer grows with the received bytes: a length alone reserves no memory.
         let mut frame = Vec::new();
         let from = self.0.by_ref();
         let taken = from.take(u64::from(length)).read_to_end(&mut frame)?;

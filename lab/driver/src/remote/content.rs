@@ -1,5 +1,5 @@
-//! The content of the files that a drive's workload takes from, on its way to a generator: those that requests
-//! carry, then the rows. In frames behind the first message, so that no message grows with it.
+//! Transfers the content of a workload's files to a generator: those that requests carry, then the rows. Sent in frames
+//! after the first message, so that no message grows with it.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,20 +11,20 @@ use super::channel::{FrameSink, FrameSource};
 use super::error::MessageError;
 use crate::mix::Mix;
 
-/// Bytes of a frame.
+/// The size of a frame in bytes.
 const PIECE: usize = 512 << 10;
-/// Most bytes of a file of rows.
+/// The maximum size of a file of rows in bytes.
 const MAX_ROWS_BYTES: u64 = 64 << 30;
-/// Where rows are kept, in files without a name: on a disk, where a machine keeps `/tmp` in memory.
+/// The directories for rows, in unnamed files: on a disk, since `/tmp` may be in memory.
 const ROWS_IN: [&str; 2] = ["/var/tmp", "/tmp"];
 
-/// How many bytes there are.
+/// Returns the total number of bytes.
 pub(super) fn bytes(workload: &Workload) -> u64 {
     let files: u64 = workload.files.iter().map(|file| file.length).sum();
     files + workload.rows().map(|rows| rows.length).sum::<u64>()
 }
 
-/// Sends all of it.
+/// Sends all content.
 pub(super) fn send(
     workload: &Workload,
     to: &mut (impl FrameSink + ?Sized),
@@ -51,7 +51,7 @@ fn send_rows(table: &Table, to: &mut (impl FrameSink + ?Sized)) -> Result<(), Me
     Ok(())
 }
 
-/// Takes all of it in, population after population.
+/// Receives all content, population after population.
 pub(super) fn receive(
     mix: &mut Mix,
     from: &mut (impl FrameSource + ?Sized),
@@ -88,7 +88,7 @@ fn receive_one(
         .try_for_each(|data| rows(Arc::make_mut(data), from))
 }
 
-/// Takes rows in, which stay on the disk.
+/// Receives rows, which are kept on the disk.
 fn rows(data: &mut Data, from: &mut (impl FrameSource + ?Sized)) -> Result<(), MessageError> {
     if data.length > MAX_ROWS_BYTES {
         let text = format!("{} has more bytes than {MAX_ROWS_BYTES}", data.file);
@@ -107,7 +107,7 @@ fn nameless() -> io::Result<File> {
     tempfile::tempfile_in(first).or_else(|_| tempfile::tempfile_in(second))
 }
 
-/// Hands on what comes until it is the length of the file of this name.
+/// Passes on received pieces until they reach the length of the file with this name.
 fn pieces(
     from: &mut (impl FrameSource + ?Sized),
     (name, mut left): (&str, u64),

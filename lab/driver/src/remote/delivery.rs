@@ -1,15 +1,15 @@
-//! Packets over a way that may lose, repeat, and mix them: numbered by the sender, kept until the other
-//! side acknowledges them, and taken in once, in order. Pure: who uses it says when to send again.
+//! Reliable delivery over a transport that loses, repeats, and reorders packets. The sender keeps numbered packets
+//! until acknowledged; the receiver takes each once, in order. Pure: the caller decides when to resend.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// How far ahead of the next packet one may come and be kept; later ones are sent again anyway.
+/// The maximum distance of a kept early packet from the next one; later ones are sent again anyway.
 const AHEAD: u64 = 1024;
 
-/// The sender's side: what is not yet acknowledged.
+/// The sender's side: packets not yet acknowledged.
 #[derive(Debug)]
 pub struct Unacknowledged {
-    /// The number of the first one kept.
+    /// The number of the first kept packet.
     first: u64,
     packets: VecDeque<Vec<u8>>,
     bytes: usize,
@@ -17,18 +17,18 @@ pub struct Unacknowledged {
     most_bytes: usize,
 }
 
-/// Too much waits for acknowledgement already.
+/// Too many packets wait for acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{packets} packets ({bytes} bytes) wait for an acknowledgement that does not come")]
 pub struct Full {
-    /// How many packets wait.
+    /// The number of waiting packets.
     pub packets: usize,
-    /// How long they are together.
+    /// Their total size in bytes.
     pub bytes: usize,
 }
 
 impl Unacknowledged {
-    /// Keeps so many packets, and so many bytes, at most.
+    /// Returns a buffer for this maximum of packets, and of bytes.
     #[must_use]
     pub fn new(most_packets: usize, most_bytes: usize) -> Self {
         Self {
@@ -40,10 +40,10 @@ impl Unacknowledged {
         }
     }
 
-    /// Numbers a packet and keeps it; the first has number 0.
+    /// Numbers a packet and keeps it; the first has number 0. Returns the number.
     ///
     /// # Errors
-    /// When there is no room; nothing has changed then.
+    /// When there is no room; the buffer is unchanged then.
     pub fn push(&mut self, packet: Vec<u8>) -> Result<u64, Full> {
         let bytes = self.bytes + packet.len();
         if self.packets.len() >= self.most_packets || bytes > self.most_bytes {
@@ -57,20 +57,20 @@ impl Unacknowledged {
         Ok(self.first + self.packets.len() as u64 - 1)
     }
 
-    /// Whether there is room for a packet of this length.
+    /// Returns true if there is room for a packet of this length.
     #[must_use]
     pub fn has_room(&self, bytes: usize) -> bool {
         self.packets.len() < self.most_packets && self.bytes + bytes <= self.most_bytes
     }
 
-    /// Bytes of what waits.
+    /// Returns the bytes of the waiting packets.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The other side has all packets below this number. An old word changes nothing, and one about
-    /// packets that were never sent is no word of the other side's.
+    /// Drops all packets below this number, which the peer has received. An old acknowledgement changes nothing; one
+    /// for packets that were never sent is invalid and ignored.
     pub fn acknowledge(&mut self, below: u64) {
         if below > self.first + self.packets.len() as u64 {
             return;
@@ -82,20 +82,20 @@ impl Unacknowledged {
         }
     }
 
-    /// What waits, by number: to be sent again when no acknowledgement comes.
+    /// Returns the waiting packets, by number: to be sent again without an acknowledgement.
     pub fn waiting(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let numbers = self.first..;
         numbers.zip(self.packets.iter().map(Vec::as_slice))
     }
 
-    /// Whether all is acknowledged.
+    /// Returns true if all packets are acknowledged.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 }
 
-/// The receiver's side: what came, and what came too early.
+/// The receiver's side: the received packets, and those received too early.
 #[derive(Debug, Default)]
 pub struct Arrivals {
     next: u64,
@@ -103,8 +103,8 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Takes a packet in and gives those that are now next, in order; none for one that was there
-    /// before, or that others are still missing before.
+    /// Takes a packet. Returns the packets that are next now, in order; none for a repeated packet, or while earlier
+    /// ones are missing.
     pub fn take(&mut self, number: u64, packet: Vec<u8>) -> Vec<Vec<u8>> {
         if (self.next..self.next + AHEAD).contains(&number) {
             self.early.entry(number).or_insert(packet);
@@ -117,7 +117,7 @@ impl Arrivals {
         ready
     }
 
-    /// What to acknowledge: all packets below this number have come.
+    /// Returns the number to acknowledge: all packets below it were received.
     #[must_use]
     pub fn below(&self) -> u64 {
         self.next

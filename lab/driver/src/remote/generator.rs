@@ -1,4 +1,4 @@
-//! A generator's side: workers that report to another process and take its orders.
+//! The generator's side: workers that report to another process and follow its orders.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,25 +16,25 @@ use crate::event::Window;
 use crate::mix::Mix;
 use crate::report::{QUEUE, Queue, Report, queue};
 
-/// Why a generator could not do its work.
+/// Why a generator failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GenerateError {
-    /// The conductor is gone, or says what can't be understood.
+    /// The conductor is gone, or sent an unreadable message.
     #[error(transparent)]
     Message(#[from] MessageError),
-    /// The conductor did not begin with what to drive.
+    /// The conductor did not begin with the load spec.
     #[error("the first message is not what to drive")]
     NoStart,
-    /// The drive is unusable, or did not end well.
+    /// The load spec is unusable, or the load failed.
     #[error(transparent)]
     Driver(#[from] DriverError),
 }
 
-/// A generator's whole life: takes what to drive and its orders from `orders`, tells what happens
-/// to `reports`, and returns when its workers have ended. When `orders` ends, they end.
+/// Runs a generator: takes the load spec and orders from `orders`, sends reports to `reports`, and returns when its
+/// workers have ended. The end of `orders` ends them.
 ///
 /// # Errors
-/// Whatever it could not do; the other side has been told where it can be.
+/// The failure, which is also reported to the conductor if possible.
 pub fn generate(
     orders: impl FrameSource + Send + 'static,
     reports: impl FrameSink + Send + 'static,
@@ -43,13 +43,13 @@ pub fn generate(
     let result = work(orders, &reports);
     if let Err(error) = &result {
         let detail = chain(error);
-        // Whoever would read it may be gone.
+        // The conductor may be gone.
         let _told = reports.tell(&FromGenerator::Failed { detail });
     }
     result
 }
 
-/// Where both the workers' reports go and the answers to orders.
+/// The sender of the workers' reports and of the responses to orders.
 struct Reports<S>(Arc<Mutex<S>>);
 
 impl<S> Clone for Reports<S> {
@@ -105,13 +105,13 @@ fn work(
     Ok(())
 }
 
-/// Starts the workers. Whoever calls [`generate`] has what is generic in it compiled once more; from here on, all
-/// that drives load, for each protocol, is compiled with this crate alone.
+/// Starts the workers. Callers of [`generate`] compile its generic code again; from here on, all the load code, for
+/// each protocol, is compiled with this crate alone.
 fn hire(hiring: Hiring<'_>) -> Result<Crew, DriverError> {
     crew::speaking(hiring.mix, hiring)?
 }
 
-/// Workers about to start, whatever their users speak.
+/// Workers about to start, for any protocol.
 struct Hiring<'a> {
     mix: &'a Mix,
     clock: Clock,
@@ -133,7 +133,7 @@ impl Speaking for Hiring<'_> {
     }
 }
 
-/// Ends the workers however the work ends.
+/// Ends the workers on every exit.
 struct StopAtEnd(Arc<Control>);
 
 impl Drop for StopAtEnd {
@@ -142,7 +142,7 @@ impl Drop for StopAtEnd {
     }
 }
 
-/// Takes orders until they end; a conductor that is gone, or not understood, wants no load.
+/// Follows orders until they end. A lost or unreadable conductor ends the load.
 fn obey(
     mut orders: impl FrameSource,
     control: &Control,
@@ -163,7 +163,7 @@ fn obey(
     control.stop();
 }
 
-/// Sends on what the workers report until the last has ended.
+/// Forwards the workers' reports until the last has ended.
 fn forward(
     told: &Receiver<(usize, Report)>,
     emptied: &[SyncSender<Box<Window>>],
@@ -178,14 +178,14 @@ fn forward(
         } = message
         {
             window.reset();
-            // A worker that has enough of them, or has ended, needs none.
+            // A worker with enough of them, or an ended one, needs none.
             let _not_needed = emptied[worker].try_send(window);
         }
     }
     Ok(())
 }
 
-/// An error and its sources, in one line.
+/// Returns an error and its sources, in one line.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

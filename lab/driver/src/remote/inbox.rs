@@ -1,5 +1,5 @@
-//! What comes from one generator, held against what can be: each window of each worker once, in order,
-//! to the end of the trial. The merger believes what passed.
+//! Validates the reports of one generator: each window of each worker once, in order, to the end of the trial. The
+//! merger trusts what passes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,29 +12,29 @@ use crate::drive::Drive;
 use crate::outline::Outline;
 use crate::report::{Queue, Report};
 
-/// Where the reports of one generator go.
+/// The reports of one generator.
 pub(crate) struct Inbox {
     outline: Arc<Outline>,
-    /// Number of its first worker among all.
+    /// The number of its first worker among all.
     first: usize,
     workers: Vec<Heard>,
-    /// When the last window of a whole trial ends; none for loads that end by themselves.
+    /// The end of the last window of a whole trial; none for loads that end by themselves.
     length: Option<Nanos>,
     queue: Queue,
 }
 
-/// What one worker has told so far.
+/// The state of one worker's reports so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Heard {
-    /// Windows.
+    /// The number of windows.
     windows: u64,
-    /// End of the last one.
+    /// The end of the last one.
     end: Nanos,
     ended: bool,
 }
 
 impl Inbox {
-    /// Of a generator with so many workers, the first of which has number `first` among all.
+    /// Returns the inbox of a generator with this number of workers, the first of which has number `first` among all.
     pub(crate) fn new(
         drive: &Drive,
         outline: &Arc<Outline>,
@@ -52,17 +52,17 @@ impl Inbox {
         }
     }
 
-    /// How many workers it has.
+    /// Returns the number of workers.
     pub(crate) fn workers(&self) -> usize {
         self.workers.len()
     }
 
-    /// Whether all of them have ended.
+    /// Returns true if all of them have ended.
     pub(crate) fn all_ended(&self) -> bool {
         self.workers.iter().all(|worker| worker.ended)
     }
 
-    /// Passes a report on, if it can be one of this generator's.
+    /// Passes a report on, if it is possible for this generator.
     pub(crate) fn pass(&mut self, worker: usize, report: Report) -> Result<(), MessageError> {
         let nonsense = |text: String| Err(MessageError::Nonsense(text));
         let Some(heard) = self.workers.get_mut(worker).filter(|heard| !heard.ended) else {
@@ -87,12 +87,12 @@ impl Inbox {
         if let Err(gap) = heard.hear(&report, self.length) {
             return nonsense(gap);
         }
-        // The merger ends before its time only with the drive.
+        // The merger ends early only with the load.
         let _gone = self.queue.send((self.first + worker, report));
         Ok(())
     }
 
-    /// The workers of a generator that is gone have ended.
+    /// Marks the workers of a lost generator as ended.
     pub(crate) fn give_up(&mut self) {
         for (worker, heard) in self.workers.iter_mut().enumerate() {
             if !heard.ended {
@@ -105,7 +105,7 @@ impl Inbox {
 }
 
 impl Heard {
-    /// Takes a report in; says what is missing, or is there twice.
+    /// Checks a report. Returns an error if a part is missing or duplicate.
     fn hear(&mut self, report: &Report, length: Option<Nanos>) -> Result<(), String> {
         match report {
             Report::Window { index, window } => {

@@ -1,9 +1,7 @@
-//! The conductor's side: sends generators their parts and orders, and passes what they report to the
-//! merger as if their workers were threads of this program. Where a generator lives is its
-//! [`Place`]'s business.
+//! The conductor's side: sends generators their parts and orders, and passes their reports to the merger as if their
+//! workers were threads of this program. A generator's [`Place`] knows where it runs.
 //!
-//! Of each generator two threads wait: one for its reports, and one to hand orders on. Neither does
-//! anything per request.
+//! Each generator has two threads: one reads its reports, and one sends it orders. Neither does anything per request.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -29,7 +27,7 @@ use crate::outline::Outline;
 use crate::report::Queue;
 use lab_workload::part::Part;
 
-/// How long a generator may take to say that its workers are there, with files to take in at a MiB/s.
+/// Returns the timeout for a generator's ready message, with time to receive files at a MiB/s.
 fn ready_within(mix: &Mix) -> Duration {
     let bytes: u64 = mix
         .drives()
@@ -38,7 +36,7 @@ fn ready_within(mix: &Mix) -> Duration {
     Duration::from_secs(60 + (bytes >> 20))
 }
 
-/// How long a generator whose workers have ended may take to say so: as many looks, so long each.
+/// The timeout for a generator's end after its workers' end: the number of checks, and the time between them.
 const LOOKS: u32 = 3000;
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -53,9 +51,9 @@ struct Link {
     place: Arc<dyn Place>,
     workers: usize,
     ready: Receiver<Result<Vec<i32>, DriverError>>,
-    /// Whether it knows of the trial's 0.
+    /// Receives the generator's confirmation of the trial's 0.
     armed: Receiver<()>,
-    /// Why the generator did not end well; none when it did.
+    /// Returns why the generator failed; none if it did not.
     reports: JoinHandle<Option<DriverError>>,
     orders: JoinHandle<()>,
 }
@@ -66,7 +64,7 @@ impl std::fmt::Debug for Link {
     }
 }
 
-/// What all generators of a drive have in common.
+/// The state that all generators of a load share.
 pub(crate) struct Common<'a> {
     pub(crate) mix: &'a Mix,
     pub(crate) outline: &'a Arc<Outline>,
@@ -76,7 +74,7 @@ pub(crate) struct Common<'a> {
 }
 
 impl Links {
-    /// Tells the generators what to drive. They end when this is dropped.
+    /// Sends the generators their load specs. They end when this is dropped.
     pub(crate) fn open(common: &Common<'_>, peers: Vec<Peer>) -> Result<Self, DriverError> {
         let weights: Vec<u32> = peers.iter().map(|peer| peer.weight).collect();
         let parts = Part::by_weights(&weights);
@@ -100,12 +98,12 @@ impl Links {
         Ok(links)
     }
 
-    /// Workers over all generators.
+    /// Returns the number of workers over all generators.
     pub(crate) fn workers(&self) -> usize {
         self.links.iter().map(|link| link.workers).sum()
     }
 
-    /// Awaits that all workers are there; gives those of this machine.
+    /// Waits until all workers have started. Returns those of this machine.
     pub(crate) fn threads(&self) -> Result<Vec<WorkerThread>, DriverError> {
         let mut threads = Vec::new();
         for link in &self.links {
@@ -120,14 +118,14 @@ impl Links {
         Ok(threads)
     }
 
-    /// How long before the trial's 0 it is to be told of.
+    /// Returns how long before the trial's 0 the generators must know it.
     pub(crate) fn notice(&self) -> Duration {
         let notices = self.links.iter().map(|link| link.place.notice());
         notices.max().unwrap_or_default()
     }
 
-    /// Awaits that all generators that must say so know of the trial's 0, until a quarter of the
-    /// notice is left; then awaits that moment itself.
+    /// Waits for the confirmations of the trial's 0, until a quarter of the notice is left; then waits until 0. Only
+    /// some generators must confirm.
     pub(crate) fn arm(&self, clock: Clock, zero: Duration) -> Result<(), DriverError> {
         let must = || self.links.iter().filter(|link| link.place.must_arm());
         let until = zero.saturating_sub(self.notice() / 4);
@@ -147,7 +145,7 @@ impl Links {
         Ok(())
     }
 
-    /// Awaits the end of all generators; their workers have ended, or been told to.
+    /// Waits for the end of all generators; their workers have ended, or been stopped.
     pub(crate) fn close(mut self) -> Result<(), DriverError> {
         let mut failed = None;
         for link in self.links.drain(..) {
@@ -168,7 +166,7 @@ impl Drop for Links {
     }
 }
 
-/// Whether a generator whose workers have ended says the last of it, however slow its machine and its way are.
+/// Returns true if a generator with ended workers ends in time, even with a slow machine or network.
 fn ends_in_time<T>(reports: &JoinHandle<T>) -> bool {
     for _ in 0..LOOKS {
         if reports.is_finished() {
@@ -190,7 +188,7 @@ fn failed(place: &dyn Place, detail: &str) -> DriverError {
     }
 }
 
-/// Workers that a generator has for a drive, as it counts them itself.
+/// Returns the number of workers that a generator has for a load spec, as it counts them itself.
 fn workers(drive: &Drive, peer: &Peer) -> usize {
     match drive.kind {
         LoadKind::Sequence { .. } => 1,
@@ -233,8 +231,7 @@ impl Link {
     }
 }
 
-/// Sends the part to drive, then each new order, until the last. A generator that is gone is noticed
-/// by whoever reads its reports.
+/// Sends the part to run, then each new order, until the last. The reader of a generator's reports detects its loss.
 fn hand_on(
     mut to: Box<dyn FrameSink + Send>,
     (start, mix): (Start, Mix),
@@ -270,7 +267,7 @@ fn hand_on(
     }
 }
 
-/// Who hears one generator.
+/// Reads the reports of one generator.
 struct Listener {
     place: Arc<dyn Place>,
     inbox: Inbox,
@@ -279,14 +276,14 @@ struct Listener {
     armed: SyncSender<()>,
 }
 
-/// What a generator said to be wrong, or is wrong with what it said.
+/// A failure that a generator reported, or a defect of its reports.
 enum Wrong {
     Said(String),
     Seen(String),
 }
 
 impl Listener {
-    /// Passes the reports on until they end; then says why the generator did not end well.
+    /// Passes the reports on until they end. Returns why the generator failed, if it did.
     fn listen(mut self, mut from: impl FrameSource) -> Option<DriverError> {
         let wrong = self.pass_all(&mut from).err();
         let at_once = matches!(wrong, Some(Wrong::Seen(_)));
@@ -301,7 +298,7 @@ impl Listener {
         });
         self.inbox.give_up();
         match failure {
-            // Who waits for it to be ready hears of it there.
+            // The caller that waits for the ready message receives the failure there.
             Some(failure) if !self.is_ready => {
                 let _nobody_waits = self.ready.try_send(Err(failure));
                 None
@@ -328,7 +325,7 @@ impl Listener {
                     let _nobody_waits = self.ready.try_send(Ok(threads));
                 }
                 FromGenerator::Armed => {
-                    // It may say so once.
+                    // Only the first confirmation counts.
                     let _again = self.armed.try_send(());
                 }
                 FromGenerator::Report { worker, report } => {
@@ -342,10 +339,10 @@ impl Listener {
     }
 }
 
-/// Why a generator did not end well, and whether it was lost.
+/// Returns why a generator failed, and whether it was lost.
 fn why(wrong: Option<Wrong>, end: End, all_ended: bool) -> Option<(String, bool)> {
     let why = match (wrong, end.wrong) {
-        // It said in order what its last words say again.
+        // The end of its error output only repeats the reported failure.
         (Some(Wrong::Said(said)), _) => return Some((said, false)),
         (Some(Wrong::Seen(seen)), _) => seen,
         (None, None) if all_ended => return None,

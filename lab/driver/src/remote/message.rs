@@ -1,4 +1,4 @@
-//! What a generator and its conductor say to each other: a JSON text a frame.
+//! The messages between a generator and its conductor: one JSON text per frame.
 
 use lab_workload::MAX_POPULATIONS;
 use serde::de::DeserializeOwned;
@@ -12,20 +12,20 @@ use crate::drive::Drive;
 use crate::mix::Mix;
 use crate::report::Report;
 
-/// The version of the messages; a generator of another one refuses.
+/// The version of the messages; a generator with another version refuses.
 pub(crate) const PROTOCOL: u32 = 15;
 
 /// From the conductor.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToGenerator {
-    /// The first message, once: what to drive. Setup begins at once.
+    /// The first message, once: the load spec. Setup begins at once.
     Start(Box<Start>),
-    /// How far the workers may go; later ones add to earlier ones.
+    /// How far the workers may proceed; later orders add to earlier ones.
     Order(WireOrder),
 }
 
-/// What to drive, behind the version that says how to read it.
+/// The load specs, with the version of their format.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Start {
     protocol: u32,
@@ -35,7 +35,7 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// What these populations are told by.
+    /// Returns the message for these populations.
     pub(crate) fn new(drives: &[Drive]) -> Result<Self, MessageError> {
         Ok(Self {
             protocol: PROTOCOL,
@@ -43,7 +43,7 @@ impl Start {
         })
     }
 
-    /// What to drive, if it is told in this version.
+    /// Returns the load, if the message has this version.
     pub(crate) fn mix(&self) -> Result<Mix, MessageError> {
         if self.protocol != PROTOCOL {
             return Err(MessageError::Nonsense(format!(
@@ -70,7 +70,7 @@ impl Start {
     }
 }
 
-/// An order as it travels.
+/// The wire form of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WireOrder {
     pub(crate) setup_step: usize,
@@ -83,13 +83,13 @@ pub(crate) struct WireOrder {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FromGenerator {
-    /// The workers are there; their kernel thread ids.
+    /// The workers have started; their kernel thread ids.
     Ready { threads: Vec<i32> },
     /// The trial's 0 is known, and all begin then.
     Armed,
-    /// It can't begin, or its workers did not end well.
+    /// The generator can't begin, or its workers failed.
     Failed { detail: String },
-    /// What a worker, by its number in this generator, reports.
+    /// A report of a worker, by its number in this generator.
     Report { worker: usize, report: Report },
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn tell(
     to.send(&serde_json::to_vec(message)?)
 }
 
-/// Awaits a message; `None` when the other side has ended.
+/// Waits for a message; `None` when the peer has ended.
 pub(crate) fn hear<M: DeserializeOwned>(
     from: &mut (impl FrameSource + ?Sized),
 ) -> Result<Option<M>, MessageError> {
@@ -111,11 +111,11 @@ pub(crate) fn hear<M: DeserializeOwned>(
     }
 }
 
-/// Reads all messages of a generator in these bytes, histograms too, and gives their number: for
-/// tests with any bytes.
+/// Reads all messages of a generator in these bytes, histograms too, and returns their number: for tests with arbitrary
+/// bytes.
 ///
 /// # Errors
-/// What is wrong with the first message that can't be read.
+/// The defect of the first unreadable message.
 pub fn check_from_generator(bytes: &[u8]) -> Result<usize, MessageError> {
     let (mut from, mut count) = (Piped(bytes), 0);
     while hear::<FromGenerator>(&mut from)?.is_some() {
@@ -127,7 +127,7 @@ pub fn check_from_generator(bytes: &[u8]) -> Result<usize, MessageError> {
 /// The same for the messages to a generator.
 ///
 /// # Errors
-/// What is wrong with the first message that can't be read.
+/// The defect of the first unreadable message.
 pub fn check_to_generator(bytes: &[u8]) -> Result<usize, MessageError> {
     let (mut from, mut count) = (Piped(bytes), 0);
     while let Some(message) = hear(&mut from)? {

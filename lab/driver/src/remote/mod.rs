@@ -1,13 +1,13 @@
-//! Generators in processes of their own: the same users, spread over several programs, on this
-//! machine or on others. The messages are the same; what differs is the way that carries them
-//! ([`FrameSink`], [`FrameSource`]) and where the program lives ([`Place`]).
+//! Generators in processes of their own: the same users, spread over several programs, on this machine or on others.
+//! The messages are the same. The transport ([`FrameSink`], [`FrameSource`]) and the location of the program
+//! ([`Place`]) differ.
 //!
-//! A generator runs the workers of a [`crate::Driver`] and nothing else: it forwards what they report,
-//! and does what it is ordered. One merger, in the program that conducts, holds the barriers of setup
-//! for all workers of all generators and merges their windows as if they were threads of its own.
+//! A generator only runs the workers of a [`crate::Driver`]: it forwards their reports, and follows orders. One merger,
+//! in the conductor's program, holds the barriers of setup for all workers of all generators and merges their windows
+//! as if they were threads of its own.
 //!
-//! Times in orders are those of the monotonic clock of the generator's machine: its [`Place`] knows how
-//! that differs from the conductor's. No response time ever crosses from one clock to another.
+//! Times in orders are those of the monotonic clock of the generator's machine: its [`Place`] knows the offset to the
+//! conductor's. No response time is ever computed from two clocks.
 
 mod channel;
 mod content;

@@ -1,4 +1,4 @@
-//! What the conductor knows of a generator: how it is reached, where it lives, and how it may end.
+//! A generator as the conductor knows it: its transport, its location, and its end.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,53 +7,52 @@ use super::channel::{FrameSink, FrameSource};
 
 /// A generator that waits for its [`crate::Drive`].
 pub struct Peer {
-    /// What it is told goes here.
+    /// Sends its orders.
     pub orders: Box<dyn FrameSink + Send>,
-    /// What it says comes from here.
+    /// Receives its reports.
     pub reports: Box<dyn FrameSource + Send>,
-    /// Where it lives.
+    /// Where it runs.
     pub place: Box<dyn Place>,
     /// Cores that its workers are pinned to, one worker each; empty = one worker, unpinned.
     pub cores: Vec<usize>,
     /// As [`crate::Drive::own_cores`], of these cores.
     pub own_cores: bool,
-    /// Its part of the load, against the others' weights; at least 1.
+    /// Its part of the load, relative to the others' weights; at least 1.
     pub weight: u32,
 }
 
-/// Where a generator lives: a process here, or a program elsewhere.
+/// Where a generator runs: in a process on this machine, or remotely.
 pub trait Place: Send + Sync {
-    /// What it is called in messages, such as “generator 1”.
+    /// Returns its name for messages, such as “generator 1”.
     fn name(&self) -> String;
 
-    /// Its process, if that is one of this machine.
+    /// Returns its process id, if it runs on this machine.
     fn process(&self) -> Option<u32>;
 
-    /// A moment of this machine's monotonic clock, in ns, on its machine's.
+    /// Converts a time of this machine's monotonic clock, in ns, to its machine's clock.
     fn moment(&self, here: u64) -> u64;
 
-    /// How long before the trial's 0 it must be told of it.
+    /// Returns how long before the trial's 0 it must know it.
     fn notice(&self) -> Duration;
 
-    /// Whether it must have said before the trial's 0 that it knows of it.
+    /// Returns true if it must confirm the trial's 0 before it begins.
     fn must_arm(&self) -> bool;
 
-    /// Awaits its end when nothing more is heard of it; `at_once` where it isn't waited for, because
-    /// what it said can't be understood.
+    /// Waits for its end after its last report. `at_once` skips the wait, since its output was unreadable.
     fn end(&self, at_once: bool) -> End;
 
-    /// Ends it. Nothing for one that has ended.
+    /// Kills it. Does nothing if it has ended.
     fn kill(&self);
 }
 
 /// How a generator ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct End {
-    /// What is wrong with it, such as “was ended by signal 9”; `None` when nothing is.
+    /// The failure, such as “was ended by signal 9”; `None` if there is none.
     pub wrong: Option<String>,
-    /// What it said last to nobody in particular.
+    /// The end of its error output.
     pub words: String,
-    /// The way to it was lost, or its machine; nothing that it did is the reason.
+    /// The connection or its machine was lost; the generator is not the cause.
     pub lost: bool,
 }
 

@@ -1,5 +1,4 @@
-//! Generators that are processes of this machine: started by the conductor, told and heard by their
-//! standard input and output.
+//! Generators that are processes of this machine: started by the conductor, which uses their standard input and output.
 
 use std::io::{BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -15,28 +14,27 @@ use crate::crew::spawn;
 use crate::drive::Drive;
 use crate::error::DriverError;
 
-/// How long a generator may live after its reports have ended.
+/// The maximum time between the end of a generator's reports and its exit.
 const END_WITHIN: Duration = Duration::from_secs(5);
-/// How much of a generator's last words is kept.
+/// How many bytes of the end of a generator's stderr are kept.
 const LAST_WORDS: usize = 2000;
-/// How long before the trial's 0 it is told of it, so that the first users are not late by what the
-/// message takes.
+/// How long before the trial's 0 the generator receives it, so that the message's delay doesn't make the first users
+/// late.
 const NOTICE: Duration = Duration::from_millis(50);
 
-/// Which program generates, and how many times.
+/// The generator program, and the number of processes.
 #[derive(Debug, Clone)]
 pub struct Generators {
     /// A program that calls [`crate::remote::generate`] with its standard input and output.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// How many, with equal parts of the load.
+    /// The number of processes, with equal parts of the load.
     pub count: u32,
 }
 
 impl Generators {
-    /// Starts them all. They have equally many of the drive's cores, and share them where there are
-    /// fewer.
+    /// Starts all processes. Each has an equal part of the load spec's cores; they share cores if there are fewer.
     pub(crate) fn start(&self, drive: &Drive) -> Result<Vec<Peer>, DriverError> {
         let each = (drive.cores.len() / self.count.max(1) as usize).max(1);
         let mut peers = Vec::new();
@@ -60,7 +58,7 @@ impl Generators {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A Ctrl-C is for the conductor, which then ends the generators in order.
+            // Ctrl-C must reach only the conductor, which then ends the generators in order.
             .process_group(0);
         let mut child = command.spawn().map_err(|source| DriverError::Spawn {
             program: self.program.clone(),
@@ -126,7 +124,7 @@ impl Place for Process {
     fn end(&self, at_once: bool) -> End {
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let patience = if at_once { Duration::ZERO } else { END_WITHIN };
-        // Its errors end with it.
+        // The end of its stderr shows its exit.
         let early = words.recv_timeout(patience);
         let mut child = self.child();
         if early.is_err() {
@@ -147,12 +145,12 @@ impl Place for Process {
     }
 
     fn kill(&self) {
-        // One that has ended, and has been waited for, is left alone.
+        // An exited and reaped child is not killed.
         let _gone = self.child().kill();
     }
 }
 
-/// What is wrong with an end.
+/// Returns the failure in an exit status.
 fn wrong(status: Option<ExitStatus>) -> Option<String> {
     match status.map(|status| (status.code(), status.signal())) {
         Some((Some(0), _)) => None,
@@ -162,7 +160,7 @@ fn wrong(status: Option<ExitStatus>) -> Option<String> {
     }
 }
 
-/// Reads what a generator says to nobody, and keeps the end of it.
+/// Reads a generator's stderr, and keeps the end of it.
 fn keep_words(mut stderr: ChildStderr, last: &SyncSender<String>) {
     let mut kept = Vec::new();
     let mut bytes = [0; 1024];

@@ -1,5 +1,5 @@
-//! Reports over a way that loses, repeats, and mixes packets: what is merged in the end is what one
-//! recorder of everything would have written, to the byte.
+//! Reports over a transport that loses, repeats, and reorders packets: the merged result equals that of a single
+//! recorder, to the byte.
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -56,7 +56,7 @@ fn report(index: u64, times: &[u64]) -> Report {
     }
 }
 
-/// All that a generator with one worker says.
+/// Returns all reports of a generator with one worker.
 fn reports(windows: &[Vec<u64>]) -> Vec<Report> {
     let windows = (0..).zip(windows);
     let reports = windows.map(|(index, times)| report(index, times));
@@ -75,7 +75,7 @@ fn unpacked(packet: &[u8]) -> Report {
     }
 }
 
-/// What an archive keeps of a window.
+/// The part of a window that an archive keeps.
 #[derive(Debug, PartialEq)]
 struct Kept {
     end: Duration,
@@ -101,7 +101,7 @@ fn kept(window: &Window) -> Kept {
     }
 }
 
-/// A merger of so many generators with one worker each, and the ends of its queues.
+/// A merger of several generators with one worker each, and the ends of its queues.
 struct Merging {
     merger: Merger,
     inboxes: Vec<Inbox>,
@@ -147,7 +147,7 @@ impl Merging {
     }
 }
 
-/// Chance by a seed (SplitMix64).
+/// A seeded random generator (SplitMix64).
 struct Chance(u64);
 
 impl Chance {
@@ -160,12 +160,12 @@ impl Chance {
     }
 }
 
-/// One generator behind a bad way.
+/// One generator behind an unreliable transport.
 struct Sender {
     left: std::vec::IntoIter<Report>,
     sent: Unacknowledged,
     came: Arrivals,
-    /// Packets and acknowledgements under way.
+    /// Packets and acknowledgements in transit.
     packets: Vec<(u64, Vec<u8>)>,
     words: Vec<u64>,
 }
@@ -174,7 +174,7 @@ impl Sender {
     fn new(windows: &[Vec<u64>]) -> Self {
         Self {
             left: reports(windows).into_iter(),
-            // So few that the limit is met.
+            // So few that the limit is reached.
             sent: Unacknowledged::new(3, 1 << 20),
             came: Arrivals::default(),
             packets: Vec::new(),
@@ -186,7 +186,7 @@ impl Sender {
         self.left.len() == 0 && self.sent.is_empty()
     }
 
-    /// Something happens; gives what arrives by it.
+    /// Performs a random event. Returns the packets that arrive by it.
     fn go_on(&mut self, chance: &mut Chance) -> Vec<Vec<u8>> {
         match chance.below(5) {
             0 if self.sent.has_room(1 << 18) => {
@@ -194,7 +194,7 @@ impl Sender {
                     self.sent.push(packet(report)).unwrap();
                 }
             }
-            // All that waits is sent, again and again; each may be lost.
+            // All waiting packets are sent, again and again; each may be lost.
             1 => {
                 for (number, packet) in self.sent.waiting() {
                     if chance.below(3) > 0 {

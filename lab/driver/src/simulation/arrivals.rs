@@ -1,5 +1,5 @@
-//! Sessions that arrive: when, what waits for a connection, where response times count from, what is
-//! dropped, and what is left at the end.
+//! Arrivals of sessions: arrival times, waits for a connection, the start of response times, dropped sessions, and the
+//! sessions left at the end.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use crate::drive::Drive;
 use lab_client::ErrorClass;
 use lab_workload::part::Part;
 
-/// Single requests that arrive.
+/// Returns a load of single requests that arrive.
 fn arrivals(rate_per_s: f64, spacing: Spacing, slots: u32) -> Drive {
     let mut drive = drive(vec![step(Wait::None, 1)]);
     drive.kind = LoadKind::Arrival {
@@ -29,7 +29,7 @@ fn constant(rate_per_s: f64, slots: u32) -> Drive {
     arrivals(rate_per_s, Spacing::Constant, slots)
 }
 
-/// When the sessions arrive by the plan.
+/// Returns the planned arrival times of the sessions.
 fn planned(drive: &Drive) -> Vec<Duration> {
     let LoadKind::Arrival {
         rate_per_s,
@@ -49,7 +49,7 @@ fn sends(told: &Told) -> Vec<Duration> {
     told.sent.iter().map(|asked| asked.at).collect()
 }
 
-/// A server with one worker, first come, first served.
+/// Returns a server with one worker, first come, first served.
 fn one_worker(mut service: impl FnMut() -> Duration) -> impl FnMut(super::Received) -> Answer {
     let mut free_from = Duration::ZERO;
     move |asked| {
@@ -58,8 +58,8 @@ fn one_worker(mut service: impl FnMut() -> Duration) -> impl FnMut(super::Receiv
     }
 }
 
-/// Lindley's recursion (1952): a request waits for what the one before it waited and was served,
-/// less the time between the two. Gives when each is answered.
+/// Lindley's recursion (1952): a request waits for the wait and the service of the previous one, less the time between
+/// the two. Returns the response times of the requests.
 fn lindley(arrivals: &[Duration], services: &[Duration]) -> Vec<Duration> {
     let mut free_from = Duration::ZERO;
     let answers = arrivals.iter().zip(services).map(|(at, service)| {
@@ -93,8 +93,8 @@ fn sessions_arrive_as_the_stream_says_on_every_worker() {
 #[test]
 fn responses_of_a_single_worker_are_those_of_lindleys_recursion() {
     let service = Wait::Exponential(ms(4));
-    // With a connection for each session, and where sessions wait for one of two: the server's queue
-    // and the generator's are one queue.
+    // With a connection for each session, and with two connections: the server's queue and the generator's are one
+    // queue.
     for slots in [400, 2] {
         let mut drive = arrivals(200.0, Spacing::Poisson, slots);
         drive.hold = ms(2000);
@@ -114,8 +114,7 @@ fn responses_of_a_single_worker_are_those_of_lindleys_recursion() {
     }
 }
 
-/// The same for c servers (Kiefer & Wolfowitz, 1955): whoever comes next has the one that is free
-/// first.
+/// The same for c servers (Kiefer & Wolfowitz, 1955): the next request gets the server that is free first.
 fn kiefer_wolfowitz(arrivals: &[Duration], services: &[Duration], servers: usize) -> Vec<Duration> {
     let mut free_from = vec![Duration::ZERO; servers];
     let answers = arrivals.iter().zip(services).map(|(at, service)| {
@@ -170,7 +169,7 @@ fn waits_for_a_connection_are_those_of_theory_with_any_number_of_workers() {
             .map(|(response, service)| response.saturating_sub(*service));
         let mean = waits.sum::<Duration>().as_secs_f64() / responses.len() as f64;
         let theory = mean_wait_of_erlang(connections, busy, ms(10)).as_secs_f64();
-        // 38,000 sessions of one seed, neighbours alike: their mean is that near.
+        // 38,000 sessions of one seed, correlated with their neighbours: their mean is that close.
         assert!(
             (mean / theory - 1.0).abs() < 0.2,
             "{mean} s, by Erlang {theory} s"
@@ -217,7 +216,7 @@ fn waiting_for_a_connection_is_response_time_and_no_lateness() {
         histogram(vec![ms(20); responses.len()])
     );
     assert_eq!(told.lateness().max(), 1);
-    // What waits at the end is told, with its age.
+    // The sessions waiting at the end are reported, with their age.
     let last = told.last();
     let left = (planned.len() - responses.len()) as u64;
     assert_eq!(
@@ -229,12 +228,12 @@ fn waiting_for_a_connection_is_response_time_and_no_lateness() {
 }
 
 const PERIOD: Duration = ms(5000);
-/// In each period the server stalls from here …
+/// In each period the server stalls from this time …
 const STALL_FROM: Duration = ms(2000);
-/// … to here.
+/// … to this time.
 const STALL_TO: Duration = ms(3000);
 
-/// How long an answer takes that is asked for now: until the end of the stall, if there is one.
+/// Returns the response time of a request sent now: until the end of the stall, if there is one.
 fn stalled(at: Duration) -> Duration {
     let into = Duration::from_nanos((at.as_nanos() % PERIOD.as_nanos()) as u64);
     match (STALL_FROM..STALL_TO).contains(&into) {
@@ -251,14 +250,14 @@ fn a_stall_is_in_the_response_times_of_all_planned_sends() {
         let planned = planned(&drive);
         let told = simulate(drive, |asked| Answer::After(stalled(asked.at)));
         let response = told.times(0);
-        // However few connections there are: each counts from its plan.
+        // However few connections there are, each response time counts from the plan.
         assert_eq!(response, histogram(planned.iter().map(|at| stalled(*at))));
         // A fifth of the requests falls into a stall, evenly: half of those wait for over 500 ms.
         for (q, expected) in [(0.9, 500_000), (0.99, 950_000)] {
             let found = response.value_at_quantile(q);
             assert!(found.abs_diff(expected) <= 1000, "{q}: {found} us");
         }
-        // Those sent in the stall are slow; the others were sent when it was over.
+        // Requests sent in the stall are slow; the others were sent after its end.
         let service = told.sum(0, |step| &step.times.service);
         let slow = service.len() - service.count_between(0, 1);
         let expected = if slots == 64 { 2 * 64 } else { 2 * 1000 };

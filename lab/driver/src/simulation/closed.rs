@@ -1,4 +1,4 @@
-//! Users that come back: waits, pace, ramp, cut, pauses after failures, and the probe beside them.
+//! Returning users: waits, pace, ramp, end of the trial, pauses after failures, and the parallel probe.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,7 +16,7 @@ fn a_known_delay_is_every_quantile() {
     let mut drive = drive(vec![step(Wait::Constant(ms(5)), 1)]);
     (drive.users, drive.hold) = (10, ms(1190));
     let told = simulate(drive, |_| Answer::After(ms(20)));
-    // Answers at 25, 50 … 1175.
+    // Responses at 25, 50 … 1175.
     assert_eq!(told.times(0), histogram(vec![ms(20); 10 * 47]));
     assert_eq!(told.lateness(), histogram(vec![ms(0); 10 * 47]));
 }
@@ -99,7 +99,7 @@ fn a_cycle_that_overruns_is_counted_and_followed_at_once() {
     assert_eq!(told.sends_of(0), [0, 30, 60, 90, 120, 150].map(ms));
     let sum = &told.summary;
     assert_eq!((sum.cycles, sum.overruns, sum.transactions), (6, 5, 5));
-    // The wait for a slow answer is no lateness of the generator.
+    // The wait for a slow response is no lateness of the generator.
     assert_eq!(told.lateness(), histogram([ms(0); 5]));
 }
 
@@ -108,7 +108,7 @@ fn single_failures_without_a_response_pause_nobody() {
     let mut drive = drive(vec![step(Wait::None, 1)]);
     (drive.hold, drive.limits.failure_pause) = (ms(400), ms(100));
     let mut asked = 0;
-    // Two failures, then one response, over and over.
+    // Two failures, then one response, repeatedly.
     let told = simulate(drive, move |_| {
         asked += 1;
         match asked % 3 {
@@ -133,7 +133,7 @@ fn a_server_that_is_down_is_not_flooded() {
         (told.sends_of(0), paused)
     };
     for class in [ErrorClass::Reset, ErrorClass::Connect, ErrorClass::Timeout] {
-        // The third failure in a row is the first that pauses; pauses that lead beyond the end count, too.
+        // The third failure in a row is the first that causes a pause; pauses beyond the end count, too.
         let sent = vec![0, 0, 0, 100, 200, 300, 400]
             .into_iter()
             .map(ms)
@@ -146,7 +146,7 @@ fn a_server_that_is_down_is_not_flooded() {
             .collect();
         assert_eq!(sends(wait, class), (sent, 4 * 40_000));
     }
-    // An error answer leaves the waits alone.
+    // An error response doesn't change the waits.
     let every_50: Vec<_> = (50..490).step_by(50).map(ms).collect();
     let wait = Wait::Constant(ms(50));
     assert_eq!(sends(wait, ErrorClass::Status), (every_50, 0));
@@ -184,7 +184,7 @@ fn requests_under_way_at_the_end_are_told_and_not_counted() {
 fn what_a_hanging_server_never_answers_is_counted_at_the_end() {
     let mut drive = drive(vec![step(Wait::Constant(ms(5)), 1)]);
     (drive.users, drive.hold) = (3, ms(400));
-    // The first request is answered, the second never.
+    // The first request gets a response, the second never.
     let told = simulate(drive, |asked| {
         if asked.at == ms(5) {
             Answer::After(ms(1))
@@ -212,10 +212,10 @@ fn requests_go_by_number_and_a_failure_ends_its_step() {
     for user in 0..2 {
         let its = told.sent.iter().filter(|asked| asked.user == user);
         let numbers: Vec<_> = its.map(|asked| asked.request).collect();
-        // Setup is 0; of the first step's 1, 2, 3 the second fails; then comes 4.
+        // Setup is 0; of the first step's 1, 2, 3 the second fails; then 4 is sent.
         assert_eq!(numbers, [0, 1, 2, 4]);
     }
-    // What the second and the third would have captured is no longer known.
+    // The captures of the second and the third are cleared.
     assert_eq!(told.forgotten, [2, 3, 2, 3]);
     let sum = &told.summary;
     assert_eq!((sum.transactions, sum.errors, sum.cycles), (4, 2, 2));
@@ -236,8 +236,8 @@ fn setup_steps_have_a_barrier_over_all_workers() {
         let its = told.sent.iter().filter(|asked| asked.request == request);
         its.map(|asked| asked.at).collect::<Vec<_>>()
     };
-    // Each worker has three users and two at a time; those of the second take a millisecond more,
-    // and both await them.
+    // Each worker has three users and two at a time. Those of the second take a millisecond more, and both wait for
+    // them.
     assert_eq!(sends(0), [0, 0, 0, 0, 5, 6].map(ms));
     assert_eq!(sends(1), [12, 12, 12, 12, 17, 18].map(ms));
     assert_eq!(sends(2)[..6], [24; 6].map(ms));
@@ -278,9 +278,9 @@ fn the_probe_counts_from_its_planned_times() {
     workload.session.pace = Some(ms(30_000));
     workload.probe = probe(ms(20));
     drive.hold = ms(500);
-    // Every answer takes 50 ms, so that one probe in 20 ms queues up behind those before.
+    // Every response takes 50 ms, so that a probe every 20 ms queues behind the earlier ones.
     let told = simulate(drive, |_| Answer::After(ms(50)));
-    // Probe k is planned at 20 k and answered at 20 + 50 k: it takes 20 + 30 k.
+    // Probe k is planned at 20 k and its response arrives at 20 + 50 k: it takes 20 + 30 k.
     assert_eq!(told.times(1), histogram((1..=9).map(|k| ms(20 + 30 * k))));
     let sum = &told.summary;
     assert_eq!((sum.transactions, sum.probe_transactions), (1, 9));

@@ -1,4 +1,4 @@
-//! Conditions, loops, and retries: what is sent when, and what the plan says of it.
+//! Conditions, loops, and retries: their send times, compared with the plan.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -41,7 +41,7 @@ fn answers(drive: Drive) -> Told {
     simulate(drive, |_| Answer::After(ms(1)))
 }
 
-/// Number of the first step's request in a list of all.
+/// Returns the numbers of the sent requests, in order.
 fn sent(told: &Told) -> Vec<u32> {
     told.sent.iter().map(|asked| asked.request).collect()
 }
@@ -148,7 +148,7 @@ fn a_retried_request_takes_from_its_first_send_to_its_last_response() {
     let mut drive = drive(vec![once]);
     drive.hold = ms(420);
     let asked = Cell::new(0);
-    // Twice in vain, then well; later ones go well at once.
+    // Two failures, then success; all later ones succeed at once.
     let told = simulate(drive, move |_| {
         asked.set(asked.get() + 1);
         match asked.get() {
@@ -188,7 +188,7 @@ fn what_never_goes_well_is_given_up() {
     let mut drive = drive(vec![once]);
     drive.hold = ms(90);
     let told = simulate(drive, |_| Answer::Fails(ErrorClass::Status, ms(0)));
-    // The second request of the step is left out, as without retries.
+    // The second request of the step is skipped, as without retries.
     assert_eq!(sent(&told), [0; 4]);
     assert_eq!(
         (
@@ -278,7 +278,7 @@ fn what_is_sent_lies_within_what_the_plan_says() {
                 let windows = told.windows.iter();
                 let done = windows.map(|window| window.steps[number].transactions());
                 let done = done.sum::<u64>() as f64;
-                // Requests that the end of the hold cuts off.
+                // Requests in progress at the end of the hold.
                 let (low, high) = (range.low - 10.0, range.high + 10.0);
                 assert!(
                     low <= done && done <= high,

@@ -1,4 +1,4 @@
-//! Small drives for the simulation: steps of numbered requests, whose texts nobody reads.
+//! Small loads for the simulation: steps of numbered requests, whose texts are unused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,13 +22,13 @@ fn request() -> Request {
     }
 }
 
-/// A probe, sent every so often.
+/// Returns a probe with this interval.
 pub(crate) fn probe(every: Duration) -> Option<Probe> {
     let request = request();
     Some(Probe { request, every })
 }
 
-/// A step of so many requests.
+/// Returns a step with this number of requests.
 pub(crate) fn step(wait: Wait, requests: usize) -> Step {
     Step {
         wait,
@@ -36,7 +36,7 @@ pub(crate) fn step(wait: Wait, requests: usize) -> Step {
     }
 }
 
-/// One user with this session, for a second.
+/// Returns a load of one user with this session, for a second.
 pub(crate) fn drive(steps: Vec<Step>) -> Drive {
     Drive {
         population: String::new(),
@@ -65,7 +65,7 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
     }
 }
 
-/// The workload, to be changed.
+/// Returns the workload, to be changed.
 pub(crate) fn workload(drive: &mut Drive) -> &mut Workload {
     Arc::get_mut(&mut drive.workload).unwrap()
 }

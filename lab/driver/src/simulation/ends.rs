@@ -1,4 +1,4 @@
-//! The end of a trial belongs to no trial: what is due then is not sent, as the plan has it.
+//! The end of a trial is exclusive: requests due then are not sent, as in the plan.
 
 use lab_prediction::predict;
 use lab_workload::{LoadKind, LoadSpec, Retry, Spacing, Wait};
@@ -9,7 +9,7 @@ use super::{Answer, Told, drive, histogram, ms, simulate, step};
 use crate::drive::Drive;
 use lab_client::ErrorClass;
 
-/// Sessions of one wait and so many requests.
+/// Returns sessions of one wait and this number of requests.
 fn waiting(wait: u64, requests: usize) -> Drive {
     drive(vec![step(Wait::Constant(ms(wait)), requests)])
 }
@@ -21,7 +21,7 @@ fn load(drive: &Drive) -> LoadSpec {
     }
 }
 
-/// What a server that answers at once is sent, by the plan.
+/// Returns the planned number of requests to a server that responds at once.
 fn planned(drive: &Drive) -> f64 {
     let plan = predict(
         &drive.workload,
@@ -33,7 +33,7 @@ fn planned(drive: &Drive) -> f64 {
     plan.expect("it can be foretold").transactions
 }
 
-/// Nothing went out at the end or behind it, and each that went out is told of once.
+/// Returns true if no request was sent at the end or later, and each sent request is reported once.
 fn is_told_of(told: &Told, hold: std::time::Duration) -> bool {
     let left = told.last().unanswered().0;
     let sum = &told.summary;
@@ -43,7 +43,7 @@ fn is_told_of(told: &Told, hold: std::time::Duration) -> bool {
 
 #[test]
 fn nothing_that_is_due_at_the_end_is_sent() {
-    // Requests follow each other without a wait, each answered after a tenth of the trial.
+    // Requests follow each other without a wait; each response takes a tenth of the trial.
     let alone = || Drive {
         hold: ms(100),
         ..drive(vec![step(Wait::None, 1)])
@@ -51,7 +51,7 @@ fn nothing_that_is_due_at_the_end_is_sent() {
     let told = simulate(alone(), |_| Answer::After(ms(10)));
     assert_eq!(told.sends_of(0).last(), Some(&ms(90)));
     assert!(is_told_of(&told, ms(100)));
-    // One that failed is due again at the end.
+    // A failed request is due again at the end.
     let mut trying = alone();
     workload(&mut trying).session.steps[0].retry = Some(Retry::new(50, Wait::Constant(ms(10))));
     let told = simulate(trying, |_| Answer::Fails(ErrorClass::Status, ms(0)));
@@ -59,7 +59,7 @@ fn nothing_that_is_due_at_the_end_is_sent() {
     // All its attempts belong to one request, which has no outcome at the end.
     assert_eq!((told.sent.len(), told.summary.errors), (10, 0));
     assert_eq!(*told.unanswered(0), histogram([ms(100)]));
-    // The probe is due with the end.
+    // The probe is due at the end.
     let mut probed = waiting(7, 1);
     (probed.hold, workload(&mut probed).probe) = (ms(100), probe(ms(20)));
     let told = simulate(probed, |_| Answer::After(ms(0)));
@@ -82,7 +82,7 @@ proptest! {
         let mut drive = waiting(wait, requests);
         workload(&mut drive).session.pace = pace.map(ms);
         let cycle = pace.map_or(wait, |pace| pace.max(wait));
-        // The last request is due at the end exactly, or 1 ms before.
+        // The last request is due exactly at the end, or 1 ms before.
         drive.hold = ms((rounds - 1) * cycle + wait + past);
         (drive.users, drive.cores) = (users, (0..workers).collect());
         let (plan, hold) = (planned(&drive), drive.hold);

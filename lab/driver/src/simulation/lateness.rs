@@ -1,4 +1,4 @@
-//! What counts as late: what the generator's own thread holds up, to the nanosecond, and nothing else.
+//! Lateness: the delay that the generator's own thread causes, to the nanosecond, and nothing else.
 
 use lab_workload::Wait;
 use lab_workload::{LoadKind, Spacing};
@@ -8,7 +8,7 @@ use super::{Answer, drive, histogram, hold_up, ms, simulate, step};
 
 #[test]
 fn what_the_generator_is_held_up_by_is_lateness() {
-    // Two users start at 0 and at 10 ms; making the first request takes the worker 30 ms.
+    // Two users start at 0 and at 10 ms; rendering the first request takes the worker 30 ms.
     let mut drive = drive(vec![step(Wait::None, 1)]);
     workload(&mut drive).session.pace = Some(ms(60_000));
     (drive.users, drive.ramp, drive.hold) = (2, ms(20), ms(100));
@@ -18,7 +18,7 @@ fn what_the_generator_is_held_up_by_is_lateness() {
         }
         Answer::After(ms(1))
     });
-    // The second was meant for 10 and went out at 30.
+    // The second was due at 10 and was sent at 30.
     assert_eq!(told.sends_of(1), [ms(30)]);
     assert_eq!(told.lateness(), histogram([ms(0), ms(20)]));
     assert_eq!(told.summary.transactions, 2);
@@ -62,7 +62,7 @@ fn a_window_that_is_handed_over_late_says_so_and_keeps_its_end() {
     let mut drive = drive(vec![step(Wait::Constant(ms(15)), 1)]);
     workload(&mut drive).session.pace = Some(ms(60_000));
     (drive.hold, drive.window) = (ms(50), ms(10));
-    // From 15 on the worker does nothing else for 17 ms.
+    // From 15 on the worker is blocked for 17 ms.
     let told = simulate(drive, |_| {
         hold_up(ms(17));
         Answer::After(ms(20))
@@ -81,7 +81,7 @@ fn a_window_that_is_handed_over_late_says_so_and_keeps_its_end() {
 fn an_answer_that_a_late_worker_sees_after_the_end_is_none() {
     let mut drive = drive(vec![step(Wait::Constant(ms(10)), 1), step(Wait::None, 1)]);
     (drive.users, drive.hold) = (2, ms(40));
-    // User 1's first answer is due at 30; the worker comes back to it at 60 only.
+    // User 1's first response is due at 30; the worker reads it only at 60.
     let told = simulate(drive, |asked| {
         if asked.user == 0 {
             hold_up(ms(50));

@@ -1,5 +1,5 @@
-//! What users take of memory while all of them wait: counted byte by byte on this thread, on which the whole
-//! engine lives here. It is the client of HTTP that they have, which nobody asks for anything.
+//! The memory of users while all of them wait, counted byte by byte on this thread, which runs the whole engine here.
+//! The users have the HTTP client, which gets no request.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::mix::Mix;
 /// Longer than any of these trials.
 const LONG: Wait = Wait::Constant(Duration::from_secs(3600));
 
-/// Lives through a drive; users at the end.
+/// Runs a load. Returns the users at the end.
 fn at_the_end(mix: &Mix) -> u32 {
     let make = http(mix).unwrap();
     let _over = begin();
     live(mix, Clock::start(), make).last().counts.users
 }
 
-/// The most that so many users have at a time, all of whom wait at the end.
+/// Returns the peak memory of this number of users, all of whom wait at the end.
 fn peak(of: impl Fn(u32) -> Drive, users: u32) -> u64 {
     let mix = Mix::from(&of(users));
     let mut wait = 0;
@@ -30,7 +30,7 @@ fn peak(of: impl Fn(u32) -> Drive, users: u32) -> u64 {
     taken.bytes_max
 }
 
-/// What each user takes, whatever the worker takes besides. What grows by doubling has just room for so many.
+/// Returns the memory per user, without the worker's own. Buffers that grow by doubling are nearly full here.
 fn each(of: impl Fn(u32) -> Drive) -> u64 {
     let (few, many) = (4_000, 16_000);
     let bytes = (peak(&of, many) - peak(&of, few)) / u64::from(many - few);

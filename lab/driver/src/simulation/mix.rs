@@ -1,4 +1,4 @@
-//! Several populations at once: each does what it would do alone.
+//! Several populations at once: each behaves as if it were alone.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::mix::Mix;
 
 const SEED: u64 = 7;
 
-/// A population whose session is one request after this wait.
+/// Returns a population whose session is one request after this wait.
 fn population(name: &str, (first, users): (u32, u32), wait: Wait, kind: LoadKind) -> Drive {
     Drive {
         population: name.to_owned(),
@@ -44,7 +44,7 @@ fn writers(first: u32) -> Drive {
     population("writers", (first, 20), Wait::None, arrivals)
 }
 
-/// When the users from `first` on, so many, sent something.
+/// Returns the send times of this number of users from `first` on.
 fn sends(told: &Told, first: u32, users: u32) -> Vec<(u32, Duration)> {
     let of = |user: u32| (first..first + users).contains(&user);
     let sent = told.sent.iter().filter(|asked| of(asked.user));
@@ -55,7 +55,7 @@ fn quick(mix: impl Into<Mix>) -> Told {
     simulate(mix, |_| Answer::After(ms(1)))
 }
 
-/// How many requests of this step were answered.
+/// Returns the number of requests of this step that met their `expect`.
 fn answered(told: &Told, step: usize) -> u64 {
     told.times(step).len()
 }

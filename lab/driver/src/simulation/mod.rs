@@ -1,8 +1,8 @@
-//! Drives in simulated time: the engine as it is – workers, users, timers, recorder, merger – with a
-//! clock that stands still while anything can be done, and then jumps to the next alarm. So the rules
-//! of *when* are tested to the nanosecond, on any machine, as fast as it can.
+//! Loads in simulated time: the engine as it is – workers, users, timers, recorder, merger – with a clock that stands
+//! still while anything can be done, and then jumps to the next alarm. This tests the rules of *when* to the
+//! nanosecond, on any machine, at full speed.
 //!
-//! The server is a function that says how long each answer takes. It knows no protocol and no socket.
+//! The server is a function that returns the duration of each response. It knows no protocol and no socket.
 
 mod arrivals;
 mod closed;
@@ -60,48 +60,48 @@ use time::{NEVER, hold_up};
 /// More reports or events than any test makes without time passing.
 const QUEUE: usize = 1 << 14;
 
-/// A request as the server gets it.
+/// A request as the server receives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Received {
-    /// Since the simulation began; the trial's 0 where there is no setup.
+    /// The time since the simulation began; the trial's 0 if there is no setup.
     pub(crate) at: Duration,
     pub(crate) user: u32,
     pub(crate) request: RequestId,
 }
 
-/// What becomes of a request.
+/// The outcome of a request.
 pub(crate) enum Answer {
-    /// It is answered so much later.
+    /// A response after this time.
     After(Duration),
-    /// It is answered so much later, with values for variables of the user.
+    /// A response after this time, with values for variables of the user.
     Gives(Vec<(Slot, String)>, Duration),
-    /// It fails so much later.
+    /// A failure after this time.
     Fails(ErrorClass, Duration),
-    /// It is answered with this unexpected status so much later.
+    /// A response with this unexpected status after this time.
     Status(u16, Duration),
     /// Its list is empty: it isn't sent.
     Skipped,
-    /// Nothing comes.
+    /// No response.
     Never,
 }
 
 /// A test's server. Not a type parameter: the whole engine would be compiled once more for each test.
 type Server = Box<dyn FnMut(Received) -> Answer>;
 
-/// Speaks with a server that is a function.
+/// A client of a server that is a function.
 #[derive(Clone)]
 struct Simulated {
     clock: Clock,
     server: Rc<RefCell<Server>>,
     sent: Rc<RefCell<Vec<Received>>>,
     forgotten: Rc<RefCell<Vec<RequestId>>>,
-    /// Of the requests of its population; empty where none has more than a literal.
+    /// For the requests of its population; empty if all are literals.
     targets: Rc<[Template]>,
     rendered: Rc<RefCell<Vec<String>>>,
 }
 
 impl Simulated {
-    /// For users of a population.
+    /// Returns the client for users of a population.
     fn of(&self, drive: &Drive) -> Self {
         let targets = drive.workload.requests();
         let targets: Rc<[Template]> = targets.map(|request| request.target.clone()).collect();
@@ -189,20 +189,20 @@ impl lab_client::Client for Simulated {
     }
 }
 
-/// What a simulated drive told, and what its server was asked.
+/// The events of a simulated load, and the requests to its server.
 #[derive(Default)]
 pub(crate) struct Told {
     pub(crate) windows: Vec<Window>,
-    /// Answered, failed, and skipped in setup.
+    /// Succeeded, failed, and skipped in setup.
     pub(crate) setup: Option<(u64, u64, u64)>,
-    /// Users done, answered, failed, and those of them without a response, at each report of the setup.
+    /// Users done, succeeded, failed, and failed without a response, at each report of the setup.
     pub(crate) progress: Vec<(u32, u64, u64, u64)>,
     pub(crate) summary: DriveSummary,
     /// In the order of their sends.
     pub(crate) sent: Vec<Received>,
-    /// The requests whose captures were forgotten.
+    /// The requests whose captures were cleared.
     pub(crate) forgotten: Vec<RequestId>,
-    /// Their targets in the order of their sends, where any is more than a literal.
+    /// Their targets in the order of their sends, if any is more than a literal.
     pub(crate) rendered: Vec<String>,
 }
 
@@ -233,7 +233,7 @@ impl Told {
         }
     }
 
-    /// One histogram of a step, over all windows.
+    /// Returns the sum of a step's histogram over all windows.
     pub(crate) fn sum(&self, step: usize, of: fn(&StepWindow) -> &Histogram<u64>) -> Hist {
         let mut sum = Hist::default();
         for window in &self.windows {
@@ -242,7 +242,7 @@ impl Told {
         sum
     }
 
-    /// Response times of a step's transactions.
+    /// Returns the response times of a step's transactions.
     pub(crate) fn times(&self, step: usize) -> Hist {
         self.sum(step, |step| &step.times.ok)
     }
@@ -260,13 +260,13 @@ impl Told {
         steps.map(of).sum()
     }
 
-    /// When each request of one user went out.
+    /// Returns the send times of one user.
     pub(crate) fn sends_of(&self, user: u32) -> Vec<Duration> {
         let its = self.sent.iter().filter(|asked| asked.user == user);
         its.map(|asked| asked.at).collect()
     }
 
-    /// The ages of a step's requests without a response.
+    /// Returns the ages of a step's requests without a response.
     pub(crate) fn unanswered(&self, step: usize) -> &Hist {
         &self.last().steps[step].times.unanswered
     }
@@ -276,7 +276,7 @@ impl Told {
     }
 }
 
-/// The histogram of these times.
+/// Returns the histogram of these times.
 pub(crate) fn histogram(times: impl IntoIterator<Item = Duration>) -> Hist {
     let mut histogram = Hist::default();
     for time in times {
@@ -295,7 +295,7 @@ impl Wake for Flag {
     }
 }
 
-/// Makes the client of a worker, by its number; unlike [`Make`](crate::crew::Make) it stays on this thread.
+/// Builds the client of a worker, by its number; unlike [`Make`](crate::crew::Make) it stays on this thread.
 trait Makes<C>: Fn(&Arc<Drive>, usize, &Timers) -> Result<C, DriverError> + Clone + 'static {}
 
 impl<C, F> Makes<C> for F where
@@ -303,9 +303,9 @@ impl<C, F> Makes<C> for F where
 {
 }
 
-/// A worker under way, on this thread.
+/// A running worker, on this thread.
 struct Running {
-    /// True when cut at the trial's end.
+    /// True if it ended at the trial's end.
     life: Pin<Box<dyn Future<Output = bool>>>,
     woken: Arc<Flag>,
     outbox: Outbox,
@@ -329,7 +329,7 @@ impl Running {
         }
     }
 
-    /// Does what the worker can do now. False when there was nothing.
+    /// Runs the worker as far as possible now. Returns false if there was nothing to do.
     fn go_on(&mut self) -> bool {
         if self.ended || !self.woken.0.swap(false, Ordering::SeqCst) {
             return false;
@@ -343,7 +343,7 @@ impl Running {
     }
 }
 
-/// Ends the simulation also where a test fails.
+/// Ends the simulation also if a test fails.
 struct Over;
 
 impl Drop for Over {
@@ -357,7 +357,7 @@ fn begin() -> Over {
     Over
 }
 
-/// Drives to the end of the hold.
+/// Runs a load to the end of the hold.
 pub(crate) fn simulate(
     mix: impl Into<Mix>,
     server: impl FnMut(Received) -> Answer + 'static,
@@ -386,7 +386,7 @@ fn play(mix: &Mix, server: Server) -> Told {
     story
 }
 
-/// Lets the workers live through a drive by these clients.
+/// Runs the workers of a load with these clients.
 fn live<C: Client>(mix: &Mix, clock: Clock, make: impl Makes<C>) -> Told {
     let (queue, reports) = queue(QUEUE);
     let (events, told) = sync_channel(QUEUE);

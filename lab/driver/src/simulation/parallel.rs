@@ -1,4 +1,4 @@
-//! Requests that go out at the same time: when each is sent, what its time is, and what the step's is.
+//! Parallel requests: their send times, their response times, and the step's time.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::drive::workload;
 use super::{Answer, Received, Told, drive, histogram, ms, simulate, step};
 use crate::drive::Drive;
 
-/// One session of a page with so many requests before its pictures, which `names` steps count.
+/// Returns one session of a page with `before` requests before its pictures, which `names` steps count.
 fn page(before: usize, pictures: usize, names: usize, at_once: u32) -> Drive {
     let page = Step {
         parallel: Some(Box::new(Parallel {
@@ -44,7 +44,7 @@ fn parallel(drive: &mut Drive) -> &mut Parallel {
     step.parallel.as_mut().unwrap()
 }
 
-/// The page's transaction over all windows; the session is the first.
+/// Returns the page's transaction over all windows; the session is the first.
 fn of_page(told: &Told) -> TransactionWindow {
     let mut sum = TransactionWindow::default();
     for one in told
@@ -57,7 +57,7 @@ fn of_page(told: &Told) -> TransactionWindow {
     sum
 }
 
-/// When requests with these numbers went out.
+/// Returns the send times of requests with these numbers.
 fn sends(told: &Told, requests: Range<u32>) -> Vec<Duration> {
     let of = told
         .sent
@@ -96,7 +96,7 @@ fn who_waits_for_a_turn_has_its_time_from_when_all_were_due() {
     let told = simulate(page(1, 6, 0, 2), takes(10));
     let turns = [10, 10, 20, 20, 30, 30].map(ms);
     assert_eq!(sends(&told, 1..7), turns);
-    // The page's own request, then two that need not wait, and four that do.
+    // The page's own request, then two that don't wait, and four that do.
     let times = [10, 10, 10, 20, 20, 30, 30].map(ms);
     assert_eq!(told.times(0), histogram(times));
     assert_eq!(of_page(&told).time, histogram([ms(40)]));
@@ -198,7 +198,7 @@ fn those_that_wait_for_a_turn_at_the_end_are_unanswered() {
         0 => Answer::Fails(ErrorClass::Status, ms(10)),
         _ => Answer::Never,
     });
-    // Two are under way, and three have waited for their turn since all were due.
+    // Two are in progress, and three have waited for a slot since all were due.
     assert_eq!(told.unanswered(0).len(), 5);
     assert_eq!(told.unanswered(0).max(), histogram([ms(100)]).max());
     let counts = of_page(&told).counts;

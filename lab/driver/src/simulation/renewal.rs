@@ -26,7 +26,7 @@ fn refreshing(per: Per) -> Drive {
     drive
 }
 
-/// Answers with a refresh token and a token with this lifetime, whose text is its expiry (ms).
+/// Returns a response with a refresh token and a token with this lifetime, whose text is its expiry (ms).
 fn gives(asked: Received, lives: Duration, takes: Duration) -> Answer {
     let until = (asked.at + lives).as_millis();
     let texts = [(0, until.to_string()), (2, lives.as_secs().to_string())];
@@ -114,7 +114,7 @@ fn a_refresh_token_that_is_not_refused_is_shown_again() {
         || Answer::Fails(ErrorClass::Connect, ms(20)),
         || Answer::Status(503, ms(20)),
         || Answer::Status(429, ms(20)),
-        // The answer replaces the token's text, but its token type is unknown.
+        // The response replaces the token's text, but its token type is unknown.
         || Answer::Gives(vec![(0, "0".to_owned()), (1, "mac".to_owned())], ms(20)),
     ];
     for (number, fails) in failures.into_iter().enumerate() {

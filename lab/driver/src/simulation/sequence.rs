@@ -1,4 +1,4 @@
-//! One session after another, a stated number of times: when it ends, and what its sessions took.
+//! A fixed number of sessions, one after the other: the end of the load, and the sessions' times.
 
 use lab_workload::LoadKind;
 use lab_workload::Wait;
@@ -64,7 +64,7 @@ fn the_pause_after_a_failure_is_in_no_sessions_time() {
         false => Answer::After(ms(3)),
     });
     assert_eq!((told.summary.transactions, told.summary.errors), (2, 1));
-    // A single failure pauses nobody.
+    // A single failure causes no pause.
     assert_eq!(told.sends_of(0), [0, 4, 7].map(ms));
     assert_eq!(sessions(&told), histogram([ms(3); 2]));
 }
@@ -97,7 +97,7 @@ fn a_step_that_takes_too_long_is_not_repeated() {
         assert_eq!(told.summary.cycles, 2);
         assert_eq!(told.summary.transactions, 6, "all of the first step");
         assert_eq!((told.summary.errors, told.summary.skipped), (asked, 0));
-        // The third failure in a row pauses before the second session; none follows the last one.
+        // The third failure in a row causes a pause before the second session; none follows the last one.
         let pauses = u64::from(!ends_step);
         assert_eq!(told.summary.elapsed, ms(6 + 50 * asked + 5 * pauses));
         assert_eq!(told.count(|step| step.counts.pauses), pauses);

@@ -1,4 +1,4 @@
-//! What users share: numbers that nobody else has, entries of queues, and rows of pools.
+//! State that users share: unique numbers, entries of queues, and rows of pools.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -28,7 +28,7 @@ fn step(target: &str, variables: &[String]) -> Step {
     }
 }
 
-/// Users who send a number of a counter with each request, on two workers of the generator with this part.
+/// Returns users that send a number of a counter with each request, on two workers of the generator with this part.
 fn counting(part: Part) -> Drive {
     let mut drive = drive(vec![step("{{ next('order_no') }}", &[])]);
     workload(&mut drive).shared.push(SharedState {
@@ -73,7 +73,7 @@ fn generators_of_any_weights_give_different_numbers() {
     assert_eq!(taken.len(), 12 * 90);
 }
 
-/// Steps of users who put numbers of a counter into a queue, one every so often.
+/// Returns users that put numbers of a counter into a queue, one per interval.
 fn producer(every: Duration, at_most: u32) -> Drive {
     let variables = ["no".to_owned()];
     let mut put = step("/put/{{ no }}", &variables);
@@ -90,7 +90,7 @@ fn producer(every: Duration, at_most: u32) -> Drive {
     shared(drive(vec![put]), &variables, at_most)
 }
 
-/// Users who take entries of the queue, as they come.
+/// Returns users that take entries of the queue as they become available.
 fn consumer(within: Duration) -> Drive {
     let variables = ["order".to_owned()];
     let mut take = step("{{ order }}", &variables);
@@ -126,7 +126,7 @@ fn shared(mut drive: Drive, variables: &[String], at_most: u32) -> Drive {
     drive
 }
 
-/// Producers and consumers together, so many of each on so many workers.
+/// Returns producers and consumers together, this number of each on these workers.
 fn both(mut producer: Drive, mut consumer: Drive, (users, workers): (u32, usize)) -> Mix {
     (producer.users, consumer.users) = (users, users);
     consumer.first = users;
@@ -135,7 +135,7 @@ fn both(mut producer: Drive, mut consumer: Drive, (users, workers): (u32, usize)
     Mix::from(producer).and(consumer)
 }
 
-/// What was counted over all windows and steps.
+/// Returns the counts over all windows and steps.
 fn counts(told: &Told) -> StepCounts {
     let mut sum = StepCounts::default();
     let steps = told.windows.iter().flat_map(|window| &window.steps);
@@ -155,12 +155,12 @@ fn a_worker_takes_entries_in_the_order_in_which_they_were_put_in() {
     let mix = both(producer(ms(10), 10_000), consumer, (1, 1));
     let told = simulate(mix, |_| Answer::After(ms(1)));
     let taken = taken(&told);
-    // One is taken every 31 ms, from the first on that is there.
+    // One is taken every 31 ms, from the first available one on.
     assert_eq!(taken, (0..taken.len() as u64).collect::<Vec<_>>());
     let counts = counts(&told);
     assert_eq!((counts.puts, counts.takes), (90, 32));
     assert_eq!((counts.put_dropped, counts.take_missed), (0, 0));
-    // They were there already: nobody waited.
+    // The entries were already available: no user waited.
     let waits = told.sum(1, |step| &step.times.queue_wait);
     assert_eq!(waits, histogram([ms(0); 32]));
 }
@@ -178,8 +178,8 @@ fn more_entries_than_a_worker_keeps_come_out_in_order_too() {
     assert_eq!(taken, (0..taken.len() as u64).collect::<Vec<_>>());
 }
 
-/// A producer on the first worker, and a consumer on the second one; the first worker's is busy with its first entry to
-/// the end.
+/// Runs a producer on the first worker, and a consumer on the second one; the first worker's consumer is busy with its
+/// first entry to the end.
 fn apart(think: Wait) -> Told {
     let (mut producer, mut consumer) = (producer(ms(10), 10_000), consumer(ms(500)));
     workload(&mut consumer).session.steps[0].wait = think;
@@ -226,7 +226,7 @@ fn a_wait_is_neither_think_time_nor_response_time() {
     let mix = both(producer(ms(20), 10_000), consumer(ms(500)), (1, 1));
     let told = simulate(mix, |_| Answer::After(ms(1)));
     let waits = told.sum(1, |step| &step.times.queue_wait);
-    // The first one comes after 21 ms, each further one 21 ms after the one before, of which 1 ms went into the request.
+    // The first one arrives after 21 ms, each further one 21 ms later, of which the request takes 1 ms.
     assert_eq!((waits.len(), waits.max()), (47, histogram([ms(21)]).max()));
     assert_eq!(told.times(1), histogram([ms(1); 47]));
     assert_eq!(
@@ -241,7 +241,7 @@ fn a_wait_is_neither_think_time_nor_response_time() {
 
 #[test]
 fn a_step_for_which_nothing_comes_is_skipped() {
-    // One is put in every 101 ms; who takes waits for 30 ms, and the session goes on at once.
+    // One is put in every 101 ms. The consumer waits for 30 ms, and the session continues at once.
     let mix = both(producer(ms(100), 10_000), consumer(ms(30)), (1, 1));
     let told = simulate(mix, |_| Answer::After(ms(1)));
     let counts = counts(&told);
@@ -272,8 +272,8 @@ fn a_full_queue_drops_what_comes() {
 
 #[test]
 fn nobody_hangs_where_users_leave() {
-    // Consumers come and go while nothing comes: each leaves in the middle of a wait, and what is put in later is taken by
-    // those that are back.
+    // Consumers leave and return while the queue is empty: each leaves in the middle of a wait. Users that are back
+    // take the entries put in later.
     let mut producer = producer(ms(600), 10_000);
     let mut consumer = consumer(ms(3_600_000));
     let stage = |users, length| Stage {
@@ -292,7 +292,7 @@ fn nobody_hangs_where_users_leave() {
     let counts = counts(&told);
     assert_eq!((counts.puts, counts.takes), (3, 3));
     assert_eq!(counts.take_missed, 0, "who leaves skips nothing");
-    // The one put in while nobody was there is taken at the moment at which the first comes back.
+    // The entry put in without consumers is taken when the first one returns.
     assert_eq!(
         told.sent
             .iter()
@@ -312,7 +312,7 @@ fn a_load_with_fewer_takers_than_workers_is_refused() {
     assert!(crate::sharing::validate(&mix).is_ok());
 }
 
-/// Users whose sessions of one request have a row of a pool with so many rows.
+/// Returns users whose sessions of one request lease a row of a pool with this number of rows.
 fn leasing(rows: u64, lease: Lease) -> Drive {
     let variables = ["token".to_owned()];
     let mut drive = drive(vec![step("{{ token }}", &variables)]);
@@ -348,7 +348,7 @@ fn a_row_is_one_sessions_at_a_time_and_others_wait_for_it() {
     let mut drive = leasing(2, Lease::Session);
     drive.users = 3;
     let told = simulate(drive, |_| Answer::After(ms(10)));
-    // Two rows, 10 ms each: three users take turns, of whom two end at the same moment.
+    // Two rows, 10 ms each: three users take turns, two of whom end at the same time.
     assert_eq!(told.sent.len(), 2 * 100);
     let mut free = [ms(0), ms(0)];
     for (asked, token) in told.sent.iter().zip(&told.rendered) {

@@ -1,4 +1,4 @@
-//! Loads whose level changes with time: users who come and go, arrivals of a changing rate.
+//! Loads whose level changes over time: users that start and leave, arrivals at a changing rate.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{Answer, Told, drive, ms, simulate, step};
 use crate::drive::Drive;
 use lab_client::ErrorClass;
 
-/// Stages by length in ms and the levels at their ends.
+/// Returns stages by length in ms and the levels at their ends.
 fn stages(of: &[(u64, f64, f64)]) -> Vec<Stage> {
     let stage = |(number, &(length_ms, from, to)): (usize, &(u64, f64, f64))| Stage {
         name: number.to_string(),
@@ -23,7 +23,7 @@ fn stages(of: &[(u64, f64, f64)]) -> Vec<Stage> {
     of.iter().enumerate().map(stage).collect()
 }
 
-/// A drive of so many users at most, and what it is predicted to come to.
+/// Returns a load of at most this number of users, and its prediction.
 fn staged(mut drive: Drive, users: u32, stages: Vec<Stage>) -> (Drive, Prediction) {
     let hold_ms = stages.iter().map(|stage| stage.length_ms).sum();
     (drive.users, drive.hold, drive.stages) = (users, ms(hold_ms), stages.clone());
@@ -36,7 +36,7 @@ fn staged(mut drive: Drive, users: u32, stages: Vec<Stage>) -> (Drive, Predictio
     (drive, plan.unwrap())
 }
 
-/// What was sent within each stage.
+/// Returns the number of requests sent within each stage.
 fn sent(told: &Told, stages: &[Stage]) -> Vec<f64> {
     let mut begin = ms(0);
     let each = stages.iter().map(|stage| {
@@ -66,19 +66,19 @@ fn users_come_and_go_as_the_stages_say() {
     let sends = |times: &[u64]| -> Vec<Duration> { times.iter().copied().map(ms).collect() };
     let whole: Vec<u64> = (20..300).step_by(20).collect();
     assert_eq!(told.sends_of(0), sends(&whole));
-    // Whoever comes back begins anew.
+    // A returning user begins a new session.
     assert_eq!(told.sends_of(2), sends(&[120, 140, 270, 290]));
     assert_eq!(sent(&told, &of), predicted(&plan));
     let users = |at: usize| told.windows[at].counts.users;
     assert_eq!([users(5), users(12), users(20), users(27)], [1, 3, 1, 3]);
-    // A wait that is not waited for to its end is none.
+    // A wait that didn't end isn't counted.
     assert_eq!(told.count(|step| step.counts.waits), told.sent.len() as u64);
 }
 
 #[test]
 fn who_leaves_awaits_an_answer_and_sends_nothing_more() {
     let of = stages(&[(100, 2.0, 2.0), (200, 1.0, 1.0), (100, 2.0, 2.0)]);
-    // Two requests a step, each answered after 60 ms: the second is under way when user 1 leaves.
+    // Two requests a step, each response after 60 ms: the second is in progress when user 1 leaves.
     let (drive, _) = staged(drive(vec![step(Wait::Constant(ms(10)), 2)]), 2, of);
     let told = simulate(drive, |_| Answer::After(ms(60)));
     assert_eq!(told.sends_of(1), [10, 70, 310, 370].map(ms));

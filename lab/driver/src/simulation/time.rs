@@ -1,4 +1,4 @@
-//! Simulated time: it stands still while anything can be done, and jumps to the next alarm then.
+//! Simulated time: it stands still while anything can be done, and then jumps to the next alarm.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use lab_client::time::{Nanos, nanos};
 
-/// A moment that never comes.
+/// A time that is never reached.
 pub(super) const NEVER: Nanos = Nanos::MAX;
-/// The time of this thread's simulation, and what waits for it.
+/// The time of this thread's simulation, and its alarms.
 struct World {
     base: Instant,
     passed: Nanos,
@@ -30,7 +30,7 @@ pub(super) fn begin(base: Instant) {
     }));
 }
 
-/// Ends it.
+/// Ends the simulation.
 pub(super) fn end() {
     WORLD.set(None);
 }
@@ -39,12 +39,12 @@ fn with<T>(act: impl FnOnce(&mut World) -> T) -> Option<T> {
     WORLD.with_borrow_mut(|world| world.as_mut().map(act))
 }
 
-/// The simulated moment; none outside a simulation.
+/// Returns the simulated time; none outside a simulation.
 pub(crate) fn now() -> Option<Instant> {
     with(|world| world.base + Duration::from_nanos(world.passed))
 }
 
-/// A new alarm; none outside a simulation.
+/// Returns a new alarm; none outside a simulation.
 pub(crate) fn alarm() -> Option<Rc<Alarm>> {
     with(|world| {
         let alarm = Rc::new(Alarm::default());
@@ -53,12 +53,12 @@ pub(crate) fn alarm() -> Option<Rc<Alarm>> {
     })
 }
 
-/// Lets time pass in which a worker does nothing else: its own work, or others' on its core.
+/// Lets time pass in which a worker is blocked: by its own work, or by other threads on its core.
 pub(crate) fn hold_up(time: Duration) {
     with(|world| world.passed += nanos(time));
 }
 
-/// What a worker's timers are served by.
+/// The alarm of a worker's timers.
 pub(crate) struct Alarm {
     at: Cell<Nanos>,
     rings: Cell<bool>,

@@ -1,4 +1,4 @@
-//! Loads that replay a recording: each row is sent at its moment, whatever the server does.
+//! Loads that replay a recording: each row is sent at its time, whatever the server does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use super::{Answer, drive, ms, simulate, step};
 use crate::drive::Drive;
 use crate::mix::Mix;
 
-/// A drive that replays these moments, in ms, so many times faster, from this one on.
+/// Returns a load that replays these times, in ms, this many times faster, from this one on.
 fn replay(moments: &[u64], scale: f64, from: u64) -> Drive {
     let rows: String = moments.iter().map(|at| format!("{at},-\n")).collect();
     replay_rows(&rows, scale, from)
 }
 
-/// The same of rows of a moment and a text, which is the variable `pauses`.
+/// The same for rows of a time and a text, which is the variable `pauses`.
 fn replay_rows(rows: &str, scale: f64, from: u64) -> Drive {
     let bytes = format!("at,pauses\n{rows}").into_bytes();
     let table = Arc::new(Table::scan("t.csv", Arc::new(bytes), b',').unwrap());
@@ -66,7 +66,7 @@ fn each_row_is_sent_at_its_moment() {
     drive.cores = vec![0, 1];
     let told = simulate(drive, |_| Answer::After(ms(1)));
     let sent: Vec<Duration> = told.sent.iter().map(|asked| asked.at).collect();
-    // What lies beyond the end of the trial is not sent, and the trial goes on to its end.
+    // Rows beyond the end of the trial are not sent, and the trial continues to its end.
     assert_eq!(sent, [0, 0, 145, 445].map(ms));
     assert_eq!((told.summary.arrived, told.summary.elapsed), (4, ms(1000)));
     assert_eq!(told.lateness().max(), 1, "nothing is late");
@@ -107,12 +107,12 @@ fn a_session_waits_as_long_as_its_row_says() {
     let plan = predict(&played, 7, 0, &load, 1_000_000).unwrap();
     let told = simulate(drive, |_| Answer::After(ms(0)));
     let sent: Vec<Duration> = told.sent.iter().map(|asked| asked.at).collect();
-    // A single number is that of all rounds, and what is no number is no wait.
+    // A single number applies to all rounds, and a value that is no number is no wait.
     let expected = [0, 40, 50, 50, 60, 250, 500, 500, 500, 600];
     assert_eq!(sent, expected.map(ms));
     let range = plan.range.unwrap().trial;
     assert_eq!((range.low, range.high), (0.0, 12.0));
-    // Where a recording has too many waits to be gone through, some of its sessions stand for all.
+    // If a recording has too many waits to read them all, some of its sessions represent all.
     let sampled = predict(&played, 7, 0, &load, 3).unwrap();
     assert_eq!(sampled.range.unwrap().trial.high, 12.0);
     assert_eq!(sampled.arrivals.unwrap().trial, 4.0);

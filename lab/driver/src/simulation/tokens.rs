@@ -1,4 +1,4 @@
-//! Tokens that expire: when they are renewed, and how often, against what the plan says.
+//! Tokens that expire: the time and the number of their renewals, compared with the plan.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -43,8 +43,8 @@ pub(super) fn tokens(per: Per, renew: Duration) -> Tokens<Request> {
     Tokens::new(&auth, &Template::literal("/t"), renew, (0, refresh)).unwrap()
 }
 
-/// A workload whose users obtain a token in the setup and then send a request with it each second for a minute. The target
-/// of the request is the token.
+/// A workload whose users obtain a token in the setup and then send a request with it each second for a minute. The
+/// target of the request is the token.
 pub(super) fn shop(per: Per) -> Drive {
     let request = Request {
         credentials: Some(Box::new(Credentials::Bearer(0))),
@@ -73,7 +73,7 @@ fn plan(drive: &Drive) -> Prediction {
 /// The session's request; the setup's request precedes it, and the token requests follow it.
 pub(super) const READ: RequestId = 1;
 
-/// Issues tokens with this lifetime, whose text is their expiry (ms); other answers take no time.
+/// Issues tokens with this lifetime, whose text is their expiry (ms); other responses take no time.
 fn lives(expires_in: Option<Duration>, takes: Duration) -> impl FnMut(Received) -> Answer {
     move |asked| {
         if asked.request == READ {

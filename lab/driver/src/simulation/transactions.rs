@@ -1,4 +1,4 @@
-//! Transactions: their times, what fails them, and those that don't end.
+//! Transactions: their times, their failures, and those that don't end.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn transaction(drive: &mut Drive, name: &str, steps: Range<usize>) {
     });
 }
 
-/// A transaction over all windows; the session is the first.
+/// Returns a transaction over all windows; the session is the first.
 fn sum(told: &Told, place: usize) -> TransactionWindow {
     let mut sum = TransactionWindow::default();
     for window in &told.windows {
@@ -34,7 +34,7 @@ fn sum(told: &Told, place: usize) -> TransactionWindow {
     sum
 }
 
-/// Four steps with 10 ms of thought before each, the two in the middle a transaction.
+/// Returns four steps with 10 ms of think time before each, the two in the middle a transaction.
 fn shop() -> Drive {
     let mut drive = drive((0..4).map(|_| step(THINKS, 1)).collect());
     transaction(&mut drive, "Checkout", 1..3);
@@ -105,7 +105,7 @@ fn waits_for_a_retry_are_a_part_of_the_time() {
 #[test]
 fn what_is_under_way_at_the_end_has_its_time_so_far() {
     let mut shop = shop();
-    // 10 ms of thought and 3 ms each: the second request of the checkout is sent at 36 and never answered.
+    // 10 ms of think time and 3 ms each: the second request of the checkout is sent at 36 and gets no response.
     shop.hold = ms(100);
     let told = simulate(shop, |asked| match asked.request {
         2 => Answer::Never,
@@ -113,7 +113,7 @@ fn what_is_under_way_at_the_end_has_its_time_so_far() {
     });
     let (session, checkout) = (sum(&told, 0), sum(&told, 1));
     assert_eq!((checkout.counts.ok, checkout.counts.unanswered), (0, 1));
-    // From 23 to 100, of which 10 were thought.
+    // From 23 to 100, of which 10 were think time.
     assert_eq!(checkout.unfinished_time, histogram([ms(67)]));
     assert_eq!(checkout.unfinished_elapsed, histogram([ms(77)]));
     assert_eq!(session.unfinished_time, histogram([ms(90 - 20)]));
@@ -137,7 +137,7 @@ fn arrived_sessions_count_from_their_planned_send() {
         rate_per_s: 10.0,
         spacing: lab_workload::Spacing::Constant,
     };
-    // One connection: sessions of 40 + 4 × 40 ms come every 100 ms and wait for it.
+    // One connection: sessions of 40 + 4 × 40 ms arrive every 100 ms and wait for it.
     (shop.users, shop.hold) = (1, ms(1000));
     let told = simulate(shop, |_| Answer::After(ms(40)));
     let session = sum(&told, 0);
@@ -145,7 +145,7 @@ fn arrived_sessions_count_from_their_planned_send() {
     let slowest = Duration::from_micros(session.time.max());
     assert!(quickest >= ms(159) && quickest < ms(161), "{quickest:?}");
     assert!(slowest > ms(500), "{slowest:?}");
-    // Ten came; those that were not completed wait or are under way.
+    // Ten arrived; those that were not completed wait or are in progress.
     assert_eq!(session.counts.ok + session.counts.unanswered, 10);
     assert!(Duration::from_micros(session.unfinished_time.max()) > ms(400));
 }

@@ -1,5 +1,5 @@
-//! One session of one user, outside of any trial: by the rules of the engine, but without a wait, and
-//! with a witness to every request. It measures nothing.
+//! The dry run: one session of one user, outside of any trial, by the rules of the engine, but without waits, and with
+//! a witness for every request. It measures nothing.
 
 use std::any::Any;
 use std::future::Future;
@@ -19,25 +19,25 @@ use crate::script::Script;
 use crate::timers::Timer;
 use crate::user::{Life, Progress};
 
-/// How often a rehearsal looks whether it is to end.
+/// How often a dry run checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Sees how each request of a rehearsal goes, besides what goes over the wire for it.
+/// Observes the outcome of each request of a dry run, besides its traffic.
 pub trait Witness: Tap {
-    /// A request ended, or was not sent. `scope` has what it captured.
+    /// A request ended, or was not sent. `scope` has its captures.
     fn exchanged(&self, request: RequestId, scope: &UserScope, exchange: &Exchange);
 
-    /// The step whose first request this is was left out: a condition doesn't hold.
+    /// The step with this first request was skipped: a condition doesn't hold.
     fn left_out(&self, request: RequestId);
 }
 
-/// Lets one of the drive's users go through the setup and one session, without waits. A step of the
-/// setup that is for the first user only is done by that one.
+/// Runs the setup and one session for one user, without waits. This user also runs the setup steps that are for the
+/// first user only.
 ///
-/// False when `interrupt` became true before the end.
+/// Returns false if `interrupt` became true before the end.
 ///
 /// # Errors
-/// When the drive is unusable, there is no such user, or the server's name stands for no address.
+/// When the load spec is unusable, there is no such user, or the server's name has no address.
 pub fn rehearse(
     drive: &Drive,
     user: u32,
@@ -58,7 +58,7 @@ pub fn rehearse(
     crew::speaking(&Mix::from(&*drive), rehearsing)?
 }
 
-/// A rehearsal about to begin, whatever its user speaks.
+/// A dry run about to begin, for any protocol.
 struct Rehearsing<'a> {
     drive: &'a Arc<Drive>,
     user: u32,
@@ -113,7 +113,7 @@ fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<bool, DriverError> {
             _ = service => Err(DriverError::Panicked),
         }
     });
-    // The connections end before the runtime that they belong to.
+    // The connections end before their runtime.
     drop(local);
     whole
 }
@@ -128,7 +128,7 @@ fn without_waits(drive: &Drive) -> Drive {
             (retry.wait, retry.retry_after) = (Wait::None, false);
         }
         if let Some(parallel) = &mut step.parallel {
-            // Who looks hears one request after the other.
+            // The witness receives one request after the other.
             parallel.at_once = Some(1);
         }
     });
@@ -147,7 +147,7 @@ struct Rehearsal {
 impl Rehearsal {
     fn new(drive: &Arc<Drive>, client: Witnessed, (clock, timers): (Clock, Timers)) -> Self {
         let script = Arc::new(Script::new(&drive.workload));
-        // Nobody hears what is recorded.
+        // The records have no receiver.
         let (queue, _) = queue(QUEUE);
         let (_, emptied) = std::sync::mpsc::sync_channel(0);
         let outbox = Outbox { worker: 0, queue };
@@ -223,11 +223,11 @@ impl Rehearsal {
     }
 }
 
-/// What a client keeps of a user, whichever client it is.
+/// A user's session, of any client.
 type Session = Box<dyn Any>;
 
-/// A client of any kind. Nothing is measured here, so that the choice may cost something with each request; the
-/// engine would be compiled once more for each protocol.
+/// A client of any kind. Nothing is measured here, so that dynamic dispatch is acceptable; static dispatch would
+/// compile the engine once more for each protocol.
 trait Speaks {
     fn session(&self) -> Session;
 
@@ -259,7 +259,7 @@ trait Speaks {
     fn take_counts(&self) -> ClientCounts;
 }
 
-/// Why a session is never another client's: a rehearsal has one.
+/// Why a session never belongs to another client: a dry run has only one.
 const OWN: &str = "the session is one of this client";
 
 impl<C: Client> Speaks for C {
@@ -318,7 +318,7 @@ impl<C: Client> Speaks for C {
     }
 }
 
-/// The client of all trials, with who sees what it does.
+/// The client of all trials, with a witness of its requests.
 struct Witnessed {
     client: Box<dyn Speaks>,
     witness: Rc<dyn Witness>,

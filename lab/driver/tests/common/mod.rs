@@ -1,4 +1,4 @@
-//! Tiny servers over real sockets, small workloads, and a way to run a drive until something holds.
+//! Tiny servers over real sockets, small workloads, and a way to run a load until a condition holds.
 
 #![allow(dead_code, reason = "each test program uses its part of it")]
 
@@ -22,22 +22,22 @@ pub(crate) const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// Lets time pass in a server that is meant to be slow.
+/// Waits in a server that simulates slowness.
 pub(crate) fn pass(time: Duration) {
     let (_kept, nothing) = sync_channel::<()>(1);
     nothing.recv_timeout(time).unwrap_err();
 }
 
-/// A request as a server sees it.
+/// A request as a server receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Method and target.
     pub(crate) line: String,
-    /// Lines as they came.
+    /// The lines as received.
     pub(crate) headers: Vec<String>,
-    /// As text, as far as it is one.
+    /// The text, decoded as far as possible.
     pub(crate) body: String,
-    /// As it came.
+    /// The bytes as received.
     pub(crate) bytes: Vec<u8>,
     /// Number of the connection, from 0.
     pub(crate) connection: usize,
@@ -68,7 +68,7 @@ impl<S: Read + Write> Peer<S> {
         }
     }
 
-    /// The next request; none when the client closes.
+    /// Returns the next request; none when the client closes.
     pub(crate) fn request(&mut self) -> Option<Seen> {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -100,7 +100,7 @@ impl<S: Read + Write> Peer<S> {
         Some(seen)
     }
 
-    /// Sends; a client that is gone is not this server's worry.
+    /// Sends text. Returns false if the client has closed, which is not an error.
     pub(crate) fn send(&mut self, text: impl AsRef<[u8]>) -> bool {
         self.stream
             .write_all(text.as_ref())
@@ -173,7 +173,7 @@ impl Server {
         server
     }
 
-    /// Answers each request by `answer`.
+    /// Responds to each request with the result of `answer`.
     pub(crate) fn answering(answer: impl Fn(&Seen) -> String + Send + Sync + 'static) -> Self {
         Self::start(move |mut peer| {
             while let Some(seen) = peer.request() {
@@ -192,7 +192,7 @@ impl Server {
         self.log.lock().unwrap().clone()
     }
 
-    /// Methods and targets in the order that they came.
+    /// Returns methods and targets in the order received.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.seen().into_iter().map(|seen| seen.line).collect()
     }
@@ -215,13 +215,13 @@ impl Drop for Server {
     }
 }
 
-/// A workload in the making.
+/// A workload under construction.
 pub(crate) struct Make {
     pub(crate) workload: Workload,
 }
 
 impl Make {
-    /// Without steps; `variables` are what `user`, captures, and templates name.
+    /// Returns a workload without steps; `variables` are the names for `user`, captures, and templates.
     pub(crate) fn new(variables: &[&str]) -> Self {
         let variables: Vec<String> = variables.iter().map(|&v| v.to_owned()).collect();
         Self {
@@ -248,7 +248,7 @@ impl Make {
         self
     }
 
-    /// `METHOD target`.
+    /// Returns a request from `METHOD target`.
     pub(crate) fn request(&self, text: &str) -> Request {
         let (method, target) = text.split_once(' ').unwrap();
         Request {
@@ -257,7 +257,7 @@ impl Make {
         }
     }
 
-    /// A step of one request.
+    /// Adds a step of one request.
     pub(crate) fn step(self, wait: Wait, request: &str) -> Self {
         self.step_with(wait, request, |request, _| request)
     }
@@ -335,20 +335,20 @@ fn one(request: Request, wait: Wait) -> Step {
     }
 }
 
-/// What a drive told.
+/// The events of a load.
 #[derive(Default)]
 pub(crate) struct Told {
     pub(crate) windows: Vec<Window>,
     /// Class and detail.
     pub(crate) examples: Vec<(ErrorClass, String)>,
-    /// Ids of the traces that these began.
+    /// The ids of the traces that these requests began.
     pub(crate) traces: Vec<String>,
     pub(crate) setup: Option<(u64, u64, u64)>,
     pub(crate) summary: DriveSummary,
 }
 
 impl Told {
-    /// Ok, by step.
+    /// Returns the number of successful requests of a step.
     pub(crate) fn transactions(&self, step: usize) -> u64 {
         self.windows
             .iter()
@@ -368,7 +368,7 @@ impl Told {
             .sum()
     }
 
-    /// Answers of any kind, skips included.
+    /// Returns the number of results of any kind, skips included.
     pub(crate) fn done(&self) -> u64 {
         let of = |w: &Window| {
             w.steps
@@ -379,7 +379,7 @@ impl Told {
         self.windows.iter().map(of).sum()
     }
 
-    /// Response times of a step's transactions.
+    /// Returns the response times of a step's transactions.
     pub(crate) fn times(&self, step: usize) -> Hist {
         let mut sum = Hist::default();
         self.windows
@@ -389,7 +389,7 @@ impl Told {
     }
 }
 
-/// Drives until `enough` holds for what is told so far, or the hold is over.
+/// Runs the load until `enough` holds for the events so far, or the hold ends.
 pub(crate) fn run_until(drive: Drive, enough: impl Fn(&Told) -> bool) -> Told {
     let (sender, events) = sync_channel(16);
     let driver = Driver::start(drive, sender).unwrap();
@@ -428,7 +428,7 @@ pub(crate) fn run_until(drive: Drive, enough: impl Fn(&Told) -> bool) -> Told {
     told
 }
 
-/// Drives to the end of the hold.
+/// Runs the load to the end of the hold.
 pub(crate) fn run(drive: Drive) -> Told {
     run_until(drive, |_| false)
 }

@@ -1,4 +1,4 @@
-//! What is expected of answers, and captured from pages.
+//! Expectations of responses, and captures from pages.
 
 use crate::common::{Make, Server, ok, run_until};
 use lab_driver::ErrorClass;
@@ -73,7 +73,7 @@ fn a_body_is_held_against_its_schema() {
     assert!(told("<html>").examples[0].1.contains("not JSON"));
 }
 
-/// The ids of the traces that a drive's requests began, as the server saw them.
+/// Returns the ids of the traces that a load's requests began, as the server received them.
 fn traced(trace: Option<f64>, own: bool) -> (Vec<String>, Option<String>, Vec<String>) {
     let server = Server::answering(|seen| match seen.line.as_str() {
         "GET /fails" => "HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n".to_owned(),

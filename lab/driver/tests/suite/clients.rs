@@ -1,5 +1,5 @@
-//! What browsers and curl do beside requests and answers: cookies of one's own, connections that are closed, and answers
-//! in odd forms.
+//! Behaviour of browsers and curl besides requests and responses: cookies of the workload, closed connections, and
+//! responses in odd forms.
 
 use lab_driver::ErrorClass;
 use lab_workload::{CaptureSource, OwnCookie, Request, Wait};
@@ -42,7 +42,7 @@ fn cookies_of_the_workload_go_out_beside_those_of_the_server() {
         .step_with(Wait::None, "GET /own", |mut request, make| {
             request.cookies = vec![
                 cookie(make, "sid", "other", false),
-                // As a header has it.
+                // In the form of a header.
                 cookie(make, "", "a=1; b={{ token }}", false),
             ];
             request
@@ -167,7 +167,7 @@ fn a_post_on_a_connection_that_the_server_closed_has_the_cause_in_its_error() {
         if peer.request().is_some() {
             peer.ok("");
         }
-        // The next one is read and left without an answer.
+        // The next request is read and gets no response.
         peer.request();
     });
     let make = Make::new(&[])

@@ -1,4 +1,4 @@
-//! What a session does by what came, over real connections: retries, conditions on captures, new visitors.
+//! The flow of a session after responses, over real connections: retries, conditions on captures, new visitors.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

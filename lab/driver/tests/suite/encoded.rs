@@ -1,4 +1,4 @@
-//! Answers that come compressed, and the `Host` header, over real sockets.
+//! Compressed responses, and the `Host` header, over real sockets.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Sends this body in two pieces, whatever is asked for; the status where the path is `/wrong`.
+/// Sends this body in two pieces, whatever the request accepts; the path `/wrong` gets the status 500.
 fn server(coding: &'static str, body: Vec<u8>) -> Server {
     Server::start(move |mut peer: Peer<_>| {
         while let Some(seen) = peer.request() {
@@ -37,7 +37,7 @@ fn server(coding: &'static str, body: Vec<u8>) -> Server {
     })
 }
 
-/// A token captured, and sent on.
+/// Captures a token, and sends it on.
 fn drive(server: &Server, compressed: bool) -> Told {
     let make = Make::new(&["token"]);
     let drive = make
@@ -73,7 +73,7 @@ fn an_answer_that_was_asked_for_compressed_is_read_and_counted_twice() {
     assert_eq!(seen[1].header("accept-encoding"), None);
     let count = told.transactions(0);
     assert_eq!(sizes(&told, 0), (count * length, count * TEXT.len() as u64));
-    // Nobody asked here, and nothing is read of it.
+    // This request accepts no coding, and nothing reads the body.
     let count = told.transactions(1);
     assert_eq!(sizes(&told, 1), (count * length, count * length));
 }
@@ -170,6 +170,6 @@ fn the_host_header_is_as_the_workload_says() {
         hosts.count() == 1
     };
     assert!(seen.iter().all(|seen| once(&seen)));
-    // Its cookie belongs to the name that was asked for.
+    // Its cookie belongs to the requested name.
     assert_eq!(seen[1].header("cookie"), Some("a=1"));
 }

@@ -1,4 +1,4 @@
-//! Streams of events over real sockets: each event counted, at the moment at which it came.
+//! Streams of events over real sockets: each event is counted, with its arrival time.
 
 use std::net::TcpStream;
 
@@ -8,8 +8,7 @@ use lab_workload::{Events, Request, Template, Wait};
 
 use crate::common::{Make, Peer, Server, Told, ms, pass, run_until};
 
-/// Sends an event every 30 ms, the first after 50 ms, and goes on when the last one that is wanted has
-/// come.
+/// Sends an event every 30 ms, the first after 50 ms, and continues after the last wanted event.
 fn talks(mut peer: Peer<TcpStream>) {
     while let Some(seen) = peer.request() {
         assert_eq!(seen.header("accept"), Some("text/event-stream"));
@@ -61,8 +60,8 @@ fn each_event_has_its_time_and_the_rest_is_not_awaited() {
     let done = told.transactions(0);
     let (first, between) = (times(&told, 0), times(&told, 1));
     assert_eq!((first.len(), between.len()), (done, 3 * done));
-    // Where the machine keeps the reader from its socket, an event that is late shortens what is between it and
-    // the next; all of an answer together take no less than the server took.
+    // If the machine delays the reader, a late event shortens the time to the next one. All events of a response
+    // together take at least the server's time.
     let together = first.mean() + 3.0 * between.mean();
     assert!(
         first.min() >= 49_000 && together >= 138_000.0,
@@ -71,7 +70,7 @@ fn each_event_has_its_time_and_the_rest_is_not_awaited() {
     // The last one ends the transaction: 50 ms and three times 30.
     let whole = told.times(0);
     assert!(whole.min() >= 138_000, "{}", whole.min());
-    // What was left of the stream is not taken for another answer.
+    // The rest of the stream is not taken for another response.
     assert!(told.summary.connects >= done, "{}", told.summary.connects);
 }
 

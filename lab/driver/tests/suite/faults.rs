@@ -1,4 +1,4 @@
-//! What goes wrong on the wire falls into its class, and the user goes on.
+//! Failures on the wire: each has its class, and the user continues.
 
 use crate::common::{Make, Seen, Server, ms, ok, pass, run_until};
 use lab_driver::{BaseUrl, ErrorClass};
@@ -10,7 +10,7 @@ fn get() -> Make {
     Make::new(&[]).step(Wait::Constant(ms(5)), "GET /")
 }
 
-/// Three answers of this kind: all errors of `class`, and an example that says `text`.
+/// Asserts that three responses of this kind are errors of `class`, with an example that contains `text`.
 fn check(server: &Server, class: ErrorClass, text: &str) {
     let mut drive = get().drive(&server.base());
     drive.limits.max_response_bytes = 1000;
@@ -113,7 +113,7 @@ fn an_unexpected_status_shows_its_first_bytes() {
 fn silence_is_a_timeout_and_its_connection_is_given_up() {
     let server = Server::start(|mut peer| {
         peer.request();
-        // Until the client gives up.
+        // Until the client times out.
         assert!(peer.request().is_none());
     });
     check(
@@ -172,7 +172,7 @@ fn a_reset_is_a_reset() {
     check(&server, ErrorClass::Reset, "before any answer came");
 }
 
-/// Answers the first request of each connection; the second finds the connection closed.
+/// Responds to the first request of each connection; the second finds the connection closed.
 fn closes_after_one(then: impl Fn(&Seen) -> bool + Send + Sync + 'static) -> Server {
     Server::start(move |mut peer| {
         if peer.request().is_some() {
@@ -211,7 +211,7 @@ fn a_request_on_a_stale_connection_is_sent_once_more() {
     let told = run_until(get().drive(&server.base()), |told| told.done() >= 6);
     assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
     assert!(told.summary.stale_retries >= 3);
-    // Each retry shows as one more request than there were answers; nothing else is sent twice.
+    // Each retry shows as one more request than there were responses; nothing else is sent twice.
     let sent = server.seen().len() as u64;
     assert!(sent <= told.summary.transactions + told.summary.stale_retries + 1);
 }
@@ -262,7 +262,7 @@ fn a_post_is_never_sent_twice() {
 #[test]
 fn what_a_hanging_server_never_answers_is_counted_at_the_end() {
     let server = Server::start(|mut peer| {
-        // The second request is read and never answered.
+        // The second request is read and gets no response.
         if peer.request().is_some() {
             peer.ok("");
             while peer.request().is_some() {}

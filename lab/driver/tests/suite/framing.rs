@@ -6,8 +6,7 @@ use lab_workload::{CaptureSource, Wait};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Fetches an answer and asks for the path that its body names, so that the server sees what the
-/// client understood.
+/// Fetches a response and requests the path in its body, so that the server receives what the client parsed.
 fn echo() -> Make {
     let body = |make: &Make| {
         let regex = lab_workload::Pattern::parse("(?s)^(.*)$").unwrap();
@@ -21,7 +20,7 @@ fn echo() -> Make {
         .step(Wait::None, "GET /echo/{{ body }}")
 }
 
-/// Sends `answers` in turn to `GET /get`, the way `send` does it.
+/// Sends `answers` in turn to `GET /get`, with `send`.
 fn serve(
     answers: Vec<String>,
     send: impl Fn(&mut Peer<TcpStream>, usize, &str) + Send + Sync + 'static,
@@ -108,7 +107,7 @@ fn any_split_in_two_gives_the_same() {
             "{framing:?}: {echoes} of {splits}, {:?}",
             told.examples
         );
-        // After its last answer the server hangs up on whoever asks for more.
+        // After its last response the server closes the connection on further requests.
         assert!(
             told.examples
                 .iter()

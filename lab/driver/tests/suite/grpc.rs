@@ -33,7 +33,7 @@ const NOTES: &str = r#"
     }
 "#;
 
-/// How many notes of 10 kB a flood has: twice what may wait unread for one user.
+/// The number of notes of 10 kB in a flood: twice the unread bytes allowed for one user.
 const FLOOD: usize = 210;
 
 static DESCRIPTORS: LazyLock<Descriptors> = LazyLock::new(|| {
@@ -52,7 +52,7 @@ fn method(name: &str) -> Method {
     DESCRIPTORS.method(&format!("notes.Notes/{name}")).unwrap()
 }
 
-/// A note as it goes over the wire.
+/// Returns a note in its wire form.
 fn framed(json: &str) -> Bytes {
     let mut content = Vec::new();
     method("Say").says.encode(json, &mut content).unwrap();
@@ -60,7 +60,7 @@ fn framed(json: &str) -> Bytes {
     [&[0], &length[..], &content].concat().into()
 }
 
-/// What a call says, as it comes.
+/// The received messages of a call.
 struct Heard {
     body: RecvStream,
     messages: GrpcMessages,
@@ -93,7 +93,7 @@ fn end(mut stream: SendStream<Bytes>, code: &str, words: &str) {
     let _gone = stream.send_trailers(trailers);
 }
 
-/// A service that does as its methods' names and its notes' texts say.
+/// A service whose behaviour depends on its methods' names and its notes' texts.
 pub(crate) fn notes(
     head: Head<RecvStream>,
     respond: SendResponse<Bytes>,
@@ -222,7 +222,7 @@ pub(crate) fn make(variables: &[&str]) -> Make {
     make
 }
 
-/// A call that says these.
+/// Returns a call that sends these messages.
 pub(crate) fn saying(make: &Make, method: &str, messages: &[&str]) -> Request {
     let call = Call {
         messages: messages.iter().map(|text| make.template(text)).collect(),
@@ -250,7 +250,7 @@ pub(crate) fn holds(path: &str, value: &str) -> Vec<Expectation> {
     }]
 }
 
-/// One user who does this again and again.
+/// Runs one user that repeats this request.
 fn told(server: &Two, enough: u64, request: impl FnOnce(&Make) -> Request) -> Told {
     let make = make(&[]).step_with(Wait::Constant(ms(1)), "GET /", |_, make| request(make));
     run_until(make.drive(&server.base()), |told| told.done() >= enough)
@@ -264,7 +264,7 @@ fn times(told: &Told, which: usize) -> Hist {
     sum
 }
 
-/// All fail in this way, and say so.
+/// Asserts that all fail with this class and these words.
 #[track_caller]
 fn fails(server: &Two, text: &str, class: ErrorClass, words: &str) -> Told {
     let text = format!("{{\"text\": \"{text}\"}}");
@@ -307,7 +307,7 @@ fn each_message_of_a_stream_has_its_moment() {
     assert_eq!(all.summary.errors, 0, "{:?}", all.examples);
     assert!(times(&all, 0).min() >= 19_000, "{}", times(&all, 0).min());
     assert_eq!(times(&all, 1).len(), 2 * all.transactions(0));
-    // What is wanted came: the rest is not waited for, and the connection is used on.
+    // After the wanted messages, the rest is not waited for, and the connection is reused.
     for last in [
         listening(Some("\"number\":2"), None),
         listening(None, Some(2)),
@@ -495,12 +495,12 @@ fn a_deadline_ends_a_call_that_hangs() {
         let request = saying(make, "Say", &[r#"{"text": "hang"}"#]);
         changed(request, |call| call.deadline = Some(ms(300)))
     });
-    // A connection that takes as long is another matter.
+    // A slow connection attempt is a different error.
     let told = run_until(make.drive(&server.base()), |told| {
         told.errors(ErrorClass::Timeout) >= 3
     });
     assert_eq!(told.summary.transactions, 0, "{:?}", told.examples);
-    // Only where it takes so long to open one is there more than one.
+    // There is more than one connection only if opening one took that long.
     let connects = told.summary.connects;
     let late = told.errors(ErrorClass::Connect);
     assert!((1..=1 + late).contains(&connects), "{connects} connections");
@@ -533,7 +533,7 @@ fn a_late_answer_is_no_other_calls() {
 fn a_connection_on_which_nothing_is_heard_is_replaced() {
     let server = Server::start(|peer: Peer<TcpStream>| {
         let mut stream = peer.stream;
-        // Its settings are all that it says.
+        // The server sends only its settings.
         let _sent = stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
         let _end = io::copy(&mut stream, &mut io::sink());
     });
@@ -594,7 +594,7 @@ fn what_speaks_http_1_is_no_server_of_calls() {
         let heard = peer.stream.read(&mut [0; 64]);
         assert!(heard.is_ok_and(|count| count > 0));
         peer.send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
-        // Until the client has read that and is gone.
+        // Until the client has read that and has closed.
         while peer.stream.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
     });
     let make = make(&[]).step_with(Wait::Constant(ms(1)), "GET /", |_, make| {

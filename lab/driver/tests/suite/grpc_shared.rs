@@ -1,5 +1,4 @@
-//! Users who share connections of gRPC: each call is counted once, with its own end, whatever becomes of the
-//! connection.
+//! Users with shared gRPC connections: each call is counted once, with its own end, whatever happens to the connection.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -15,7 +14,7 @@ use crate::grpc::{by_notes, changed, holds, make, notes, saying};
 use crate::parallel::page;
 use crate::two::{Does, Two, counted, phase};
 
-/// So many users on so many connections, who do this again and again.
+/// Runs this number of users on these connections, each of which repeats this request.
 fn sharing(
     server: &Two,
     (users, connections): (u32, u32),
@@ -33,12 +32,12 @@ fn shared(make: Make, server: &Two, (users, connections): (u32, u32)) -> Drive {
     drive
 }
 
-/// A note is said, which its server takes as its text has it.
+/// Returns a call that sends a note; the server acts on its text.
 fn say(make: &Make, text: &str) -> Request {
     saying(make, "Say", &[&format!("{{\"text\": \"{text}\"}}")])
 }
 
-/// A note is said on a call that stays open.
+/// Returns a call that sends a note and stays open.
 fn talk(make: &Make, text: &str) -> Request {
     let request = saying(make, "Talk", &[&format!("{{\"text\": \"{text}\"}}")]);
     changed(request, |call| call.stays_open = true)
@@ -59,14 +58,14 @@ fn connections_carry_as_many_calls_as_the_server_allows_and_no_more() {
     assert_eq!(told.summary.http2_connects, 2);
     assert_eq!(server.most(), 8);
     counted(&server, &told, 20);
-    // Ten users to a connection that takes four: most calls wait, and it is told apart.
+    // Ten users per connection that allows four: most calls wait, and the wait is a phase of its own.
     let blocked = phase(&told, Phase::Blocked);
     assert!(blocked * 2 > told.transactions(0), "{blocked}");
 }
 
 #[test]
 fn what_the_server_did_nothing_with_is_called_again_once() {
-    // Each other attempt is refused.
+    // Every other attempt is refused.
     let server = Two::start(Builder::new(), |number, _| match number % 2 {
         0 => Does::Resets(Reason::REFUSED_STREAM),
         _ => Does::By(notes),
@@ -108,7 +107,7 @@ fn a_server_that_leaves_loses_no_call() {
 
 #[test]
 fn a_connection_that_dies_under_several_users_is_an_error_of_each() {
-    // Of six calls five hang when the sixth has the connection break.
+    // Five of six calls hang until the sixth breaks the connection.
     let server = Two::start(Builder::new(), |number, _| match number % 6 {
         5 => Does::Breaks,
         _ => Does::By(notes),
@@ -119,13 +118,13 @@ fn a_connection_that_dies_under_several_users_is_an_error_of_each() {
         told.errors(ErrorClass::Reset),
         told.errors(ErrorClass::Status),
     );
-    // The one that was answered with what is no gRPC.
+    // The call whose response was not gRPC.
     assert!(status >= 1, "{:?}", told.examples);
     assert_eq!(reset + status, told.done(), "{:?}", told.examples);
     let whole = |(_, why): &(ErrorClass, String)| why.contains("before the answer was whole");
     assert!(told.examples.iter().any(whole), "{:?}", told.examples);
     assert_eq!(told.summary.stale_retries, 0);
-    // The server never saw those that were on their way just when it broke the connection.
+    // The server never received the calls in transit when it broke the connection.
     let had = server.requests().len() as u64;
     assert!(
         had.abs_diff(told.done()) <= 6,
@@ -140,7 +139,7 @@ fn calls_that_hang_hold_up_no_other_and_no_place_for_long() {
     builder.max_concurrent_streams(2);
     let server = Two::start(builder, by_notes);
     let make = make(&[])
-        // Who opens the connection isn't pressed for time.
+        // The call that opens the connection has no short deadline.
         .step_with(Wait::None, "GET /", |_, make| say(make, "hi"))
         .step_with(Wait::Constant(ms(1)), "GET /", |_, make| {
             changed(say(make, "hang"), |call| call.deadline = Some(ms(100)))
@@ -150,7 +149,7 @@ fn calls_that_hang_hold_up_no_other_and_no_place_for_long() {
     });
     let timeouts = told.errors(ErrorClass::Timeout);
     assert_eq!(told.summary.errors, timeouts, "{:?}", told.examples);
-    // A call's own deadline tells nothing about the connection.
+    // A call's own deadline says nothing about the connection.
     assert_eq!(told.summary.connects, 1);
 }
 
@@ -216,7 +215,7 @@ fn calls_that_stay_open_are_each_users_own() {
 #[test]
 fn what_one_user_leaves_unread_holds_up_no_other() {
     let server = Two::start(Builder::new(), by_notes);
-    // More than what a browser lets wait on a connection: 20 times 1 MiB.
+    // More than a browser allows to wait on a connection: 20 times 1 MiB.
     let make = make(&[])
         .step_with(Wait::None, "GET /", |_, make| talk(make, "flood"))
         .step_with(Wait::Constant(ms(200)), "GET /", |_, make| say(make, "hi"))
@@ -243,7 +242,7 @@ fn who_speaks_http_1_is_told_to_each_user() {
     let server = Server::start(|mut peer: Peer<TcpStream>| {
         let heard = peer.stream.read(&mut [0; 64]);
         if !heard.is_ok_and(|count| count > 0) {
-            // The drive ended just as it had opened this connection.
+            // The load ended just as it had opened this connection.
             return;
         }
         peer.send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
@@ -282,7 +281,7 @@ fn who_allows_no_call_is_named_as_the_cause() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Whatever a server does with the calls of whoever shares whatever: it had what is counted.
+    /// For any server behaviour and any sharing: the server received what is counted.
     #[test]
     fn each_call_is_counted_once(
         acts in proptest::collection::vec(0u8..6, 5..40),
@@ -303,13 +302,13 @@ proptest! {
         counted(&server, &told, users as usize);
         let errors = told.summary.errors;
         prop_assert_eq!(errors, told.errors(ErrorClass::Status), "{:?}", &told.examples);
-        // Each refused call is called again, and refused no more than that.
+        // Each refused call is sent again, and at most once.
         prop_assert!(errors <= broken + refused / 2, "{} of {:?}", errors, &told.examples);
         prop_assert!(told.summary.stale_retries <= refused);
     }
 }
 
-/// One session of concurrent calls, and a call that sends the capture of the first one.
+/// Runs one session of concurrent calls, and a call that sends the capture of the first one.
 fn at_once(texts: &[&str], connections: Option<u32>) -> (Two, Told) {
     let server = Two::start(Builder::new(), by_notes);
     let make = make(&["heard"]);
@@ -353,7 +352,7 @@ fn parallel_calls_have_connections_of_their_own_where_none_is_shared() {
 fn a_parallel_call_that_is_refused_fails_alone() {
     let (server, told) = at_once(&["late", "refuse", "late"], Some(1));
     assert_eq!(told.errors(ErrorClass::Status), 1);
-    // The others are answered, and the capture of the first one is kept.
+    // The others get responses, and the capture of the first one is kept.
     assert_eq!((told.transactions(0), told.transactions(1)), (2, 1));
     assert_eq!(server.connections(), 1);
 }

@@ -1,4 +1,4 @@
-//! Numbers that answers tell, over real sockets: each is kept, none is made up.
+//! Numbers in responses, over real sockets: each is recorded, none is made up.
 
 use lab_counts::Hist;
 use lab_driver::ErrorClass;
@@ -6,7 +6,7 @@ use lab_workload::{Measure, Wait};
 
 use crate::common::{Make, Server, Told, ms, ok, run_until};
 
-/// A step that measures what this path finds in its answers.
+/// Runs a step that measures the number at this path in its responses.
 fn measuring(path: &str, server: &Server, enough: u64) -> Told {
     let capturing = |mut request: lab_workload::Request, make: &Make| {
         request.captures.push(make.json("found", path));

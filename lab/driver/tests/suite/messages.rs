@@ -1,4 +1,4 @@
-//! Messages between generator and conductor: what is no message is an error, never more.
+//! Messages between generator and conductor: an invalid message is an error, never a panic.
 
 use lab_driver::remote::{MAX_FRAME_BYTES, check_from_generator, check_to_generator};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ fn framed(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A window with one histogram of some bytes.
+/// Returns a window with one histogram of these bytes.
 fn window(histogram: &str) -> String {
     let step = format!(r#"{{"counts":{{"ok":1}},"times":{{"ok":"{histogram}"}}}}"#);
     format!(

@@ -1,6 +1,5 @@
-//! Open loads over real sockets: what holds at any speed of what waits for a connection, of where
-//! response times count from, and of what is left at the end. When sessions begin is tested in
-//! simulated time, within the crate.
+//! Open loads over real sockets, at any speed: sessions that wait for a connection, the start of response times, and
+//! the sessions left at the end. The start of sessions is tested in simulated time, within the crate.
 
 use std::sync::Mutex;
 
@@ -38,7 +37,7 @@ fn each_answer_has_both_of_its_times_and_no_service_is_longer() {
     drive.cores = vec![0, 1];
     let told = run_until(drive, |told| told.done() >= 200);
     assert_eq!((told.summary.errors, told.summary.dropped), (0, 0));
-    // The connections are kept, and each is one user's.
+    // The connections are kept, and each belongs to one user.
     assert!(told.summary.connects <= 8, "{}", told.summary.connects);
     let (response, service) = (
         sum(&told, |s| &s.times.ok),
@@ -52,34 +51,33 @@ fn each_answer_has_both_of_its_times_and_no_service_is_longer() {
         let [response, service] = [&response, &service].map(|h| h.value_at_quantile(q));
         assert!(service <= response, "{q}: {service} us of {response} us");
     }
-    // Every session that arrived was answered, or is told as one that was not.
+    // Every arrived session got a response, or is reported without one.
     let left: u64 = told.windows.iter().map(|w| w.unanswered().0).sum();
     assert_eq!(told.summary.arrived, told.summary.transactions + left);
 }
 
 #[test]
 fn a_stall_is_in_the_response_times_of_all_planned_sends() {
-    // Four connections carry 200 sessions a second; the server stalls for 300 ms with the first
-    // request, while 60 sessions arrive. Not one of them is spared the wait, though four at most were
-    // sent meanwhile.
+    // Four connections carry 200 sessions a second. The server stalls for 300 ms with the first request, while 60
+    // sessions arrive. All of them count the wait, though at most four were sent meanwhile.
     let first = Mutex::new(true);
     let server = Server::answering(move |_| {
         let mut first = first.lock().unwrap();
         if std::mem::take(&mut *first) {
-            // Whoever asks meanwhile waits for the lock.
+            // Requests that arrive meanwhile wait for the lock.
             pass(ms(300));
         }
         ok("")
     });
     let make = Make::new(&[]).step(Wait::None, "GET /");
     let drive = arrivals(make.drive(&server.base()), 200.0, 4);
-    // Until those are answered, too, whose connection's thread woke last.
+    // Until those have their responses, too, whose connection's thread woke last.
     let told = run_until(drive, |told| told.done() >= 400);
     let (response, service) = (
         sum(&told, |s| &s.times.ok),
         sum(&told, |s| &s.times.service),
     );
-    // Session k arrives at 5 k ms and has no answer before 300 ms have passed.
+    // Session k arrives at 5 k ms and gets no response before 300 ms have passed.
     for (waited_ms, sessions) in [(250, 11), (200, 21), (100, 41), (50, 51)] {
         let slow = response.len() - response.count_between(0, waited_ms * 1000 - 1000);
         assert!(slow >= sessions, "{slow} waited for {waited_ms} ms");
@@ -93,7 +91,7 @@ fn what_waits_for_a_connection_at_the_end_is_told() {
     let server = Server::start(|mut peer| while peer.request().is_some() {});
     let make = Make::new(&[]).step(Wait::None, "GET /");
     let drive = arrivals(make.drive(&server.base()), 100.0, 1);
-    // Nothing is ever answered.
+    // There are no responses.
     let told = run_until(drive, |told| {
         told.windows.last().is_some_and(|w| w.counts.waiting >= 5)
     });
@@ -104,7 +102,7 @@ fn what_waits_for_a_connection_at_the_end_is_told() {
         (told.summary.arrived, 1)
     );
     assert_eq!(last.counts.waiting + 1, last.unanswered().0);
-    // The first arrived before five others did.
+    // The first arrived before five others.
     assert!(last.unanswered().1 >= ms(50), "{:?}", last.unanswered());
 }
 

@@ -1,4 +1,4 @@
-//! Requests that go out at the same time, over real sockets: what is sent, on which connections, and what is kept.
+//! Parallel requests over real sockets: the sent requests, their connections, and the kept captures.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -11,7 +11,7 @@ use lab_workload::{CaptureSource, ForEach, LoadKind, Parallel, Request, Step, Wa
 use crate::common::{Make, Seen, Server, ms, ok, run, run_until};
 use crate::two::{Does, Two};
 
-/// One session of a page with these requests, of which those from `first` on go out at the same time.
+/// Returns one session of a page with these requests, of which those from `first` on are parallel.
 pub(crate) fn page(
     make: Make,
     requests: Vec<Request>,
@@ -40,7 +40,7 @@ fn once(make: Make, server: &Server) -> Drive {
     }
 }
 
-/// Every other request is answered late, so that answers come in another order than requests.
+/// Responds late to every other request, so that responses arrive in another order than requests.
 fn late_in_turn(seen: &Seen, late: usize) -> String {
     let number: usize = seen.line.rsplit('/').next().unwrap().parse().unwrap_or(0);
     if number % 2 == late {
@@ -49,7 +49,7 @@ fn late_in_turn(seen: &Seen, late: usize) -> String {
     ok(&format!("{{\"n\":\"answer {number}\"}}"))
 }
 
-/// What a session of this page sends that draws for each of its requests, to a server that is late with these.
+/// Returns the requests of a page with random values for each, to a server that is late with these.
 fn drawn(late: usize) -> Vec<(String, String)> {
     let server = Server::answering(move |seen| late_in_turn(seen, late));
     let make = Make::new(&["first", "second"]);
@@ -90,7 +90,7 @@ fn drawn(late: usize) -> Vec<(String, String)> {
 fn what_is_drawn_and_kept_does_not_depend_on_the_order_of_answers() {
     let sent = drawn(0);
     assert_eq!(sent, drawn(1));
-    // The last capture of each name in the order of the file, whichever answer came last.
+    // The last capture of each name in the order of the file, whichever response arrived last.
     assert!(
         sent.iter()
             .any(|(line, _)| line.starts_with("GET /answer%202/answer%204?")),
@@ -213,7 +213,7 @@ fn the_protocol_decides_how_many_go_out_unless_the_workload_says() {
         drive.kind = LoadKind::Sequence { sessions: 1 };
         drive
     };
-    // The server answers nothing before the last request is there.
+    // The server doesn't respond before the last request has arrived.
     let all_here = |number: usize, _: &str| match number {
         19 => Does::Answers(10, Duration::ZERO),
         _ => Does::Answers(10, Duration::from_millis(300)),
@@ -225,7 +225,7 @@ fn the_protocol_decides_how_many_go_out_unless_the_workload_says() {
     let server = Two::start(Builder::new(), all_here);
     let told = run(many(&server, Some(6)));
     assert_eq!((told.summary.errors, server.most()), (0, 6), "as it says");
-    // One opens the connection, and the others go by it once the server has chosen HTTP/2.
+    // One opens the connection, and the others use it once the server has chosen HTTP/2.
     let server = Two::secure(&["h2", "http/1.1"], all_here);
     let mut drive = many(&server, None);
     drive.protocol.offer = Offer::Auto;

@@ -1,4 +1,4 @@
-//! Where the time of a request goes, over real sockets: known delays come out in their phases.
+//! The phases of a request, over real sockets: known delays appear in their phases.
 
 use crate::common::{Make, Peer, Server, Told, ms, pass, run_until};
 use lab_counts::Hist;
@@ -14,7 +14,7 @@ fn phase(told: &Told, step: usize, phase: Phase) -> Hist<2> {
     sum
 }
 
-/// Answers after 40 ms, and the second half of its body 60 ms later.
+/// Responds after 40 ms, with the second half of the body 60 ms later.
 fn slow(mut peer: Peer<std::net::TcpStream>) {
     while peer.request().is_some() {
         pass(ms(40));
@@ -40,14 +40,14 @@ fn a_slow_beginning_is_waited_for_and_a_slow_rest_received() {
         phase(&told, 0, Phase::Receive),
     );
     assert_eq!((wait.len(), receive.len()), (count, count));
-    // Who reads the beginning late, on a busy machine, has waited longer, and then receives for less.
+    // A client that reads the beginning late, on a busy machine, has waited longer, and then receives for less.
     let (least, received) = (wait.min(), receive.max());
     let whole = wait.mean() + receive.mean();
     assert!(
         least >= 39_000 && received >= 20_000 && whole >= 98_000.0,
         "{least} {received} {whole}"
     );
-    // One connection, kept; its server was asked for once, before the load.
+    // One connection, kept; its server's name was resolved once, before the load.
     assert_eq!(phase(&told, 0, Phase::Connect).len(), 1);
     assert_eq!(phase(&told, 0, Phase::Tls).len(), 0);
     assert_eq!(phase(&told, 0, Phase::Dns).len(), 0);
@@ -70,7 +70,7 @@ fn a_failed_request_has_no_phases_and_another_server_is_asked_for() {
     let told = run_until(drive, |told| told.done() >= 6);
     assert!(Phase::ALL.iter().all(|of| phase(&told, 0, *of).is_empty()));
     let count = told.transactions(1);
-    // The other request takes the connection away each time.
+    // The other request replaces the connection each time.
     for of in [Phase::Dns, Phase::Connect, Phase::Wait, Phase::Receive] {
         assert_eq!(phase(&told, 1, of).len(), count, "{of:?}");
     }

@@ -1,4 +1,4 @@
-//! Redirects over real sockets: followed hop by hop as one request; or an error with its cure.
+//! Redirects over real sockets: followed hop by hop as one request, or an error with a hint.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn redirects(told: &Told) -> u64 {
     told.windows.iter().map(|w| w.steps[0].counts.hops).sum()
 }
 
-/// Method and target of each request, up to the first of these.
+/// Returns the method and target of each request, up to the first of these.
 fn until(seen: &[Seen], last: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for one in seen {
@@ -75,7 +75,7 @@ fn a_request_with_its_redirects_is_one_transaction() {
     assert_eq!(seen[2].header("cookie"), Some("sid=1"));
     let sessions = told.transactions(1);
     assert!(sessions >= 2);
-    // The last session may be under way.
+    // The last session may be in progress.
     assert!((sessions..=sessions + 1).contains(&told.transactions(0)));
     assert!(redirects(&told) >= 2 * sessions && redirects(&told) <= 2 * sessions + 2);
 }
@@ -88,7 +88,7 @@ fn a_circle_ends() {
     });
     let said = &told.examples[0].1;
     assert_eq!(said, "status 307 after 3 redirects, another one to /again");
-    // The last session may be under way.
+    // The last session may be in progress.
     let (hops, ended) = (redirects(&told), told.errors(ErrorClass::Status));
     assert!((3 * ended..=3 * ended + 3).contains(&hops));
     assert_eq!(told.transactions(0), 0);

@@ -1,5 +1,5 @@
-//! Users over real sockets: setup, seeds, stops, and what holds of times at any speed. The rules of
-//! time themselves are tested in simulated time, within the crate.
+//! Users over real sockets: setup, seeds, stops, and rules of times that hold at any speed. The rules of time
+//! themselves are tested in simulated time, within the crate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,11 +33,11 @@ fn no_response_is_measured_shorter_than_the_server_took() {
     let told = run_until(drive, |told| told.done() >= 30);
     let times = told.times(0);
     assert!(times.min() >= 20_000, "min {} us", times.min());
-    // Every answer has a time, and every send a lateness.
+    // Every response has a time, and every send a lateness.
     let lateness: u64 = told.windows.iter().map(|w| w.lateness.len()).sum();
     let transactions = told.summary.transactions;
     assert_eq!((times.len(), lateness), (transactions, transactions));
-    // The server saw each request once, and those under way at the stop.
+    // The server received each request once, and those in progress at the stop.
     let under_way = server.seen().len() as u64 - transactions;
     assert!(under_way <= 10, "{under_way}");
 }
@@ -88,7 +88,7 @@ fn the_same_seed_gives_the_same_requests() {
         };
         run_until(drive, |_| of_each(5));
         let mut lines = server.lines();
-        // Users interleave as the machine pleases; each user's own sequence is fixed.
+        // The interleaving of users depends on the machine; each user's own sequence is fixed.
         lines.sort_by_key(|line| line.split('/').nth(1).map(str::to_owned));
         lines
     };

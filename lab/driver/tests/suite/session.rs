@@ -1,4 +1,4 @@
-//! What a user's session sends: identity, cookies, bodies, captured values, and what it skips.
+//! The requests of a user's session: identity, cookies, bodies, captured values, and skipped steps.
 
 use crate::common::{Make, Seen, Server, ms, ok, run_until};
 use lab_driver::ErrorClass;
@@ -6,7 +6,7 @@ use lab_workload::Template;
 use lab_workload::template::Escape;
 use lab_workload::{Body, CaptureSource, Wait};
 
-/// Drives `make` until its last step was done so often; gives the requests seen.
+/// Runs `make` until its last step was done `times` times. Returns the received requests.
 fn drive(make: Make, server: &Server, times: u64) -> (Vec<Seen>, crate::common::Told) {
     let last = make.workload.session.steps.len() - 1;
     let told = run_until(make.drive(&server.base()), |told| {

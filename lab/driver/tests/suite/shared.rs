@@ -1,4 +1,4 @@
-//! Users who share connections of HTTP/1.1, and addresses that connections come from.
+//! Users with shared HTTP/1.1 connections, and local addresses of connections.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, TcpStream};
@@ -16,7 +16,7 @@ fn shared(server: &Server, wait: Wait, (users, connections): (u32, u32)) -> Driv
     drive
 }
 
-/// A server that takes so long for each answer.
+/// Returns a server with this response time.
 fn answers_after(long: Duration) -> Server {
     Server::start(move |mut peer: Peer<TcpStream>| {
         while peer.request().is_some() {
@@ -28,7 +28,7 @@ fn answers_after(long: Duration) -> Server {
     })
 }
 
-/// How many requests waited for a connection.
+/// Returns the number of requests that waited for a connection.
 fn blocked(told: &Told) -> u64 {
     let windows = told.windows.iter();
     windows
@@ -65,7 +65,7 @@ fn waiting_for_a_connection_is_a_part_of_the_response_time() {
 #[test]
 fn who_gets_no_connection_in_time_has_a_timeout() {
     let server = answers_after(ms(100));
-    // Who gets the connection in the last moment has no answer in time; of those who wait for nine others most get none.
+    // A request that gets the connection last has no response in time, nor have most of those behind nine others.
     let mut drive = shared(&server, Wait::None, (10, 1));
     drive.limits.request_timeout = ms(150);
     let late = |told: &Told| {

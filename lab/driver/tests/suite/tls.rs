@@ -1,4 +1,4 @@
-//! `https`: trusted roots, refused strangers, sessions resumed.
+//! `https`: trusted roots, rejected unknown servers, resumed sessions.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -74,7 +74,7 @@ fn pem(name: &str, text: &str) -> PemFile {
 
 struct Secure {
     port: u16,
-    /// Its own certificate.
+    /// The server's own certificate.
     pem: PemFile,
     resumed: Arc<AtomicUsize>,
     log: Arc<Mutex<Vec<Seen>>>,
@@ -83,13 +83,13 @@ struct Secure {
 }
 
 impl Secure {
-    /// Signed by itself, for localhost. Answers one request per connection when `close`, else as many
-    /// as come.
+    /// Starts a server with a self-signed certificate for localhost. It serves one request per connection if `close`,
+    /// else any number.
     fn start(close: bool) -> Self {
         Self::with(&Signed::itself(&["localhost"], false), None, close)
     }
 
-    /// Shows `own`; wants to see a certificate that `clients` signed, if it is there.
+    /// Starts a server with the certificate `own`. It requires a client certificate signed by `clients`, if given.
     fn with(own: &Signed, clients: Option<&Signed>, close: bool) -> Self {
         let pem = own.pem();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -287,7 +287,7 @@ fn a_root_file_without_a_certificate_is_an_error() {
     );
 }
 
-/// The first example of a failure.
+/// Returns the first example of a failure.
 #[track_caller]
 fn said(told: &Told) -> &str {
     assert!(told.errors(ErrorClass::Connect) > 0 || told.errors(ErrorClass::Reset) > 0);
@@ -317,7 +317,7 @@ fn who_is_not_trusted_is_told_with_the_cure() {
 
 #[test]
 fn a_certificate_that_signed_itself_as_an_authority_is_taken_when_it_is_given() {
-    // What `openssl req -x509` makes, and what no chain allows for a server.
+    // The kind of certificate that `openssl req -x509` creates, and that no chain allows for a server.
     let own = Signed::itself(&["localhost"], true);
     let server = Secure::with(&own, None, false);
     let tls = TlsOptions {

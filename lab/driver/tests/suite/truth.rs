@@ -1,4 +1,4 @@
-//! A server that does a known number of everything: what is counted is what it did, to the request.
+//! A server with known counts of everything: the load's counts equal the server's, to the request.
 
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,10 +12,10 @@ use crate::common::{Make, Peer, Server, Told, ms, ok, pass, run};
 
 /// Sessions of one request each.
 const SESSIONS: u32 = 500;
-/// What a slow answer takes at least.
+/// The minimum time of a slow response.
 const SLOW: Duration = ms(20);
 
-/// What the server did.
+/// The server's counts.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Truth {
     requests: u64,
@@ -30,7 +30,7 @@ struct Truth {
     closed_after: u64,
 }
 
-/// A body in chunks of one, two, three … bytes, with an extension and a trailer.
+/// Returns a body in chunks of one, two, three … bytes, with an extension and a trailer.
 fn oddly_chunked(body: &str) -> String {
     let mut text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned();
     let (mut rest, mut size) = (body, 1);
@@ -42,8 +42,8 @@ fn oddly_chunked(body: &str) -> String {
     text + "0\r\nX-Trailer: end\r\n\r\n"
 }
 
-/// Answers request `number`, the connection's `nth`, and notes what it did. False when the
-/// connection is over.
+/// Responds to request `number`, the connection's `nth`, and counts what it did. Returns false if the connection has
+/// ended.
 fn answer<S: Read + Write>(
     peer: &mut Peer<S>,
     (number, nth): (u64, u64),
@@ -55,7 +55,7 @@ fn answer<S: Read + Write>(
     let body = "Known to the request";
     if number % 211 == 0 {
         did(|truth| &mut truth.silent);
-        // Until the client gives up.
+        // Until the client times out.
         assert!(peer.request().is_none());
         return false;
     }
@@ -91,7 +91,7 @@ fn answer<S: Read + Write>(
             false
         }
         1 => peer.send(oddly_chunked(body)),
-        // It drips.
+        // Sends byte by byte.
         2 => ok(body).bytes().all(|byte| peer.send([byte])),
         _ => peer.ok(body),
     }
@@ -137,7 +137,7 @@ fn every_class_of_failure_is_counted_to_the_request() {
         assert_eq!(sum.transactions, truth.well, "{method}: {truth:?}");
         assert_eq!(told.errors(ErrorClass::Status), truth.refused);
         assert_eq!(told.errors(ErrorClass::Timeout), truth.silent);
-        // Only what may be done twice goes out a second time, and then it is counted.
+        // Only idempotent requests are sent a second time, and then they are counted.
         let (resent, reset) = match method {
             "GET" => (truth.reset_later, truth.reset_first),
             _ => (0, truth.reset_later + truth.reset_first),
@@ -153,7 +153,7 @@ fn every_class_of_failure_is_counted_to_the_request() {
             sum.transactions + sum.errors + sum.stale_retries,
             truth.requests
         );
-        // Each end of a connection that more followed cost a new one.
+        // Each ended connection with later requests cost a new one.
         let ends = truth.closed_after + truth.cut_short + truth.silent;
         let ends = ends + truth.reset_first + truth.reset_later;
         assert!(
@@ -161,14 +161,14 @@ fn every_class_of_failure_is_counted_to_the_request() {
             "{} of {ends}",
             sum.connects
         );
-        // Two modes: none of the slow ones is told as a quick one.
+        // Two modes: no slow response is recorded as a quick one.
         let times = told.times(0);
         let slow_us = SLOW.as_micros() as u64;
         assert!(times.len() - times.count_between(0, slow_us - 100) >= truth.slow);
     }
 }
 
-/// The body comes back while it is still being sent: neither side's buffers hold it.
+/// The body is returned while it is still being sent: neither side's buffers hold it.
 #[test]
 fn an_answer_that_begins_before_the_request_is_sent_is_read_meanwhile() {
     const BYTES: usize = 8 << 20;
@@ -185,7 +185,7 @@ fn an_answer_that_begins_before_the_request_is_sent_is_read_meanwhile() {
         let (mut left, mut space) = (BYTES, vec![0; 16 << 10]);
         while left > 0 {
             let count = stream.read(&mut space).unwrap();
-            // It reads no further before this is taken.
+            // The server reads no further before this is read.
             if count == 0 || stream.write_all(&space[..count]).is_err() {
                 return;
             }
@@ -214,10 +214,10 @@ fn an_answer_that_begins_before_the_request_is_sent_is_read_meanwhile() {
     assert_eq!(bytes, BYTES as u64);
 }
 
-/// A server that has heard enough: its answer counts, and its connection isn't used again.
+/// A server that responds before it has read everything: its response counts, and its connection isn't reused.
 #[test]
 fn an_answer_to_half_a_request_counts() {
-    // It keeps the connections and reads nothing more.
+    // The server keeps the connections and reads nothing more.
     let held = Mutex::new(Vec::new());
     let server = Server::start(move |mut peer| {
         let mut head = [0; 64];
@@ -241,7 +241,7 @@ fn an_answer_to_half_a_request_counts() {
 
 type Expects<'a> = Box<dyn Fn(&Make) -> Expectation + 'a>;
 
-/// What an answer lacks makes it a failure, and the example says what came instead.
+/// A response without an expected part is a failure, and the example has the actual value.
 #[test]
 fn an_answer_without_what_is_expected_is_a_failure() {
     let answer = |body: &str| ok(body).replace("\r\n\r\n", "\r\nX-Kind: plain text\r\n\r\n");
@@ -317,7 +317,7 @@ fn an_answer_without_what_is_expected_is_a_failure() {
     meet(&server, cases);
 }
 
-/// Each path is asked for twice, and its answers meet the expectation or fail with an example that says so.
+/// Requests each path twice. Its responses meet the expectation or fail with an example that contains the text.
 fn meet(server: &Server, cases: Vec<(&str, Expects<'_>, Option<&str>)>) {
     for (path, expects, fails) in cases {
         let make = Make::new(&["wanted"]).user("wanted", "open").step_with(

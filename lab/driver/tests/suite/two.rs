@@ -1,5 +1,5 @@
-//! HTTP/2 over real sockets: streams counted to the request, limits kept, and every end of a stream told
-//! as what it is.
+//! HTTP/2 over real sockets: streams counted to the request, limits kept, and every end of a stream reported with its
+//! class.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -21,32 +21,32 @@ use tokio::task::{LocalSet, spawn_local};
 use crate::common::{Make, Server, Told, ms, run_until};
 use crate::uploads::{body, upload};
 
-/// What takes a request by itself.
+/// A handler of a request.
 pub(crate) type Takes =
     fn(Request<RecvStream>, SendResponse<Bytes>) -> Pin<Box<dyn Future<Output = ()>>>;
 
-/// What a server does with a request.
+/// A server's action on a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Does {
-    /// Whatever this does.
+    /// Runs this handler.
     By(Takes),
-    /// The same, and it says that it closes the connection.
+    /// The same, and announces that it closes the connection.
     LeavesBy(Takes),
-    /// Answers with so many bytes, after a while.
+    /// Responds with this number of bytes, after a delay.
     Answers(usize, Duration),
-    /// Answers with a header of so many bytes.
+    /// Responds with a header of this number of bytes.
     Header(usize),
     /// Resets the stream.
     Resets(Reason),
-    /// Answers, and says that it closes the connection.
+    /// Responds, and announces that it closes the connection.
     Leaves,
-    /// Says nothing.
+    /// Sends nothing.
     Hangs,
-    /// Sends half an answer and ends the connection.
+    /// Sends half a response and ends the connection.
     Breaks,
 }
 
-/// What a server saw.
+/// The server's records.
 #[derive(Default)]
 struct Saw {
     connections: AtomicUsize,
@@ -68,7 +68,7 @@ pub(crate) struct Two {
 type Plan = Arc<dyn Fn(usize, &str) -> Does + Send + Sync>;
 
 impl Two {
-    /// Without TLS; `plan` says by its number and path what is done with a request.
+    /// Starts a server without TLS; `plan` returns the action by the request's number and path.
     pub(crate) fn start(
         builder: Builder,
         plan: impl Fn(usize, &str) -> Does + Send + Sync + 'static,
@@ -76,7 +76,7 @@ impl Two {
         Self::with(builder, Arc::new(plan), None)
     }
 
-    /// With TLS, and these protocols of ALPN.
+    /// Starts a server with TLS, and these protocols of ALPN.
     pub(crate) fn secure(
         alpn: &[&str],
         plan: impl Fn(usize, &str) -> Does + Send + Sync + 'static,
@@ -144,12 +144,12 @@ impl Two {
         self.saw.requests.lock().unwrap().clone()
     }
 
-    /// The most requests that it had at once.
+    /// Returns the maximum number of concurrent requests.
     pub(crate) fn most(&self) -> usize {
         self.saw.most.load(Ordering::SeqCst)
     }
 
-    /// A drive that speaks HTTP/2 with it.
+    /// Returns a load with HTTP/2 to this server.
     pub(crate) fn drive(&self, make: Make) -> Drive {
         let mut drive = make.drive(&self.base());
         drive.protocol.offer = Offer::Two;
@@ -231,7 +231,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     }
 }
 
-/// Does it; gives the request's body.
+/// Performs the action. Returns the request's body.
 async fn answer(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
@@ -296,7 +296,7 @@ pub(crate) fn phase(told: &Told, phase: Phase) -> u64 {
         .sum()
 }
 
-/// Requests that the server had, against those that the drive counts and the one that may have been cut.
+/// Compares the server's requests with the load's counts, allowing for one truncated at the end.
 #[track_caller]
 pub(crate) fn counted(server: &Two, told: &Told, users: usize) {
     let had = server.requests().len() as u64;
@@ -385,7 +385,7 @@ fn shared_connections_carry_as_much_as_the_server_allows_and_no_more() {
     assert_eq!((server.connections(), told.summary.http2_connects), (2, 2));
     assert_eq!(server.most(), 8);
     counted(&server, &told, 20);
-    // Ten users to a connection that takes four: most requests wait, and it is told apart.
+    // Ten users per connection that allows four: most requests wait, and the wait is a phase of its own.
     let blocked = phase(&told, Phase::Blocked);
     assert!(blocked * 2 > told.transactions(0), "{blocked}");
     let mut waited = lab_counts::Hist::<2>::default();
@@ -394,7 +394,7 @@ fn shared_connections_carry_as_much_as_the_server_allows_and_no_more() {
             .add(&window.steps[0].times.phases[Phase::Wait as usize])
             .unwrap();
     }
-    // What the server had no part in is not in its own time.
+    // The client's waits are not part of the server's own time.
     let whole = told.times(0);
     assert!(
         waited.mean() < 0.75 * whole.mean(),
@@ -406,7 +406,7 @@ fn shared_connections_carry_as_much_as_the_server_allows_and_no_more() {
 
 #[test]
 fn what_the_server_did_nothing_with_is_sent_again_once() {
-    // Each other attempt is refused.
+    // Every other attempt is refused.
     let refuses = |number, _: &str| match number % 2 {
         0 => Does::Resets(Reason::REFUSED_STREAM),
         _ => Does::Answers(0, Duration::ZERO),
@@ -449,7 +449,7 @@ fn a_server_that_leaves_loses_nothing() {
     }
 }
 
-/// Frames by hand: a server that takes a request and says by GOAWAY that it did nothing with it.
+/// Frames by hand: a server that accepts a request and reports by GOAWAY that it did not process it.
 #[test]
 fn a_stream_beyond_the_last_is_sent_again_by_any_method() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -502,7 +502,7 @@ fn fails(does: Does, class: ErrorClass, text: &str) -> Told {
     assert_eq!(told.errors(class), told.done(), "{:?}", told.examples);
     assert!(told.examples[0].1.contains(text), "{:?}", told.examples);
     assert_eq!(told.summary.stale_retries, 0);
-    // A server that is later than the request's time may never look at what came.
+    // A server that is later than the request's timeout may never read the request.
     if !is_late {
         counted(&server, &told, 1);
     }
@@ -526,7 +526,7 @@ fn every_end_of_a_stream_is_told_as_what_it_is() {
         ErrorClass::Timeout,
         "no whole answer from / in time",
     );
-    // A connection that says nothing isn't used again.
+    // A silent connection isn't reused.
     assert!(told.summary.connects >= told.done());
 }
 
@@ -544,7 +544,7 @@ fn a_stream_that_hangs_holds_up_no_other_and_no_place_for_long() {
     drive.users = 5;
     drive.protocol.shared = Some(1);
     drive.limits.request_timeout = ms(100);
-    // On a busy machine, others take as long as what hangs.
+    // On a busy machine, others take as long as the hanging requests.
     let told = run_until(drive, |told| {
         told.errors(ErrorClass::Timeout) >= 3 && told.transactions(1) >= 3
     });
@@ -559,7 +559,7 @@ fn who_allows_nothing_is_named_as_the_cause() {
     let server = Two::start(builder, at_once);
     let mut drive = server.drive(Make::new(&[]).step(Wait::Constant(ms(1)), "GET /"));
     drive.limits.request_timeout = ms(100);
-    // One whose settings are late is silent.
+    // A server whose settings are late is silent.
     let named = |told: &Told| {
         let mut all = told.examples.iter();
         all.any(|(_, why)| why.contains("allows 0 requests at once"))
@@ -620,7 +620,7 @@ fn over_tls_the_server_chooses() {
         "{:?}",
         told.examples
     );
-    // A server that knows nothing of ALPN.
+    // A server without ALPN.
     let told = check(&[], Offer::Two);
     assert!(
         told.examples[0].1.contains("say `http: auto`"),

@@ -1,18 +1,17 @@
-//! Bodies with the content of files over real sockets: byte for byte, also where a redirect or a retry
-//! sends them again.
+//! Bodies with the content of files over real sockets: byte for byte, also if a redirect or a retry sends them again.
 
 use lab_driver::Drive;
 use lab_workload::{Attached, Body, Piece, Retry, Wait};
 
 use crate::common::{Make, Seen, Server, ms, ok, run_until};
 
-/// Bytes that are no text, more than a turn of writing and a socket's buffer take.
+/// Returns bytes that are no text, more than a write turn and a socket's buffer take.
 pub(crate) fn file(name: &str, bytes: usize) -> Attached {
     let content: Vec<u8> = (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect();
     Attached::read(name, &content, 1 << 30).unwrap()
 }
 
-/// A step whose request's body is text, a large file, an empty one, a small one twice, and text.
+/// Adds a step whose request's body is text, a large file, an empty one, a small one twice, and text.
 pub(crate) fn upload(mut make: Make, request: &str) -> Make {
     make.workload.files = vec![file("large", 3 << 20), file("empty", 0), file("small", 5)];
     make.step_with(Wait::Constant(ms(2)), request, |mut request, make| {
@@ -28,7 +27,7 @@ pub(crate) fn upload(mut make: Make, request: &str) -> Make {
     })
 }
 
-/// That body, of the user with this number.
+/// Returns that body, of the user with this number.
 pub(crate) fn body(index: u32) -> Vec<u8> {
     let (large, small) = (file("large", 3 << 20), file("small", 5));
     let mut body = format!("user {index} ä\r\n\r\n").into_bytes();

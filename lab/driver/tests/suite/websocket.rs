@@ -15,7 +15,7 @@ use tungstenite::{Message, WebSocket, accept, accept_hdr};
 
 use crate::common::{Make, Peer, Server, Told, ms, pass, run_until};
 
-/// Speaks with each connection by itself.
+/// Runs a server that handles each connection by itself.
 fn server(talk: impl Fn(WebSocket<TcpStream>) + Send + Sync + 'static) -> Server {
     Server::start(move |peer: Peer<TcpStream>| {
         if let Ok(socket) = accept(peer.stream) {
@@ -24,7 +24,7 @@ fn server(talk: impl Fn(WebSocket<TcpStream>) + Send + Sync + 'static) -> Server
     })
 }
 
-/// Answers each message with these.
+/// Responds to each message with these.
 fn answering(answers: &'static [&'static str]) -> Server {
     server(move |mut socket| {
         while let Ok(message) = socket.read() {
@@ -141,7 +141,7 @@ fn what_is_said_between_requests_is_kept_and_pings_are_answered() {
         loop {
             match socket.read() {
                 Ok(Message::Text(_)) => {
-                    // The answer, then something that nobody asked for while the user thinks.
+                    // The response, then an unrequested message while the user thinks.
                     let sent = socket.send(Message::text("answer"));
                     let sent = sent.and_then(|()| socket.send(Message::Ping("p".into())));
                     if sent.is_err() {
@@ -162,7 +162,7 @@ fn what_is_said_between_requests_is_kept_and_pings_are_answered() {
     assert_eq!(told.summary.connects, 1, "a ping is no reason to leave");
 }
 
-/// A server that isn't answered ends the connection, however long its users think.
+/// A server without a pong ends the connection, however long its users think.
 #[test]
 fn a_ping_is_answered_while_the_user_thinks() {
     let is_answered = Arc::new(AtomicBool::new(false));
@@ -193,7 +193,7 @@ fn a_ping_is_answered_while_the_user_thinks() {
     assert_eq!((told.transactions(0), told.transactions(1)), (1, 0));
 }
 
-/// Answers, says more, and closes.
+/// Responds, sends more, and closes.
 fn leaving() -> Server {
     server(|mut socket| {
         let Ok(Message::Text(_)) = socket.read() else {
@@ -211,7 +211,7 @@ fn leaving() -> Server {
     })
 }
 
-/// What comes of a request behind one that [`leaving`] answers.
+/// Returns the events of a load with a request behind one that [`leaving`] serves.
 fn behind_the_close(then: impl FnOnce(Request) -> Request, enough: impl Fn(&Told) -> bool) -> Told {
     let server = leaving();
     let make = Make::new(&[])
@@ -231,7 +231,7 @@ fn listening(text: &str, contains: &str) -> impl FnOnce(Request) -> Request {
     }
 }
 
-/// Whether or not the connection is still there.
+/// The connection may still be open or not.
 #[test]
 fn what_was_said_before_a_close_is_heard_by_who_listens() {
     let told = behind_the_close(listening("last", "first\nlast"), |told| {
@@ -264,7 +264,7 @@ fn messages_between_requests_are_heard_by_the_next() {
         for text in ["answer", "first", "second"] {
             let _sent = socket.send(Message::text(text));
         }
-        // Whoever has answered this has heard what came before.
+        // A client that responded to this has read the earlier messages.
         let _sent = socket.send(Message::Ping("p".into()));
         while let Ok(message) = socket.read() {
             if message.is_text() && socket.send(Message::text("third")).is_err() {
@@ -316,7 +316,7 @@ fn a_user_who_closes_is_answered_and_comes_again() {
         loop {
             match socket.read() {
                 Ok(Message::Text(_)) => {
-                    // What nobody waits for is on its way when the user closes.
+                    // An unexpected message is in transit when the user closes.
                     let _sent = socket.send(Message::text("answer"));
                     let _sent = socket.send(Message::text("one more"));
                 }

@@ -52,7 +52,7 @@ fn note() -> MessageKind {
     notes().method("notes.Notes/Say").unwrap().says
 }
 
-/// Said and heard again.
+/// Encodes and decodes.
 fn there_and_back(json: &Value) -> Result<Value, String> {
     let (mut bytes, mut text) = (Vec::new(), Vec::new());
     note().encode(&json.to_string(), &mut bytes)?;
@@ -146,7 +146,7 @@ fn what_a_field_has_in_it_is_known() {
         panic!("a map");
     };
     assert!(matches!(*inner, Field::Message(_)));
-    // JSON has forms of their own for these.
+    // These have a JSON form of their own.
     assert!(matches!(kinds("at"), Some(Field::Plain)));
     assert!(matches!(kinds("raw"), Some(Field::Plain)));
     assert!(kinds("txt").is_none());

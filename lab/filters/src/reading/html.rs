@@ -1,5 +1,4 @@
-//! The values at a path of an HTML page, found while it goes by: no tree is made of it, so that no page can
-//! hold a generator up.
+//! Finds the values at a path of an HTML page in one pass: no tree is built, so that no page can delay a generator.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -10,14 +9,14 @@ use html_escape::decode_html_entities;
 use lol_html::html_content::{Element, EndTag, TextChunk};
 use lol_html::{ElementContentHandlers, HtmlRewriter, MemorySettings, Settings};
 
-/// Most values of one capture.
+/// Maximum number of values per capture.
 const MAX_VALUES: usize = 100_000;
-/// Most bytes of the values of one capture: texts of elements within each other are kept for each.
+/// Maximum bytes of the values of one capture: nested elements each keep their text.
 const MAX_BYTES: usize = 8 << 20;
-/// Most memory that finding them takes: what of a page is open at once.
+/// Maximum memory for the search: the open elements of a page.
 const MAX_MEMORY: usize = 16 << 20;
 
-/// What was found so far.
+/// Values found so far.
 #[derive(Default)]
 struct Found {
     values: Vec<String>,
@@ -26,12 +25,11 @@ struct Found {
     open: Vec<usize>,
 }
 
-/// All values at the path, in the order of the page: texts of elements up to their end tags, with each
-/// stretch of white space as one space, or values of their attribute where they have it. Nothing is fetched or
-/// run.
+/// Returns all values at the path, in page order: texts of elements up to their end tags, with white space collapsed,
+/// or the attribute's values of elements that have it. Nothing is fetched or executed.
 ///
 /// # Errors
-/// In words: there is too much of it.
+/// Describes an exceeded limit.
 pub fn values(body: &[u8], path: &HtmlPath) -> Result<Vec<String>, String> {
     let found = Rc::new(RefCell::new(Found::default()));
     let handlers = match path.attribute() {
@@ -50,7 +48,7 @@ pub fn values(body: &[u8], path: &HtmlPath) -> Result<Vec<String>, String> {
     Ok(found.values.iter().map(|text| plain(text)).collect())
 }
 
-/// Without what stands for letters, and each stretch of white space as one space.
+/// Decodes character references, and collapses white space.
 fn plain(text: &str) -> String {
     let decoded = decode_html_entities(text);
     let mut words = String::with_capacity(decoded.len());
@@ -111,7 +109,7 @@ fn texts<'h>(found: &Rc<RefCell<Found>>) -> ElementContentHandlers<'h> {
                 found.open.push(place);
                 let ended = Rc::clone(&begun);
                 element.on_end_tag(Box::new(move |_: &mut EndTag| {
-                    // Those within it that were left open end with it.
+                    // Unclosed elements within it end with it.
                     let open = &mut ended.borrow_mut().open;
                     open.retain(|other| *other < place);
                     Ok(())
@@ -146,7 +144,7 @@ mod tests {
         check("(.items a)@href", &["/1", "/2"]);
         check("(.items a)", &["One and only", "Two"]);
         check("(ul.wide > li > a > b)", &["and only"]);
-        // Those without the attribute are left out.
+        // Elements without the attribute are skipped.
         check("(a)@href", &["/1", "/2"]);
         check("(title)", &["A shop"]);
         check("(input)", &["", ""]);

@@ -1,6 +1,5 @@
-//! The values at JSON paths of a body, found while it goes by: no tree is made of what nobody asks for. Of paths that
-//! look around, by filters or from an end, a tree is made after all. Either way a body is JSON or it isn't, whatever of
-//! it is asked for.
+//! Finds the values at JSON paths in one pass over a body, without a tree of unused parts. Paths with filters or
+//! indexes from the end need a tree. Either way, whether a body is valid JSON does not depend on the paths.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,26 +14,26 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Most paths that are followed at once; of more, a tree is made.
+/// Maximum paths that are followed at once; more need a tree.
 const MOST: usize = 16;
 
-/// The paths that are followed at once, by their numbers: a bit each.
+/// Bit set of the paths that are followed at once.
 type Paths = u16;
 
-/// A body as JSON, read when the first value of it is asked for.
+/// A JSON body, parsed when its first value is requested.
 pub struct Json<'a> {
     body: &'a [u8],
-    /// What is to be found while it goes by; none where a tree is to be made of it.
+    /// Paths to find in one pass; empty if a tree is needed.
     paths: Vec<&'a [JsonStep]>,
     found: Option<Found>,
     tree: Option<Value>,
 }
 
-/// All values at each of the paths, in the order of the body; as texts: of a text the text itself, of all else its
-/// JSON, with the digits of its numbers.
+/// Returns all values at each path, in the order of the body, as texts: a text itself, any other value as JSON with its
+/// number's digits.
 ///
 /// # Errors
-/// In words: it is no JSON.
+/// Describes invalid JSON.
 pub fn values(body: &[u8], paths: &[JsonPath]) -> Result<Vec<Vec<String>>, String> {
     let mut json = Json::new(body, paths.iter().map(Some));
     let all = |path| {
@@ -45,7 +44,7 @@ pub fn values(body: &[u8], paths: &[JsonPath]) -> Result<Vec<Vec<String>>, Strin
 }
 
 impl<'a> Json<'a> {
-    /// A body of which these paths will be asked; `None` stands for what takes a tree.
+    /// Creates a body for these paths; `None` stands for a use that needs a tree.
     pub fn new(body: &'a [u8], asked: impl Iterator<Item = Option<&'a JsonPath>>) -> Self {
         let mut json = Self {
             // As "UTF-8 decode" of the WHATWG's Encoding Standard, by which browsers read JSON.
@@ -67,20 +66,20 @@ impl<'a> Json<'a> {
         json
     }
 
-    /// All values at a path, null among them.
+    /// Returns all values at a path, including null.
     pub fn values(&mut self, path: &JsonPath) -> Result<Vec<Cow<'_, str>>, String> {
         let leaves = self.leaves(path)?.into_iter();
         Ok(leaves.map(|leaf| leaf.text).collect())
     }
 
-    /// The same without what is null: a server that says `"next": null` has no next page.
+    /// Returns all values except null: a response with `"next": null` has no next page.
     pub fn present(&mut self, path: &JsonPath) -> Result<Vec<JsonValue<'_>>, String> {
         let leaves = self.leaves(path)?.into_iter();
         let present = leaves.filter(|leaf| leaf.kind != Kind::Null);
         Ok(present.map(JsonValue::from).collect())
     }
 
-    /// All values at a path, each with its kind.
+    /// Returns all values at a path, each with its kind.
     pub fn leaves(&mut self, path: &JsonPath) -> Result<Vec<Leaf<'_>>, String> {
         let steps = path.plain();
         let number = steps.and_then(|steps| self.paths.iter().position(|one| *one == steps));
@@ -96,12 +95,12 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// What a path finds in the tree, as the body has it.
+    /// Returns a path's values from the tree, with the body's text.
     fn of_tree(&mut self, path: &JsonPath) -> Result<Vec<Leaf<'static>>, String> {
         let body = self.body;
         let tree = self.tree()?;
         let nodes = path.query(tree).all();
-        // A body that is a tree is text; an empty one has no values.
+        // A body with a tree is valid text; an empty one has no values.
         let text = std::str::from_utf8(body).unwrap_or_default();
         let leaf = |raw: &str| {
             let mut text = String::new();
@@ -117,7 +116,7 @@ impl<'a> Json<'a> {
         leaves.map_err(|error| format!("not JSON: {error}"))
     }
 
-    /// All of it; an empty body is null.
+    /// Returns the whole tree; an empty body is null.
     pub fn tree(&mut self) -> Result<&Value, String> {
         let tree = match self.tree.take() {
             Some(tree) => tree,
@@ -134,7 +133,7 @@ impl<'a> Json<'a> {
 pub struct Leaf<'a> {
     /// Its JSON type.
     pub kind: Kind,
-    /// Of a text the text itself, of all else its JSON.
+    /// A text itself, any other value as JSON.
     pub text: Cow<'a, str>,
 }
 
@@ -155,7 +154,7 @@ impl<'a> From<Leaf<'a>> for JsonValue<'a> {
     }
 }
 
-/// What a value is, as far as comparing and capturing it needs.
+/// The kind of a value, as far as comparisons and captures need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `null`.
@@ -164,7 +163,7 @@ pub enum Kind {
     Number,
     /// A text.
     Text,
-    /// A truth value, a list, or an object.
+    /// A boolean, a list, or an object.
     Other,
 }
 
@@ -179,7 +178,7 @@ impl Kind {
     }
 }
 
-/// What the paths find; `None` where only a tree tells, be it that the body is no JSON.
+/// Returns the paths' values; `None` if a tree is needed, also to report invalid JSON.
 fn scan(body: &[u8], paths: &[&[JsonStep]]) -> Option<Found> {
     let body = std::str::from_utf8(body).ok()?;
     let mut found = Found::default();
@@ -204,7 +203,7 @@ fn scan(body: &[u8], paths: &[&[JsonStep]]) -> Option<Found> {
     Some(found)
 }
 
-/// Values as they are found, in the order of the body.
+/// Values found, in the order of the body.
 #[derive(Default)]
 struct Found {
     text: String,
@@ -212,7 +211,7 @@ struct Found {
 }
 
 struct One {
-    /// The paths at which it is.
+    /// The paths that end at it.
     at: Paths,
     kind: Kind,
     text: Range<usize>,
@@ -228,38 +227,38 @@ impl Found {
         self.values.iter().filter(wanted).map(leaf)
     }
 
-    /// An object says once more what is on these paths: the last one counts.
+    /// Forgets values on these paths when an object repeats a name: the last one counts.
     fn forget(&mut self, from: usize, paths: Paths) {
         for one in &mut self.values[from..] {
             one.at &= !paths;
         }
-        // Else a name that comes often would have all that it ever was gone over each time.
+        // Otherwise a frequent name would rescan all its earlier values each time.
         while self.values.len() > from && self.values.last().is_some_and(|one| one.at == 0) {
             self.values.pop();
         }
     }
 }
 
-/// Where in a body somebody is.
+/// A position in a body.
 #[derive(Clone, Copy)]
 struct Cursor<'p> {
     paths: &'p [&'p [JsonStep]],
     depth: usize,
-    /// The paths that lead through here, and on.
+    /// The paths that continue through here.
     on: Paths,
 }
 
-/// Which paths a member or an element is on.
+/// The paths that a member or an element is on.
 #[derive(Clone, Copy)]
 struct Reached {
-    /// Those that end there.
+    /// Paths that end there.
     ends: Paths,
-    /// Those that lead on.
+    /// Paths that continue.
     on: Paths,
 }
 
 impl<'p> Cursor<'p> {
-    /// What the paths that are on here say next.
+    /// Returns the paths whose next step matches.
     fn next(&self, goes: impl Fn(&JsonStep) -> bool) -> Reached {
         let mut reached = Reached { ends: 0, on: 0 };
         let mut left = self.on;
@@ -286,14 +285,14 @@ impl<'p> Cursor<'p> {
     }
 }
 
-/// Any value, gone through for what is on the paths within it.
+/// Any value, scanned for the paths within it.
 struct Going<'p, 'f> {
     place: Cursor<'p>,
     found: &'f mut Found,
 }
 
 impl Going<'_, '_> {
-    /// How the next value is read that those reach.
+    /// Returns how to read the next value, given the paths that reach it.
     fn value(&mut self, reached: Reached) -> Part<'_, '_> {
         let Reached { ends, on } = reached;
         match ends {
@@ -367,7 +366,7 @@ impl<'de> Visitor<'de> for Going<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
-        // In which order, a tree knows, and which of those of one name.
+        // Only a tree knows the order, and which member of a repeated name counts.
         let each = self.place.next(|step| *step == JsonStep::Each);
         if each.ends | each.on != 0 {
             return Err(A::Error::custom("a tree is needed"));
@@ -412,15 +411,15 @@ impl Visitor<'_> for Key<'_> {
 
 /// The value of a member or an element.
 enum Part<'p, 'f> {
-    /// Gone through.
+    /// Scanned.
     Through(Going<'p, 'f>),
     /// Kept.
     Whole {
         /// The paths that end at it.
         at: Paths,
-        /// Whether others lead on.
+        /// Whether other paths continue.
         through: bool,
-        /// How many lists and objects it stands in.
+        /// Number of enclosing lists and objects.
         depth: usize,
         found: &'f mut Found,
     },
@@ -432,7 +431,7 @@ impl<'de> DeserializeSeed<'de> for Part<'_, '_> {
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
         match self {
             Self::Through(going) => going.deserialize(reader),
-            // What ends there and what leads on are the same text, which is read once.
+            // Paths that end and paths that continue here share a text, which is read once.
             Self::Whole { through: true, .. } => Err(D::Error::custom("a tree is needed")),
             Self::Whole {
                 at, depth, found, ..
@@ -461,7 +460,7 @@ mod tests {
         texts.iter().map(parse).collect()
     }
 
-    /// What a tree has there.
+    /// Returns the values from a tree.
     fn of_tree(body: &[u8], paths: &[JsonPath]) -> Result<Vec<Vec<String>>, String> {
         let mut json = Json::new(body, [None].into_iter());
         let all = |path| {
@@ -524,7 +523,7 @@ mod tests {
         );
         check(AMOUNTS, "$['aé']", &["0.10"]);
         check(AMOUNTS, "$.twice", &["1.5"]);
-        // A path that only a tree answers.
+        // A path that needs a tree.
         let last = of_tree(AMOUNTS.as_bytes(), &paths(&["$.a[-1]", "$..b"])).unwrap();
         assert_eq!(last, [["6E2"], ["7.000"]]);
     }
@@ -587,7 +586,7 @@ mod tests {
         let (scanned, found) = of(r#"{"a":{"b":1}}"#, &["$.a", "$.a.b"]);
         assert!(!scanned);
         assert_eq!(found.unwrap(), [[r#"{"b":1}"#], ["1"]]);
-        // What is asked for twice is found once.
+        // A repeated path finds its value once.
         let twice = values(b"[1]", &paths(&["$[0]", "$[0]"]));
         assert_eq!(twice.unwrap(), [["1"], ["1"]]);
         let many: Vec<String> = (0..40).map(|place| format!("$[{place}]")).collect();
@@ -621,7 +620,7 @@ mod tests {
         assert!(told.starts_with("not JSON: "), "{told}");
     }
 
-    /// JSON as text, in which names come twice.
+    /// JSON text with repeated names.
     fn json() -> impl Strategy<Value = String> {
         let leaf = prop_oneof![
             Just("null".to_owned()),
@@ -666,7 +665,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
-        /// Whatever is asked of whatever body, whole or torn: a tree has the same, or tells the same of it.
+        /// For any paths and any body, whole or torn, a tree gives the same values or the same error.
         #[test]
         fn a_tree_has_the_same(
             body in json(),
@@ -681,7 +680,7 @@ mod tests {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let paths = paths(&texts);
             prop_assert_eq!(values(&body, &paths), of_tree(&body, &paths));
-            // Each by itself, so that paths that take a tree don't keep it from others.
+            // One by one, so that paths that need a tree don't affect the others.
             for path in &paths {
                 let path = std::slice::from_ref(path);
                 prop_assert_eq!(values(&body, path), of_tree(&body, path));

@@ -1,4 +1,4 @@
-//! The values at a path of an XML answer, read in one pass.
+//! Finds the values at a path of an XML response in one pass.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,18 @@ use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
-/// Deepest nesting; what is deeper is no answer that a person meant.
+/// Maximum nesting; far beyond any real response.
 const MAX_DEPTH: usize = 500;
-/// Most values of one capture.
+/// Maximum number of values per capture.
 const MAX_VALUES: usize = 100_000;
-/// Most bytes of the values of one capture: texts of elements within each other are kept for each.
+/// Maximum bytes of the values of one capture: nested elements each keep their text.
 const MAX_BYTES: usize = 8 << 20;
 
-/// All values at the path, in the order of the document: texts of elements without the white space around
-/// them, or values of their attribute. An empty body has none.
+/// Returns all values at the path, in document order: trimmed texts of elements, or their attribute's values. An empty
+/// body has none.
 ///
 /// # Errors
-/// In words: the body is no XML, or more than one is meant to be.
+/// Describes invalid XML, or an exceeded limit.
 pub fn values(body: &[u8], path: &XmlPath) -> Result<Vec<String>, String> {
     let text = String::from_utf8_lossy(body);
     let mut finder = Finder {
@@ -46,7 +46,7 @@ pub fn values(body: &[u8], path: &XmlPath) -> Result<Vec<String>, String> {
                 let letter = entity.resolve_char_ref();
                 let letter = letter.map_err(|error| format!("not XML: {error}"))?;
                 let name = entity.xml10_content();
-                // What a DTD would define is left out: none is read.
+                // Entities defined by a DTD are dropped: no DTD is read.
                 let text = letter.map(|letter| Cow::Owned(letter.to_string()));
                 let text = text.or_else(|| resolve_xml_entity(&name).map(Cow::Borrowed));
                 finder.text(&text.unwrap_or_default())?;
@@ -65,10 +65,10 @@ struct Finder<'p> {
     path: &'p XmlPath,
     /// Local names from the root down.
     open: Vec<String>,
-    /// Of elements under way that are meant: their depth, and their place among the values.
+    /// Depth of each open matching element, and its index among the values.
     texts: Vec<(usize, usize)>,
     found: Vec<String>,
-    /// Bytes of the values.
+    /// Total bytes of the values.
     bytes: usize,
 }
 
@@ -92,7 +92,7 @@ impl Finder<'_> {
             self.found.push(String::new());
             return Ok(());
         };
-        // Looking for one that is there twice costs their number squared.
+        // A check for duplicate attributes takes quadratic time.
         for attribute in tag.attributes().with_checks(false) {
             let attribute = attribute.map_err(|error| format!("not XML: {error}"))?;
             if attribute.key.local_name().as_ref() == wanted {
@@ -113,7 +113,7 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Counts bytes that are about to be kept.
+    /// Counts bytes before they are kept.
     fn take(&mut self, bytes: usize) -> Result<(), String> {
         self.bytes += bytes;
         match self.bytes > MAX_BYTES {

@@ -18,9 +18,9 @@ use crate::hash::{Hash, digest};
 
 /// The most signing keys that a thread keeps.
 const MAX_KEPT_KEYS: usize = 4_096;
-/// What stands for the hash of a body that isn't signed.
+/// Replaces the hash of an unsigned body.
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
-/// Headers that are not signed: what stands on the way may change them, or they carry the signature.
+/// Headers that are not signed: intermediaries may change them, or they carry the signature.
 const NOT_SIGNED: [&str; 14] = [
     "accept-encoding",
     "authorization",
@@ -149,7 +149,7 @@ impl<T: AsRef<str>> AwsSign<T> {
     }
 }
 
-/// A moment as `20150830T123600Z`. The last one is kept, since many requests are signed in one second.
+/// Formats a time as `20150830T123600Z`. The last one is cached, since many requests are signed in one second.
 fn time_text(seconds: i64) -> Result<TimeText, String> {
     if let Some((_, text)) = LAST_TIME.get().filter(|(last, _)| *last == seconds) {
         return Ok(text);
@@ -162,7 +162,7 @@ fn time_text(seconds: i64) -> Result<TimeText, String> {
     Ok(text)
 }
 
-/// Gives `take` the signing key of a day, region, service, and secret key. Keys are derived once and kept.
+/// Passes the signing key of a day, region, service, and secret key to `take`. Derived keys are cached.
 fn with_key<R>(parts: [&str; 4], take: impl FnOnce(&Key) -> R) -> R {
     KEYS.with_borrow_mut(|kept| {
         let hash = kept.hasher().hash_one(parts);
@@ -193,7 +193,7 @@ impl KeptKey {
     }
 }
 
-/// The canonical request, and the names of the headers that are in it.
+/// Returns the canonical request, and the names of its headers.
 fn canonical(
     request: &Outgoing<'_>,
     added: &[Header],
@@ -207,7 +207,7 @@ fn canonical(
     let mut headers = Vec::with_capacity(request.headers.len() + added.len() + 1);
     headers.push(("host", request.host));
     headers.extend(own.chain(added).filter(|(name, _)| is_signed(name)));
-    // Stable, so that several of a name keep their order.
+    // Stable, so that headers with the same name keep their order.
     headers.sort_by(|(a, _), (b, _)| compare_names(a, b));
     let mut out = String::with_capacity(512);
     out.push_str(request.method);
@@ -245,13 +245,13 @@ fn is_signed(name: &str) -> bool {
     !NOT_SIGNED.iter().any(|one| one.eq_ignore_ascii_case(name))
 }
 
-/// The order of two names in lower case.
+/// Compares two names in lower case.
 fn compare_names(a: &str, b: &str) -> Ordering {
     let [a, b] = [a, b].map(|name| name.bytes().map(|byte| byte.to_ascii_lowercase()));
     a.cmp(b)
 }
 
-/// The path without `.`, `..`, and empty segments (RFC 3986, section 6), encoded once more.
+/// Appends the path without `.`, `..`, and empty segments (RFC 3986, section 6), encoded once more.
 fn push_normal_path(path: &str, out: &mut String) {
     let mut kept: Vec<&str> = Vec::new();
     for segment in path.split('/') {
@@ -273,7 +273,7 @@ fn push_normal_path(path: &str, out: &mut String) {
     }
 }
 
-/// The parameters of a query in the order of their encoded names and values.
+/// Appends a query's parameters, sorted by their encoded names and values.
 fn push_query(query: &str, out: &mut String) {
     let encoded = |text: &str| {
         let decoded = percent_encoding::percent_decode_str(text).decode_utf8_lossy();

@@ -1,4 +1,4 @@
-//! A keyed hash over parts of a request.
+//! An HMAC over parts of a request.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct HmacSign<T> {
     pub headers: BTreeMap<String, T>,
 }
 
-/// What signs unless another is named.
+/// The default hash.
 fn usual_hash() -> Hash {
     Hash::Sha256
 }
@@ -36,7 +36,7 @@ fn usual_encoding() -> Encoding {
 }
 
 impl<T> HmacSign<T> {
-    /// The texts that name parts of the request.
+    /// Returns the texts that name parts of the request.
     pub fn parts(&self) -> impl Iterator<Item = &T> {
         std::iter::once(&self.over).chain(self.headers.values())
     }
@@ -58,7 +58,7 @@ impl<T> HmacSign<T> {
         })
     }
 
-    /// The signature of what `over` was rendered to, by a rendered key.
+    /// Returns the signature of the rendered text `over` with a rendered key.
     ///
     /// # Errors
     /// MD5.

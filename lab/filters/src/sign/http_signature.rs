@@ -10,9 +10,9 @@ use super::{Header, Moment, optional};
 use crate::encoding::Encoding;
 use crate::token::signature;
 
-/// Most components of a signature.
+/// Maximum components of a signature.
 const MAX_COMPONENTS: usize = 50;
-/// The components that are no headers (RFC 9421, section 2.2).
+/// The derived components, which are no headers (RFC 9421, section 2.2).
 const DERIVED: [&str; 7] = [
     "@method",
     "@target-uri",
@@ -22,7 +22,7 @@ const DERIVED: [&str; 7] = [
     "@path",
     "@query",
 ];
-/// The header of a body's digest.
+/// The header with a body's digest.
 const DIGEST: &str = "content-digest";
 
 /// An HTTP Message Signature.
@@ -75,7 +75,7 @@ fn usual_label() -> String {
 }
 
 impl KeyAlgorithm {
-    /// Its name, and the one that JSON Web Signatures have for the same.
+    /// Returns its name, and the JSON Web Signature name of the same algorithm.
     pub(super) const fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::HmacSha256 => ("hmac-sha256", "HS256"),
@@ -88,7 +88,7 @@ impl KeyAlgorithm {
     }
 }
 
-/// Why a component can't be signed.
+/// Returns why a component can't be signed.
 pub(super) fn component_problem(name: &str) -> Option<String> {
     let is_header = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
     match name.starts_with('@') {
@@ -102,7 +102,7 @@ pub(super) fn component_problem(name: &str) -> Option<String> {
     }
 }
 
-/// Seconds of `5m`, `90s`, `1h`, or of a number.
+/// Parses seconds: `5m`, `90s`, `1h`, or a number.
 pub(super) fn seconds(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let units = [("s", 1), ("m", 60), ("h", 3_600), ("", 1)];
@@ -114,7 +114,7 @@ pub(super) fn seconds(text: &str) -> Result<u64, String> {
 }
 
 impl<T> HttpSign<T> {
-    /// What is wrong with it, but for its texts.
+    /// Returns what is wrong with it, apart from its texts.
     pub(super) fn problem(&self) -> Option<String> {
         let rest = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-.*".contains(&b);
         let begins = self.label.starts_with(|c: char| c.is_ascii_lowercase());
@@ -179,7 +179,7 @@ impl<T: AsRef<str>> HttpSign<T> {
         Ok(added)
     }
 
-    /// What is signed (RFC 9421, section 2.5), and the parameters of the signature.
+    /// Returns the signature base (RFC 9421, section 2.5), and the parameters of the signature.
     pub(super) fn base(
         &self,
         request: &Outgoing<'_>,

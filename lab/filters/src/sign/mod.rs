@@ -1,5 +1,5 @@
-//! Signatures of requests: what they are made by, and the headers that carry them. Pure: a rendered request, a time,
-//! and keys in, headers out.
+//! Signatures of requests: their methods, and the headers that carry them. Pure: the input is a rendered request, a
+//! time, and keys; the output is headers.
 
 mod aws;
 mod hmac;
@@ -32,14 +32,14 @@ pub enum Sign<T> {
     Oauth1(OauthSign<T>),
 }
 
-/// What a signature has besides the request.
+/// Inputs of a signature apart from the request.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment<'a> {
     /// Seconds since 1970.
     pub seconds: i64,
     /// A text that no other request has.
     pub nonce: &'a str,
-    /// The key that its text names, where it names one.
+    /// The key that its text names, if it names one.
     pub key: Option<&'a [u8]>,
 }
 
@@ -47,7 +47,7 @@ pub struct Moment<'a> {
 pub type Header = (String, String);
 
 impl<T> Sign<T> {
-    /// The same with its texts in another form.
+    /// Maps each text.
     ///
     /// # Errors
     /// That of `map`.
@@ -63,7 +63,7 @@ impl<T> Sign<T> {
         })
     }
 
-    /// What is wrong with it, but for its texts.
+    /// Returns what is wrong with it, apart from its texts.
     pub fn problem(&self) -> Option<String> {
         match self {
             Self::Hmac(sign) if sign.algorithm == Hash::Md5 => {
@@ -74,7 +74,7 @@ impl<T> Sign<T> {
         }
     }
 
-    /// The text that is a key or the name of one, what the key is to be, and how that is said.
+    /// Returns the text that is or names the key, the required kind of key, and its description.
     pub fn key(&self) -> Option<(&T, KeyKind, &'static str)> {
         match self {
             Self::Hmac(sign) => Some((&sign.key, KeyKind::Secret, "hmac")),
@@ -86,7 +86,7 @@ impl<T> Sign<T> {
         }
     }
 
-    /// Names of the headers that a workload gives it.
+    /// Returns the names of the headers that a workload sets itself.
     pub fn own_headers(&self) -> impl Iterator<Item = &str> {
         let headers = match self {
             Self::Hmac(sign) => Some(&sign.headers),
@@ -98,7 +98,7 @@ impl<T> Sign<T> {
             .map(String::as_str)
     }
 
-    /// Whether it has a time; `names` tells whether a text names a part of a request.
+    /// Returns true if it contains a time; `names` returns whether a text names a part of a request.
     pub fn has_time(&self, names: impl Fn(&T, &str) -> bool) -> bool {
         match self {
             Self::Hmac(sign) => sign.parts().any(|text| names(text, "timestamp")),
@@ -106,7 +106,7 @@ impl<T> Sign<T> {
         }
     }
 
-    /// Names of the headers that carry what nobody is to see, in lower case; `names` as for [`Sign::has_time`].
+    /// Returns the names of headers with secret content, in lower case; `names` as for [`Sign::has_time`].
     pub fn secret_headers(&self, names: impl Fn(&T, &str) -> bool) -> Vec<String> {
         let fixed: &[&str] = match self {
             Self::Hmac(sign) => {
@@ -123,10 +123,10 @@ impl<T> Sign<T> {
 }
 
 impl<T: AsRef<str>> Sign<T> {
-    /// The headers that sign a request. Those of `hmac` are the caller's to render: see [`HmacSign::signature`].
+    /// Returns the headers that sign a request. The caller renders those of `hmac`: see [`HmacSign::signature`].
     ///
     /// # Errors
-    /// A key that can't sign, and a request that lacks what is signed.
+    /// A key that can't sign, and a request without a part to be signed.
     pub fn headers(
         &self,
         request: &Outgoing<'_>,
@@ -141,7 +141,7 @@ impl<T: AsRef<str>> Sign<T> {
     }
 }
 
-/// Texts that a signature may do without.
+/// Iterates over the optional texts of a signature.
 fn optional<'s, T, U, E>(
     text: &'s Option<T>,
     map: &mut impl FnMut(&'s T) -> Result<U, E>,

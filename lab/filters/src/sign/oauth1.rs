@@ -66,7 +66,7 @@ fn encoded(text: &str) -> String {
     out
 }
 
-/// The pairs of a query or of a form, decoded.
+/// Returns the decoded pairs of a query or form.
 fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
     let decoded = |text: &str| {
         let spaced = text.replace('+', " ");
@@ -80,7 +80,7 @@ fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// The signature base string (RFC 5849, section 3.4.1).
+/// Returns the signature base string (RFC 5849, section 3.4.1).
 pub(super) fn base(request: &Outgoing<'_>, own: &[(&str, String)]) -> String {
     let mut all: Vec<(String, String)> = own
         .iter()

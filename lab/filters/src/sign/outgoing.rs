@@ -18,8 +18,8 @@ pub const PARTS: [&str; 10] = [
     "signature",
 ];
 
-/// The names that templates of a signature may use: a workload's variables, of which those called like a part of a
-/// request give way to it, and then the parts.
+/// Returns the names that templates of a signature may use: the workload's variables without those named like a part of
+/// a request, then the parts.
 #[must_use]
 pub fn names_with_parts(variables: &[String]) -> Vec<String> {
     let own = variables
@@ -31,7 +31,7 @@ pub fn names_with_parts(variables: &[String]) -> Vec<String> {
     own.chain(PARTS.map(str::to_owned)).collect()
 }
 
-/// SHA-256 of a body in pieces, in hexadecimal.
+/// Returns the SHA-256 of a body in pieces, in hexadecimal.
 fn hash_of<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> String {
     let mut context = Context::new(&SHA256);
     pieces.for_each(|piece| context.update(piece));
@@ -41,24 +41,24 @@ fn hash_of<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> String {
 /// A rendered request.
 #[derive(Debug, Clone)]
 pub struct Outgoing<'a> {
-    /// Whether it goes over TLS.
+    /// Whether it is sent over TLS.
     pub secure: bool,
     /// Its method.
     pub method: &'a str,
     /// Path and query as sent.
     pub target: &'a str,
-    /// Who it is for, with the port unless that is the scheme's.
+    /// Its host, with the port unless that is the scheme's default.
     pub host: &'a str,
-    /// The others, in order.
+    /// The other headers, in order.
     pub headers: Vec<(&'a str, &'a str)>,
     /// Its body.
     pub body: Vec<&'a [u8]>,
-    /// SHA-256 of its body in hexadecimal, where that is known.
+    /// SHA-256 of its body in hexadecimal, if known.
     pub body_sha256: Option<&'a str>,
 }
 
 impl<'a> Outgoing<'a> {
-    /// The request with this head, as HTTP/1.1 writes it.
+    /// Creates the request from this HTTP/1.1 head.
     #[must_use]
     pub fn new(head: &'a str, secure: bool, body: Vec<&'a [u8]>) -> Self {
         let mut lines = head.split("\r\n");
@@ -84,23 +84,23 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// The path as sent.
+    /// Returns the path as sent.
     pub(super) fn path(&self) -> &'a str {
         self.target.split('?').next().unwrap_or(self.target)
     }
 
-    /// The query as sent, without its question mark.
+    /// Returns the query as sent, without its question mark.
     pub(super) fn query(&self) -> Option<&'a str> {
         self.target.split_once('?').map(|(_, query)| query)
     }
 
-    /// The values of all headers of this name.
+    /// Returns the values of all headers with this name.
     pub(super) fn values(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let named = move |(one, _): &&(&str, &str)| one.eq_ignore_ascii_case(name);
         self.headers.iter().filter(named).map(|(_, value)| *value)
     }
 
-    /// Lower-case host, without the scheme's own port.
+    /// Returns the host in lower case, without the scheme's default port.
     pub(super) fn authority(&self) -> String {
         let own = if self.secure { ":443" } else { ":80" };
         let host = self.host.to_ascii_lowercase();
@@ -112,7 +112,7 @@ impl<'a> Outgoing<'a> {
         if self.secure { "https" } else { "http" }
     }
 
-    /// SHA-256 of its body in hexadecimal.
+    /// Returns the SHA-256 of its body in hexadecimal.
     pub(super) fn body_hash(&self) -> String {
         match self.body_sha256 {
             Some(known) => known.to_owned(),
@@ -120,10 +120,10 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// What one of [`PARTS`] is of this request; those of the moment are the caller's.
+    /// Returns one of [`PARTS`] of this request; the caller provides those of the moment.
     ///
     /// # Errors
-    /// A body that is no text.
+    /// A body that is not valid UTF-8.
     pub fn part(&self, name: &str) -> Result<String, String> {
         Ok(match name {
             "method" => self.method.to_owned(),

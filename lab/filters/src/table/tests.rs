@@ -78,7 +78,7 @@ fn json_lines_give_texts_and_all_else_as_json() {
 }
 
 proptest! {
-    /// Whatever is written as CSV is read row by row as it was, also over the borders of stretches.
+    /// Any rows written as CSV are read back unchanged, also across the borders of stretches.
     #[test]
     fn every_row_is_found(rows in proptest::collection::vec(("[ -~\n]{1,20}", "\\PC{0,12}"), 1..300)) {
         let mut writer = csv::Writer::from_writer(Vec::new());

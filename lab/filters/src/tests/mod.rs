@@ -1,4 +1,4 @@
-//! Filters by published vectors, and beside another library.
+//! Filters by published vectors, and compared with another library.
 
 use minijinja::value::Rest;
 use minijinja::{Environment, context};
@@ -19,7 +19,7 @@ fn environment() -> Environment<'static> {
     environment
 }
 
-/// What an expression gives, or the detail of its error.
+/// Returns the value of an expression, or the detail of its error.
 fn eval(expression: &str, x: Value) -> Result<Value, String> {
     let environment = environment();
     let compiled = environment.compile_expression(expression).unwrap();
@@ -102,7 +102,7 @@ fn token_of_the_standard_has_its_signature() {
     assert_eq!(claims, "joe");
 }
 
-/// Tokens that OpenSSL signed by the same keys.
+/// Tokens signed by OpenSSL with the same keys.
 #[test]
 fn tokens_are_those_of_another_library() {
     let token = text(

@@ -1,4 +1,4 @@
-//! What an agent's token lets it say and hear: its own subjects, and nobody else's.
+//! Rights of an agent's token: its own subjects, and no others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc::Sender;
 
 use super::json_of;
 
-/// Tries what is another's, subject by subject, with the token of an agent named bob.
+/// Tries the subjects of others, one by one, with the token of an agent named bob.
 pub(super) fn each_speaks_for_itself_alone(token: &Token) {
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build().unwrap();
@@ -52,7 +52,7 @@ pub(super) fn each_speaks_for_itself_alone(token: &Token) {
     });
 }
 
-/// Connects with the token; what the server says of the connection is told.
+/// Connects with the token; sends the server's events on this connection to `tell`.
 async fn connected(token: &Token, tell: Sender<String>) -> Client {
     let token = json_of(token);
     let text = |key: &str| token[key].as_str().unwrap().to_owned();
@@ -71,7 +71,7 @@ async fn connected(token: &Token, tell: Sender<String>) -> Client {
             .event_callback(move |event| {
                 let tell = tell.clone();
                 async move {
-                    // Nobody listens any more once all is refused.
+                    // The receiver is gone once all is refused.
                     let _heard = tell.send(event.to_string()).await;
                 }
             })
@@ -80,7 +80,7 @@ async fn connected(token: &Token, tell: Sender<String>) -> Client {
     loop {
         match connect().await {
             Ok(client) => return client,
-            // The hub is still reading its configuration again, or had no CPU for a handshake in its two seconds.
+            // The hub is still reloading its configuration, or had no CPU for a handshake in its two seconds.
             Err(error) if matches!(error.kind(), AuthorizationViolation | Io) => {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }

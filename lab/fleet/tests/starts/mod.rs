@@ -1,4 +1,4 @@
-//! How far apart agents begin a trial, over many of them.
+//! Differences between the agents' start times, over many trials.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use lab_fleet::Crew;
 
 use super::{Web, drive, run_by};
 
-/// How far apart starts are, as many as `PLIMSOLL_STARTS` asks for (3): as the server saw it, whose threads wait for a
-/// core themselves, and how late the later agent was by its own clock, which is off by what is told below. Each agent
-/// has one user: of more, those that came first would keep the server from the other agent's. Of times nothing is
-/// asserted.
+/// Prints start differences, as many as `PLIMSOLL_STARTS` requests (3): as seen by the server, whose threads wait for a
+/// core themselves, and the later agent's lateness by its own clock, with the offset error printed below. Each agent
+/// has one user: with more, the first ones would keep the server from the other agent's. Nothing is asserted about
+/// times.
 pub(super) fn print(crew: &Crew, web: &Web) {
     let wanted = std::env::var("PLIMSOLL_STARTS").ok();
     let starts: usize = wanted
@@ -42,7 +42,7 @@ pub(super) fn print(crew: &Crew, web: &Web) {
     }
 }
 
-/// What the first requests of two agents' users were apart. Users are theirs in turn.
+/// Returns the gap between the first requests of two agents' users. Users alternate between agents.
 fn first_apart(web: &Web) -> Duration {
     let asked = web.asked.lock().unwrap();
     let of_users = asked.iter().filter_map(|(at, line)| {

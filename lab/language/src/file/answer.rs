@@ -1,4 +1,4 @@
-//! What is expected of an answer, as written.
+//! The raw form of expectations on a response.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Bodies with the content of files, as written.
+//! The raw form of bodies with the content of files.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Keys of a workload, as written.
+//! The raw form of a workload's keys.
 
 use schemars::JsonSchema;
 use serde::Serialize;

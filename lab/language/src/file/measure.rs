@@ -1,4 +1,4 @@
-//! Numbers that answers tell, as written.
+//! The raw form of numbers in responses.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -34,7 +34,7 @@ pub(crate) struct NumberFile {
 }
 
 impl MeasureFile {
-    /// Where the number stands.
+    /// Returns the source of the number.
     pub(crate) fn from(&self) -> &At<Scalar> {
         match self {
             Self::Place(from) => from,
@@ -42,7 +42,7 @@ impl MeasureFile {
         }
     }
 
-    /// What it is counted in, if that is said.
+    /// Returns its unit, if there is one.
     pub(crate) fn unit(&self) -> Option<&At<Scalar>> {
         match self {
             Self::Place(_) => None,

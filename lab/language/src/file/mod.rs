@@ -1,7 +1,7 @@
-//! A workload as written: its shape.
+//! The raw form of a workload file: its shape.
 //!
-//! Only the shape is checked here: keys, lists, mappings. What a text means is for `read`. Types
-//! print back to YAML, and what is printed reads as the same.
+//! Only the shape is checked here: keys, lists, mappings. `read` interprets the texts. The types print back to YAML,
+//! and the output parses to the same value.
 
 mod answer;
 mod content;
@@ -37,7 +37,7 @@ pub(crate) use sign::SignFile;
 pub use workload::WorkloadFile;
 pub(crate) use workload::{ProbeFile, SessionFile, StepFile, TransferFile};
 
-/// The JSON Schema of workload files.
+/// Returns the JSON Schema of workload files.
 #[must_use]
 pub fn schema_workload() -> serde_json::Value {
     schemars::schema_for!(WorkloadFile).to_value()

@@ -1,4 +1,4 @@
-//! Requests that go out at the same time, as written.
+//! The raw form of parallel requests.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -64,7 +64,7 @@ pub(crate) struct EachFile {
 }
 
 impl ParallelFile {
-    /// The requests, in the order of the file.
+    /// Returns the requests, in the order of the file.
     pub(crate) fn requests(&self) -> &[RequestItem] {
         match self {
             Self::Requests(requests) => requests,
@@ -72,7 +72,7 @@ impl ParallelFile {
         }
     }
 
-    /// What is said beside them.
+    /// Returns its settings apart from the requests.
     pub(crate) fn full(&self) -> Option<&BesideFile> {
         match self {
             Self::Requests(_) => None,
@@ -80,12 +80,12 @@ impl ParallelFile {
         }
     }
 
-    /// A request for each entry of a list.
+    /// Returns the request for each entry of a list.
     pub(crate) fn each(&self) -> Option<&At<EachFile>> {
         self.full()?.each.as_ref()
     }
 
-    /// All that say more than their line, with their places among all.
+    /// Returns all requests with more than a line, with their indexes among all.
     pub(crate) fn all(&self) -> impl Iterator<Item = (usize, &RequestFile)> {
         let listed = self.requests().iter().enumerate();
         let listed = listed.filter_map(|(place, item)| match item {

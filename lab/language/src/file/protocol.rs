@@ -1,4 +1,4 @@
-//! What users speak, and what they say in it, as written.
+//! The raw form of a workload's protocol, and of its requests in other protocols than HTTP.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -171,7 +171,7 @@ impl StatementFile {
         }
     }
 
-    /// What it is said under first, and its place; `None` where nothing is said.
+    /// Returns its first key and that key's place; `None` if it has none.
     pub(crate) fn place(&self) -> Option<(&'static str, &Span)> {
         let query = self.query.as_ref().map(|at| ("query", &at.span));
         let prepared = self.prepared.as_ref().map(|at| ("prepared", &at.span));
@@ -190,7 +190,7 @@ impl CallFile {
         }
     }
 
-    /// What it says first, and its place; `None` where nothing is said.
+    /// Returns its first key and that key's place; `None` if it has none.
     pub(crate) fn place(&self) -> Option<(&'static str, &Span)> {
         let messages = self.messages.as_ref().map(|at| ("messages", &at.span));
         let deadline = self.deadline.as_ref().map(|at| ("deadline", &at.span));

@@ -1,4 +1,4 @@
-//! A request as written.
+//! The raw form of a request.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -212,7 +212,7 @@ impl RequestFile {
         }
     }
 
-    /// The file with the schema of its answer.
+    /// Returns the file with the schema of its response.
     pub(crate) fn schema(&self) -> Option<&At<Scalar>> {
         match &self.expect {
             Some(ExpectFile::Answer(answer)) => answer.schema.as_ref(),
@@ -220,7 +220,7 @@ impl RequestFile {
         }
     }
 
-    /// The files whose content it carries.
+    /// Returns the files whose content it sends.
     pub(crate) fn files(&self) -> impl Iterator<Item = &At<Scalar>> {
         let parts = self.multipart.iter().flat_map(|parts| parts.value.iter());
         let of_parts = parts.filter_map(|(_, part)| match part {
@@ -230,13 +230,13 @@ impl RequestFile {
         of_parts.chain(self.body.as_ref().map(|body| &body.value.file))
     }
 
-    /// Whether it says what is sent by another key than `request`.
+    /// Returns true if another key than `request` defines what is sent.
     pub(crate) fn has_no_line(&self) -> bool {
         self.mail.is_some() || self.statement.place().is_some()
     }
 
-    /// True if a step has no key of a request, except `sign` and `auth`, which are defaults of the requests that it
-    /// lists.
+    /// Returns true if a step has no key of a request, except `sign` and `auth`, which are defaults of the requests
+    /// that it lists.
     pub(crate) fn is_empty(&self) -> bool {
         let (sign, auth) = (self.sign.clone(), self.auth.clone());
         *self

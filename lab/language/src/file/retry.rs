@@ -1,4 +1,4 @@
-//! How often a failed request is sent again, as written.
+//! The raw form of retries of failed requests.
 
 use schemars::JsonSchema;
 use serde::Serialize;

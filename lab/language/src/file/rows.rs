@@ -1,4 +1,4 @@
-//! Rows from a file, as written.
+//! The raw form of rows from a file.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub(crate) struct RowsFile {
 }
 
 impl RowsFile {
-    /// The rows of a file, all other keys unset.
+    /// Creates the rows of a file, with all other keys unset.
     pub(crate) fn of(file: &At<Scalar>) -> Self {
         Self {
             file: file.clone(),

@@ -1,5 +1,5 @@
-//! The shapes of single values for the JSON Schema, so that an editor finds a wrong unit while it is
-//! typed. A template may stand for any of them. What a value means is for `units`.
+//! The shapes of single values for the JSON Schema, so that an editor detects a wrong unit during typing. A template
+//! may replace any of them. `units` interprets the values.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ const TEMPLATE: &str = r"\{\{|\{%";
 const TIME: &str = r"([0-9]+\.?[0-9]*|\.[0-9]+)\s*(us|µs|μs|ms|s|min|m|h|d)";
 const NUMBER: &str = r"([0-9]+\.?[0-9]*|\.[0-9]+)";
 
-/// A shape with a pattern of its own, or a template.
+/// Defines a shape with its own pattern, or a template.
 macro_rules! shape {
     ($(#[$doc:meta])* $name:ident, $pattern:expr) => {
         $(#[$doc])*
@@ -67,7 +67,7 @@ shape!(
     "[0-9]+"
 );
 shape!(
-    /// What a figure is compared with: `p(95) < 300ms`, `rate < 0.1%`.
+    /// The limit of a figure: `p(95) < 300ms`, `rate < 0.1%`.
     Limit,
     format!(
         r"(p\s*\(\s*{NUMBER}\s*\)|avg|mean|min|max|med|rate)\s*(<|>)=?\s*({NUMBER}\s*(%|/s)?|({TIME}\s*)+)"

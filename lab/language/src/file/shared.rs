@@ -1,4 +1,4 @@
-//! What users share with each other, as written.
+//! The raw form of state that users share.
 
 use schemars::JsonSchema;
 use serde::Serialize;

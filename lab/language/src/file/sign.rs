@@ -1,4 +1,4 @@
-//! How requests are signed, and how credentials are obtained, as written.
+//! The raw form of request signatures, and of obtained credentials.
 
 use std::borrow::Cow;
 
@@ -15,13 +15,13 @@ use lab_units::decode::{Container, Decode, unexpected};
 use lab_units::nearest::{nearest, one_of};
 use lab_units::parts::{At, Scalar};
 
-/// What signs a request; or `none`, where nothing does.
+/// The signature of a request, or `none`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum SignFile {
-    /// Nothing, by the word for it.
+    /// No signature, by the word `none`.
     None(At<Scalar>),
-    /// This.
+    /// This signature.
     By(Box<Sign<At<Scalar>>>),
 }
 
@@ -91,7 +91,7 @@ impl Decode for AuthFile {
     }
 }
 
-/// The value of a mapping, and the places of its texts.
+/// Reads the value of a mapping, and the places of its texts.
 fn read<T: DeserializeOwned>(
     node: &Node,
     (key, label): (&str, &str),
@@ -107,13 +107,13 @@ fn read<T: DeserializeOwned>(
     Some((noted.ok()?, texts))
 }
 
-/// A text with its place.
+/// Returns a text with its place.
 fn place(texts: &[At<Scalar>], text: &str) -> Result<At<Scalar>, ()> {
     let found = texts.iter().find(|at| at.written() == text);
     found.cloned().ok_or(())
 }
 
-/// A value as JSON, all that is no mapping or list as a text; and the places of the texts.
+/// Converts a value to JSON, with every scalar as a text; and returns the places of the texts.
 fn json(node: &Node, texts: &mut Vec<At<Scalar>>, problems: &mut Problems) -> Option<Json> {
     Some(match &node.value {
         Value::Map(entries) => {

@@ -1,4 +1,4 @@
-//! Parse ∘ print: whatever a file can say, printed as YAML, reads as the same.
+//! Parse ∘ print: any file value, printed as YAML, parses to the same value.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -95,7 +95,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Boxed: what a strategy is made of lies on the stack, and a study is made of many.
+/// Boxed: the parts of a strategy lie on the stack, and a study has many.
 fn scalar() -> BoxedStrategy<At<Scalar>> {
     prop_oneof![
         any::<bool>().prop_map(Scalar::Bool),
@@ -107,7 +107,7 @@ fn scalar() -> BoxedStrategy<At<Scalar>> {
     .boxed()
 }
 
-/// Keys are made different from each other; a mapping may hold each once.
+/// Makes keys distinct; a mapping may have each once.
 fn table<T: std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Table<T>> {
     vec((text(), value), 0..4).prop_map(|entries| {
         let key = |(i, (name, value)): (usize, (String, T))| (at(format!("{name}{i}k")), value);
@@ -401,7 +401,7 @@ fn retry() -> impl Strategy<Value = RetryFile> {
     ]
 }
 
-/// What a step takes and puts in. Boxed, as all that much is made of.
+/// The keys `take` and `put` of a step. Boxed, as it is a part of much.
 type Keys = Option<At<Table<At<Scalar>>>>;
 
 fn queued() -> BoxedStrategy<(Keys, Keys)> {

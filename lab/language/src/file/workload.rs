@@ -1,4 +1,4 @@
-//! A workload file as written.
+//! The raw form of a workload file.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -309,12 +309,12 @@ impl Decode for WorkloadFile {
 }
 
 impl StepFile {
-    /// Its requests that say more than their line.
+    /// Returns its requests with more than a line.
     pub(crate) fn requests(&self) -> impl Iterator<Item = &RequestFile> {
         self.placed_requests().map(|(_, request)| request)
     }
 
-    /// The same, each with its place among all requests of the step.
+    /// Returns the same requests, each with its index among all requests of the step.
     pub(crate) fn placed_requests(&self) -> impl Iterator<Item = (usize, &RequestFile)> {
         let listed = self.requests.iter().flat_map(|list| &list.value);
         let listed = listed.enumerate().filter_map(|(at, item)| match item {
@@ -353,8 +353,7 @@ impl Decode for SessionFile {
 }
 
 impl StepFile {
-    /// The names that those of its requests have in reports which go out at the same time: each once, in the order of the
-    /// file.
+    /// Returns the report names of its parallel requests: each once, in the order of the file.
     pub(crate) fn names_within(&self) -> Vec<&At<Scalar>> {
         let mut names: Vec<&At<Scalar>> = Vec::new();
         let parallel = self.parallel.iter().flat_map(|at| at.value.all());
@@ -401,7 +400,7 @@ impl Decode for StepFile {
 }
 
 impl StepFile {
-    /// Where it says whether, or how often, it is done by what came.
+    /// Returns the place of its condition or loop, if it has one.
     pub(crate) fn control(&self) -> Option<&Span> {
         let of = [&self.when, &self.until, &self.at_most];
         of.into_iter().flatten().map(|at| &at.span).next()

@@ -1,4 +1,4 @@
-//! The files whose content a workload's requests carry, each read once.
+//! The files whose content a workload's requests send, each read once.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::error::Problems;
 use crate::file::{RequestFile, WorkloadFile};
 use lab_units::parts::{At, Scalar};
 
-/// All that requests of the workload carry; `None` when a problem was noted.
+/// Reads all files that the workload's requests send; `None` if a problem was reported.
 pub(super) fn read(
     file: &WorkloadFile,
     files: &dyn Files,
@@ -35,7 +35,7 @@ pub(super) fn read(
     all
 }
 
-/// All requests of a workload that say more than their line.
+/// Returns all requests of a workload with more than a line.
 pub(super) fn requests(file: &WorkloadFile) -> impl Iterator<Item = &RequestFile> {
     let session = choice::leaves(&file.session.steps.value);
     let steps = file.setup.iter().chain(session);

@@ -19,7 +19,7 @@ use lab_units::parts::{At, Scalar};
 /// The default time between renewal and expiry of a token.
 const RENEW: Duration = Duration::from_secs(30);
 
-/// The variables that hold the tokens of users; `None` when a problem was noted.
+/// Returns the variables that hold the tokens of users; `None` if a problem was reported.
 pub(super) fn variables(
     file: &WorkloadFile,
     taken: &[String],
@@ -83,7 +83,7 @@ impl Compiler<'_> {
         Some(tokens)
     }
 
-    /// Whether the workload's users obtain tokens.
+    /// Returns true if the workload's users obtain tokens.
     pub(super) fn has_tokens(&self) -> bool {
         matches!(self.credentials.as_deref(), Some(Credentials::Bearer(_)))
     }
@@ -112,7 +112,7 @@ impl Compiler<'_> {
         )
     }
 
-    /// The credentials of a step or request with this `auth` key.
+    /// Returns the credentials of a step or request with this `auth` key.
     pub(super) fn auth(&mut self, file: &RequestFile) -> Option<Option<Box<Credentials>>> {
         match &file.auth {
             None => Some(self.credentials.clone()),
@@ -125,7 +125,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The credentials that `auth` gives a request; none if the request has its own.
+    /// Returns the credentials that `auth` gives a request; none if the request has its own.
     pub(super) fn credentials_of(
         &mut self,
         file: &RequestFile,

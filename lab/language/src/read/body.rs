@@ -1,11 +1,10 @@
 //! JSON bodies: a YAML tree compiled to one text template.
 //!
-//! A string of the tree is a template. Its substituted values are escaped as JSON strings. A string
-//! that is exactly one `{{ … }}` becomes a number where its value is one (`index`, `neighbour(1)`,
-//! `int_in(1, 6)`, arithmetic, `true`, `none`), and a value that a JSON path captured stays what it was: a number, a
-//! boolean, a list, or an object. Other variables are text and stay strings.
-//! `{{ index | string }}` makes a string of a number. In the messages of services, whose fields are known, what stands
-//! for a text is one anyway.
+//! A string of the tree is a template. Its substituted values are escaped as JSON strings. A string that is exactly one
+//! `{{ … }}` becomes a number if its value is one (`index`, `neighbour(1)`, `int_in(1, 6)`, arithmetic, `true`,
+//! `none`), and a value captured by a JSON path keeps its type: a number, a boolean, a list, or an object. Other
+//! variables are text and stay strings. `{{ index | string }}` makes a string of a number. In messages of services,
+//! whose fields are known, a text field is always a string.
 
 use lab_workload::template::{Escape, Symbols, TemplateError};
 use lab_workload::{Field, Template};
@@ -13,7 +12,7 @@ use lab_workload::{Field, Template};
 use crate::error::Problems;
 use lab_units::parts::{At, Json, Scalar};
 
-/// Compiles a JSON body; `None` when a problem was noted.
+/// Compiles a JSON body; `None` if a problem was reported.
 pub(super) fn json(
     json: &At<Json>,
     symbols: Symbols<'_>,
@@ -22,7 +21,7 @@ pub(super) fn json(
     message(json, &Field::Plain, symbols, problems)
 }
 
-/// The same, of what is known to have this in it.
+/// Compiles a message whose fields are known.
 pub(super) fn message(
     json: &At<Json>,
     of: &Field,
@@ -34,7 +33,7 @@ pub(super) fn message(
     complete.then(|| Template::concatenate(&parts))
 }
 
-/// Appends the parts of a value. Depth is bounded by the reader of the file.
+/// Appends the parts of a value. The file's reader bounds the depth.
 fn write(
     (json, of): (&Json, &Field),
     symbols: Symbols<'_>,
@@ -102,7 +101,7 @@ fn write_scalar(
     push((scalar, text), parsed, parts, problems)
 }
 
-/// A text, whatever it is in YAML, or what its template gives.
+/// Appends a text, whatever its type in YAML, or its template's value.
 fn write_text(
     scalar: &At<Scalar>,
     symbols: Symbols<'_>,

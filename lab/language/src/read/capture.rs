@@ -1,5 +1,5 @@
-//! What a capture reads: `$.…`, `header.NAME`, `cookie.NAME`, `/regex/`, `/regex/g`, `xml(…)`, `html(…)`,
-//! `status`, `request.path`.
+//! Sources of captures: `$.…`, `header.NAME`, `cookie.NAME`, `/regex/`, `/regex/g`, `xml(…)`, `html(…)`, `status`,
+//! `request.path`.
 
 use lab_workload::template::{Escape, Symbols};
 use lab_workload::{CaptureSource, HtmlPath, JsonPath, Pattern, PatternError, Template, XmlPath};
@@ -53,7 +53,7 @@ pub(super) fn source(text: &str, symbols: Symbols<'_>) -> Result<CaptureSource, 
     }
 }
 
-/// A header's name (RFC 9110, token).
+/// Returns true for a valid header name (RFC 9110, token).
 pub(super) fn is_token(name: &str) -> bool {
     !name.is_empty()
         && name
@@ -61,7 +61,7 @@ pub(super) fn is_token(name: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
-/// The JSON path of an expectation, which names no variables.
+/// Parses the JSON path of an expectation, which names no variables.
 pub(super) fn literal_path(text: &str) -> Result<JsonPath, TextError> {
     let trimmed = text.trim();
     if !trimmed.starts_with('$') {
@@ -72,7 +72,7 @@ pub(super) fn literal_path(text: &str) -> Result<JsonPath, TextError> {
     JsonPath::parse(trimmed).map_err(|error| path_error(text, &error))
 }
 
-/// The lower-case name of a header that is expected.
+/// Returns the lower-case name of an expected header.
 pub(super) fn header_name(text: &str) -> Result<String, TextError> {
     if is_token(text) {
         return Ok(text.to_ascii_lowercase());
@@ -84,7 +84,7 @@ pub(super) fn header_name(text: &str) -> Result<String, TextError> {
 fn json_path(text: &str, path: &str, symbols: Symbols<'_>) -> Result<CaptureSource, TextError> {
     let template = Template::parse_with(path, symbols, Escape::None)?;
     let Some(literal) = template.as_literal() else {
-        // What the variables come to is known only per user; a plain word shows most mistakes.
+        // The variables' values are known only per user; a plain word reveals most mistakes.
         check_template_path(text, path)?;
         return Ok(CaptureSource::JsonPathTemplate(template));
     };
@@ -94,7 +94,7 @@ fn json_path(text: &str, path: &str, symbols: Symbols<'_>) -> Result<CaptureSour
     }
 }
 
-/// Judges a path with `x` in the place of every `{{ … }}`.
+/// Checks a path with `x` in place of every `{{ … }}`.
 fn check_template_path(text: &str, path: &str) -> Result<(), TextError> {
     let mut sample = String::with_capacity(path.len());
     let mut rest = path;

@@ -1,5 +1,5 @@
-//! Steps that only a part of the sessions does: shares, and choices by weight, flattened to a list
-//! of steps that each know their part of a draw.
+//! Steps that only some sessions run: shares, and weighted choices, flattened to a list of steps, each with its part of
+//! a draw.
 
 use lab_workload::{Chance, MAX_TRANSACTION_LEVELS, Round};
 
@@ -11,33 +11,33 @@ use crate::text_error::TextError;
 use crate::units;
 use lab_units::parts::{At, Scalar};
 
-/// A step as written, and when it is done.
+/// A step as written, and the conditions to run it.
 #[derive(Clone)]
 pub(super) struct Flat<'f> {
     pub(super) file: &'f At<StepFile>,
     pub(super) around: Around<'f>,
-    /// It is the name of some requests of the step before it.
+    /// Set if it only names some requests of the step before it.
     pub(super) name: Option<&'f At<Scalar>>,
 }
 
-/// What stands around a step.
+/// The context of a step.
 #[derive(Clone, Default)]
 pub(super) struct Around<'f> {
     pub(super) chance: Option<Chance>,
-    /// The group that it is in, where that has a condition or a loop.
+    /// The enclosing group, if that has a condition or a loop.
     pub(super) group: Option<&'f At<StepFile>>,
-    /// The transactions that it is a part of, outer ones first, each with what has one each time.
+    /// The enclosing transactions, outer ones first, each with the [`Round`] that it spans.
     pub(super) transactions: Vec<(&'f At<StepFile>, Round)>,
 }
 
 impl Around<'_> {
-    /// Whether a draw or a condition is taken for all steps within together.
+    /// Returns true if one draw or condition decides for all steps within.
     fn is_decided(&self) -> bool {
         self.chance.is_some() || self.group.is_some()
     }
 }
 
-/// All steps in order, those of choices among them; `None` when a problem was noted.
+/// Returns all steps in order, including those of choices; `None` if a problem was reported.
 pub(super) fn flat<'f>(
     files: &'f [At<StepFile>],
     compiler: &mut Compiler,
@@ -45,7 +45,7 @@ pub(super) fn flat<'f>(
     entries(files, &Around::default(), &mut 0, compiler)
 }
 
-/// The steps of a list; `draws` is the number of draws so far.
+/// Returns the steps of a list; `draws` is the number of draws so far.
 fn entries<'f>(
     files: &'f [At<StepFile>],
     around: &Around<'f>,
@@ -66,7 +66,7 @@ fn entries<'f>(
     steps
 }
 
-/// A step, or a group of them with a share.
+/// Returns the steps of a step or a group with a share.
 fn entry<'f>(
     file: &'f At<StepFile>,
     around: &Around<'f>,
@@ -97,7 +97,7 @@ fn entry<'f>(
     members(file, around, draws, compiler)
 }
 
-/// The alternatives of a choice, each with its part of one draw.
+/// Returns the alternatives of a choice, each with its part of one draw.
 fn one_of<'f>(
     (file, alternatives): (&'f At<StepFile>, &'f At<Vec<At<StepFile>>>),
     around: &Around<'f>,
@@ -155,7 +155,7 @@ fn one_of<'f>(
     Some(steps)
 }
 
-/// The step itself, or those of its group or transaction.
+/// Returns the step itself, or those of its group or transaction.
 fn members<'f>(
     file: &'f At<StepFile>,
     mut around: Around<'f>,
@@ -212,7 +212,7 @@ fn nested<T>(span: &Span, compiler: &mut Compiler) -> Option<T> {
     compiler.refuse_here(span, "choices don't stand within groups", help)
 }
 
-/// All steps of a list, those of choices among them, whatever is wrong with them.
+/// Returns all steps of a list, including those of choices, whatever their errors.
 pub(super) fn leaves(files: &[At<StepFile>]) -> Vec<&At<StepFile>> {
     let mut found = Vec::new();
     let mut waiting: Vec<&At<StepFile>> = files.iter().rev().collect();
@@ -226,7 +226,7 @@ pub(super) fn leaves(files: &[At<StepFile>]) -> Vec<&At<StepFile>> {
     found
 }
 
-/// A number above 0.
+/// Parses a number above 0.
 fn weight(text: &str) -> Result<f64, TextError> {
     match text.trim().parse::<f64>() {
         Ok(weight) if weight > 0.0 && weight <= 1e9 => Ok(weight),
@@ -237,7 +237,7 @@ fn weight(text: &str) -> Result<f64, TextError> {
     }
 }
 
-/// Notes a share, a choice, or a condition where there is none.
+/// Reports a share, a choice, or a condition where none is allowed.
 pub(super) fn refuse(files: &[At<StepFile>], compiler: &mut Compiler) {
     for file in files {
         super::shared::refuse(&file.value, compiler);

@@ -1,4 +1,4 @@
-//! What of a session depends on what came: `when`, `until`, `retry`, `visitor`.
+//! Parts of a session that depend on responses: `when`, `until`, `retry`, `visitor`.
 
 use std::ops::Range;
 
@@ -14,12 +14,12 @@ use crate::text_error::TextError;
 use crate::units;
 use lab_units::parts::{At, Scalar};
 
-/// Most rounds of a loop.
+/// Maximum rounds of a loop.
 const MAX_ROUNDS: u64 = 100_000;
-/// Most retries of a request.
+/// Maximum retries of a request.
 const MAX_RETRIES: u64 = 1_000;
 
-/// The control of a step or group; the inner `None` where it has none.
+/// Returns the control of a step or group; the inner `None` if it has none.
 pub(super) fn control(file: &StepFile, compiler: &mut Compiler) -> Option<Option<Control>> {
     if file.control().is_none() {
         return Some(None);
@@ -61,7 +61,7 @@ fn until_bound(until: &At<Scalar>, at_most: &At<Scalar>, compiler: &mut Compiler
     })
 }
 
-/// How often a step's failed requests are sent again; the inner `None` where they are not.
+/// Returns the retry setting of a step; the inner `None` if it has none.
 pub(super) fn retry(file: &StepFile, compiler: &mut Compiler) -> Option<Option<Retry>> {
     let Some(retry) = &file.retry else {
         return Some(None);
@@ -101,7 +101,7 @@ pub(super) fn retry(file: &StepFile, compiler: &mut Compiler) -> Option<Option<R
     }))
 }
 
-/// By how much each wait is longer than the one before.
+/// Parses the growth factor from one wait to the next.
 fn growth(text: &str) -> Result<f64, TextError> {
     match text.trim().parse::<f64>() {
         Ok(growth) if (1.0..=100.0).contains(&growth) => Ok(growth),
@@ -113,7 +113,7 @@ fn growth(text: &str) -> Result<f64, TextError> {
     }
 }
 
-/// Whether a session ends once a request of a step has failed; `all` where the step doesn't say it.
+/// Returns whether a session ends after a failed request of a step; `all` is the default of steps.
 pub(super) fn ends_session(
     on_failure: Option<&At<Scalar>>,
     all: bool,
@@ -127,7 +127,7 @@ pub(super) fn ends_session(
     compiler.setting("on_failure", at, named)
 }
 
-/// The groups of a session's steps that have a condition or a loop.
+/// Returns the groups of a session's steps that have a condition or a loop.
 pub(super) fn groups(steps: &[Flat], compiler: &mut Compiler) -> Option<Vec<Group>> {
     let mut ranges: Vec<(Range<usize>, &At<StepFile>)> = Vec::new();
     for (at, step) in steps.iter().enumerate() {
@@ -149,7 +149,7 @@ pub(super) fn groups(steps: &[Flat], compiler: &mut Compiler) -> Option<Vec<Grou
     compiled.into_iter().collect()
 }
 
-/// The transactions of a session, outer before inner ones.
+/// Returns the transactions of a session, outer before inner ones.
 pub(super) fn transactions(steps: &[Flat], compiler: &mut Compiler) -> Option<Vec<Transaction>> {
     let mut found: Vec<(Transaction, &At<StepFile>)> = Vec::new();
     let mut good = true;
@@ -177,7 +177,7 @@ pub(super) fn transactions(steps: &[Flat], compiler: &mut Compiler) -> Option<Ve
             found.push((transaction, file));
         }
     }
-    // Within all others.
+    // Innermost transactions last.
     for (at, step) in steps.iter().enumerate() {
         let parallel = step.file.value.parallel.as_ref();
         let name = step
@@ -210,7 +210,7 @@ pub(super) fn transactions(steps: &[Flat], compiler: &mut Compiler) -> Option<Ve
     })
 }
 
-/// What is wrong with the name of a transaction, and its cure.
+/// Returns what is wrong with the name of a transaction, and how to fix it.
 fn wrong_name(name: &str, taken: bool) -> Option<(&'static str, &'static str)> {
     if name.is_empty() || name.len() > 200 || name.contains(['\n', '\r', '\t', '\0', '}']) {
         let message = "a transaction's name is one line of 1 to 200 characters, without `}`";
@@ -229,7 +229,7 @@ fn wrong_name(name: &str, taken: bool) -> Option<(&'static str, &'static str)> {
     ))
 }
 
-/// Who comes in each session.
+/// Parses whether each session is a new visitor.
 pub(super) fn visitor(at: Option<&At<Scalar>>, compiler: &mut Compiler) -> Option<Visitor> {
     const NAMES: [(&str, Visitor); 2] = [("same", Visitor::Same), ("new", Visitor::New)];
     let named = |text: &str| units::one_named("visitor", text, &NAMES);
@@ -239,7 +239,7 @@ pub(super) fn visitor(at: Option<&At<Scalar>>, compiler: &mut Compiler) -> Optio
 }
 
 impl Compiler<'_> {
-    /// A condition of the file; `what` names it in errors.
+    /// Compiles a condition of the file; `what` names it in errors.
     fn condition(&mut self, what: &str, at: &At<Scalar>) -> Option<Template> {
         let text = at.text();
         let parsed = Template::condition(&text, self.symbols());

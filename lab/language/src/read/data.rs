@@ -1,4 +1,4 @@
-//! The rows of a workload: the file found and gone through, its columns made variables.
+//! The rows of a workload: the file is found and scanned, and its columns become variables.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::source::Span;
 use crate::units;
 use lab_units::parts::{At, Scalar};
 
-/// The rows that a workload names; `None` when a problem was noted.
+/// Reads the rows that a workload names; `None` if a problem was reported.
 pub(super) fn data(
     written: &At<DataFile>,
     files: &dyn Files,
@@ -30,7 +30,7 @@ pub(super) fn data(
     self::rows(rows, files, problems)
 }
 
-/// The rows of a file.
+/// Reads the rows of a file.
 pub(super) fn rows(rows: &RowsFile, files: &dyn Files, problems: &mut Problems) -> Option<Data> {
     let kinds = [("user", Each::User), ("session", Each::Session)];
     let each = choice("each", rows.each.as_ref(), &kinds, Each::User, problems);
@@ -54,7 +54,7 @@ pub(super) fn rows(rows: &RowsFile, files: &dyn Files, problems: &mut Problems) 
     })
 }
 
-/// The first variables of a workload, by slot: `password`, then the columns of its rows.
+/// Returns the first variables of a workload, by slot: `password`, then the columns of its rows.
 pub(super) fn first_variables(data: Option<&Data>) -> Vec<String> {
     let mut names = vec![PASSWORD.to_owned()];
     if let Some((data, table)) = data.and_then(|data| Some((data, data.table.as_ref()?))) {
@@ -68,7 +68,7 @@ pub(super) fn first_variables(data: Option<&Data>) -> Vec<String> {
     names
 }
 
-/// What stands between columns.
+/// Parses the delimiter of columns.
 fn delimiter(rows: &RowsFile, problems: &mut Problems) -> Option<u8> {
     let Some(at) = &rows.delimiter else {
         let is_tabbed = rows.file.text().ends_with(".tsv");
@@ -107,7 +107,7 @@ fn table(
     }
 }
 
-/// The columns that templates can name, with their slots.
+/// Returns the columns that templates can name, with their slots.
 fn columns(file: &At<Scalar>, table: &Table, problems: &mut Problems) -> Option<Vec<(u32, Slot)>> {
     let mut known = vec![PASSWORD.to_owned()];
     let mut columns = Vec::new();

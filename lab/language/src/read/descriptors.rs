@@ -1,5 +1,5 @@
-//! What describes the services of a workload of gRPC: compiled sets of descriptors, and `.proto` files, which are
-//! compiled here with all that they import.
+//! Descriptors of a gRPC workload's services: compiled descriptor sets, and `.proto` files, which are compiled here
+//! with all their imports.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use crate::error::Problems;
 use crate::file::{ProtocolFile, WorkloadFile};
 use lab_units::parts::{At, OneOrMany, Scalar};
 
-/// Most `.proto` files, those that others import among them.
+/// Maximum `.proto` files, including imports.
 const MAX_FILES: usize = 1_000;
 
-/// Sources by the names that they import each other by.
+/// Sources by their import names.
 #[derive(Default)]
 struct Sources {
     texts: HashMap<String, String>,
@@ -26,13 +26,13 @@ impl FileResolver for Sources {
     fn open_file(&self, name: &str) -> Result<File, protox::Error> {
         match self.texts.get(name) {
             Some(text) => File::from_source(name, text),
-            // Those that come with every compiler.
+            // Files that are part of every compiler.
             None => GoogleFileResolver::new().open_file(name),
         }
     }
 }
 
-/// What the workload names; `None` when a problem was noted.
+/// Reads the descriptors that the workload names; `None` if a problem was reported.
 pub(super) fn read(
     file: &WorkloadFile,
     files: &dyn Files,
@@ -72,17 +72,17 @@ pub(super) fn read(
     read.ok().map(Some)
 }
 
-/// A compiled set that has all of these and what they import.
+/// Compiles a set with all of these files and their imports.
 fn compiled(sources: Sources, names: &[String]) -> Result<Vec<u8>, String> {
     let mut compiler = Compiler::with_file_resolver(sources);
     compiler.include_imports(true);
-    // Its debug form has file, line, and column.
+    // The debug form of the error has file, line, and column.
     let opened = compiler.open_files(names).map(drop);
     opened.map_err(|error| format!("{error:?}"))?;
     Ok(compiler.encode_file_descriptor_set())
 }
 
-/// Takes in a source, and those that it imports: they are looked for in its own folder, then in the workload's.
+/// Adds a source and its imports, which are searched in its own folder, then in the workload's.
 fn gather(
     sources: &mut Sources,
     (root, name, bytes): (String, String, Vec<u8>),
@@ -99,7 +99,7 @@ fn gather(
             ));
         }
         let text = String::from_utf8(bytes).map_err(|_| format!("`{name}` is no text (UTF-8)"))?;
-        // What is wrong with it is told when all are compiled.
+        // Errors in it are reported when all are compiled.
         let parsed = File::from_source(&name, &text);
         let imports = parsed.map(|file| file.file_descriptor_proto().dependency.clone());
         sources.texts.insert(name, text);
@@ -116,7 +116,7 @@ fn gather(
     Ok(())
 }
 
-/// The folder, with its slash, and the name in it.
+/// Splits a path into the folder, with its slash, and the file name.
 fn split(path: &str) -> (String, String) {
     let at = path.rfind('/').map_or(0, |at| at + 1);
     (path[..at].to_owned(), path[at..].to_owned())

@@ -1,4 +1,4 @@
-//! Events that a request listens for.
+//! Events that a request waits for.
 
 use lab_workload::Events;
 use lab_workload::template::Escape;
@@ -9,26 +9,26 @@ use crate::file::EventsFile;
 use crate::units;
 use lab_units::parts::At;
 
-/// Most events of an answer, and what is the most unless said.
+/// Maximum events of a response, also the default.
 const MOST: u64 = 1_000_000;
 const USUAL: u32 = 100_000;
 
-/// What there is to listen for.
+/// The kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Listening {
     /// Server-sent events.
     Events,
-    /// Messages, which have no type, and of which none may be awaited.
+    /// Messages, which have no type, and may be none at all.
     Messages,
 }
 
 impl Compiler<'_> {
-    /// What a request says of events; `None` when a problem was noted.
+    /// Reads a request's settings for events; `None` if a problem was reported.
     pub(super) fn events(&mut self, file: Option<&At<EventsFile>>) -> Option<Option<Events>> {
         self.listening(file, Listening::Events)
     }
 
-    /// What a request listens for; `None` when a problem was noted.
+    /// Reads the events that a request waits for; `None` if a problem was reported.
     pub(super) fn listening(
         &mut self,
         file: Option<&At<EventsFile>>,

@@ -1,4 +1,4 @@
-//! What is expected of an answer besides its status.
+//! Expectations on a response apart from its status.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::text_error::TextError;
 use crate::units;
 use lab_units::parts::{At, OneOrMany, Scalar};
 
-/// The longest time that an answer may be held against: the longest request timeout.
+/// The longest time limit of an expectation: the longest request timeout.
 const MAX_TIME: Duration = Duration::from_secs(3600);
 
 impl Compiler<'_> {
-    /// What is expected besides the status.
+    /// Returns the expectations apart from the status.
     pub(super) fn answer(&mut self, file: &RequestFile) -> Option<Vec<Expectation>> {
         let Some(ExpectFile::Answer(answer)) = &file.expect else {
             return Some(Vec::new());
@@ -85,7 +85,7 @@ impl Compiler<'_> {
         compiled.map(Box::new)
     }
 
-    /// What stands at a path: nothing, a value, or a number on one side of another one.
+    /// Returns the expected value at a path: none, a value, or a bound of a number.
     fn json_value(
         &mut self,
         path: (&str, &Span),
@@ -115,7 +115,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The first time that is too long, of `< 1s`.
+/// Parses `< 1s` to the shortest time that fails.
 fn below(text: &str) -> Result<Duration, TextError> {
     let rest = text
         .trim()

@@ -1,4 +1,4 @@
-//! Files as they are found and taken in, before anything in them is judged.
+//! Finding and reading files, before their content is interpreted.
 
 use std::sync::Arc;
 
@@ -10,21 +10,20 @@ use crate::source::Span;
 use lab_units::decode::Decode;
 use lab_units::parts::{At, Scalar};
 
-/// Where files are read from. Paths use `/` and may begin with `..`.
+/// The source of files. Paths use `/` and may start with `..`.
 pub trait Files {
-    /// The bytes of a file. An implementation may refuse what is larger than a few megabytes.
+    /// Returns the bytes of a file. An implementation may refuse files above a few megabytes.
     ///
     /// # Errors
-    /// Whatever the reading gave.
+    /// The error of the read.
     fn read(&self, path: &str) -> Result<Vec<u8>, std::io::Error>;
 
-    /// The names of the files in a folder, for the nearest right name; none where they can't be
-    /// told.
+    /// Returns the names of the files in a folder, to suggest the nearest; empty if unavailable.
     fn names(&self, _folder: &str) -> Vec<String> {
         Vec::new()
     }
 
-    /// A file of any size, to be read from anywhere in it.
+    /// Opens a file of any size for reads at any offset.
     ///
     /// # Errors
     /// As [`Files::read`].
@@ -32,38 +31,38 @@ pub trait Files {
         Ok(Arc::new(self.read(path)?))
     }
 
-    /// The environment variable of this name, which templates ask for by `env(…)` and `secret(…)`. Only
-    /// who is about to run the workload tells it.
+    /// Returns the environment variable with this name, for `env(…)` and `secret(…)` in templates. Only an
+    /// implementation that runs the workload returns a value.
     fn environment(&self, _name: &str) -> Environment {
         Environment::Untold
     }
 }
 
-/// What is known of an environment variable.
+/// The state of an environment variable.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Environment {
     /// Its value, which may be secret.
     Set(String),
     /// It isn't set, or isn't text.
     Unset,
-    /// Nobody asks: the file is judged, not run.
+    /// Not read: the file is checked, not run.
     Untold,
 }
 
-/// Reads the shape; what texts mean is judged only where the shape is right.
+/// Reads the shape; the texts are interpreted only if the shape is right.
 ///
 /// # Errors
-/// What has another shape.
+/// Parts with another shape.
 pub fn decode<T: Decode>(root: &Node) -> Result<T, LoadError> {
     let mut problems = Problems::default();
     let file = T::decode(root, &mut problems);
     problems.finish(file)
 }
 
-/// The bytes and the tree of a file.
+/// Reads the bytes and the tree of a file.
 ///
 /// # Errors
-/// What can't be read, is empty, or is no YAML.
+/// A file that is unreadable, empty, or no YAML.
 pub fn read_yaml(path: &str, files: &dyn Files) -> Result<(Vec<u8>, Node), LoadError> {
     let bytes = files
         .read(path)
@@ -77,7 +76,7 @@ pub fn read_yaml(path: &str, files: &dyn Files) -> Result<(Vec<u8>, Node), LoadE
     Ok((bytes, root))
 }
 
-/// What is wrong with a file that can't be read.
+/// Returns the error for an unreadable file.
 pub(super) fn unreadable(path: &str, error: &std::io::Error, files: &dyn Files) -> LoadError {
     let mut problem = Problem::without_place(path, format!("{path} can't be read: {error}"));
     if error.kind() == std::io::ErrorKind::NotFound {
@@ -87,7 +86,7 @@ pub(super) fn unreadable(path: &str, error: &std::io::Error, files: &dyn Files) 
     problem.into()
 }
 
-/// The file meant by a path that leads nowhere.
+/// Suggests the file meant by a path that does not exist.
 pub(super) fn near_file(path: &str, files: &dyn Files) -> Option<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let names = files.names(folder);
@@ -95,8 +94,7 @@ pub(super) fn near_file(path: &str, files: &dyn Files) -> Option<String> {
     crate::nearest(name, &names).map(|near| format!("did you mean `{near}`?"))
 }
 
-/// The file that a value names, seen from the file that the value stands in; `None` when a problem was
-/// noted.
+/// Opens the file that a value names, relative to the value's file; `None` if a problem was reported.
 pub(super) fn open(
     file: &At<Scalar>,
     files: &dyn Files,
@@ -121,10 +119,10 @@ pub(super) fn open(
     None
 }
 
-/// All of a file of so many bytes at most; one byte more tells that it is too large.
+/// Reads a whole file up to this many bytes; one byte more shows that it is too large.
 ///
 /// # Errors
-/// In words: what the reading gave.
+/// Describes the read error.
 pub(super) fn read_all(bytes: &dyn Bytes, most: usize) -> Result<Vec<u8>, String> {
     let mut all = Vec::new();
     let mut piece = vec![0; 64 << 10];
@@ -138,7 +136,7 @@ pub(super) fn read_all(bytes: &dyn Bytes, most: usize) -> Result<Vec<u8>, String
     Ok(all)
 }
 
-/// A path written in the file `from`, seen from where `from` is read.
+/// Resolves a path written in the file `from`, relative to the base of `from`.
 #[must_use]
 pub fn beside(from: &str, path: &str) -> String {
     let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -159,7 +157,7 @@ pub fn beside(from: &str, path: &str) -> String {
     format!("{root}{}", parts.join("/"))
 }
 
-/// The first of several places where a file named in the study is.
+/// Returns the first of several paths at which a file named in the study exists.
 pub fn first_file(
     what: &str,
     path: &str,
@@ -189,11 +187,11 @@ pub fn first_file(
     None
 }
 
-/// Longest value that the environment gives.
+/// Maximum length of an environment variable's value.
 const MAX_GIVEN: usize = 64 * 1024;
 
-/// The value of an environment variable; the inner `None` if the environment is unknown, the outer one when a problem was
-/// noted.
+/// Returns the value of an environment variable; the inner `None` if the environment is unknown, the outer one if a
+/// problem was reported.
 pub(super) fn environment(
     name: &str,
     place: impl FnOnce() -> Span,

@@ -1,4 +1,4 @@
-//! What is said where it doesn't belong: parts of requests that another protocol has.
+//! Reports parts of requests that belong to another protocol.
 
 use lab_workload::{Capture, CaptureSource, Expectation, Speech};
 
@@ -8,25 +8,25 @@ use crate::file::{ExpectFile, RequestFile};
 use crate::source::Span;
 use lab_units::parts::{At, Scalar};
 
-/// The status of an answer among the parts of a request.
+/// The key of an expected status among the parts of a request.
 pub(super) const STATUS: &str = "expect: status";
 
 const LEAVE_OUT: &str = "leave it out";
 
 impl Compiler<'_> {
-    /// Notes that something has no place here, and what to write instead.
+    /// Reports a part that is not allowed here, and what to write instead.
     pub(super) fn refuse_here<T>(&mut self, place: &Span, message: &str, help: &str) -> Option<T> {
         let problem = place.first_line().problem(message, "here");
         self.problems.push(problem.help(help));
         None
     }
 
-    /// Notes that something has no place here, and nothing stands for it.
+    /// Reports a part that is not allowed here, without a replacement.
     pub(super) fn refuse<T>(&mut self, place: &Span, message: &str) -> Option<T> {
         self.refuse_here(place, message, LEAVE_OUT)
     }
 
-    /// What only another protocol says.
+    /// Reports parts that belong to another protocol.
     pub(super) fn refuse_foreign(&mut self, file: &RequestFile) -> Option<()> {
         let mail = file.mail.as_ref();
         let mail = mail.filter(|_| !matches!(self.speech, Speech::Smtp { .. }));
@@ -49,7 +49,7 @@ impl Compiler<'_> {
         self.refuse_here(place, &message, &help)
     }
 
-    /// A line where there is none.
+    /// Reports a line where none is allowed.
     pub(super) fn refuse_line<T>(&mut self, line: &At<Scalar>) -> Option<T> {
         let (message, help) = match self.speech {
             Speech::Postgres { .. } => (
@@ -64,7 +64,7 @@ impl Compiler<'_> {
         self.refuse_here(&line.span, message, help)
     }
 
-    /// What is expected of an answer that is none of HTTP, and what is kept of it.
+    /// Returns the expectations and captures of a response outside HTTP.
     pub(super) fn answered(
         &mut self,
         file: &RequestFile,
@@ -107,8 +107,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The first part of a request that only requests of HTTP have and a protocol has not as its `own`, by the key
-/// that it is written under.
+/// Returns the first part of a request that belongs to HTTP only and is not in the protocol's `own` parts, by its key.
 pub(super) fn part_of_web<'a>(
     file: &'a RequestFile,
     own: &[&str],
@@ -137,7 +136,7 @@ pub(super) fn part_of_web<'a>(
     given.find_map(|(key, place)| Some((key, place?)))
 }
 
-/// Where a status is expected, if one is.
+/// Returns the place of an expected status, if there is one.
 fn expected_status(file: &RequestFile) -> Option<&Span> {
     let statuses = match file.expect.as_ref()? {
         ExpectFile::Status(statuses) => statuses,
@@ -146,7 +145,7 @@ fn expected_status(file: &RequestFile) -> Option<&Span> {
     statuses.as_slice().first().map(|at| &at.span)
 }
 
-/// Where a header is expected, if one is.
+/// Returns the place of an expected header, if there is one.
 pub(super) fn expected_header<'a>(
     answer: Option<&[Expectation]>,
     file: &'a RequestFile,

@@ -17,9 +17,9 @@ use crate::text_error::TextError;
 use crate::units;
 use lab_units::parts::{At, Json, Scalar, Table};
 
-/// Most messages of a request.
+/// Maximum messages of a request.
 const MAX_MESSAGES: usize = 10_000;
-/// Metadata that a call has anyway.
+/// Metadata that every call has.
 const OWN: &[&str] = &[
     "content-type",
     "te",
@@ -30,7 +30,7 @@ const OWN: &[&str] = &[
 ];
 
 impl Compiler<'_> {
-    /// What there is to call, and what all calls say first.
+    /// Reads the services to call, and the metadata of all calls.
     pub(super) fn grpc(&mut self, place: &Span, file: Option<&SpeakingFile>) -> Option<Speech> {
         let (Some(file), Some(descriptors)) = (file, self.descriptors) else {
             let help = "write `protocol: { name: grpc, descriptors: shop.proto }`";
@@ -54,7 +54,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// Descriptors where there is nothing to call.
+    /// Reports descriptors in a workload without gRPC.
     pub(super) fn refuse_descriptors(&mut self, file: Option<&SpeakingFile>) -> Option<()> {
         let named = file.and_then(|file| file.descriptors.as_ref());
         match named.and_then(|named| named.as_slice().first()) {
@@ -82,7 +82,7 @@ impl Compiler<'_> {
         Some(all)
     }
 
-    /// A call.
+    /// Compiles a call.
     pub(super) fn call(
         &mut self,
         line: &At<Scalar>,
@@ -135,7 +135,7 @@ impl Compiler<'_> {
         self.note("request", &line.span, &text, found)
     }
 
-    /// What a request says.
+    /// Compiles the messages and settings of a call.
     fn called(&mut self, method: &Method, line: &At<Scalar>, file: &RequestFile) -> Option<Call> {
         let mut messages = Vec::new();
         match (&file.json, &file.call.messages) {
@@ -157,7 +157,7 @@ impl Compiler<'_> {
                     messages.push(self.said_as(&method.says, one)?);
                 }
             }
-            // A message without a field says what there is to say.
+            // The default is one message without fields.
             (None, None) if !method.says_many => messages.push(Template::literal("{}")),
             (None, None) => {}
         }
@@ -186,7 +186,7 @@ impl Compiler<'_> {
         Some(call)
     }
 
-    /// A message: its fields have to be those of its kind, and all of it where it is the same for all users.
+    /// Compiles a message: it may only have fields of its type, and a constant one must be valid as a whole.
     fn said_as(&mut self, kind: &MessageKind, json: &At<Json>) -> Option<Template> {
         let of = kind.as_field();
         self.fields(&of, &json.value)?;
@@ -202,7 +202,7 @@ impl Compiler<'_> {
         Some(template)
     }
 
-    /// Whether all fields are those of the messages that they stand in.
+    /// Checks that all fields belong to their messages.
     fn fields(&mut self, of: &Field, json: &Json) -> Option<()> {
         let (table, kind) = match (json, of) {
             (Json::List(all), _) => {
@@ -235,7 +235,7 @@ impl Compiler<'_> {
         Some(())
     }
 
-    /// What is said of streams where the method has none.
+    /// Reports stream settings of a method without streams.
     fn refuse_stream(
         &mut self,
         method: &Method,
@@ -264,7 +264,7 @@ impl Compiler<'_> {
         Some(())
     }
 
-    /// How a call may end.
+    /// Parses the expected statuses of a call.
     fn grpc_statuses(&mut self, file: &RequestFile) -> Option<Vec<std::ops::RangeInclusive<u16>>> {
         let expect = match &file.expect {
             Some(ExpectFile::Status(statuses)) => statuses.as_slice(),
@@ -286,7 +286,7 @@ impl Compiler<'_> {
         all.into_iter().collect()
     }
 
-    /// Parts that only requests of HTTP have.
+    /// Reports parts that belong to HTTP only.
     fn refuse_parts_of_http(&mut self, file: &RequestFile) -> Option<()> {
         match part_of_web(file, &["headers", "json", "events", STATUS]) {
             Some((_, span)) => {
@@ -298,7 +298,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A status by its name or number.
+/// Parses a status by its name or number.
 fn status(text: &str) -> Result<std::ops::RangeInclusive<u16>, TextError> {
     let name = text.trim();
     let by_name = |one: &&str| one.eq_ignore_ascii_case(name);

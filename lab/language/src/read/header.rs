@@ -1,6 +1,6 @@
-//! The headers that a request may have, and the names of cookies.
+//! Checks of request headers and cookie names.
 
-/// What is wrong with a request's header, and what to do.
+/// Returns what is wrong with a request's header, and how to fix it.
 #[must_use]
 pub fn header_problem(name: &str, value: &str) -> Option<(String, &'static str)> {
     let lower = name.to_ascii_lowercase();

@@ -11,10 +11,10 @@ use lab_units::parts::{At, Scalar};
 
 /// Longest key.
 const MAX_KEY_BYTES: usize = 64 << 10;
-/// Most keys of a workload.
+/// Maximum keys of a workload.
 const MAX_KEYS: usize = 100;
 
-/// All keys of the workload; `None` when a problem was noted.
+/// Reads all keys of the workload; `None` if a problem was reported.
 pub(super) fn read(
     file: &WorkloadFile,
     files: &dyn Files,
@@ -105,7 +105,7 @@ fn encoding(at: &At<Scalar>, problems: &mut Problems) -> Option<Encoding> {
     found
 }
 
-/// The text of a key's file.
+/// Reads the text of a key's file.
 fn text(file: &At<Scalar>, files: &dyn Files, problems: &mut Problems) -> Option<String> {
     let name = file.text();
     let bytes = open(file, files, problems)?;

@@ -1,4 +1,4 @@
-//! Numbers that answers tell: each is captured into a variable that no template can name.
+//! Numbers in responses: each is captured into a variable that no template can name.
 
 use lab_workload::template::{Escape, Symbols};
 use lab_workload::{Capture, CaptureSource, MAX_MEASURES, Measure, Request, Template};
@@ -13,12 +13,12 @@ use lab_units::parts::{At, Table};
 /// Longest unit, in characters.
 const MAX_UNIT: usize = 20;
 
-/// The variable that keeps a number until it is counted: with its space, a template can't name it.
+/// Returns the variable that keeps a number until it is recorded: its space makes it unreachable for templates.
 pub(super) fn variable(name: &str) -> String {
     format!("measure {name}")
 }
 
-/// The names of a step's measures; those that can't be one are noted.
+/// Returns the names of a step's measures; invalid ones are reported.
 pub(super) fn names<'f>(
     file: &'f StepFile,
     problems: &mut Problems,
@@ -36,7 +36,7 @@ pub(super) fn names<'f>(
     names.into_iter()
 }
 
-/// Notes a measure where nothing is measured.
+/// Reports a measure where nothing is measured.
 pub(super) fn refuse(table: &Table<MeasureFile>, of: &str, problems: &mut Problems) -> bool {
     let first = table.iter().next();
     if let Some((name, _)) = first {
@@ -51,7 +51,7 @@ pub(super) fn refuse(table: &Table<MeasureFile>, of: &str, problems: &mut Proble
 }
 
 impl Compiler<'_> {
-    /// The measures of a step; what they need is captured by its requests. `None` when a problem was noted.
+    /// Reads the measures of a step, whose requests capture their inputs. `None` if a problem was reported.
     pub(super) fn measures(
         &mut self,
         file: &StepFile,
@@ -89,7 +89,7 @@ impl Compiler<'_> {
     ) -> Option<(Measure, Option<Capture>)> {
         let text = place.from().text();
         let is_expression = text.contains("{{");
-        // It isn't sent, so that the seed need not fix it.
+        // The value isn't sent, so the seed need not determine it.
         let symbols = Symbols {
             is_repeatable: self.is_repeatable && !is_expression,
             ..self.symbols()

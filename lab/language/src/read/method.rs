@@ -3,15 +3,15 @@
 use super::names::unknown_name;
 use crate::text_error::TextError;
 
-/// The methods that nearly all requests have; what is nearly one of them is a slip.
+/// The most common methods; a near match of one of them is a typing error.
 const COMMON: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-/// Methods that are in use and nearly one of those: of Exchange's WebDAV.
+/// Valid methods that resemble a common one: of Exchange's WebDAV.
 const NEAR: &[&str] = &["BDELETE"];
 /// Longest method.
 const MAX_BYTES: usize = 64;
 
-/// What is wrong with the method of a request line, if anything. Every token of capital letters is a
-/// method (RFC 9110, section 9.1, lets a server define its own): `PROPFIND`, `REPORT`, `PURGE`.
+/// Returns what is wrong with the method of a request line, if anything. Every token of capital letters is a method
+/// (RFC 9110, section 9.1, allows servers to define methods): `PROPFIND`, `REPORT`, `PURGE`.
 #[must_use]
 pub fn method_problem(method: &str, rest: &str) -> Option<TextError> {
     let error = |message: String, help: String| {

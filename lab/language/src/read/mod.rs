@@ -1,6 +1,6 @@
-//! From files to what they mean, and from what is wrong to a [`crate::LoadError`].
+//! Interprets files: produces their validated types, or a [`crate::LoadError`].
 //!
-//! Files come through [`Files`]; nothing here opens one.
+//! The caller provides files by [`Files`]; nothing here opens one.
 
 mod attached;
 mod auth;

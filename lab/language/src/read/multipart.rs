@@ -1,4 +1,4 @@
-//! Bodies with the content of files: forms as browsers send them (RFC 7578), and files alone.
+//! Bodies with the content of files: forms as browsers send them (RFC 7578), and single files.
 
 use lab_workload::template::Escape;
 use lab_workload::{Body, Piece, Template, sha256};
@@ -8,10 +8,10 @@ use super::request::Compiler;
 use crate::file::{ContentFile, FieldFile, PartFile};
 use lab_units::parts::{At, Scalar, Table};
 
-/// Most parts of a form.
+/// Maximum parts of a form.
 const MAX_PARTS: usize = 1_000;
 
-/// Content types by the ends of names, as curl has them for its forms.
+/// Content types by file extension, as in curl's forms.
 const TYPES: [(&str, &str); 12] = [
     (".gif", "image/gif"),
     (".jpg", "image/jpeg"),
@@ -30,11 +30,11 @@ const TYPES: [(&str, &str); 12] = [
 /// A body and its content type.
 type Typed = (Body, String);
 
-/// Texts and files in the making of a body.
+/// Texts and files of a body under construction.
 #[derive(Default)]
 struct Making {
     pieces: Vec<Piece>,
-    /// What is to become the next piece.
+    /// Texts of the next piece.
     text: Vec<Template>,
 }
 
@@ -63,7 +63,7 @@ impl Making {
 }
 
 impl Compiler<'_> {
-    /// A body that is a file; `None` when a problem was noted.
+    /// Builds a body from a file; `None` if a problem was reported.
     pub(super) fn content(&mut self, content: &ContentFile) -> Option<Typed> {
         let place = self.file(&content.file)?;
         let kind = self.content_type(content.r#type.as_ref())?;
@@ -71,7 +71,7 @@ impl Compiler<'_> {
         Some((Body::Pieces(vec![Piece::File(place)]), kind))
     }
 
-    /// A form with files; `None` when a problem was noted.
+    /// Builds a form with files; `None` if a problem was reported.
     pub(super) fn multipart(&mut self, form: &At<Table<PartFile>>) -> Option<Typed> {
         let parts = &form.value;
         if parts.is_empty() || parts.0.len() > MAX_PARTS {
@@ -101,7 +101,7 @@ impl Compiler<'_> {
         complete.then(|| (making.body(), kind))
     }
 
-    /// What stands between the parts of a form: of a hash of its files, which none of them can hold.
+    /// Returns the boundary of a form's parts: from a hash of its files, so that none contains it.
     fn boundary(&self, parts: &Table<PartFile>) -> String {
         let mut all = String::new();
         for (name, _) in parts.iter() {
@@ -162,13 +162,13 @@ impl Compiler<'_> {
         }
     }
 
-    /// The place of a file among those that were read.
+    /// Returns the index of a file among those that were read.
     fn file(&mut self, named: &At<Scalar>) -> Option<usize> {
         let name = named.text();
         self.files.iter().position(|file| file.name == name)
     }
 
-    /// A content type that is said; the inner `None` where none is.
+    /// Returns an explicit content type; the inner `None` if there is none.
     fn content_type(&mut self, said: Option<&At<Scalar>>) -> Option<Option<String>> {
         let Some(said) = said else {
             return Some(None);

@@ -1,4 +1,4 @@
-//! What several kinds of files have in common: short names, choices among names, switches.
+//! Helpers for several kinds of files: short names, choices among names, switches.
 
 use lab_workload::Level;
 
@@ -9,7 +9,7 @@ use lab_units::TextError;
 use lab_units::nearest::one_of;
 use lab_units::parts::{At, Scalar};
 
-/// "there is no X `name`", with the nearest or all right names.
+/// Formats "there is no X `name`", with the nearest or all valid names.
 pub fn unknown_name(what: &str, name: &str, choices: &[&str]) -> (String, String) {
     let help = match crate::nearest(name, choices) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -18,7 +18,7 @@ pub fn unknown_name(what: &str, name: &str, choices: &[&str]) -> (String, String
     (format!("there is no {what} `{name}`"), help)
 }
 
-/// Absent is fine, present and wrong is not.
+/// An absent value is valid, a present and wrong one is not.
 pub(super) fn transposed<T>(value: Option<Option<T>>) -> Option<Option<T>> {
     match value {
         Some(None) => None,
@@ -27,7 +27,7 @@ pub(super) fn transposed<T>(value: Option<Option<T>>) -> Option<Option<T>> {
     }
 }
 
-/// The level that a value of the file is.
+/// Converts a value of the file to a level.
 pub fn level(scalar: &At<Scalar>) -> Level {
     match &scalar.value {
         Scalar::Bool(b) => Level::Bool(*b),
@@ -45,7 +45,7 @@ fn is_short_name(name: &str) -> bool {
         && name.bytes().all(|b| plain(b) || b == b'-')
 }
 
-/// Notes a name that can't be a file's.
+/// Reports a name that is not valid as a file name.
 pub fn check_short_name(what: &str, name: &At<Scalar>, problems: &mut Problems) {
     if !is_short_name(&name.text()) {
         let message = format!("`{}` can't be the name of a {what}", name.text());
@@ -55,7 +55,7 @@ pub fn check_short_name(what: &str, name: &At<Scalar>, problems: &mut Problems) 
     }
 }
 
-/// A value as `read` understands it. If it is wrong, that is a problem under the name `what`.
+/// Parses a value with `read`. A failure is a problem under the name `what`.
 pub fn parsed<T>(
     at: &At<Scalar>,
     what: &str,
@@ -68,7 +68,7 @@ pub fn parsed<T>(
         .ok()
 }
 
-/// `true` or `false`; nothing said is `false`.
+/// Parses `true` or `false`; the default is `false`.
 pub fn switch(at: Option<&At<Scalar>>, problems: &mut Problems) -> bool {
     match at.map(|at| (&at.value, &at.span)) {
         None => false,
@@ -81,7 +81,7 @@ pub fn switch(at: Option<&At<Scalar>>, problems: &mut Problems) -> bool {
     }
 }
 
-/// Where a file calls one of these functions with this name first.
+/// Returns the place of a file's first call of one of these functions with this name.
 pub(super) fn called_at(root: &Node, name: &str, functions: &[&str]) -> Span {
     let file = &root.span.file;
     let called = |at: &usize| {

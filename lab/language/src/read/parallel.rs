@@ -1,4 +1,4 @@
-//! `parallel`: the requests of a step that go out at the same time, and the names under which they count.
+//! `parallel`: requests of a step that are sent concurrently, and the names under which they are counted.
 
 use lab_workload::{ForEach, Parallel, Request, Step};
 
@@ -10,14 +10,14 @@ use crate::source::Span;
 use crate::units;
 use lab_units::parts::{At, Scalar};
 
-/// Most requests of a user at once.
+/// Maximum concurrent requests of a user.
 const MAX_AT_ONCE: u64 = 100;
-/// Most requests that go out at the same time, but for those of a list.
+/// Maximum parallel requests, apart from those of a list.
 const MAX_REQUESTS: usize = 100;
-/// Most entries of a list.
+/// Maximum entries of a list.
 const MAX_ENTRIES: u64 = 1_000;
 
-/// A step without requests: the name of some of those that another step sends.
+/// Creates a step without requests that names some requests of another step.
 pub(super) fn name_of(step: &Step, name: &At<Scalar>) -> Step {
     Step {
         tags: step.tags.clone(),
@@ -27,7 +27,7 @@ pub(super) fn name_of(step: &Step, name: &At<Scalar>) -> Step {
     }
 }
 
-/// Notes the name of a request that is none of those that go out at the same time.
+/// Reports the name of a request that is not parallel.
 pub(super) fn refuse_name(request: &RequestFile, problems: &mut Problems) -> bool {
     let Some(name) = &request.name else {
         return true;
@@ -40,8 +40,8 @@ pub(super) fn refuse_name(request: &RequestFile, problems: &mut Problems) -> boo
 }
 
 impl Compiler<'_> {
-    /// Adds the requests of a step that go out at the same time to those that go out before; `which` names the step in
-    /// errors. The inner `None` where there are none.
+    /// Adds the parallel requests of a step to those sent before; `which` names the step in errors. The inner `None` if
+    /// there are none.
     pub(super) fn parallel(
         &mut self,
         file: &StepFile,
@@ -104,7 +104,7 @@ impl Compiler<'_> {
         Some(Some(Box::new(parallel)))
     }
 
-    /// Notes protocols whose requests follow each other, and calls that others could go on with.
+    /// Reports protocols with sequential requests, and calls that stay open.
     fn refuse_speech(&mut self, parallel: &ParallelFile, place: &Span) -> Option<()> {
         if !self.speech.is_http() && !self.speech.is_over_http2() {
             let message = "`parallel` belongs to requests of HTTP and calls of gRPC";
@@ -122,7 +122,7 @@ impl Compiler<'_> {
         self.refuse_parallel(&open.span, message, help)
     }
 
-    /// As which step each of them counts.
+    /// Returns the index of the step that counts each request.
     fn counts_as(&self, file: &StepFile, parallel: &ParallelFile) -> Vec<usize> {
         let names = file.names_within();
         let named = |request: &RequestFile| {
@@ -139,7 +139,7 @@ impl Compiler<'_> {
         items.chain(each).collect()
     }
 
-    /// A request for each entry of a list.
+    /// Compiles the request for each entry of a list.
     fn each(&mut self, each: &At<EachFile>) -> Option<(ForEach, Request)> {
         let EachFile {
             list,
@@ -176,7 +176,7 @@ impl Compiler<'_> {
         Some((each, request?))
     }
 
-    /// Notes numbers that a request with a name of its own would tell: they are its step's.
+    /// Reports numbers in a request with its own name: they belong to its step.
     fn refuse_named_measures(&mut self, parallel: &ParallelFile) -> Option<()> {
         let named = parallel.all().filter(|(_, request)| request.name.is_some());
         let mut measures = named.flat_map(|(_, request)| request.measure.iter());
@@ -189,7 +189,7 @@ impl Compiler<'_> {
         self.refuse_parallel(&measure.span.first_line(), message, help)
     }
 
-    /// Notes a request that uses what another one captures that goes out at the same time.
+    /// Reports a request that uses a capture of another parallel request.
     fn refuse_captures_of_others(
         &mut self,
         (file, place): (&ParallelFile, &Span),
@@ -239,7 +239,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A request of a list.
+/// Compiles a request of a list.
 pub(super) fn request_item(
     item: &RequestItem,
     which: &str,

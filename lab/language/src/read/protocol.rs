@@ -1,4 +1,4 @@
-//! What users speak, and requests of other protocols than HTTP.
+//! The protocol of a workload, and requests of other protocols than HTTP.
 
 use lab_workload::template::Escape;
 use lab_workload::{Request, Said, SignIn, Speech, Template};
@@ -13,7 +13,7 @@ use crate::text_error::TextError;
 use crate::units;
 use lab_units::parts::{At, Scalar};
 
-/// What there is to speak.
+/// The supported protocols.
 const NAMES: &[&str] = &[
     "grpc",
     "http",
@@ -25,7 +25,7 @@ const NAMES: &[&str] = &[
 ];
 
 impl Compiler<'_> {
-    /// What a workload's users speak; `None` when a problem was noted.
+    /// Reads the protocol of a workload; `None` if a problem was reported.
     pub(super) fn speech(&mut self, file: &WorkloadFile) -> Option<Speech> {
         let Some(protocol) = &file.protocol else {
             return Some(Speech::Http);
@@ -95,7 +95,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Who signs in, and whether TLS comes before.
+    /// Reads the sign-in, and whether TLS precedes it.
     fn secured(&mut self, file: Option<&SpeakingFile>) -> Option<(SignIn, bool)> {
         let starttls = file.and_then(|file| file.starttls.as_ref());
         let starttls = starttls.map(|at| self.setting("starttls", at, units::switch));
@@ -118,7 +118,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// Settings of a workload that only requests of HTTP have.
+    /// Reports settings of a workload that belong to HTTP only.
     fn refuse_web(&mut self, file: &WorkloadFile) -> Option<()> {
         let cookie = file.cookies.iter().next().map(|(_, value)| value.clone());
         let of = [
@@ -137,7 +137,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// A command of Redis.
+    /// Compiles a Redis command.
     pub(super) fn command(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
         let text = line.text();
         let said = self.note("request", &line.span, &text, words(&text));
@@ -148,7 +148,7 @@ impl Compiler<'_> {
         self.request_saying(compiled.map(Said::Words), file)
     }
 
-    /// A command of IMAP, and the text that is its last argument.
+    /// Compiles an IMAP command, and the text that is its last argument.
     pub(super) fn typed_line(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
         let compiled = self.template("request", line, Escape::Quoted);
         let text = match &file.text {
@@ -159,7 +159,7 @@ impl Compiler<'_> {
         self.request_saying(said.map(|(line, text)| Said::Line { line, text }), file)
     }
 
-    /// A mail.
+    /// Compiles a mail.
     pub(super) fn mail(&mut self, mail: &MailFile, file: &RequestFile) -> Option<Request> {
         let from = self.template("from", &mail.from, Escape::None);
         let to = mail.to.as_slice();
@@ -185,7 +185,7 @@ impl Compiler<'_> {
         self.request_saying(said, file)
     }
 
-    /// The text of a mail with the headers that it needs.
+    /// Returns the text of a mail with the required headers.
     fn composed(
         &mut self,
         (from, to): (Option<&Template>, Option<&[Template]>),
@@ -210,7 +210,7 @@ impl Compiler<'_> {
         Some(Template::concatenate(&parts))
     }
 
-    /// A word of a line, which begins at this place in it.
+    /// Compiles a word of a line, which starts at this place in it.
     fn word(&mut self, line: &At<Scalar>, (place, word): &(usize, String)) -> Option<Template> {
         let parsed = Template::parse_with(word, self.symbols(), Escape::None);
         let parsed = parsed.map_err(|mut error| {
@@ -220,7 +220,7 @@ impl Compiler<'_> {
         self.note("request", &line.span, &line.text(), parsed)
     }
 
-    /// A request that says this; all that is said of its answer is judged.
+    /// Compiles a request with this content; checks all its settings for the response.
     pub(super) fn request_saying(
         &mut self,
         said: Option<Said>,

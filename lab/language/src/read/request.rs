@@ -1,4 +1,4 @@
-//! Requests: method and target, headers, body, what is expected of the answer, captures.
+//! Requests: method and target, headers, body, expectations on the response, captures.
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ use crate::units;
 use lab_units::parts::{At, Scalar, Table};
 use lab_workload::Parameters as Cell;
 
-/// Most redirects that a request follows: browsers give up after 20.
+/// Maximum redirects that a request follows: browsers stop after 20.
 const MAX_FOLLOW: u64 = 50;
 
-/// How answers are taken, where a request doesn't say it.
+/// Defaults for the processing of responses.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Taking {
     pub(super) compressed: bool,
@@ -36,34 +36,34 @@ pub(super) struct Taking {
 pub(super) struct Compiler<'a> {
     pub(super) variables: &'a [String],
     pub(super) parameters: &'a Cell,
-    /// Files whose content requests carry.
+    /// Files whose content requests send.
     pub(super) files: &'a [Attached],
     /// The workload's keys.
     pub(super) keys: &'a [Key],
-    /// Whether the seed is to fix all that is sent.
+    /// Whether the seed must determine everything that is sent.
     pub(super) is_repeatable: bool,
-    /// Schemas that answers are held against.
+    /// Schemas that responses are validated against.
     pub(super) schemas: &'a [JsonSchema],
-    /// What describes the services that there are to call.
+    /// Descriptors of the services to call.
     pub(super) descriptors: Option<&'a Descriptors>,
     pub(super) problems: &'a mut Problems,
     pub(super) taking: Taking,
-    /// Whether a session ends at a failure, of steps that don't say it.
+    /// Whether a failure ends a session, for steps without their own setting.
     pub(super) ends_session: bool,
     /// The cookies of all requests.
     pub(super) cookies: Vec<OwnCookie>,
-    /// What signs those that don't say it.
+    /// The default signature of requests.
     pub(super) sign: Option<Box<Sign<Template>>>,
-    /// What users share.
+    /// State that users share.
     pub(super) shared: &'a [SharedState],
     /// The credentials of requests without an `auth` key.
     pub(super) credentials: Option<Box<Credentials>>,
-    /// What requests are of.
+    /// The protocol of the requests.
     pub(super) speech: &'a Speech,
 }
 
 impl<'a> Compiler<'a> {
-    /// One that knows nothing else.
+    /// Creates a compiler without further context.
     pub(super) fn new(
         variables: &'a [String],
         parameters: &'a Cell,
@@ -88,7 +88,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// What templates may name.
+    /// Returns the names that templates may use.
     pub(super) fn symbols(&self) -> Symbols<'a> {
         Symbols {
             variables: self.variables,
@@ -100,7 +100,7 @@ impl<'a> Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// How answers are taken; `None` when a problem was noted.
+    /// Reads how responses are processed; `None` if a problem was reported.
     pub(super) fn taking(
         &mut self,
         compressed: Option<&At<Scalar>>,
@@ -118,7 +118,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// A value of the file that may name parameters, and nothing of a user.
+    /// Reads a value of the file that may name parameters, but no user data.
     pub(super) fn setting<T>(
         &mut self,
         what: &str,
@@ -149,7 +149,7 @@ impl Compiler<'_> {
         .ok()
     }
 
-    /// An optional setting.
+    /// Reads an optional setting.
     pub(super) fn optional<T>(
         &mut self,
         what: &str,
@@ -159,7 +159,7 @@ impl Compiler<'_> {
         transposed(at.as_ref().map(|at| self.setting(what, at, parse)))
     }
 
-    /// A template of the file; `what` names it in errors.
+    /// Compiles a template of the file; `what` names it in errors.
     pub(super) fn template(
         &mut self,
         what: &str,
@@ -171,7 +171,7 @@ impl Compiler<'_> {
         self.note(what, &at.span, &text, parsed)
     }
 
-    /// The value, or its error noted at its place.
+    /// Returns the value, or reports its error at its place.
     pub(super) fn note<T>(
         &mut self,
         what: &str,
@@ -187,7 +187,7 @@ impl Compiler<'_> {
             .ok()
     }
 
-    /// A request of what the workload speaks.
+    /// Compiles a request of the workload's protocol.
     pub(super) fn request(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
         let timeout = self.timeout(file);
         let made = self.spoken(line, file);
@@ -197,7 +197,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// The time limit of an answer; the inner `None` applies the limit of the load.
+    /// Returns the time limit of a response; the inner `None` applies the limit of the load.
     fn timeout(&mut self, file: &RequestFile) -> Option<Option<Duration>> {
         self.optional("timeout", &file.timeout, units::timeout)
     }
@@ -216,7 +216,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The request that a file says without a line; `None` where it says none.
+    /// Compiles a request without a line; `None` if the file defines none.
     pub(super) fn lineless(&mut self, file: &RequestFile) -> Option<Option<Request>> {
         let is_message = matches!(self.speech, Speech::WebSocket { .. });
         if !is_message && !file.has_no_line() {
@@ -234,7 +234,7 @@ impl Compiler<'_> {
         Some(timeout.zip(made).map(with))
     }
 
-    /// A request with all its parts; every part is judged, whatever is wrong with another.
+    /// Compiles a request with all its parts; every part is checked, whatever errors the others have.
     fn web_request(&mut self, line: &At<Scalar>, file: &RequestFile) -> Option<Request> {
         let start = self.request_line(line);
         let mut headers = self.headers(&file.headers);
@@ -308,7 +308,7 @@ impl Compiler<'_> {
         Some((method.to_owned(), target))
     }
 
-    /// The cookies of a table; `is_default` for those of the whole workload.
+    /// Compiles the cookies of a table; `is_default` for those of the whole workload.
     pub(super) fn cookies(
         &mut self,
         table: &Table<At<Scalar>>,
@@ -329,7 +329,7 @@ impl Compiler<'_> {
         Some(all)
     }
 
-    /// The cookies of a request: its own, and those of the workload that it has no other value for.
+    /// Returns the cookies of a request: its own, and those of the workload that it doesn't override.
     fn cookies_of(&mut self, file: &RequestFile) -> Option<Vec<OwnCookie>> {
         let mut all = self.cookies(&file.cookies, false)?;
         for (_, header) in file
@@ -349,7 +349,7 @@ impl Compiler<'_> {
         Some(all)
     }
 
-    /// All headers but `Cookie`.
+    /// Compiles all headers except `Cookie`.
     fn headers(&mut self, headers: &Table<At<Scalar>>) -> Option<Vec<(String, Template)>> {
         let mut compiled = Some(Vec::new());
         for (name, value) in headers
@@ -377,7 +377,7 @@ impl Compiler<'_> {
         compiled
     }
 
-    /// The body, and its content type where that is no other than the driver's own.
+    /// Compiles the body; returns its content type if it differs from the driver's default.
     fn body(&mut self, file: &RequestFile) -> Option<(Body, Option<String>)> {
         let given: Vec<(&str, &Span)> = [
             ("json", file.json.as_ref().map(|j| &j.span)),
@@ -410,7 +410,7 @@ impl Compiler<'_> {
         self.text_body(file).map(|body| (body, kind))
     }
 
-    /// The content type of a form with files names what stands between its parts.
+    /// Reports an explicit content type for a form with files: the type must contain the boundary.
     fn refuse_own_type(&mut self, headers: &Table<At<Scalar>>) -> Option<()> {
         let own = headers
             .iter()
@@ -485,7 +485,7 @@ impl Compiler<'_> {
         };
         let ranges: Vec<_> = expect.as_slice().iter().map(parse).collect();
         let ranges: Option<Vec<_>> = ranges.into_iter().collect();
-        // An empty list would refuse every answer, so it means what leaving it out means.
+        // An empty list would reject every response, so it means the same as none.
         ranges.map(|r| if r.is_empty() { vec![200..=299] } else { r })
     }
 
@@ -513,7 +513,7 @@ fn is_content_type(name: &str) -> bool {
     name.eq_ignore_ascii_case("content-type")
 }
 
-/// The content type of bodies that are texts to the driver.
+/// Returns the content type of bodies that are plain texts to the driver.
 fn content_type(file: &RequestFile) -> Option<&'static str> {
     match (&file.bytes, &file.xml) {
         (Some(_), _) => Some("application/octet-stream"),
@@ -522,7 +522,7 @@ fn content_type(file: &RequestFile) -> Option<&'static str> {
     }
 }
 
-/// True when a target has a space or control character outside of its `{{ … }}` and `{% … %}`.
+/// Returns true if a target has a space or control character outside of its `{{ … }}` and `{% … %}`.
 #[must_use]
 pub fn has_gap(target: &str) -> bool {
     let mut rest = target;

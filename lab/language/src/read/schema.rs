@@ -1,4 +1,4 @@
-//! The JSON Schemas that a workload's answers are held against, each read and compiled once.
+//! The JSON Schemas for validating a workload's responses, each read and compiled once.
 
 use lab_workload::{JsonSchema, MAX_SCHEMA_BYTES};
 
@@ -8,7 +8,7 @@ use crate::error::Problems;
 use crate::file::WorkloadFile;
 use lab_units::parts::{At, Scalar};
 
-/// All that requests of the workload name; `None` when a problem was noted.
+/// Reads all schemas that the workload's requests name; `None` if a problem was reported.
 pub(super) fn read(
     file: &WorkloadFile,
     files: &dyn Files,

@@ -1,4 +1,4 @@
-//! What users share with each other: counters, queues, and pools; and what steps put in and take out.
+//! State that users share: counters, queues, and pools; and the steps' reads from and writes to queues.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::source::Span;
 use crate::units;
 use lab_units::parts::{At, Scalar, Table};
 
-/// Most things that users of a workload share.
+/// Maximum shared objects of a workload.
 const MAX_SHARED: usize = 100;
-/// The highest number that a counter begins with.
+/// The highest start value of a counter.
 const MAX_FROM: u64 = 1_000_000_000_000_000;
-/// Most entries of a queue, and as many as it has where that isn't said.
+/// Maximum entries of a queue, also the default.
 const MAX_ENTRIES: u64 = 100_000_000;
 const ENTRIES: u32 = 10_000;
 /// The key of `take` that is no variable.
@@ -30,7 +30,7 @@ const WITHIN: &str = "within";
 /// The rows of a pool, by the name of the pool.
 pub(super) type Pools = Vec<(String, Arc<Data>)>;
 
-/// The rows of all pools; `None` when a problem was noted. The columns have no slots yet.
+/// Reads the rows of all pools; `None` if a problem was reported. The columns have no slots yet.
 pub(super) fn pools(
     table: &Table<At<SharedFile>>,
     files: &dyn Files,
@@ -50,27 +50,27 @@ pub(super) fn pools(
     all
 }
 
-/// The pools that a workload has.
+/// Returns the pools of a workload.
 pub(super) fn pools_of(workload: &Workload) -> Pools {
     let pool = |one: &SharedState| Some((one.name.clone(), Arc::clone(one.pool()?.0)));
     workload.shared.iter().filter_map(pool).collect()
 }
 
-/// The names of the columns of a pool, with their places.
+/// Returns the names of a pool's columns, with their indexes.
 pub(super) fn columns(rows: &Data) -> impl Iterator<Item = (u32, &String)> {
     let table = rows.table.as_ref();
     let columns = rows.columns.iter();
     columns.filter_map(move |(place, _)| Some((*place, table?.columns().get(*place as usize)?)))
 }
 
-/// The names of the variables that steps take from queues.
+/// Returns the names of the variables that steps take from queues.
 pub(super) fn taken(step: &StepFile) -> impl Iterator<Item = &At<String>> {
     let take = step.take.iter().flat_map(|take| take.value.iter());
     take.map(|(name, _)| name)
         .filter(|name| name.value != WITHIN)
 }
 
-/// What a file's users share; `None` when a problem was noted.
+/// Reads the shared state of a file's users; `None` if a problem was reported.
 pub(super) fn read(
     table: &Table<At<SharedFile>>,
     (pools, variables): (&Pools, &[String]),
@@ -101,7 +101,7 @@ pub(super) fn read(
     all
 }
 
-/// A session has one row to itself.
+/// Checks that a session leases at most one row.
 fn one_lease(table: &Table<At<SharedFile>>, compiler: &mut Compiler) -> Option<()> {
     let mut leases = table.iter().filter_map(|(_, file)| {
         let pool = file.value.pool.as_ref()?;
@@ -181,7 +181,7 @@ fn lease(pool: &At<PoolFile>, compiler: &mut Compiler) -> Option<Lease> {
     }
 }
 
-/// The rows with the slots of their columns.
+/// Returns the rows with the slots of their columns.
 fn placed(rows: &Arc<Data>, variables: &[String]) -> Arc<Data> {
     let slot = |name: &String| variable::slot(variables, name);
     let columns = columns(rows).filter_map(|(place, name)| Some((place, slot(name)?)));
@@ -193,7 +193,7 @@ fn placed(rows: &Arc<Data>, variables: &[String]) -> Arc<Data> {
 }
 
 impl Compiler<'_> {
-    /// What a step has to do with queues; the inner `None` where it has nothing.
+    /// Reads a step's use of queues; the inner `None` if it has none.
     pub(super) fn queued(&mut self, file: &StepFile) -> Option<Option<Box<Queued>>> {
         let take = file.take.as_ref().map(|take| self.take(take));
         let put = file.put.as_ref().map(|put| self.put(put));
@@ -250,7 +250,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// The name of a queue that there is.
+    /// Returns the name of an existing queue.
     fn queue(&mut self, name: &str, at: &Span) -> Option<String> {
         let queues = self.shared.iter();
         let queues = queues.filter(|one| matches!(one.kind, SharedKind::Queue { .. }));
@@ -268,7 +268,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Notes what is taken from or put into a queue where that is for the session's steps alone.
+/// Reports the use of a queue outside of session steps.
 pub(super) fn refuse(file: &StepFile, compiler: &mut Compiler) {
     for at in [&file.take, &file.put].into_iter().flatten() {
         let message = "a setup has nothing to do with queues";
@@ -277,8 +277,8 @@ pub(super) fn refuse(file: &StepFile, compiler: &mut Compiler) {
     }
 }
 
-/// Notes a problem where a template takes a number of a counter that doesn't exist, or where a variable of `user:` takes
-/// one. False when a problem was noted.
+/// Reports a problem if a template takes a number of an unknown counter, or if a variable of `user:` takes one. Returns
+/// false if a problem was reported.
 pub(super) fn check_counters(root: &Node, workload: &Workload, problems: &mut Problems) -> bool {
     let counters = workload.shared.iter();
     let counters = counters.filter(|one| matches!(one.kind, SharedKind::Counter { .. }));

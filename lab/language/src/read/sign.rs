@@ -1,4 +1,4 @@
-//! What signs a request.
+//! Signatures of requests.
 
 use lab_workload::sign::Sign;
 use lab_workload::template::Escape;
@@ -14,7 +14,7 @@ use crate::file::{RequestFile, SignFile, WorkloadFile};
 use lab_units::parts::{At, Scalar};
 
 impl Compiler<'_> {
-    /// Notes a problem if a workload of another protocol has `sign` or `auth`.
+    /// Reports a problem if a workload of another protocol has `sign` or `auth`.
     pub(super) fn refuse_sign(&mut self, file: &WorkloadFile) -> Option<()> {
         let sign = file.sign.as_ref().map(|at| (&at.span, "sign"));
         let auth = file.auth.as_ref().map(|at| (&at.span, "auth"));
@@ -47,7 +47,7 @@ impl Compiler<'_> {
         Some(compiled)
     }
 
-    /// Judges the key that a signature names; `None` when a problem was noted.
+    /// Checks the key that a signature names; `None` if a problem was reported.
     fn check_key(&mut self, sign: &Sign<At<Scalar>>) -> Option<()> {
         let Some((at, wanted, user)) = sign.key() else {
             return Some(());
@@ -89,7 +89,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// What signs a request: what it says, or else what its step or workload does; `None` when a problem was noted.
+    /// Returns a request's signature: its own, or that of its step or workload; `None` if a problem was reported.
     pub(super) fn sign(
         &mut self,
         file: Option<&At<SignFile>>,

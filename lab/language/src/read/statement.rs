@@ -1,4 +1,4 @@
-//! Requests that are a statement of SQL.
+//! Requests that are SQL statements.
 
 use lab_workload::template::Escape;
 use lab_workload::{Request, Said, Template, Way};
@@ -8,11 +8,11 @@ use super::request::Compiler;
 use crate::file::{RequestFile, StatementFile};
 use lab_units::parts::{At, Scalar};
 
-/// The most values that a statement can have: their number goes in two bytes.
+/// Maximum values of a statement: the protocol stores their number in two bytes.
 const MAX_VALUES: usize = 65_535;
 
 impl Compiler<'_> {
-    /// A statement.
+    /// Compiles a statement.
     pub(super) fn statement(
         &mut self,
         statement: &StatementFile,

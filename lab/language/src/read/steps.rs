@@ -18,23 +18,23 @@ use crate::text_error::TextError;
 use crate::units;
 use lab_units::parts::{At, OneOrMany, Scalar, Table};
 
-/// Most steps of a session or setup.
+/// Maximum steps of a session or setup.
 const MAX_STEPS: usize = 1_000;
-/// Most requests of a step.
+/// Maximum requests of a step.
 const MAX_REQUESTS: usize = 100;
 
-/// Most tags of a step.
+/// Maximum tags of a step.
 const MAX_TAGS: usize = 10;
-/// Most rounds of a step.
+/// Maximum rounds of a step.
 const MAX_REPEAT: u64 = 1_000_000;
 
 /// Steps with their values and the place of the whole.
 type Steps = At<Vec<At<StepFile>>>;
 
-/// What a session is made of: its steps, their groups, and their transactions.
+/// Parts of a session: its steps, their groups, and their transactions.
 pub(super) type Parts = (Vec<Step>, Vec<Group>, Vec<Transaction>);
 
-/// The steps of a session: at least one, each with a name of its own.
+/// Compiles the steps of a session: at least one, each with a unique name.
 pub(super) fn session(files: &Steps, compiler: &mut Compiler) -> Option<Parts> {
     if files.value.is_empty() {
         let span = files.span.first_line();
@@ -68,7 +68,7 @@ pub(super) fn session(files: &Steps, compiler: &mut Compiler) -> Option<Parts> {
     Some((steps?, groups?, transactions?))
 }
 
-/// The steps of a setup, which all users do.
+/// Compiles the steps of a setup, which all users run.
 pub(super) fn setup(files: &[At<StepFile>], compiler: &mut Compiler) -> Option<Vec<Step>> {
     choice::refuse(files, compiler);
     let flat = |file| Flat {
@@ -80,7 +80,7 @@ pub(super) fn setup(files: &[At<StepFile>], compiler: &mut Compiler) -> Option<V
     compile(&steps, "the setup", compiler)
 }
 
-/// Notes names that can't be shown, and the second of two that are alike.
+/// Reports names that can't be displayed, and duplicate names.
 pub(super) fn check_names(steps: &[&At<StepFile>], compiler: &mut Compiler) {
     let mut first: HashMap<String, usize> = HashMap::new();
     let names = steps.iter().enumerate().flat_map(|(at, step)| {
@@ -123,7 +123,7 @@ fn nth(at: usize) -> String {
     format!("{n}{ending}")
 }
 
-/// Compiles steps; `of` says in errors whose they are.
+/// Compiles steps; `of` names their owner in errors.
 fn compile(files: &[Flat], of: &str, compiler: &mut Compiler) -> Option<Vec<Step>> {
     if let Some(first) = files.get(MAX_STEPS) {
         let message = format!("{of} has {} steps; {MAX_STEPS} are the most", files.len());
@@ -209,7 +209,7 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
     })
 }
 
-/// `seconds(pause)`: as long as a variable says. `None` of another wait.
+/// Parses `seconds(pause)`: a wait given by a variable. `None` for other waits.
 fn seconds(text: &str, variables: &[String]) -> Option<Result<Wait, TextError>> {
     let (_, name) = units::call(text.trim()).filter(|(name, _)| *name == "seconds")?;
     let name = name.trim();
@@ -237,7 +237,7 @@ fn sets(table: &Table<At<Scalar>>, compiler: &mut Compiler) -> Option<Vec<(Slot,
     compiled
 }
 
-/// What a step has in common with others; `None` when a problem was noted.
+/// Returns the tags of a step; `None` if a problem was reported.
 fn tags(file: Option<&OneOrMany>, problems: &mut Problems) -> Option<Vec<String>> {
     let mut tags: Vec<String> = Vec::new();
     for at in file.iter().flat_map(|tags| tags.as_slice()) {
@@ -253,7 +253,7 @@ fn tags(file: Option<&OneOrMany>, problems: &mut Problems) -> Option<Vec<String>
     Some(tags)
 }
 
-/// The requests of a step: its own, or those of its list.
+/// Compiles the requests of a step: its own, or those of its list.
 fn requests(
     file: &StepFile,
     which: &str,
@@ -289,7 +289,7 @@ fn requests(
     None
 }
 
-/// What it says of requests that go out one after the other.
+/// Returns the step's sequential requests.
 fn own_requests(file: &StepFile) -> impl Iterator<Item = &RequestFile> {
     let listed = file.requests.iter().flat_map(|list| &list.value);
     let listed = listed.filter_map(|item| match item {

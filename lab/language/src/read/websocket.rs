@@ -11,18 +11,18 @@ use crate::file::{RequestFile, SpeakingFile};
 use crate::text_error::TextError;
 use lab_units::parts::{At, Scalar};
 
-/// What a message may be written as.
+/// Describes the forms of a message.
 const PARTS: &str = "a message is a text (`request`), `json`, or `bytes`";
 
 impl Compiler<'_> {
-    /// Whether a request without a line says something, or listens.
+    /// Returns true if a request without a line sends or awaits messages.
     pub(super) fn says_without_line(&self, file: &RequestFile) -> bool {
         let says = file.json.is_some() || file.bytes.is_some() || file.events.is_some();
         let says = says || file.call.close.is_some();
         matches!(self.speech, Speech::WebSocket { .. }) && says
     }
 
-    /// Parts of a handshake where there is none.
+    /// Reports handshake settings in a workload without WebSocket.
     pub(super) fn refuse_handshake(&mut self, file: Option<&SpeakingFile>) -> Option<()> {
         let Some(file) = file else { return Some(()) };
         let path = file.path.as_ref().map(|at| &at.span);
@@ -34,7 +34,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The handshake.
+    /// Reads the handshake.
     pub(super) fn websocket(&mut self, file: Option<&SpeakingFile>) -> Option<Speech> {
         let Some(file) = file else {
             return Some(Speech::WebSocket {
@@ -87,7 +87,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// A message and what is awaited of it.
+    /// Compiles a message and the responses that it awaits.
     pub(super) fn message(
         &mut self,
         line: Option<&At<Scalar>>,
@@ -111,7 +111,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// What a message has in it: a text, JSON, or bytes.
+    /// Compiles the content of a message: a text, JSON, or bytes.
     fn said(&mut self, line: Option<&At<Scalar>>, file: &RequestFile) -> Option<Said> {
         let beside = [
             file.call.close.as_ref().map(|at| &at.span),
@@ -148,7 +148,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The code that a connection is closed with (RFC 6455, section 7.4): those that an endpoint may say.
+/// Parses a close code (RFC 6455, section 7.4): only those that an endpoint may send.
 fn close_code(text: &str) -> Result<u16, TextError> {
     if text.trim() == "true" {
         return Ok(1000);

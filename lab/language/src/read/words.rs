@@ -1,13 +1,12 @@
-//! A line of words, as one types a command.
+//! Splits a typed command line into words.
 
 use crate::text_error::TextError;
 
-/// The words of a line and where each begins: they end at white space outside of quotes and of
-/// `{{ … }}` and `{% … %}`. Quotes, double or single, stay no part of a word that they enclose; nothing
-/// is escaped within them.
+/// Returns the words of a line and their offsets: they end at white space outside of quotes and of `{{ … }}` and `{% …
+/// %}`. Quotes, double or single, around a word are removed; nothing is escaped within them.
 ///
 /// # Errors
-/// A line without words, and one with a quote that doesn't end.
+/// A line without words, and one with an unterminated quote.
 pub(super) fn words(line: &str) -> Result<Vec<(usize, String)>, TextError> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
@@ -42,7 +41,7 @@ pub(super) fn words(line: &str) -> Result<Vec<(usize, String)>, TextError> {
     }
 }
 
-/// Where such a character stands first outside of code; `None` where none does.
+/// Returns the first place of such a character outside of code; `None` if there is none.
 fn end_of(text: &str, is_end: impl Fn(char) -> bool) -> Option<usize> {
     let mut code: Option<&str> = None;
     for (at, c) in text.char_indices() {

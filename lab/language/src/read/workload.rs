@@ -1,4 +1,4 @@
-//! A workload file judged: names, waits, templates, captures.
+//! Validates a workload file: names, waits, templates, captures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,12 +27,12 @@ use lab_units::parts::{At, Scalar, Table};
 use lab_workload::Parameters as Cell;
 
 const MAX_BODY: u64 = 1 << 40;
-/// Most bytes that a session says that it carries.
+/// Maximum bytes that a session may declare.
 const MAX_TRANSFER: u64 = 1 << 40;
-/// Most users that a load can have.
+/// Maximum users of a load.
 const MAX_USERS: u64 = 1_000_000;
 
-/// What was read for a workload besides its own file.
+/// Data read for a workload apart from its own file.
 #[derive(Clone, Copy)]
 struct Beside<'a> {
     data: Option<&'a Arc<Data>>,
@@ -43,10 +43,10 @@ struct Beside<'a> {
     pools: &'a Pools,
 }
 
-/// The workload that a file's tree is, with its own parameters.
+/// Reads the workload from a file's tree, with its own parameters.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All errors in the workload.
 pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), LoadError> {
     let file = decode::<WorkloadFile>(root)?;
     let mut problems = Problems::default();
@@ -82,10 +82,10 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
     problems.finish(workload.map(|workload| (workload, file)))
 }
 
-/// The workload with a value for each of its parameters, and all else as `own` has it.
+/// Returns the workload with a value for each of its parameters, and everything else as in `own`.
 ///
 /// # Errors
-/// Values that make no sense in it.
+/// Values that are invalid in it.
 pub fn workload_with(
     file: &WorkloadFile,
     parameters: &Cell,
@@ -108,14 +108,14 @@ pub fn workload_with(
     }))
 }
 
-/// The validated workload with its own parameters; `None` when a problem was noted.
+/// Returns the validated workload with its own parameters; `None` if a problem was reported.
 fn validate(file: &WorkloadFile, beside: Beside<'_>, problems: &mut Problems) -> Option<Workload> {
     check_short_name("workload", &file.workload, problems);
     let parameters = parameters(file, problems)?;
     validate_with(file, &parameters, beside, problems)
 }
 
-/// The parameters as the workload itself sets them; `None` when a problem was noted.
+/// Returns the parameters with the workload's own values; `None` if a problem was reported.
 fn parameters(file: &WorkloadFile, problems: &mut Problems) -> Option<Cell> {
     let mut good = true;
     for (name, value) in file.parameters.iter() {
@@ -130,7 +130,7 @@ fn parameters(file: &WorkloadFile, problems: &mut Problems) -> Option<Cell> {
 }
 
 impl WorkloadFile {
-    /// Its parameters with the values that it gives them itself.
+    /// Returns its parameters with their default values.
     #[must_use]
     pub fn defaults(&self) -> Cell {
         let parameters = self.parameters.iter();
@@ -140,7 +140,7 @@ impl WorkloadFile {
     }
 }
 
-/// The validated workload with a value for each of its parameters; `None` when a problem was noted.
+/// Returns the validated workload with a value for each of its parameters; `None` if a problem was reported.
 fn validate_with(
     file: &WorkloadFile,
     parameters: &Cell,
@@ -205,7 +205,7 @@ fn validate_with(
     })
 }
 
-/// A compiler of the workload's requests, which knows what was read besides its file.
+/// Creates the compiler of the workload's requests, with the data read apart from its file.
 fn compiler<'a>(
     symbols: Symbols<'a>,
     beside: Beside<'a>,
@@ -221,7 +221,7 @@ fn compiler<'a>(
     }
 }
 
-/// The session; `None` when a problem was noted.
+/// Compiles the session; `None` if a problem was reported.
 fn session(file: &SessionFile, compiler: &mut Compiler) -> Option<Session> {
     let pace = file.pace.as_ref();
     let pace = transposed(pace.map(|pace| duration("pace", pace, compiler)));
@@ -242,13 +242,13 @@ fn about(file: &WorkloadFile) -> String {
     about.map_or_else(String::new, |at| at.text().trim().to_owned())
 }
 
-/// A number of users.
+/// Parses a number of users.
 fn least_users(text: &str) -> Result<u32, TextError> {
     let users = units::whole_number(text, 1..=MAX_USERS)?;
     Ok(u32::try_from(users).unwrap_or(u32::MAX))
 }
 
-/// What the templates ask of the environment, with its values where they are told.
+/// Returns the environment variables that templates use, with their values if known.
 fn given(
     root: &Node,
     (workload, keys): (&Workload, &[Key]),
@@ -271,19 +271,19 @@ fn given(
     given
 }
 
-/// The variables that are there outside of sessions: a name that no template can write keeps the slots
-/// of the others.
+/// Returns the variables available outside of sessions: the others get a name that no template can write, to keep the
+/// slots.
 fn without_session_rows(variables: &[String], data: Option<&Data>, pools: &Pools) -> Vec<String> {
     let mut variables = variables.to_vec();
     let rows = data.filter(|data| data.each == Each::Session);
     for (_, slot) in rows.iter().flat_map(|data| &data.columns) {
-        // The system's password is one, whatever a column is called.
+        // The system's password is always available, whatever the name of a column.
         if *slot > 0 {
             variables[usize::from(*slot)].clear();
         }
     }
     for (_, rows) in pools {
-        // The system's password is one, whatever a column is called.
+        // The system's password is always available, whatever the name of a column.
         for (_, name) in shared::columns(rows).filter(|(_, name)| *name != PASSWORD) {
             let of_pool = variables.iter_mut().find(|one| *one == name);
             of_pool.into_iter().for_each(String::clear);
@@ -292,7 +292,7 @@ fn without_session_rows(variables: &[String], data: Option<&Data>, pools: &Pools
     variables
 }
 
-/// All variables by slot: `password`, the columns of rows, those of `user:`, then captures and `set:` in file order.
+/// All variables by slot: `password`, columns of rows, those of `user:`, then captures and `set:` in file order.
 fn variables(
     file: &WorkloadFile,
     data: Option<&Data>,
@@ -355,7 +355,7 @@ fn variables(
     good.then_some(names)
 }
 
-/// The columns of pools; false when a problem was noted.
+/// Adds the columns of pools; returns false if a problem was reported.
 fn add_pools(
     file: &WorkloadFile,
     pools: &Pools,
@@ -382,7 +382,7 @@ fn add_pools(
     good
 }
 
-/// The variables of what sessions measure, behind all others; false when a problem was noted.
+/// Adds the variables of measures after all others; returns false if a problem was reported.
 fn add_measures(file: &WorkloadFile, names: &mut Vec<String>, problems: &mut Problems) -> bool {
     let mut good = true;
     for step in choice::leaves(&file.session.steps.value) {
@@ -410,7 +410,7 @@ fn is_parameter(file: &WorkloadFile, name: &str) -> bool {
         .any(|(parameter, _)| parameter.value == name)
 }
 
-/// `user:` variables see those before them, and `password` where the file sets none itself.
+/// Compiles `user:` variables, which see those before them, and `password` if the file sets none itself.
 fn user(
     table: &Table<At<Scalar>>,
     symbols: Symbols<'_>,
@@ -500,7 +500,7 @@ fn transfer(file: &TransferFile, compiler: &mut Compiler) -> Option<Transfer> {
     })
 }
 
-/// The part of the requests that begin a trace.
+/// Parses the share of the requests that start a trace.
 fn traced(text: &str) -> Result<f64, TextError> {
     match units::switch(text) {
         Ok(on) => Ok(f64::from(u8::from(on))),
@@ -508,7 +508,7 @@ fn traced(text: &str) -> Result<f64, TextError> {
     }
 }
 
-/// A duration that is not zero.
+/// Reads a duration above zero.
 fn duration(what: &str, at: &At<Scalar>, compiler: &mut Compiler) -> Option<Duration> {
     compiler.setting(what, at, |text| {
         let duration = units::duration(text, units::MAX_WAIT)?;

@@ -1,12 +1,12 @@
-//! Differences of profiles in simulated studies: how often something is shown that isn't there, and something that is.
-//! `examples/profile_differences.rs` does the same for long.
+//! Differences of profiles in simulated studies: the rates of false and of true differences.
+//! `examples/profile_differences.rs` runs longer simulations.
 
 mod simulated;
 
 use crate::noise::Noise;
 use simulated::Truth;
 
-/// Five percent, and three standard errors of it.
+/// Returns five percent, and three standard errors of it.
 fn level(studies: usize) -> f64 {
     let n = studies as f64;
     0.05 * n + 3.0 * (0.05 * 0.95 * n).sqrt()

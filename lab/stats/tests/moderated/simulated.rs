@@ -7,26 +7,26 @@ use lab_stats::verdict::ALPHA;
 
 use crate::noise::Noise;
 
-/// What is true of the studies.
+/// The true state of the studies.
 #[derive(Clone)]
 pub(crate) struct Truth {
     pub(crate) blocks: usize,
     /// Samples of a trial.
     pub(crate) samples: f64,
-    /// Parts of the whole that functions have; the first is the one that differs.
+    /// The functions' parts of the whole; the first is the one that differs.
     pub(crate) shares: Vec<f64>,
     /// The increase of the first function in *b*, as a fraction of the whole.
     pub(crate) added: f64,
-    /// Beside sampling, from trial to trial: each function, and the whole trial.
+    /// Standard deviations apart from sampling, from trial to trial: of each function, and of the whole trial.
     pub(crate) function_sd: f64,
     pub(crate) trial_sd: f64,
-    /// So many functions have one caller, whose total is a column, too; 0: self samples only.
+    /// This many functions have one caller, whose total is a column, too; 0: self samples only.
     pub(crate) by_caller: usize,
 }
 
 impl Truth {
-    /// Functions vary by 1 % and trials by 2 % beside sampling. `share` is that of the first function, the others
-    /// share the rest alike.
+    /// Functions vary by 1 % and trials by 2 % apart from sampling. `share` is that of the first function, the others
+    /// share the rest equally.
     pub(crate) fn usual(blocks: usize, samples: f64, share: f64) -> Self {
         let functions = 400;
         let mut shares = vec![(1.0 - share) / (functions - 1) as f64; functions];
@@ -42,7 +42,7 @@ impl Truth {
         }
     }
 
-    /// The samples of a study, by function and block; then those of callers.
+    /// Returns the samples of a study, by function and block; then those of callers.
     fn draw(&self, noise: &mut Noise) -> Vec<Vec<Pair>> {
         let mut columns = vec![Vec::with_capacity(self.blocks); self.shares.len()];
         for _ in 0..self.blocks {
@@ -68,7 +68,7 @@ impl Truth {
         columns
     }
 
-    /// Draws a study and judges it.
+    /// Simulates a study and judges it.
     pub(crate) fn study(&self, noise: &mut Noise) -> Shown {
         let columns = self.draw(noise);
         let own: Vec<&[Pair]> = columns[..self.shares.len()]
@@ -83,7 +83,7 @@ impl Truth {
         let rows: Vec<Vec<Option<f64>>> = found.differences.iter().map(some).collect();
         let mut shown = Shown::default();
         for (at, p) in kept.iter().zip(max_t_scaled(&rows, &found.scales, 1)) {
-            // The callers of what differs differ, too.
+            // The callers of the differing function differ, too.
             let holds_first = *at == 0 || (*at >= self.shares.len() && *at < self.shares.len() + 2);
             let is_shown = p.joint <= ALPHA;
             shown.first |= *at == 0 && is_shown;
@@ -117,7 +117,7 @@ fn total(columns: &[Vec<Pair>]) -> Vec<Pair> {
     (0..columns[0].len()).map(sum).collect()
 }
 
-/// What a study shows.
+/// The result of a study.
 #[derive(Default)]
 pub(crate) struct Shown {
     /// The function that differs.
@@ -127,7 +127,7 @@ pub(crate) struct Shown {
     pub(crate) any: bool,
 }
 
-/// In how many studies.
+/// Number of studies by result.
 #[derive(Default, Debug)]
 pub(crate) struct Counts {
     pub(crate) first: usize,

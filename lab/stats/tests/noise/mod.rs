@@ -16,12 +16,12 @@ impl Noise {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// In (0, 1).
+    /// Returns a number in (0, 1).
     pub(crate) fn unit(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
-    /// Standard normal, by Box and Muller.
+    /// Returns a standard normal number, by Box and Muller.
     pub(crate) fn normal(&mut self) -> f64 {
         (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
     }
@@ -30,8 +30,8 @@ impl Noise {
         (0..n).map(|_| mean + sd * self.normal()).collect()
     }
 
-    /// A count with this mean: by its waiting times, or for large means by the transformed rejection of Hörmann ("The
-    /// Transformed Rejection Method for Generating Poisson Random Variables", 1993).
+    /// Returns a count with this mean: by its waiting times, or for large means by the transformed rejection of Hörmann
+    /// ("The Transformed Rejection Method for Generating Poisson Random Variables", 1993).
     pub(crate) fn poisson(&mut self, mean: f64) -> f64 {
         if mean < 20.0 {
             let (floor, mut product, mut events) = ((-mean).exp(), self.unit(), 0.0);
@@ -67,13 +67,13 @@ impl Noise {
     }
 }
 
-/// How far a proportion lies from what it should be, `p`, and three standard errors of it.
+/// Returns the distance of a proportion from its expected value `p`, and three standard errors of it.
 pub(crate) fn within(hits: usize, n: usize, p: f64) -> (f64, f64) {
     let part = hits as f64 / n as f64;
     (part - p, 3.0 * (p * (1.0 - p) / n as f64).sqrt())
 }
 
-/// ln n!, by Stirling's series; exact enough above 5, and below it by the product.
+/// Returns ln n!, by Stirling's series; exact enough above 5, and below it by the product.
 fn log_factorial(n: f64) -> f64 {
     if n < 6.0 {
         return (1..=n as u32).map(|i| f64::from(i).ln()).sum();

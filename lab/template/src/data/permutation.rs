@@ -1,16 +1,16 @@
-//! An order of many rows that needs no list of them.
+//! A permutation of many rows without a list of them.
 //!
-//! A Feistel network of four rounds on the smallest even number of bits that holds all places is a
-//! permutation of that many numbers, whatever its round function is (Luby and Rackoff 1988); a number
-//! that falls outside is put through again until it falls inside ("cycle walking", Black and Rogaway,
-//! *Ciphers with Arbitrary Finite Domains*, 2002). Less than four steps are needed on average.
+//! A Feistel network of four rounds on the smallest even number of bits that holds all places is a permutation of that
+//! many numbers, whatever its round function is (Luby and Rackoff 1988); a number outside the range is permuted again
+//! until it is inside ("cycle walking", Black and Rogaway, *Ciphers with Arbitrary Finite Domains*, 2002). On average
+//! less than four steps are needed.
 
 use crate::timing::mix;
 
-/// Told apart from other uses of the seed.
+/// Separates this use of the seed from others.
 const PURPOSE: u64 = 0x526f_7773;
 
-/// Where place `at` of `count` comes from, in the order of the seed and the block. `at` is below `count`.
+/// Returns the source of place `at` among `count`, in the order of the seed and the block. `at` is below `count`.
 pub(super) fn permuted(at: u64, count: u64, seed: u64, block: u32) -> u64 {
     if count < 2 {
         return at;
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(order(1, 0), order(1, 0));
         assert_ne!(order(1, 0), order(1, 1));
         assert_ne!(order(1, 0), order(2, 0));
-        // Far from the file's: of a random order, one place in a thousand is its own.
+        // Differs from the file's order: in a random order, one place in a thousand is unchanged.
         let first = order(1, 0);
         let kept = first
             .iter()

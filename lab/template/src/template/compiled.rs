@@ -1,4 +1,4 @@
-//! A compiled template: its pieces, and what it was compiled from.
+//! A compiled template: its pieces, and its source.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use crate::slot::Use;
 /// A compiled template. Cheap to clone.
 #[derive(Clone)]
 pub struct Template {
-    /// As it is told in errors.
+    /// The text for errors.
     text: Arc<str>,
     pieces: Arc<[Piece]>,
     /// Variables set before the text is rendered.
     sets: Arc<[(Slot, Template)]>,
-    /// What it was compiled from.
+    /// The source of the compilation.
     parts: Arc<[Part]>,
 }
 
 impl Template {
-    /// Compiles `text`; a variable outside `variables` (by slot) and `index`, `users` is an error.
+    /// Compiles `text`; a variable other than `variables` (by slot), `index`, and `users` is an error.
     ///
     /// # Errors
     /// A [`TemplateError`] with the place in `text`.
@@ -38,7 +38,7 @@ impl Template {
         Self::parse_escaped(text, variables, Escape::None)
     }
 
-    /// As [`Template::parse`], with the way in which substituted values are escaped.
+    /// As [`Template::parse`], with the escaping of substituted values.
     ///
     /// # Errors
     /// As there.
@@ -51,7 +51,7 @@ impl Template {
         Self::parse_with(text, symbols, escape)
     }
 
-    /// As [`Template::parse_escaped`], knowing parameters, too.
+    /// As [`Template::parse_escaped`], with parameters.
     ///
     /// # Errors
     /// As there.
@@ -64,8 +64,8 @@ impl Template {
         Ok(Self::new(text, pieces, vec![Part::code(text, escape)]))
     }
 
-    /// Compiles a condition: one expression, whose values are numbers, switches, texts, or lists, as
-    /// they read. See [`Template::holds`].
+    /// Compiles a condition: one expression, in which values are numbers, booleans, texts, or lists, as they read. See
+    /// [`Template::holds`].
     ///
     /// # Errors
     /// As there.
@@ -73,7 +73,7 @@ impl Template {
         Self::parse_with(text, symbols, Escape::Condition)
     }
 
-    /// Whether a condition holds. One that can't be told without a value that isn't there doesn't.
+    /// Returns true if a condition holds. A condition that needs a missing value doesn't hold.
     ///
     /// # Errors
     /// As for [`Template::render`].
@@ -92,11 +92,10 @@ impl Template {
         Ok(Self::new(text, pieces, Vec::new()))
     }
 
-    /// The text of a setting with these levels of its factors, or of one of a workload with its
-    /// parameters.
+    /// Returns the text of a setting with these levels of its factors, or of a workload's setting with its parameters.
     ///
     /// # Errors
-    /// An expression that can't work with these values.
+    /// An expression that rejects these values.
     pub fn render_setting(&self, levels: &Parameters) -> Result<String, RenderError> {
         let mut out = String::new();
         for piece in self.pieces.iter() {
@@ -111,7 +110,7 @@ impl Template {
         Ok(out)
     }
 
-    /// A template that is `text` itself, whatever braces it holds.
+    /// Creates a template of exactly `text`, including any braces.
     #[must_use]
     pub fn literal(text: &str) -> Self {
         let pieces = vec![Piece::Literal(text.into())];
@@ -127,7 +126,7 @@ impl Template {
         }
     }
 
-    /// One template after another, as one.
+    /// Concatenates templates to one.
     #[must_use]
     pub fn concatenate(templates: &[Self]) -> Self {
         let text: String = templates.iter().map(Self::source).collect();
@@ -136,20 +135,20 @@ impl Template {
         Self::new(&text, pieces.collect(), part::merge_literals(parts))
     }
 
-    /// This template, after these variables are set.
+    /// Returns this template, after these variables are set.
     #[must_use]
     pub fn setting(mut self, sets: Vec<(Slot, Self)>) -> Self {
         self.sets = sets.into();
         self
     }
 
-    /// True when every rendering gives the same text.
+    /// Returns true if every rendering gives the same text.
     #[must_use]
     pub fn is_literal(&self) -> bool {
         self.as_literal().is_some()
     }
 
-    /// The text, where every rendering gives the same.
+    /// Returns the text, if every rendering gives the same.
     #[must_use]
     pub fn as_literal(&self) -> Option<&str> {
         match &*self.pieces {
@@ -160,20 +159,20 @@ impl Template {
         }
     }
 
-    /// As written in the file.
+    /// Returns the text as written in the file.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.text
     }
 
-    /// Whether its code has this word: `body_sha256` isn't `body`, and what stands in quotes is no code.
+    /// Returns true if its code has this word: `body_sha256` isn't `body`, and quoted text is no code.
     #[must_use]
     pub fn names(&self, word: &str) -> bool {
         let words = token::words(&self.text, true);
         words.iter().any(|one| one.text == word)
     }
 
-    /// Notes what it asks of the environment.
+    /// Adds the environment variables that it uses.
     pub fn asked(&self, asked: &mut Vec<Asked>) {
         for piece in self.pieces.iter() {
             match piece {
@@ -187,7 +186,7 @@ impl Template {
             .for_each(|(_, template)| template.asked(asked));
     }
 
-    /// Notes the counters that it takes numbers of.
+    /// Adds the counters that it uses.
     pub fn counters(&self, counters: &mut Vec<String>) {
         for piece in self.pieces.iter() {
             match piece {
@@ -201,7 +200,7 @@ impl Template {
             .for_each(|(_, template)| template.counters(counters));
     }
 
-    /// Whether it has what the seed doesn't fix. Variables that it sets to that hold it from then on.
+    /// Returns true if the seed doesn't determine its value. Adds variables that it sets to such a value.
     pub fn is_unseeded(&self, unseeded: &mut Unseeded<'_>) -> bool {
         for (slot, template) in self.sets.iter() {
             if template.is_unseeded(unseeded) {
@@ -217,8 +216,8 @@ impl Template {
         })
     }
 
-    /// Notes which variables it can't be rendered without, in the order in which it comes to them; of expressions
-    /// of minijinja, which may do without, none.
+    /// Adds the variables that it needs, in the order of their use; none for expressions of minijinja, which may work
+    /// without them.
     pub fn uses(&self, uses: &mut Vec<Use>) {
         self.sets
             .iter()
@@ -230,20 +229,20 @@ impl Template {
         }
     }
 
-    /// What it was compiled from.
+    /// Returns the parts that it was compiled from.
     pub(super) fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// Variables set before the text is rendered.
+    /// Returns the variables set before the text is rendered.
     pub fn sets(&self) -> &[(Slot, Self)] {
         &self.sets
     }
 
-    /// Appends the rendered text to `out`. On an error `out` keeps what was written so far.
+    /// Appends the rendered text to `out`. On an error `out` keeps the text written so far.
     ///
     /// # Errors
-    /// [`RenderError::EmptyList`] when a list has no entry left: the step is to be skipped.
+    /// [`RenderError::EmptyList`] when a list has no entry left: the caller skips the step.
     pub fn render(&self, scope: &mut UserScope, out: &mut String) -> Result<(), RenderError> {
         for (slot, template) in self.sets.iter() {
             let mut value = String::new();
@@ -270,7 +269,7 @@ impl fmt::Debug for Template {
 }
 
 impl PartialEq for Template {
-    /// Equal when written alike.
+    /// Templates are equal if their sources are.
     fn eq(&self, other: &Self) -> bool {
         self.parts == other.parts && self.text == other.text && self.sets == other.sets
     }

@@ -1,4 +1,4 @@
-//! What can never work, whoever the user is: found when a file is read, not in the middle of a trial.
+//! Detects expressions that fail for every user, when a file is read and not during a trial.
 
 use super::function::{self, Call, FUNCTIONS, Kind};
 use super::jinja::{GLOBALS, Jinja};
@@ -7,7 +7,7 @@ use crate::level::Parameters;
 use crate::render_error::RenderError;
 use crate::scope::UserScope;
 
-/// Largest text whose size is read for a hint.
+/// Maximum size that is parsed for a hint.
 const MAX_SIZE: u64 = 1 << 40;
 
 /// Why an expression fails each time.
@@ -17,7 +17,7 @@ pub(super) struct Fault {
     pub(super) help: Option<String>,
 }
 
-/// Why a call with plain values fails each time, such as `int_in(5, 1)` or `text_of_size('2 KB')`.
+/// Returns why a call with constant values fails each time, such as `int_in(5, 1)` or `text_of_size('2 KB')`.
 pub(super) fn plain(expression: &Plain) -> Option<Fault> {
     let Plain::Numbers(call, arguments) = expression else {
         return None;
@@ -45,7 +45,7 @@ pub(super) fn plain(expression: &Plain) -> Option<Fault> {
     called.err().map(|cause| Fault { cause, help: None })
 }
 
-/// Whether an expression gives the same whoever the user is.
+/// Returns true if an expression has the same value for every user.
 pub(super) fn is_constant(expression: &Plain) -> bool {
     let same = |call: &Call| {
         FUNCTIONS
@@ -62,7 +62,7 @@ pub(super) fn is_constant(expression: &Plain) -> bool {
     }
 }
 
-/// A text that is no number where one is needed; mostly a size with its unit.
+/// Returns the fault of a text that is no number where one is needed; often a size with its unit.
 fn no_number(call: Call, text: &str, cause: String) -> Fault {
     let size = lab_filters::size(text, MAX_SIZE).ok();
     let help = size
@@ -71,7 +71,7 @@ fn no_number(call: Call, text: &str, cause: String) -> Fault {
     Fault { cause, help }
 }
 
-/// Why an expression that knows nothing of its user fails each time.
+/// Returns why an expression without user data fails each time.
 pub(super) fn jinja(compiled: &Jinja, parameters: &Parameters) -> Option<Fault> {
     let is_constant = |name: &String| {
         GLOBALS.contains(&name.as_str())
@@ -87,7 +87,7 @@ pub(super) fn jinja(compiled: &Jinja, parameters: &Parameters) -> Option<Fault> 
     }
 }
 
-/// Whether a function works for each user, or for none.
+/// Returns true if a function works for every user, or for none.
 fn gives_the_same(function: &function::Function) -> bool {
     let varies = function.draws() || function.is_of_the_clock() || function.call == Call::Neighbour;
     matches!(function.kind, Kind::Numbers(_)) && !varies

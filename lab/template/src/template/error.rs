@@ -1,31 +1,31 @@
-//! Why a text is no template, and where in it.
+//! Why a text is no valid template, and the place of the error.
 
 use std::ops::Range;
 
-/// What is wrong with the text of a template.
+/// An error in the text of a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TemplateError {
     /// What is wrong.
     pub message: String,
-    /// Where, in bytes of the text.
+    /// The place, in bytes of the text.
     pub at: Range<usize>,
-    /// How to put it right.
+    /// How to fix it.
     pub help: Option<Help>,
 }
 
-/// How a template may be put right.
+/// How to fix a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Help {
     /// As a sentence.
     Text(String),
-    /// By another name: which is meant is for whoever shows the error to guess.
+    /// By another name: the code that shows the error guesses which.
     Names {
-        /// The name that there is not.
+        /// The unknown name.
         wrong: String,
-        /// Those that there are.
+        /// The known names.
         right: Vec<String>,
-        /// What comes before a list of them, such as `the filters are`.
+        /// The text before a list of them, such as `the filters are`.
         lead: String,
     },
 }

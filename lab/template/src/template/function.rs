@@ -1,4 +1,4 @@
-//! The functions that templates may call, once, for both ways of calling them.
+//! The functions of the template language, defined once for both evaluators.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -10,12 +10,12 @@ use crate::scope::UserScope;
 use crate::timing::ChoiceStream;
 use lab_filters::text_list::JsonKind;
 
-/// What a function takes.
+/// The arguments of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The name of a captured value or list.
     List,
-    /// Whole numbers, this many.
+    /// Whole numbers, with their count.
     Numbers(usize),
     /// A text of values with shares.
     Shares,
@@ -25,7 +25,7 @@ pub enum Kind {
     Given,
     /// The name of a counter that users share.
     Counter,
-    /// The format of a time, and an offset or none.
+    /// The format of a time, and an optional offset.
     Time,
     /// Values of any kind.
     Values,
@@ -36,9 +36,9 @@ pub enum Kind {
 /// A function of the template language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Function {
-    /// As called.
+    /// Its name in calls.
     pub name: &'static str,
-    /// As explained in an error's help.
+    /// The usage text in an error's help.
     pub usage: &'static str,
     /// Its arguments.
     pub kind: Kind,
@@ -299,7 +299,7 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 impl Function {
-    /// Whether it reads the time of day.
+    /// Returns true if it reads the time of day.
     pub(super) fn is_of_the_clock(&self) -> bool {
         matches!(
             self.call,
@@ -307,7 +307,7 @@ impl Function {
         )
     }
 
-    /// Whether it draws from the user's stream of choices.
+    /// Returns true if it draws from the user's stream of choices.
     pub(super) fn draws(&self) -> bool {
         matches!(
             self.call,
@@ -324,12 +324,12 @@ impl Function {
     }
 }
 
-/// The function called `name`.
+/// Returns the function called `name`.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.iter().find(|f| f.name == name)
 }
 
-/// Whether a text can be the name of an environment variable.
+/// Returns true if a text can be the name of an environment variable.
 #[must_use]
 pub fn is_environment_name(name: &str) -> bool {
     !name.is_empty()
@@ -338,11 +338,11 @@ pub fn is_environment_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// A function's number, or what it appended.
+/// A function's number, or the kind of the appended value.
 pub(crate) enum Outcome {
     Number(i64),
     Text,
-    /// A value that is no text in JSON, as JSON has it.
+    /// A value that is no text in JSON, in JSON form.
     Json,
 }
 
@@ -355,15 +355,15 @@ impl From<JsonKind> for Outcome {
     }
 }
 
-/// A text as a whole number, for an argument.
+/// Parses a text as a whole number, for an argument.
 pub(crate) fn whole_number(text: &str) -> Result<i64, String> {
     let number = text.trim().parse();
     number.map_err(|_| format!("`{text}` is not a whole number"))
 }
 
-/// Calls a function of whole numbers. Text goes to `out`, a number is returned.
+/// Calls a function of whole numbers. Text is appended to `out`, a number is returned.
 ///
-/// `numbers` has as many entries as the function's [`Kind::Numbers`] says.
+/// `numbers` has as many entries as the function's [`Kind::Numbers`] requires.
 pub(crate) fn call_numbers(
     call: Call,
     numbers: &[i64],
@@ -403,7 +403,7 @@ pub(crate) fn call_numbers(
         Call::Uuid => uuid(scope.choice(), out),
         Call::Date => write_date(day(scope.base_date(), number(0))?, out),
         Call::DateIn => {
-            // Both ends must be dates, or it would fail by chance.
+            // Both ends must be dates; otherwise it would fail at random.
             if number(0) <= number(1) {
                 day(scope.base_date(), number(0))?;
                 day(scope.base_date(), number(1))?;
@@ -421,7 +421,7 @@ pub(crate) fn call_numbers(
     Ok(Outcome::Text)
 }
 
-/// A distribution of two numbers.
+/// Returns a distribution with two parameters.
 pub(crate) fn distribution(call: Call, [first, second]: [f64; 2]) -> Result<Draw, String> {
     match call {
         Call::Zipf => Draw::zipf(first, second),
@@ -429,12 +429,12 @@ pub(crate) fn distribution(call: Call, [first, second]: [f64; 2]) -> Result<Draw
     }
 }
 
-/// The next number of a distribution.
+/// Draws the next number of a distribution.
 pub(crate) fn draw(of: &Draw, scope: &mut UserScope) -> Drawn {
     of.next(&mut || scope.choice().bits())
 }
 
-/// Reads texts with their shares; what is wrong, as a sentence.
+/// Parses texts with their shares; the error is a sentence.
 pub(crate) fn weights(text: &str) -> Result<Weights, String> {
     let value = |value: &str| match value.is_empty() {
         true => Err("there is a share without a text".to_owned()),
@@ -446,7 +446,7 @@ pub(crate) fn weights(text: &str) -> Result<Weights, String> {
 /// Texts, each with the end of its share.
 pub(crate) type Weights = Vec<(Box<str>, f64)>;
 
-/// One of the texts.
+/// Returns one of the texts.
 pub(crate) fn weighted<'a>(of: &'a Weights, scope: &mut UserScope) -> &'a str {
     lab_filters::weighted(of, scope.choice().bits()).map_or("", |text| text)
 }
@@ -464,7 +464,7 @@ fn random(choice: &mut ChoiceStream, of: &[u8], n: i64, out: &mut String) -> Res
     Ok(())
 }
 
-/// A time in µs since 1970 as a text in UTC, so much later.
+/// Formats a time in µs since 1970 in UTC, after adding the offset.
 pub(crate) fn now_text(now_us: i64, format: &str, offset: Option<&str>) -> Result<String, String> {
     let offset: jiff::SignedDuration = match offset.map(str::parse) {
         None => jiff::SignedDuration::ZERO,
@@ -493,7 +493,7 @@ fn random_between(choice: &mut ChoiceStream, from: i64, to: i64) -> Result<i64, 
     Ok(from.wrapping_add_unsigned(choice.below(span)))
 }
 
-/// A version 4 UUID from the user's own stream, so that a trial repeats.
+/// Appends a version 4 UUID from the user's own stream, so that a trial is repeatable.
 fn uuid(choice: &mut ChoiceStream, out: &mut String) {
     let bits = (u128::from(choice.bits()) << 64) | u128::from(choice.bits());
     let id = uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid();
@@ -524,17 +524,17 @@ fn write_date(date: Date, out: &mut String) {
 /// From this size on, filler is copied from a pool: drawing it would cost more than sending it.
 const POOLED_BYTES: usize = 4096;
 const POOL_BYTES: usize = 1 << 20;
-/// Room for what stands around a filler, which else would have the whole of it moved.
+/// Extra capacity for text around a filler, to avoid reallocating the whole filler.
 const ROUND_IT_BYTES: usize = 1024;
 
-/// Filler of one kind for all, drawn once.
+/// The filler pool, drawn once.
 static POOL: LazyLock<String> = LazyLock::new(|| {
     let mut pool = String::new();
     draw_filler(&mut ChoiceStream::new(0, 0, 0), POOL_BYTES, &mut pool);
     pool
 });
 
-/// Letters, digits, and spaces without a pattern that a compressor would find.
+/// Appends letters, digits, and spaces without a pattern that a compressor would detect.
 fn filler(choice: &mut ChoiceStream, bytes: i64, out: &mut String) -> Result<(), String> {
     let limit = crate::render_error::MAX_RENDERED_BYTES as i64;
     if !(0..=limit).contains(&bytes) {
@@ -546,7 +546,7 @@ fn filler(choice: &mut ChoiceStream, bytes: i64, out: &mut String) -> Result<(),
         draw_filler(choice, left, out);
         return Ok(());
     }
-    // A head of its own tells each filler from all others.
+    // A random head makes each filler unique.
     draw_filler(choice, 20, out);
     left -= 20;
     let mut from = choice.below(POOL_BYTES as u64) as usize;

@@ -1,7 +1,7 @@
-//! Expressions and statements that the plain pieces don't cover, by minijinja.
+//! Expressions and statements beyond the plain pieces, evaluated by minijinja.
 //!
-//! A user's scope moves into a shared cell for the time of one evaluation, so that functions can
-//! change it (`take`) and draw from it (`pick`), and moves back afterwards.
+//! A user's scope moves into a shared cell during one evaluation, so that functions can change it (`take`) and draw
+//! from it (`pick`), and moves back afterwards.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,8 +21,8 @@ use crate::render_error::RenderError;
 use crate::scope::{Seen, Slot, UserScope};
 use lab_filters::text_list::JsonKind;
 
-/// The filters of the language, by name: those of minijinja that make sense in a request, and
-/// `number`, `urlencode`, `xml`, `json`, and those of `lab_filters`.
+/// The filters of the language, by name: those of minijinja that are useful in requests, and `number`, `urlencode`,
+/// `xml`, `json`, and those of `lab_filters`.
 pub const FILTERS: &[&str] = &[
     "abs",
     "bool",
@@ -76,17 +76,17 @@ pub const FILTERS: &[&str] = &[
     "ceil",
 ];
 
-/// The place of the key among the arguments of `jwt`.
+/// The index of the key among the arguments of `jwt`.
 const KEY_OF_TOKEN: usize = 1;
 
-/// Names that minijinja itself gives a meaning.
+/// Names predefined by minijinja.
 pub(super) const GLOBALS: &[&str] = &["range", "dict", "loop", "true", "false", "none"];
 
-/// Work that one rendering may do, in minijinja's instructions: about a second, and enough for a
-/// body with 10,000 blocks of a hundred values.
+/// Maximum work of one rendering, in minijinja's instructions: about a second, and enough for a body with 10,000 blocks
+/// of a hundred values.
 const FUEL: u64 = 20_000_000;
 
-/// How the user's scope is reached from a function: no template can write this name.
+/// The name by which functions access the user's scope: no template can write it.
 const SCOPE: &str = " scope";
 
 /// A compiled expression or a whole text with statements.
@@ -95,7 +95,7 @@ pub(super) enum Jinja {
         source: Arc<str>,
         compiled: Expression<'static, 'static>,
         parameters: Parameters,
-        /// Whether all that is asked is whether it holds.
+        /// Whether the expression is a condition.
         condition: bool,
     },
     Text {
@@ -105,10 +105,10 @@ pub(super) enum Jinja {
     },
 }
 
-/// The workload's parameters, as minijinja has them.
+/// The workload's parameters as values of minijinja.
 type Parameters = Arc<BTreeMap<String, Value>>;
 
-/// What an evaluation appended.
+/// The kind of output that an evaluation appended.
 pub(super) enum Output {
     /// A number, boolean, or null, written as JSON writes it.
     Json,
@@ -117,7 +117,7 @@ pub(super) enum Output {
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(environment);
 
-/// Of conditions: a variable without a value is no error where only its being there is asked for.
+/// For conditions: testing whether a variable has a value is no error.
 static CONDITIONS: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = environment();
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
@@ -212,7 +212,7 @@ fn add_functions(environment: &mut Environment<'static>) {
     }
 }
 
-/// Functions that draw from a distribution.
+/// Adds a function that draws from a distribution.
 fn add_draws(environment: &mut Environment<'static>, function: &'static function::Function) {
     match function.kind {
         Kind::Shares if function.call == Call::Weighted => {
@@ -246,7 +246,7 @@ fn add_draws(environment: &mut Environment<'static>, function: &'static function
     }
 }
 
-/// Functions that sign, and their keys.
+/// Adds a function that signs, or returns a key.
 fn add_tokens(environment: &mut Environment<'static>, function: &'static function::Function) {
     match function.kind {
         Kind::Values => {
@@ -271,8 +271,8 @@ fn add_tokens(environment: &mut Environment<'static>, function: &'static functio
     }
 }
 
-/// The filters that read a number: of a captured value they take its text, which minijinja's own would refuse as a
-/// list.
+/// Adds the filters that read a number: of a captured value they read the text, which minijinja's own filters would
+/// reject as a list.
 fn add_number_filters(environment: &mut Environment<'static>) {
     use minijinja::filters;
     environment.add_filter(
@@ -339,7 +339,7 @@ impl Jinja {
         })
     }
 
-    /// Gives it the parameters that it may name, and its source as a person wrote it.
+    /// Sets the parameters that it may name, and its source as written.
     pub(super) fn know(&mut self, given: &level::Parameters, written: &str) {
         let (Self::Expression {
             parameters, source, ..
@@ -351,7 +351,7 @@ impl Jinja {
         *source = written.into();
     }
 
-    /// Compiles an XML text with statements: what is substituted is escaped.
+    /// Compiles an XML text with statements: substituted values are escaped.
     pub(super) fn xml(source: &str) -> Result<Self, Error> {
         let mut environment = ENVIRONMENT.clone();
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::Html);
@@ -363,7 +363,7 @@ impl Jinja {
         })
     }
 
-    /// Names that the source uses and doesn't set itself.
+    /// Returns the names that the source uses and doesn't set itself.
     pub(super) fn undeclared(&self) -> Vec<String> {
         let names = match self {
             Self::Expression { compiled, .. } => compiled.undeclared_variables(false),
@@ -398,7 +398,7 @@ impl Jinja {
         let mut borrowed = cell.0.lock().unwrap_or_else(PoisonError::into_inner);
         *scope = std::mem::take(&mut borrowed.scope);
         if self.is_condition() && result.is_err() && borrowed.empty.is_some() {
-            // What can't be told without a value that isn't there doesn't hold.
+            // A condition that needs a missing value doesn't hold.
             out.push_str("false");
             return Ok(Output::Json);
         }
@@ -411,7 +411,7 @@ impl Jinja {
         })
     }
 
-    /// Appends the value in a context of its own, without a user.
+    /// Appends the value in a separate context, without a user.
     pub(super) fn render_with(&self, context: Value, out: &mut String) -> Result<(), RenderError> {
         let failed = |error: Error| RenderError::Failed {
             template: self.source().trim().to_owned(),
@@ -445,12 +445,12 @@ impl Jinja {
         Arc::clone(parameters)
     }
 
-    /// Whether it is a whole text with statements, not one expression.
+    /// Returns true for a whole text with statements, false for one expression.
     pub(super) fn is_text(&self) -> bool {
         matches!(self, Self::Text { .. })
     }
 
-    /// As a person wrote it.
+    /// Returns the source as written.
     pub(super) fn source(&self) -> &str {
         match self {
             Self::Expression { source, .. } | Self::Text { source, .. } => source,
@@ -458,7 +458,7 @@ impl Jinja {
     }
 }
 
-/// minijinja's own words, without its name of the template.
+/// Returns minijinja's message, without its name of the template.
 pub(super) fn cause(error: &Error) -> String {
     match error.detail() {
         Some(detail) => format!("{}: {detail}", error.kind()),
@@ -506,8 +506,8 @@ fn push_value(value: &Value, out: &mut String) -> Result<Output, Error> {
     Ok(Output::Text)
 }
 
-/// A user's scope while an evaluation has it, the first variable found without a value, and why a
-/// function of ours failed, in its own words.
+/// A user's scope during an evaluation, the first variable found without a value, and the error message of a function
+/// of this crate.
 struct Borrowed {
     scope: UserScope,
     empty: Option<Slot>,
@@ -519,7 +519,7 @@ struct Borrowed {
 }
 
 impl Borrowed {
-    /// A variable without a value. It is not the function of its name, unless that is called.
+    /// Handles a variable without a value. It doesn't stand for a function with its name, unless that is called.
     fn nothing(&mut self, slot: Slot) -> Option<Value> {
         self.empty.get_or_insert(slot);
         let name = self.scope.name(slot);
@@ -530,7 +530,7 @@ impl Borrowed {
         (!is_called).then_some(Value::UNDEFINED)
     }
 
-    /// A variable in a condition: numbers and switches are what they read as, and lists may be empty.
+    /// Returns a variable in a condition: numbers and booleans are parsed, and lists may be empty.
     fn seen(&mut self, slot: Slot) -> Option<Value> {
         match self.scope.seen(slot) {
             Seen::One(text) => Some(scalar(&text)),
@@ -613,7 +613,7 @@ fn call_list(call: Call, state: &State, name: &str) -> Result<Value, Error> {
             _ => borrowed.scope.pick(slot, &mut text),
         };
         match found {
-            // As a variable is that holds it.
+            // The same as a variable with this value.
             Some(kind @ JsonKind::Json) if !borrowed.condition => {
                 return Ok(Value::from_object(Captured {
                     texts: vec![text],
@@ -629,7 +629,7 @@ fn call_list(call: Call, state: &State, name: &str) -> Result<Value, Error> {
     })
 }
 
-/// A random entry of a list that the template writes out.
+/// Returns a random entry of a list literal.
 fn pick_written(state: &State, list: &Value) -> Result<String, Error> {
     let entries: Vec<Value> = list.try_iter()?.collect();
     with_scope(state, |borrowed| {
@@ -653,7 +653,7 @@ fn call_numbers(
     if arguments.len() != count {
         return Err(invalid(function.usage.into()));
     }
-    // The variable without a value was noted when it was looked up.
+    // The lookup has already recorded the variable without a value.
     if arguments.iter().any(Value::is_undefined) {
         return Err(Error::from(ErrorKind::UndefinedError));
     }
@@ -674,12 +674,12 @@ fn call_numbers(
     })
 }
 
-/// A number, or a text that is one: what is captured is text, and the plain pieces read it so, too.
+/// Converts a number, or a text that is one: captures are text, and the plain pieces parse it likewise.
 fn whole_number(argument: &Value) -> Result<i64, String> {
     i64::try_from(argument.clone()).or_else(|_| function::whole_number(&argument.to_string()))
 }
 
-/// A number, or a text that is one.
+/// Converts a number, or a text that is one.
 fn real(argument: &Value) -> Result<f64, Error> {
     if argument.is_undefined() {
         return Err(Error::from(ErrorKind::UndefinedError));

@@ -1,4 +1,4 @@
-//! Where a key may stand: nothing but a keyed hash or a token is made by it, so that none is sent or kept.
+//! Where a key may be used: only for an HMAC or a token, so that no key is sent or stored.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use super::error::{Help, TemplateError};
 use super::token::{Token, TokenKind, mark};
 use crate::key::Key;
 
-/// What signs a token that names no algorithm.
+/// The default algorithm of a token.
 const USUAL_ALGORITHM: &str = "HS256";
 
-/// Judges all calls of `key` in an expression, or in the code of a text, that begins at `start` of its template.
+/// Checks all calls of `key` in an expression, or in the code of a text, that starts at `start` of its template.
 pub(super) fn check(tokens: &[Token], start: usize, keys: &[Key]) -> Result<(), TemplateError> {
     for (i, token) in tokens.iter().enumerate() {
         let called = token.kind == TokenKind::Name && mark(tokens, i + 1, "(");
@@ -72,7 +72,7 @@ fn check_call(tokens: &[Token], i: usize, keys: &[Key]) -> Result<(), Fault> {
     }
 }
 
-/// What a key is used by: `hmac`, or the algorithm of a token, which is empty where it is no constant.
+/// Returns the user of a key: `hmac`, or the algorithm of a token, which is empty if it is no constant.
 fn user<'a>(tokens: &[Token<'a>], i: usize) -> Option<&'a str> {
     let is_whole = |after: usize| mark(tokens, after, ",") || mark(tokens, after, ")");
     let before = i.checked_sub(1).filter(|_| is_whole(i + 4))?;
@@ -92,7 +92,7 @@ fn user<'a>(tokens: &[Token<'a>], i: usize) -> Option<&'a str> {
     })
 }
 
-/// The parenthesis of the call whose first argument ends at this comma.
+/// Returns the parenthesis of the call whose first argument ends at this comma.
 fn opening(tokens: &[Token], comma: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for at in (0..comma).rev() {

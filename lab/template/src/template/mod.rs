@@ -1,9 +1,9 @@
 //! Templates: text with `{{ … }}`, compiled once, rendered into the caller's buffer.
 //!
-//! The language is minijinja's. What requests are mostly made of (literal text, a variable, a call
-//! of a function below with plain arguments) is compiled to pieces that render without an
-//! allocation; every other expression, and any text with `{% … %}`, goes to minijinja itself.
-//! It knows nothing of files (positions are offsets into the text) and nothing of HTTP.
+//! The language is minijinja's. The common parts of requests (literal text, a variable, a call of a function below with
+//! plain arguments) are compiled to pieces that render without an allocation; minijinja evaluates every other
+//! expression, and any text with `{% … %}`. It knows nothing of files (positions are offsets into the text) and nothing
+//! of HTTP.
 
 mod compiled;
 mod constant;

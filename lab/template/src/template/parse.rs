@@ -1,4 +1,4 @@
-//! From a template's text to its pieces, with every unknown name found and placed.
+//! Compiles a template's text to pieces, and reports every unknown name with its place.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::token::{Token, TokenKind, arguments, code_tokens, mark, tokens, too_d
 use super::{unseeded, value};
 use crate::given::Asked;
 
-/// Most parentheses in each other. minijinja's own limit is 150, for which a thread's stack may be too small.
+/// Maximum nesting of parentheses. minijinja's own limit is 150, for which a thread's stack may be too small.
 const MAX_NESTING: usize = 40;
 
 /// Variables that every template knows besides the workload's own.
@@ -62,7 +62,7 @@ pub(super) fn pieces(
         let expression = Arc::new(expression);
         let escape = match escape {
             Escape::JsonValue | Escape::JsonString => Escape::JsonText,
-            // Its values are escaped where they are substituted, its markup is not.
+            // Its values are escaped when substituted, its markup is not.
             Escape::Xml => Escape::None,
             other => other,
         };
@@ -71,7 +71,7 @@ pub(super) fn pieces(
     parser.split(escape)
 }
 
-/// Compiles a setting: its expressions know the study's factors and no functions of users.
+/// Compiles a setting: its expressions may use the study's factors and no functions of users.
 pub(super) fn setting(text: &str, factors: &[String]) -> Result<Vec<Piece>, TemplateError> {
     let symbols = Symbols::new(factors);
     let parser = Parser {
@@ -89,8 +89,8 @@ pub(super) fn setting(text: &str, factors: &[String]) -> Result<Vec<Piece>, Temp
     parser.split(Escape::None)
 }
 
-/// Whether a setting has a statement. Other programs' files, which settings are made of, have `{%` and
-/// `{#` of their own.
+/// Returns true if a setting has a statement. Files of other programs, which settings may contain, use `{%` and `{#`
+/// themselves.
 fn has_statement(text: &str) -> bool {
     const STATEMENTS: [&str; 3] = ["for", "if", "set"];
     text.match_indices("{%").any(|(at, mark)| {
@@ -100,7 +100,7 @@ fn has_statement(text: &str) -> bool {
     })
 }
 
-/// Says what fails whoever the user is.
+/// Reports an expression that fails for every user.
 fn never_works(
     source: &str,
     range: Range<usize>,
@@ -113,14 +113,14 @@ fn never_works(
     Err(error(&message, range, help.as_deref()))
 }
 
-/// Where a template stands, and so what it may name.
+/// The use of a template, which determines the names available to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Language {
     Request,
     Setting,
 }
 
-/// Statements, comments, and whitespace control take the whole text to minijinja.
+/// Returns true if statements, comments, or whitespace control require minijinja for the whole text.
 fn needs_statements(text: &str) -> bool {
     ["{%", "{#", "{{-", "{{+", "-}}", "+}}"]
         .iter()
@@ -176,7 +176,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The whole text as a condition, with braces around it or without.
+    /// Compiles the whole text as a condition, with or without braces around it.
     fn condition(&self) -> Result<Vec<Piece>, TemplateError> {
         let inner = self.text.trim();
         let bare = inner
@@ -202,7 +202,7 @@ impl Parser<'_> {
         }])
     }
 
-    /// One `{{ … }}`, given the range between the braces.
+    /// Compiles one `{{ … }}`, given the range between the braces.
     fn hole(&self, range: Range<usize>, escape: Escape) -> Result<Piece, TemplateError> {
         let source = self.text[range.clone()].trim();
         if source.is_empty() {
@@ -296,7 +296,7 @@ impl Parser<'_> {
         Ok(compiled)
     }
 
-    /// Judges calls by where they stand, in code that begins at `start` of the text.
+    /// Checks calls by their context, in code that starts at `start` of the text.
     fn check_calls(&self, tokens: &[Token], start: usize) -> Result<(), TemplateError> {
         if self.language != Language::Request {
             return Ok(());
@@ -330,7 +330,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A function of numbers has as many arguments as it takes; these are counted for each parenthesis.
+    /// Checks the number of arguments of a function; `counts` has it for each parenthesis.
     fn check_count(
         &self,
         tokens: &[Token],
@@ -385,7 +385,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `take(invitations)` names a list rather than passing its value: minijinja gets the name.
+    /// Rewrites `take(invitations)`, which names a list rather than passing its value: minijinja gets the name.
     fn name_lists(&self, source: &str, tokens: &[Token]) -> Result<String, (usize, Fault)> {
         let mut rewritten = String::with_capacity(source.len() + 8);
         let mut copied = 0;
@@ -460,7 +460,7 @@ impl Parser<'_> {
     }
 }
 
-/// What a condition can't hold, because it would never mean what it says.
+/// Reports code in a condition that would never have its apparent meaning.
 fn check_condition(tokens: &[Token], i: usize) -> Result<(), Fault> {
     let token = &tokens[i];
     let called = token.kind == TokenKind::Name && mark(tokens, i + 1, "(");
@@ -499,7 +499,7 @@ fn check_condition(tokens: &[Token], i: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Copies the source up to a name, and the name as a text.
+/// Copies the source up to a name, and quotes the name.
 fn quote(source: &str, name: &Token, copied: &mut usize, rewritten: &mut String) {
     rewritten.push_str(&source[*copied..name.at]);
     rewritten.push('\'');
@@ -508,13 +508,13 @@ fn quote(source: &str, name: &Token, copied: &mut usize, rewritten: &mut String)
     *copied = name.at + name.text.len();
 }
 
-/// The name that a call of `env`, `secret`, or `next` has between its parentheses.
+/// Returns the name in a call of `env`, `secret`, or `next`.
 fn given<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
     let name = tokens.get(1).and_then(environment_name)?;
     (mark(tokens, 0, "(") && mark(tokens, 2, ")")).then_some(name)
 }
 
-/// Notes what an expression of minijinja asks of the environment.
+/// Adds the environment variables that an expression of minijinja uses.
 pub(super) fn asked(expression: &Jinja, asked: &mut Vec<Asked>) {
     calls(expression, Kind::Given, |call, name| {
         asked.push(Asked {
@@ -524,14 +524,14 @@ pub(super) fn asked(expression: &Jinja, asked: &mut Vec<Asked>) {
     });
 }
 
-/// Notes the counters that an expression of minijinja takes numbers of.
+/// Adds the counters that an expression of minijinja uses.
 pub(super) fn counters(expression: &Jinja, counters: &mut Vec<String>) {
     calls(expression, Kind::Counter, |_, name| {
         counters.push(name.to_owned());
     });
 }
 
-/// The calls of functions of this kind, which take a name.
+/// Finds the calls of functions of this kind, which take a name.
 fn calls(expression: &Jinja, kind: Kind, mut found: impl FnMut(Call, &str)) {
     let tokens = words(expression.source(), expression.is_text());
     for (i, token) in tokens.iter().enumerate() {
@@ -543,7 +543,7 @@ fn calls(expression: &Jinja, kind: Kind, mut found: impl FnMut(Call, &str)) {
     }
 }
 
-/// Values with shares are a text as it stands, so that what is wrong with it is found before it is used.
+/// Checks values with shares, which must be a literal, so that errors are found before its use.
 fn check_shares(function: &Function, tokens: &[Token]) -> Result<(), Fault> {
     let text = tokens.get(1).filter(|t| t.kind == TokenKind::Text);
     let text = text.map(|t| &t.text[1..t.text.len() - 1]);
@@ -560,7 +560,7 @@ fn check_shares(function: &Function, tokens: &[Token]) -> Result<(), Fault> {
     })
 }
 
-/// An error that has no place yet.
+/// An error without a place.
 struct Fault {
     message: String,
     help: Option<Help>,
@@ -598,11 +598,11 @@ fn syntax_error(error: &minijinja::Error, range: Range<usize>) -> TemplateError 
     }
 }
 
-/// Literal text, escaped once and for all.
+/// Creates literal text, escaped once.
 fn literal(text: &str, escape: Escape) -> Piece {
     let mut out = String::with_capacity(text.len());
     match escape {
-        // What stands in an XML body is XML already, and a command has its own quotes.
+        // Text in an XML body is XML already, and a command has its own quotes.
         Escape::None | Escape::Xml | Escape::Quoted | Escape::Condition | Escape::Signed => {
             out.push_str(text);
         }
@@ -613,8 +613,8 @@ fn literal(text: &str, escape: Escape) -> Piece {
     Piece::Literal(out.into())
 }
 
-/// The offset of the `}}` that ends the expression starting at `from`: one outside of quotes and
-/// of the expression's own braces.
+/// Returns the offset of the `}}` that ends the expression starting at `from`: the first one outside of quotes and of
+/// the expression's own braces.
 fn closing(text: &str, from: usize) -> Option<usize> {
     let mut quote = None;
     let mut depth = 0usize;

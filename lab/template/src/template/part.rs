@@ -1,4 +1,4 @@
-//! Stretches of a template as text, each with its surroundings.
+//! Stretches of a template as text, each with its escaping.
 
 use lab_filters::Escape;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) text: Box<str>,
-    /// How what is substituted is escaped; `None` where nothing is, whatever braces the text holds.
+    /// How substituted values are escaped; `None` if the text is literal, including its braces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) escape: Option<Escape>,
 }
@@ -28,7 +28,7 @@ impl Part {
     }
 }
 
-/// Joins neighbouring literals: a JSON body is mostly made of them.
+/// Joins neighbouring literals, of which a JSON body mostly consists.
 pub(super) fn merge_literals(parts: impl Iterator<Item = Part>) -> Vec<Part> {
     let mut merged: Vec<Part> = Vec::new();
     for part in parts {

@@ -52,15 +52,15 @@ pub(super) enum Plain {
         format: Box<str>,
         offset: Option<Box<str>>,
     },
-    /// The next number of the counter of this name.
+    /// The next number of this counter.
     Next(Box<str>),
     Key(Box<str>),
-    /// One after the other; none gives bytes.
+    /// Concatenated values; none gives bytes.
     Joined(Box<[Plain]>),
     Filtered(Box<Filtered>),
 }
 
-/// A value that goes through filters, each with its key if it takes one.
+/// A value with filters, each with its key if it takes one.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Filtered {
     pub(super) of: Plain,
@@ -99,7 +99,7 @@ impl Piece {
 }
 
 impl Plain {
-    /// Notes what it asks of the environment.
+    /// Adds the environment variables that it uses.
     pub(super) fn asked(&self, asked: &mut Vec<Asked>) {
         match self {
             Self::Given { name, secret } => asked.push(Asked {
@@ -110,7 +110,7 @@ impl Plain {
         }
     }
 
-    /// Notes the counters that it takes numbers of.
+    /// Adds the counters that it uses.
     pub(super) fn counters(&self, counters: &mut Vec<String>) {
         match self {
             Self::Next(name) => counters.push(name.to_string()),
@@ -118,7 +118,7 @@ impl Plain {
         }
     }
 
-    /// What it is made of.
+    /// Returns its parts.
     pub(super) fn parts(&self) -> impl Iterator<Item = &Self> {
         let (parts, filtered) = match self {
             Self::Numbers(_, parts) | Self::Joined(parts) => (&parts[..], None),
@@ -132,7 +132,7 @@ impl Plain {
         parts.iter().chain(filtered)
     }
 
-    /// Whether it is a text, or a number, and never bytes.
+    /// Returns true if its value is a text or a number, and never bytes.
     pub(super) fn gives_text(&self) -> bool {
         match self {
             Self::Filtered(filtered) => {
@@ -144,7 +144,7 @@ impl Plain {
         }
     }
 
-    /// Notes which variables it can't do without.
+    /// Adds the variables that it needs.
     pub(super) fn uses(&self, uses: &mut Vec<Use>) {
         let mut noted = |slot: &Slot, takes| uses.push(Use { slot: *slot, takes });
         match self {
@@ -154,7 +154,7 @@ impl Plain {
         }
     }
 
-    /// Its value as filters have it.
+    /// Returns its value as input of filters.
     fn bytes(&self, source: &str, scope: &mut UserScope) -> Result<Vec<u8>, RenderError> {
         if let Self::Filtered(filtered) = self {
             return filtered.bytes(source, scope);
@@ -225,7 +225,7 @@ impl Plain {
                 let number = scope.next_number(counter);
                 return number.map(Outcome::Number).map_err(failed);
             }
-            // Parsing leaves keys to filters alone.
+            // The parser only accepts keys in filters.
             Self::Key(name) => return Err(failed(format!("the key `{name}` is no text"))),
             Self::Joined(parts) => {
                 join(parts, source, scope, out)?;
@@ -234,7 +234,7 @@ impl Plain {
             Self::Filtered(filtered) => {
                 let bytes = filtered.bytes(source, scope)?;
                 let text = String::from_utf8(bytes);
-                // The last filter gives a text, or it would be minijinja's.
+                // The last filter gives a text; otherwise minijinja evaluates the expression.
                 out.push_str(&text.map_err(|error| failed(error.to_string()))?);
                 return Ok(Outcome::Text);
             }
@@ -247,7 +247,7 @@ impl Plain {
     }
 }
 
-/// Writes a number as minijinja does.
+/// Writes a number in minijinja's format.
 fn write_drawn(drawn: Drawn, out: &mut String) -> Outcome {
     match drawn {
         Drawn::Whole(number) => Outcome::Number(number),
@@ -259,12 +259,12 @@ fn write_drawn(drawn: Drawn, out: &mut String) -> Outcome {
     }
 }
 
-/// The words in which minijinja says that a function or a filter of ours failed.
+/// Returns minijinja's message for a failed function or filter of this crate.
 fn invalid(cause: &str) -> String {
     format!("invalid operation: {cause}")
 }
 
-/// Writes one after the other. As in minijinja, two are evaluated before either is found to be missing.
+/// Writes values in sequence. As in minijinja, the first two are evaluated before a missing one is reported.
 fn join(
     parts: &[Plain],
     source: &str,
@@ -291,7 +291,7 @@ fn join(
 }
 
 impl Filtered {
-    /// The value behind the last filter. As in minijinja, a key is evaluated before its filter finds that there is no value.
+    /// Returns the filtered value. As in minijinja, a key is evaluated before its filter reports a missing value.
     fn bytes(&self, source: &str, scope: &mut UserScope) -> Result<Vec<u8>, RenderError> {
         let mut value = self.of.bytes(source, scope);
         for (filter, key) in &self.filters {
@@ -337,10 +337,10 @@ fn call_plain(
     function::call_numbers(call, &numbers, scope, out).map_err(failed)
 }
 
-/// The arguments as whole numbers, or why one isn't.
+/// Returns the arguments as whole numbers, or why one isn't.
 ///
-/// As in minijinja, all are evaluated before any is judged, and a call within that fails ends it all.
-/// A variable without a value matters more than another that is no number: the step is skipped.
+/// As in minijinja, all are evaluated before any is checked, and a failed call within them ends the evaluation. A
+/// variable without a value takes precedence over an invalid number: the step is skipped.
 fn evaluate(
     arguments: &[Plain],
     source: &str,

@@ -1,6 +1,6 @@
-//! From the words of an expression to its plain form, if it has one.
+//! Converts the tokens of an expression to its plain form, if it has one.
 //!
-//! What has none is left to minijinja, which also says what is wrong with it and where.
+//! minijinja evaluates all others, and reports their errors with the place.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use super::symbols::Symbols;
 use super::token::{Token, TokenKind, expect, mark};
 use crate::level::Level;
 
-/// Deepest nesting of calls and parentheses; deeper ones go to minijinja, which has a limit.
+/// Maximum nesting of calls and parentheses; minijinja evaluates deeper ones, with its own limit.
 const MAX_DEPTH: usize = 8;
 
-/// The expression, if it is one that needs no minijinja.
+/// Returns the expression if it doesn't need minijinja.
 pub(super) fn plain(tokens: &[Token], symbols: Symbols<'_>) -> Option<Plain> {
     let mut words = Words {
         tokens,
@@ -26,13 +26,13 @@ pub(super) fn plain(tokens: &[Token], symbols: Symbols<'_>) -> Option<Plain> {
     };
     let plain = words.joined(0)?;
     let is_of_filters = matches!(plain, Plain::Joined(_) | Plain::Filtered(_));
-    // What never varies is tried by minijinja when it is read.
+    // minijinja evaluates constant expressions when they are read.
     let is_left = is_of_filters && constant::is_constant(&plain);
     let is_left = is_left || !plain.gives_text() || words.is_one_group();
     (words.at == tokens.len() && !is_left).then_some(plain)
 }
 
-/// The name of an environment variable, quoted or not.
+/// Returns the name of an environment variable, quoted or not.
 pub(super) fn environment_name<'a>(token: &Token<'a>) -> Option<&'a str> {
     let name = match token.kind {
         TokenKind::Name => token.text,
@@ -49,7 +49,7 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// Whether all of it is within one pair of parentheses, which alone take it to minijinja.
+    /// Returns true if one pair of parentheses encloses all of it, which requires minijinja.
     fn is_one_group(&self) -> bool {
         let mut depth = 0_usize;
         let end = self.tokens.iter().position(|token| {
@@ -79,7 +79,7 @@ impl<'a> Words<'a> {
         expect(self.tokens, &mut self.at, text)
     }
 
-    /// One value, or several with `~` between them.
+    /// Parses one value, or several with `~` between them.
     fn joined(&mut self, depth: usize) -> Option<Plain> {
         let mut parts = vec![self.filtered(depth)?];
         while self.skip("~") {
@@ -87,13 +87,13 @@ impl<'a> Words<'a> {
         }
         match parts.len() {
             1 => parts.pop(),
-            // minijinja makes a text of bytes in a way of its own.
+            // minijinja has its own conversion from bytes to text.
             _ if !parts.iter().all(Plain::gives_text) => None,
             _ => Some(Plain::Joined(parts.into())),
         }
     }
 
-    /// A value, and what it goes through.
+    /// Parses a value, and its filters.
     fn filtered(&mut self, depth: usize) -> Option<Plain> {
         let of = match self.skip("(") {
             true if depth < MAX_DEPTH => {
@@ -125,7 +125,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// A key, if there is one, and constant texts.
+    /// Parses an optional key, and constant texts.
     fn filter_arguments(
         &mut self,
         takes_key: bool,
@@ -171,7 +171,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// What stands between the parentheses of a call, and the second of them.
+    /// Parses the arguments of a call, and its closing parenthesis.
     fn call(&mut self, name: &str, depth: usize) -> Option<Plain> {
         let function = function::find(name)?;
         let plain = match function.kind {
@@ -194,7 +194,7 @@ impl<'a> Words<'a> {
                 Plain::Key(text.text[1..text.text.len() - 1].into())
             }
             Kind::Time => self.time()?,
-            // Read at once, so that what is wrong with it has its place.
+            // Parsed at once, so that errors have their place.
             Kind::Shares => {
                 let text = self.next().filter(|t| t.kind == TokenKind::Text)?;
                 let text = &text.text[1..text.text.len() - 1];
@@ -223,7 +223,7 @@ impl<'a> Words<'a> {
         Some(plain)
     }
 
-    /// A format of times and an offset, if they work.
+    /// Parses a time format and an offset, if they are valid.
     fn time(&mut self) -> Option<Plain> {
         let text = |token: &Token<'a>| match token.kind {
             TokenKind::Text => Some(&token.text[1..token.text.len() - 1]),
@@ -257,7 +257,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Two numbers that are constants, and the place of the parenthesis behind them.
+/// Parses two constant numbers; returns them and the index of the parenthesis after them.
 pub(super) fn constants(
     tokens: &[Token],
     mut at: usize,
@@ -287,7 +287,7 @@ pub(super) fn constants(
     Some((numbers, at))
 }
 
-/// A quoted text with backslashes as minijinja reads it; `None` where that is more than one letter for a letter.
+/// Unescapes a quoted text as minijinja does; `None` unless each escape is a single letter.
 fn unescaped(token: &str) -> Option<String> {
     let quote = token.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
     let inner = token.strip_prefix(quote)?.strip_suffix(quote)?;

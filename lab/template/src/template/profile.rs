@@ -1,30 +1,30 @@
-//! Sizes with shares: `500 B 10%, 2 KB 80%, 10 MB 10%`, drawn so that the shares come true.
+//! Sizes with shares: `500 B 10%, 2 KB 80%, 10 MB 10%`, drawn so that the shares are exact.
 //!
-//! A draw at random would let one trial have no 10 MB mail and the next one three: the rarest size
-//! would be the noise. Here all draws of a block have numbers, those of one round (each user's k-th
-//! draw) in a row, and draw n is the size at the fraction {s + nφ} of all sizes, φ being the golden
-//! ratio: Kronecker's sequence, whose share in any stretch is off by the order of log N ÷ N where a
-//! random one is off by 1 ÷ √N (Niederreiter, *Random Number Generation and Quasi-Monte Carlo
-//! Methods*, 1992, section 3.1). Who begins a round is drawn, lest one user has all large mails.
+//! With independent draws one trial might have no 10 MB mail and the next one three: the rarest size would be the
+//! noise. Here all draws of a block are numbered, those of one round (each user's k-th draw) consecutively. Draw n is
+//! the size at the fraction {s + nφ} of all sizes, φ being the golden ratio: Kronecker's sequence, whose share in any
+//! stretch is off by the order of log N ÷ N, compared with 1 ÷ √N at random (Niederreiter, *Random Number Generation
+//! and Quasi-Monte Carlo Methods*, 1992, section 3.1). The first user of a round is random, lest one user has all large
+//! mails.
 
 use lab_filters::size;
 
 use crate::scope::UserScope;
 
-/// Largest size.
+/// Maximum size.
 const MAX_BYTES: u64 = crate::render_error::MAX_RENDERED_BYTES as u64;
-/// Sizes and where the share of each ends, the last at 1.
+/// Sizes and the end of each one's share, the last at 1.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Profile(Vec<(u64, f64)>);
 
 impl Profile {
-    /// Reads `size share%, …`; what is wrong, as a sentence.
+    /// Parses `size share%, …`; the error is a sentence.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let size = |text: &str| size(text, MAX_BYTES).map_err(|error| error.to_string());
         lab_filters::shares(text, "size", size).map(Self)
     }
 
-    /// The next size of a user.
+    /// Draws the next size of a user.
     pub(super) fn draw(&self, scope: &mut UserScope) -> u64 {
         self.at(scope.next_stratum())
     }
@@ -62,7 +62,7 @@ mod tests {
         }
     }
 
-    /// 30 users with 7 draws each: 1% of 210 draws is two, always; at random it is 0 to 6.
+    /// 30 users with 7 draws each: 1% of 210 draws is always two; at random it is 0 to 6.
     #[test]
     fn a_rare_size_is_as_rare_as_it_says() {
         let profile = Profile::parse("1 KB 99%, 10 MB 1%").unwrap();

@@ -1,4 +1,4 @@
-//! A template as text, with all that compiling it again takes: what travels to another process.
+//! The serialised form of a template: its text with all inputs of its compilation.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::part::Part;
 use super::symbols::Symbols;
 use crate::scope::Slot;
 
-/// All that makes a [`Template`].
+/// All inputs of a [`Template`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TemplateSource {
     parts: Vec<Part>,
@@ -17,7 +17,7 @@ pub struct TemplateSource {
 }
 
 impl Template {
-    /// What it was compiled from.
+    /// Returns the source that it was compiled from.
     pub fn to_source(&self) -> TemplateSource {
         let set = |(slot, template): &(Slot, Self)| (*slot, template.to_source());
         TemplateSource {

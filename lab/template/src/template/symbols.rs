@@ -1,10 +1,10 @@
-//! The names that a template may use beside those that are always there.
+//! Names that a template may use besides the built-in ones.
 
 use crate::key::Key;
 use crate::level::Parameters;
 use crate::scope::Slot;
 
-/// What a template of a request may name.
+/// The names available in a request's template.
 #[derive(Debug, Clone, Copy)]
 pub struct Symbols<'a> {
     /// The workload's variables, by slot.
@@ -13,12 +13,12 @@ pub struct Symbols<'a> {
     pub parameters: &'a Parameters,
     /// The workload's keys.
     pub keys: &'a [Key],
-    /// Whether the seed is to fix all that there is, so that the time of day is an error.
+    /// Whether the seed must determine all values, so that the time of day is an error.
     pub is_repeatable: bool,
 }
 
 impl<'a> Symbols<'a> {
-    /// These variables, and nothing else.
+    /// Creates symbols with these variables only.
     #[must_use]
     pub const fn new(variables: &'a [String]) -> Self {
         static NONE: Parameters = Parameters::new();
@@ -30,7 +30,7 @@ impl<'a> Symbols<'a> {
         }
     }
 
-    /// The slot of a variable.
+    /// Returns the slot of a variable.
     pub(super) fn slot(&self, name: &str) -> Option<Slot> {
         let at = self.variables.iter().position(|v| v == name)?;
         Slot::try_from(at).ok()

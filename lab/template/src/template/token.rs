@@ -1,4 +1,4 @@
-//! Words of the code in templates, for names to be found and placed.
+//! Tokens of the code in templates, to find names and their places.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
@@ -9,7 +9,7 @@ pub(super) enum TokenKind {
     Mark,
 }
 
-/// A word of an expression.
+/// A token of an expression.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token<'a> {
     pub(super) kind: TokenKind,
@@ -17,8 +17,8 @@ pub(super) struct Token<'a> {
     pub(super) at: usize,
 }
 
-/// For each word that is a parenthesis, the number of arguments between it and the one that closes it. All at once:
-/// calls within calls would be gone through again for each of them.
+/// Returns, for each token that is a parenthesis, the number of arguments up to its closing one. One pass for all:
+/// separate scans would repeat nested calls.
 pub(super) fn arguments(tokens: &[Token]) -> Vec<Option<usize>> {
     let mut counts = vec![None; tokens.len()];
     let mut open: Vec<Open> = Vec::new();
@@ -52,7 +52,7 @@ pub(super) fn arguments(tokens: &[Token]) -> Vec<Option<usize>> {
     counts
 }
 
-/// The first parenthesis within more than so many others.
+/// Returns the first parenthesis nested deeper than `most`.
 pub(super) fn too_deep<'a, 't>(tokens: &'a [Token<'t>], most: usize) -> Option<&'a Token<'t>> {
     let mut depth = 0_usize;
     tokens.iter().find(|token| {
@@ -65,7 +65,7 @@ pub(super) fn too_deep<'a, 't>(tokens: &'a [Token<'t>], most: usize) -> Option<&
     })
 }
 
-/// A parenthesis that is not closed yet, and what there is in it.
+/// An open parenthesis, and its content so far.
 struct Open {
     at: usize,
     commas: usize,
@@ -84,12 +84,12 @@ pub(super) fn expect(tokens: &[Token], at: &mut usize, text: &str) -> Option<()>
     found.then_some(())
 }
 
-/// Words of an expression; an attribute (`.name`) is one mark, since it is no variable.
+/// Returns the tokens of an expression; an attribute (`.name`) is one mark, since it is no variable.
 pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut at = 0;
-    // A quote that nothing ends is a mark. Those of its kind after it stand behind backslashes, or they would end
-    // it, so that nothing ends them either: the rest is gone through once, not for each of them.
+    // An unterminated quote is a mark. Later quotes of its kind follow backslashes, or they would end it, so they are
+    // unterminated as well: the rest is scanned once, not for each of them.
     let mut unended = Vec::new();
     while let Some(first) = source[at..].chars().next() {
         let rest = &source[at..];
@@ -131,7 +131,7 @@ pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// Words of the code in an expression, or in a text with statements.
+/// Returns the tokens of the code in an expression, or in a text with statements.
 pub(super) fn words(source: &str, is_text: bool) -> Vec<Token<'_>> {
     match is_text {
         true => code_tokens(source),
@@ -139,7 +139,7 @@ pub(super) fn words(source: &str, is_text: bool) -> Vec<Token<'_>> {
     }
 }
 
-/// Words of the code in a text with statements; what lies between is text, not code.
+/// Returns the tokens of the code in a text with statements; the text between is no code.
 pub(super) fn code_tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -165,7 +165,7 @@ pub(super) fn code_tokens(text: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// Length of the text that `rest` begins with, if `first` is a quote that is ended.
+/// Returns the length of the quoted text at the start of `rest`, if `first` is a terminated quote.
 fn text_length(rest: &str, first: char, unended: &mut Vec<char>) -> Option<usize> {
     if !matches!(first, '"' | '\'') || unended.contains(&first) {
         return None;
@@ -177,7 +177,7 @@ fn text_length(rest: &str, first: char, unended: &mut Vec<char>) -> Option<usize
     length
 }
 
-/// Length of the quoted text that `rest` begins with, quotes included.
+/// Returns the length of the quoted text at the start of `rest`, including quotes.
 fn quoted_length(rest: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     for (i, c) in rest.char_indices().skip(1) {

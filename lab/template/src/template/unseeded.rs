@@ -1,5 +1,5 @@
-//! What the seed doesn't fix: the time of day, signatures with a random part, numbers of counters, and variables that
-//! have any of them.
+//! Values that the seed doesn't determine: the time of day, signatures with a random part, numbers of counters, and
+//! variables with any of them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -8,14 +8,14 @@ use super::function::{self, Kind};
 use super::token::{Token, TokenKind, mark, words};
 use crate::slot::Slot;
 
-/// The variables that hold what the seed doesn't fix, of all that a workload has.
+/// The variables with values that the seed doesn't determine.
 pub struct Unseeded<'a> {
     variables: &'a [String],
     held: BTreeSet<Slot>,
 }
 
 impl<'a> Unseeded<'a> {
-    /// None of them yet.
+    /// Creates an empty set.
     pub fn new(variables: &'a [String]) -> Self {
         Self {
             variables,
@@ -23,12 +23,12 @@ impl<'a> Unseeded<'a> {
         }
     }
 
-    /// A variable was set to it.
+    /// Adds a variable.
     pub fn hold(&mut self, slot: Slot) {
         self.held.insert(slot);
     }
 
-    /// Whether an expression, or a text with statements, has any.
+    /// Returns true if an expression, or a text with statements, has any.
     pub(super) fn is_in(&self, source: &str, is_text: bool) -> bool {
         let tokens = words(source, is_text);
         (0..tokens.len()).any(|at| self.is_at(&tokens, at))
@@ -48,8 +48,8 @@ impl<'a> Unseeded<'a> {
     }
 }
 
-/// What the call at this place has that the seed doesn't fix: where, what is wrong with that where all is to be
-/// repeatable, and how to do without.
+/// Returns the value of the call at this place that the seed doesn't determine: its place, the error if all must be
+/// repeatable, and the alternative.
 pub(super) fn moment(tokens: &[Token], at: usize) -> Option<(Range<usize>, String, &'static str)> {
     let token = &tokens[at];
     if token.kind != TokenKind::Name || !mark(tokens, at + 1, "(") {
@@ -76,7 +76,7 @@ pub(super) fn moment(tokens: &[Token], at: usize) -> Option<(Range<usize>, Strin
     })
 }
 
-/// Whether a call of `jwt` names an algorithm that draws, or none that can be read here.
+/// Returns true if a call of `jwt` names an algorithm with a random part.
 fn is_signed_at_random(call: &[Token]) -> bool {
     let quoted = |token: &&Token| token.kind == TokenKind::Text;
     let mut texts = call

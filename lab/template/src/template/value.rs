@@ -1,4 +1,4 @@
-//! Values that minijinja has of a user, and how they read as texts and in claims.
+//! Values of a user in minijinja, and their conversion to texts and claims.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,17 +10,17 @@ use minijinja::{Error, ErrorKind};
 use crate::level::{Level, Parameters};
 use lab_filters::text_list::JsonKind;
 
-/// What a path captured: a sequence that prints as its first entry, as in the plain pieces.
+/// The result of a capture by a path: a sequence that prints as its first entry, as in the plain pieces.
 #[derive(Debug)]
 pub(super) struct Captured {
     pub(super) texts: Vec<String>,
-    /// Whether the path finds one value at most.
+    /// Whether the path finds at most one value.
     pub(super) is_single: bool,
-    /// What the first entry is.
+    /// The kind of the first entry.
     pub(super) kind: JsonKind,
 }
 
-/// A JSON number with its digits as they came.
+/// A JSON number with its original digits.
 #[derive(Debug)]
 pub(super) struct Digits(pub(super) String);
 
@@ -52,7 +52,7 @@ impl Object for Captured {
     }
 }
 
-/// The text of a captured value; anything else as it is.
+/// Returns the text of a captured value; any other value unchanged.
 pub(super) fn text_of_one(value: &Value) -> Value {
     match value.downcast_object_ref::<Captured>() {
         Some(captured) if captured.is_single => captured.texts.first().cloned().into(),
@@ -60,7 +60,7 @@ pub(super) fn text_of_one(value: &Value) -> Value {
     }
 }
 
-/// A text as JSON reads it, where that is a number or a switch; otherwise the text itself.
+/// Parses a text as JSON if it is a number or a boolean; otherwise returns the text.
 pub(super) fn scalar(text: &str) -> Value {
     let may_be =
         text.len() <= 40 && text.starts_with(|c: char| "-tf".contains(c) || c.is_ascii_digit());
@@ -76,7 +76,7 @@ pub(super) fn scalar(text: &str) -> Value {
     }
 }
 
-/// A value's text. Bytes that are no text are an error, as each letter of theirs would be another one.
+/// Returns a value's text. Invalid UTF-8 is an error, as replacing characters would change it.
 pub(super) fn text(value: &Value) -> Result<String, Error> {
     match value.kind() {
         ValueKind::Undefined => Err(Error::from(ErrorKind::UndefinedError)),
@@ -85,13 +85,13 @@ pub(super) fn text(value: &Value) -> Result<String, Error> {
     }
 }
 
-/// What is wrong with bytes in the place of a text.
+/// Returns the error for bytes in place of a text.
 pub(super) fn bytes() -> Error {
     let cause = "these are bytes, and no text: encode them by `base64` or `hex`";
     Error::new(ErrorKind::InvalidOperation, cause)
 }
 
-/// A value as the claims of a token have it: what was captured is a text, or a list of them, and a number keeps being one.
+/// Converts a value for the claims of a token: captures become a text, or a list of them, and a number stays a number.
 pub(super) fn claim(value: &Value) -> Result<Value, Error> {
     if let Some(Digits(text)) = value.downcast_object_ref::<Digits>() {
         return Ok(scalar(text));
@@ -119,7 +119,7 @@ pub(super) fn claim(value: &Value) -> Result<Value, Error> {
     }
 }
 
-/// A cell's levels as variables.
+/// Returns a cell's levels as variables.
 pub(super) fn values(cell: &Parameters) -> Value {
     Value::from(constants(cell))
 }

@@ -57,7 +57,7 @@ fn means_and_cuts_are_those_of_the_distributions() {
         );
     };
     check(Wait::Uniform(seconds(5), seconds(15)), 10.0, 5.0, 15.0);
-    // Cutting at ten means takes e⁻¹⁰ of the mean away: nothing visible here.
+    // Truncation at ten means reduces the mean by e⁻¹⁰ of it: not visible here.
     check(Wait::Exponential(seconds(10)), 10.0, 0.0, 100.0);
     // Mean of a lognormal: median × exp(σ²/2).
     check(

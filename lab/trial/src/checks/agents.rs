@@ -1,5 +1,5 @@
-//! Agents that drove the load, or had the system: what their clocks were off. Times are never taken over two clocks; the
-//! offsets say when each agent began, and show a machine that stood still.
+//! Agents that drove the load or had the system: the offsets of their clocks. Times are never taken over two clocks;
+//! the offsets show when each agent began, and reveal a machine that stood still.
 
 use lab_archive::{Agent, Circumstances};
 use lab_plan::checks::{AGENT_CLOCK_BOUND, AGENT_CLOCK_STEP, CheckId};
@@ -9,7 +9,7 @@ use super::outcome::{judged, not_judged};
 use crate::format::{list, ms};
 use crate::model::Check;
 
-/// Nothing where no agent had a part.
+/// Returns `None` if no agent had a part.
 pub(super) fn clocks(facts: &Facts<'_>) -> Option<Check> {
     let id = CheckId::AgentsClocks;
     let around = &facts.data.record.circumstances;
@@ -41,7 +41,7 @@ pub(super) fn clocks(facts: &Facts<'_>) -> Option<Check> {
     ))
 }
 
-/// Who drove, and who had the system, or parts of it.
+/// Describes the agents that drove the load, and those that had the system or parts of it.
 fn who(around: &Circumstances) -> String {
     let named = around.agents.iter();
     let named = named.map(|one| format!("{} ({} workers)", one.name, one.workers));
@@ -57,7 +57,7 @@ fn who(around: &Circumstances) -> String {
     all.join("; ")
 }
 
-/// The largest drift, in words; nothing where none shows.
+/// Describes the largest drift; empty if there is none.
 fn drift(agents: &[&Agent]) -> String {
     let drifts = agents.iter().filter_map(|one| Some((one.drift_ppm?, one)));
     let largest = drifts.max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()));

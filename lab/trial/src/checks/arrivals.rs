@@ -1,4 +1,4 @@
-//! Did sessions begin as planned, where they arrive on their own or one after the other?
+//! Did sessions begin as planned, for arriving sessions and for sequences?
 
 use lab_plan::checks::{ARRIVALS, Cause, CheckId};
 use lab_plan::{LoadKind, Spacing};
@@ -12,8 +12,8 @@ use crate::number::as_f64;
 /// Arrivals at either end of the hold.
 const EDGE: f64 = 2.0;
 
-/// Sessions that arrived in the hold beside the plan's rate, and what became of those that found no
-/// connection. `None` of other loads.
+/// Compares the sessions that arrived in the hold with the plan's rate, and reports those without a connection. `None`
+/// for other loads.
 pub(super) fn arrivals(facts: &Facts<'_>) -> Option<Check> {
     let id = CheckId::Arrivals;
     let LoadKind::Arrival { spacing, .. } = facts.planned.load.kind else {
@@ -23,7 +23,7 @@ pub(super) fn arrivals(facts: &Facts<'_>) -> Option<Check> {
     let hold = &facts.sums.hold;
     let prediction = facts.planned.prediction.as_ref();
     let drawn = prediction.and_then(|plan| plan.arrivals);
-    // The plan draws the very arrivals that the driver draws; the rate is their mean.
+    // The plan draws exactly the driver's arrivals; the rate is their mean.
     let planned = drawn.map_or(rate_per_s * hold.span_ms / 1000.0, |drawn| drawn.hold);
     let arrived = as_f64(hold.arrived);
     let off = lab_stats::relative_difference(arrived, planned)?;
@@ -64,7 +64,7 @@ pub(super) fn arrivals(facts: &Facts<'_>) -> Option<Check> {
     Some(judged.caused_by(Cause::System).by(vec![figure]))
 }
 
-/// Whether a sequence came to its end. `None` of other loads.
+/// Checks whether a sequence was completed. `None` for other loads.
 pub(super) fn sequence(facts: &Facts<'_>) -> Option<Check> {
     let LoadKind::Sequence { sessions } = facts.planned.load.kind else {
         return None;

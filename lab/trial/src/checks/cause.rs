@@ -1,15 +1,15 @@
-//! Why a trial is no measurement: what its failed checks have in common.
+//! The cause of an invalid trial: the common cause of its failed checks.
 
 use lab_plan::checks::Cause;
 
 use crate::model::{Check, CheckOutcome};
 
-/// Where the cause of an invalid trial lies; `None` of a valid one. It is told from the checks on the
-/// machine, the generator, and the records alone, never from what the system's answers took.
+/// Returns the cause of an invalid trial; `None` for a valid one. It is derived from the checks on the machine, the
+/// generator, and the records alone, never from the system's response times.
 ///
-/// What competes for the CPU also makes sends late and holds up windows: where a check of what is
-/// outside fails, or warns while the generator alone fails, the cause is outside. A failed system, or
-/// one whose answers made steps skip, is the cause in any case, and so is the study.
+/// Competition for the CPU also delays sends and windows: if an outside check fails, or warns while only generator
+/// checks fail, the cause is outside. A failed system takes precedence, as do responses that made steps skip, and the
+/// study.
 pub(crate) fn cause(checks: &[Check]) -> Option<Cause> {
     let failed = |check: &&Check| check.outcome == CheckOutcome::Invalid;
     let causes: Vec<Cause> = checks

@@ -1,4 +1,4 @@
-//! What went on around the trial, on the machines of system and generator: other programs, a hypervisor, memory
+//! The environment of the trial, on the machines of system and generator: other programs, a hypervisor, memory
 //! pressure, the clock, and limits of ports, files, and quotas.
 
 use lab_archive::{Clocks, LimitsReached, OtherProgram, SystemHost, Throttled, Used};
@@ -15,19 +15,19 @@ use crate::number::as_f64;
 
 /// Clocks may drift apart by this: NTP slews by at most 500 ppm (adjtimex(2)).
 const DRIFT_PART: f64 = 0.000_5;
-/// With more of the hold without a machine's counters it is not judged by them, whatever a study says of samples.
+/// If more of the hold lacks a machine's counters, they are not judged, whatever a study allows for samples.
 const MOST_MISSING: f64 = 0.2;
 
-/// A machine of the system that did not conduct, and whether somebody looked around there.
+/// A remote system host, and whether its agent inspected it.
 enum There<'a> {
-    /// Its agent looked.
+    /// The agent inspected it.
     Seen(&'a SystemHost),
-    /// Why nothing is known of it, in words.
+    /// Describes why nothing is known of it.
     Unseen(String),
 }
 
-/// The machines that had the system, or parts of it, each with what it is called; none where all is on the machine that
-/// conducted, as far as is known.
+/// Returns the remote hosts of the system or its parts, each with its name; empty if everything is known to be on the
+/// conducting machine.
 fn there<'a>(facts: &Facts<'a>) -> Vec<(String, There<'a>)> {
     let record = &facts.data.record;
     let around = &record.circumstances;
@@ -51,7 +51,7 @@ fn there<'a>(facts: &Facts<'a>) -> Vec<(String, There<'a>)> {
     own.into_iter().chain(parts).collect()
 }
 
-/// What the machine of a part of the system is called.
+/// Returns the name of the machine of a part of the system.
 fn machine_of(part: &str) -> String {
     format!("the machine of {}", plain(part))
 }
@@ -61,22 +61,22 @@ fn unseen<'a>(machine: &str, if_any: &str) -> (String, There<'a>) {
     (machine.to_owned(), There::Unseen(why))
 }
 
-/// Whether an address may be another machine's.
+/// Returns true if an address may be another machine's.
 fn is_afar(url: &str) -> bool {
     let host = url.split_once("://").map_or(url, |(_, host)| host);
     let own = ["localhost", "127.", "[::1]"];
     !own.into_iter().any(|own| host.starts_with(own))
 }
 
-/// What a counter says of the machines of system and generator, in words; of one machine where both are on it.
+/// A counter on the machines of system and generator, as text; of one machine if both share it.
 struct Told {
     values: Vec<f64>,
     words: String,
-    /// Whether it is known of the system's.
+    /// Whether the value of the system's machine is known.
     is_known: bool,
 }
 
-/// Of the system's machine the counters may have stayed away, which are then not judged by.
+/// Returns a counter of all machines. Counters of the system's machine may be missing, and are then not judged.
 fn of_machines(facts: &Facts<'_>, name: &str, words: impl Fn(f64) -> String) -> Told {
     let coverage = &facts.monitored.coverage;
     let is_sampled = coverage.host_missing <= MOST_MISSING;
@@ -111,7 +111,7 @@ fn of_machines(facts: &Facts<'_>, name: &str, words: impl Fn(f64) -> String) -> 
     told
 }
 
-/// By the worse of the machines; a good one says nothing of one that isn't known.
+/// Judges by the worst machine; a good value doesn't make up for an unknown one.
 fn by_machines(facts: &Facts<'_>, id: CheckId, limit: &Limit, told: Told) -> Check {
     let figures = told.values.iter().map(|value| facts.held(*value, limit));
     let found = judged(id, figures.collect(), told.words.clone());
@@ -127,7 +127,7 @@ pub(super) fn steal(facts: &Facts<'_>) -> Check {
     by_machines(facts, CheckId::StolenCpu, &STOLEN_CPU, told)
 }
 
-/// What other programs used of a machine's cores, in per cent and in words.
+/// Returns the use of a machine's cores by other programs, in per cent and as text.
 fn competed(others: &[OtherProgram], cores: u32) -> (f64, String) {
     let cores = f64::from(cores.max(1));
     let used: f64 = others.iter().map(|one| one.cpu_percent).sum();
@@ -180,8 +180,8 @@ pub(super) fn memory(facts: &Facts<'_>) -> Check {
     by_machines(facts, CheckId::MemoryPressure, &MEMORY_PRESSURE, told)
 }
 
-/// By how much the calendar's clock counted more than the monotonic one, which neither steps nor counts a
-/// suspension; and that beyond what NTP slews.
+/// Returns how much more the wall clock advanced than the monotonic one, which neither steps nor counts a suspension;
+/// and the excess beyond NTP's slewing.
 fn jumped(clocks: &Clocks) -> (f64, f64) {
     #[expect(
         clippy::cast_precision_loss,
@@ -218,7 +218,7 @@ pub(super) fn clocks(facts: &Facts<'_>) -> Check {
     judged(id, figures, evidence)
 }
 
-/// Ports, files, listen queues, CPU quotas, heat. The worst of them counts, all are told.
+/// Ports, files, listen queues, CPU quotas, heat. The worst of them decides, all are reported.
 pub(super) fn limits(facts: &Facts<'_>) -> Check {
     let id = CheckId::Limits;
     let around = &facts.data.record.circumstances;
@@ -247,7 +247,7 @@ pub(super) fn limits(facts: &Facts<'_>) -> Check {
         .by(found.iter().filter_map(|one| one.figure).collect())
 }
 
-/// What is to be told of a machine's limits.
+/// Returns the limits of a machine to report.
 fn reached(facts: &Facts<'_>, limits: &LimitsReached) -> Vec<Near> {
     let mut found = used_up(limits, facts.limit(&LIMITS_NEAR));
     let overflows = |n| format!("{n} connections found a listener's queue full");
@@ -259,7 +259,7 @@ fn reached(facts: &Facts<'_>, limits: &LimitsReached) -> Vec<Near> {
     found
 }
 
-/// A limit of the machine or of a process, and how near it was.
+/// A limit of the machine or of a process, and how nearly it was reached.
 struct Near {
     outcome: CheckOutcome,
     text: String,
@@ -267,8 +267,8 @@ struct Near {
     figure: Option<Figure>,
 }
 
-/// What is limited in number, and how near the limit it came. All files of the generator or of the machine in use
-/// is load that was not sent. Of records that have no more than a sum over processes nobody knows which came near.
+/// Returns limits by number, and how nearly each was reached. If the generator or the machine used all files, load was
+/// not sent. Records with only a sum over processes are not judged.
 fn used_up(limits: &LimitsReached, near: InForce) -> Vec<Near> {
     let (generator, system) = (Cause::Generator, Cause::System);
     let told = |(what, used, cause): (&str, Option<Used>, Cause)| {
@@ -305,7 +305,7 @@ fn used_up(limits: &LimitsReached, near: InForce) -> Vec<Near> {
     .collect()
 }
 
-/// What happened so often, if it did.
+/// Reports an event if it occurred, with its count.
 fn counted(n: Option<u64>, cause: Cause, words: impl Fn(String) -> String) -> Option<Near> {
     let n = n.filter(|n| *n > 0)?;
     Some(Near {
@@ -316,14 +316,14 @@ fn counted(n: Option<u64>, cause: Cause, words: impl Fn(String) -> String) -> Op
     })
 }
 
-/// The time of all workers of the generator in the trial: the kernel counts throttled time on each CPU, so that the
-/// same moment counts once for each thread that is held back.
+/// Returns the time of all workers of the generator in the trial: the kernel counts throttled time on each CPU, so that
+/// one moment counts once for each throttled thread.
 fn workers_ms(facts: &Facts<'_>) -> f64 {
     let workers = facts.data.record.generator.workers.max(1);
     facts.sums.hold_span.end_ms.max(1.0) * f64::from(workers)
 }
 
-/// CPU quotas that were used up.
+/// Returns exhausted CPU quotas.
 fn held_back(limits: &LimitsReached, workers_ms: f64, generators: InForce) -> Vec<Near> {
     let told = |(whose, throttled, cause): (&str, Option<Throttled>, Cause)| {
         let throttled = throttled.filter(|throttled| throttled.periods > 0)?;

@@ -1,4 +1,4 @@
-//! What checks look at.
+//! The inputs of checks.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::predicted::Predicted;
 use crate::stages::Stage;
 use crate::sums::{Names, Sums};
 
-/// A trial, and what was counted of it.
+/// A trial, and its counts.
 pub(crate) struct Facts<'a> {
     pub(crate) planned: &'a Trial,
     /// The plan's steps by name.
@@ -19,7 +19,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) names: &'a Names<'a>,
     pub(crate) data: &'a TrialData,
     pub(crate) sums: &'a Sums,
-    /// The stages of its load, each with what lies within it.
+    /// The stages of its load, each with its sums.
     pub(crate) stages: &'a [Stage],
     /// Cores of the machine.
     pub(crate) cores: u32,

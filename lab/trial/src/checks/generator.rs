@@ -15,25 +15,24 @@ use super::outcome::{check, invalid, judged, not_judged, warn};
 use crate::format::{ms, percent};
 use crate::model::{Check, CheckOutcome, Figure};
 
-/// What is said of a figure that the kernel didn't give.
+/// Reported for a figure that the kernel didn't provide.
 const UNKNOWN: &str = "not judged: no scheduling times of the hold are known";
 const UNKNOWN_ADVICE: &str = "Nothing shows whether the generator had the CPU it needed: a kernel \
                               with schedstat would tell, and a machine with CPU to spare.";
 
-/// A delay that any machine makes: up to here it isn't held against the service time.
+/// A delay that is normal on any machine: up to here it isn't compared with the service time.
 const USUAL_DELAY_MS: f64 = 1.0;
 
-/// A loop that sleeps takes about so long to wake up, whatever else runs; this much of its lag is not held
-/// against it.
+/// The usual wake-up time of a sleeping loop, whatever else runs; this much of its lag is ignored.
 const USUAL_LAG_US: u64 = 100;
 
-/// A user whose send is late is late with all that follows. Where late sends took less of the users' time
-/// than this, they lost no more of the load than may be missing anyway.
+/// A user's late send delays all of its later ones. If late sends took less of the users' time than this, they lost no
+/// more of the load than may be missing anyway.
 const LATE_LOAD: f64 = 0.01;
 
-/// Returns true if missing load can be laid to the server: sends were in time, but for single late ones or for delays
-/// that lose hardly any load; the generator's threads did not starve, since a wait for a CPU that makes no send late
-/// loses none either; and it had CPU to spare.
+/// Returns true if missing load can be attributed to the server: sends were in time, apart from single late ones or
+/// delays that lose hardly any load; the generator's threads did not starve (a CPU wait without late sends loses no
+/// load); and it had CPU to spare.
 pub(super) fn is_healthy(facts: &Facts<'_>) -> bool {
     let in_time = || late_load(facts).is_some_and(|part| part <= LATE_LOAD);
     (sends_outcome(facts) <= CheckOutcome::NotJudged || in_time())
@@ -41,7 +40,7 @@ pub(super) fn is_healthy(facts: &Facts<'_>) -> bool {
         && cpu(facts).outcome == CheckOutcome::Pass
 }
 
-/// What sends in the hold come to, single late ones left out.
+/// Returns the outcome for the sends in the hold, without single late ones.
 fn sends_outcome(facts: &Facts<'_>) -> CheckOutcome {
     let figures = lateness_figures(facts);
     let most = figures.iter().flatten().map(Figure::outcome).max();
@@ -57,7 +56,7 @@ fn lateness_figures(facts: &Facts<'_>) -> Option<Vec<Figure>> {
         facts.held(p99.unwrap_or(latest), &LATENESS),
         facts.held(p999.unwrap_or_default(), &LATENESS_TAIL),
     ];
-    // Only where times count from the plan is lateness in them.
+    // Lateness is part of the times only if they count from the plan.
     if matches!(facts.planned.load.kind, LoadKind::Arrival { .. }) {
         let part = p99.zip(median_service_ms(facts));
         let part = part.map(|(late, service)| part_of_service(late, service));
@@ -66,8 +65,8 @@ fn lateness_figures(facts: &Facts<'_>) -> Option<Vec<Figure>> {
     Some(figures)
 }
 
-/// p99 where the sample supports it, else the latest of all. A p99 hides a stall that hit less than
-/// every hundredth send, so p99.9 and the latest have limits, too.
+/// Judges p99 if the sample supports it, else the maximum. A p99 hides a stall that affects less than every hundredth
+/// send, so p99.9 and the maximum have limits, too.
 pub(super) fn lateness(facts: &Facts<'_>) -> Check {
     let histogram = &facts.sums.lateness;
     let id = CheckId::LatenessOfSends;
@@ -94,7 +93,7 @@ pub(super) fn lateness(facts: &Facts<'_>) -> Check {
     check(id, sends_outcome(facts).max(single), evidence).by(figures)
 }
 
-/// What answers took from their actual send.
+/// Returns response times from the actual send.
 fn service_times<'a>(facts: &'a Facts<'_>) -> &'a Histogram<u64> {
     facts.sums.service.as_ref().unwrap_or(&facts.sums.response)
 }
@@ -103,7 +102,7 @@ fn median_service_ms(facts: &Facts<'_>) -> Option<f64> {
     quantile(service_times(facts), 0.5).map(us_as_ms)
 }
 
-/// A delay of the generator's own beside the service time, %.
+/// Returns a delay of the generator relative to the service time, %.
 fn part_of_service(delay_ms: f64, service_ms: f64) -> f64 {
     if delay_ms <= USUAL_DELAY_MS {
         return 0.0;
@@ -111,8 +110,8 @@ fn part_of_service(delay_ms: f64, service_ms: f64) -> f64 {
     lab_stats::ratio(delay_ms * 100.0, service_ms).unwrap_or(f64::INFINITY)
 }
 
-/// How long answers lay there before they were read, and what that added to their times; `None` where it
-/// wasn't sampled.
+/// Checks how long responses waited before they were read, and how much that added to their times; `None` if it wasn't
+/// sampled.
 pub(super) fn loop_lag(facts: &Facts<'_>) -> Option<Check> {
     let lag = &facts.sums.loop_lag;
     let latest = us_as_ms(max(lag)?);
@@ -153,7 +152,7 @@ pub(super) fn loop_lag(facts: &Facts<'_>) -> Option<Check> {
     Some(judged(id, figures, evidence))
 }
 
-/// The part of the users' time that late sends took; `None` where sends don't wait for each other.
+/// Returns the part of the users' time that late sends took; `None` if sends don't wait for each other.
 fn late_load(facts: &Facts<'_>) -> Option<f64> {
     if facts.planned.load.kind != LoadKind::Users {
         return None;
@@ -180,8 +179,8 @@ pub(super) fn run_queue(facts: &Facts<'_>) -> Check {
     judged(id, vec![figure], evidence)
 }
 
-/// A check without scheduling times. Sends and reads that were in time show that the generator had the CPU that it
-/// needed; otherwise nothing does.
+/// Returns a check without scheduling times. Sends and reads in time show that the generator had enough CPU; otherwise
+/// nothing does.
 fn unknown(facts: &Facts<'_>, id: CheckId) -> Check {
     let read_in_time = loop_lag(facts).is_none_or(|lag| lag.outcome <= CheckOutcome::NotJudged);
     let sent_in_time = sends_outcome(facts) == CheckOutcome::Pass;

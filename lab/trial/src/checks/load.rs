@@ -1,12 +1,11 @@
 //! Was the planned load offered? Rate in the hold, requests of the trial, mix of the steps.
 //!
-//! The plan predicts what the very same users with the very same waits would do against a server
-//! that answers in no time. Where less than that was delivered, the server or the generator was
-//! slow. Users who wait for an answer offer no load, so at most that part of the load can be missing
-//! because of the server (Little's law); what is missing beyond it, the generator lost. Users without a
-//! pace who wait a little for each answer are no slow server: that is what users do. A skipped
-//! step sends nothing: it is load that is missing, and no slow server makes a step skip, unless it holds up much
-//! more: users who take what others send find nothing while those wait.
+//! The plan predicts the requests of the same users with the same waits against a server that responds in no time. If
+//! less was delivered, the server or the generator was slow. Users who wait for a response offer no load, so at most
+//! that part of the load can be missing because of the server (Little's law); the generator lost any further missing
+//! load. If users without a pace wait a little for each response, the server is not slow: that is their normal
+//! behaviour. A skipped step sends nothing: it is missing load, and no slow server makes a step skip, unless it delays
+//! much more: users who take items that others send find nothing while those wait.
 
 use lab_archive::WindowLine;
 use lab_plan::checks::{Cause, CheckId, DELIVERED_LOAD, Limit, MIX_OF_STEPS, REQUESTS};
@@ -23,17 +22,17 @@ use crate::number::as_f64;
 use crate::predicted::part;
 use crate::sums::Counts;
 
-/// Requests under way at either end of a count.
+/// Requests in flight at either end of a count.
 pub(super) const EDGE_REQUESTS: f64 = 3.0;
-/// The part of their time that users without a pace may spend waiting for answers before a server is
-/// called too slow for them.
+/// The part of their time that users without a pace may wait for responses before the server counts as too slow for
+/// them.
 const WAITING: f64 = 0.1;
-/// Counts of steps under way may be off by this part of the users.
+/// Counts of steps in flight may be off by this part of the users.
 const LOST_USERS: f64 = 0.05;
-/// So many times as much as was skipped must be missing before what was skipped is laid to slow answers.
+/// The minimum ratio of missing to skipped load for attributing skips to slow responses.
 const SKIPPED_BESIDE: f64 = 4.0;
 
-/// Load delivered in the hold beside the load that the plan offers. `None` of a sequence, whose answers set its rate.
+/// Compares the load delivered in the hold with the planned load. `None` for a sequence, whose responses set its rate.
 pub(super) fn delivered(facts: &Facts<'_>) -> Option<Check> {
     if matches!(facts.planned.load.kind, LoadKind::Sequence { .. }) {
         return None;
@@ -84,7 +83,7 @@ fn range_of_hold(facts: &Facts<'_>) -> Option<Span> {
     Some(per_second(range.hold, hold_s))
 }
 
-/// The load of the hold; `None` where the plan offers none, or nothing was recorded.
+/// Returns the load of the hold; `None` if the plan offers none, or nothing was recorded.
 fn load_of_hold<'a>(facts: &'a Facts<'_>) -> Option<Load<'a>> {
     let hold = &facts.sums.hold;
     let prediction = facts.planned.prediction.as_ref();
@@ -109,8 +108,8 @@ fn load_of_hold<'a>(facts: &'a Facts<'_>) -> Option<Load<'a>> {
     })
 }
 
-/// Returns true for users who begin the next cycle when the last is over: they send as fast as answers come, so that
-/// the plan's rate is that of a server that answers in no time. Several populations have no session in common.
+/// Returns true for users who begin the next cycle when the last is over: responses set their rate, so that the plan's
+/// rate assumes a server that responds in no time. Several populations have no session in common.
 fn is_unpaced(facts: &Facts<'_>) -> bool {
     let session = facts.study.session(&facts.planned.parameters);
     facts.planned.load.kind == LoadKind::Users
@@ -118,7 +117,7 @@ fn is_unpaced(facts: &Facts<'_>) -> bool {
         && session.is_some_and(|session| session.pace_s.is_none())
 }
 
-/// Whether the whole trial sent no more than planned.
+/// Returns true if the whole trial sent no more than planned.
 fn whole_is_within_plan(facts: &Facts<'_>) -> bool {
     let predicted = facts.planned.prediction.as_ref();
     predicted.is_some_and(|plan| {
@@ -131,7 +130,7 @@ fn whole_is_within_plan(facts: &Facts<'_>) -> bool {
     })
 }
 
-/// Requests of the whole trial beside the plan's prediction.
+/// Compares the requests of the whole trial with the plan's prediction.
 pub(super) fn transactions(facts: &Facts<'_>) -> Check {
     let id = CheckId::Requests;
     if let Some(cut) = cut_by_limit(facts, id) {
@@ -165,7 +164,7 @@ pub(super) fn transactions(facts: &Facts<'_>) -> Check {
     judge(id, evidence, &load)
 }
 
-/// The load of the whole trial; `None` where the plan predicts none.
+/// Returns the load of the whole trial; `None` if the plan predicts none.
 fn load_of_trial<'a>(facts: &'a Facts<'_>) -> Option<Load<'a>> {
     let prediction = facts.planned.prediction.as_ref();
     let predicted = prediction.map_or(0.0, |plan| plan.transactions);
@@ -190,8 +189,8 @@ fn load_of_trial<'a>(facts: &'a Facts<'_>) -> Option<Load<'a>> {
     })
 }
 
-/// Returns true if the server explains all load that is missing, in the hold and in the whole trial alike, with one
-/// tolerance for both: checks that look at the same facts then come to the same conclusion.
+/// Returns true if the server explains all missing load, in the hold and in the whole trial alike, with one tolerance
+/// for both: checks with the same inputs then agree.
 fn server_was_slow(facts: &Facts<'_>) -> bool {
     let loads = [load_of_hold(facts), load_of_trial(facts)];
     let loads = || loads.iter().flatten();
@@ -203,8 +202,8 @@ fn server_was_slow(facts: &Facts<'_>) -> bool {
         && loads().filter(short).all(explained)
 }
 
-/// Where steps were not repeated any further, because they took longer than the load's time limit, the
-/// plan's numbers of requests say nothing: unless that can't have cost as many as are tolerated.
+/// Returns a skipped check if steps were not repeated further because they exceeded the load's time limit: the plan's
+/// numbers of requests don't apply then. Not if fewer requests than tolerated can be missing for that reason.
 pub(super) fn cut_by_limit(facts: &Facts<'_>, id: CheckId) -> Option<Check> {
     let over = facts.sums.whole.over_limit();
     let planned = facts.planned.prediction.as_ref();
@@ -217,7 +216,7 @@ pub(super) fn cut_by_limit(facts: &Facts<'_>, id: CheckId) -> Option<Check> {
     })
 }
 
-/// The most requests that were left out of steps after one took longer than the time limit.
+/// Returns the maximum number of requests that steps can have dropped after one exceeded the time limit.
 fn most_left_out(facts: &Facts<'_>) -> f64 {
     let Some(session) = facts.study.session(&facts.planned.parameters) else {
         return f64::INFINITY;
@@ -231,8 +230,8 @@ fn most_left_out(facts: &Facts<'_>) -> f64 {
     session.steps.iter().map(of_step).sum()
 }
 
-/// Requests that were sent, as planned, but cut off before their answers. Of arrivals, sessions that
-/// never got a connection are among them, which sent nothing.
+/// Returns requests that were sent as planned, but truncated before their responses. For arrivals 0: sessions without a
+/// connection, which sent nothing, are among them.
 fn under_way_at_the_end(facts: &Facts<'_>) -> u64 {
     let left = facts.data.record.unanswered.as_ref();
     match facts.planned.load.kind {
@@ -241,9 +240,9 @@ fn under_way_at_the_end(facts: &Facts<'_>) -> u64 {
     }
 }
 
-/// What chance makes of a count: three standard errors of a Poisson process; nothing of users with a pace, whose draws
-/// are planned. Users without one do fewer cycles than planned, with some of the planned waits alone: two standard
-/// errors of the mean of waits that deviate by as much as they last.
+/// Returns the random variation of a count: three standard errors of a Poisson process; zero for users with a pace,
+/// whose draws are planned. Users without one run fewer cycles than planned, with only some of the planned waits: two
+/// standard errors of the mean of waits whose deviation equals their mean.
 fn chance(facts: &Facts<'_>, counts: &Counts) -> f64 {
     match facts.planned.load.kind {
         LoadKind::Arrival { .. } => 3.0 / as_f64(counts.arrived.max(1)).sqrt(),
@@ -255,8 +254,8 @@ fn chance(facts: &Facts<'_>, counts: &Counts) -> f64 {
     }
 }
 
-/// Sessions that arrive on their own don't wait for each other: what is missing are those that wait
-/// for a connection, or were turned away, at most all.
+/// Arriving sessions don't wait for each other: sessions that wait for a connection, or were turned away, can explain
+/// all missing load.
 pub(super) fn busy_or_waiting(kind: LoadKind, busy: f64, counts: &Counts) -> f64 {
     match kind {
         LoadKind::Arrival { .. } if counts.waiting_max + counts.dropped > 0 => 1.0,
@@ -264,19 +263,19 @@ pub(super) fn busy_or_waiting(kind: LoadKind, busy: f64, counts: &Counts) -> f64
     }
 }
 
-/// What was sent of a plan, over a stretch of a trial.
+/// The load sent in a stretch of a trial, relative to the plan.
 pub(super) struct Load<'a> {
     pub(super) facts: &'a Facts<'a>,
     /// Sent ÷ planned.
     pub(super) part: f64,
-    /// What failures before it cost ÷ planned.
+    /// Dropped after earlier failures ÷ planned.
     pub(super) not_reached: f64,
     /// Skipped ÷ planned.
     pub(super) skipped: f64,
     pub(super) tolerance: Tolerance,
-    /// Sent ÷ planned of those that were under way at the end, unless they count as sent.
+    /// Requests in flight at the end ÷ planned, unless they count as sent.
     pub(super) under_way: f64,
-    /// The part of the users' time that went into waiting for answers.
+    /// The part of the users' time spent waiting for responses.
     pub(super) busy: f64,
     /// Users, each of whom begins the next session when the last is over.
     pub(super) closed: bool,
@@ -284,8 +283,8 @@ pub(super) struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// What is missing; below 0 what is too much. Failures explain as much of what is missing as they cost. Users whose
-    /// session ends at one begin the next sooner, so that they explain as much that is too much, too.
+    /// Returns the missing load; below 0 for too much. Failures explain as much missing load as they cost. Users whose
+    /// session ends at a failure begin the next sooner, so failures also explain as much excess.
     fn missing(&self) -> f64 {
         let missing = 1.0 - self.part;
         match missing > 0.0 {
@@ -299,14 +298,14 @@ impl Load<'_> {
         self.skipped > self.tolerance.usual
     }
 
-    /// Whether steps that were skipped go with what slow answers held up: cycles overran, and hardly any of what is
-    /// missing was skipped. Who accepts what others send finds nothing as long as they wait.
+    /// Returns true if skipped steps are a side effect of slow responses: cycles overran, and hardly any missing load
+    /// was skipped. Users who accept items that others send find nothing while those wait.
     fn skips_beside(&self) -> bool {
         self.counts.overruns > 0 && self.skipped * SKIPPED_BESIDE <= self.missing()
     }
 
-    /// What is missing beyond the time that users without a pace, or well within it, wait for answers.
-    /// They send as much as they can, and the plan can't know how long they wait.
+    /// Returns the missing load beyond the waiting time of users without a pace, or well within it. They send as much
+    /// as they can, and the plan can't know how long they wait.
     fn unexplained(&self) -> f64 {
         let within_pace = self.closed && self.counts.overruns == 0 && self.busy <= WAITING;
         let answers_set_rate = within_pace || is_unpaced(self.facts);
@@ -317,11 +316,11 @@ impl Load<'_> {
     }
 }
 
-/// How much may be off.
+/// Allowed deviations.
 pub(super) struct Tolerance {
-    /// By the edges of a count, by chance, or by the limit from which it warns, whichever is most.
+    /// By the edges of a count, by chance, or by the warning limit, whichever is largest.
     usual: f64,
-    /// The same by the limit from which the trial is no measurement.
+    /// The same by the limit above which the trial is invalid.
     most: f64,
     limit: &'static Limit,
 }
@@ -347,7 +346,7 @@ impl Tolerance {
     }
 }
 
-/// What the plan says, in words.
+/// Describes the plan's value.
 pub(super) fn planned(predicted: f64, range: Option<Span>) -> String {
     match range {
         Some(range) => format!("{} to {}", rate(range.low), rate(range.high)),
@@ -355,7 +354,7 @@ pub(super) fn planned(predicted: f64, range: Option<Span>) -> String {
     }
 }
 
-/// How far off that is, in words.
+/// Describes the deviation.
 pub(super) fn off(part: f64, range: Option<Span>) -> String {
     match range {
         Some(_) if (part - 1.0).abs() < f64::EPSILON => "the answers decide".to_owned(),
@@ -374,7 +373,7 @@ fn is_offer(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
 
-/// What is within the limit of an invalid trial is a warning at most.
+/// A deviation within the limit of an invalid trial is a warning at most.
 pub(super) fn judge(id: CheckId, evidence: String, load: &Load<'_>) -> Check {
     let (missing, unexplained) = (load.missing(), load.unexplained());
     let figure = load.tolerance.figure(unexplained);
@@ -405,7 +404,7 @@ const TOO_SLOW: &str = "The server was too slow to take the planned load.";
 const TOO_SLOW_FOR_ALL: &str = "The server was too slow to take the planned load, so that what \
                                 some users need of others came late, or not at all.";
 
-/// Whose fault it is that load is missing.
+/// Attributes missing load to the server or the generator.
 fn judge_missing(id: CheckId, evidence: String, load: &Load<'_>, healthy: bool) -> Check {
     let missing = load.missing();
     let by_slowness = match id {
@@ -447,7 +446,7 @@ fn judge_missing(id: CheckId, evidence: String, load: &Load<'_>, healthy: bool) 
     }
 }
 
-/// How many requests were left out after failures, behind a semicolon; empty where none was.
+/// Describes how many requests were dropped after failures, after a semicolon; empty if none were.
 fn not_reached(counts: &Counts) -> String {
     match counts.not_reached() {
         0 => String::new(),
@@ -456,7 +455,7 @@ fn not_reached(counts: &Counts) -> String {
     }
 }
 
-/// How many steps were skipped, which, and for want of what.
+/// Describes how many steps were skipped, which, and which lists were empty.
 fn skipped(load: &Load<'_>) -> String {
     format!(
         "{} skipped ({} of the plan){}",
@@ -472,7 +471,7 @@ fn were(steps: u64) -> String {
     format!("{} {were}", plural_count(steps, "step"))
 }
 
-/// See [`busy_fraction`], of the hold.
+/// Returns [`busy_fraction`] of the hold.
 fn busy_in_hold(facts: &Facts<'_>) -> f64 {
     let sums = facts.sums;
     let answered_s = (histogram::sum(&sums.response) + histogram::sum(&sums.failed)) / 1e6;
@@ -480,15 +479,14 @@ fn busy_in_hold(facts: &Facts<'_>) -> f64 {
     busy_fraction(answered_s, &sums.hold, under_way(facts, None, hold))
 }
 
-/// See [`busy_fraction`], of the whole trial.
+/// Returns [`busy_fraction`] of the whole trial.
 fn busy_in_trial(facts: &Facts<'_>) -> f64 {
     let all = under_way(facts, None, |_, _| true);
     busy_fraction(facts.sums.answered_s, &facts.sums.whole, all)
 }
 
-/// The part of the users' time that went into waiting for answers: by the recorded times, or by
-/// counting requests under way, whichever is more. The first misses answers that never came, the
-/// second fails where a step has no wait.
+/// Returns the part of the users' time spent waiting for responses: by the recorded times, or by counting requests in
+/// flight, whichever is larger. The first misses responses that never arrived, the second fails if a step has no wait.
 pub(super) fn busy_fraction(answered_s: f64, counts: &Counts, under_way: f64) -> f64 {
     let users = counts.users.mean().unwrap_or_default();
     let by_time = little::busy_fraction(answered_s, users, counts.span_ms / 1000.0);
@@ -498,8 +496,8 @@ pub(super) fn busy_fraction(answered_s: f64, counts: &Counts, under_way: f64) ->
         .max(by_count.unwrap_or_default().clamp(0.0, 1.0))
 }
 
-/// Mean number of steps under way, of these or of all, in the windows that `counts`. 0 where more steps begin than end,
-/// though hardly any is under way at the end: the generator lost requests then, and no server held them up.
+/// Returns the mean number of steps in flight, of these or all, in the windows that `counts` selects. 0 if more steps
+/// begin than end, though hardly any is in flight at the end: the generator, not the server, lost requests.
 pub(super) fn under_way(
     facts: &Facts<'_>,
     of: Option<&[String]>,
@@ -519,15 +517,15 @@ pub(super) fn under_way(
     mean.mean().unwrap_or_default()
 }
 
-/// Returns true if fewer requests were under way at the end than counts of begun and ended steps leave.
+/// Returns true if fewer requests were in flight at the end than the counts of begun and ended steps imply.
 fn is_lost(facts: &Facts<'_>, at_end: f64) -> bool {
     let left = facts.data.record.unanswered.as_ref();
     let edge = EDGE_REQUESTS.max(LOST_USERS * f64::from(facts.planned.load.users));
     left.is_some_and(|left| at_end > as_f64(left.count) + edge)
 }
 
-/// The windows, each with the number of steps under way at its end, of those whose begins and ends are counted: waits
-/// that ended, less steps that did.
+/// Returns the windows, each with the number of steps in flight at its end, for steps whose begins and ends are
+/// counted: ended waits, less ended steps.
 fn flows<'a>(
     facts: &'a Facts<'_>,
     is_of: impl Fn(&str) -> bool,
@@ -544,9 +542,8 @@ fn flows<'a>(
     })
 }
 
-/// The requests of a step whose begins and ends are counted. Without a wait, nothing tells when a step
-/// began; and a request that failed or was skipped ends its step, so that nothing tells which of several
-/// it was.
+/// Returns the requests of a step whose begins and ends are counted. Without a wait, its begin is unknown; and a failed
+/// or skipped request ends its step, so that its position among several is unknown.
 fn requests_of_each(facts: &Facts<'_>, step: &str) -> Option<f64> {
     let plan = facts.predicted.get(step)?;
     let each = lab_stats::ratio(as_f64(plan.requests), as_f64(plan.waits))?;
@@ -555,13 +552,13 @@ fn requests_of_each(facts: &Facts<'_>, step: &str) -> Option<f64> {
     (plan.wait_ms? > 0.0 && (each <= 1.0 || whole)).then_some(each)
 }
 
-/// The share of each step in all requests beside its planned share.
+/// Compares the share of each step in all requests with its planned share.
 pub(super) fn mix(facts: &Facts<'_>) -> Check {
     let id = CheckId::MixOfSteps;
     if let Some(cut) = cut_by_limit(facts, id) {
         return cut;
     }
-    // Where the answers decide, the plan knows no share.
+    // If responses decide, the plan knows no share.
     let judged = || facts.predicted.iter().filter(|(_, step)| !step.open);
     let steps = &facts.sums.whole.steps;
     let attempts = |step: &str| steps.get(step).map_or(0, |sum| sum.attempts());
@@ -574,7 +571,7 @@ pub(super) fn mix(facts: &Facts<'_>) -> Check {
         let Some(off) = lab_stats::relative_difference(share, planned) else {
             continue;
         };
-        // Few requests vary by the chance of where the hold cuts them off.
+        // The share of few requests varies with the truncation at the end of the hold.
         let excess = off.abs() - 3.0 / as_f64(predicted.requests).sqrt();
         if worst.is_none_or(|(most, _, _)| excess > most) {
             worst = Some((excess, off, step));
@@ -604,9 +601,9 @@ pub(super) fn mix(facts: &Facts<'_>) -> Check {
     check
 }
 
-/// Returns true if slow answers explain that sessions did not come to their later steps: users spent their time waiting
-/// for answers, for a connection, or for requests that had no answer at the end; or the server explains the load that
-/// is missing.
+/// Returns true if slow responses explain that sessions did not reach their later steps: users spent their time waiting
+/// for responses, for a connection, or for requests without a response at the end; or the server explains the missing
+/// load.
 fn holds_sessions_back(facts: &Facts<'_>) -> bool {
     let whole = &facts.sums.whole;
     let busy = busy_or_waiting(facts.planned.load.kind, busy_in_trial(facts), whole);
@@ -615,7 +612,7 @@ fn holds_sessions_back(facts: &Facts<'_>) -> bool {
     generator::is_healthy(facts) && is_slow || server_was_slow(facts)
 }
 
-/// The part of the users' time that went into requests without an answer at the end, at most.
+/// Returns the maximum part of the users' time spent on requests without a response at the end.
 fn stuck(facts: &Facts<'_>) -> f64 {
     let whole = &facts.sums.whole;
     let users = whole.users.mean().unwrap_or_default();

@@ -1,9 +1,8 @@
-//! Checks: is this trial a measurement? Each has its evidence in numbers and its advice in words.
+//! Checks: is this trial valid? Each has its evidence in numbers and its advice in words.
 //!
-//! A slow server and a bad measurement are never the same thing: load that is missing because the
-//! server was slow, while the generator was healthy, is a warning and the trial stays valid. Errors
-//! are data and never more than a warning. Titles, causes, limits, and advice are the plan's
-//! ([`lab_plan::checks`]).
+//! A slow server and a bad measurement are never the same thing: if load is missing because the server was slow, while
+//! the generator was healthy, the check warns and the trial stays valid. Errors are data and never more than a warning.
+//! Titles, causes, limits, and advice are defined in the plan ([`lab_plan::checks`]).
 
 mod agents;
 mod arrivals;
@@ -33,8 +32,8 @@ use lab_plan::checks::{Cause, CheckId};
 use crate::model::{Check, CheckOutcome};
 use outcome::invalid;
 
-/// All checks, in the order of the table. A trial whose system or generator failed has one check: the others would
-/// only describe the ruins.
+/// Returns all checks, in the order of the table. A trial whose system or generator failed has a single check: the
+/// others would only describe the consequences.
 pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
     match ended_early(&facts.data.record.end) {
         Some(check) => vec![check],
@@ -45,7 +44,7 @@ pub(crate) fn all(facts: &Facts<'_>) -> Vec<Check> {
     }
 }
 
-/// The judgement of one check; `None` where it doesn't apply to the trial, or is not about a single trial.
+/// Runs one check; `None` if it doesn't apply to the trial, or is not about a single trial.
 fn judge(id: CheckId, facts: &Facts<'_>) -> Option<Check> {
     match id {
         CheckId::SystemUnderTest
@@ -85,7 +84,7 @@ fn judge(id: CheckId, facts: &Facts<'_>) -> Option<Check> {
         CheckId::SkippedSteps => Some(records::skipped(facts)),
         CheckId::Probe => probe::probe(facts),
         CheckId::Loops => records::loops(facts),
-        // Over the trials of a cell, the attempts at a trial, the two of a duet, or the run.
+        // Judged over the trials of a cell, the attempts at a trial, the two of a duet, or the run.
         CheckId::SteadyState
         | CheckId::Attempt
         | CheckId::Partner
@@ -94,7 +93,7 @@ fn judge(id: CheckId, facts: &Facts<'_>) -> Option<Check> {
     }
 }
 
-/// The one check of a trial whose system failed, of whose load a part was missing, or that was ended early.
+/// Returns the single check of a trial whose system failed, whose load was partly missing, or that was ended early.
 fn ended_early(end: &TrialEnd) -> Option<Check> {
     let (id, message) = match end {
         TrialEnd::Complete => return None,
@@ -115,7 +114,7 @@ fn ended_early(end: &TrialEnd) -> Option<Check> {
         | TrialEnd::Aborted { .. } => what.to_owned(),
     };
     let check = invalid(id, evidence);
-    // What the system printed last stands below the first line.
+    // The system's last output follows the first line.
     let has_log = message.contains("its last lines:") || message.contains("; it printed nothing");
     Some(match end {
         TrialEnd::SystemFailed { .. } if has_log => check.advise(
@@ -129,15 +128,14 @@ fn ended_early(end: &TrialEnd) -> Option<Check> {
     })
 }
 
-/// The check that a later measurement of the same trial fails.
+/// Returns the check that fails because the same trial was measured again later.
 #[must_use]
 pub fn later_attempt(first: u32) -> Check {
     let evidence = format!("trial {first} is a measurement already");
     invalid(CheckId::Attempt, evidence)
 }
 
-/// The check that a trial of a duet fails whose partner is no measurement, for the reason that the
-/// partner has.
+/// Returns the check that a duet's trial fails if its peer is invalid, with the peer's cause.
 #[must_use]
 pub fn partner_is_none(partner: u32, cause: Option<Cause>) -> Check {
     let evidence = format!("trial {partner}, which ran at the same time, is no measurement");
@@ -148,9 +146,9 @@ pub fn partner_is_none(partner: u32, cause: Option<Cause>) -> Check {
     }
 }
 
-/// What makes answers late at one side of a duet does so at the other, and the sides are swapped by
-/// block: in what is compared it is noise, which the intervals tell. So it only warns, and with it what
-/// the generator suffered while something outside competed with it. Whether there was any.
+/// Relaxes failures to warnings if they affect both sides of a duet. A cause of late responses at one side also acts on
+/// the other, and the sides are swapped by block: in the comparison it is noise, which the intervals contain. The same
+/// applies to generator failures while an outside program competed with it. Returns true if there were any.
 pub(crate) fn of_both_sides(checks: &mut [Check]) -> bool {
     let told = |check: &Check| check.cause == Some(Cause::Outside);
     let competes = checks.iter().any(told);
@@ -166,7 +164,7 @@ pub(crate) fn of_both_sides(checks: &mut [Check]) -> bool {
     relaxed
 }
 
-/// Returns true if a failure of this check makes answers late and hardly makes the system work more.
+/// Returns true if a failure of this check delays responses and hardly increases the system's work.
 #[must_use]
 pub fn spoils_times_only(id: CheckId) -> bool {
     match id {
@@ -215,7 +213,7 @@ pub fn spoils_times_only(id: CheckId) -> bool {
     }
 }
 
-/// What went wrong, without the lines that the system printed last.
+/// Returns the error message, without the system's last output.
 #[must_use]
 pub fn first_line(message: &str) -> &str {
     let line = message.lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How a check comes out, with its figures and their limits, its evidence, and its advice.
+//! Constructors of a check's outcome, with its figures and their limits, its evidence, and its advice.
 
 use lab_plan::checks::{Cause, CheckId, InForce, Limit};
 
@@ -7,18 +7,18 @@ use crate::format;
 use crate::model::{Check, CheckOutcome, Figure};
 
 impl Facts<'_> {
-    /// A limit as the study has it.
+    /// Returns a limit as set by the study.
     pub(super) fn limit(&self, limit: &Limit) -> InForce {
         self.study.checks.of(limit)
     }
 
-    /// A figure, in the limit's unit, beside the limit as the study has it.
+    /// Returns a figure, in the limit's unit, with the limit as set by the study.
     pub(super) fn held(&self, value: f64, limit: &Limit) -> Figure {
         held(value, limit, self.limit(limit))
     }
 }
 
-/// A figure beside a limit in force.
+/// Returns a figure with a limit in force.
 #[must_use]
 pub fn held(value: f64, limit: &Limit, in_force: InForce) -> Figure {
     let finite = |limit: f64| limit.is_finite().then_some(limit);
@@ -32,18 +32,18 @@ pub fn held(value: f64, limit: &Limit, in_force: InForce) -> Figure {
     }
 }
 
-/// A check that the measurement passes.
+/// Returns a passed check.
 #[must_use]
 pub fn pass(id: CheckId, evidence: String) -> Check {
     check(id, CheckOutcome::Pass, evidence)
 }
 
-/// A check that has nothing to judge by.
+/// Returns a skipped check without data.
 pub fn not_judged(id: CheckId, why: impl Into<String>) -> Check {
     check(id, CheckOutcome::NotJudged, why.into())
 }
 
-/// A check that warns.
+/// Returns a check that warns.
 #[must_use]
 pub fn warn(id: CheckId, evidence: String) -> Check {
     check(id, CheckOutcome::Warn, evidence)
@@ -53,7 +53,7 @@ pub(super) fn invalid(id: CheckId, evidence: String) -> Check {
     check(id, CheckOutcome::Invalid, evidence)
 }
 
-/// A check whose outcome is known, with the cause and the advice of the table.
+/// Returns a check with a known outcome, with the cause and the advice of the table.
 #[must_use]
 pub fn check(id: CheckId, outcome: CheckOutcome, evidence: String) -> Check {
     let row = (outcome >= CheckOutcome::Warn).then(|| id.row());
@@ -67,7 +67,7 @@ pub fn check(id: CheckId, outcome: CheckOutcome, evidence: String) -> Check {
     }
 }
 
-/// A check with the outcome of its worst figure.
+/// Returns a check with the outcome of its worst figure.
 pub(super) fn judged(id: CheckId, figures: Vec<Figure>, evidence: String) -> Check {
     let worst = figures.iter().map(Figure::outcome).max();
     let outcome = worst.unwrap_or(CheckOutcome::NotJudged);
@@ -75,7 +75,7 @@ pub(super) fn judged(id: CheckId, figures: Vec<Figure>, evidence: String) -> Che
 }
 
 impl Check {
-    /// With the figures that it judged by. Limits that they are beyond stand in the evidence.
+    /// Sets the judged figures. The evidence includes the limits that they exceed.
     #[must_use]
     pub fn by(mut self, figures: Vec<Figure>) -> Self {
         if self.outcome >= CheckOutcome::Warn {
@@ -89,20 +89,20 @@ impl Check {
         self
     }
 
-    /// With another cause than that of the table, if it does not pass.
+    /// Replaces the table's cause, unless the check passes.
     pub(super) fn caused_by(mut self, cause: Cause) -> Self {
         self.cause = self.cause.map(|_| cause);
         self
     }
 
-    /// With other advice than that of the table, if it does not pass.
+    /// Replaces the table's advice, unless the check passes.
     pub(super) fn advise(mut self, advice: &str) -> Self {
         self.advice = self.advice.map(|_| advice.to_owned());
         self
     }
 }
 
-/// The limit that a figure is beyond, in words.
+/// Describes the limit that a figure exceeds.
 fn beyond(figure: &Figure) -> Option<String> {
     let text = |limit: f64| format::limit(limit, figure.unit);
     match figure.outcome() {

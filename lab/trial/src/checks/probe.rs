@@ -1,4 +1,4 @@
-//! Was the probe answered? What it took is known of its answers alone.
+//! Was the probe answered? Its times are known from its responses alone.
 
 use lab_plan::checks::{CheckId, UNANSWERED};
 
@@ -9,7 +9,7 @@ use crate::model::{Check, CheckOutcome};
 use crate::number::as_f64;
 use crate::sums::hold;
 
-/// `None` where every request was answered as it is expected to be, and where there is no probe.
+/// Returns `None` if every request had the expected response, and if there is no probe.
 pub(super) fn probe(facts: &Facts<'_>) -> Option<Check> {
     if !facts.study.workload.probe {
         return None;
@@ -34,7 +34,7 @@ fn failed(facts: &Facts<'_>) -> Option<String> {
     })
 }
 
-/// It is sent again at its next moment after an answer, and may be answered as slowly as before.
+/// The probe is sent again at its next moment after a response, and the response may be as slow as the ones before.
 fn silent(facts: &Facts<'_>) -> Option<String> {
     let every_ms = as_f64(facts.planned.probe_every_ms?);
     let end_ms = hold(facts.data, facts.planned.load.kind).end_ms;

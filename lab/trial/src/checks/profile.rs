@@ -1,4 +1,4 @@
-//! Is the profile a good one? Nothing here makes a trial invalid: its figures need no profile.
+//! Is the profile good? Nothing here makes a trial invalid: its figures need no profile.
 
 use lab_archive::{Noted, Profiled, SampledBlock};
 use lab_plan::checks::{
@@ -11,18 +11,18 @@ use crate::format::{count, percent};
 use crate::model::Check;
 use crate::number::as_f64;
 
-/// Fewer expected samples vary by chance more than the limit.
+/// Fewer expected samples vary by more than the limit at random.
 const ENOUGH_SAMPLES: f64 = 500.0;
-/// By how many standard deviations such a number may differ.
+/// Allowed deviation of such a number, in standard deviations.
 const BY_CHANCE: f64 = 4.0;
 /// Fewer expected samples are not judged.
 const LEAST_EXPECTED: f64 = 20.0;
 /// Blocks of the hold that the cost needs.
 const ENOUGH_BLOCKS: usize = 5;
-/// A block belongs to the comparison if it was off for so long.
+/// A block is used for comparison if sampling was off for this long.
 const OFF_MS: f64 = 500.0;
 
-/// Enough samples, of those that were expected.
+/// Checks for enough samples, relative to the expected number.
 pub(super) fn samples(facts: &Facts<'_>) -> Option<Check> {
     let id = CheckId::ProfileSamples;
     facts.study.profile.as_ref()?;
@@ -74,7 +74,7 @@ pub(super) fn samples(facts: &Facts<'_>) -> Option<Check> {
     })
 }
 
-/// Stacks reach the start of their threads.
+/// Checks that stacks reach the start of their threads.
 pub(super) fn stacks(facts: &Facts<'_>) -> Option<Check> {
     let profile = with_samples(facts)?;
     let broken = 100.0 - part(as_f64(profile.whole), as_f64(profile.samples));
@@ -83,7 +83,7 @@ pub(super) fn stacks(facts: &Facts<'_>) -> Option<Check> {
     Some(judged(CheckId::ProfileStacks, vec![figure], evidence))
 }
 
-/// Functions have names.
+/// Checks that functions have names.
 pub(super) fn names(facts: &Facts<'_>) -> Option<Check> {
     let profile = with_samples(facts)?;
     let unnamed = 100.0 - part(as_f64(profile.named), as_f64(profile.samples));
@@ -95,8 +95,8 @@ pub(super) fn names(facts: &Facts<'_>) -> Option<Check> {
     Some(judged(CheckId::ProfileNames, vec![figure], evidence))
 }
 
-/// CPU per transaction with sampling, against the seconds without. Warns where it is shown to be beyond the budget: a single
-/// trial knows it to some per cent only.
+/// Compares the CPU per transaction with sampling with the seconds without. Warns if it is shown to be beyond the
+/// budget: a single trial determines it to some per cent only.
 pub(super) fn cost(facts: &Facts<'_>) -> Option<Check> {
     let id = CheckId::SamplingCost;
     let profile = with_samples(facts)?;
@@ -169,7 +169,7 @@ impl Spent {
     }
 }
 
-/// Transactions between two moments; those of a window that is partly within count by that part.
+/// Returns the transactions between two moments; those of a window that is partly within count by that part.
 fn done(facts: &Facts<'_>, from_ms: f64, to_ms: f64) -> f64 {
     let windows = facts.data.windows.iter().map(|window| {
         let within = window.end_ms.min(to_ms) - window.start_ms.max(from_ms);
@@ -181,8 +181,8 @@ fn done(facts: &Facts<'_>, from_ms: f64, to_ms: f64) -> f64 {
     windows.sum()
 }
 
-/// How much more CPU a transaction takes with sampling, in per cent, and the half width of its 95 % interval: a ratio of
-/// sums over blocks, with its error by leaving out one block after the other.
+/// Returns how much more CPU a transaction takes with sampling, in per cent, and the half width of its 95 % interval: a
+/// ratio of sums over blocks, with its jackknife error over blocks.
 fn estimate(blocks: &[Spent]) -> Option<(f64, f64)> {
     if blocks.len() < ENOUGH_BLOCKS {
         return None;

@@ -1,4 +1,4 @@
-//! Are the records whole? Gaps in time, agreement of counts, counters, setup, errors, skips.
+//! Are the records complete? Gaps in time, agreement of counts, counters, setup, errors, skips.
 
 use lab_plan::LoadKind;
 use lab_plan::checks::{
@@ -14,14 +14,14 @@ use crate::model::{Check, CheckOutcome, Figure};
 use crate::number::as_f64;
 use crate::queues;
 
-/// Windows meet within this; they are cut by timers.
+/// Tolerance between adjacent windows, which timers end.
 const MEET_MS: f64 = 2.0;
-/// A window is handed over within this, unless the generator stands still.
+/// Usual delay until a window is delivered, unless the generator stands still.
 const USUAL_HAND_OVER_MS: f64 = 50.0;
-/// Requests under way for less than this many times p99 at the end are usual ones.
+/// Requests in flight for less than this many times p99 at the end are normal.
 const UNANSWERED_P99: f64 = 10.0;
 
-/// Windows cover ramp and hold without gaps, overlaps, and in the planned time.
+/// Checks that windows cover ramp and hold without gaps or overlaps, and in the planned time.
 pub(super) fn clock(facts: &Facts<'_>) -> Check {
     let id = CheckId::ClockAndWindows;
     let record = &facts.data.record;
@@ -71,14 +71,14 @@ fn is_invalid(figure: &Figure) -> bool {
     figure.outcome() == CheckOutcome::Invalid
 }
 
-/// Ramp and hold; of a sequence, up to its last session.
+/// Returns the length of ramp and hold; of a sequence, up to its last session.
 fn planned_ms(facts: &Facts<'_>) -> f64 {
     facts.sums.hold_span.end_ms
 }
 
-/// How long a loop of the generator stood still within the trial, and how late it handed over its latest window; `None`
-/// where that was not recorded. Workers stamp their windows themselves. A stall that delays many windows is one
-/// stretch of time: from the end of the first of them, and what is usual, until it is over.
+/// Returns how long a loop of the generator stood still within the trial, and the delay of its latest window; `None` if
+/// that was not recorded. Workers stamp their windows themselves. A stall that delays many windows counts once: from
+/// the end of the first of them, plus the usual delay, until it is over.
 fn stood_still(facts: &Facts<'_>) -> Option<(f64, f64)> {
     let end_ms = planned_ms(facts);
     let (mut still_ms, mut latest_ms, mut counted_to) = (0.0, 0.0_f64, 0.0_f64);
@@ -95,7 +95,7 @@ fn stood_still(facts: &Facts<'_>) -> Option<(f64, f64)> {
     Some((still_ms, latest_ms))
 }
 
-/// Counters of the windows and histograms count the same requests.
+/// Checks that counters of the windows and histograms have the same number of requests.
 pub(super) fn agreement(facts: &Facts<'_>) -> Check {
     let id = CheckId::RecordsAgree;
     let whole = &facts.sums.whole;
@@ -123,12 +123,12 @@ pub(super) fn agreement(facts: &Facts<'_>) -> Check {
     }
 }
 
-/// Users may spend this much more time than they have: they are counted at the ends of windows only, and times of a
-/// request that began before the trial count whole.
+/// Users may spend this much more time than they have: they are counted at the ends of windows only, and a request that
+/// began before the trial counts with its whole time.
 const TIME_SLACK: f64 = 1.1;
 
-/// The part of their time that users spent on waits and answers, in words, if that is more than they had. `None` also of
-/// loads whose users come and go between the windows' ends.
+/// Describes the part of their time that users spent on waits and responses, if that is more than they had. `None` also
+/// for loads whose users change between the windows' ends.
 fn overspent(facts: &Facts<'_>) -> Option<String> {
     let whole = &facts.sums.whole;
     let load = &facts.planned.load;
@@ -140,7 +140,7 @@ fn overspent(facts: &Facts<'_>) -> Option<String> {
     (is_closed && part > TIME_SLACK).then(|| percent(part * 100.0))
 }
 
-/// Counters were sampled through the hold: those of which most are missing count.
+/// Checks that counters were sampled through the hold: the ones with the most gaps count.
 pub(super) fn monitor(facts: &Facts<'_>) -> Check {
     let coverage = &facts.monitored.coverage;
     let (of, part) = coverage.least();
@@ -153,7 +153,7 @@ pub(super) fn monitor(facts: &Facts<'_>) -> Check {
     judged(CheckId::Counters, vec![figure], evidence)
 }
 
-/// The setup went through.
+/// Checks that the setup succeeded.
 pub(super) fn setup(facts: &Facts<'_>) -> Check {
     let record = &facts.data.record;
     let evidence = format!(
@@ -168,7 +168,7 @@ pub(super) fn setup(facts: &Facts<'_>) -> Check {
     }
 }
 
-/// Errors are data: they warn and never invalidate.
+/// Reports errors: they are data, and never make a trial invalid.
 pub(super) fn errors(facts: &Facts<'_>) -> Check {
     let whole = &facts.sums.whole;
     let errors = whole.errors();
@@ -217,7 +217,7 @@ pub(super) fn errors(facts: &Facts<'_>) -> Check {
     check(CheckId::Errors, outcome, evidence).by(vec![resent])
 }
 
-/// Requests under way at the end of the hold are in no figure: they must be few and young.
+/// Requests in flight at the end of the hold are in no figure: they must be few and young.
 pub(super) fn unanswered(facts: &Facts<'_>) -> Check {
     let id = CheckId::Unanswered;
     let Some(unanswered) = &facts.data.record.unanswered else {
@@ -238,14 +238,14 @@ pub(super) fn unanswered(facts: &Facts<'_>) -> Check {
     }
 }
 
-/// Loops that came to their bound. `None` where none did.
+/// Reports loops that reached their bound. `None` if none did.
 pub(super) fn loops(facts: &Facts<'_>) -> Option<Check> {
     let cut_off = facts.sums.whole.cut_off();
     let evidence = format!("{} ended by their bound", plural_count(cut_off, "loop"));
     (cut_off > 0).then(|| warn(CheckId::Loops, evidence))
 }
 
-/// Steps that found their list empty.
+/// Reports steps that found their list empty.
 pub(super) fn skipped(facts: &Facts<'_>) -> Check {
     let whole = &facts.sums.whole;
     let skipped = whole.skipped();

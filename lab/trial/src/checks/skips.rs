@@ -1,17 +1,17 @@
-//! Steps that were skipped: which, for want of what, and whether for want of users.
+//! Skipped steps: which, which lists were empty, and whether the load has too few users.
 
 use super::facts::Facts;
 use crate::format::{count, plural_count};
 use crate::sums::Counts;
 
-/// The step that was skipped most, what it found nothing of, and how many others there are, behind a semicolon;
-/// empty where none was skipped.
+/// Describes the most skipped step, its empty lists, and how many others there are, after a semicolon; empty if none
+/// was skipped.
 pub(super) fn told(facts: &Facts<'_>, counts: &Counts) -> String {
     let skipped = |name: &String| counts.steps.get(name).map_or(0, |sum| sum.skipped);
     let steps = facts.study.workload.steps.iter();
     let steps = steps.map(|name| (name, skipped(name)));
     let steps: Vec<(&String, u64)> = steps.filter(|(_, skipped)| *skipped > 0).collect();
-    // Where one leads to others, the first of them has the reason.
+    // If one causes others, the first of them has the reason.
     let most = steps.iter().reduce(|most, one| match one.1 > most.1 {
         true => one,
         false => most,
@@ -26,7 +26,7 @@ pub(super) fn told(facts: &Facts<'_>, counts: &Counts) -> String {
     which + &wanting(facts, name)
 }
 
-/// What a step found nothing of, and where that comes from, as far as the plan says it.
+/// Describes a step's empty lists, and their sources if the plan has them.
 fn wanting(facts: &Facts<'_>, step: &str) -> String {
     let needs = facts.study.workload.needs.iter();
     let of_step: Vec<String> = needs
@@ -46,7 +46,7 @@ fn wanting(facts: &Facts<'_>, step: &str) -> String {
     }
 }
 
-/// What to do where the load has fewer users than its workload needs; `None` where it has enough.
+/// Returns the advice for a load with fewer users than its workload needs; `None` if it has enough.
 pub(super) fn too_few(facts: &Facts<'_>) -> Option<String> {
     let workload = &facts.study.workload;
     let load = &facts.planned.load;

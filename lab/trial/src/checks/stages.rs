@@ -1,8 +1,8 @@
-//! Was the planned load offered in each stage of a load that changes, and by each of its populations?
+//! Was the planned load offered in each stage of a changing load, and by each of its populations?
 //!
-//! Over a whole hold, a stage in which the generator fell short hides behind the others, and so does a small
-//! population. Only what is missing is judged here: what slow answers delay comes in a later stage, which then has
-//! more than its plan.
+//! Over a whole hold, the other stages mask one in which the generator fell short; the same applies to a small
+//! population. Only missing load is judged here: slow responses delay load to a later stage, which then exceeds its
+//! plan.
 
 use lab_plan::checks::{CheckId, Limit, POPULATION_LOAD, STAGE_LOAD};
 use lab_plan::{LoadKind, Population, PopulationOutline, PopulationPrediction, Spacing, Span};
@@ -21,8 +21,8 @@ use crate::predicted::part;
 use crate::stages::Stage;
 use crate::sums::{Counts, Hold, Sums};
 
-/// What was sent in each stage beside what the plan has of it; the check is that of the stage that is
-/// furthest below. `None` of a load without stages.
+/// Compares the load sent in each stage with the plan; the check is that of the stage furthest below. `None` for a load
+/// without stages.
 pub(super) fn stages(facts: &Facts<'_>) -> Option<Check> {
     let has_stages = !facts.stages.is_empty();
     let what = (CheckId::Stages, &STAGE_LOAD);
@@ -30,19 +30,18 @@ pub(super) fn stages(facts: &Facts<'_>) -> Option<Check> {
     has_stages.then(check)
 }
 
-/// The same of each population, in each stage where the load has stages. `None` of a load of users who all do the
-/// same.
+/// Does the same for each population, in each stage if the load has stages. `None` for a load with one population.
 pub(super) fn populations(facts: &Facts<'_>) -> Option<Check> {
     let has_populations = !facts.planned.load.mix.is_empty();
     let what = (CheckId::Populations, &POPULATION_LOAD);
     has_populations.then(|| furthest_below(facts, what, &of_populations(facts)))
 }
 
-/// A stretch of a trial in which somebody was to offer so much load, and what came of it.
+/// A stretch of a trial with a planned load, and the load sent in it.
 struct Stretch<'a> {
-    /// Whose, or which.
+    /// Name of the stage or population.
     name: String,
-    /// The steps that count; `None` of all.
+    /// The steps that count; `None` for all.
     steps: Option<&'a [String]>,
     kind: LoadKind,
     span: Hold,
@@ -52,19 +51,19 @@ struct Stretch<'a> {
     to: f64,
     /// Requests per second, by the plan.
     offered_per_s: f64,
-    /// Fewest and most, where answers decide.
+    /// Minimum and maximum, if responses decide.
     range_per_s: Option<Span>,
-    /// Requests per second that were offered at the very end of what was before it.
+    /// Requests per second offered at the very end of the stretch before it.
     before_per_s: f64,
     counts: Counts,
-    /// Answers, and what they took together, µs; and what failed requests did, of whomever.
+    /// Responses, and their total time, µs; and that of failed requests, of all populations.
     answers: u64,
     answered_us: f64,
     failed_us: f64,
 }
 
 impl<'a> Stretch<'a> {
-    /// Of everybody.
+    /// Creates the stretch of all users.
     fn of_all(facts: &Facts<'_>, stage: &Stage, offered_per_s: f64, before_per_s: f64) -> Self {
         Self {
             name: format!("`{}`", stage.plan.name),
@@ -83,7 +82,7 @@ impl<'a> Stretch<'a> {
         }
     }
 
-    /// Of a population, at a level, with what `sums` has of its steps.
+    /// Creates the stretch of a population, at a level, with the `sums` of its steps.
     fn of_population(
         (outline, population): (&'a PopulationOutline, &Population),
         sums: &Sums,
@@ -117,7 +116,7 @@ impl<'a> Stretch<'a> {
         }
     }
 
-    /// Requests per second that are offered where the load has this level.
+    /// Returns the requests per second that are offered at this level of the load.
     fn per_s_at(&self, level: f64) -> f64 {
         let mean = f64::midpoint(self.from, self.to);
         self.offered_per_s * lab_stats::ratio(level, mean).unwrap_or_default()
@@ -127,22 +126,22 @@ impl<'a> Stretch<'a> {
         self.span.length_ms() / 1000.0
     }
 
-    /// The part of its load between these of its moments, 0 to 1; `None` of one without a load.
+    /// Returns the part of its load between two positions, 0 to 1; `None` for a stretch without load.
     fn part_of_load(&self, from: f64, to: f64) -> Option<f64> {
         let until = |at: f64| self.from * at + (self.to - self.from) * at * at / 2.0;
         lab_stats::ratio(until(to) - until(from), until(1.0))
     }
 
-    /// How many more requests are under way at its end than were at its beginning: they are counted when they
-    /// are answered. By Little's law.
+    /// Returns how many more requests are in flight at its end than at its beginning: they are counted when their
+    /// responses arrive. By Little's law.
     fn more_under_way(&self) -> f64 {
         let response_us = lab_stats::ratio(self.answered_us, as_f64(self.answers));
         let more_per_s = self.per_s_at(self.to) - self.before_per_s;
         (more_per_s * response_us.unwrap_or_default() / 1e6).max(0.0)
     }
 
-    /// Three standard errors of the number of its arrivals, where that was not drawn but reckoned; and where they
-    /// come as recorded, in bursts, of which the last may be cut off.
+    /// Returns three standard errors of the number of its arrivals, if that was not drawn but computed; and for
+    /// recorded arrivals, which come in bursts, of which the last may be truncated.
     fn chance(&self, facts: &Facts<'_>) -> f64 {
         let LoadKind::Arrival { spacing, .. } = self.kind else {
             return 0.0;
@@ -156,7 +155,7 @@ impl<'a> Stretch<'a> {
         3.0 / arrivals.max(1.0).sqrt()
     }
 
-    /// The part of its users' time that went into waiting for answers.
+    /// Returns the part of its users' time spent waiting for responses.
     fn busy(&self, facts: &Facts<'_>) -> f64 {
         let answered_s = (self.answered_us + self.failed_us) / 1e6;
         let within = |start_ms, end_ms| self.span.contains(start_ms, end_ms);
@@ -168,7 +167,7 @@ impl<'a> Stretch<'a> {
     }
 }
 
-/// The stages of which the plan has a rate.
+/// Returns the stages with a planned rate.
 fn of_stages(facts: &Facts<'_>) -> Vec<Stretch<'static>> {
     let mut before_per_s = 0.0;
     let mut stretches = Vec::new();
@@ -181,7 +180,7 @@ fn of_stages(facts: &Facts<'_>) -> Vec<Stretch<'static>> {
     stretches
 }
 
-/// The populations of which the plan has a rate: in each stage, or in the hold of a load without any.
+/// Returns the populations with a planned rate: in each stage, or in the hold of a load without any.
 fn of_populations<'a>(facts: &'a Facts<'_>) -> Vec<Stretch<'a>> {
     let predicted = facts.planned.prediction.iter();
     let predicted = predicted.flat_map(|plan| &plan.populations);
@@ -192,7 +191,7 @@ fn of_populations<'a>(facts: &'a Facts<'_>) -> Vec<Stretch<'a>> {
         match (facts.stages.is_empty(), plan.range) {
             (true, _) => stretches.push(in_hold(facts, of, plan)),
             (false, None) => in_stages(facts, of, plan, &mut stretches),
-            // How much answers make of it is known of the whole hold alone.
+            // The influence of responses is known for the whole hold only.
             (false, Some(_)) => {}
         }
     }
@@ -208,10 +207,10 @@ fn in_hold<'a>(
     let part = load.part_in_hold(of.1);
     let level = of.1.full() * part;
     let before_per_s = match (load.ramp_ms, of.1.after_ms) {
-        // Without a ramp, no session is under way at the start of the hold.
+        // Without a ramp, no session is in progress at the start of the hold.
         (0, 0) => 0.0,
         (_, 0) => plan.offered_per_s,
-        // What is offered at its end is more than the mean by so much.
+        // The load offered at its end exceeds the mean by this much.
         (_, after) => {
             let begun = lab_stats::ratio(
                 as_f64(load.ramp_ms.saturating_sub(after)),
@@ -248,7 +247,7 @@ fn in_stages<'a>(
     }
 }
 
-/// The check of the stretch that is furthest below its plan; it names the others that are short.
+/// Returns the check of the stretch furthest below its plan; it names the others that are short.
 fn furthest_below(
     facts: &Facts<'_>,
     (id, limit): (CheckId, &'static Limit),
@@ -283,7 +282,7 @@ fn furthest_below(
     check
 }
 
-/// What was sent in a stretch beside what the plan has of it; `None` where that is nothing.
+/// Compares the load sent in a stretch with the plan; `None` if the plan has none.
 fn below(
     facts: &Facts<'_>,
     (id, limit): (CheckId, &'static Limit),
@@ -322,7 +321,7 @@ fn below(
     Some(judge(id, evidence, &load))
 }
 
-/// From where to where of a stretch there are windows that lie within it, 0 to 1; `None` where there are none.
+/// Returns the part of a stretch that is covered by windows within it, as start and end, 0 to 1; `None` without any.
 fn covered(facts: &Facts<'_>, span: Hold) -> Option<(f64, f64)> {
     let within = facts
         .data
@@ -335,7 +334,7 @@ fn covered(facts: &Facts<'_>, span: Hold) -> Option<(f64, f64)> {
     (at(start) < at(end)).then(|| (at(start), at(end)))
 }
 
-/// How far off what is counted within may be because of so many requests that are planned near its edges.
+/// Returns the possible error of a count from requests planned near the edges.
 fn outside(planned: f64) -> f64 {
     3.0 * planned.max(0.0).sqrt()
 }

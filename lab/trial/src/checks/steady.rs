@@ -1,4 +1,4 @@
-//! Did the trial reach a steady state, and are there enough responses to speak of their tail?
+//! Did the trial reach a steady state, and are there enough responses for their tail?
 
 use lab_plan::checks::CheckId;
 use lab_plan::{LoadKind, LoadSpec};
@@ -15,7 +15,7 @@ use crate::warmup::Warmup;
 /// Quantiles that reports show, the rarest last.
 const QUANTILES: [(f64, &str); 4] = [(0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, "p99.9")];
 
-/// MSER-5 on throughput and response, over the trials of a cell, and what was cut.
+/// Judges MSER-5 on throughput and response time, over the trials of a cell, and the warm-up cut.
 pub(crate) fn steady_state(warmup: &Warmup, load: &LoadSpec, hold_ms: f64) -> Check {
     let id = CheckId::SteadyState;
     if matches!(load.kind, LoadKind::Sequence { .. }) {
@@ -84,8 +84,8 @@ fn none(id: CheckId, what: &str, of: &str) -> Check {
     warn(id, evidence)
 }
 
-/// Which quantiles the responses support: enough of them, and those beyond the quantile from enough batches of five
-/// windows, since requests that wait for the same stall are one event.
+/// Checks which quantiles the responses support: enough of them, and those beyond the quantile from enough batches of
+/// five windows, since requests that wait for the same stall are one event.
 pub(super) fn tail(facts: &Facts<'_>) -> Check {
     let id = CheckId::TailSample;
     let n = facts.sums.response.len();
@@ -122,7 +122,7 @@ pub(super) fn tail(facts: &Facts<'_>) -> Check {
     }
 }
 
-/// Returns true if a quantile has enough values, and too few batches that hold those beyond it.
+/// Returns true if a quantile has enough values, but those beyond it are in too few batches.
 fn is_clumped(facts: &Facts<'_>, p: f64) -> bool {
     let times = &facts.sums.response;
     let Some(quantile) = lab_stats::quantile(times, p) else {

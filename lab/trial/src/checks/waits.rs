@@ -1,4 +1,4 @@
-//! Did the users think as long as planned?
+//! Did the users wait as long as planned?
 
 use lab_plan::checks::{CheckId, WAITS};
 
@@ -9,12 +9,12 @@ use crate::model::Check;
 use crate::number::as_f64;
 use crate::predicted::{Predicted, mean_wait_ms};
 
-/// Fewer waits than this say nothing about their mean.
+/// Fewer waits don't determine their mean.
 const LEAST_WAITS: u64 = 20;
 /// The largest standard deviation of a uniform wait, relative to its mean: 1/√3.
 const UNIFORM_DEVIATION: f64 = 0.577;
 
-/// The mean wait before each step beside the plan's.
+/// Compares the mean wait before each step with the plan's.
 pub(super) fn waits(facts: &Facts<'_>) -> Check {
     let id = CheckId::Waits;
     let limit = facts.limit(&WAITS);
@@ -54,8 +54,8 @@ pub(super) fn waits(facts: &Facts<'_>) -> Check {
     judged(id, vec![figure], evidence)
 }
 
-/// The same waits were drawn as were planned, unless a slow server left some of them out, or answers
-/// decided which: then chance counts too.
+/// The drawn waits equal the planned ones, unless a slow server dropped some of them, or responses decided which: then
+/// random variation counts too.
 fn tolerance(done: u64, planned: &Predicted, allowed: f64) -> f64 {
     let (planned, open) = (planned.waits, planned.open);
     let same = as_f64(done.abs_diff(planned)) <= 0.01 * as_f64(planned);

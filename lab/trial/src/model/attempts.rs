@@ -1,4 +1,4 @@
-//! What is said of all attempts, failed ones included.
+//! Figures of all attempts, including failed ones.
 
 use std::borrow::Cow;
 
@@ -39,11 +39,11 @@ pub enum Attempt {
     Beyond,
 }
 
-/// How a time that a failed attempt stands for is called.
+/// The text for the time of a failed attempt.
 pub const BEYOND: &str = "beyond any limit";
 
 impl Attempt {
-    /// The time, where one is known.
+    /// Returns the time, if known.
     #[must_use]
     pub fn ms(self) -> Option<f64> {
         match self {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lab_archive::model::ErrorExample;
 use lab_counts::ErrorClass;
 
-/// Means (or, where a name says so, maxima) of counters over the hold; `None` is a gap.
+/// Means (or, for names with a suffix `_max`, maxima) of counters over the hold; `None` is a gap.
 pub type Counters = BTreeMap<String, Option<f64>>;
 
 /// Errors by class, those that occurred.

@@ -1,4 +1,4 @@
-//! What is said of a trial, as `result.json` has it.
+//! The results of a trial in `result.json`.
 
 mod attempts;
 mod figures;

@@ -1,4 +1,4 @@
-//! Figures of parts of a trial: of tags, of named transactions, and numbers that answers tell.
+//! Figures of parts of a trial: of tags, of named transactions, and of numbers in responses.
 
 use schemars::JsonSchema;
 use serde::Serialize;

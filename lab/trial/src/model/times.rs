@@ -1,4 +1,4 @@
-//! Times of a histogram, as reports show them.
+//! Times of a histogram for reports.
 
 use hdrhistogram::Histogram;
 use lab_stats::histogram::{max, mean, min};
@@ -30,7 +30,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// The figures of a histogram of microseconds.
+    /// Returns the figures of a histogram of microseconds.
     #[must_use]
     pub fn of(histogram: &Histogram<u64>) -> Self {
         let at = |p| quantile(histogram, p).map(ms);
@@ -47,8 +47,8 @@ impl Times {
         }
     }
 
-    /// What is left of the times of those that were answered where others have a bound alone:
-    /// their number and the least. All else would be told of the quick ones only.
+    /// Reduces the times of answered operations to their number and minimum if others have only a bound: all other
+    /// figures would describe the quick ones only.
     #[must_use]
     pub(crate) fn under(self, bound: Option<Bound>) -> Self {
         match bound {
@@ -74,7 +74,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Both together.
+    /// Merges both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -99,7 +99,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// The figures of a histogram of microseconds.
+    /// Returns the figures of a histogram of microseconds.
     #[must_use]
     pub fn of(histogram: &Histogram<u64>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What the sessions of a trial carried, beside what the disk alone does with as much.
+//! Data transferred by the sessions of a trial, compared with the disk's own rate.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What is said of one trial: its part of `result.json`, and the series behind the charts.
+//! The results of one trial: its part of `result.json`, and the series for the charts.
 
 use std::collections::BTreeMap;
 
@@ -181,13 +181,13 @@ pub struct TrialAnalysis {
 }
 
 impl TrialAnalysis {
-    /// The trial of the plan that it is an attempt at.
+    /// Returns the planned trial of this attempt.
     #[must_use]
     pub fn planned(&self) -> u32 {
         self.attempt_of.unwrap_or(self.id)
     }
 
-    /// `13 (4 again)`.
+    /// Returns the name: `13 (4 again)`.
     #[must_use]
     pub fn name(&self) -> String {
         match self.attempt_of {
@@ -196,7 +196,7 @@ impl TrialAnalysis {
         }
     }
 
-    /// The part of its planned load that a valid trial had in the hold, where it was not all of it.
+    /// Returns the part of its planned load that a valid trial had in the hold, if that is not all.
     #[must_use]
     pub fn part_of_load(&self) -> Option<f64> {
         let judged = self
@@ -361,7 +361,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// What it comes to by its limits alone.
+    /// Returns the outcome by its limits alone.
     #[must_use]
     pub fn outcome(&self) -> CheckOutcome {
         let beyond = |limit: Option<f64>| limit.is_some_and(|limit| self.value > limit);
@@ -455,7 +455,7 @@ pub struct StepAnalysis {
 }
 
 impl StepAnalysis {
-    /// The bound of all trials' same step together, those in which nothing took too long included.
+    /// Returns the bound of all trials' same step together, including those in which nothing exceeded the limit.
     pub fn bound_of_all<'a>(steps: impl Iterator<Item = &'a Self> + Clone) -> Option<Bound> {
         let time_limit_ms = steps.clone().find_map(|step| step.bound)?.time_limit_ms;
         let of_one = |step: &Self| {
@@ -498,12 +498,12 @@ pub struct PartCounters {
     pub host: Counters,
 }
 
-/// What happened through a trial.
+/// The course of a trial over time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series {
-    /// From the windows, neighbours merged.
+    /// Load from the windows, neighbours merged.
     pub load: Vec<Point>,
-    /// From the monitor, neighbours averaged.
+    /// Counters from the monitor, neighbours averaged.
     pub counters: Vec<Sample>,
 }
 
@@ -516,7 +516,7 @@ pub struct Point {
     pub users: u32,
     /// Sessions that arrived, per second.
     pub arrived_per_s: f64,
-    /// Sessions that wait for a connection at its end.
+    /// Sessions waiting for a connection at its end.
     pub waiting: u64,
     /// Transactions per second.
     pub transactions_per_s: f64,

@@ -1,5 +1,5 @@
-//! A simulated generator: users with a pace or without one against a server that takes a fixed time. Every figure of
-//! the trial follows from the same events, so that a fault shows wherever it would show in a real trial.
+//! A simulated generator: users with or without a pace against a server with a fixed response time. Every figure of the
+//! trial follows from the same events, so that a fault has all its effects of a real trial.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,39 +14,39 @@ use lab_study::plan::Trial;
 
 use crate::support::{Made, empty};
 
-/// How far apart the samples of the loop's lag are, ms.
+/// Interval of the loop lag's samples, ms.
 const LAG_EVERY: f64 = 10.0;
-/// A loop needs about so long to wake up, ms.
+/// Usual wake-up time of a loop, ms.
 const WAKE_UP: f64 = 0.05;
 
-/// What goes wrong in a trial. The default is nothing.
+/// The faults of a trial. The default is none.
 pub(crate) struct Faults {
     /// Each send is late by this much, ms.
     pub(crate) late: f64,
     /// Each read is late by this much, ms.
     pub(crate) read_late: f64,
-    /// From when to when the loop stands still, ms.
+    /// Start and end of the loop's stalls, ms.
     pub(crate) stalls: Vec<(f64, f64)>,
-    /// Each nth send is left out, up to a moment, ms.
+    /// Each nth send is dropped, up to a moment, ms.
     pub(crate) drops_every: usize,
     pub(crate) drops_until: f64,
-    /// Each nth request goes to the last step in the place of its own.
+    /// Each nth request goes to the last step instead of its own.
     pub(crate) swaps_every: usize,
     /// Each nth request is sent twice.
     pub(crate) doubles_every: usize,
-    /// Each nth cycle leaves out the second step.
+    /// Each nth cycle skips the second step.
     pub(crate) omits_every: usize,
     /// Waits as lasted ÷ as planned.
     pub(crate) waits: f64,
-    /// What the server takes, ms.
+    /// Response time of the server, ms.
     pub(crate) answer: f64,
     /// Each nth request fails.
     pub(crate) fails_every: usize,
-    /// Each nth step finds nothing to do.
+    /// Each nth step finds its list empty.
     pub(crate) skips_every: usize,
-    /// The server answers nothing that is sent from here on, ms.
+    /// The server stops responding to requests from here on, ms.
     pub(crate) hangs_from: f64,
-    /// It does so to this many users.
+    /// Number of users that it stops responding to.
     pub(crate) hangs_users: u32,
     /// Windows that end between these are lost, ms.
     pub(crate) loses: Option<(f64, f64)>,
@@ -54,7 +54,7 @@ pub(crate) struct Faults {
     pub(crate) loses_times: Option<(f64, f64)>,
     /// Times as recorded ÷ as they were.
     pub(crate) times: f64,
-    /// Loops that ended by their bound.
+    /// Loops that reached their bound.
     pub(crate) cut_off: u64,
     /// Requests sent again.
     pub(crate) resent: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Faults {
     pub(crate) sampled_to: f64,
     /// Values of counters in each row.
     pub(crate) counters: BTreeMap<&'static str, f64>,
-    /// What else the record has.
+    /// Further changes of the record.
     pub(crate) record: Box<dyn Fn(&mut TrialRecord)>,
 }
 
@@ -121,7 +121,7 @@ struct Simulation<'a> {
     unanswered: Unanswered,
 }
 
-/// A study of users who wait as long as planned, each time.
+/// Returns a study of users with constant waits.
 pub(crate) fn study(pace: &str) -> Made {
     Made {
         workload: format!(
@@ -176,7 +176,7 @@ pub(crate) fn write(writer: &RunWriter, trial: &Trial, pace: Option<f64>, faults
 }
 
 impl Simulation<'_> {
-    /// When the loop comes to something that is due at a moment.
+    /// Returns when the loop handles an event that is due at `at`.
     fn held(&self, at: f64) -> f64 {
         let stalls = self.faults.stalls.iter();
         let mut within = stalls.filter(|(from, to)| (*from..*to).contains(&at));
@@ -218,7 +218,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// When it is done; `None` where the trial ends before.
+    /// Returns the end of the cycle; `None` if the trial ends before.
     fn cycle(&mut self, (user, from): (u32, f64), omits: bool) -> Option<f64> {
         let mut now = from;
         for (step, (wait, requests)) in [(300.0, 1), (700.0, 2), (1000.0, 1)]
@@ -243,7 +243,7 @@ impl Simulation<'_> {
         Some(now)
     }
 
-    /// When its answer is read; `None` where the trial ends before.
+    /// Returns when its response is read; `None` if the trial ends before.
     fn request(&mut self, user: u32, step: usize, send: f64) -> Option<f64> {
         let is_each = |every: usize| self.sends.is_multiple_of(every);
         let Faults {
@@ -374,7 +374,7 @@ fn histogram(times_ms: &[f64]) -> Histogram<u64> {
     histogram
 }
 
-/// A row of counters each 400 ms.
+/// Writes a row of counters each 400 ms.
 fn monitor(out: &mut TrialWriter, trial: &Trial, faults: &Faults) {
     let usual = BTreeMap::from([
         ("host.cpu_percent", 20.0),

@@ -1,5 +1,5 @@
-//! Which checks see which fault: each fault is put into a simulated generator, or around it, and all checks judge what
-//! comes of it. A check that is never the only one to see a fault would be no loss.
+//! Which checks detect which fault: each fault is injected into a simulated generator, or its environment, and all
+//! checks judge the result. A check that is never the only one to detect a fault would be redundant.
 
 mod generator;
 mod profile;
@@ -25,14 +25,14 @@ struct Row {
 impl Row {
     fn of(&self, outcome: CheckOutcome) -> Vec<CheckId> {
         let checks = self.trial.checks.iter();
-        // The system's own: the made-up server of other loads never settles.
+        // The steady state depends on the system: the artificial server of other loads never settles.
         let found =
             checks.filter(|check| check.outcome == outcome && check.id != CheckId::SteadyState);
         found.map(|check| check.id).collect()
     }
 }
 
-/// A trial of the simulated generator.
+/// Judges a trial of the simulated generator.
 fn simulated(made: &Made, pace: Option<f64>, faults: &Faults) -> TrialAnalysis {
     let folder = tempfile::tempdir().unwrap();
     let (loaded, planned) = made.load();
@@ -79,7 +79,7 @@ fn others(percent_of_a_core: f64) -> impl Fn(&mut TrialRecord) {
     }
 }
 
-/// Faults of the generator.
+/// Returns faults of the generator.
 fn of_generator() -> Vec<(&'static str, Faults)> {
     let faults = Faults::default;
     vec![
@@ -232,7 +232,7 @@ fn of_generator() -> Vec<(&'static str, Faults)> {
     ]
 }
 
-/// Counters and scheduling times stop soon after the hold began.
+/// Stops counters and scheduling times soon after the hold began.
 fn stalled_conductor(late: f64) -> Faults {
     Faults {
         late,
@@ -246,7 +246,7 @@ fn stalled_conductor(late: f64) -> Faults {
     }
 }
 
-/// Faults of the machines around it.
+/// Returns faults of the machines around it.
 fn of_environment() -> Vec<(&'static str, Faults)> {
     vec![
         ("neighbour with 60 % of all cores", with(others(120.0))),
@@ -294,7 +294,7 @@ fn of_environment() -> Vec<(&'static str, Faults)> {
     ]
 }
 
-/// Faults of the system, which make no trial invalid unless they end it, and of the study.
+/// Returns faults of the system, which make no trial invalid unless they end it, and of the study.
 fn of_system() -> Vec<(&'static str, Faults)> {
     let faults = Faults::default;
     vec![
@@ -379,7 +379,7 @@ const MIX: &str = "load: { users: 200, ramp: 6s, hold: 24s, mix: [{ population: 
                    { population: writers, share: 1 }] }";
 const FEW: &str = "load: { users: 2, ramp: 6s, hold: 24s }";
 
-/// A trial of a load that the simulated generator doesn't drive, made up in its figures.
+/// Judges an artificial trial of a load that the simulated generator doesn't support.
 fn made_up(fault: &'static str, load: &str, shape: Shape) -> Row {
     let line = STUDY.lines().find(|line| line.starts_with("load:"));
     let is_paced = matches!(load, MIX | FEW | STAGES);
@@ -495,7 +495,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// A line for each fault: the checks that fail, then those that warn.
+/// Returns a line for each fault: the checks that fail, then those that warn.
 fn matrix(rows: &[Row]) -> String {
     let names = |ids: Vec<CheckId>| {
         let titles: Vec<&str> = ids.into_iter().map(CheckId::title).collect();

@@ -1,4 +1,4 @@
-//! Which checks see which fault of a profile. None makes a trial invalid.
+//! Which checks detect which fault of a profile. None makes a trial invalid.
 
 use lab_archive::{Frames, Noted, Profiled, SampledBlock, TrialRecord};
 use lab_plan::checks::CheckId;
@@ -14,7 +14,7 @@ const CHECKS: [CheckId; 4] = [
     CheckId::SamplingCost,
 ];
 
-/// Blocks of a hold from 6 s to 30 s, of two seconds each; a transaction costs `cost` more with samples.
+/// Returns blocks of a hold from 6 s to 30 s, of two seconds each; a transaction costs `cost` more with sampling.
 fn blocks(cost: f64) -> Vec<SampledBlock> {
     let blocks = (0..12u32).map(|at| {
         let from_ms = 6_000.0 + 2_000.0 * f64::from(at);
@@ -182,7 +182,7 @@ fn a_trial_without_its_profile_says_why() {
         outcomes(&trial),
         [(CheckId::ProfileSamples, CheckOutcome::Warn)]
     );
-    // A profile in which nothing was sampled, of an idle system.
+    // A profile without samples, of an idle system.
     let trial = profiled(|one| (one.samples, one.expected, one.lost) = (0, 0.0, 0));
     assert_eq!(
         outcomes(&trial),

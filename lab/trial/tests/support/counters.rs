@@ -1,4 +1,4 @@
-//! Counters of host and processes, as they would have been sampled.
+//! Artificial counters of host and processes.
 
 use lab_archive::TrialWriter;
 use lab_study::plan::Trial;

@@ -1,4 +1,4 @@
-//! Histograms of windows, made and written.
+//! Artificial histograms of windows.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use lab_archive::{Kind, Outcome, Series, TrialWriter};
 
 use super::ms;
 
-/// Of the same answers a time that is a part of their own.
+/// Writes a time that is a part of the same responses' own.
 pub(super) fn parts(
     out: &mut TrialWriter,
     (step, kind): (usize, Kind),
@@ -45,7 +45,7 @@ pub(super) fn histogram(
         .unwrap();
 }
 
-/// A histogram without values: a copy, because a new one is filled count by count here, where nothing is optimised.
+/// Returns an empty histogram: a copy, because unoptimised builds create a new one count by count.
 pub(crate) fn empty() -> Histogram<u64> {
     static EMPTY: LazyLock<Histogram<u64>> = LazyLock::new(|| {
         let mut empty = Histogram::new_with_bounds(1, 200_000, 3).unwrap();

@@ -1,4 +1,4 @@
-//! A run made up in every number, written by the archive's own writer: what the tests analyse.
+//! A fully artificial run, written by the archive's own writer: the input of the tests.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 mod counters;
@@ -72,14 +72,14 @@ Read,30.5,61
 Remove,5,5
 ";
 
-/// How a made-up trial went. The default is a healthy one.
+/// Properties of an artificial trial. The default is a healthy one.
 #[derive(Debug, Clone)]
 pub(crate) struct Shape {
     /// The part of the planned requests that was sent.
     pub(crate) delivered: f64,
-    /// The same for the first step alone, on top.
+    /// The same for the first step alone, in addition.
     pub(crate) first_step: f64,
-    /// The same for the steps at these places.
+    /// The same for the steps at these indexes.
     pub(crate) short_steps: Option<(std::ops::Range<usize>, f64)>,
     /// Response time of the first step; the others take two and three times as long.
     pub(crate) response_us: u64,
@@ -89,26 +89,26 @@ pub(crate) struct Shape {
     /// Every n-th request fails; 0 = none.
     pub(crate) fails_every: u64,
     pub(crate) fails_with: ErrorClass,
-    /// Every n-th step is skipped on top, or left out since a request before it failed; 0 = none.
+    /// Every n-th step is skipped in addition, or dropped since a request before it failed; 0 = none.
     pub(crate) skips_every: u64,
     pub(crate) skips_after_failures: bool,
     /// This many sends of the hold are this late (µs).
     pub(crate) late_few: (u64, u64),
-    /// The part of the ramp's requests that is answered in the hold only.
+    /// The part of the ramp's requests with responses only in the hold.
     pub(crate) delayed: f64,
     /// The part of the ramp's requests that is sent, and how much longer they take (µs).
     pub(crate) ramp: (f64, u64),
     pub(crate) run_queue: f64,
-    /// Whether the kernel tells scheduling times.
+    /// Whether the kernel reports scheduling times.
     pub(crate) scheduling: bool,
     pub(crate) stale_retries: u64,
     pub(crate) unanswered: Option<(u64, f64)>,
-    /// The probe is answered once a window until then (ms), and every n-th time it fails; 0 = never.
+    /// The probe has a response once a window until then (ms), and every n-th time it fails; 0 = never.
     pub(crate) probe: Option<(u64, u64)>,
     pub(crate) raw: Option<RawBaseline>,
     /// Sessions of each window as transactions: completed, failed; and those unfinished at the end.
     pub(crate) sessions: Option<[u64; 3]>,
-    /// Of each session of a sequence.
+    /// Time of each session of a sequence.
     pub(crate) session_us: u64,
     pub(crate) cpu_max: f64,
     /// In a duet, whether both trials may use the same cores.
@@ -121,7 +121,7 @@ pub(crate) struct Shape {
     pub(crate) gap: bool,
     /// The histograms of the hold's last windows are missing.
     pub(crate) loses_histograms: bool,
-    /// This many windows are handed over so late (ms); the others at once. `None`: not recorded.
+    /// This many windows are delivered this late (ms); the others at once. `None`: not recorded.
     pub(crate) held_up: Option<(usize, f64)>,
     pub(crate) elapsed: f64,
     pub(crate) end: TrialEnd,
@@ -129,33 +129,33 @@ pub(crate) struct Shape {
     pub(crate) empty: bool,
     /// The first part of the hold takes ten times as long.
     pub(crate) slow_start_ms: u64,
-    /// The part of its planned requests that the stage at this place had.
+    /// The part of its planned requests that the stage at this index had.
     pub(crate) short_stage: Option<(usize, f64)>,
-    /// Responses take ever longer through the trial.
+    /// Response times grow through the trial.
     pub(crate) climbs: bool,
-    /// CPU of the system in the hold, where it isn't the usual; 100 = one core.
+    /// CPU of the system in the hold, if not the usual; 100 = one core.
     pub(crate) system_cpu: Option<f64>,
-    /// The part of the planned sessions that began, where sessions arrive or follow each other.
+    /// The part of the planned sessions that began, for arrivals and sequences.
     pub(crate) began: f64,
-    /// Users, or sessions under way, at the end of the hold ÷ when it began.
+    /// Users, or sessions in progress, at the end of the hold ÷ at its start.
     pub(crate) piles_up: f64,
     /// Sessions turned away in a window of the hold.
     pub(crate) turned_away: u64,
-    /// Service time ÷ response time, where the two differ.
+    /// Service time ÷ response time, if the two differ.
     pub(crate) service: Option<f64>,
-    /// Whether answers of the first step are streams of two events: after 0.6 of its time, and at its end.
+    /// Whether responses of the first step are streams of two events: after 0.6 of its time, and at its end.
     pub(crate) events: bool,
-    /// What each answer of the second step tells besides, in thousandths, and ten times as much in the last.
+    /// The number in each response of the second step, in thousandths; ten times as much in the last.
     pub(crate) queued: Option<u64>,
-    /// Whether requests begin traces: the slowest of each window is told.
+    /// Whether requests begin traces: the slowest of each window is recorded.
     pub(crate) traced: bool,
-    /// Lag of the generator's loop (µs), where it is sampled.
+    /// Lag of the generator's loop (µs), if sampled.
     pub(crate) loop_lag_us: Option<u64>,
-    /// The trial of the plan that it repeats: its own is made up before it.
+    /// The planned trial that it repeats: that one is created before it.
     pub(crate) attempt_of: Option<u32>,
     /// When it began.
     pub(crate) started: Option<&'static str>,
-    /// What surrounded the trial.
+    /// Environment of the trial.
     pub(crate) circumstances: lab_archive::Circumstances,
 }
 
@@ -214,7 +214,7 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// Response time of the first step in a window that begins at `start_ms`.
+    /// Returns the response time of the first step in a window that begins at `start_ms`.
     fn response_at(&self, start_ms: u64, ramp_ms: u64) -> u64 {
         let slow = start_ms >= ramp_ms && start_ms < ramp_ms + self.slow_start_ms;
         let climbed = if self.climbs { start_ms } else { 0 };
@@ -222,7 +222,7 @@ impl Shape {
     }
 }
 
-/// A run that is still to be made up.
+/// A run to be created.
 #[derive(Debug, Clone)]
 pub(crate) struct Made {
     pub(crate) study: String,
@@ -233,9 +233,9 @@ pub(crate) struct Made {
     pub(crate) overrides: Vec<(String, String)>,
     /// One per trial of the plan, in order, then repeats; trials beyond are not run.
     pub(crate) shapes: Vec<Shape>,
-    /// Of a search: the users of each trial, in order, and in which of its cells.
+    /// For a search: the users of each trial, in order, and the index of its cell.
     pub(crate) searched: Vec<(usize, u32)>,
-    /// How it ended, where its plan says so.
+    /// How it ended, if its plan has that.
     pub(crate) ended: Option<HowEnded>,
 }
 
@@ -272,7 +272,7 @@ impl Files for Map {
 }
 
 impl Made {
-    /// Both trials of the default run in this shape.
+    /// Creates the default run with both trials in this shape.
     pub(crate) fn both(shape: &Shape) -> Self {
         Self {
             shapes: vec![shape.clone(), shape.clone()],
@@ -280,12 +280,12 @@ impl Made {
         }
     }
 
-    /// Its trials, each judged by itself.
+    /// Returns its trials, each judged by itself.
     pub(crate) fn trials(&self) -> Vec<TrialAnalysis> {
         judged(&self.run())
     }
 
-    /// Puts the trials of a search into its plan, as the conductor does when it chooses them.
+    /// Adds the trials of a search to its plan, as the conductor does when it chooses them.
     fn search(&self, plan: &mut Plan, workload: &lab_study::Workload) {
         let workload = workload.at_speed(self.speed);
         for (block, (cell, users)) in (0_u32..).zip(&self.searched) {
@@ -302,7 +302,7 @@ impl Made {
         plan.search_ended = cells.filter_map(|_| self.ended.map(end)).collect();
     }
 
-    /// The plan of the study as written.
+    /// Returns the plan of the study as written.
     pub(crate) fn planned(&self) -> Plan {
         self.load().1
     }
@@ -344,7 +344,7 @@ impl Made {
         for (trial, shape) in planned.trials.iter().zip(shapes.by_ref()) {
             write_trial(&writer, trial, shape);
         }
-        // Shapes beyond the plan are of attempts; others are of levels that a study left out.
+        // Shapes beyond the plan are of attempts; others are of levels that a study excluded.
         let attempts = shapes.filter(|shape| shape.attempt_of.is_some());
         for (id, shape) in (planned.trials.len() as u32 + 1..).zip(attempts) {
             let of = planned
@@ -471,7 +471,7 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
     .unwrap();
 }
 
-/// The planned requests spread evenly over ramp and hold, each part as planned.
+/// Spreads the planned requests evenly over ramp and hold, each part as planned.
 fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
     let prediction = trial.prediction.as_ref().unwrap();
     let (ramp, hold) = (trial.load.ramp_ms, trial.load.hold_ms);
@@ -659,7 +659,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// The trials of a run, each judged by itself.
+/// Returns the trials of a run, each judged by itself.
 pub(crate) fn judged(run: &Run) -> Vec<TrialAnalysis> {
     let plan = lab_trial::plan(run).unwrap();
     let steps = step_names(&plan.question);
@@ -676,7 +676,7 @@ pub(crate) fn judged(run: &Run) -> Vec<TrialAnalysis> {
     run.trials.iter().map(|data| of(data).unwrap()).collect()
 }
 
-/// The only trial of a run of this shape.
+/// Returns the only trial of a run with this shape.
 pub(crate) fn trial(shape: Shape) -> TrialAnalysis {
     let made = Made {
         shapes: vec![shape],
@@ -685,7 +685,7 @@ pub(crate) fn trial(shape: Shape) -> TrialAnalysis {
     made.trials().remove(0)
 }
 
-/// The same, after the outcome of one of its checks was compared.
+/// Returns the same trial, after comparing the outcome of one of its checks.
 pub(crate) fn check(shape: Shape, name: &str, outcome: CheckOutcome) -> TrialAnalysis {
     let trial = trial(shape);
     let found = trial.checks.iter().find(|check| check.id.title() == name);

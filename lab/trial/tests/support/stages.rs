@@ -1,10 +1,10 @@
-//! How the requests of a load of stages are spread over its windows, and what steps had of theirs.
+//! How a staged load's requests are spread over its windows, and the steps' parts of them.
 
 use lab_study::plan::{LoadKind, Trial};
 
 use super::Shape;
 
-/// The part of all planned requests that lies in a window, which has its stage's level.
+/// Returns the part of all planned requests in a window, which has its stage's level.
 pub(super) fn share(trial: &Trial, shape: &Shape, (start, end): (u64, u64)) -> f64 {
     let prediction = trial.prediction.as_ref().unwrap();
     let mut begins = trial.load.ramp_ms;
@@ -26,7 +26,7 @@ pub(super) fn share(trial: &Trial, shape: &Shape, (start, end): (u64, u64)) -> f
     0.0
 }
 
-/// The part of its planned requests that the step at this place had.
+/// Returns the part of its planned requests that the step at this index had.
 pub(super) fn part_of_step(shape: &Shape, at: usize) -> f64 {
     let first = if at == 0 { shape.first_step } else { 1.0 };
     let short = shape.short_steps.as_ref();
@@ -34,7 +34,7 @@ pub(super) fn part_of_step(shape: &Shape, at: usize) -> f64 {
     first * short.map_or(1.0, |(_, part)| *part)
 }
 
-/// Users, or sessions under way at once where they arrive: as many as come while one thinks.
+/// Returns the users, or for arrivals the concurrent sessions: the number that arrive during one think time.
 pub(super) fn under_way(trial: &Trial) -> f64 {
     let LoadKind::Arrival { rate_per_s, .. } = trial.load.kind else {
         return f64::from(trial.load.users);
@@ -43,7 +43,7 @@ pub(super) fn under_way(trial: &Trial) -> f64 {
     rate_per_s * steps.map(|step| step.mean_wait_ms).sum::<f64>() / 1e3
 }
 
-/// Sessions that the plan begins in the ramp or in the hold.
+/// Returns the sessions that the plan begins in the ramp or in the hold.
 pub(super) fn planned_sessions(trial: &Trial, in_ramp: bool) -> f64 {
     match (trial.load.kind, in_ramp) {
         (LoadKind::Sequence { .. }, true) | (LoadKind::Users, _) => 0.0,

@@ -6,7 +6,7 @@ use lab_archive::model::WindowLine;
 use lab_archive::{Outcome, Series, TrialWriter};
 use lab_counts::{ErrorClass, Hist, StepCounts};
 
-/// Completed ones took 30 ms, and 130 with their think times; the others have been under way for 40 and 240.
+/// Completed ones took 30 ms, and 130 with their think times; the others have been in progress for 40 and 240.
 pub(crate) fn write(
     out: &mut TrialWriter,
     line: &mut WindowLine,

@@ -1,4 +1,4 @@
-//! The disk's process. A test starts it with a folder and a seed; its input and output are the test's.
+//! The disk's process. A test starts it with a folder and a seed; its input and output belong to the test.
 
 use std::path::Path;
 

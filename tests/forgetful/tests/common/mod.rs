@@ -1,4 +1,4 @@
-//! Crashes at seeded moments while a program goes on, each looked at by somebody.
+//! Crashes at seeded moments while a program runs, and a check of each.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::fs;
@@ -7,16 +7,16 @@ use std::path::Path;
 use plimsoll_forgetful::{Lie, Mounted, crashes, seed};
 use tempfile::TempDir;
 
-/// Whether a crash lost nothing, and if it did, what.
+/// `Err` names what a crash lost.
 pub(crate) type Verdict = Result<(), String>;
 
-/// Most calls of the file system between two crashes of one store.
+/// The maximum number of file system calls between two crashes of one store.
 pub(crate) const MOST_CALLS: u64 = 60;
-/// How often a disk that leaves out a sync crashes, and how often that may go well by chance of its own.
+/// The number of crashes of a disk that skips a sync, and of losses that must be exceeded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Control {
     pub(crate) crashes: u64,
-    /// More than these must lose something.
+    /// More crashes than this must lose something.
     pub(crate) by_chance: u64,
 }
 
@@ -25,12 +25,12 @@ pub(crate) const CONTROL: Control = Control {
     by_chance: 10,
 };
 
-/// A disk, where one can be mounted.
+/// Mounts a disk where that is possible.
 pub(crate) fn disk(seed: u64) -> Option<Mounted> {
     Mounted::start(env!("CARGO_BIN_EXE_forgetful"), seed)
 }
 
-/// A folder in memory, where there is one: nobody waits for a disk that only holds images.
+/// A folder in memory, where there is one: images need no slow disk.
 pub(crate) fn scratch() -> TempDir {
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() {
@@ -41,8 +41,8 @@ pub(crate) fn scratch() -> TempDir {
     folder.expect("a scratch folder can be made")
 }
 
-/// Takes so many images at seeded moments, at most so many calls apart, with what was known at each, and looks at them one by one. How many
-/// were wrong, and the first of them.
+/// Takes `crashes` images, each with what was known then, and checks them one by one. Returns the number of bad images
+/// and the first fault.
 pub(crate) fn crash_while<K>(
     disk: &Mounted,
     (crashes, most_calls): (u64, u64),
@@ -62,7 +62,7 @@ pub(crate) fn crash_while<K>(
     (wrong, first)
 }
 
-/// The negative control: with this sync left out, crashes must be found to lose something.
+/// The negative control: with this sync skipped, some crashes must lose something.
 pub(crate) fn is_found_out(
     seed: u64,
     lie: Lie,
@@ -78,7 +78,7 @@ pub(crate) fn is_found_out(
     assert!(wrong > by_chance, "{lie:?}: {wrong} of {crashes}");
 }
 
-/// The test itself: whatever was acknowledged survives every crash.
+/// The test itself: everything acknowledged survives every crash.
 pub(crate) fn survives(
     usual_crashes: u64,
     run: impl FnOnce(&Mounted, u64) -> (u64, Option<String>),
@@ -91,8 +91,8 @@ pub(crate) fn survives(
     assert_eq!(wrong, 0, "seed {seed}: {first:?}");
 }
 
-/// The same where what is looked at grows with the crashes: after so many of them it begins anew, on another
-/// disk, with the next seed. `run` is given disk, crashes, and seed.
+/// As [`survives`], for a check that grows with the crashes: after some of them it starts anew on another disk, with
+/// the next seed. `run` is given disk, crashes, and seed.
 pub(crate) fn survives_by_turns(
     usual_crashes: u64,
     in_a_turn: u64,

@@ -9,24 +9,24 @@ use groupware_service::ChangeError;
 use groupware_store::CommitError;
 use http::{StatusCode, header};
 
-/// Why a request failed, beyond what the calendar itself refuses.
+/// Why a request failed, in addition to the calendar's refusals.
 #[derive(Debug)]
 pub(crate) enum CalendarFailure {
     /// The calendar refused it.
     Calendar(CalendarError),
     /// The calendar could not be read.
     Unreadable(CalendarError, Fault),
-    /// Others kept changing the same entries; nothing was changed by this request.
+    /// Concurrent requests kept changing the same entries; this request changed nothing.
     Contended,
-    /// The body, or what it would make, is too large.
+    /// The body, or its result, is too large.
     TooLarge,
-    /// No room to store it.
+    /// No space to store it.
     Full(Fault),
     /// The server is shutting down.
     Closing,
     /// It isn't known whether it was stored.
     Unknown(Fault),
-    /// A fault of ours.
+    /// A fault of the server.
     Internal(Fault),
 }
 
@@ -76,7 +76,7 @@ impl From<CommitError> for CalendarFailure {
 }
 
 impl CalendarFailure {
-    /// The status, and a sentence for whoever asked; of a fault of ours, no cause.
+    /// The status, and a sentence for the client; of a fault of the server, no cause.
     fn told(&self) -> (u16, Cow<'_, str>) {
         let (status, message) = match self {
             Self::Calendar(CalendarError::Refused { reason, message }) => {
@@ -157,7 +157,7 @@ pub(crate) fn document(format: Format, body: Vec<u8>) -> Response {
     reply::typed(body, format.content_type())
 }
 
-/// What names a version of a document (RFC 9110, 8.8.3): in each form it is another one.
+/// The entity tag of a document's version (RFC 9110, 8.8.3), which differs by form.
 pub(crate) fn tag(version: Version, format: Format) -> String {
     let form = match format {
         Format::Json => 'j',
@@ -166,7 +166,7 @@ pub(crate) fn tag(version: Version, format: Format) -> String {
     format!("\"{version}{form}\"")
 }
 
-/// The same with the version that it is.
+/// Adds the version's entity tag.
 pub(crate) fn version(response: Response, version: Version, format: Format) -> Response {
     reply::with(response, header::ETAG, &tag(version, format))
 }
@@ -181,7 +181,7 @@ pub(crate) fn list(body: Option<Vec<u8>>) -> Response {
     body.map_or_else(reply::nothing, |body| document(Format::Json, body))
 }
 
-/// 200 with a page of a list and where in the list it lies.
+/// 200 with a page of a list and its position in the list.
 pub(crate) fn page(format: Format, body: Vec<u8>, range: &str) -> Response {
     reply::with(document(format, body), header::CONTENT_RANGE, range)
 }
@@ -193,7 +193,7 @@ pub(crate) fn created(format: Format, body: Vec<u8>, location: &str) -> Response
     reply::with(response, header::LOCATION, location)
 }
 
-/// An event in the form that the request came in.
+/// An event in the form of the request.
 pub(crate) fn event_body(format: Format, mailbox: &str, entry: &Entry) -> Vec<u8> {
     match format {
         Format::Json => event_document(mailbox, entry),

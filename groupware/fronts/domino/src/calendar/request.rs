@@ -1,5 +1,5 @@
-//! What a calendar request carries: identifier, query, media type, body. Each part that can't be
-//! read is refused in the calendar's own error shape.
+//! Parses calendar requests: identifier, query, media type, body. Each unreadable part is rejected
+//! in the calendar's own error shape.
 
 use axum::{
     body::Bytes,
@@ -13,7 +13,7 @@ use http::{header, request::Parts};
 
 use super::reply::{CalendarFailure, tag};
 
-/// The identifier in the path: a UID or a notice's name.
+/// The identifier in the path: a UID or the name of an iTIP message.
 pub(crate) struct Resource(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Resource {
@@ -24,7 +24,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Resource {
     }
 }
 
-/// Which instance of an event the path names.
+/// The instance of an event that the path names.
 pub(crate) struct Recurrence(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Recurrence {
@@ -50,7 +50,7 @@ async fn segment<S: Send + Sync>(
     Ok(found.to_owned())
 }
 
-/// The query's names and values, decoded, in their order.
+/// The query's names and values, decoded, in order.
 pub(crate) struct CalendarQuery(groupware_http::Query);
 
 impl<S: Send + Sync> FromRequestParts<S> for CalendarQuery {
@@ -62,7 +62,7 @@ impl<S: Send + Sync> FromRequestParts<S> for CalendarQuery {
 }
 
 impl CalendarQuery {
-    /// The pairs as the calendar reads them.
+    /// The pairs, in the form that the calendar parses.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.pairs()
     }
@@ -70,17 +70,17 @@ impl CalendarQuery {
     /// A parameter that is `true` or `false`.
     ///
     /// # Errors
-    /// 400 if it is something else.
+    /// 400 if it has another value.
     pub(crate) fn flag(&self, name: &str, default: bool) -> Result<bool, CalendarFailure> {
         Ok(self.0.flag(name)?.unwrap_or(default))
     }
 }
 
-/// Which versions of an entry the client saw, if it says so (RFC 9110, 13.1).
+/// The versions of an entry that the client saw, if given (RFC 9110, 13.1).
 pub(crate) struct Seen {
-    /// Only of these it wants a change.
+    /// The versions that it permits to change.
     if_match: Option<String>,
-    /// Of these it wants no copy.
+    /// The versions of which it needs no copy.
     if_none_match: Option<String>,
 }
 
@@ -90,7 +90,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Seen {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
         let all = |name| {
             let values = parts.headers.get_all(name).iter();
-            // What is no text names nothing.
+            // A value that isn't text matches no version.
             let values = values.map(|value| value.to_str().unwrap_or_default());
             values
                 .map(str::to_owned)
@@ -104,10 +104,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Seen {
 }
 
 impl Seen {
-    /// Whether the client has this version in this form.
+    /// Returns true if the client has this version in this form.
     pub(crate) fn has(&self, version: Version, format: Format) -> bool {
         let tags = self.if_none_match.as_deref();
-        // Weak tags do here.
+        // Weak tags are sufficient here.
         tags.is_some_and(|tags| {
             let tag = tag(version, format);
             let mut tags = tags.split(',').map(str::trim);
@@ -115,10 +115,10 @@ impl Seen {
         })
     }
 
-    /// Refuses a change of what the client did not see, in whichever form it saw it.
+    /// Rejects a change of a version that the client did not see, in any form.
     ///
     /// # Errors
-    /// 404; 412 if the entry is another version.
+    /// 404; 412 if the entry has another version.
     pub(crate) fn check(&self, context: &Context<'_>, uid: &str) -> Result<(), CalendarError> {
         if self.if_match.is_none() && self.if_none_match.is_none() {
             return Ok(());
@@ -134,7 +134,7 @@ impl Seen {
     }
 }
 
-/// What the body calls itself.
+/// The media type of the body.
 pub(crate) struct MediaType(Option<String>);
 
 impl<S: Send + Sync> FromRequestParts<S> for MediaType {
@@ -151,10 +151,10 @@ impl<S: Send + Sync> FromRequestParts<S> for MediaType {
 }
 
 impl MediaType {
-    /// The one event that a body describes, and the form that the answer takes too.
+    /// Parses the one event in a body, and the form, which the answer has too.
     ///
     /// # Errors
-    /// 415 for another type than JSON and iCalendar; 400 for none or several events.
+    /// 415 for a type other than JSON and iCalendar; 400 for none or several events.
     pub(crate) fn one_event(&self, body: &[u8]) -> Result<(Format, NewEvent), CalendarError> {
         let essence = self.0.as_deref().unwrap_or_default();
         let essence = essence.split(';').next().unwrap_or_default().trim();
@@ -177,16 +177,16 @@ impl MediaType {
         }
     }
 
-    /// What the body of an action says.
+    /// Parses the body of an action.
     ///
     /// # Errors
-    /// 415 for a body that is not JSON; 400 for one that can't be read.
+    /// 415 for a body that is not JSON; 400 for an invalid one.
     pub(crate) fn action(&self, body: &[u8]) -> Result<ActionBody, CalendarError> {
         ActionBody::parse(self.0.as_deref(), body)
     }
 }
 
-/// The body, whole, within the calendar's limit. The gate has read it already.
+/// The complete body, within the calendar's limit. The gate has read it already.
 pub(crate) struct Body(pub(crate) Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for Body {

@@ -1,4 +1,4 @@
-//! The routes of grants: whom a database is granted to. Knows no rule of access.
+//! The routes of grants: the users with access to a database. Knows no rule of access.
 
 use axum::Router;
 use axum::body::Bytes;
@@ -30,7 +30,7 @@ async fn read(State(domino): State<Domino>, owner: Owner, params: DocumentParams
     Ok(json(body))
 }
 
-/// A name that nobody has is told, lest a slip of the pen lock somebody out unseen.
+/// Replaces the grants. An unknown name is an error, so that a typing error locks no user out unnoticed.
 async fn replace(
     State(domino): State<Domino>,
     owner: Owner,

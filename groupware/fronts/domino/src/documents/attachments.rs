@@ -1,4 +1,4 @@
-//! Attached files: sent whole or in a form, read whole or in part, streamed both ways.
+//! Attached files: uploaded directly or in a form, read in full or in part, streamed both ways.
 
 use std::io;
 use std::sync::Arc;
@@ -31,11 +31,11 @@ use crate::front::Domino;
 use crate::set_aside::Share;
 
 const BYTES: &str = "application/octet-stream";
-/// Most bytes of a form's fields that are no files.
+/// Most bytes of a form's fields other than files.
 const OF_NO_FILE_BYTES: usize = 1 << 20;
 
-/// Files are sent to two of these routes, of any size: their bodies are streamed, within the bounds
-/// and at the pace that are kept here.
+/// Two of these routes receive files of any size: their bodies are streamed, within the bounds and
+/// at the pace that this module enforces.
 pub(crate) fn routes(gate: &Gate) -> Router<Domino> {
     let at = |rest: &str| {
         format!("/docs/{{mailbox}}/{{database}}/api/data/documents/unid/{{unid}}/{{item}}{rest}")
@@ -50,7 +50,7 @@ pub(crate) fn routes(gate: &Gate) -> Router<Domino> {
         .route(&at("/{file}"), file)
 }
 
-/// Takes a whole file as it is.
+/// Receives a whole file as it is.
 async fn put(
     State(domino): State<Domino>,
     user: DatabaseUser,
@@ -86,7 +86,7 @@ async fn put(
     })
 }
 
-/// Takes the files of a form, all or none.
+/// Receives the files of a form, all or none.
 async fn attach_form(
     State(domino): State<Domino>,
     user: DatabaseUser,
@@ -117,14 +117,14 @@ async fn attach_form(
     Ok(reply::created(&path))
 }
 
-/// What can be changed of an attachment without its content.
+/// The properties of an attachment that can be changed without its content.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Renaming {
     name: String,
 }
 
-/// Gives an attachment another name: `{"name": "report.pdf"}`. The answer says where it is now.
+/// Renames an attachment: `{"name": "report.pdf"}`. The answer has its new path.
 async fn rename(
     State(domino): State<Domino>,
     user: DatabaseUser,
@@ -145,17 +145,17 @@ async fn rename(
     Ok(with(nothing(), LOCATION, &path))
 }
 
-/// Files on their way in.
+/// Files that are being received.
 struct Inbox {
     domino: Domino,
     body: Inflow,
-    /// The length of the body, where it is announced.
+    /// The announced length of the body, if any.
     announced: Option<u64>,
-    /// Bytes that may still come in.
+    /// Bytes that may still be received.
     room: u64,
-    /// Of the owner's: all that was announced, else what has come in.
+    /// Reserved of the owner's space: all announced bytes, else those received.
     share: Share,
-    /// What the owner could store when the body began to come in; its end is looked at again.
+    /// The owner's free space at the start of the body; checked again at its end.
     owner_room: u64,
     open: Option<(FileName, String, Whole)>,
     files: Vec<(NewAttachment, Pin)>,
@@ -164,7 +164,7 @@ struct Inbox {
 }
 
 impl Inbox {
-    /// Refuses what can be known to fail before anything is sent.
+    /// Rejects requests that are known to fail before any byte is received.
     async fn open(
         domino: &Domino,
         user: &DatabaseUser,
@@ -265,7 +265,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// Adds the first bytes of a buffer to the file.
+    /// Appends the first bytes of a buffer to the file.
     async fn append(&mut self, buffer: Buffer, count: usize) -> Result<Buffer, DominoFailure> {
         let left = self.room.checked_sub(count as u64);
         self.room = left.ok_or_else(|| too_large(self.domino.attachment_bytes))?;
@@ -306,14 +306,14 @@ impl Inbox {
         Ok(())
     }
 
-    /// Commits the attachments; the path of the first one, and whether all are new.
+    /// Commits the attachments; returns the path of the first one, and whether all are new.
     async fn attach_all(
         self,
         user: &DatabaseUser,
         place: &ItemPath,
         seen: &Seen,
     ) -> Result<(String, bool), DominoFailure> {
-        // The pins hold until the commit is through.
+        // The pins are held until the commit has completed.
         let (files, _pins): (Vec<_>, Vec<_>) = self.files.into_iter().unzip();
         let at = (&place.database, &place.unid);
         let all_new = change(&self.domino, user, |context| {
@@ -347,8 +347,8 @@ async fn remove(
     Ok(nothing())
 }
 
-/// Sends a file, or a part of it. It is never shown by a browser as a page of this server: what is
-/// in it was written by whoever sent it.
+/// Sends a file, or a range of it. A browser never shows it as a page of this server: its sender
+/// chose the content.
 async fn read(
     State(domino): State<Domino>,
     user: DatabaseUser,
@@ -368,7 +368,7 @@ async fn read(
         let response = status(StatusCode::NOT_MODIFIED);
         return Ok(reply::versioned(response, &tag, at));
     }
-    // A part is of use to who has the rest of the same content.
+    // A range is useful only to a client with the rest of the same content.
     let is_same = text(&headers, IF_RANGE).is_none_or(|it| it.trim() == tag);
     let range = match text(&headers, RANGE).filter(|_| is_same) {
         Some(range) => Ranged::parse(range, attachment.bytes),
@@ -418,7 +418,7 @@ async fn open(
     ))
 }
 
-/// Content as it is sent, wherever it lies.
+/// Content to be sent, from any storage.
 struct Opened(Content);
 
 impl Pieces for Opened {

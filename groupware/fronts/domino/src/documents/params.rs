@@ -1,4 +1,4 @@
-//! What the path and the headers of a request about documents say.
+//! Parses the path and the headers of requests about documents.
 
 use axum::extract::FromRequestParts;
 use groupware_documents::{DatabaseName, DocumentError, FileName, ItemName, ItemPath, Seen, Unid};
@@ -41,19 +41,19 @@ impl DocumentParams {
     }
 }
 
-/// A date in a header; one that can't be read counts as not sent.
+/// Returns a date in a header; an unreadable one counts as missing.
 pub(crate) fn date(headers: &HeaderMap, name: HeaderName) -> Option<i64> {
     parse_http_date(header_text(headers, name)?)
 }
 
-/// The versions that the client saw.
+/// Returns the versions that the client saw.
 ///
 /// # Errors
-/// 400 for a date that can't be read: it is no permission to overwrite.
+/// 400 for an unreadable date: it must not permit overwriting.
 pub(crate) fn seen(headers: &HeaderMap) -> Result<Seen, ApiError> {
     let tags = |name| {
         let values = headers.get_all(name).iter();
-        // What is no text names nothing.
+        // A value that isn't text matches no version.
         let values = values.map(|value| value.to_str().unwrap_or_default());
         values
             .map(str::to_owned)

@@ -7,12 +7,12 @@ use groupware_proto_http::http_date;
 use http::StatusCode;
 use http::header::{CONTENT_RANGE, ETAG, LAST_MODIFIED, LOCATION};
 
-/// 200 with a page of a list and where in the list it lies.
+/// 200 with a page of a list and its position in the list.
 pub(crate) fn page(page: Page) -> Response {
     with(json(page.body), CONTENT_RANGE, &page.range)
 }
 
-/// 201 with the path of what was made.
+/// 201 with the path of the new resource.
 pub(crate) fn created(path: &str) -> Response {
     with(status(StatusCode::CREATED), LOCATION, path)
 }
@@ -25,7 +25,7 @@ pub(crate) fn created_document(path: &str, unid: &Unid) -> Response {
     response
 }
 
-/// The same with its tag, and when it was last changed. A second that isn't over names no version, and is left out.
+/// Adds the tag and the time of the last change. The current second is omitted: it identifies no version.
 pub(crate) fn versioned(response: Response, tag: &str, (modified, now): (i64, i64)) -> Response {
     let response = with(response, ETAG, tag);
     match modified < now {

@@ -1,4 +1,4 @@
-//! Who asks for documents, and how that changes them.
+//! The user of a request about documents, and changes on the user's behalf.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use http::request::Parts;
 use crate::failure::DominoFailure;
 use crate::front::Domino;
 
-/// A signed-in user and the owner whom the path names, as `{mailbox}`. Proves nothing by itself:
-/// decisions about documents look whether the database is granted to the user.
+/// A signed-in user and the owner whom the path names, as `{mailbox}`. It proves no access:
+/// decisions about documents check the grants of the database.
 #[derive(Debug, Clone)]
 pub(crate) struct DatabaseUser {
     user: User,
@@ -23,7 +23,7 @@ pub(crate) struct DatabaseUser {
 }
 
 impl DatabaseUser {
-    /// As decisions about documents are told.
+    /// The user and the owner, for decisions about documents.
     pub(crate) fn who(&self) -> Who<'_> {
         Who {
             mailbox: &self.mailbox,
@@ -31,7 +31,7 @@ impl DatabaseUser {
         }
     }
 
-    /// On whose behalf it is done.
+    /// The caller of the request.
     pub(crate) fn caller(&self) -> &Caller {
         self.user.caller()
     }
@@ -48,7 +48,7 @@ impl FromRequestParts<Domino> for DatabaseUser {
     async fn from_request_parts(parts: &mut Parts, domino: &Domino) -> Result<Self, ApiError> {
         let user = user(parts, &domino.service).await?;
         let named = mailbox(parts).await?;
-        // What is no user's name names no user's partition.
+        // A text that is no user's name names no partition.
         let owner = named.and_then(|name| UserName::parse(without_nsf(&name)));
         let owner = owner.ok_or_else(|| {
             let message = "This database belongs to another user.";
@@ -61,7 +61,7 @@ impl FromRequestParts<Domino> for DatabaseUser {
     }
 }
 
-/// Decides on a fresh snapshot and commits, until nobody else was faster.
+/// Decides on a fresh snapshot and commits; repeats on conflicts.
 pub(crate) async fn change<T>(
     domino: &Domino,
     user: &DatabaseUser,
@@ -70,7 +70,7 @@ pub(crate) async fn change<T>(
     change_as(domino, (user.caller(), user.who()), decide).await
 }
 
-/// As [`change`], on behalf of whoever it is.
+/// Works as [`change`], for any user.
 pub(crate) async fn change_as<T>(
     domino: &Domino,
     (caller, who): (&Caller, Who<'_>),

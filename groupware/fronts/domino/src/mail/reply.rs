@@ -6,17 +6,17 @@ use groupware_mail::{JsonPage, Span};
 use http::StatusCode;
 use http::header::{CONTENT_RANGE, LOCATION};
 
-/// 201 with the path of what was made.
+/// 201 with the path of the new resource.
 pub(crate) fn created(location: &str) -> Response {
     with(status(StatusCode::CREATED), LOCATION, location)
 }
 
-/// 200 with the path of what became of it.
+/// 200 with the path of the result.
 pub(crate) fn moved_to(location: &str) -> Response {
     with(nothing(), LOCATION, location)
 }
 
-/// A page of a list as an array, with where it lies in the whole.
+/// A page of a list as an array, with its position in the list.
 pub(crate) fn page(page: JsonPage) -> Response {
     let Span {
         items,

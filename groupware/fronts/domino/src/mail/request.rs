@@ -1,4 +1,4 @@
-//! What a mail request carries: identifier, media type, body.
+//! Parses mail requests: identifier, media type, body.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -62,7 +62,7 @@ impl<S: Send + Sync> FromRequestParts<S> for FileName {
     }
 }
 
-/// What the body calls itself.
+/// The media type of the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MediaType {
     Json,
@@ -94,10 +94,10 @@ impl MediaType {
         }
     }
 
-    /// What a body describes or is.
+    /// Parses the message that a body describes or contains.
     ///
     /// # Errors
-    /// A refusal of another type than JSON and MIME, or of what can't be read.
+    /// A refusal of a type other than JSON and MIME, or of an unreadable body.
     pub(crate) fn read(self, body: Bytes) -> Result<Written, MailError> {
         match self {
             Self::Json => Ok(Written::Described(parse_outgoing(&body)?.into())),
@@ -111,14 +111,14 @@ impl MediaType {
     }
 }
 
-/// A message as its author has it.
+/// A message as sent by its author.
 pub(crate) enum Written {
     Described(Box<Outgoing>),
     Mime(Bytes),
 }
 
 impl Written {
-    /// The message in MIME, from the owner of the mailbox.
+    /// Returns the message in MIME, from the owner of the mailbox.
     fn message(&self, context: &Context<'_>) -> Result<Bytes, MailError> {
         match self {
             Self::Described(message) => Ok(message.build(context)?.into()),
@@ -127,8 +127,8 @@ impl Written {
     }
 }
 
-/// A message that is made when it is first decided about. Deciding again would come to the same, and what it was
-/// made of isn't kept beside it: both may be large.
+/// A message that is built at the first decision. Another decision would build the same, and the
+/// input isn't kept beside the result: both may be large.
 pub(crate) struct Making(Mutex<Stage>);
 
 enum Stage {
@@ -143,10 +143,10 @@ impl From<Written> for Making {
 }
 
 impl Making {
-    /// The message in MIME, from the owner of the mailbox.
+    /// Returns the message in MIME, from the owner of the mailbox.
     ///
     /// # Errors
-    /// A refusal of what can't be built.
+    /// A refusal of a message that can't be built.
     pub(crate) fn message(&self, context: &Context<'_>) -> Result<Bytes, MailError> {
         let mut stage = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let made = match &*stage {
@@ -157,10 +157,10 @@ impl Making {
         Ok(made)
     }
 
-    /// The same for those whom its head names.
+    /// Returns the message with an envelope of the recipients in its head.
     ///
     /// # Errors
-    /// As [`Making::message`]; a refusal of recipients who are no local users.
+    /// As [`Making::message`]; a refusal of recipients that are no local users.
     pub(crate) fn parcel(&self, context: &Context<'_>) -> Result<Parcel, MailError> {
         let message = self.message(context)?;
         Parcel::from_head(context.directory, context.mailbox, message)

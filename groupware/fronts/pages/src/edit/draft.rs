@@ -1,4 +1,4 @@
-//! What stands in an event's form, and the way from there to an event and back.
+//! The contents of an event's form, and their conversion to an event and back.
 
 use groupware_calendar::{
     Attendee, CalendarError, Entry, Imported, NewAttendee, NewEvent, parse_json_events,
@@ -27,12 +27,12 @@ pub(crate) struct Draft {
     pub(crate) about: String,
     /// The version that is being changed.
     pub(crate) sequence: Option<u32>,
-    /// What was seen of an imported event, which may change while its version stays.
+    /// The fingerprint of the imported event that was shown, which may change while its version stays.
     pub(crate) seen: Option<u64>,
 }
 
 impl Draft {
-    /// An hour of the day asked for, or the next full hour.
+    /// One hour on the requested day, or from the next full hour.
     pub(crate) fn new(visitor: &SignedIn, day: Option<Date>) -> Self {
         let now = visitor.zone.clock(visitor.now);
         let hour = i32::from(now.hour()) + 1;
@@ -53,7 +53,7 @@ impl Draft {
         }
     }
 
-    /// What came back.
+    /// The submitted form.
     pub(crate) fn sent(fields: &Fields) -> Self {
         let text = |name| fields.trimmed(name).to_owned();
         Self {
@@ -71,7 +71,7 @@ impl Draft {
         }
     }
 
-    /// What stands in the form of an event, in its owner's zone.
+    /// The form of an event, in its owner's zone.
     pub(crate) fn of(entry: &Entry, zone: &Zone) -> Self {
         let event = &entry.event;
         let details = &event.details;
@@ -106,7 +106,7 @@ impl Draft {
         }
     }
 
-    /// The event that the form describes; `None` if a field can't be read.
+    /// Returns the event that the form describes; `None` if a field can't be parsed.
     pub(crate) fn read(
         &self,
         service: &Service,
@@ -137,7 +137,7 @@ impl Draft {
         }))
     }
 
-    /// Start and end by the clock; the end of whole days is the day after the last.
+    /// Start and end in local time; the end of an all-day event is the day after the last.
     fn span(&self, wrong: &mut Wrong) -> Option<(DateTime, DateTime)> {
         let mut day = |field, text: &str| {
             let day = zone::parse_day(text);
@@ -203,9 +203,9 @@ impl Draft {
     }
 }
 
-/// Carries what the form doesn't show into the new version: labels, alarms, links, what is asked
-/// of each of the people; and the moments in their own zone and the texts to the letter, if the form shows them
-/// unchanged.
+/// Copies properties that the form doesn't show into the new version: labels, alarms, links,
+/// attendees' parameters; also the times in their own zone and the exact texts, if the form returns
+/// them unchanged.
 pub(crate) fn keep_the_rest(old: &Entry, shown: &Draft, sent: &Draft, new: &mut NewEvent) {
     let event = &old.event;
     let mut details = event.details.clone();
@@ -228,15 +228,15 @@ pub(crate) fn keep_the_rest(old: &Entry, shown: &Draft, sent: &Draft, new: &mut 
             *person = invited_as(known);
         }
     }
-    // The form names the others only.
+    // The form lists the other attendees only.
     let organizer = event.attendee(&event.organizer.user);
     if let (Some(organizer), false) = (organizer, new.attendees.is_empty()) {
         new.attendees.insert(0, invited_as(organizer));
     }
 }
 
-/// The old text where the new one is what comes back of it from a form. Those are the same to people, as no place
-/// and an empty one are, but not to the calendar, which would ask everybody again, or write anew what was imported.
+/// Keeps the old text if the form returned it unchanged. The two look the same, such as no place
+/// and an empty one, but the calendar would invite all attendees again, or rewrite imported text.
 fn kept_if_untouched(
     new: &Option<String>,
     old: &Option<String>,
@@ -249,12 +249,12 @@ fn kept_if_untouched(
     }
 }
 
-/// What comes back of a text from a field of one line: browsers leave line ends out.
+/// A text as returned from a field of one line: browsers remove line ends.
 fn in_one_line(text: &str) -> String {
     text.replace(['\r', '\n'], "").trim().to_owned()
 }
 
-/// The same of a field of many lines, which end alike then.
+/// A text as returned from a field of many lines, with uniform line ends.
 fn in_lines(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     text.replace('\r', "\n").trim().to_owned()

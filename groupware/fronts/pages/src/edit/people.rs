@@ -1,4 +1,4 @@
-//! People as they are typed into a field, and as they are offered for it.
+//! People as typed into a field, and as suggested for it.
 
 use groupware_calendar::Attendee;
 use groupware_people::Directory;
@@ -10,10 +10,10 @@ use crate::field::Wrong;
 use crate::people::entries;
 use crate::visitor::SignedIn;
 
-/// So many users are offered by the page itself; of more, the script asks for those that fit.
+/// Most users that the page itself suggests; beyond, the script requests matching ones.
 const MOST_OFFERED: usize = 100;
 
-/// A person as one types them.
+/// Formats a person for a field.
 pub(crate) fn written(person: &Attendee) -> String {
     match person.display_name.as_deref() {
         Some(name) if !name.contains([',', ';', '<', '>', '"']) && !name.is_empty() => {
@@ -23,14 +23,14 @@ pub(crate) fn written(person: &Attendee) -> String {
     }
 }
 
-/// Reads `ann, Bob Baker <bob@localhost>; eve`, as attendees of the calendar's JSON.
+/// Parses `ann, Bob Baker <bob@localhost>; eve` into attendees of the calendar's JSON.
 pub(crate) fn read(service: &Service, text: &str, wrong: &mut Wrong) -> Vec<Value> {
     let mut people = Vec::new();
     for (name, address) in entries(text) {
         if let Some(text) = unknown(service, address) {
             wrong.add("people", text);
         }
-        // A local user by whichever name has the address of the directory.
+        // A local user, by any name, has the address of the directory.
         let user = service.auth.directory().resolve(address);
         let address = match &user {
             Some(user) => service.auth.directory().email(user.name.key()),
@@ -44,9 +44,9 @@ pub(crate) fn read(service: &Service, text: &str, wrong: &mut Wrong) -> Vec<Valu
     people
 }
 
-/// What is wrong with an address that nobody can have.
+/// The error for an address that can't exist.
 pub(crate) fn unknown(service: &Service, address: &str) -> Option<String> {
-    // If that can't be found out now, it is when the entry is stored.
+    // If the store can't be read now, the check is repeated when the entry is stored.
     if !matches!(service.auth.people().user(address), Ok(None)) {
         return None;
     }
@@ -68,7 +68,7 @@ fn is_address(text: &str) -> bool {
         && !text.contains(|letter: char| letter.is_whitespace() || letter.is_control())
 }
 
-/// The users of a small server, for the browser to complete; of a large one, none.
+/// All users of a small server, for the browser's completion; none of a large one.
 pub(crate) fn directory_list(service: &Service, visitor: &SignedIn) -> Markup {
     let directory = service.auth.directory();
     let mut names = match directory.len() <= MOST_OFFERED {

@@ -1,4 +1,4 @@
-//! What the recipient does about the invitation, the cancellation, or the answer that a mail brings.
+//! The recipient's answer to the invitation, the cancellation, or the reply in a mail.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -33,7 +33,7 @@ pub(crate) async fn submit(
     Ok(layout::done(&message_path(unid), notice))
 }
 
-/// Does what a button of the message says.
+/// Performs the action of a message's button.
 async fn act(
     service: &Service,
     visitor: &SignedIn,

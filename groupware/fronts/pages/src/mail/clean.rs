@@ -1,5 +1,5 @@
-//! Makes the HTML of a mail harmless: whoever wrote it must not run anything, learn anything, or
-//! pass for this server.
+//! Sanitises the HTML of a mail: its author must not run scripts, track readers, or imitate this
+//! server.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use percent_encoding::percent_decode_str;
 
 use super::{data, shape, text};
 
-/// What text needs; no forms, frames, media, or styles.
+/// Tags for text; no forms, frames, media, or styles.
 const TAGS: [&str; 48] = [
     "a",
     "abbr",
@@ -63,35 +63,35 @@ const TAGS: [&str; 48] = [
     "th",
 ];
 const MORE_TAGS: [&str; 9] = ["font", "h1", "h2", "tfoot", "thead", "tr", "tt", "u", "ul"];
-/// What a link may lead to.
+/// The permitted prefixes of links.
 const LINKS: [&str; 3] = ["http://", "https://", "mailto:"];
 
-/// A picture that came with a mail, and the names by which its HTML may refer to it.
+/// A picture in a mail, and the names by which its HTML may refer to it.
 #[derive(Debug, Default)]
 pub(crate) struct Picture {
     /// The `Content-ID` without brackets.
     pub(crate) id: Option<String>,
     /// The `Content-Location`.
     pub(crate) location: Option<String>,
-    /// The name of its file.
+    /// Its file name.
     pub(crate) name: String,
-    /// Where this server has it.
+    /// Its path on this server.
     pub(crate) path: String,
 }
 
-/// A mail's HTML without what could do harm.
+/// A mail's sanitised HTML.
 pub(crate) struct Cleaned {
     pub(crate) markup: Markup,
-    /// Images from elsewhere that were left out: loading them would tell their sender that, when,
+    /// The number of removed remote images: loading them would reveal to their sender that, when,
     /// and where the mail is read.
     pub(crate) left_out: usize,
-    /// The paths of the pictures that are shown.
+    /// The paths of the shown pictures.
     pub(crate) shown: HashSet<String>,
-    /// Pictures stand in the HTML itself.
+    /// Whether the HTML contains embedded pictures.
     pub(crate) has_data: bool,
 }
 
-/// Cleans a mail's HTML. `None` where it costs too much to take apart.
+/// Sanitises a mail's HTML. `None` if parsing would cost too much.
 pub(crate) fn clean(html: &str, pictures: Arc<Pictures>) -> Option<Cleaned> {
     let (html, data) = data::take(html);
     let html = shape::modest(&html)?;
@@ -122,7 +122,7 @@ pub(crate) fn clean(html: &str, pictures: Arc<Pictures>) -> Option<Cleaned> {
             "cid",
             data::SCHEME,
         ]))
-        // Only what the filter has written is relative when this is asked.
+        // Relative addresses at this point were written by the filter.
         .url_relative(UrlRelative::PassThrough)
         .link_rel(Some("noopener noreferrer nofollow"))
         .attribute_filter(
@@ -158,13 +158,13 @@ pub(crate) fn clean(html: &str, pictures: Arc<Pictures>) -> Option<Cleaned> {
     })
 }
 
-/// Cleans a mail's HTML of which no image came along; none is left of what costs too much.
+/// Sanitises a mail's HTML without its pictures; empty if parsing would cost too much.
 pub fn clean_html(html: &str) -> String {
     let cleaned = clean(html, Arc::default());
     cleaned.map_or_else(String::new, |cleaned| cleaned.markup.into_string())
 }
 
-/// The pictures of a mail by each of their names. HTML may refer to thousands of pictures, and a mail may bring a thousand.
+/// The pictures of a mail by each of their names. HTML may have thousands of references, a mail a thousand pictures.
 #[derive(Debug, Default)]
 pub(crate) struct Pictures {
     paths: Vec<String>,
@@ -176,7 +176,7 @@ pub(crate) struct Pictures {
 }
 
 impl Pictures {
-    /// Of several pictures with one name, the first is found.
+    /// Of several pictures with one name, the first is used.
     pub(crate) fn new(pictures: impl IntoIterator<Item = Picture>) -> Self {
         let mut all = Self::default();
         for picture in pictures {
@@ -193,7 +193,7 @@ impl Pictures {
         all
     }
 
-    /// The path of the picture that HTML refers to by its id, its location, or a name alone.
+    /// Returns the path of the picture that HTML refers to by its id, its location, or its name.
     fn path_of(&self, value: &str) -> Option<&str> {
         let value = value.trim();
         let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();

@@ -1,20 +1,20 @@
-//! Pictures that stand in HTML itself, as `data:` addresses (RFC 2397). They are taken out before the HTML is taken apart,
-//! since no other attribute is as long, and put back where an image asks for them.
+//! Pictures embedded in HTML as `data:` addresses (RFC 2397). They are extracted before the HTML is
+//! parsed, since no other attribute is as long, and restored where an image refers to them.
 
 use std::borrow::Cow;
 
 use mail_parser::decoders::base64::base64_decode;
 
-/// The scheme of the addresses that stand for them meanwhile.
+/// The scheme of their placeholder addresses.
 pub(super) const SCHEME: &str = "data";
 /// Most pictures of one text.
 const MOST: usize = 100;
 /// Longest type of a picture, with parameters.
 const TYPE_BYTES: usize = 100;
-/// Letters of base64 by which a picture is known.
+/// Letters of base64 that are enough to detect a picture.
 const MAGIC_LETTERS: usize = 32;
 
-/// The HTML with a number in place of each picture, and the pictures as addresses that browsers show.
+/// Returns the HTML with a number in place of each picture, and the pictures as addresses that browsers show.
 pub(super) fn take(html: &str) -> (Cow<'_, str>, Vec<String>) {
     let mut found = Vec::new();
     let (mut rest, mut kept) = (html, String::new());
@@ -34,7 +34,7 @@ pub(super) fn take(html: &str) -> (Cow<'_, str>, Vec<String>) {
     }
 }
 
-/// The picture that an address stands for.
+/// Returns the picture of a placeholder address.
 pub(super) fn uri<'a>(found: &'a [String], value: &str) -> Option<&'a str> {
     let number = value
         .trim()
@@ -44,7 +44,7 @@ pub(super) fn uri<'a>(found: &'a [String], value: &str) -> Option<&'a str> {
     found.get(number).map(String::as_str)
 }
 
-/// Where the next such address is. The text is looked through once.
+/// Returns the offset of the next such address. The text is scanned once.
 fn next(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut colons = text.match_indices(':');
@@ -56,7 +56,7 @@ fn next(text: &str) -> Option<usize> {
     })
 }
 
-/// The picture whose type and data a text begins with, and what follows.
+/// Returns the picture whose type and data start a text, and the rest.
 fn picture(text: &str) -> Option<(String, &str)> {
     let begin = text.as_bytes();
     let comma = begin[..begin.len().min(TYPE_BYTES)]

@@ -1,4 +1,4 @@
-//! What stands in the form of a mail, and the way from there to a message and back.
+//! The contents of a mail's form, and their conversion to a message and back.
 
 use groupware_mail::{Attached, Outgoing, Person, Stored, Unid, View, limits};
 use groupware_service::Service;
@@ -11,10 +11,10 @@ use crate::form::Fields;
 use crate::people;
 use crate::visitor::SignedIn;
 
-/// Most mails that files are kept from: a form of ours names the draft, or the mail that is passed on.
+/// Most mails whose files a form refers to: a genuine form names the draft, or the forwarded mail.
 const KEPT_FROM: usize = 8;
 
-/// The texts of the fields, and the files that are kept from another mail.
+/// The texts of the fields, and the files kept from another mail.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Draft {
     pub(crate) to: String,
@@ -28,11 +28,11 @@ pub(crate) struct Draft {
     pub(crate) seen: Option<u64>,
     /// The mail that is answered.
     pub(crate) answers: Option<Unid>,
-    /// Files of a draft or of a mail that is passed on.
+    /// Files of a draft or of a forwarded mail.
     pub(crate) kept: Vec<Kept>,
 }
 
-/// A file that goes along from another mail of the same mailbox.
+/// A file included from another mail of the same mailbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) mail: Unid,
@@ -41,7 +41,7 @@ pub(crate) struct Kept {
 }
 
 impl Draft {
-    /// What came back; files that were kept are looked up when they are needed.
+    /// The submitted form; kept files are loaded when needed.
     pub(crate) fn sent(fields: &Fields) -> Self {
         let text = |name| fields.trimmed(name).to_owned();
         let kept = fields.all("keep").filter_map(|text| {
@@ -65,7 +65,7 @@ impl Draft {
         }
     }
 
-    /// A draft that was kept.
+    /// A stored draft.
     pub(crate) fn kept(held: &Stored, view: &View<'_>) -> Self {
         Self {
             to: joined(&view.to),
@@ -80,7 +80,7 @@ impl Draft {
         }
     }
 
-    /// An answer to a mail, to its author or to all that it names.
+    /// A reply to a mail, to its author or to all recipients.
     pub(crate) fn reply(
         service: &Service,
         visitor: &SignedIn,
@@ -96,7 +96,7 @@ impl Draft {
             people.iter().filter(|it| !is_own(it)).cloned().collect()
         };
         let from = vec![view.from.clone()];
-        // Who answers a mail of their own goes on writing to its recipients.
+        // A reply to one's own mail continues to its recipients.
         let to = match (is_own(&view.from), view.reply_to.is_empty()) {
             (true, _) => view.to.clone(),
             (false, true) => from,
@@ -130,7 +130,7 @@ impl Draft {
         }
     }
 
-    /// A mail to be passed on, with its files.
+    /// A forwarded mail, with its files.
     pub(crate) fn forward(visitor: &SignedIn, held: &Stored, view: &View<'_>) -> Self {
         let text = format!(
             "\n\n-------- Forwarded mail --------\nFrom: {}\nTo: {}\nDate: {}\nSubject: {}\n\n{}",
@@ -148,8 +148,8 @@ impl Draft {
         }
     }
 
-    /// The message that the form describes. What is wrong with its people is noted; of those who
-    /// can't be written to, none is among its recipients.
+    /// Returns the message that the form describes. Errors of its recipients are recorded; invalid
+    /// recipients are omitted.
     pub(crate) fn read(&self, service: &Service, wrong: &mut Wrong) -> Outgoing {
         let mut field = |name, text: &str| {
             let people = read_people(text);
@@ -182,8 +182,8 @@ impl Draft {
         }
     }
 
-    /// Puts the message where it belongs among others: behind the mail that is answered, or where
-    /// the draft was.
+    /// Sets the message's place in a thread: behind the mail that it replies to, or that of the
+    /// draft.
     pub(crate) fn place(
         &self,
         service: &Service,
@@ -206,17 +206,17 @@ impl Draft {
                 outgoing.references.push(view.message_id);
             }
         }
-        // Others may have written identifiers that no head of ours takes.
+        // Others' identifiers may be invalid in our heads.
         let fits = |id: &String| id.len() <= 250 && id.bytes().all(|byte| byte.is_ascii_graphic());
         outgoing.references.retain(fits);
         outgoing.in_reply_to = outgoing.in_reply_to.take().filter(fits);
         Ok(())
     }
 
-    /// The mails that files are kept from, each once.
+    /// Returns the mails whose files are kept, each once.
     ///
     /// # Errors
-    /// [`PageError::TooLarge`] if there are more than anybody's form has.
+    /// [`PageError::TooLarge`] if there are more than any genuine form has.
     pub(crate) fn mails(&self) -> Result<Vec<Unid>, PageError> {
         let mut mails = Vec::new();
         for kept in &self.kept {
@@ -230,10 +230,10 @@ impl Draft {
         Ok(mails)
     }
 
-    /// Bytes of the mails that are read to make a message of this.
+    /// The bytes of the mails that must be read to build the message.
     ///
     /// # Errors
-    /// [`PageError::TooLarge`] as for files that are kept from too many mails.
+    /// [`PageError::TooLarge`] if files are kept from too many mails.
     pub(crate) fn read_bytes(
         &self,
         service: &Service,
@@ -241,15 +241,15 @@ impl Draft {
     ) -> Result<u64, PageError> {
         let mails = self.mails()?.into_iter();
         let all = mails.chain(self.unid).chain(self.answers);
-        // Those that are gone are told where they are read.
+        // Missing mails are reported where they are read.
         let held = all.filter_map(|unid| message::find(service, visitor, unid).ok());
         Ok(held.map(|held| held.entry.size).sum())
     }
 
-    /// The files that are kept, with their content; those that are gone are left out.
+    /// Returns the kept files with their content; missing files are skipped.
     ///
     /// # Errors
-    /// [`PageError::TooLarge`] if no message takes them all; a refusal if a mail is gone; the store's.
+    /// [`PageError::TooLarge`] if they exceed a message; a refusal if a mail is missing; the store's errors.
     pub(crate) fn kept_files(
         &self,
         service: &Service,
@@ -277,7 +277,7 @@ impl Draft {
     }
 }
 
-/// Reads `ann, Bob Baker <bob@localhost>`.
+/// Parses `ann, Bob Baker <bob@localhost>`.
 fn read_people(text: &str) -> Vec<Person> {
     let people = people::entries(text).map(|(name, address)| Person {
         name: name.chars().filter(|letter| !letter.is_control()).collect(),
@@ -293,7 +293,7 @@ fn joined(people: &[Person]) -> String {
 
 fn files(unid: Unid, view: &View<'_>) -> Vec<Kept> {
     let reading = view.reading();
-    // A picture that is read in place goes along as a file.
+    // Pictures that are shown in place are included as files.
     let pictures = reading.preferred().filter(|part| !part.is_text());
     let files = reading.files().chain(pictures).map(|part| Kept {
         mail: unid,
@@ -303,7 +303,7 @@ fn files(unid: Unid, view: &View<'_>) -> Vec<Kept> {
     files.collect()
 }
 
-/// The texts of a mail, one after the other.
+/// Joins the texts of a mail.
 fn text_of(view: &View<'_>) -> String {
     let reading = view.reading();
     let texts = reading.plain().filter(|part| part.is_text());

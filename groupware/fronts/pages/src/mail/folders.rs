@@ -1,4 +1,4 @@
-//! The owner's own folders: made, renamed, deleted.
+//! The owner's own folders: creation, renaming, deletion.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -71,7 +71,7 @@ fn render(service: &Service, visitor: &SignedIn, typed: &str, wrong: &Wrong) -> 
     )
 }
 
-/// A name that is refused is said beside the field.
+/// An error for the name's field, if the name was refused.
 fn name_wrong(failure: ChangeError<MailError>) -> Result<Wrong, PageError> {
     match failure {
         ChangeError::Decided(MailError::Refused { message, .. }) => {

@@ -1,5 +1,5 @@
-//! The iTIP message that a mail brings, an invitation, a cancellation, or an attendee's answer: what it says, and the buttons
-//! for what the recipient can do about it.
+//! The iTIP message in a mail, an invitation, a cancellation, or an attendee's reply: its contents,
+//! and the buttons for the recipient's actions.
 
 use groupware_calendar::{
     self as calendar, CalendarError, Cancellation, Entry, MailInvitation, MailMessage, Reply,
@@ -19,10 +19,10 @@ use crate::links::links;
 use crate::meeting::{facts, name, when, words};
 use crate::visitor::SignedIn;
 
-/// The largest part that is read.
+/// The largest part that is parsed.
 const PART_BYTES: usize = calendar::limits::OBJECT_BYTES;
 
-/// The message in the first of the parts that is one, for the user of this address.
+/// Returns the message in the first matching part, for the user of this address.
 pub(super) fn of(parts: &[Part<'_>], owner: &str, now: i64) -> Option<MailMessage> {
     const KINDS: [&str; 2] = ["text/calendar", "application/ics"];
     let mut calendars = parts
@@ -34,7 +34,7 @@ pub(super) fn of(parts: &[Part<'_>], owner: &str, now: i64) -> Option<MailMessag
     })
 }
 
-/// What is on the visitor's calendar of the same event.
+/// Returns the same event on the visitor's calendar, if any.
 fn held(service: &Service, visitor: &SignedIn, uid: &str) -> Result<Option<Entry>, PageError> {
     let found = read(service, |snapshot: &dyn Snapshot| {
         calendar::entry(snapshot, visitor.mailbox(), uid)
@@ -46,10 +46,10 @@ fn held(service: &Service, visitor: &SignedIn, uid: &str) -> Result<Option<Entry
     }
 }
 
-/// What the message of a mail from this address says, with buttons.
+/// Shows the message of a mail from this address, with buttons.
 ///
 /// # Errors
-/// The store's.
+/// The errors of the store.
 pub(super) fn panel(
     service: &Service,
     visitor: &SignedIn,
@@ -75,7 +75,7 @@ pub(super) fn panel(
     })
 }
 
-/// A form with buttons, each with its value and its text; the first one is what most people want.
+/// A form with buttons, each with its value and its text; the most common choice is first.
 fn buttons(visitor: &SignedIn, action: &str, label: &str, buttons: &[(&str, &str)]) -> Markup {
     html! {
         form.answers method="post" action=(action) {
@@ -160,7 +160,7 @@ fn cancellation(
 
 fn reply(visitor: &SignedIn, reply: &Reply, held: Option<&Entry>, action: &str) -> Markup {
     let attendee = reply.attendee();
-    // Some programs put the answer into the title, and some say no times.
+    // Some programs put the reply into the title, and some omit the times.
     let shown = held.unwrap_or(reply.entry());
     let recorded = reply.recorded(held);
     html! {
@@ -194,7 +194,7 @@ fn reply(visitor: &SignedIn, reply: &Reply, held: Option<&Entry>, action: &str) 
     }
 }
 
-/// Words that lead to the event on the calendar.
+/// A link to the event on the calendar.
 fn calendar_link(held: Option<&Entry>, words: &str) -> Markup {
     html! {
         @match held {
@@ -204,7 +204,7 @@ fn calendar_link(held: Option<&Entry>, words: &str) -> Markup {
     }
 }
 
-/// The message's own description of the event, or the calendar's where the message doesn't say when it is.
+/// The message's description of the event, or the calendar's if the message has no date.
 fn described<'e>(sent: &'e Entry, held: Option<&'e Entry>) -> &'e Entry {
     match agenda::is_dated(sent) {
         true => sent,

@@ -1,4 +1,4 @@
-//! The mails of a folder: pages of them, a search, and what is done to several at once.
+//! The mails of a folder: pages, a search, and actions on several mails.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ use crate::zone;
 
 type Reply = Result<Response, PageError>;
 
-/// Mails of one page.
+/// Mails per page.
 const SHOWN: usize = 50;
 
 #[derive(Debug, Default, Deserialize)]
@@ -43,7 +43,7 @@ impl PageQuery {
         ListQuery::parse([("ps", count.as_str()), ("page", &page), ("search", find)])
     }
 
-    /// The same list, so many pages further on.
+    /// The path of the same list, so many pages further on.
     fn path(&self, folder: Folder, page: usize) -> String {
         let mut path = path(folder);
         let mut sign = '?';
@@ -59,7 +59,7 @@ impl PageQuery {
     }
 }
 
-/// A folder by the name in its path.
+/// Returns a folder by the name in its path.
 fn folder(name: &str) -> Result<Folder, PageError> {
     Folder::parse(name).ok_or(PageError::NotFound)
 }
@@ -259,7 +259,7 @@ impl List<'_> {
     }
 }
 
-/// A person in a list. The sender chooses the name, so the domain follows it if it is not this server's.
+/// A person in a list. The sender chooses the name, so a remote domain is shown behind it.
 fn person(person: &Person, server: &str) -> Markup {
     let shown = person.shown();
     let domain = person.email.rsplit_once('@').map(|(_, domain)| domain);
@@ -275,7 +275,7 @@ fn person(person: &Person, server: &str) -> Markup {
     }
 }
 
-/// A domain, of a long one the end: its owner chooses what stands before.
+/// The end of a long domain: its owner chooses the labels at the start.
 fn end_of(domain: &str) -> Cow<'_, str> {
     const MOST: usize = 20;
     match domain.char_indices().rev().nth(MOST - 1) {
@@ -284,7 +284,7 @@ fn end_of(domain: &str) -> Cow<'_, str> {
     }
 }
 
-/// The sign of files.
+/// The icon of attachments.
 fn clip() -> Markup {
     html! {
         svg.clip viewBox="0 0 16 16" role="img" aria-label="with files" {
@@ -293,7 +293,7 @@ fn clip() -> Markup {
     }
 }
 
-/// The signs of what a mail is marked with.
+/// The icons of a mail's marks.
 pub(crate) fn signs(marks: Marks) -> Markup {
     let signs = [
         (marks.flagged, "★", "important"),
@@ -307,12 +307,12 @@ pub(crate) fn signs(marks: Marks) -> Markup {
     }
 }
 
-/// Whether mails can be moved there; for the trash there is a button.
+/// Returns true if mails can be moved to this folder; the trash has its own button.
 pub(crate) fn can_hold(folder: Folder) -> bool {
     !matches!(folder, Folder::Drafts | Folder::Sent | Folder::Trash)
 }
 
-/// What stands in a list in place of a subject.
+/// The text in a list, with a placeholder for an empty subject.
 pub(crate) fn subject(subject: &str) -> &str {
     match subject.trim() {
         "" => "(no subject)",
@@ -320,10 +320,10 @@ pub(crate) fn subject(subject: &str) -> &str {
     }
 }
 
-/// The mails that are ticked.
+/// Returns the selected mails.
 ///
 /// # Errors
-/// When one is no mail's name.
+/// When a value is no mail's id.
 fn picked(fields: &Fields) -> Result<Vec<Unid>, PageError> {
     let picked = fields.all("pick").map(Unid::parse);
     picked.collect::<Option<_>>().ok_or(PageError::Unreadable)
@@ -353,10 +353,10 @@ pub(crate) async fn change(
     Ok(layout::done(&back, notice))
 }
 
-/// Does to mails of a folder what a form asks for, and says what was done.
+/// Performs the action of a form on mails of a folder; returns the notice to show.
 ///
 /// # Errors
-/// When that can't be done, or isn't known.
+/// When the action fails, or is unknown.
 pub(crate) async fn act(
     service: &Service,
     visitor: &SignedIn,
@@ -395,7 +395,7 @@ pub(crate) async fn act(
     Ok(notice)
 }
 
-/// What a form asks for to be marked, and what is said of it then.
+/// The marks that a form requests, and the notice to show.
 fn marking(action: &str) -> Option<(Marking, Notice)> {
     let read = |read| Marking {
         read: Some(read),
@@ -414,7 +414,7 @@ fn marking(action: &str) -> Option<(Marking, Notice)> {
     })
 }
 
-/// Asks before mails are gone for good.
+/// Asks for confirmation before mails are deleted for good.
 pub(crate) fn confirm(
     service: &Service,
     visitor: &SignedIn,

@@ -1,4 +1,4 @@
-//! One mail to be read.
+//! Shows one mail.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,20 +31,20 @@ type Reply = Result<Response, PageError>;
 
 /// Most text that is shown.
 const TEXT_BYTES: usize = 1 << 20;
-/// Most of that which one text with formatting counts for: pictures in it don't count.
+/// Limit for one formatted text; pictures in it don't count.
 const HTML_BYTES: usize = 512 << 10;
 
 pub(super) fn unid(text: &str) -> Result<Unid, PageError> {
     Unid::parse(text).ok_or(PageError::NotFound)
 }
 
-/// A mail and what is made of it, in memory at once.
+/// Copies in memory at once: a mail and the result made of it.
 pub(crate) const COPIES: u64 = 2;
 
-/// A mail of the visitor's with its bytes, for which there is room until the page is on its way.
+/// Returns the bytes of a visitor's mail, after acquiring memory for them until the page is sent.
 ///
 /// # Errors
-/// A refusal if it isn't there; the store's.
+/// A refusal if it is missing; the store's errors.
 pub(crate) async fn take(
     service: &Service,
     visitor: &SignedIn,
@@ -57,7 +57,7 @@ pub(crate) async fn take(
     })
 }
 
-/// The mail of this name.
+/// Returns the mail with this id.
 ///
 /// # Errors
 /// As [`take`].
@@ -67,10 +67,10 @@ pub(crate) fn find(service: &Service, visitor: &SignedIn, unid: Unid) -> Result<
     })
 }
 
-/// A mail of the visitor's with its bytes.
+/// Returns a visitor's mail with its bytes.
 ///
 /// # Errors
-/// A refusal if it isn't there; the store's.
+/// A refusal if it is missing; the store's errors.
 pub(crate) fn load(
     service: &Service,
     visitor: &SignedIn,
@@ -105,7 +105,7 @@ pub(crate) async fn show(
     if !held.entry.read {
         note_read(&service, &visitor.owner, unid).await?;
     }
-    // Nothing is waited for with a mail in hand.
+    // Waits before the mail is read into memory.
     let bytes = take(&service, &visitor, &held).await?;
     let folders = read(&service, |snapshot| {
         mail::all_folders(snapshot, visitor.mailbox())
@@ -144,33 +144,33 @@ pub(crate) async fn show(
     Ok(page)
 }
 
-/// Whether taking a mail apart takes so long that others should not have to wait for it.
+/// Returns true if parsing a mail takes so long that it must not delay other requests.
 pub(crate) fn is_long(held: &Stored) -> bool {
     is_large(held.entry.size)
 }
 
-/// The same of so many bytes of mails.
+/// The same check for so many bytes of mails.
 pub(crate) fn is_large(bytes: u64) -> bool {
     bytes > limits::LARGE_BYTES
 }
 
-/// A mail as it is shown.
+/// A mail, prepared for display.
 struct Seen {
     subject: String,
     people: Markup,
     origin: Markup,
     body: Markup,
     files: Markup,
-    /// The message about an event that it brings.
+    /// Its message about an event.
     message: Option<MailMessage>,
     /// The address of its author.
     from: String,
-    /// Pictures stand in its HTML.
+    /// Whether its HTML contains embedded pictures.
     has_data: bool,
 }
 
 impl Seen {
-    /// As the server of this name took it in, for the user of an address.
+    /// Prepares a mail that the server of this name received, for the user of an address.
     fn of(
         (bytes, held): (&Bytes, &Stored),
         (server, owner, now): (&str, &str, i64),
@@ -251,7 +251,7 @@ fn people(view: &View<'_>) -> Markup {
     }
 }
 
-/// A name is whatever its author says; the address beside it is what counts.
+/// The sender can choose any name, so the address is shown beside it.
 fn person(person: &Person) -> Markup {
     html! {
         @if person.name.trim().is_empty() { (foreign(&person.email)) }
@@ -259,7 +259,7 @@ fn person(person: &Person) -> Markup {
     }
 }
 
-/// The texts and pictures of a mail in their order, and the files beside them.
+/// The texts and pictures of a mail in order, and its files.
 struct Body<'v> {
     markup: Markup,
     files: Vec<&'v Part<'v>>,
@@ -360,7 +360,7 @@ fn from_elsewhere(left_out: usize) -> Markup {
     }
 }
 
-/// Text as it is, what it quotes paler. Of a very long one, the start: each link takes ten times its text.
+/// Plain text with paler quotes. Very long text is truncated: each link takes ten times its text.
 fn plain(text: &str, most: usize) -> Markup {
     let shown = &text[..text.floor_char_boundary(most)];
     let is_cut = shown.len() < text.len();

@@ -1,9 +1,9 @@
-//! Where a mail comes from, in words, as it was found out when it came.
+//! The authentication results of a mail, in words.
 
 use groupware_mail::Origin;
 use maud::{Markup, html};
 
-/// A sentence, which warns where a mail doesn't come from whom it says.
+/// A sentence, which warns if the mail violates the policy of its sender's domain.
 pub(crate) fn words(origin: &Origin) -> Markup {
     match origin {
         Origin::Signed(domain) => confirmed(domain, "its signature"),

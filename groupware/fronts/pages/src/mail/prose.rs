@@ -1,4 +1,4 @@
-//! The text of HTML, with the addresses of its links.
+//! Converts HTML to text, with the addresses of its links.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,12 +8,12 @@ use mail_parser::decoders::html::html_to_text;
 
 use super::shape::{Sink, state_behind, tokenize};
 
-/// Elements in front of and behind which a line ends.
+/// Elements that start and end a line.
 const LINES: [&str; 16] = [
     "address", "article", "center", "dd", "div", "dl", "dt", "footer", "form", "header", "li",
     "ol", "section", "title", "tr", "ul",
 ];
-/// The same with an empty line.
+/// Elements that start and end a paragraph.
 const BLOCKS: [&str; 11] = [
     "blockquote",
     "h1",
@@ -27,14 +27,14 @@ const BLOCKS: [&str; 11] = [
     "pre",
     "table",
 ];
-/// Elements whose content is no text to be read.
+/// Elements whose content is no readable text.
 const UNREAD: [&str; 6] = ["iframe", "noembed", "noframes", "script", "style", "title"];
 
-/// The text of a mail's HTML.
+/// Returns the text of a mail's HTML.
 pub fn text_of(html: &str) -> String {
     match tokenize(html, Prose::default()) {
         Some(prose) => prose.text.into_inner().trim().to_owned(),
-        // What costs too much to read well.
+        // HTML that is too expensive to convert well.
         None => html_to_text(html),
     }
 }
@@ -43,16 +43,16 @@ pub fn text_of(html: &str) -> String {
 struct Prose {
     tokens: Cell<usize>,
     text: RefCell<String>,
-    /// White space is due before the next letter.
+    /// Whether white space precedes the next letter.
     is_spaced: Cell<bool>,
-    /// In one of [`UNREAD`].
+    /// The open element of [`UNREAD`].
     unread: RefCell<Option<LocalName>>,
-    /// The address of the link that is open, and where its text begins.
+    /// The address of the open link, and the start of its text.
     link: RefCell<Option<(String, usize)>>,
 }
 
 impl Prose {
-    /// Ends the line, and leaves so many lines empty.
+    /// Ends the line, and adds so many empty lines.
     fn end_line(&self, empty: usize) {
         let mut text = self.text.borrow_mut();
         let ends = text.len() - text.trim_end_matches('\n').len();
@@ -112,7 +112,7 @@ impl Prose {
         }
     }
 
-    /// Writes the address of a link behind its text, unless that says it.
+    /// Appends the address of a link to its text, unless the text contains it.
     fn end_link(&self) {
         let Some((href, begin)) = self.link.take() else {
             return;

@@ -1,9 +1,9 @@
-//! Whether a mail's HTML can be taken apart at a bounded cost.
+//! Checks that a mail's HTML can be parsed at a bounded cost.
 //!
-//! The rules for broken HTML make parsers copy every element of style that was left open into
-//! each block that follows, and look through all that is open again and again: a hundred kilobytes
-//! can ask for gigabytes. A tokenizer, which has no such rules, counts what they would do. It writes
-//! the HTML anew, without what would hide tags from it: drawings, and lists to choose from.
+//! The HTML rules for unclosed tags make parsers copy every open formatting element into each
+//! following block, and scan all open elements repeatedly: a hundred kilobytes can require
+//! gigabytes. A tokenizer, which has no such rules, counts the cost. It rewrites the HTML without
+//! elements that would hide tags from it: drawings, and selection lists.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,24 +14,24 @@ use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
-/// Largest HTML that is shown as such; Gmail cuts off at 102 KiB.
+/// Largest HTML that is shown as such; Gmail truncates at 102 KiB.
 const BYTES: usize = 512 << 10;
-/// Most tags that open something.
+/// Most start tags.
 const STARTS: usize = 20_000;
-/// Most levels of what is open, as counted by names. Browsers cut off at 512.
+/// Most levels of open elements, as counted by names. Browsers truncate at 512.
 const LEVELS: usize = 1000;
-/// Most copies of elements of style that the rules can ask for.
+/// Most copies of formatting elements that the rules can require.
 const COPIES: usize = 500_000;
-/// What is fed to the tokenizer at once, and how often in a row without a token: a tag of more
-/// has more attributes than can be compared with each other.
+/// Bytes per piece of the tokenizer's input, and most pieces without a token: a longer tag has too
+/// many attributes to compare with each other.
 const PIECE_BYTES: usize = 4 << 10;
 const PIECES_OF_A_TOKEN: usize = 16;
 
-/// Elements that are opened again in the next block.
+/// Formatting elements, which are reopened in the next block.
 const STYLES: [&str; 14] = [
     "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
 ];
-/// Behind the start of one of these, an earlier element of style can't be closed.
+/// Scope markers: behind their start tag, earlier formatting elements can't be closed.
 const FENCES: [&str; 8] = [
     "applet", "caption", "marquee", "object", "table", "td", "template", "th",
 ];
@@ -40,19 +40,19 @@ const SHORT: [&str; 20] = [
     "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta",
     "option", "p", "tbody", "td", "th", "tr", "wbr",
 ];
-/// Elements in which nothing is.
+/// Elements without content.
 const VOID: [&str; 13] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track",
     "wbr",
 ];
-/// Elements of which nothing is shown, with what is in them: drawings, and lists to choose from. Within them, tags follow
-/// other rules, which would hide some from the tokenizer.
+/// Elements that are removed with their content: drawings, and selection lists. Within them, other
+/// parsing rules apply, which would hide tags from the tokenizer.
 const LEFT_OUT: [&str; 2] = ["select", "svg"];
-/// Elements whose tags are left out for the same reason. Their text stays.
+/// Elements whose tags are removed for the same reason. Their text stays.
 const UNWRAPPED: [&str; 5] = ["frame", "frameset", "math", "noscript", "textarea"];
-/// What may be in a list to choose from.
+/// Permitted content of a selection list.
 const OPTIONS: [&str; 4] = ["hr", "optgroup", "option", "script"];
-/// Behind one of these, a drawing is over (HTML, 13.2.6.5).
+/// Elements that end a drawing (HTML, 13.2.6.5).
 const BREAKS_OUT: [&str; 44] = [
     "b",
     "big",
@@ -99,29 +99,29 @@ const BREAKS_OUT: [&str; 44] = [
     "ul",
     "var",
 ];
-/// Elements whose content is no text to be read.
+/// Elements whose content is no readable text.
 const UNREAD: [&str; 6] = ["iframe", "noembed", "noframes", "script", "style", "title"];
 
-/// The HTML without what hides tags from a tokenizer, and without what its styles hide. `None` where it costs too much to
-/// take apart.
+/// Returns the HTML without elements that hide tags from a tokenizer, and without those that its
+/// styles hide. `None` if parsing would cost too much.
 pub(crate) fn modest(html: &str) -> Option<String> {
     let mut shape = tokenize(html, Shape::new(true))?;
     let open = shape.skipped.take();
     if open.is_some_and(|open| open.why == Why::Style) {
-        // What has no end hides nothing.
+        // An unclosed element must not hide the rest.
         shape = tokenize(html, Shape::new(false))?;
     }
     let modest = shape.modest.into_inner();
     (modest.len() <= 4 * BYTES).then_some(modest)
 }
 
-/// A receiver of tokens that may have enough of them.
+/// A token sink with a limit.
 pub(super) trait Sink: TokenSink<Handle = ()> {
-    /// Tokens so far, or `None` if it takes no more.
+    /// The number of tokens so far, or `None` if the limit is exceeded.
     fn tokens(&self) -> Option<usize>;
 }
 
-/// Feeds HTML to a tokenizer. `None` where that costs too much.
+/// Passes HTML to a tokenizer. `None` if that costs too much.
 pub(super) fn tokenize<S: Sink>(html: &str, sink: S) -> Option<S> {
     if html.len() > BYTES {
         return None;
@@ -133,7 +133,7 @@ pub(super) fn tokenize<S: Sink>(html: &str, sink: S) -> Option<S> {
         let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
         rest = after;
         input.push_back(StrTendril::from_slice(piece));
-        // A script's end asks to run it: it is passed over.
+        // The tokenizer stops at a script's end to run it; the script is skipped.
         while !input.is_empty() {
             let _ = tokenizer.feed(&input);
         }
@@ -152,7 +152,7 @@ pub(super) fn tokenize<S: Sink>(html: &str, sink: S) -> Option<S> {
     Some(tokenizer.sink)
 }
 
-/// How the tokenizer goes on behind a tag.
+/// The state of the tokenizer behind a tag.
 pub(super) fn state_behind(tag: &Tag) -> TokenSinkResult<()> {
     match (tag.kind, &*tag.name) {
         (TagKind::EndTag, _) => TokenSinkResult::Continue,
@@ -166,10 +166,10 @@ pub(super) fn state_behind(tag: &Tag) -> TokenSinkResult<()> {
     }
 }
 
-/// An element that is left out, while it is open.
+/// An open element that is being removed.
 struct Skipped {
     name: LocalName,
-    /// How many of its name are open.
+    /// The number of open elements of its name.
     depth: usize,
     why: Why,
 }
@@ -189,9 +189,9 @@ struct Shape {
     is_too_much: Cell<bool>,
     open: RefCell<Vec<LocalName>>,
     styles: RefCell<Vec<LocalName>>,
-    /// How many of the styles are behind a fence.
+    /// The number of formatting elements behind a scope marker.
     fenced: Cell<usize>,
-    /// Elements that styles hide are left out.
+    /// Whether elements hidden by styles are removed.
     hides: bool,
     skipped: RefCell<Option<Skipped>>,
     modest: RefCell<String>,
@@ -243,7 +243,7 @@ impl Shape {
         }
     }
 
-    /// Returns true for a tag of what is left out.
+    /// Returns true for a tag within a removed element.
     fn is_skipped(&self, tag: &Tag) -> bool {
         let mut skipped = self.skipped.borrow_mut();
         let Some(open) = &mut *skipped else {
@@ -275,7 +275,7 @@ impl Shape {
         true
     }
 
-    /// What a tag begins that is left out.
+    /// Returns the removed element that a tag starts, if any.
     fn skip(&self, tag: &Tag) -> Option<Skipped> {
         let is_kind = LEFT_OUT.contains(&&*tag.name) || UNREAD.contains(&&*tag.name);
         let why = match is_kind {
@@ -291,7 +291,7 @@ impl Shape {
         })
     }
 
-    /// Writes a tag, for which every parser of HTML finds the same.
+    /// Writes a tag that every HTML parser reads the same way.
     fn write(&self, tag: &Tag) {
         let is_name = |name: &str| {
             !name.is_empty()
@@ -342,7 +342,7 @@ fn escape(text: &str, to: &mut String) {
     }
 }
 
-/// Returns true if the style of an element hides it, as that of a line which only lists of mails should show.
+/// Returns true if an element's style hides it, such as preview text for lists of mails.
 fn is_hidden(tag: &Tag) -> bool {
     let style = tag.attrs.iter().find(|it| &*it.name.local == "style");
     style.is_some_and(|style| {
@@ -373,7 +373,7 @@ impl TokenSink for Shape {
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
         self.tokens.set(self.tokens.get() + 1);
-        // Once it is too much, nothing more is counted.
+        // Beyond the limit, nothing is counted.
         if self.is_too_much.get() {
             return TokenSinkResult::Continue;
         }

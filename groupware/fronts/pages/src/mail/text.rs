@@ -1,4 +1,4 @@
-//! What mails are called in paths and on pages.
+//! Paths and texts of mails.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use crate::zone::{self, Zone};
 
-/// Where mails are written, and come with their files.
+/// The path of the routes that receive written mails with their files.
 pub(crate) const WRITE: &str = "/write";
 
 /// The path of a folder's list.
@@ -27,12 +27,12 @@ pub(crate) fn file_path(unid: Unid, name: &str) -> String {
     path
 }
 
-/// Text of somebody else's within a line, which can't change the order of what stands beside it.
+/// Isolates others' text within a line, so that it can't reorder adjacent text.
 pub(crate) fn foreign(text: &str) -> Markup {
     html! { bdi { (text) } }
 }
 
-/// A text without controls that reorder what stands around them.
+/// Removes controls that reorder the surrounding text.
 pub(crate) fn ordered(text: &str) -> Cow<'_, str> {
     match text.contains(is_bidi_override) {
         true => Cow::Owned(text.replace(is_bidi_override, "")),
@@ -40,7 +40,7 @@ pub(crate) fn ordered(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// `1.2 MB`, as people read sizes.
+/// Formats a size as `1.2 MB`.
 pub(crate) fn size_text(bytes: u64) -> String {
     const UNITS: [&str; 3] = ["kB", "MB", "GB"];
     if bytes < 1000 {
@@ -58,7 +58,7 @@ pub(crate) fn size_text(bytes: u64) -> String {
     }
 }
 
-/// Today's time, or the day.
+/// Formats a time: today's time, or the day.
 pub(crate) fn when(zone: &Zone, today: Date, second: i64) -> String {
     let clock = zone.clock(second);
     match clock.date() == today {
@@ -67,7 +67,7 @@ pub(crate) fn when(zone: &Zone, today: Date, second: i64) -> String {
     }
 }
 
-/// A person as one types them into a field.
+/// Formats a person for a field.
 pub(crate) fn written(person: &Person) -> String {
     let name = person.name.trim();
     match name.is_empty() || name.contains([',', ';', '<', '>', '"']) {

@@ -1,4 +1,4 @@
-//! Writing a mail: new, in answer, passed on, or from the drafts.
+//! Writing a mail: new, as a reply, forwarded, or from the drafts.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::visitor::SignedIn;
 
 type Reply = Result<Response, PageError>;
 
-/// What a new mail begins with: one of these, or nothing.
+/// The origin of a new mail: one of these, or none.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct WriteQuery {
@@ -80,14 +80,14 @@ async fn begin(
     draft.await.ok_or(PageError::NotFound)
 }
 
-/// What is wrong with what was sent.
+/// The errors of a submitted form.
 #[derive(Default)]
 struct Trouble {
     wrong: Wrong,
     refused: Option<(u16, String)>,
-    /// The draft as it is kept, where it isn't the one that the writer saw.
+    /// The stored draft, if it differs from the version that the writer saw.
     other: Option<Draft>,
-    /// The mail was kept as a draft meanwhile, with its files, which a form can't bring back.
+    /// Whether the mail was saved as a draft with its files, which a form can't return.
     files_are_kept: bool,
 }
 
@@ -104,8 +104,8 @@ impl Trouble {
 }
 
 impl Trouble {
-    /// Where the draft was changed elsewhere, shows what is kept now beside what was written; whoever sends the form
-    /// again has seen both.
+    /// If the draft was changed concurrently, shows the stored version beside the input; sending
+    /// the form again confirms that the writer has seen both.
     async fn beside_other(
         &mut self,
         service: &Service,
@@ -172,8 +172,7 @@ pub(crate) async fn submit(State(service): State<Service>, sent: SentFiles) -> R
     }
 }
 
-/// The message that a form describes, with files that are new and files that are kept, and what is wrong
-/// with it.
+/// Builds the message that a form describes, with new and kept files; also returns its errors.
 async fn prepare(
     service: &Service,
     visitor: &SignedIn,
@@ -181,7 +180,7 @@ async fn prepare(
     files: Vec<Attached>,
 ) -> Result<(Arc<Outgoing>, Wrong), PageError> {
     let read = draft.read_bytes(service, visitor)?;
-    // One mail is read at a time, and no more of files kept than a message has.
+    // One mail is read at a time, and the kept files are at most a message's size.
     let at_once = read.min(mail::limits::MESSAGE_BYTES as u64) * message::COPIES;
     let caller = visitor.owner.caller();
     service.make_room(caller, at_once).await;
@@ -198,8 +197,8 @@ async fn prepare(
     made.await
 }
 
-/// A browser doesn't send a file twice unless it is chosen twice: a mail that can't be sent yet is
-/// kept with its files. If even that fails, the form says so by not listing them.
+/// Saves a mail that can't be sent yet, with its files: a browser sends a file again only if it is
+/// chosen again. If this fails, the form doesn't list the files.
 async fn keep(
     service: &Service,
     visitor: &SignedIn,
@@ -225,7 +224,7 @@ async fn keep(
     listed.await
 }
 
-/// The files of the draft that has just been saved, or those that were kept and are still there.
+/// Lists the files of the saved draft, or those kept files that still exist.
 fn listed(service: &Service, visitor: &SignedIn, draft: &Draft, saved: Option<Unid>) -> Vec<Kept> {
     let mails: Vec<Unid> = match saved {
         Some(unid) => vec![unid],
@@ -252,7 +251,7 @@ fn listed(service: &Service, visitor: &SignedIn, draft: &Draft, saved: Option<Un
     files
 }
 
-/// Bytes that a message is made of, about.
+/// The approximate size of a message.
 fn bytes_of(outgoing: &Outgoing) -> usize {
     let files = outgoing.attachments.iter().map(|file| file.data.len());
     outgoing.text.as_ref().map_or(0, String::len) + files.sum::<usize>()
@@ -306,7 +305,7 @@ async fn send(
     .await
 }
 
-/// What makes a mail the same one when a form is sent again.
+/// Identifies a mail when a form is sent again.
 fn sent(outgoing: &Outgoing) -> Fingerprint {
     let people = [&outgoing.to, &outgoing.cc, &outgoing.bcc];
     let people = people.map(|all| all.iter().map(|it| it.email.as_str()).collect::<Vec<_>>());
@@ -323,7 +322,7 @@ fn sent(outgoing: &Outgoing) -> Fingerprint {
     fingerprint(texts.into_iter().chain(people).chain(files))
 }
 
-/// What the mail service refuses, to be said above the form.
+/// A refusal of the mail service, to be shown above the form.
 fn refusal(failure: ChangeError<MailError>) -> Result<(u16, String), PageError> {
     match failure {
         ChangeError::Decided(MailError::Refused { reason, message }) => {
@@ -431,5 +430,5 @@ fn files(draft: &Draft) -> Markup {
     }
 }
 
-/// What base64 leaves of the largest message.
+/// Most bytes of files whose base64 fits into the largest message.
 const MOST_FILE_BYTES: u64 = mail::limits::MESSAGE_BYTES as u64 / 100 * 72;

@@ -1,4 +1,4 @@
-//! Whether a visitor may manage users.
+//! Checks that a visitor may manage users.
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::request::Parts;
@@ -11,7 +11,7 @@ use crate::visitor::SignedIn;
 /// A visitor who may manage users.
 pub(crate) struct Administrator(pub(crate) SignedIn);
 
-/// A form that such a visitor sends.
+/// A form of such a visitor.
 pub(crate) struct SentByAdministrator(pub(crate) Sent);
 
 fn admit(visitor: &SignedIn) -> Result<(), PageError> {

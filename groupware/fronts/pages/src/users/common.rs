@@ -1,4 +1,4 @@
-//! What the pages about users have in common: paths, who is meant, what can't be done and why.
+//! Shared by the pages about users: paths, look-up, refusals.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) fn path(name: &str) -> String {
     path
 }
 
-/// A user by the name in a path.
+/// Returns a user by the name in a path.
 pub(super) fn find(pages: &Pages, name: &str) -> Result<Arc<Account>, PageError> {
     let found = pages.service.auth.find(name)?;
     found.ok_or(PageError::NotFound)
@@ -29,7 +29,7 @@ pub(super) fn is_self(visitor: &SignedIn, account: &Account) -> bool {
     visitor.mailbox() == &**account.name.key()
 }
 
-/// Nobody locks themselves out.
+/// Refuses changes that lock administrators out of their own account.
 pub(super) fn not_oneself(visitor: &SignedIn, account: &Account) -> Result<(), PageError> {
     let text = "This is the account that you are signed in with. Another administrator can do that, or \
                 whoever runs the server, with `plimsoll users`.";
@@ -59,7 +59,7 @@ pub(super) fn status(wrong: &Wrong) -> StatusCode {
     }
 }
 
-/// Whether a user can sign in, and if not, why.
+/// Describes whether a user can sign in, and why not.
 pub(super) fn signs_in(account: &Account) -> &'static str {
     let credentials = account.credentials();
     match (credentials.disabled, &credentials.password) {

@@ -1,4 +1,4 @@
-//! One user as an administrator sees them, and what an administrator does with the user.
+//! One user, for an administrator, with the administrator's actions.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ use crate::visitor::SignedIn;
 
 type Reply = Result<Response, PageError>;
 
-/// What the page shows besides what is stored.
+/// The page's contents besides stored data.
 #[derive(Default)]
 struct Shown {
     wrong: Wrong,
-    /// The form that it is about.
+    /// The form that the errors belong to.
     has_new_password: bool,
-    /// A password that was just made, which is shown this once.
+    /// A new password, which is shown once.
     made: Option<String>,
 }
 
@@ -124,7 +124,7 @@ fn session_list(visitor: &SignedIn, account: &Account, sessions: &[SessionLine])
     }
 }
 
-/// What nobody does to oneself.
+/// The actions that administrators can't apply to themselves.
 fn rights(visitor: &SignedIn, account: &Account, shown: &Shown) -> Markup {
     let (path, credentials) = (path(account.name.key()), account.credentials());
     html! {
@@ -247,7 +247,7 @@ pub(crate) async fn end_sessions(
     match sent.fields.has("id") {
         true => {
             let id = sent.fields.get("id");
-            // One that has ended meanwhile has ended.
+            // A session that has ended meanwhile is no error.
             let _was_there = service.auth.sessions.end_one(&account, id).await?;
         }
         false => {

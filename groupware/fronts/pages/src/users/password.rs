@@ -1,4 +1,4 @@
-//! Passwords that an administrator gives to others, and the administrator's own, which proves who asks.
+//! Passwords that an administrator sets for others, and the administrator's own password as proof of identity.
 
 use groupware_auth::{MAX_PASSWORD_BYTES, MIN_PASSWORD_BYTES};
 use groupware_runtime::random;
@@ -15,20 +15,20 @@ use crate::visitor::SignedIn;
 pub(crate) const OWN: &str = "own-password";
 pub(crate) const OWN_FOR_RIGHTS: &str = "own-password-for-rights";
 
-/// A password for somebody else.
+/// A password for another user.
 pub(crate) struct Password {
     pub(crate) text: String,
     is_made: bool,
 }
 
 impl Password {
-    /// Its text, if nobody knows it yet.
+    /// Returns its text, if it was generated.
     pub(crate) fn made(self) -> Option<String> {
         self.is_made.then_some(self.text)
     }
 }
 
-/// What was typed, or a new password where nothing was.
+/// Takes the typed password, or generates one if none was typed.
 pub(crate) fn chosen(typed: &str, wrong: &mut Wrong) -> Password {
     if typed.is_empty() {
         return Password {
@@ -66,7 +66,7 @@ pub(crate) fn own_field(name: &'static str, wrong: &Wrong) -> Markup {
     input.render(wrong)
 }
 
-/// A password that was just made.
+/// Shows a new password.
 pub(crate) fn made_now(text: &str) -> Markup {
     html! {
         p { "The password is" }
@@ -75,7 +75,7 @@ pub(crate) fn made_now(text: &str) -> Markup {
     }
 }
 
-/// Looks whether the own password that came along is right.
+/// Checks the administrator's own password in the form.
 pub(crate) async fn prove(
     pages: &Pages,
     (sent, name): (&Sent, &'static str),
@@ -103,7 +103,7 @@ pub(crate) async fn hash(
     hash.map_err(|_| PageError::Refused(503, busy.to_owned()))
 }
 
-/// Notes in the log which administrator did what to whom.
+/// Logs an administrator's action on a user.
 pub(crate) fn note(visitor: &SignedIn, user: &str, done: &str) {
     let by = &**visitor.owner.name();
     tracing::info!(by, user, "{done}");

@@ -1,4 +1,4 @@
-//! Removing a user, with all that is the user's: asked for twice, since nothing brings it back.
+//! Removes a user with all data, after confirmation, since this can't be undone.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ fn page(pages: &Pages, visitor: &SignedIn, account: &Account, wrong: &Wrong) -> 
     layout::page_with(&pages.service, visitor, here, "Remove a user", &main)
 }
 
-/// Goes on to its end when the browser leaves; what an end of the server cuts off is done by the next.
+/// Continues to its end if the browser disconnects; after a stop of the server, the next start completes it.
 pub(crate) async fn remove(
     State(pages): State<Pages>,
     Path(name): Path<String>,

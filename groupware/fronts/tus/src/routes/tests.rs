@@ -1,4 +1,4 @@
-//! Requests for uploads, at one server and at several over one store of records and one object store.
+//! Tests of upload requests, to one server and to several over one store of records and one object store.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Barrier};
@@ -24,7 +24,7 @@ async fn uploads_that_are_made_up_take_no_place() {
     assert!(!front.uploads.is_at_hand(&key(owner.mailbox(), &id)));
 }
 
-/// What all servers have in common.
+/// The state that all servers share.
 struct Site {
     store: Store,
     bucket: Arc<Bucket>,
@@ -38,7 +38,7 @@ impl Site {
         }
     }
 
-    /// A server with a folder of its own.
+    /// Returns a server with a folder of its own.
     fn server(&self) -> Tus {
         let content = ContentStore::scratch().unwrap();
         let content = content.with_objects(Arc::clone(&self.bucket) as _);
@@ -62,7 +62,7 @@ impl Site {
         self.store.read(held).unwrap()
     }
 
-    /// The object store can't be reached any more once so many segments were read.
+    /// Makes the object store unavailable after so many segment reads.
     fn away_from(&self, reads: Option<u32>) {
         *self.bucket.away_from.lock().unwrap() = reads;
     }
@@ -75,7 +75,7 @@ impl Site {
         self.bucket.content.lock().unwrap().clone()
     }
 
-    /// Waits until nothing but what records list is in the object store.
+    /// Waits until the object store has only recorded segments.
     async fn is_swept(&self, listed: usize) {
         let swept = async {
             while self.bucket.names().len() > listed {
@@ -119,7 +119,7 @@ async fn send(server: &Tus, id: &UploadId, at: usize, chunk: &[u8]) -> u16 {
     ask(server, id, request).await.status().as_u16()
 }
 
-/// The offset that a server tells, or its status.
+/// The offset that a server returns, or its status.
 async fn asked(server: &Tus, id: &UploadId) -> Result<usize, u16> {
     let request = request(Method::HEAD).body(Body::empty()).unwrap();
     let answer = ask(server, id, request).await;
@@ -166,7 +166,7 @@ async fn an_upload_outlives_the_server_that_took_its_chunks() {
     let id = site.begin(7, whole.len(), None);
     let first = site.server();
     assert_eq!(send(&first, &id, 0, &whole[..30_000]).await, 204);
-    // It dies when a segment is in the object store, and not yet in the record.
+    // The server dies when a segment is in the object store, and not yet in the record.
     let revision = site.held(&id).revision;
     let lost = documents::segment_name(&id, revision, 1);
     groupware_content::Segments::put(&*site.bucket, &lost, &|| Ok(whole[30_000..].to_vec()))
@@ -199,7 +199,7 @@ async fn a_chunk_that_was_cut_off_goes_on_elsewhere() {
     assert!(site.content() == [whole]);
 }
 
-/// Both servers have read the upload's record before one of them changes it.
+/// Sends two chunks such that both servers read the upload's record before one of them changes it.
 async fn at_once(site: &Site, id: &UploadId, chunks: [&[u8]; 2]) -> [u16; 2] {
     let servers = [site.server(), site.server()];
     *site.bucket.together.lock().unwrap() = Some(Arc::new(Barrier::new(2)));
@@ -288,7 +288,7 @@ async fn an_upload_in_many_small_chunks_has_few_segments() {
     site.is_swept(0).await;
 }
 
-/// Joins parts at a server; the length, or the status of the failure.
+/// Joins parts at a server; returns the length, or the status of the failure.
 async fn joined(site: &Site, server: &Tus, bits: u128, parts: &[UploadId]) -> Result<u64, u16> {
     let id = UploadId::from_bits(bits);
     let new = NewUpload {
@@ -420,7 +420,7 @@ async fn an_upload_whose_bytes_are_gone_is_to_begin_anew() {
         assert!(asked(&site.server(), id).await.is_ok());
     }
     assert_eq!((site.reads(), looks.load(Relaxed)), (reads, 2));
-    // What can't be found out now isn't gone.
+    // A segment that can't be checked now isn't missing.
     site.bucket.segments.lock().unwrap().clear();
     site.away_from(Some(0));
     assert_eq!(asked(&site.server(), &id).await, Ok(50));

@@ -1,4 +1,4 @@
-//! Parts of messages as all sorts of programs write them.
+//! Tests of parts as many programs write them.
 
 use super::*;
 

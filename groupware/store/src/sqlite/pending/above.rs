@@ -1,4 +1,4 @@
-//! What the memtables have above the tree, in order, as a reader at one group sees it.
+//! The changes of the memtables above the tree, in order, as seen by a reader at one group.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -10,7 +10,7 @@ use super::tables::Tables;
 /// Changes that are taken from the memtables at once.
 const AT_ONCE: usize = 64;
 
-/// A record in its place.
+/// A record with its partition and key.
 #[derive(Debug)]
 pub(in crate::sqlite) struct Changed {
     pub(in crate::sqlite) partition: Arc<str>,
@@ -24,20 +24,20 @@ impl Changed {
     }
 }
 
-/// What there is from a place on.
+/// The changes from a position on.
 pub(in crate::sqlite) struct Above<'a> {
     tables: &'a Tables,
     at: GroupNumber,
     /// The partitions that follow, the next one last.
     partitions: Vec<Arc<str>>,
-    /// Where the last of these begins.
+    /// The start of the range in the last of these.
     from: Bound<Vec<u8>>,
     to: Option<&'a [u8]>,
     ready: VecDeque<Changed>,
 }
 
 impl<'a> Above<'a> {
-    /// Of a range of one partition.
+    /// The changes in a range of one partition.
     pub(in crate::sqlite) fn range(
         tables: &'a Tables,
         at: GroupNumber,
@@ -53,7 +53,7 @@ impl<'a> Above<'a> {
         }
     }
 
-    /// Of all partitions, after a place.
+    /// The changes in all partitions, after a position.
     pub(in crate::sqlite) fn all(
         tables: &'a Tables,
         at: GroupNumber,

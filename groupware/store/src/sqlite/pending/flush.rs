@@ -1,7 +1,7 @@
-//! Writing full memtables into the tree, a little at a time, and deleting the rows of what is there.
+//! Writes full memtables into the tree, in small steps, and deletes their rows afterwards.
 //!
-//! None of it has to be durable at once: until a row is deleted, it says the same as the tree; and what is
-//! written to the log later never outlasts a crash without what was written before.
+//! None of it has to be durable at once. Until a row is deleted, it has the same content as the tree. Later writes to
+//! the log never survive a crash without the earlier ones.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -16,27 +16,27 @@ const BEGIN: &str = "BEGIN IMMEDIATE";
 const FORGET: &str = "DELETE FROM pending WHERE number <= ?1";
 const FIRST: &str = "SELECT min(number) FROM pending";
 
-/// So much is committed, as the memtable counts it, before something is written again: some hundred changes, so
-/// that what others wait for then is short.
+/// The committed bytes, as counted by the memtable, between two steps: some hundred changes, so that other callers wait
+/// only briefly.
 const STEP_BYTES: usize = 32 << 10;
 /// Records that are taken from the memtable at once.
 const RECORDS: usize = 64;
-/// Rows that are deleted at once at least.
+/// The minimum number of rows deleted at once.
 const ROWS: u64 = 64;
 
-/// A step is a good part of all, in partitions, where there are many: each is a transaction.
+/// The maximum number of steps: with many partitions, each step, a transaction, writes a larger part.
 const STEPS: usize = 512;
 
-/// How much is written at once.
+/// The pace of writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum Pace {
-    /// As the next memtable gets full, so that all of it is written when that is full by two thirds.
+    /// Even with the filling of the next memtable: done when that is full by two thirds.
     Even,
-    /// Whatever a step takes.
+    /// As much as a step can write.
     Any,
 }
 
-/// Records of one partition, and whether they are the last of it.
+/// Records of one partition, and whether they are its last ones.
 struct Slice {
     partition: Arc<str>,
     records: Vec<Keyed>,
@@ -44,7 +44,7 @@ struct Slice {
 }
 
 impl Pending {
-    /// Whether there is something to write or to delete, and enough was committed since the last time.
+    /// Returns true if there is work and enough was committed since the last step.
     pub(in crate::sqlite) fn wants_flush(&self) -> bool {
         let is_due = match self.flush.failed {
             false => self.unflushed_bytes >= STEP_BYTES.min(self.full_bytes),
@@ -58,7 +58,7 @@ impl Pending {
         is_due && is_wanted
     }
 
-    /// Whether more partitions than these are missing in the tree of what the [`Pace::Even`] asks for.
+    /// Returns true if the flush lags behind [`Pace::Even`] by more than this many partitions.
     fn is_behind(&self, partitions: usize) -> bool {
         let Flush {
             partitions: left,
@@ -66,7 +66,7 @@ impl Pending {
             ..
         } = &self.flush;
         let done = of - left.len();
-        // There is always the last of it to do: giving the memtable up.
+        // One task always remains: giving the memtable up.
         left.is_empty() || (done + partitions) * 2 * FULL < of * 3 * (self.fullness() + 1)
     }
 
@@ -74,14 +74,14 @@ impl Pending {
         self.tables.full.is_some() || self.flush.done.is_some()
     }
 
-    /// Whether there is something to do, and nobody has committed anything since the last time.
+    /// Returns true if there is work and no commit since the last step.
     pub(in crate::sqlite) fn wants_idle_flush(&self) -> bool {
         let is_quiet = self.unflushed_groups == 0 && !self.flush.failed;
         is_quiet && (self.has_work() || self.is_full())
     }
 
-    /// Does some of it: half as much again as was committed meanwhile at most, so that it ends before the next memtable is
-    /// full whatever happens.
+    /// Flushes in proportion to the commits since the last step, at most half as much again, so that the flush always
+    /// ends before the next memtable is full.
     pub(in crate::sqlite) fn flush_some(
         &mut self,
         tree: &mut Tree,
@@ -89,14 +89,14 @@ impl Pending {
     ) -> rusqlite::Result<()> {
         if self.tables.full.is_none() && self.is_full() {
             self.begin_flush();
-            // What was committed until now is all of it.
+            // This covers everything committed until now.
             self.unflushed_bytes = 0;
         }
         let committed = std::mem::take(&mut self.unflushed_bytes).max(STEP_BYTES);
         let groups = std::mem::take(&mut self.unflushed_groups);
         let (mut bytes, mut pace) = (committed + committed / 2, pace);
         if self.tables.active.bytes() > 2 * self.full_bytes.max(FULL_BYTES / 8) {
-            // It can't keep up so: everybody waits.
+            // The flush can't keep up at this pace: everything is written while all callers wait.
             (bytes, pace) = (usize::MAX, Pace::Any);
         }
         self.free_some();
@@ -105,7 +105,7 @@ impl Pending {
         done
     }
 
-    /// Writes all there is.
+    /// Writes all pending changes.
     pub(in crate::sqlite) fn flush_all(&mut self, tree: &mut Tree) -> rusqlite::Result<()> {
         while !self.is_empty() {
             if self.tables.full.is_none() && self.flush.done.is_none() {
@@ -118,7 +118,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Records that were removed from the tree since this was asked.
+    /// Returns the number of records removed from the tree since the last call.
     pub(in crate::sqlite) fn take_removed(&mut self) -> u32 {
         std::mem::take(&mut self.flush.removed)
     }
@@ -144,7 +144,7 @@ impl Pending {
             let went = went.and_then(|()| tree.execute("COMMIT"));
             if went.is_err() {
                 tree.roll_back();
-                // From the beginning: what is in the tree is written there once more.
+                // Start over: content that is already in the tree is written again.
                 self.begin_again();
             } else if self.flush.partitions.is_empty() && self.tables.full.is_some() {
                 self.flush.done = Some(self.flush.last);
@@ -154,8 +154,8 @@ impl Pending {
         })
     }
 
-    /// Gives some of the memory back of what is in the tree; later, where somebody still reads there: who lets go of it as
-    /// the last one gives all of it back at once.
+    /// Frees some of the memory of a flushed memtable. While readers still use it, this waits; the last reader frees
+    /// all of it at once.
     fn free_some(&mut self) {
         if let Some(left) = self.flush.left.take() {
             self.flush.left = match Arc::try_unwrap(left) {
@@ -173,7 +173,7 @@ impl Pending {
         }
     }
 
-    /// Writes records of so many bytes, as far as the pace asks for them.
+    /// Writes records of this many bytes, as far as the pace requires.
     fn write(&mut self, tree: &mut Tree, (bytes, pace): (usize, Pace)) -> rusqlite::Result<()> {
         let mut left = bytes;
         while left > 0 && (pace == Pace::Any || self.is_behind(0)) {
@@ -188,7 +188,7 @@ impl Pending {
             for (key, change) in &records {
                 let Change { revision, now, .. } = change;
                 left = left.saturating_sub(key.len() + now.bytes() + CHANGE_BYTES);
-                // What became of it later is written with the other memtable.
+                // The other memtable has a later change and writes that.
                 let active = &self.tables.active;
                 if active.get(&partition, key, self.group).is_some() {
                     continue;
@@ -224,7 +224,7 @@ impl Pending {
         })
     }
 
-    /// Deletes some of the rows of what was in the tree before this step.
+    /// Deletes some of the rows whose changes were in the tree before this step.
     fn forget_rows(&mut self, tree: &Tree, rows: u64) -> rusqlite::Result<()> {
         let Some(done) = self.flush.done else {
             return Ok(());

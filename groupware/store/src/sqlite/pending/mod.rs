@@ -1,19 +1,18 @@
-//! Changes that are durable, and not in the tree yet.
+//! Changes that are durable but not in the tree yet.
 //!
-//! All that a commit writes is one row of the table `pending`: what its group has changed, compressed. The
-//! changes themselves are kept in a *memtable*, where readers find them above the tree. When that is full,
-//! another takes its place, and the full one is *flushed*: its records are written into the tree, partition by
-//! partition, a little at a time. So a page of the tree is written once for many changes, and a record that
-//! changes often, or lives for a moment only, is written once or never. When all of it is in the tree, the rows
-//! of its groups are deleted. A store that is opened finds in the rows what its memtable was.
+//! A commit writes only one row of the table `pending`: the changes of its group, compressed. The changes themselves
+//! are kept in a *memtable*, where readers find them above the tree. A full memtable is replaced and *flushed*: its
+//! records are written into the tree, partition by partition, in small steps. So a page of the tree is written once for
+//! many changes, and a record that changes often, or exists only briefly, is written once or never. When the memtable
+//! is in the tree, the rows of its groups are deleted. Opening a store rebuilds its memtable from the rows.
 //!
-//! What is long, or very much at once, isn't worth writing twice: such values go into the tree with their
-//! group, and the memtable only says that they are there.
+//! Long values and very large groups aren't worth writing twice: such values are written into the tree with their
+//! group, and the memtable only refers to them.
 //!
-//! Groups are numbered. Who reads learns from the tree's own snapshot which group is the last that it has, by
-//! the last row of `pending`, and sees what the memtables have up to that. Memtables are changed before
-//! the group is committed, and the tree never has a change that the memtables had not; only when one of them
-//! was exchanged between a look at both, the reader looks anew.
+//! Groups are numbered. The last row of `pending` in the tree's snapshot gives a reader its last group, and the reader
+//! sees the changes of the memtables up to that group. Memtables are changed before the group is committed, and the
+//! tree never has a change that the memtables had not. If a memtable was replaced between the reads of both, the reader
+//! reads again.
 
 mod above;
 mod flush;

@@ -1,4 +1,4 @@
-//! What a group of batches has changed, as the table of pending changes keeps it: one row a group.
+//! The format of a group's changes in the table of pending changes: one row per group.
 //!
 //! ```text
 //! row = form u8 · changes            form 0: as they are, 1: compressed (Snappy)
@@ -19,9 +19,9 @@ use super::table::Now;
 
 const AS_IT_IS: u8 = 0;
 const COMPRESSED: u8 = 1;
-/// Shorter ones aren't worth it.
+/// The minimum length for compression.
 const COMPRESS_BYTES: usize = 256;
-/// Longest row, so that a damaged one asks for no more memory: batches are bounded by less.
+/// The maximum length of a row, so that a damaged one requests no more memory; batches have a lower limit.
 const MOST_BYTES: usize = 256 << 20;
 
 const VALUE: u8 = 1;
@@ -31,7 +31,7 @@ const RANGE: u8 = 4;
 
 const SAME_PARTITION: u16 = u16::MAX;
 
-/// A change, as a row tells it.
+/// A change read from a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Told {
     Record {
@@ -40,7 +40,7 @@ pub(super) enum Told {
         revision: u64,
         now: Now,
     },
-    /// All records with `from <= key`, and `key < to` if there is a `to`, are gone.
+    /// All records with `from <= key`, and `key < to` if there is a `to`, are removed.
     Range {
         partition: Arc<str>,
         from: Vec<u8>,
@@ -48,7 +48,7 @@ pub(super) enum Told {
     },
 }
 
-/// A row as it comes into being.
+/// A row under construction.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct Row {
     bytes: Vec<u8>,
@@ -114,13 +114,13 @@ impl Row {
         [&[AS_IT_IS], &self.bytes[..]].concat()
     }
 
-    /// What it tells.
+    /// The changes of the row.
     pub(super) fn told(&self) -> Vec<Told> {
         parse(&self.bytes).unwrap_or_default()
     }
 }
 
-/// What a stored row tells; `None` if it is damaged.
+/// Decodes a stored row; `None` if it is damaged.
 pub(super) fn read(stored: &[u8]) -> Option<Vec<Told>> {
     let (form, bytes) = stored.split_first()?;
     match *form {
@@ -176,7 +176,7 @@ fn parse(bytes: &[u8]) -> Option<Vec<Told>> {
     Some(told)
 }
 
-/// What is still to be read.
+/// The bytes still to decode.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

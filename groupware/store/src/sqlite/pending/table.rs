@@ -1,7 +1,7 @@
-//! A memtable: what was changed lately, by partition and key, each change with the group that made it.
+//! A memtable: recent changes by partition and key, each with the group that made it.
 //!
-//! One thread writes, and many read. Who reads sees the changes of all groups up to one of them; changes of
-//! later groups may lie beside these already.
+//! One thread writes, and many read. A reader sees the changes of all groups up to its own; changes of later groups may
+//! already be present.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -13,24 +13,24 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
 
-/// Threads that read at the same moment rarely meet in one of these.
+/// The number of shards; concurrent readers rarely need the same one.
 const SHARDS: usize = 64;
-/// What a change takes in memory besides its key and value, about.
+/// The approximate memory of a change besides its key and value.
 pub(super) const CHANGE_BYTES: usize = 144;
-/// What a partition takes besides: a node of the tree of its keys has room for eleven of them.
+/// The approximate memory of a partition besides: a node of its key tree has room for eleven keys.
 const PART_BYTES: usize = 1400;
 
 /// The number of a group of batches that were committed together.
 pub(in crate::sqlite) type GroupNumber = u64;
 
-/// What a key's record is now.
+/// The current state of a key's record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::sqlite) enum Now {
     /// It has this value.
     Value(Bytes),
     /// There is none.
     Gone,
-    /// It lies in the tree.
+    /// Its value is in the tree.
     InTree,
 }
 
@@ -62,7 +62,7 @@ struct Changes {
 }
 
 impl Changes {
-    /// The last one that a reader sees who is at this group.
+    /// The last change that a reader at this group sees.
     fn at(&self, group: GroupNumber) -> Option<&Change> {
         if self.last.group <= group {
             return Some(&self.last);
@@ -71,8 +71,8 @@ impl Changes {
     }
 }
 
-/// A key that lies with its neighbours if it is short, as most are: who looks for one compares some ten others, each
-/// of which would lie somewhere else in memory.
+/// A key; a short key, as most are, is stored inline. A lookup compares about ten keys, which would otherwise be
+/// scattered in memory.
 #[derive(Debug, Clone)]
 enum Key {
     Short(u8, [u8; SHORT_BYTES]),
@@ -134,7 +134,7 @@ impl Ord for Key {
 #[derive(Debug, Default)]
 struct Part {
     keys: BTreeMap<Key, Changes>,
-    /// Keys whose records are gone.
+    /// The number of keys whose records are removed.
     gone: usize,
 }
 
@@ -145,7 +145,7 @@ pub(in crate::sqlite) struct Memtable {
     shards: Box<[RwLock<Shard>]>,
     hasher: RandomState,
     bytes: AtomicUsize,
-    /// The most keys of one partition whose records are gone.
+    /// The maximum number of such keys in one partition.
     most_gone: AtomicUsize,
 }
 
@@ -161,17 +161,17 @@ impl Default for Memtable {
 }
 
 impl Memtable {
-    /// The memory that it takes, about.
+    /// The approximate memory use.
     pub(in crate::sqlite) fn bytes(&self) -> usize {
         self.bytes.load(Relaxed)
     }
 
-    /// The most keys that somebody who reads in one partition passes for nothing.
+    /// The maximum number of removed keys that a reader of one partition skips.
     pub(in crate::sqlite) fn most_gone(&self) -> usize {
         self.most_gone.load(Relaxed)
     }
 
-    /// Notes a change; those of a group come after those of all groups before it.
+    /// Adds a change; the groups of successive changes never decrease.
     pub(in crate::sqlite) fn put(&self, partition: &Arc<str>, key: &[u8], change: Change) {
         let mut bytes = change.now.bytes() + CHANGE_BYTES;
         let mut shard = self.write(partition);
@@ -204,13 +204,13 @@ impl Memtable {
                 false
             }
         };
-        // What wraps around takes away.
+        // Wrapping arithmetic subtracts.
         part.gone = part.gone + usize::from(is_gone) - usize::from(was_gone);
         self.most_gone.fetch_max(part.gone, Relaxed);
         self.bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Takes back what a group that was not committed has changed of a record.
+    /// Undoes the change of a record by a group that was not committed.
     pub(in crate::sqlite) fn take_back(&self, partition: &str, key: &[u8], group: GroupNumber) {
         let mut shard = self.write(partition);
         let Some(part) = shard.get_mut(partition) else {
@@ -237,7 +237,7 @@ impl Memtable {
         self.bytes.fetch_sub(bytes, Relaxed);
     }
 
-    /// What a reader who is at this group knows of a record.
+    /// The change of a record that a reader at this group sees.
     pub(in crate::sqlite) fn get(
         &self,
         partition: &str,
@@ -249,8 +249,8 @@ impl Memtable {
         changes.at(at).cloned()
     }
 
-    /// The first changes, `most` of them at most, that a reader at this group sees of `from <= key < to`; and whether
-    /// there may be more.
+    /// The first changes of `from <= key < to`, at most `most`, that a reader at this group sees; and whether there may
+    /// be more.
     pub(in crate::sqlite) fn range(
         &self,
         (partition, from, to): (&str, Bound<&[u8]>, Option<&[u8]>),
@@ -275,7 +275,7 @@ impl Memtable {
         (found, is_more)
     }
 
-    /// The partitions of which it knows anything, in order.
+    /// The partitions with changes, in order.
     pub(in crate::sqlite) fn partitions(&self) -> Vec<Arc<str>> {
         let mut all = Vec::new();
         for shard in &self.shards {
@@ -286,7 +286,7 @@ impl Memtable {
         all
     }
 
-    /// Forgets a part of it; whether something is left.
+    /// Frees a part of the memtable; returns whether something is left.
     pub(super) fn shrink(&mut self) -> bool {
         let mut shards = std::mem::take(&mut self.shards).into_vec();
         shards.pop();
@@ -314,7 +314,7 @@ impl Memtable {
     }
 }
 
-/// Whether no key lies in a range, which the standard library doesn't take then.
+/// Returns true if the range is empty; the standard library panics on some empty ranges.
 fn is_empty(from: Bound<&[u8]>, to: Option<&[u8]>) -> bool {
     match (from, to) {
         (Bound::Included(from) | Bound::Excluded(from), Some(to)) => to <= from,

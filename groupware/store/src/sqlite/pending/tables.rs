@@ -1,4 +1,4 @@
-//! The memtables of a moment, and where readers find them.
+//! The current memtables, and how readers get them.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -7,24 +7,24 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::table::{Change, GroupNumber, Keyed, Memtable};
 
-/// The last group that a snapshot of the tree has.
+/// The last group in a snapshot of the tree.
 pub(in crate::sqlite) const LAST_GROUP: &str = "SELECT max(number) FROM pending";
 
-/// A partition, the first key or the one before it, and the first key after.
+/// A partition, the first key or the key before it, and the first key after the range.
 type Range<'a> = (&'a str, Bound<&'a [u8]>, Option<&'a [u8]>);
 
-/// The memtables of a moment.
+/// The memtables at one moment.
 #[derive(Debug, Clone, Default)]
 pub(in crate::sqlite) struct Tables {
-    /// Exchanged so often.
+    /// The number of replacements so far.
     pub(super) epoch: u64,
     pub(super) active: Arc<Memtable>,
-    /// The full one, until it is in the tree.
+    /// The full memtable, until it is in the tree.
     pub(super) full: Option<Arc<Memtable>>,
 }
 
 impl Tables {
-    /// What a reader at this group knows of a record.
+    /// The change of a record that a reader at this group sees.
     pub(in crate::sqlite) fn get(
         &self,
         partition: &str,
@@ -35,7 +35,7 @@ impl Tables {
         active.or_else(|| self.full.as_ref()?.get(partition, key, at))
     }
 
-    /// The first changes of a range in the order of keys, and the key behind which the next ones are.
+    /// The first changes of a range in key order, and the key after which the next ones follow.
     pub(super) fn range(
         &self,
         (partition, from, to): Range<'_>,
@@ -80,7 +80,7 @@ impl Tables {
     }
 }
 
-/// The memtables as readers find them.
+/// The current memtables, shared with readers.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct Shared {
     tables: RwLock<Tables>,
@@ -88,13 +88,13 @@ pub(in crate::sqlite) struct Shared {
 }
 
 impl Shared {
-    /// Those of now.
+    /// The current memtables.
     pub(in crate::sqlite) fn tables(&self) -> Tables {
         let tables = self.tables.read();
         tables.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether they are still those.
+    /// Returns true if these memtables are still current.
     pub(in crate::sqlite) fn are(&self, tables: &Tables) -> bool {
         self.epoch.load(Ordering::SeqCst) == tables.epoch
     }

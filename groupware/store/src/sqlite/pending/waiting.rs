@@ -1,4 +1,4 @@
-//! What waits for the tree, as the writer has it: groups come in here, and `flush` takes them out.
+//! The writer's pending changes: groups are added here, and `flush` removes them.
 
 use std::sync::Arc;
 
@@ -15,66 +15,66 @@ pub(in crate::sqlite) const SCHEMA: &str =
 const ROWS: &str = "SELECT number, changes FROM pending ORDER BY number";
 const KEEP: &str = "INSERT INTO pending (number, changes) VALUES (?1, ?2)";
 
-/// A memtable that takes so much memory is full. The longer it is, the more changes share a page, and the
-/// longer it takes to open a store that was not closed.
+/// The memory at which a memtable is full. With more, more changes share a page, but opening a store that was not
+/// closed takes longer.
 pub(super) const FULL_BYTES: usize = 32 << 20;
-/// So is one in which readers of one partition may have to pass so many keys whose records are gone.
+/// The number of removed keys, skipped by readers of one partition, at which a memtable is full.
 const FULL_GONE: usize = 2048;
-/// Where flushing fails, changes are taken until they are so many times as much.
+/// If flushing fails, changes are accepted up to this multiple of the memory.
 const OVERFULL: usize = 4;
-/// And one with so many groups, however little they have changed: each has its row.
+/// The number of groups, however small, at which a memtable is full: each has a row.
 const FULL_GROUPS: usize = 1 << 16;
-/// All of it, in thousandths.
+/// A full memtable, in thousandths.
 pub(super) const FULL: usize = 1000;
-/// A longer value goes into the tree at once.
+/// Longer values are written into the tree at once.
 pub(in crate::sqlite) const LONG_BYTES: usize = 8 << 10;
-/// So do the changes of a group that together are longer.
+/// So are the changes of a group that together are longer.
 pub(in crate::sqlite) const MANY_BYTES: usize = 1 << 20;
 
-/// How far the writing of the full memtable is.
+/// The progress of flushing the full memtable.
 #[derive(Debug, Default)]
 pub(super) struct Flush {
     /// Partitions of the full memtable that are not yet in the tree, the next one last.
     pub(super) partitions: Vec<Arc<str>>,
-    /// How many they were.
+    /// Their initial number.
     pub(super) of: usize,
-    /// The key after which the next one goes on.
+    /// The last key written in the current partition.
     pub(super) after: Option<Box<[u8]>>,
     /// The last group of the full memtable.
     pub(super) last: GroupNumber,
-    /// Rows up to this one can go.
+    /// Rows up to this one can be deleted.
     pub(super) done: Option<GroupNumber>,
-    /// The memtable that was written last, as far as its memory was not given back.
+    /// The flushed memtable, while its memory is not fully freed.
     pub(super) left: Option<Arc<Memtable>>,
-    /// The last step failed.
+    /// True if the last step failed.
     pub(super) failed: bool,
-    /// Records that were removed from the tree since somebody asked.
+    /// Records removed from the tree since the last query.
     pub(super) removed: u32,
 }
 
-/// What waits for the tree, as the writer has it.
+/// The writer's pending changes.
 pub(in crate::sqlite) struct Pending {
     pub(super) shared: Arc<Shared>,
     pub(super) tables: Tables,
     /// The number of the last group, committed or not.
     pub(super) group: GroupNumber,
-    /// What the rows of a group that is under way tell.
+    /// The row of the current group.
     row: Row,
     pub(super) full_bytes: usize,
-    /// Whether there are rows, and groups that were committed since a memtable was last set aside.
+    /// Whether there are rows, and the number of groups committed since the last memtable was set aside.
     pub(super) has_rows: bool,
     pub(super) groups: u64,
-    /// What the rows of these take, and what those took of the memtable that was set aside last.
+    /// The bytes of these groups' rows, and of the rows of the memtable that was set aside last.
     pub(super) row_bytes: u64,
     pub(super) last_row_bytes: u64,
-    /// What was committed since something was flushed, and by how many groups.
+    /// The bytes committed since the last flush, and the number of their groups.
     pub(super) unflushed_bytes: usize,
     pub(super) unflushed_groups: u64,
     pub(super) flush: Flush,
 }
 
 impl Pending {
-    /// Nothing.
+    /// Creates an empty set.
     pub(in crate::sqlite) fn new(full_bytes: Option<usize>) -> Self {
         Self {
             shared: Arc::default(),
@@ -92,7 +92,7 @@ impl Pending {
         }
     }
 
-    /// Reads what the table has.
+    /// Loads the pending rows.
     pub(in crate::sqlite) fn load(
         connection: &Connection,
         full_bytes: Option<usize>,
@@ -146,38 +146,38 @@ impl Pending {
         Arc::clone(&self.shared)
     }
 
-    /// Whether the tree has all there is.
+    /// Returns true if the tree has all changes.
     pub(in crate::sqlite) fn is_empty(&self) -> bool {
         self.tables.are_empty() && !self.has_rows
     }
 
-    /// What they take in memory, which is more than in the tree.
+    /// The memory of the memtables, which is more than their size in the tree.
     pub(in crate::sqlite) fn bytes(&self) -> usize {
         self.tables.bytes()
     }
 
-    /// Whether so much waits that no more can be taken, where nothing can be written into the tree.
+    /// Returns true if nothing more can be accepted while flushing fails.
     pub(in crate::sqlite) fn is_overfull(&self) -> bool {
         self.tables.bytes() > OVERFULL * self.full_bytes
     }
 
-    /// The room that rows take by turns: where some are deleted, others come soon.
+    /// The space that rows use in turn: where some are deleted, others follow soon.
     pub(in crate::sqlite) fn recurring_bytes(&self) -> u64 {
         self.last_row_bytes
     }
 
-    /// A group begins.
+    /// Begins a group.
     pub(in crate::sqlite) fn begin(&mut self) {
         self.group += 1;
         self.row = Row::default();
     }
 
-    /// What is now known of a record, by the group that is under way or any before it.
+    /// The latest change of a record, by the current group or an earlier one.
     pub(in crate::sqlite) fn get(&self, partition: &str, key: &[u8]) -> Option<Change> {
         self.tables.get(partition, key, self.group)
     }
 
-    /// Notes what the group under way has made of a record.
+    /// Records a change of the current group.
     pub(in crate::sqlite) fn put(
         &mut self,
         partition: &Arc<str>,
@@ -196,7 +196,7 @@ impl Pending {
         self.tables.active.put(partition, key, change);
     }
 
-    /// Notes that the group under way has removed a range, which the tree has done, too.
+    /// Records that the current group removed a range, which was also done in the tree.
     pub(in crate::sqlite) fn remove(
         &mut self,
         partition: &Arc<str>,
@@ -239,7 +239,7 @@ impl Pending {
         Ok(())
     }
 
-    /// The group under way was not committed.
+    /// Undoes the current group, which was not committed.
     pub(in crate::sqlite) fn take_back(&mut self) {
         let group = self.group;
         for told in std::mem::take(&mut self.row).told() {
@@ -274,7 +274,7 @@ impl Pending {
         self.fullness() >= FULL
     }
 
-    /// How full the memtable is that is written to, in thousandths.
+    /// The fill level of the active memtable, in thousandths.
     pub(super) fn fullness(&self) -> usize {
         let active = &self.tables.active;
         let groups = usize::try_from(self.groups).unwrap_or(usize::MAX);
@@ -287,7 +287,7 @@ impl Pending {
         by.into_iter().max().unwrap_or_default()
     }
 
-    /// Has another memtable take the place of the one that is written to.
+    /// Replaces the active memtable.
     pub(super) fn set_aside(&mut self) {
         let full = std::mem::take(&mut self.tables.active);
         self.tables.epoch += 1;
@@ -295,7 +295,7 @@ impl Pending {
         self.shared.exchange(self.tables.clone());
     }
 
-    /// What was full is in the tree.
+    /// Drops the full memtable, which is in the tree.
     pub(super) fn drop_full(&mut self) -> Option<Arc<Memtable>> {
         self.tables.epoch += 1;
         let full = self.tables.full.take();

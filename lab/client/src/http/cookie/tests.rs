@@ -139,7 +139,7 @@ fn nonsense_is_ignored_and_the_number_limited() {
     let kept = kept(&jar);
     assert_eq!(kept.len(), MAX_COOKIES);
     assert_eq!(kept[MAX_COOKIES - 1], "more");
-    // The oldest one gave way, wherever it stood.
+    // The oldest cookie was evicted, whatever its place.
     assert!(!kept.contains(&"c0".to_owned()) && kept.contains(&"c1".to_owned()));
 }
 

@@ -1,25 +1,25 @@
-//! What the end of a stream says about its request. Pure.
+//! The meaning of a stream's end for its request. Pure.
 
 use ::h2::{Error, Reason};
 
 use crate::exchange::ErrorClass;
 use crate::tls;
 
-/// What came of a request that has no answer.
+/// The outcome of a request without a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Lost {
-    /// It never went out: the connection had ended.
+    /// The request was not sent: the connection had ended.
     Unsent(String),
-    /// The server says that it did nothing with it: it may be sent again, whatever it asks for.
+    /// The server reports that it did not process the request: any method may be sent again.
     Unprocessed(String),
-    /// The connection ended before one byte of an answer.
+    /// The connection ended before one byte of a response.
     Nothing(String),
     /// Anything else.
     Failed(ErrorClass, String),
 }
 
-/// Sorts an error; `begun` tells whether some of the answer has come, `greeted` whether the server has
-/// said anything in HTTP/2 at all.
+/// Classifies an error. `begun`: a part of the response was received; `greeted`: the server has sent its HTTP/2
+/// settings.
 pub(super) fn sort(error: &Error, begun: bool, greeted: bool) -> Lost {
     if !greeted && !error.is_remote() {
         return Lost::Failed(ErrorClass::Connect, stranger(error));
@@ -57,7 +57,7 @@ pub(super) fn sort(error: &Error, begun: bool, greeted: bool) -> Lost {
     }
 }
 
-/// Who ends a connection without one word of HTTP/2 doesn't speak it.
+/// Describes a connection that ended without any HTTP/2 frame: the server doesn't support HTTP/2.
 fn stranger(error: &Error) -> String {
     format!(
         "the server doesn't speak HTTP/2 there ({error}): say `http: 1`, or `https` where it speaks \
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn io() -> Error {
-        // The only way to an error of the library from outside of it that is no reason.
+        // The only way from outside the library to an error without a reason.
         Error::from(Reason::CANCEL)
     }
 

@@ -1,4 +1,4 @@
-//! Requests of users who may speak HTTP/2: on whose connection, how often, and what their answers come to.
+//! Requests of users with HTTP/2: the choice of the connection, repetition, and the outcome of responses.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -23,7 +23,7 @@ use crate::time::{Nanos, Time, Timer, or_late, within};
 use crate::version::{Offer, Version};
 use lab_units::BaseUrl;
 
-/// What has come of an answer.
+/// The part of a response received so far.
 #[derive(Default)]
 struct Coming {
     status: Option<u16>,
@@ -34,8 +34,8 @@ struct Coming {
 }
 
 impl<T: Time> HttpClient<T> {
-    /// Sends a rendered message on a connection of whichever version, and reads the answer; at most
-    /// twice, by the rules of [`super`] and of [`crate::http`].
+    /// Sends a rendered message on a connection of either version, and reads the response; at most twice, by the rules
+    /// of [`super`] and of [`crate::http`].
     pub(in super::super) async fn converse_as_offered(
         &self,
         session: &mut HttpSession,
@@ -89,7 +89,7 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    /// Sends the message once, on the connection that is there.
+    /// Sends the message once, on the current connection.
     async fn attempt(
         &self,
         session: &mut HttpSession,
@@ -102,8 +102,7 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    /// Drops a hold on a connection that this request can't use: to another server, idle for too long,
-    /// or ended.
+    /// Drops a hold on a connection that this request can't use: to another server, idle for too long, or ended.
     async fn let_go_of_unusable(
         &self,
         session: &mut HttpSession,
@@ -118,7 +117,7 @@ impl<T: Time> HttpClient<T> {
         let idle = held.idle_since.map_or(0, |since| now.saturating_sub(since));
         let wrong = held.other.as_deref() != other;
         if matches!(session.shares, Shares::Own(_)) && held.other.is_none() {
-            // Other sessions of the user may have used it since.
+            // Other sessions of the user may have used the connection since.
             let idle = now.saturating_sub(held.link.heard());
             if held.idle_since.is_some() && idle > self.idle_limit {
                 held.link.retire();
@@ -129,7 +128,7 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    /// Drops what the next request had better not go by.
+    /// Drops connections that the next request should not use.
     async fn let_go(&self, session: &mut HttpSession, lost: &Lost, sent: Nanos) {
         session.connection = None;
         let shares = session.shares_streams();
@@ -139,7 +138,7 @@ impl<T: Time> HttpClient<T> {
         let late = matches!(lost, Lost::Failed(ErrorClass::Timeout, _));
         let own = !shares || held.other.is_some();
         if late && !own && held.link.heard() < sent {
-            // Nobody has heard anything on it since: it may be dead. Whoever waits on it still, waits.
+            // Nothing was received on the connection since: it may be dead. Requests that wait on it continue to wait.
             held.link.retire();
         }
         if (late && own) || held.is_unusable().await {
@@ -147,7 +146,7 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    /// Gets the session a connection: its share of those that all have, or one of its own.
+    /// Provides the session with a connection: a shared one, or one of its own.
     async fn reach(
         &self,
         session: &mut HttpSession,
@@ -191,8 +190,8 @@ impl<T: Time> HttpClient<T> {
         Ok(())
     }
 
-    /// Whether the server has chosen HTTP/1.1 for a connection where it had the choice. What the system's server chooses
-    /// is remembered.
+    /// Returns true if the server has chosen HTTP/1.1 for a connection where it had the choice. The choice of the base
+    /// server is remembered.
     fn chose_one(&self, connection: &Connection, other: &Option<Box<BaseUrl>>) -> bool {
         if self.offer != Offer::Auto {
             return false;
@@ -208,7 +207,7 @@ impl<T: Time> HttpClient<T> {
         version == Version::One
     }
 
-    /// Begins HTTP/2 on a connection that was just opened.
+    /// Starts HTTP/2 on a newly opened connection.
     async fn begin(
         &self,
         connection: Connection,
@@ -232,7 +231,7 @@ impl<T: Time> HttpClient<T> {
         }
     }
 
-    /// Sends the message once, in a stream of its own, and reads the answer.
+    /// Sends the message once, in a stream of its own, and reads the response.
     async fn once_in_stream(
         &self,
         held: &mut HeldConnection,
@@ -383,7 +382,7 @@ impl<T: Time> HttpClient<T> {
     }
 }
 
-/// The server took no more requests.
+/// The error for a request that waited too long for a free stream.
 fn unplaced(link: &Link) -> Lost {
     let why = format!(
         "not sent in time: the server allows {} requests at once on the connection",
@@ -392,7 +391,7 @@ fn unplaced(link: &Link) -> Lost {
     Lost::Failed(ErrorClass::Timeout, why)
 }
 
-/// Why no whole answer came.
+/// Why the response is not whole.
 enum Ended {
     Stream(::h2::Error),
     Fault(Fault),

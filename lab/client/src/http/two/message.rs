@@ -1,4 +1,4 @@
-//! A rendered message as HTTP/2 has it. Pure.
+//! Converts a rendered message to HTTP/2. Pure.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use http::{HeaderMap, Method, Request, Uri};
 use super::super::message::{Message, Piece};
 use lab_units::BaseUrl;
 
-/// Headers that say something of a connection of HTTP/1.1 (RFC 9113, section 8.2.2).
+/// Headers that apply to a connection of HTTP/1.1 (RFC 9113, section 8.2.2).
 const OF_CONNECTION: [&str; 5] = [
     "connection",
     "keep-alive",
@@ -19,10 +19,10 @@ const OF_CONNECTION: [&str; 5] = [
     "upgrade",
 ];
 
-/// The head of a message that goes to `server`, and the pieces of its body.
+/// Returns the head of a message to `server`, and the pieces of its body.
 ///
 /// # Errors
-/// In words, what HTTP/2 can't carry.
+/// A message, if HTTP/2 can't carry the request.
 pub(super) fn request(
     message: &Message,
     server: &BaseUrl,
@@ -88,7 +88,7 @@ fn uri(host: Option<&str>, target: &str, server: &BaseUrl) -> Result<Uri, String
     Uri::from_parts(parts).map_err(|error| error.to_string())
 }
 
-/// The head of an answer as HTTP/1.1 would write it, for who hears the wire.
+/// Returns the head of a response as HTTP/1.1 would write it, for the tap.
 pub(super) fn head_in_words(status: http::StatusCode, headers: &HeaderMap) -> Vec<u8> {
     let reason = status.canonical_reason().unwrap_or_default();
     let mut text = format!("HTTP/1.1 {} {reason}\r\n", status.as_u16()).into_bytes();

@@ -1,4 +1,4 @@
-//! One stream: what is sent on it and what comes back, as it comes. It judges nothing.
+//! One stream: sends the request and reads the response as it arrives. It judges nothing.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -10,10 +10,9 @@ use ::h2::{Error, RecvStream, SendStream};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
-/// A request under way and its answer. Dropped before its end, it tells the server that nobody waits for
-/// the rest.
+/// A request in progress and its response. Dropping it before its end cancels the stream on the server.
 pub(super) struct Talk {
-    /// What is still to be sent, and where.
+    /// The parts still to be sent, and their stream.
     sending: Option<(SendStream<Bytes>, VecDeque<Bytes>)>,
     answer: Answering,
 }
@@ -25,18 +24,18 @@ enum Answering {
     Over(Option<RecvStream>),
 }
 
-/// The next part of an answer.
+/// The next part of a response.
 pub(super) enum Came {
-    /// Its head.
+    /// The head.
     Head(StatusCode, HeaderMap),
-    /// Some of its body.
+    /// A part of the body.
     Data(Bytes),
-    /// No more comes.
+    /// The response has ended.
     End,
 }
 
 impl Talk {
-    /// A request whose head is on its way, and what is to follow it.
+    /// Returns a request whose head is being sent, with the body that follows it.
     pub(super) fn new(
         answer: ResponseFuture,
         mut stream: SendStream<Bytes>,
@@ -52,7 +51,7 @@ impl Talk {
         }
     }
 
-    /// Sends on, and gives what has come next.
+    /// Continues sending, and returns the next received part.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Came, Error>> {
         self.send(cx);
         loop {
@@ -70,7 +69,7 @@ impl Talk {
                         self.next(Answering::Trailers);
                         continue;
                     };
-                    // It fails for more than there was, which this is not.
+                    // It fails only for more than was received.
                     let _released = body.flow_control().release_capacity(data.len());
                     if body.is_end_stream() {
                         self.next(|body| Answering::Over(Some(body)));
@@ -86,7 +85,7 @@ impl Talk {
         }
     }
 
-    /// What is left of an answer that is over.
+    /// Returns the rest of a finished response.
     pub(super) fn into_rest(self) -> Option<RecvStream> {
         match self.answer {
             Answering::Over(rest) => rest,
@@ -101,10 +100,10 @@ impl Talk {
         }
     }
 
-    /// Sends what the server's windows take. Where sending fails, the answer's end says why.
+    /// Sends as much as the server's windows allow. If sending fails, the response's end has the reason.
     fn send(&mut self, cx: &mut Context<'_>) {
         while let Some((stream, body)) = &mut self.sending {
-            // Room that is there already is not told of again.
+            // Capacity that is already available is not reported again.
             let room = match stream.capacity() {
                 0 => match stream.poll_capacity(cx) {
                     Poll::Pending => return,
@@ -125,7 +124,7 @@ impl Talk {
     }
 }
 
-/// Takes what comes next of a body, so much at most.
+/// Takes the next part of a body, at most `room` bytes.
 fn next(body: &mut VecDeque<Bytes>, room: usize) -> Bytes {
     let Some(first) = body.front_mut() else {
         return Bytes::new();

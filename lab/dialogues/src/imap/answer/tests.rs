@@ -1,10 +1,10 @@
-//! Answers of IMAP, whole and in pieces.
+//! Responses of IMAP, whole and in pieces.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What the command comes to, and what was told, read in pieces of so many bytes.
+/// Returns the command's result and the collected data, read in pieces of this many bytes.
 fn read(bytes: &[u8], piece: usize) -> Result<Option<(ImapTold, String)>, String> {
     let (mut answer, mut kept) = (ImapAnswer::default(), Vec::new());
     answer.begin(true);

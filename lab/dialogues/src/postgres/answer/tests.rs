@@ -1,4 +1,4 @@
-//! Answers of PostgreSQL, made byte by byte.
+//! Responses of PostgreSQL, built byte by byte.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ fn message(tag: u8, content: &[u8]) -> Vec<u8> {
     [&[tag], &length[..], content].concat()
 }
 
-/// Columns of these names and types.
+/// Returns the description of columns with these names and types.
 fn description(columns: &[(&str, u32)]) -> Vec<u8> {
     let mut content = (columns.len() as u16).to_be_bytes().to_vec();
     for (name, oid) in columns {
@@ -29,7 +29,7 @@ fn row(values: &[Option<&str>]) -> Vec<u8> {
     message(b'D', &content)
 }
 
-/// What is told up to the end, in words, and the answer; read in pieces of so many bytes.
+/// Returns the messages as text and the response, read in pieces of this many bytes.
 fn read(bytes: &[u8], piece: usize, is_read: bool) -> Result<(Vec<String>, String), String> {
     let (mut answer, mut body, mut kept) = (PostgresAnswer::default(), Vec::new(), Vec::new());
     let mut told = Vec::new();

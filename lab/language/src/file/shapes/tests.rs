@@ -12,7 +12,7 @@ fn pattern<T: JsonSchema>() -> Regex {
     Regex::new(schema["pattern"].as_str().unwrap()).unwrap()
 }
 
-/// The pattern lets through what the parser reads, and nothing else.
+/// Checks that the pattern accepts exactly the texts that the parser accepts.
 #[track_caller]
 fn agree<T: JsonSchema>(texts: &[&str], reads: impl Fn(&str) -> bool) {
     let pattern = pattern::<T>();
