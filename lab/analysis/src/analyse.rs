@@ -10,6 +10,7 @@ use lab_trial::{Input, ReportError, Warmup, step_names};
 use sha2::{Digest, Sha256};
 
 use crate::duet::{self, Duets};
+use crate::explained::Recorded;
 use crate::model::{
     Analysis, Answer, Check, CheckOutcome, Decision, HowPaired, LineDifference, LoadLine, Outcome,
     RESULT_SCHEMA, Reason, StudyFacts, Summary, TrialAnalysis, Verdict,
@@ -17,8 +18,8 @@ use crate::model::{
 use crate::published::tables;
 use crate::sample::{CellSample, Fate};
 use crate::{
-    asked, capacity, cells, checks, compare, cpu, effects, findings, left_out, limits_set, line,
-    profiles, repeated, sample, unmeasured,
+    capacity, cells, checks, compare, effects, findings, left_out, limits_set, line, repeated,
+    sample, unmeasured,
 };
 
 /// What a reader of a duet's figures must know.
@@ -49,13 +50,9 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     let left_out = left_out::left_out(&plan, &trials);
     duet::couple(&mut trials);
     repeated::choose(&mut trials);
-    let profiled = cpu::profiled(&inputs, &mut trials);
-    let asked = asked::asked(&inputs, &mut trials);
+    let recorded = Recorded::of(&inputs, &mut trials);
     let cells = cells::summarise(study, &steps, &trials);
-    let cpu_profiles = cpu::summarise(&cells, &trials, &profiled);
-    let profile_differences = profiles::differences(&plan, &cells, &trials, &profiled);
-    let ask_differences = asked::differences(&plan, &cells, &trials, &asked);
-    let counted = asked::summarise(&cells, &trials, &asked);
+    let explained = recorded.explain(&plan, &cells, &trials);
     let duets = Duets::of(&plan, &inputs, &trials)?;
     let mut differences = compare::compare(&plan, &trials, (&cells, &samples), duets.as_ref());
     left_out::add_to(&mut differences.answer, &left_out, &plan);
@@ -80,9 +77,7 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     let headline = headline_of(&found, &reasons, (&load_lines, answer), &study.checks);
     let mut findings = findings_of(&found, duets.is_some(), &line_differences);
     findings.extend(effects::sentences(&differences));
-    findings.extend(profiles::sentences(&profile_differences));
-    findings.extend(ask_differences.iter().filter_map(lab_asked::summary));
-    findings.extend(usl.as_ref().map(capacity::sentence));
+    findings.extend(explained.sentences(usl.as_ref()));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
         study: facts,
@@ -105,10 +100,10 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         load_lines,
         load_line_differences: line_differences,
         usl,
-        cpu_profiles,
-        profile_differences,
-        counted,
-        ask_differences,
+        cpu_profiles: explained.cpu_profiles,
+        profile_differences: explained.profile_differences,
+        counted: explained.counted,
+        ask_differences: explained.ask_differences,
         findings,
         published,
         demand,

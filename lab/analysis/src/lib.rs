@@ -18,6 +18,7 @@ mod compare;
 mod cpu;
 mod duet;
 mod effects;
+mod explained;
 mod findings;
 mod fitness;
 mod left_out;

@@ -9,5 +9,5 @@ mod spec;
 mod template;
 
 pub use file::AskFile;
-pub use spec::{AskSpec, By};
-pub use template::{AskTemplate, PID, PORT, filled_in, templates};
+pub use spec::{AskSpec, By, filled_in};
+pub use template::{AskTemplate, Written, templates};

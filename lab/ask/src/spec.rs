@@ -5,6 +5,12 @@ use std::time::Duration;
 use lab_asked::How;
 use serde::{Deserialize, Serialize};
 
+/// What stands in a text until a trial fills it in.
+#[must_use]
+pub fn filled_in(name: &str) -> String {
+    format!("{{{{ {name} }}}}")
+}
+
 /// Letters of a program's name or an address in words.
 const MOST_LETTERS: usize = 30;
 
@@ -36,7 +42,7 @@ impl AskSpec {
     pub fn filled(&self, with: &[(String, String)]) -> Self {
         let fill = |text: &String| {
             with.iter().fold(text.clone(), |text, (name, value)| {
-                text.replace(&crate::filled_in(name), value)
+                text.replace(&filled_in(name), value)
             })
         };
         Self {

@@ -5,29 +5,22 @@ use std::time::Duration;
 
 use lab_asked::{How, Read};
 use lab_filters::JsonPath;
-use lab_language::{
-    At, CellError, Problems, Scalar, Setting, Span, Table, TextError, switch, units,
-};
-use lab_workload::{Level, Template};
+use lab_language::settings::{Settings, note};
+use lab_language::{At, CellError, Scalar, Setting, Span, Table, TextError, switch, units};
+use lab_workload::Level;
 
 use crate::file::AskFile;
 use crate::preset::{PRESETS, Preset, PresetAsk};
-use crate::spec::{AskSpec, By};
+use crate::spec::{AskSpec, By, filled_in};
 
-/// The port that users of the system come to.
-pub const PORT: &str = "port";
-/// The first process of the system.
-pub const PID: &str = "pid";
+/// What a trial fills in of a system that runs already.
+const ATTACHED: [&str; 2] = ["port", "pid"];
+/// The same of a system that it starts.
+const STARTED: [&str; 6] = ["port", "pid", "scratch", "secret", "plimsoll", "address"];
 /// Most asks of a system.
 const MOST_ASKS: usize = 16;
 /// How often states may be asked for.
 const ROWS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
-
-/// What stands in a text until a trial fills it in.
-#[must_use]
-pub fn filled_in(name: &str) -> String {
-    format!("{{{{ {name} }}}}")
-}
 
 /// The asks of a system, still with references to factors.
 #[derive(Debug, Clone, Default)]
@@ -110,27 +103,67 @@ fn address(written: &str) -> Result<String, TextError> {
     }
 }
 
-/// The asks of a system whose texts may name `factors` and `filled_in`; problems are noted, and `None` is given then.
-pub fn templates(
-    asks: &Table<AskFile>,
-    (factors, filled_in): (&[String], &[String]),
-    problems: &mut Problems,
-) -> Option<AskTemplate> {
-    let known: Vec<String> = factors.iter().chain(filled_in).cloned().collect();
+/// What a study writes of what a system is asked.
+#[derive(Debug)]
+pub struct Written<'a> {
+    /// Asks by name.
+    pub asks: &'a Table<AskFile>,
+    /// Whether the lab starts the system.
+    pub is_started: bool,
+    /// The machine that users come to, where it is another one.
+    pub on: Option<&'a At<Scalar>>,
+    /// The processes of the system, where they have names.
+    pub processes: Vec<&'a str>,
+}
+
+impl Written<'_> {
+    /// Names of what a trial fills in, which is known once the system runs.
+    fn filled_in(&self) -> Vec<String> {
+        let own = match self.is_started {
+            true => &STARTED[..],
+            false => &ATTACHED[..],
+        };
+        let places = self.processes.iter().flat_map(|name| {
+            let ends = ["_port", "_address"];
+            ends.map(|end| format!("{name}{end}"))
+        });
+        own.iter()
+            .copied()
+            .map(str::to_owned)
+            .chain(places)
+            .collect()
+    }
+}
+
+/// The asks of a system, whose texts may name factors and what a trial fills in. `None` when a problem was noted.
+pub fn templates(written: &Written<'_>, settings: &mut Settings<'_>) -> Option<AskTemplate> {
+    if written.asks.is_empty() {
+        return Some(AskTemplate::default());
+    }
+    if let Some(on) = written.on.filter(|_| written.is_started) {
+        let message = "`ask` asks a system on this machine, and this one is `on` another";
+        let help = "leave `ask` out, or start the system there and `attach` to it";
+        return note(&on.span, message, help, settings);
+    }
+    let mut filled_in = written.filled_in();
+    filled_in.retain(|name| !settings.known.contains(name));
+    let known: Vec<String> = settings.known.iter().chain(&filled_in).cloned().collect();
     let mut reader = Reader {
-        known: &known,
-        problems,
+        settings: Settings {
+            known: &known,
+            problems: &mut *settings.problems,
+        },
     };
     let mut made = Vec::new();
     let mut is_good = true;
-    for (name, file) in asks.iter() {
+    for (name, file) in written.asks.iter() {
         match reader.one(name, file) {
             Some(ones) => made.extend(ones),
             None => is_good = false,
         }
     }
     if made.len() > MOST_ASKS
-        && let Some((name, _)) = asks.iter().last()
+        && let Some((name, _)) = written.asks.iter().last()
     {
         let message = format!(
             "a system is asked at most {MOST_ASKS} things, and these are {}",
@@ -139,21 +172,19 @@ pub fn templates(
         reader.note(&name.span, &message, "leave some out");
         is_good = false;
     }
-    is_good.then(|| AskTemplate {
+    is_good.then_some(AskTemplate {
         asks: made,
-        filled_in: filled_in.to_vec(),
+        filled_in,
     })
 }
 
 struct Reader<'a> {
-    known: &'a [String],
-    problems: &'a mut Problems,
+    settings: Settings<'a>,
 }
 
 impl Reader<'_> {
     fn note(&mut self, span: &Span, message: &str, help: &str) {
-        self.problems
-            .push(span.first_line().problem(message, "here").help(help));
+        note::<()>(span, message, help, &mut self.settings);
     }
 
     fn one(&mut self, name: &At<String>, file: &AskFile) -> Option<Vec<One>> {
@@ -332,7 +363,7 @@ impl Reader<'_> {
             how.paths.insert(column.value.clone(), path);
         }
         if file.text.is_some() {
-            how.text = switch(file.text.as_ref(), self.problems);
+            how.text = switch(file.text.as_ref(), self.settings.problems);
         }
         Some(how)
     }
@@ -364,19 +395,7 @@ impl Reader<'_> {
     }
 
     fn setting(&mut self, field: &str, at: &At<Scalar>) -> Option<Setting> {
-        let text = at.text();
-        match Template::parse_setting(&text, self.known) {
-            Ok(template) => Some(Setting {
-                field: field.to_owned(),
-                template,
-                at: at.clone(),
-            }),
-            Err(error) => {
-                self.problems
-                    .push(at.span.text_problem(field, &text, &error.into()));
-                None
-            }
-        }
+        self.settings.required(field, at)
     }
 
     fn noted<T>(
@@ -390,7 +409,8 @@ impl Reader<'_> {
             Ok(value) => return Some(value),
             Err(error) => error,
         };
-        self.problems
+        self.settings
+            .problems
             .push(at.span.text_problem(what, &text, &error));
         None
     }

@@ -8,6 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::glob::matches_any;
 
+/// How often counters are read, unless the hold is short or very long.
+pub const EVERY: Duration = Duration::from_secs(10);
+/// A hold has so many answers, unless they would be less than [`SHORTEST`] apart.
+const LEAST_ANSWERS: u32 = 6;
+/// The shortest time between two answers of counters.
+const SHORTEST: Duration = Duration::from_millis(500);
+/// Most answers that are kept of an ask; of a longer hold they are further apart.
+const MOST_ANSWERS: u32 = 500;
+
 /// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -104,7 +113,7 @@ impl How {
     pub fn every(&self, hold: Duration) -> Duration {
         match self.rows_ms {
             Some(ms) => Duration::from_millis(ms.max(1)),
-            None => crate::recorder::kept_every(hold),
+            None => kept_every(hold),
         }
     }
 
@@ -131,4 +140,11 @@ impl How {
             None => crate::units::of_name(column).map(str::to_owned),
         }
     }
+}
+
+/// How far apart answers are that are kept. Short holds have several, since some begin with a warm-up that counts in no
+/// figure.
+pub(crate) fn kept_every(hold: Duration) -> Duration {
+    let short = (hold / LEAST_ANSWERS).max(SHORTEST);
+    EVERY.min(short).max(hold / MOST_ANSWERS)
 }

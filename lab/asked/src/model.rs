@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::series::shortened;
 use crate::units::{is_time, value};
-use crate::words::shortened;
 
 /// A counter of the system itself, over the valid trials of each cell.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

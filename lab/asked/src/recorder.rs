@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::how::How;
+use crate::how::{How, kept_every};
 use crate::read::{MOST_READ, Reading, read};
 use crate::series::Series;
 
@@ -13,14 +13,6 @@ pub const WITHIN: Duration = Duration::from_secs(1);
 pub const MOST_ANSWER_BYTES: usize = 4 << 20;
 /// Most counters of an ask that are kept, by how much they changed.
 pub const MOST_SERIES: usize = 2_000;
-/// How often counters are read, unless the hold is short or very long.
-pub const EVERY: Duration = Duration::from_secs(10);
-/// A hold has so many answers, unless they would be less than [`SHORTEST`] apart.
-const LEAST_ANSWERS: u32 = 6;
-/// The shortest time between two answers of counters.
-const SHORTEST: Duration = Duration::from_millis(500);
-/// Most answers that are kept of an ask; of a longer hold they are further apart.
-const MOST_ANSWERS: u32 = 500;
 /// Most values that are kept of an ask.
 const MOST_VALUES: usize = 500_000;
 /// Most counters that are followed during a trial.
@@ -31,13 +23,6 @@ const MOST_PROBLEMS: usize = 100;
 const FEW_ANSWERS: usize = 8;
 /// A row counts for at most so many times the usual time between two answers.
 const MOST_PERIODS: f64 = 2.0;
-
-/// How far apart answers are that are kept. Short holds have several, since some begin with a warm-up that counts in no
-/// figure.
-pub(crate) fn kept_every(hold: Duration) -> Duration {
-    let short = (hold / LEAST_ANSWERS).max(SHORTEST);
-    EVERY.min(short).max(hold / MOST_ANSWERS)
-}
 
 /// One answer, or why there is none.
 #[derive(Debug, Clone, PartialEq)]

@@ -79,6 +79,18 @@ pub(crate) fn label(text: &str) -> Option<String> {
     (!kept.is_empty()).then_some(kept)
 }
 
+/// The begin and the end of a long text: a statement ends with what it looks for.
+pub(crate) fn shortened(text: &str, letters: usize) -> String {
+    let all: Vec<char> = text.chars().collect();
+    if all.len() <= letters {
+        return text.to_owned();
+    }
+    let each = letters.saturating_sub(3) / 2;
+    let begin: String = all[..each].iter().collect();
+    let end: String = all[all.len() - each..].iter().collect();
+    format!("{} … {}", begin.trim_end(), end.trim_start())
+}
+
 /// What stands for a text that is not kept: the same for the same text.
 pub(crate) fn hashed(text: &str) -> String {
     let hash = lab_filters::sha256(text.as_bytes());

@@ -1,6 +1,7 @@
 //! What a system counts differently, in sentences.
 
 use crate::model::{AskDifference, CounterDifference};
+use crate::series::shortened;
 use crate::units::{is_time, value};
 
 /// Labels that are named of a pair of cells; all are in `result.json`.
@@ -102,18 +103,6 @@ fn subject(of: &CounterDifference) -> Option<String> {
         .map(|(_, text)| shortened(text, LETTERS))
         .collect();
     (!texts.is_empty()).then(|| format!("`{}`", texts.join(", ").replace('`', "'")))
-}
-
-/// The begin and the end of a long text: a statement ends with what it looks for.
-pub(crate) fn shortened(text: &str, letters: usize) -> String {
-    let all: Vec<char> = text.chars().collect();
-    if all.len() <= letters {
-        return text.to_owned();
-    }
-    let each = letters.saturating_sub(3) / 2;
-    let begin: String = all[..each].iter().collect();
-    let end: String = all[all.len() - each..].iter().collect();
-    format!("{} … {}", begin.trim_end(), end.trim_start())
 }
 
 fn plural(n: usize, noun: &str) -> String {

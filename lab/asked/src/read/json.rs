@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Found, Unreadable};
+use super::found::{Found, Unreadable};
 use crate::how::How;
 
 pub(super) fn read(how: &How, text: &str, found: &mut Found<'_>) -> Result<(), Unreadable> {

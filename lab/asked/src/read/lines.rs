@@ -1,7 +1,7 @@
 //! Lines of a name and a number: `name: 1`, `name=1`, `name<tab>1`, or `STAT name 1`. Fields after the name, as
 //! `name:calls=1,usec=2`, are counters whose label is the name.
 
-use super::{Found, number};
+use super::found::{Found, number};
 use crate::how::How;
 
 /// The label of fields.

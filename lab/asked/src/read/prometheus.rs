@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use lab_monitor::exporter::samples;
 
-use super::Found;
+use super::found::Found;
 use crate::how::How;
 
 pub(super) fn read(how: &How, text: &str, found: &mut Found<'_>) {

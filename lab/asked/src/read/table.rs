@@ -1,6 +1,6 @@
 //! Rows of columns, separated by commas or tabs, as `psql --csv` and `mysql --batch` print them.
 
-use super::{Found, Unreadable, number};
+use super::found::{Found, Unreadable, number};
 use crate::how::How;
 
 /// Most columns of a table.

@@ -2,8 +2,8 @@
 
 use lab_language::Setting;
 
-use super::settings::{Settings, note};
 use crate::file::{At, Scalar};
+use lab_language::settings::{Settings, note};
 
 /// A program with its arguments.
 pub(super) fn argv(

@@ -5,9 +5,9 @@ use lab_language::host::HostTemplate;
 
 use super::argv::argv;
 use super::preparation::{self, Written};
-use super::settings::{Settings, note};
 use crate::command::CommandTemplate;
 use crate::file::{At, CommandFile, Scalar, StudyFile, Table};
+use lab_language::settings::{Settings, note};
 
 /// The command; `None` when a problem was noted.
 pub(super) fn template(

@@ -2,11 +2,11 @@
 
 use lab_language::{AddressRange, OneOrMany};
 
-use super::settings::{Settings, note};
 use super::{generators, kinds, mix};
 use crate::demand::{LoadTemplate, WhoTemplate};
 use crate::file::{GeneratorsFile, LoadFile, StudyFile};
 use crate::model::{StudyWorkload, Workload};
+use lab_language::settings::{Settings, note};
 
 /// The load; `None` when a problem was noted.
 pub(super) fn template(

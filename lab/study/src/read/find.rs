@@ -4,11 +4,11 @@ use lab_language::{Problems, units};
 
 use super::noted::noted;
 use super::parts::Parts;
-use super::settings::note_problem;
 use super::thresholds::{thresholds, with_error_rate};
 use crate::extent::USERS;
 use crate::file::{At, FindFile, Scalar, StudyFile};
 use crate::model::{Find, Threshold};
+use lab_language::settings::note_problem;
 
 /// How near the levels beside the line come, unless a study says otherwise.
 const RESOLUTION: f64 = 0.05;

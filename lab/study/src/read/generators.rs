@@ -2,9 +2,9 @@
 
 use lab_language::{Agents, TextError, Which, agents, units};
 
-use super::settings::{Settings, note};
 use crate::demand::GeneratorsTemplate;
 use crate::file::{At, AwayFile, GeneratorsFile, LabelledFile, Scalar, WhichFile};
+use lab_language::settings::{Settings, note};
 
 /// Most agents of a run.
 const AGENTS: std::ops::RangeInclusive<u64> = 1..=1000;

@@ -3,9 +3,9 @@
 use lab_language::host::{HostTemplate, KernelTemplate, twice};
 use lab_language::machine;
 
-use super::settings::Settings;
 use super::storage;
 use crate::file::{At, Scalar, StorageFile, Table};
+use lab_language::settings::Settings;
 
 /// What is written of a machine.
 pub(super) struct Around<'a> {

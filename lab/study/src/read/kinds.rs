@@ -1,11 +1,11 @@
 //! What makes sessions begin, as a study says it: settings as templates, each with its place.
 
-use super::settings::{Settings, note};
 use super::{stages, timeline};
 use crate::file::{ArrivalFile, At, StudyFile, TimelineFile};
 use crate::kinds::{ArrivalTemplate, KindTemplate};
 use crate::model::Workload;
 use crate::stages::Level;
+use lab_language::settings::{Settings, note};
 
 /// What makes sessions begin; `None` when a problem was noted.
 pub(super) fn kind(

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use lab_language::{Problems, Span, level, unknown_name};
 
-use super::settings::note_problem;
 use crate::cell;
 use crate::file::{At, CellFile, MatrixFile, Scalar, StudyFile, SystemFile, Table};
 use crate::model::{Cell, Factor, Level, VARIANT};
+use lab_language::settings::note_problem;
 
 /// The factors; `None` when a problem was noted.
 pub(super) fn factors(file: &StudyFile, problems: &mut Problems) -> Option<Vec<Factor>> {

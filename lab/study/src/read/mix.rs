@@ -5,11 +5,11 @@ use lab_workload::{MAX_POPULATIONS, SharedKind, SharedState, Step, Workload};
 
 use super::kinds::{rated, replayed};
 use super::parameters;
-use super::settings::{Settings, note};
 use crate::file::{At, PopulationFile, Scalar, StudyFile};
 use crate::kinds::KindTemplate;
 use crate::mix::{MixTemplate, PopulationTemplate};
 use crate::model::StudyWorkload;
+use lab_language::settings::{Settings, note};
 
 /// The names of the workloads of a load's populations, as written, in their order.
 pub(super) fn workloads(file: &StudyFile) -> impl Iterator<Item = &At<Scalar>> {

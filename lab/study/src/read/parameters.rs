@@ -8,11 +8,11 @@ use lab_language::{
 };
 use lab_workload::{Each, LoadSpec};
 
-use super::settings::Settings;
 use crate::cell::CellTemplate;
 use crate::file::{At, Scalar, StudyFile, Table};
 use crate::model::{Cell, StudyWorkload, Workload};
 use crate::parameters::ParametersTemplate;
+use lab_language::settings::Settings;
 
 /// The parameters that the study gives its own workload; `None` when a problem was noted. `others` are the
 /// workloads of its populations: what one of them has is no mistake.

@@ -6,12 +6,12 @@ use lab_workload::Template;
 use lab_workload::template::{Escape, Symbols};
 
 use super::argv::argv;
-use super::settings::Settings;
 use crate::file::{ActionFile, At, Json, KeepFile, Scalar};
 use crate::preparation::{
     ActionRequest, ActionTemplate, BasicAuth, EACH, Piece, PreparationTemplate, RequestTemplate,
     USERS_FILE_NAME,
 };
+use lab_language::settings::Settings;
 
 /// The seed of the plan, which requests may name.
 const SEED: &str = "seed";

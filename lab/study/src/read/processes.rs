@@ -2,10 +2,10 @@
 
 use super::command::{self, is_variable, with_filled_in};
 use super::host::{Around, host};
-use super::settings::{Settings, note};
 use crate::command::{FILLED_IN, OF_ADDRESS, OF_PORT};
 use crate::file::{At, CommandFile, StudyFile, Table};
 use crate::system::KindTemplate;
+use lab_language::settings::{Settings, note};
 
 /// Most processes of a system.
 const MOST: usize = 32;

@@ -4,8 +4,8 @@ use lab_language::reach::{HttpTemplate, ReachTemplate};
 use lab_language::{At, Scalar, Span};
 use lab_workload::Workload;
 
-use super::settings::{Settings, note};
 use crate::file::{HttpFile, SystemFile};
+use lab_language::settings::{Settings, note};
 
 /// How the users of `system` reach it; `None` when a problem was noted.
 pub(super) fn template(

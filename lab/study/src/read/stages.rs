@@ -3,9 +3,9 @@
 use lab_language::Setting;
 use lab_workload::MAX_STAGES;
 
-use super::settings::{Settings, note};
 use crate::file::{At, Scalar, StageFile};
 use crate::stages::{Level, StageTemplate};
+use lab_language::settings::{Settings, note};
 
 /// The stages, and what their levels are; `None` when a problem was noted.
 pub(super) fn templates(

@@ -2,8 +2,8 @@
 
 use lab_language::{FilesystemTemplate, StorageTemplate};
 
-use super::settings::Settings;
 use crate::file::{At, StorageFile};
+use lab_language::settings::Settings;
 
 /// That of a system which may leave it out.
 pub(super) fn template(

@@ -14,7 +14,6 @@ use super::loaded::Loaded;
 use super::noted::noted;
 use super::parameters::check_cells;
 use super::parts::Parts;
-use super::settings::Settings;
 use super::system;
 use super::thresholds::{thresholds, with_error_rate};
 use super::{
@@ -27,6 +26,7 @@ use crate::model::{
     DEFAULT_DATES_FROM, Factor, MAX_TRIALS, Order, Published, REPEATS, SMALLEST_DIFFERENCE, Study,
     StudyWorkload, Threshold, Workload,
 };
+use lab_language::settings::Settings;
 
 /// The seed of a study that names none.
 const DEFAULT_SEED: u64 = 1;

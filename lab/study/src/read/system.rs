@@ -1,18 +1,18 @@
 //! The system of a study: its settings as templates, each with its place.
 
-use lab_ask::AskTemplate;
+use lab_ask::{AskTemplate, Written as Asks};
 use lab_language::{Problems, Span};
 use lab_workload::{Speech, Workload};
 
 use super::host::{Around, host};
 use super::preparation::{self, Written};
-use super::settings::{Settings, note};
 use super::{command, processes};
 use crate::attach::AttachTemplate;
-use crate::command::{FILLED_IN, OF_ADDRESS, OF_PORT, PORT_FILE, SECRET_FILE};
+use crate::command::FILLED_IN;
 use crate::file::{At, AttachFile, CommandFile, GroupwareFile, StudyFile, SystemFile};
 use crate::preset::{GROUPWARE, PresetTemplate};
 use crate::system::{KindTemplate, SystemTemplate, SystemsTemplate};
+use lab_language::settings::{Settings, note};
 
 /// The systems of a study whose factors have these names.
 pub(super) fn templates(
@@ -78,37 +78,20 @@ fn template(
     })
 }
 
-/// What a system is asked, from this machine. Its texts know of a trial what is known once the system runs.
+/// What a system is asked.
 fn ask(system: &SystemFile, settings: &mut Settings<'_>) -> Option<AskTemplate> {
-    if system.ask.is_empty() {
-        return Some(AskTemplate::default());
-    }
     let processes = system.processes.iter().flat_map(|all| all.value.iter());
-    let last = processes.clone().last();
-    let on = system
-        .on
-        .as_ref()
-        .or(last.and_then(|(_, last)| last.on.as_ref()));
-    if let (Some(on), None) = (on, &system.attach) {
-        let message = "`ask` asks a system on this machine, and this one is `on` another";
-        let help = "leave `ask` out, or start the system there and `attach` to it";
-        return note(&on.span, message, help, settings);
-    }
-    let mut filled_in = vec![lab_ask::PORT.to_owned(), lab_ask::PID.to_owned()];
-    if system.attach.is_none() {
-        let is_known = |name: &&str| {
-            let text = lab_ask::filled_in(name);
-            ![PORT_FILE, SECRET_FILE].contains(&text.as_str()) && *name != lab_ask::PORT
-        };
-        filled_in.extend(FILLED_IN.into_iter().filter(is_known).map(str::to_owned));
-        filled_in.extend(
-            processes.flat_map(|(name, _)| {
-                [OF_PORT, OF_ADDRESS].map(|end| format!("{}{end}", name.value))
-            }),
-        );
-    }
-    filled_in.retain(|name| !settings.known.contains(name));
-    lab_ask::templates(&system.ask, (settings.known, &filled_in), settings.problems)
+    let last = processes
+        .clone()
+        .last()
+        .and_then(|(_, last)| last.on.as_ref());
+    let written = Asks {
+        asks: &system.ask,
+        is_started: system.attach.is_none(),
+        on: system.on.as_ref().or(last),
+        processes: processes.map(|(name, _)| name.value.as_str()).collect(),
+    };
+    lab_ask::templates(&written, settings)
 }
 
 /// A system that runs already has its cores and its data where they are.

@@ -7,11 +7,11 @@ use lab_language::{TextError, units, unknown_name};
 use lab_workload::{Data, Each, Recorded, Table, TimeUnit};
 
 use super::noted::noted;
-use super::settings::{Settings, note};
 use crate::extent::MAX_PHASE;
 use crate::file::{At, Scalar, TimelineFile};
 use crate::model::Workload;
 use crate::timeline::TimelineTemplate;
+use lab_language::settings::{Settings, note};
 
 /// The timeline; `None` when a problem was noted. It goes through the whole column.
 pub(super) fn template(
