@@ -7,6 +7,7 @@ mod programs;
 mod sizes;
 mod source;
 mod tree;
+mod words;
 
 use std::fs;
 use std::path::PathBuf;
