@@ -13,6 +13,9 @@ use plimsoll_tests::program;
 /// 38 samples: 50 % in `main.work`, 39 % in `main.fib`.
 const PROFILE: &str = "../lab/profile/tests/data/go-runtime.pb.gz";
 
+/// 20 waits of 5 ms for a lock in `under_the_lock` in each second, 4 for a disk, and 100 for sockets.
+const WAITS: &str = "../lab/profile/tests/data/waits.pb.gz";
+
 struct Archive {
     folder: tempfile::TempDir,
 }
@@ -138,6 +141,44 @@ fn writes_the_formats_of_other_tools() {
             .contains("cpu.pb.gz is there already")
     );
     archive.shown(&[&into[..], &["--force"]].concat());
+}
+
+#[test]
+fn shows_waits_in_all_formats() {
+    let archive = Archive::new();
+    let none = archive.refused(&["--waits"]);
+    assert!(
+        none.contains("no trial of this run has a profile of waits"),
+        "{none}"
+    );
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(WAITS);
+    let into = archive.profile("001").with_file_name("waits.pb.gz");
+    fs::copy(file, into).unwrap();
+    let table = archive.shown(&["--waits"]);
+    assert!(table.starts_with("bytes 20000, 1 trial: "), "{table}");
+    let (waits, for_work) = table.split_once("waits for work:\n").expect("both");
+    let is_first = waits.contains("under_the_lock, ended by http-* in handle (100 %)");
+    assert!(
+        is_first && waits.contains("  disk  ") && for_work.contains("  poll  "),
+        "{table}"
+    );
+    let of_trial = ["--waits", "--trial", "1"];
+    let folded = archive.shown(&[&of_trial[..], &["--format", "folded"]].concat());
+    assert!(
+        folded.contains("http-*;main;serve;under_the_lock;pthread_mutex_lock;futex_wait "),
+        "{folded}"
+    );
+    for format in ["speedscope", "firefox"] {
+        let text = archive.shown(&[&of_trial[..], &["--format", format]].concat());
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(json.to_string().contains("under_the_lock"));
+    }
+    let output = ["--format", "pprof", "--output", "waits.pb.gz"];
+    assert_eq!(archive.shown(&[&of_trial[..], &output].concat()), "");
+    assert!(archive.folder.path().join("waits.pb.gz").is_file());
+    let report = archive.plimsoll("report", &["--format", "md"]);
+    let text = String::from_utf8(report.stdout).unwrap();
+    assert!(text.contains("## What threads wait for"), "{text}");
 }
 
 #[test]

@@ -12,7 +12,8 @@ use sha2::{Digest, Sha256};
 use crate::duet::{self, Duets};
 use crate::model::{
     Analysis, Answer, Check, CheckOutcome, Decision, HowPaired, LineDifference, LoadLine, Outcome,
-    RESULT_SCHEMA, Reason, StudyFacts, Summary, TrialAnalysis, Verdict,
+    ProfileDifference, RESULT_SCHEMA, Reason, Scaling, StudyFacts, Summary, TrialAnalysis, Verdict,
+    Waiting,
 };
 use crate::published::tables;
 use crate::sample::{CellSample, Fate};
@@ -50,14 +51,12 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     duet::couple(&mut trials);
     repeated::choose(&mut trials);
     let profiled = cpu::profiled(&inputs, &mut trials);
-    let waits = lab_trial::waits_of_valid(&inputs, &mut trials);
     let cells = cells::summarise(study, &steps, &trials);
-    let cpu_profiles = cpu::summarise(&cells, &trials, &profiled);
     let profile_differences = profiles::differences(&plan, &cells, &trials, &profiled);
     let duets = Duets::of(&plan, &inputs, &trials)?;
     let mut differences = compare::compare(&plan, &trials, (&cells, &samples), duets.as_ref());
     left_out::add_to(&mut differences.answer, &left_out, &plan);
-    let waiting = waits::of_run(&plan, (&cells, &trials), &waits, &differences.comparisons);
+    let waiting = waits::of_run(&plan, &inputs, (&cells, &mut trials), &differences);
     let demand = unmeasured::demand(&plan, &cells, &trials, &differences.comparisons);
     let usl = capacity::scaling(study, &trials);
     let published = tables::compare(study, plan.speed, &trials, &cells);
@@ -79,9 +78,7 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
     let headline = headline_of(&found, &reasons, (&load_lines, answer), &study.checks);
     let mut findings = findings_of(&found, duets.is_some(), &line_differences);
     findings.extend(effects::sentences(&differences));
-    findings.extend(profiles::sentences(&profile_differences));
-    findings.extend(waits::sentences(&waiting));
-    findings.extend(usl.as_ref().map(capacity::sentence));
+    findings.extend(explained(&profile_differences, &waiting, usl.as_ref()));
     Ok(Analysis {
         schema: RESULT_SCHEMA,
         study: facts,
@@ -92,6 +89,7 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         checks,
         seen: unmeasured::seen(&cells, &trials),
         exploratory: unmeasured::exploratory(&plan, &cells, &trials),
+        cpu_profiles: cpu::summarise(&cells, &trials, &profiled),
         cells,
         samples,
         comparisons: differences.comparisons,
@@ -104,17 +102,24 @@ pub fn analyse_by(run: &Run, decides: Option<Decides>) -> Result<Analysis, Repor
         load_lines,
         load_line_differences: line_differences,
         usl,
-        cpu_profiles,
         profile_differences,
-        waits: waiting.cells,
-        wait_differences: waiting.differences,
-        scheduling: waiting.scheduling,
-        scheduling_differences: waiting.scheduling_differences,
+        waiting,
         findings,
         published,
         demand,
         reasons,
     })
+}
+
+/// What functions and waits show, and how throughput scales.
+fn explained(
+    profiles: &[ProfileDifference],
+    waiting: &Waiting,
+    usl: Option<&Scaling>,
+) -> Vec<String> {
+    let profiles = profiles::sentences(profiles).into_iter();
+    let found = profiles.chain(waits::sentences(waiting));
+    found.chain(usl.map(capacity::sentence)).collect()
 }
 
 /// The plan of a run, with another measure that decides if there is one.

@@ -6,4 +6,5 @@ mod formats;
 mod go;
 mod made;
 mod sums;
+mod waiting;
 mod waits;

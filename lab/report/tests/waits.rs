@@ -177,8 +177,8 @@ pub(crate) fn few() -> Analysis {
 #[test]
 fn times_are_those_of_the_archive_by_transaction() {
     let analysis = analysis();
-    let [before, after] = &analysis.waits[..] else {
-        panic!("{} cells", analysis.waits.len());
+    let [before, after] = &analysis.waiting.waits[..] else {
+        panic!("{} cells", analysis.waiting.waits.len());
     };
     assert_eq!((before.trials, after.trials), (8, 8));
     for (at, cell) in [before, after].into_iter().enumerate() {
@@ -228,8 +228,8 @@ fn times_are_those_of_the_archive_by_transaction() {
 #[test]
 fn the_wait_and_the_reason_are_named() {
     let analysis = analysis();
-    let [found] = &analysis.wait_differences[..] else {
-        panic!("{:#?}", analysis.wait_differences);
+    let [found] = &analysis.waiting.wait_differences[..] else {
+        panic!("{:#?}", analysis.waiting.wait_differences);
     };
     let names: Vec<(&str, Class)> = found
         .findings
@@ -243,8 +243,8 @@ fn the_wait_and_the_reason_are_named() {
             ("under_the_lock", Class::Lock)
         ]
     );
-    let [scheduling] = &analysis.scheduling_differences[..] else {
-        panic!("{:#?}", analysis.scheduling_differences);
+    let [scheduling] = &analysis.waiting.scheduling_differences[..] else {
+        panic!("{:#?}", analysis.waiting.scheduling_differences);
     };
     let differing = scheduling.latencies.iter().filter(|one| one.differs);
     let differing: Vec<(&str, &str)> = differing
@@ -280,16 +280,16 @@ fn the_wait_and_the_reason_are_named() {
 #[test]
 fn equal_responses_have_no_reason() {
     let analysis = analyse(&run(8, 1.0)).unwrap();
-    let said = &analysis.scheduling_differences[0].sentences[0];
+    let said = &analysis.waiting.scheduling_differences[0].sentences[0];
     assert!(
         said.starts_with("Ready, but without a core, variant after against variant before"),
         "{said}"
     );
     let few = few();
-    assert!(few.wait_differences[0].findings.is_empty());
-    assert!(few.wait_differences[0].reason.is_some());
+    assert!(few.waiting.wait_differences[0].findings.is_empty());
+    assert!(few.waiting.wait_differences[0].reason.is_some());
     assert!(
-        few.scheduling_differences[0]
+        few.waiting.scheduling_differences[0]
             .no_core
             .unwrap()
             .us_interval
@@ -316,6 +316,41 @@ fn a_page_has_bars_and_a_flame_graph_without_waits_for_work() {
 }
 
 #[test]
+fn without_stacks_there_is_the_time_of_threads() {
+    let mut run = run(8, 1.2);
+    for trial in &mut run.trials {
+        trial.waits.profile = None;
+        trial.waits.latency = None;
+        if let Some(Ok(lines)) = &mut trial.waits.threads {
+            lines
+                .iter_mut()
+                .for_each(|line| line.group.blocked_ns = None);
+        }
+    }
+    let analysis = analyse(&run).unwrap();
+    let waiting = &analysis.waiting;
+    assert!(waiting.wait_differences.is_empty() && waiting.scheduling.is_empty());
+    let [cell, _] = &waiting.waits[..] else {
+        panic!("{} cells", waiting.waits.len());
+    };
+    assert!(cell.summary.waits.is_empty() && cell.summary.tree.is_none());
+    assert!(waiting.scheduling_differences[0].is_reason);
+    let text = terminal(&analysis, 80);
+    let (_, section) = text
+        .split_once("What threads wait for\n")
+        .expect("the section");
+    assert!(
+        section.contains("threads, µs       threads  on CPU  no core  blocked\n"),
+        "{section}"
+    );
+    assert!(
+        section.contains("Responses are longer because threads that were ready waited"),
+        "{section}"
+    );
+    assert!(!html(&analysis).contains("Waits by call path"));
+}
+
+#[test]
 fn damaged_files_are_notes_and_the_rest_stands() {
     let mut run = run(6, 1.0);
     run.trials[0].waits.profile = Some(Ok(b"nonsense".to_vec()));
@@ -331,6 +366,6 @@ fn damaged_files_are_notes_and_the_rest_stands() {
     ] {
         assert!(text.contains(problem), "{text}");
     }
-    assert_eq!(analysis.wait_differences[0].blocks, 5);
-    assert_eq!(analysis.waits.len(), 2);
+    assert_eq!(analysis.waiting.wait_differences[0].blocks, 5);
+    assert_eq!(analysis.waiting.waits.len(), 2);
 }

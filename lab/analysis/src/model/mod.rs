@@ -38,6 +38,6 @@ pub use published::{AsIs, Entry, PublishedTable};
 pub use run::{Analysis, HowPaired, Outcome, RESULT_SCHEMA, StudyFacts, Summary};
 pub use transfer::{PublishedTransfer, TransferSummary};
 pub use unmeasured::{Beyond, Demand, Exploratory, Range, Reason, Seen};
-pub use waits::{CellScheduling, CellWaits, SchedulingDifference};
+pub use waits::{CellScheduling, CellWaits, Waiting};
 
 pub(crate) use run::speed_note;

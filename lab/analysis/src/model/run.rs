@@ -5,7 +5,6 @@
 
 use lab_archive::model::Environment;
 use lab_plan::Decides;
-use lab_profile::waits::differences::WaitDifference;
 use lab_trial::format::plural_count;
 use lab_trial::model::{Check, TrialAnalysis};
 use schemars::JsonSchema;
@@ -20,7 +19,7 @@ use super::line::{LineDifference, LoadLine, Scaling};
 use super::profiles::ProfileDifference;
 use super::published::PublishedTable;
 use super::unmeasured::{Demand, Exploratory, Reason, Seen};
-use super::waits::{CellScheduling, CellWaits, SchedulingDifference};
+use super::waits::Waiting;
 use crate::sample::{CellSample, Fate};
 
 /// The `schema` of `result.json`.
@@ -85,18 +84,9 @@ pub struct Analysis {
     /// The same of each cell beside its baseline: which functions differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub profile_differences: Vec<ProfileDifference>,
-    /// What the threads of the system waited for, for each cell where it was recorded.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub waits: Vec<CellWaits>,
-    /// The same of each cell beside its baseline: which waits differ.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub wait_differences: Vec<WaitDifference>,
-    /// How long threads that were ready waited for a core, for each cell where it was recorded.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub scheduling: Vec<CellScheduling>,
-    /// The same of each cell beside its baseline.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub scheduling_differences: Vec<SchedulingDifference>,
+    /// What the threads of the system waited for.
+    #[serde(flatten)]
+    pub waiting: Waiting,
     /// Sentences that the numbers support.
     pub findings: Vec<String>,
     /// Published figures beside ours.

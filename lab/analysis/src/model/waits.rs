@@ -3,11 +3,29 @@
 //! request.
 
 use lab_profile::waits::Summary;
-use lab_profile::waits::scheduling::{GroupLatency, LatencyDifference, NoCore};
+use lab_profile::waits::differences::WaitDifference;
+use lab_profile::waits::scheduling::{GroupLatency, SchedulingDifference};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use lab_plan::Cell;
+
+/// What the threads of the system waited for, and how long for a core.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Waiting {
+    /// What the threads of the system waited for, for each cell where it was recorded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<CellWaits>,
+    /// The same of each cell beside its baseline: which waits differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wait_differences: Vec<WaitDifference>,
+    /// How long threads that were ready waited for a core, for each cell where it was recorded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scheduling: Vec<CellScheduling>,
+    /// The same of each cell beside its baseline.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scheduling_differences: Vec<SchedulingDifference>,
+}
 
 /// What the threads of a cell waited for: means over its valid trials with recorded waits.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -40,19 +58,4 @@ pub struct CellScheduling {
     pub trials: usize,
     /// The distribution of each group of threads, in µs: those with the most waits first, 50 at most.
     pub groups: Vec<GroupLatency>,
-}
-
-/// How waits for a core differ between two cells.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct SchedulingDifference {
-    /// The label of the baseline.
-    pub a: String,
-    /// The label of the cell that is compared with it.
-    pub b: String,
-    /// The time that ready threads waited for a core; `None` where it wasn't recorded.
-    pub no_core: Option<NoCore>,
-    /// Medians and p99 of each group of threads.
-    pub latencies: Vec<LatencyDifference>,
-    /// The same in sentences.
-    pub sentences: Vec<String>,
 }

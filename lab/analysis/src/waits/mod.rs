@@ -8,36 +8,30 @@ mod words;
 use std::collections::HashMap;
 
 use lab_plan::Plan;
-use lab_profile::waits::differences::{Columns, Rules, Sides, WaitDifference};
-use lab_profile::waits::scheduling::{self, Latencies, LatencyDifference, NoCore};
+use lab_profile::waits::differences::{self, Columns, Rules, Sides, WaitDifference};
+use lab_profile::waits::scheduling::{
+    self, Latencies, LatencyDifference, NoCore, SchedulingDifference,
+};
 use lab_profile::waits::{Patterns, Per, Summary, Trial};
 use lab_stats::exchange::Exchange;
 use lab_stats::paired::mean;
-use lab_trial::{TrialWaits, WaitsByTrial};
+use lab_trial::{Input, TrialWaits, WaitsByTrial};
 
-use crate::compare::{MOST_PAIRS, Pair, Trials, pairs};
+use crate::compare::{Differences, MOST_PAIRS, Pair, Trials, pairs};
 use crate::model::{
-    CellScheduling, CellSummary, CellWaits, Comparison, SchedulingDifference, TrialAnalysis,
-    Verdict,
+    CellScheduling, CellSummary, CellWaits, Comparison, TrialAnalysis, Verdict, Waiting,
 };
 use crate::power::OF_SMALLEST;
-
-/// All that a report has of waits.
-#[derive(Default)]
-pub(crate) struct Waiting {
-    pub(crate) cells: Vec<CellWaits>,
-    pub(crate) differences: Vec<WaitDifference>,
-    pub(crate) scheduling: Vec<CellScheduling>,
-    pub(crate) scheduling_differences: Vec<SchedulingDifference>,
-}
 
 /// Sums up the waits of each cell, and compares them.
 pub(crate) fn of_run(
     plan: &Plan,
-    (cells, trials): (&[CellSummary], &[TrialAnalysis]),
-    waits: &WaitsByTrial,
-    comparisons: &[Comparison],
+    inputs: &[Input<'_>],
+    (cells, trials): (&[CellSummary], &mut [TrialAnalysis]),
+    differences: &Differences,
 ) -> Waiting {
+    let waits = &lab_trial::waits_of_valid(inputs, trials);
+    let trials = &*trials;
     if waits.is_empty() {
         return Waiting::default();
     }
@@ -63,22 +57,24 @@ pub(crate) fn of_run(
         pairs: pairs(plan, cells).into_iter().take(MOST_PAIRS).collect(),
     };
     Waiting {
-        cells: cells
+        waits: cells
             .iter()
             .filter_map(|cell| summary(cell, &of_cell(cell), &patterns))
             .collect(),
-        differences: compared.waits(&patterns),
-        scheduling_differences: compared.scheduling(comparisons, &scheduling),
+        wait_differences: compared.waits(&patterns),
+        scheduling_differences: compared.scheduling(&differences.comparisons, &scheduling),
         scheduling,
     }
 }
 
 /// The findings of the run.
 pub(crate) fn sentences(waiting: &Waiting) -> Vec<String> {
-    let waits = waiting.differences.iter().filter_map(words::summary);
+    let waits = waiting.wait_differences.iter().filter_map(words::summary);
     let cores = waiting.scheduling_differences.iter();
-    let cores = cores.filter_map(|one| one.sentences.first().filter(|one| words::is_reason(one)));
-    waits.chain(cores.cloned()).collect()
+    let cores = cores.filter(|one| one.is_reason);
+    waits
+        .chain(cores.filter_map(|one| one.sentences.first().cloned()))
+        .collect()
 }
 
 fn summary(
@@ -163,7 +159,7 @@ impl<'a> Compared<'a> {
             least_blocks: self.least_blocks(),
             per: self.per,
         };
-        let mut found = lab_profile::waits::differences::compare(&sides.collect::<Vec<_>>(), rules);
+        let mut found = differences::compare(&sides.collect::<Vec<_>>(), rules);
         for one in &mut found {
             one.sentences = words::sentences(one, rules.least);
         }
@@ -201,10 +197,11 @@ impl<'a> Compared<'a> {
                 b: b.clone(),
                 no_core,
                 latencies,
+                is_reason: false,
                 sentences: Vec::new(),
             };
             let of_b = cells.iter().find(|cell| cell.label == *b);
-            one.sentences = words::scheduling(&one, comparisons, of_b);
+            words::scheduling(&mut one, comparisons, of_b);
             Some(one)
         };
         self.pairs.iter().filter_map(of_pair).collect()

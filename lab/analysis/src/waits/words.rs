@@ -2,12 +2,12 @@
 
 use lab_profile::waits::ANY_CODE;
 use lab_profile::waits::differences::{CodeDifference, WaitDifference};
-use lab_profile::waits::scheduling::NoCore;
+use lab_profile::waits::scheduling::{NoCore, SchedulingDifference};
 use lab_trial::format::{
     code as name, list, micros as time, ms, plural, ratio_or_percent, signed_micros as signed_us,
 };
 
-use crate::model::{CellScheduling, Comparison, Difference, Measure, SchedulingDifference};
+use crate::model::{CellScheduling, Comparison, Difference, Measure};
 
 /// Waits that are named; all are in `result.json`.
 const MOST_NAMED: usize = 10;
@@ -15,7 +15,6 @@ const MOST_NAMED: usize = 10;
 const MOST_OF_RUN: usize = 2;
 /// The part of a longer response time that waiting for a core must come to before it is called the reason.
 const REASON: f64 = 0.5;
-const BECAUSE: &str = "Responses are longer because";
 
 /// All sentences of a comparison; the first one is about all waits.
 pub(super) fn sentences(of: &WaitDifference, least: f64) -> Vec<String> {
@@ -74,20 +73,17 @@ pub(super) fn summary(of: &WaitDifference) -> Option<String> {
     })
 }
 
-/// Whether a sentence gives waits for a core as the reason of longer responses.
-pub(super) fn is_reason(sentence: &str) -> bool {
-    sentence.starts_with(BECAUSE)
-}
-
-/// Sentences of waits for a core; `of_b` has the distribution of what is compared with the baseline.
+/// Puts waits for a core into sentences; `of_b` has the distribution of what is compared with the baseline.
 pub(super) fn scheduling(
-    of: &SchedulingDifference,
+    of: &mut SchedulingDifference,
     comparisons: &[Comparison],
     of_b: Option<&CellScheduling>,
-) -> Vec<String> {
+) {
     let mut sentences = Vec::new();
-    if let Some(no_core) = &of.no_core {
-        sentences.push(cores(of, no_core, comparisons, of_b));
+    if let Some(no_core) = of.no_core {
+        let slower = slower(of, &no_core, comparisons);
+        of.is_reason = slower.is_some();
+        sentences.push(cores(of, &no_core, slower, of_b));
     }
     let differing = of.latencies.iter().filter(|one| one.differs);
     sentences.extend(differing.map(|one| {
@@ -104,46 +100,45 @@ pub(super) fn scheduling(
             interval.unwrap_or_default()
         )
     }));
-    sentences
+    of.sentences = sentences;
 }
 
-/// Waits for a core; the reason of longer responses, where they are most of the difference and both are beyond noise.
+/// The slower mean response of which waits for a core are most, where both are beyond noise.
+fn slower<'a>(
+    of: &SchedulingDifference,
+    no_core: &NoCore,
+    comparisons: &'a [Comparison],
+) -> Option<&'a Comparison> {
+    let is_more = no_core.us_interval.is_some_and(|(low, _)| low > 0.0);
+    comparisons.iter().find(|one| {
+        let is_it = (&one.a, &one.b, one.metric) == (&of.a, &of.b, Measure::Mean);
+        let is_most = no_core.us / 1000.0 >= REASON * one.difference;
+        is_it && is_more && is_most && one.verdict == Some(Difference::Slower)
+    })
+}
+
+/// Waits for a core; the reason of longer responses, where they are.
 fn cores(
     of: &SchedulingDifference,
     no_core: &NoCore,
-    comparisons: &[Comparison],
+    slower: Option<&Comparison>,
     of_b: Option<&CellScheduling>,
 ) -> String {
-    let is_more = no_core.us_interval.is_some_and(|(low, _)| low > 0.0);
-    let slower = comparisons.iter().find(|one| {
-        one.a == of.a
-            && one.b == of.b
-            && one.metric == Measure::Mean
-            && one.verdict == Some(Difference::Slower)
-    });
-    let is_reason = slower.is_some_and(|one| no_core.us / 1000.0 >= REASON * one.difference);
+    let (a, b, per) = (&of.a, &of.b, no_core.per.word());
     let difference = signed_us(no_core.us, no_core.us_interval);
-    let per = no_core.per.word();
-    let longest = of_b.and_then(|cell| {
-        let groups = cell.groups.iter().filter_map(|group| group.p99_us);
-        groups.reduce(f64::max)
-    });
+    let Some(slower) = slower else {
+        let (us_a, us_b) = (time(no_core.us_a), time(no_core.us_b));
+        return format!(
+            "Ready, but without a core, {b} against {a}: {us_b} against {us_a} per {per}, {difference}."
+        );
+    };
+    let groups = of_b.into_iter().flat_map(|cell| &cell.groups);
+    let longest = groups.filter_map(|group| group.p99_us).reduce(f64::max);
     let longest = longest.map(|us| format!("; 99 % of these waits were below {} ms", ms(us / 1e3)));
-    match slower.filter(|_| is_more && is_reason) {
-        Some(slower) => format!(
-            "{BECAUSE} threads that were ready waited for a core, {} against {}: {difference} per {per}, beside +{} ms of \
-             the mean response{}.",
-            of.b,
-            of.a,
-            ms(slower.difference),
-            longest.unwrap_or_default()
-        ),
-        None => format!(
-            "Ready, but without a core, {} against {}: {} against {} per {per}, {difference}.",
-            of.b,
-            of.a,
-            time(no_core.us_b),
-            time(no_core.us_a)
-        ),
-    }
+    format!(
+        "Responses are longer because threads that were ready waited for a core, {b} against {a}: {difference} per {per}, \
+         beside +{} ms of the mean response{}.",
+        ms(slower.difference),
+        longest.unwrap_or_default()
+    )
 }

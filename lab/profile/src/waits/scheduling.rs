@@ -190,6 +190,23 @@ fn draft(sides: &Sides<'_>, group: &str, (name, p): (&str, f64)) -> Option<Draft
     })
 }
 
+/// How waits for a core differ between two cells.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SchedulingDifference {
+    /// The label of the baseline.
+    pub a: String,
+    /// The label of the cell that is compared with it.
+    pub b: String,
+    /// The time that ready threads waited for a core; `None` where it wasn't recorded.
+    pub no_core: Option<NoCore>,
+    /// Medians and p99 of each group of threads.
+    pub latencies: Vec<LatencyDifference>,
+    /// Whether waits for a core are most of a longer response time: both are longer beyond noise.
+    pub is_reason: bool,
+    /// The same in sentences.
+    pub sentences: Vec<String>,
+}
+
 /// The time that ready threads waited for a core, in µs of all threads together, by block.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct NoCore {

@@ -34,7 +34,7 @@ const LEAD_SCHEDULING: &str = "How long threads that were ready to run waited fo
 
 /// `What threads wait for`.
 pub(super) fn waits(analysis: &Analysis) -> Option<Section> {
-    let all = &analysis.waits;
+    let all = &analysis.waiting.waits;
     if all.is_empty() {
         return None;
     }
@@ -44,12 +44,12 @@ pub(super) fn waits(analysis: &Analysis) -> Option<Section> {
         let name = (analysis.cells.len() > 1).then_some(cell.label.as_str());
         blocks.extend(of_cell(cell, name, MOST_FRAMES / shown.len()));
     }
-    for one in analysis.wait_differences.iter().take(MOST_CELLS) {
+    for one in analysis.waiting.wait_differences.iter().take(MOST_CELLS) {
         blocks.extend(sentences(&one.sentences));
     }
     blocks.extend(left_out(all.len(), "more cell"));
     blocks.extend(left_out(
-        analysis.wait_differences.len(),
+        analysis.waiting.wait_differences.len(),
         "more pair of cells",
     ));
     Some(Section::new("What threads wait for", blocks))
@@ -57,7 +57,10 @@ pub(super) fn waits(analysis: &Analysis) -> Option<Section> {
 
 /// `Scheduling`.
 pub(super) fn scheduling(analysis: &Analysis) -> Option<Section> {
-    let (all, differences) = (&analysis.scheduling, &analysis.scheduling_differences);
+    let (all, differences) = (
+        &analysis.waiting.scheduling,
+        &analysis.waiting.scheduling_differences,
+    );
     if all.is_empty() && differences.iter().all(|one| one.sentences.is_empty()) {
         return None;
     }
