@@ -14,7 +14,7 @@ pub enum ProfileFile {
     /// `true` or `false`.
     Switch(#[schemars(with = "bool")] At<Scalar>),
     /// How.
-    With(ProfileWithFile),
+    With(Box<ProfileWithFile>),
 }
 
 /// How a profile is taken.
@@ -70,12 +70,12 @@ impl Decode for ProfileFile {
         let waits = fields.optional("waits", problems);
         let idle = fields.optional("idle", problems);
         fields.finish(problems);
-        Some(Self::With(ProfileWithFile {
+        Some(Self::With(Box::new(ProfileWithFile {
             rate,
             frames,
             budget,
             waits,
             idle,
-        }))
+        })))
     }
 }

@@ -326,3 +326,29 @@ fn bars_leave_waits_for_work_out_and_escape_names() {
     );
     assert!(svg.contains("<title>b: on a CPU, 50 µs</title>"), "{svg}");
 }
+
+#[test]
+fn a_thread_without_a_stack_waits_in_the_kernel() {
+    let profile = Stacks::of_waits()
+        .waiting(("a", 1), "~inet_csk_accept", (4, Class::Disk, None))
+        .waiting(
+            ("a", 1),
+            "~__x64_sys_futex;~futex_wait",
+            (2, Class::Lock, None),
+        )
+        .profile();
+    let trial = Trial {
+        profile: Some(&profile),
+        recorded_seconds: 1.0,
+        groups: &[],
+        seconds: 1.0,
+        transactions_per_s: None,
+    };
+    let summary = Summary::of(&[trial], &PATTERNS).unwrap();
+    let names: Vec<&str> = summary
+        .waits
+        .iter()
+        .map(|one| one.function.as_str())
+        .collect();
+    assert_eq!(names, ["[kernel] inet_csk_accept", "[kernel] futex"]);
+}

@@ -213,12 +213,12 @@ impl Waits {
             return None;
         }
         let sliced = matches!(self.pace, Pace::Slices { .. });
-        if self.got.level == 1 || self.got.level == 3 && sliced {
-            self.rounds.turn(now, &self.looked_at);
-        }
         // Moments that are spread out don't fall into step with what the threads do.
         let again = now + Duration::from_millis(20 + self.random.next_u64() % 60);
         if self.got.level < 3 {
+            if self.got.level == 1 {
+                self.rounds.turn(now, &self.looked_at);
+            }
             return (self.got.level == 1).then_some(again);
         }
         if self.got.switches.is_open() {
@@ -237,6 +237,10 @@ impl Waits {
             self.slice_end = now + SLICE;
         }
         self.jitter();
+        if sliced {
+            // Not at once: the timer that begins a turn often wakes sleeping threads, too.
+            self.rounds.turn(now, &self.looked_at);
+        }
         sliced.then_some(self.slice_end.min(again))
     }
 

