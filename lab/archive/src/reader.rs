@@ -158,8 +158,8 @@ impl TrialData {
             windows,
             hlog,
             monitor,
-            cpu_profile: read_beside(&folder, names::CPU_PROFILE, &file_bytes),
-            asked: read_beside(&folder, names::ASKED, &file_bytes),
+            cpu_profile: read_beside(folder, names::CPU_PROFILE, &file_bytes),
+            asked: read_beside(folder, names::ASKED, &file_bytes),
         })
     }
 
