@@ -282,7 +282,7 @@ impl Reader<'_> {
             how.rows_ms = u64::try_from(rows.as_millis()).ok();
         }
         if let Some(keep) = &file.keep {
-            how.keep = keep.value.iter().map(At::text).map(Into::into).collect();
+            how.keep = keep.value.iter().map(At::text).collect();
         }
         if let Some(labels) = &file.labels {
             how.labels

@@ -213,7 +213,7 @@ fn keep_largest(recorded: &mut Recorded, most: usize) {
             answers.filter_map(|one| one.values.as_ref().ok()?[place])
         };
         let first = values().next().unwrap_or_default();
-        values().last().unwrap_or_default() - first
+        values().next_back().unwrap_or_default() - first
     };
     let mut by_column: HashMap<&str, Vec<(usize, f64)>> = HashMap::new();
     for (place, (series, _)) in recorded.series.iter().enumerate() {
