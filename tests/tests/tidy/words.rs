@@ -49,7 +49,9 @@ fn first_lines_of_doc_comments_name_things() {
 fn first_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut before = None;
     text.lines().enumerate().filter_map(move |(index, line)| {
-        let mark = ["///", "//!"].into_iter().find(|mark| line.trim_start().starts_with(mark));
+        let mark = ["///", "//!"]
+            .into_iter()
+            .find(|mark| line.trim_start().starts_with(mark));
         let is_first = mark.is_some() && mark != before;
         before = mark;
         is_first.then_some((index + 1, line))
