@@ -1,4 +1,4 @@
-//! What a comparison of two runs of a study can show, one of each build, before they run.
+//! Estimates what a comparison of two runs of a study can show, one of each build, before they run.
 
 use lab_analysis::Analysis;
 use lab_analysis::model::Measure;
@@ -11,24 +11,24 @@ use lab_stats::verdict::{ALPHA, LEAST_BLOCKS};
 use crate::drafts::drafts;
 use crate::given::Runs;
 
-/// What it can show.
+/// The power of the comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TwoRuns {
-    /// The measure and the cell that spread most among what decides; `None` where no run tells.
+    /// The deciding measure and cell with the largest spread; `None` if no run provides one.
     pub told: Option<(Measure, String)>,
-    /// How far blocks and runs spread.
+    /// The spread of blocks and runs.
     pub spread: Spread,
-    /// Earlier runs that tell.
+    /// Number of earlier runs used.
     pub runs: usize,
-    /// In what part of the comparisons each of [`EFFECTS`] is shown.
+    /// The part of the comparisons that shows each of [`EFFECTS`].
     pub parts: [f64; EFFECTS.len()],
 }
 
 impl TwoRuns {
-    /// By `earlier` runs of the study, the latest last: those that match it tell.
+    /// Estimates it from the `earlier` runs that match the study, the latest last.
     ///
     /// # Errors
-    /// The fewest blocks that can have a verdict, where the design has fewer.
+    /// The fewest blocks for a verdict, if the design has fewer.
     pub fn of(design: &Design, cells: usize, earlier: &[Analysis]) -> Result<Self, usize> {
         if least_p(design.blocks, design.blocks) > ALPHA {
             return Err(least_units(ALPHA));
@@ -64,7 +64,7 @@ impl TwoRuns {
     }
 }
 
-/// A middling one.
+/// A medium spread.
 const GUESS: Spread = Spread {
     of_blocks: SPREADS[SPREADS.len() / 2],
     of_runs: None,
@@ -72,7 +72,7 @@ const GUESS: Spread = Spread {
 
 type Widest = (Measure, String, Spread, Vec<Vec<Blocks>>);
 
-/// What spreads most among what decides, with the blocks of the earlier runs.
+/// The largest spread among the deciding measures, with the blocks of the earlier runs.
 fn widest(design: &Design, earlier: &[Analysis]) -> Option<Widest> {
     let latest = std::slice::from_ref(earlier.last()?);
     let runs = Runs {

@@ -1,4 +1,4 @@
-//! What is compared between runs: a measure of a cell, block by block of every run.
+//! Drafts of comparisons between runs: a measure of a cell, block by block of every run.
 
 use lab_analysis::format::plural;
 use lab_analysis::model::{Analysis, CellSummary, Measure, TrialAnalysis, Verdict};
@@ -15,20 +15,20 @@ pub(crate) struct Draft {
     pub(crate) measure: Measure,
     pub(crate) a: Vec<Vec<Option<f64>>>,
     pub(crate) b: Vec<Vec<Option<f64>>>,
-    /// Of earlier runs, those of one build together.
+    /// Earlier runs, grouped by build.
     pub(crate) earlier: Vec<Vec<Blocks>>,
     pub(crate) means: (f64, f64),
-    /// Why what is good can't be said of it: valid trials have no such figure.
+    /// Why a good verdict is barred: valid trials lack this figure.
     pub(crate) missing: Option<String>,
 }
 
 impl Draft {
-    /// Of all blocks, those of the first side first.
+    /// All blocks, those of the first side first.
     pub(crate) fn row(&self) -> Row {
         self.a.iter().chain(&self.b).flatten().copied().collect()
     }
 
-    /// By block the difference of the sides' means, where every run has it.
+    /// By block the difference of the sides' means, if every run has it.
     pub(crate) fn pairs(&self) -> Vec<Option<f64>> {
         let mean = |runs: &[Vec<Option<f64>>], block: usize| {
             let values = runs.iter().map(|run| run.get(block).copied().flatten());
@@ -48,16 +48,15 @@ impl Draft {
         (some(&self.a), some(&self.b))
     }
 
-    /// Both sides, whichever run a block is of.
+    /// Both sides, over all runs.
     pub(crate) fn values(&self) -> (Vec<f64>, Vec<f64>) {
         let (a, b) = self.sides();
         (a.concat(), b.concat())
     }
 }
 
-/// What is compared: every measure of every cell, but for those cut at a time limit. Of a search
-/// every trial was chosen by what was seen before: its loads aren't compared. Of blocks that are `paired`, those
-/// count that every run has.
+/// The drafts: every measure of every cell, except those censored at a time limit. A search chose every trial by
+/// earlier results: its loads aren't compared. If blocks are `paired`, only those that every run has count.
 pub(crate) fn drafts(
     runs: &Runs<'_>,
     in_both: &[Pair<'_>],
@@ -75,7 +74,7 @@ pub(crate) fn drafts(
         .collect()
 }
 
-/// Whether a valid trial of the cell has no value because some operations took too long.
+/// Returns true if a valid trial of the cell has no value because some operations took too long.
 pub(crate) fn is_cut(runs: &Runs<'_>, cell: &CellSummary, measure: Measure) -> bool {
     let cut = |of| valid_trials(of, cell).any(|trial| measure.is_cut(trial));
     runs.both().any(cut)
@@ -90,7 +89,7 @@ fn valid_trials<'a>(
         .filter(|trial| trial.verdict == Verdict::Valid && cell.is_of(trial))
 }
 
-/// `None` where a side has no value at all.
+/// `None` if a side has no value at all.
 fn draft(runs: &Runs<'_>, cell: &CellSummary, measure: Measure, paired: bool) -> Option<Draft> {
     let side = |of: &[Analysis]| -> Vec<Vec<Option<f64>>> {
         of.iter().map(|run| by_block(run, cell, measure)).collect()
@@ -104,7 +103,7 @@ fn draft(runs: &Runs<'_>, cell: &CellSummary, measure: Measure, paired: bool) ->
         lab_stats::ratio(some.iter().sum(), as_f64(some.len() as u64))
     };
     let means = (mean(&of_a)?, mean(&of_b)?);
-    // Where nothing fails there is nothing to compare.
+    // Without failures there is nothing to compare.
     if measure.is_rate() && means == (0.0, 0.0) {
         return None;
     }
@@ -123,7 +122,7 @@ fn draft(runs: &Runs<'_>, cell: &CellSummary, measure: Measure, paired: bool) ->
     })
 }
 
-/// Of a side whose valid trials don't all have the figure, how many haven't.
+/// The number of valid trials of a side without the figure, in words.
 fn missing(runs: &Runs<'_>, cell: &CellSummary, measure: Measure) -> Option<String> {
     let side = |of: &[Analysis], name: &str| {
         let trials = || of.iter().flat_map(|run| valid_trials(run, cell));
@@ -143,7 +142,7 @@ fn missing(runs: &Runs<'_>, cell: &CellSummary, measure: Measure) -> Option<Stri
     side(runs.a, "run a").or_else(|| side(runs.b, "run b"))
 }
 
-/// Leaves of each run the blocks that all of them have.
+/// Keeps the blocks that all runs have.
 fn leave_common<'a>(runs: impl Iterator<Item = &'a mut Vec<Option<f64>>>) {
     let mut runs: Vec<&mut Vec<Option<f64>>> = runs.collect();
     let blocks = runs.iter().map(|run| run.len()).min().unwrap_or_default();
@@ -155,7 +154,7 @@ fn leave_common<'a>(runs: impl Iterator<Item = &'a mut Vec<Option<f64>>>) {
     }
 }
 
-/// Earlier runs of one version and with the same settings of the system stand together.
+/// Groups earlier runs with one version and the same settings of the system.
 fn earlier(runs: &Runs<'_>, cell: &CellSummary, measure: Measure) -> Vec<Vec<Blocks>> {
     let mut builds: Vec<(String, Vec<Blocks>)> = Vec::new();
     for run in runs.earlier() {

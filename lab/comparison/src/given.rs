@@ -1,4 +1,4 @@
-//! What is given to compare.
+//! The inputs of a comparison.
 
 use lab_analysis::answer::Deciding;
 use lab_analysis::model::{Analysis, CellSummary};
@@ -6,25 +6,25 @@ use lab_plan::Decides;
 
 use crate::setup;
 
-/// Runs to compare: those of one build beside those of another.
+/// Runs to compare: those of one build with those of another.
 #[derive(Debug, Clone, Copy)]
 pub struct Runs<'a> {
     /// The baseline.
     pub a: &'a [Analysis],
-    /// What is compared with it.
+    /// The candidate.
     pub b: &'a [Analysis],
-    /// Earlier runs: those of the same study and machine as the baseline tell how far runs spread, all
-    /// others are left out.
+    /// Earlier runs: those of the same study and machine as the baseline show the spread between runs, all others are
+    /// ignored.
     pub earlier: &'a [Analysis],
-    /// The measure that decides. Without, the one that the study of `b` names, or else that of `a`.
+    /// The measure that decides. By default that of the study of `b`, or else that of `a`.
     pub decides: Option<Decides>,
 }
 
-/// A cell of the first run, and the same of the second.
+/// A cell of the first run, and that of the second.
 pub(crate) type Pair<'a> = (&'a CellSummary, &'a CellSummary);
 
 impl<'a> Runs<'a> {
-    /// All runs but the earlier ones.
+    /// All runs except the earlier ones.
     pub(crate) fn both(&self) -> impl Iterator<Item = &'a Analysis> + use<'a> {
         self.a.iter().chain(self.b)
     }
@@ -36,21 +36,21 @@ impl<'a> Runs<'a> {
         Deciding::of_runs(named, self.both())
     }
 
-    /// The seed of all runs, where they have the same: then each block drew the same waits and choices in all.
+    /// The common seed of all runs, if any: each block then had the same waits and choices in all.
     pub(crate) fn one_seed(&self) -> Option<u64> {
         let mut seeds = self.both().map(|run| run.study.seed);
         let first = seeds.next()?;
         seeds.all(|seed| seed == first).then_some(first)
     }
 
-    /// Whether a run stands beside itself: of what runs and blocks do that tells nothing.
+    /// Returns true if a run is compared with itself: this shows nothing about the noise of runs and blocks.
     pub(crate) fn has_one_twice(&self) -> bool {
         let mut begun: Vec<&str> = self.both().map(|run| &*run.study.started).collect();
         begun.sort_unstable();
         begun.windows(2).any(|two| two[0] == two[1])
     }
 
-    /// Earlier runs that did the same on the same machine.
+    /// Earlier runs with the same study and machine.
     pub(crate) fn earlier(&self) -> impl Iterator<Item = &'a Analysis> + use<'a> {
         let a = self.a.first();
         let earlier = self.earlier.iter();

@@ -1,7 +1,7 @@
-//! Verdicts between runs: beyond what blocks do by chance, and beyond what runs do.
+//! Verdicts between runs: differences beyond the noise of blocks, and beyond the noise of runs.
 //!
-//! A difference is called one only where both tests say so: labels exchanged between whole blocks
-//! (`lab_stats::unpaired`), or between the sides of a pair (`lab_stats::paired`), and runs as the unit
+//! A difference is only reported if both tests show it: a permutation of labels between whole blocks
+//! (`lab_stats::unpaired`), or between the sides of a pair (`lab_stats::paired`), and a test with runs as the unit
 //! (`lab_stats::between`). Intervals are as wide as the wider of the two.
 
 use lab_analysis::answer::Deciding;
@@ -15,7 +15,7 @@ use lab_stats::verdict::{ALPHA, Compared, LEAST_BLOCKS, word};
 
 use crate::drafts::Draft;
 
-/// By what differences are judged.
+/// The rule for differences.
 pub(crate) struct Rule<'a> {
     pub(crate) claims: &'a [Claim],
     pub(crate) relevant: f64,
@@ -23,11 +23,11 @@ pub(crate) struct Rule<'a> {
     pub(crate) exchange: Exchange,
 }
 
-/// What was as likely if the sides don't differ.
+/// The permutations that are equally likely if the sides don't differ.
 #[derive(Clone, Copy)]
 pub(crate) struct Exchange {
-    /// Whether all runs were made by one plan: then the sides change places block by block, else whole blocks of
-    /// any run do.
+    /// True if all runs have the same plan: the sides are then exchanged block by block, otherwise whole blocks of any
+    /// run are.
     pub(crate) paired: bool,
     /// Blocks of the first side.
     pub(crate) units: usize,
@@ -73,11 +73,11 @@ impl Exchange {
     }
 }
 
-/// A draft with what tells of its noise.
+/// A draft with the measures of its noise.
 struct Tested {
     draft: Draft,
     between: Option<Between>,
-    /// Joint with the others of its family, and alone; `None` where it has too few blocks.
+    /// Adjusted for its family, and alone; `None` if it has too few blocks.
     p: Option<(f64, f64)>,
     decides: bool,
 }
@@ -180,7 +180,7 @@ fn spread(of: &Between) -> RunSpread {
     }
 }
 
-/// Why so few trials have no verdict.
+/// Why the trials are too few for a verdict.
 fn too_few(a: usize, b: usize) -> String {
     format!(
         "with {} beside {b} chance alone gives p ≥ {}; {} in each run are the fewest that can go \

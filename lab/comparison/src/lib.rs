@@ -1,9 +1,9 @@
-//! Two runs beside each other: the same cells, trials of the one against trials of the other.
+//! Compares two runs: the same cells, trials of one against trials of the other.
 //!
-//! Runs with one seed draw the same waits and choices in the same block: there blocks are paired. Runs with
-//! different seeds share nothing. In either case all blocks of a run share what that run has to itself. So the unit is the run where there are several of a build, and where there are not, an
-//! assumption stands in for them, in words. What else changed between the runs counts as a
-//! difference, too: it is listed, and where it matters, a caller asks first.
+//! Runs with one seed have the same waits and choices in the same block: their blocks are paired. Runs with different
+//! seeds share nothing. In either case all blocks of a run share that run's conditions. So the unit is the run if there
+//! are several of a build; otherwise an assumption replaces them, which is stated in words. Other changes between the
+//! runs count as differences, too: they are listed, and if they matter, a caller asks first.
 
 mod before;
 mod drafts;
@@ -30,10 +30,10 @@ use judge::{Exchange, Rule, judge};
 pub use model::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome, SetupDifference};
 pub use setup::machine_differences;
 
-/// Why two runs can't be compared at all.
+/// Why two runs can't be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CannotCompare {
-    /// Their users do different things.
+    /// Their users have different workloads.
     #[error(
         "the runs have different workloads: “{a}” and “{b}” don't mean the same, so their figures \
          don't compare"
@@ -55,12 +55,12 @@ pub enum CannotCompare {
     /// A side is empty.
     #[error("a comparison needs a run on each side")]
     NoRun,
-    /// Load lines are compared one with one.
+    /// Load lines are only compared between two runs.
     #[error("searches for the load line are compared one with one, not several of them")]
     SeveralSearches,
 }
 
-/// Compares run `b` with run `a`, by what their studies say.
+/// Compares run `b` with run `a`, by their studies' settings.
 ///
 /// # Errors
 /// See [`CannotCompare`].
@@ -146,8 +146,8 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// What is compared, and how it is tested: in pairs where all runs have one seed, and where no comparison that
-    /// has blocks enough for a verdict loses it by that.
+    /// The compared drafts, and their permutations: in pairs if all runs have one seed, and if no comparison with
+    /// enough blocks for a verdict loses it by that.
     fn exchanged(
         &self,
         in_both: &[Pair<'_>],
@@ -175,7 +175,7 @@ impl<'a> Runs<'a> {
         (apart, unpaired)
     }
 
-    /// How the sample of each cell of the baseline stands; none of searches, whose lines count all trials.
+    /// The state of the sample of each cell of the baseline; empty for searches, whose lines count all trials.
     fn standings(&self) -> Vec<Cell> {
         if self.both().any(|run| !run.load_lines.is_empty()) {
             return Vec::new();
@@ -193,7 +193,7 @@ impl<'a> Runs<'a> {
         a.iter().map(cell).collect()
     }
 
-    /// In what the other runs differ from the first of the baseline.
+    /// The differences in the setup of the other runs from the first of the baseline.
     fn differences(&self, a: &Analysis) -> Vec<SetupDifference> {
         let mut all: Vec<SetupDifference> = Vec::new();
         for other in self.b.iter().chain(self.a.iter().skip(1)) {
@@ -207,7 +207,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// A cell of the baseline, and how its sample and its counterpart's stand.
+/// A cell of the baseline, and the state of its sample and its counterpart's.
 struct Cell {
     label: String,
     standing: Standing,
@@ -233,7 +233,7 @@ fn merged(runs: &[Analysis]) -> Vec<CellSample> {
     merged
 }
 
-/// Takes what is good from comparisons of cells whose samples are not complete.
+/// Removes good verdicts from comparisons of cells whose samples are incomplete.
 fn bar(comparisons: &mut [Comparison], cells: &[Cell]) {
     for cell in cells {
         let Some(why) = cell.standing.reason() else {
@@ -258,16 +258,16 @@ fn same_workload(a: &Analysis, b: &Analysis) -> Result<(), CannotCompare> {
     })
 }
 
-/// The cells that both have; at least one, unless they searched.
+/// The cells of both; at least one, unless they searched.
 fn in_both<'a>(a: &'a Analysis, b: &'a Analysis) -> Result<Vec<Pair<'a>>, CannotCompare> {
     let of_both = |cell: &'a CellSummary| Some((cell, same_cell(cell, b)?));
     let in_both: Vec<Pair<'a>> = a.cells.iter().filter_map(of_both).collect();
-    // A search chooses its loads; what two of them have in common are their lines.
+    // A search chooses its loads; two of them only have their lines in common.
     if !in_both.is_empty() || !a.load_lines.is_empty() {
         return Ok(in_both);
     }
     let labels = |of: &Analysis| {
-        // Of a study without levels the users alone tell what differs.
+        // Without levels in the study, only the users distinguish cells.
         let label = |cell: &CellSummary| match cell.label.contains("users") {
             true => cell.label.clone(),
             false => format!(
@@ -305,7 +305,7 @@ fn facts(of: &Analysis) -> RunFacts {
     }
 }
 
-/// By measure the largest of all runs' claims.
+/// By measure the largest minimum detectable effect of all runs.
 fn claims(runs: &Runs<'_>, relevant: f64) -> Vec<Claim> {
     let all = || runs.both().flat_map(|run| &run.inference.claims);
     let claim = |metric: Measure| {
@@ -319,8 +319,7 @@ fn claims(runs: &Runs<'_>, relevant: f64) -> Vec<Claim> {
     Measure::ALL.into_iter().filter_map(claim).collect()
 }
 
-/// Lines of the same cell, the second run's beside the first's. A line that the second run lacks is no
-/// answer.
+/// Lines of the same cell, the second run's with the first's. A line that the second run lacks is no answer.
 fn line_differences(a: &Analysis, b: &Analysis, relevant: f64) -> Vec<LineDifference> {
     let beside = |one: &LoadLine| {
         let other = b.load_lines.iter().find(|other| other.cell == one.cell);
@@ -332,7 +331,7 @@ fn line_differences(a: &Analysis, b: &Analysis, relevant: f64) -> Vec<LineDiffer
     a.load_lines.iter().map(beside).collect()
 }
 
-/// What the deciding measures of all cells come to; `None` where nothing but load lines is compared.
+/// The verdict of the deciding measures over all cells; `None` if only load lines are compared.
 fn answer(deciding: &Deciding, comparisons: &[Comparison], cells: &[Cell]) -> Option<Answer> {
     if cells.is_empty() && comparisons.is_empty() {
         return None;
@@ -354,7 +353,7 @@ fn answer(deciding: &Deciding, comparisons: &[Comparison], cells: &[Cell]) -> Op
     Some(deciding.answer(decision, sentence, true))
 }
 
-/// Why there is no answer, however well the rest compares: trials, a figure, or blocks are missing.
+/// Why there is no answer, whatever the other comparisons: trials, a figure, or blocks are missing.
 fn unanswered(deciding: &Deciding, decide: &[&Comparison], cells: &[Cell]) -> Option<String> {
     let missing = cells.iter().find_map(|cell| cell.standing.reason());
     if let Some(why) = missing {
@@ -364,7 +363,7 @@ fn unanswered(deciding: &Deciding, decide: &[&Comparison], cells: &[Cell]) -> Op
         let reason = one.reason.as_deref().unwrap_or_default();
         return Some(format!("at {} {reason}", one.factor));
     }
-    // Rates have no comparison where nothing fails.
+    // Rates have no comparison without failures.
     let needed = || deciding.measures.iter().filter(|one| !one.is_rate());
     let has = |measure: Measure, cell: &Cell| {
         let mut of_cell = decide.iter().filter(|one| one.factor == cell.label);
@@ -386,7 +385,7 @@ fn judged_deciding(comparisons: &[Comparison]) -> usize {
     comparisons.iter().filter(deciding).count()
 }
 
-/// A regression that is shown stays one, whatever else is open.
+/// A regression remains one, whatever else is open.
 fn outcome(answer: Option<&Answer>, lines: &[LineDifference]) -> RunOutcome {
     let lowered = lines.iter().any(|one| one.is_regression == Some(true));
     let is_open = |one: &&LineDifference| one.is_regression.is_none();
@@ -433,7 +432,7 @@ fn headline(
     }
 }
 
-/// How many users fewer run b may carry at worst, beside what matters.
+/// How many fewer users run b may sustain at worst, with the equivalence margin.
 fn bound(lines: &[LineDifference]) -> String {
     let beyond =
         |one: &LineDifference| -one.bound.unwrap_or_default() - one.margin.unwrap_or_default();

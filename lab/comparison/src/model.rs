@@ -1,5 +1,4 @@
-//! Two runs beside each other, as `plimsoll compare --format json` has them (schema
-//! `plimsoll.comparison/1`).
+//! The comparison of two runs, as `plimsoll compare --format json` prints it (schema `plimsoll.comparison/1`).
 
 use lab_analysis::model::{Answer, Claim, Comparison, LineDifference};
 use serde::Serialize;
@@ -7,38 +6,37 @@ use serde::Serialize;
 /// The `schema` of a comparison of runs.
 pub const COMPARISON_SCHEMA: &str = "plimsoll.comparison/1";
 
-/// Everything that is said of two runs.
+/// The results of a comparison.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunComparison {
     /// [`COMPARISON_SCHEMA`].
     pub schema: &'static str,
     /// The baseline.
     pub a: RunFacts,
-    /// What is compared with it.
+    /// The candidate.
     pub b: RunFacts,
     /// Further runs of the baseline.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub further_a: Vec<RunFacts>,
-    /// Further runs of what is compared with it.
+    /// Further runs of the candidate.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub further_b: Vec<RunFacts>,
-    /// Earlier runs of the same study on the same machine: they tell how far runs spread, and nothing
-    /// else.
+    /// Earlier runs of the same study on the same machine, only used for the spread between runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<RunFacts>,
-    /// What it comes to.
+    /// Its outcome.
     pub outcome: RunOutcome,
     /// In one sentence.
     pub headline: String,
-    /// By the measures that decide, over all cells; `None` where load lines alone are compared.
+    /// The answer by the deciding measures, over all cells; `None` if only load lines are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
-    /// In what the two runs differ besides their results.
+    /// Differences between the runs besides their results.
     pub differences: Vec<SetupDifference>,
-    /// Cells of one run that the other has not.
+    /// Cells of one run that the other lacks.
     pub unmatched: Vec<String>,
-    /// Cells of the first run whose trials, or those beside them, are missing for a reason that bars a good
-    /// answer, and the reason.
+    /// Cells of the first run whose trials, or their counterparts, are missing for a reason that bars a good answer,
+    /// and the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// Cells of both runs, measure by measure; `factor` is the cell.
@@ -46,28 +44,28 @@ pub struct RunComparison {
     /// Cells in which operations took longer than the load's time limit: bounds aren't compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bounded: Vec<String>,
-    /// Whether blocks of all runs are paired: they were made by one plan.
+    /// True if blocks of all runs are paired: the runs have the same plan.
     pub paired: bool,
-    /// That in words, and why; `None` without a verdict.
+    /// The pairing in words, and why; `None` without a verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pairing: Option<String>,
-    /// How far runs of one build spread, how that is known, and what it means; `None` without a verdict.
+    /// The spread between runs of one build, its source, and its meaning; `None` without a verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between_runs: Option<String>,
-    /// Load lines of both runs, where both searched.
+    /// Load lines of both runs, if both searched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub load_lines: Vec<LineDifference>,
-    /// Ratios within this part of 1 don't matter to whoever asks.
+    /// The equivalence margin: ratios within this part of 1 don't matter.
     pub smallest_relevant: f64,
-    /// What the controls of both runs leave to claim, by measure.
+    /// The minimum detectable effects by the controls of both runs, by measure.
     pub claims: Vec<Claim>,
     /// Confidence of the intervals of ratios.
     pub confidence: f64,
     /// Comparisons with a verdict.
     pub judged: usize,
-    /// Those of them that decide and are tested together; the others are tested together as well.
+    /// The deciding ones among them, which are tested together; the others are tested together as well.
     pub deciding: usize,
-    /// Trials of a cell that each run needs at least for a verdict, where both have as many.
+    /// The fewest trials of a cell in each run for a verdict, if both have as many.
     pub least_trials: usize,
 }
 
@@ -78,9 +76,9 @@ pub struct RunFacts {
     pub study: String,
     /// Its title.
     pub title: String,
-    /// When it began, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: String,
-    /// Version of the program that ran it.
+    /// Version of the program.
     pub plimsoll_version: String,
     /// Valid trials.
     pub valid: usize,
@@ -88,20 +86,20 @@ pub struct RunFacts {
     pub trials: usize,
 }
 
-/// Something in which two runs were set up differently.
+/// A difference between the setups of two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SetupDifference {
-    /// What.
+    /// Its name.
     pub what: &'static str,
     /// In the baseline.
     pub a: String,
     /// In the other.
     pub b: String,
-    /// Whether the results can't be told from it.
+    /// True if it may explain the results.
     pub matters: bool,
 }
 
-/// What a comparison of runs comes to. Green means shown.
+/// The outcome of a comparison of runs. Green means shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
@@ -111,14 +109,14 @@ pub enum RunOutcome {
     /// The second run is worse in a measure, beyond noise and by more than the smallest relevant
     /// difference.
     Regression,
-    /// The noise leaves room for a difference that matters, in a measure that decides.
+    /// The noise permits a relevant difference in a measure that decides.
     CouldNotTell,
     /// In every measure that decides the second run is shown to be better, equal, or not worse.
     Ok,
 }
 
 impl RunComparison {
-    /// Differences of the setup that the results can't be told from.
+    /// Differences of the setup that may explain the results.
     pub fn that_matter(&self) -> impl Iterator<Item = &SetupDifference> {
         self.differences.iter().filter(|one| one.matters)
     }

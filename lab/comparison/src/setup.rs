@@ -1,4 +1,4 @@
-//! In what two runs differ besides their results: the machine, its settings, what was asked.
+//! Differences between two runs besides their results: the machine, its settings, the study.
 
 use lab_analysis::Analysis;
 use lab_analysis::format::count;
@@ -8,14 +8,13 @@ use lab_trial::as_f64;
 
 use crate::model::SetupDifference;
 
-/// Memory sizes within this part are the same: a kernel keeps more or less of it for itself.
+/// Memory sizes within this part are equal: kernels reserve different amounts.
 const SAME_MEMORY: f64 = 0.02;
 
-/// What to look at, in words of what is beside each other, and whether a difference in it may make one in
-/// the results.
+/// An aspect of the setup, its text, and whether a difference in it may cause one in the results.
 type Aspect<T> = (&'static str, fn(&T) -> String, bool);
 
-/// Of the machine and this program, in the order in which they are told.
+/// Aspects of the machine and this program, in the order of reports.
 const MACHINE: [Aspect<Environment>; 8] = [
     ("processor", |of| of.cpu.clone(), true),
     ("cores", |of| of.cores.to_string(), true),
@@ -31,7 +30,7 @@ const MACHINE: [Aspect<Environment>; 8] = [
     ("plimsoll", |of| of.plimsoll_version.clone(), false),
 ];
 
-/// Of what was asked.
+/// Aspects of the study.
 const ASKED: [Aspect<Analysis>; 8] = [
     ("speed", |of| of.study.speed.to_string(), true),
     ("ramp and hold", phases, true),
@@ -53,14 +52,14 @@ const ASKED: [Aspect<Analysis>; 8] = [
 
 const MEMORY: &str = "memory";
 
-/// What differs between two runs.
+/// The differences between two runs.
 pub(crate) fn differences(a: &Analysis, b: &Analysis) -> Vec<SetupDifference> {
     let mut all = machine_differences(&a.environment, &b.environment);
     all.extend(ASKED.iter().filter_map(|aspect| differs(aspect, a, b)));
     all
 }
 
-/// What differs between the machines of two runs, or in this program.
+/// The differences between the machines of two runs, or in this program.
 #[must_use]
 pub fn machine_differences(a: &Environment, b: &Environment) -> Vec<SetupDifference> {
     let each = MACHINE.iter().filter_map(|aspect| differs(aspect, a, b));
@@ -81,7 +80,7 @@ fn differs<T>((what, of, matters): &Aspect<T>, a: &T, b: &T) -> Option<SetupDiff
     })
 }
 
-/// Whether both ran the same study, with the same plan but for its seed, on the same machine.
+/// Returns true if both ran the same study, with the same plan except its seed, on the same machine.
 pub(crate) fn is_same_study(a: &Analysis, b: &Analysis) -> bool {
     let plan = |of: &Analysis| {
         (
@@ -95,8 +94,7 @@ pub(crate) fn is_same_study(a: &Analysis, b: &Analysis) -> bool {
     plan(a) == plan(b) && !is_elsewhere()
 }
 
-/// What is known of the build that a run measured: the system's settings, and this program's version,
-/// which brings the embedded one.
+/// The identity of a run's build: the system's settings, and this program's version, which includes the embedded one.
 pub(crate) fn build(of: &Analysis) -> String {
     format!("{}\n{}", of.environment.plimsoll_version, settings(of))
 }
@@ -145,7 +143,7 @@ fn overrides(of: &Analysis) -> String {
         .join(", ")
 }
 
-/// Sorted, each of them once.
+/// Sorted, without duplicates.
 fn each_once(texts: impl Iterator<Item = String>) -> String {
     let mut all: Vec<String> = texts.collect();
     all.sort_unstable();

@@ -1,4 +1,4 @@
-//! What is known of the spread between runs, in words.
+//! The spread between runs, in words.
 
 use lab_analysis::format::{percent, plural};
 use lab_analysis::model::{Comparison, RunSpread, SpreadBasis};
@@ -28,7 +28,7 @@ pub(crate) fn pairing(runs: &Runs<'_>, comparisons: &[Comparison], paired: bool)
     })
 }
 
-/// How far runs of one build spread, where that is most among what decides; `None` without a verdict.
+/// The largest spread between runs of one build among the deciding measures; `None` without a verdict.
 pub(crate) fn between_runs(
     runs: &Runs<'_>,
     comparisons: &[Comparison],

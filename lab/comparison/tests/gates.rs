@@ -1,4 +1,4 @@
-//! What the gate says where trials, cells, or figures are missing on one side.
+//! The gate's verdict if trials, cells, or figures are missing on one side.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use lab_plan::Decides;
 
 const BLOCKS: usize = 8;
 
-/// What trials of a side end by, and how many of them.
+/// How trials of a side end, and their number.
 type Lost = Option<(Loss, u32)>;
 
 /// Two levels in eight blocks: trials alternate between 100 and 200 users.
@@ -64,7 +64,7 @@ fn died() -> TrialEnd {
     }
 }
 
-/// What may become of a trial.
+/// The loss of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Loss {
     Died,
@@ -111,7 +111,7 @@ impl Loss {
     }
 }
 
-/// Runs in which every trial at 200 users is lost, by what became of it.
+/// Runs in which every trial at 200 users is lost, by the kind of loss.
 static LOST: LazyLock<BTreeMap<Loss, Analysis>> = LazyLock::new(|| {
     let all = [
         Loss::Died,
@@ -182,7 +182,7 @@ fn trials_that_are_missing_never_end_well() {
         (None, Some((NotStarted, 1)), Regression),
         (None, Some((Aborted, 8)), Regression),
         (None, Some((Aborted, 1)), Regression),
-        // The baseline's did, too, or it alone.
+        // The baseline's failed, too, or it alone.
         (Some((Died, 8)), None, TooFewValidTrials),
         (Some((Died, 1)), None, TooFewValidTrials),
         (Some((NotStarted, 1)), None, TooFewValidTrials),
@@ -202,7 +202,7 @@ fn trials_that_are_missing_never_end_well() {
         (Some((Disturbed, 1)), Some((Died, 1)), Regression),
     ];
     for (of_a, of_b, expected) in table {
-        // What is left of b is faster by a fifth.
+        // The remaining trials of b are faster by a fifth.
         let found = by_p95(&losing(&A, of_a), &losing(&B, of_b));
         assert_eq!(
             found.outcome, expected,
@@ -237,7 +237,7 @@ fn the_sentence_names_what_is_missing() {
     );
 }
 
-/// A run that ended early says nothing of what it didn't run, whichever side it is on.
+/// A run that ended early provides no evidence about missing trials, whichever side it is on.
 #[test]
 fn a_run_that_is_not_complete_has_no_answer() {
     for left in [1, 6] {
@@ -271,11 +271,11 @@ fn a_cell_that_only_the_baseline_has_is_no_answer() {
         found.headline
     );
     assert!(found.headline.contains("200 users"), "{}", found.headline);
-    // What only the candidate has is not asked.
+    // Cells of the candidate alone are not compared.
     assert_eq!(by_p95(&one, &A).outcome, RunOutcome::Ok);
 }
 
-/// Valid trials without the figure that decides: of one side, of some of its blocks, of both.
+/// Valid trials without the deciding figure: of one side, of some of its blocks, of both.
 #[test]
 fn a_figure_that_is_missing_is_no_answer() {
     let silent = |blocks: u32| {
@@ -312,7 +312,7 @@ fn a_figure_that_is_missing_is_no_answer() {
     }
 }
 
-/// Requests that fail are in no time of an answer: a named measure has the error rate beside it.
+/// Response times exclude failed requests: a named measure keeps the error rate as a guard.
 #[test]
 fn a_named_measure_keeps_the_error_rate_as_a_guard() {
     let sheds = run(16_000, &|_, _, shape| shape.fails_every = 120).analysis();
@@ -321,13 +321,13 @@ fn a_named_measure_keeps_the_error_rate_as_a_guard() {
     let answer = found.answer.unwrap();
     assert_eq!(answer.decided_by, [Measure::P95, Measure::ErrorRate]);
     assert_eq!(answer.decision, Decision::Worse);
-    // Where nothing fails, nothing but the measure decides.
+    // Without failures, only the measure decides.
     let well = by_p95(&A, &B);
     assert_eq!(well.outcome, RunOutcome::Ok, "{}", well.headline);
     assert_eq!(well.answer.unwrap().decided_by, [Measure::P95]);
 }
 
-/// A build that is quicker where it answers, and doesn't answer one request in twenty.
+/// A build that responds faster, and fails one request in twenty.
 #[test]
 fn a_quantile_beyond_any_limit_is_no_good_answer() {
     let refuses = run(16_000, &|_, _, shape| shape.fails_every = 15).analysis();
@@ -340,10 +340,10 @@ fn a_quantile_beyond_any_limit_is_no_good_answer() {
             .all(|one| one.metric != Measure::P95),
         "{found:?}"
     );
-    // Those of the baseline are no reason to call a candidate better.
+    // Failures of the baseline are no reason to call a candidate better.
     let found = by_p95(&refuses, &A);
     assert_ne!(found.outcome, RunOutcome::Ok, "{}", found.headline);
-    // Some trials of a side: the others are no sample.
+    // Some trials of a side: the others are no complete sample.
     let some = run(16_000, &|block, _, shape| {
         if block < 2 {
             shape.fails_every = 15;
@@ -362,7 +362,7 @@ fn a_quantile_beyond_any_limit_is_no_good_answer() {
     assert!(of_mean.is_some_and(|one| one.ratio > 10.0), "{of_mean:?}");
 }
 
-/// The workload has a pace: throughput is the plan's, unless a server doesn't take all of it.
+/// The workload has a pace: the plan fixes throughput, unless a server doesn't sustain it.
 #[test]
 fn a_fixed_rate_leaves_throughput_out_of_what_decides() {
     let usual = |a: &Analysis, b: &Analysis| lab_comparison::compare_runs(a, b).unwrap();

@@ -1,4 +1,4 @@
-//! Load lines beside each other: worse, shown not to be, or no answer.
+//! Comparisons of load lines: worse, shown not to be, or no answer.
 
 use crate::support::{Made, STUDY, Shape};
 use lab_analysis::model::{LineDifference, LoadLine};
@@ -47,10 +47,10 @@ fn intervals_that_overlap_are_no_answer() {
         ((Some(220), Some(215), Some(230)), Some(false)),
         ((Some(120), Some(60), Some(239)), None),
         ((Some(120), Some(110), Some(130)), Some(true)),
-        // Shown to be lower, and not shown to be so by more than matters.
+        // Shown to be lower, and not shown to be lower by more than the margin.
         ((Some(196), Some(180), Some(199)), None),
         ((Some(198), Some(196), Some(199)), Some(false)),
-        // An end is open, or nothing was measured.
+        // An end is open, or there is no valid result.
         ((Some(200), None, Some(209)), None),
         ((Some(200), Some(200), None), Some(false)),
         ((None, None, Some(49)), Some(true)),
@@ -67,7 +67,7 @@ fn intervals_that_overlap_are_no_answer() {
         "the baseline's end is open"
     );
     assert_eq!(line_regression(&a, None, 0.02).is_regression, None);
-    // A search that met no line asks whether as much is carried.
+    // A search without a line compares whether as much is sustained.
     let all = LoadLine {
         ceiling: Some("the study asks for no more".to_owned()),
         ..line(Some(200), Some(200), None)
@@ -173,7 +173,7 @@ impl Draws {
     }
 }
 
-/// A search of a system at whose line half of the trials hold; far below nearly all do.
+/// A search of a system: half of the trials pass at its line, nearly all far below.
 fn search(true_line: f64, draws: &mut Draws) -> LoadLine {
     let mut so_far: Vec<Tried> = Vec::new();
     while let Next::Try(level) = RULES.next(&so_far) {

@@ -1,4 +1,4 @@
-//! Comparisons of runs: every gate, and every way in which what it needs can be missing.
+//! Comparisons of runs: every gate, and every way in which its inputs can be missing.
 
 mod gates;
 mod lines;

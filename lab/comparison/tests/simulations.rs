@@ -1,4 +1,4 @@
-//! How often the gate is wrong, over many runs by a seed. Seeds are printed with a failure.
+//! The error rate of the gate, over many runs by a seed. Seeds are printed with a failure.
 
 use crate::support::{Made, STUDY, Shape};
 use lab_analysis::Analysis;
@@ -90,7 +90,7 @@ fn a_build_beside_itself_is_called_worse_in_one_of_twenty_at_most() {
     assert_eq!(outcome(&a, &b), RunOutcome::Regression);
 }
 
-/// However much faster it is in the blocks that are left.
+/// However much faster it is in the remaining blocks.
 #[test]
 fn a_candidate_that_fails_in_some_blocks_is_never_good() {
     let template = template();
@@ -114,7 +114,7 @@ fn a_candidate_that_fails_in_some_blocks_is_never_good() {
                 RunOutcome::Regression,
                 "{fate:?} in {failed} blocks, seed {seed}"
             );
-            // As the baseline it is no measure of good: what is slower than the rest of it stays so.
+            // As the baseline it bars a good verdict: a candidate slower than its other blocks stays slower.
             let turned = outcome(&b, &a);
             let bad = [RunOutcome::TooFewValidTrials, RunOutcome::Regression];
             assert!(

@@ -1,5 +1,5 @@
-//! What ends a trial before its time, to protect the system: limits that the study sets, held against the
-//! merged windows as they come. It judges no trial: one that it ends is no measurement.
+//! Ends a trial early to protect the system: evaluates the study's abort limits on the merged windows as they arrive.
+//! It judges no trial: an aborted trial is invalid.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use lab_counts::{Attempts, NoFigure, StepWindow, Value};
 use lab_driver::Window;
 use lab_study::model::Abort;
 
-/// A limit is looked at so many times while it has to be passed: single windows are short, and in a short
-/// one there may be few answers.
+/// A limit is evaluated so many times within its duration: single windows are short, and a short one may have few
+/// responses.
 const LOOKS: u32 = 10;
 
-/// The limits of a trial, each with what has come since it was looked at.
+/// The limits of a trial, each with the counts since its last evaluation.
 #[derive(Debug)]
 pub(crate) struct Watch<'a> {
     limits: Vec<Limit<'a>>,
-    /// Steps of the sessions; the probe's come behind.
+    /// Number of steps of the sessions; the probe follows them.
     steps: usize,
-    /// Requests under way of which none has been answered since then.
+    /// Requests in flight, none of which has been answered since then.
     silence: Option<Silence>,
     timeout_ms: f64,
 }
@@ -31,12 +31,12 @@ struct Silence {
 #[derive(Debug)]
 struct Limit<'a> {
     abort: &'a Abort,
-    /// Since when it is passed.
+    /// Since when the limit is exceeded.
     since: Option<Duration>,
     seen: Seen,
 }
 
-/// What was counted in some windows.
+/// Counts of several windows.
 #[derive(Debug, Default)]
 struct Seen {
     start: Option<Duration>,
@@ -60,7 +60,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Takes a window in. A sentence when a limit has been passed for long enough.
+    /// Adds a window. Returns a sentence when a limit has been exceeded for long enough.
     pub(crate) fn window(&mut self, window: &Window) -> Option<String> {
         let steps = &window.steps[..self.steps.min(window.steps.len())];
         if steps.iter().any(answered) {
@@ -68,7 +68,7 @@ impl<'a> Watch<'a> {
         }
         let limits = self.limits.iter_mut();
         let ended = limits.map(|limit| limit.window(window, steps, self.silence, self.timeout_ms));
-        // Each limit takes the window in, whatever another one says.
+        // Each limit takes the window, whatever another one reports.
         let ended = ended.fold(None, Option::or);
         let under_way = window.counts.under_way;
         if under_way > 0 {
@@ -112,7 +112,7 @@ impl Limit<'_> {
             Ok(Value::Beyond) => f64::INFINITY,
             // The next windows add to these.
             Err(NoFigure::TooFew { .. }) => return None,
-            // A time in which nothing was asked for says nothing, and changes nothing.
+            // A period without requests is no data, and changes nothing.
             Err(_) => {
                 self.seen = Seen::default();
                 return None;
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    /// A second with so many answers in 10 ms, and so many failures; the probe fails always.
+    /// A second with `ok` responses in 10 ms, and `failed` failures; the probe always fails.
     fn second(number: u64, ok: u64, failed: u64) -> Window {
         let mut window = Window::empty(2);
         window.start = Duration::from_secs(number);
@@ -195,7 +195,7 @@ mod tests {
         window
     }
 
-    /// After which of these seconds a trial is ended.
+    /// The second after which a trial is ended.
     fn ended_after(limits: &[Abort], seconds: &[(u64, u64)]) -> Option<usize> {
         let mut watch = Watch::new(limits, 1, 60_000.0);
         let mut windows = (0..).zip(seconds);
@@ -212,7 +212,7 @@ mod tests {
             Some(3)
         );
         assert_eq!(ended_after(&half, &[(1, 9), (9, 1), (1, 9), (9, 1)]), None);
-        // Nothing answered says nothing.
+        // No answer is no data.
         assert_eq!(ended_after(&half, &[(1, 9), (0, 0), (1, 9)]), Some(3));
         assert_eq!(ended_after(&half, &[(0, 0), (0, 0), (0, 0)]), None);
         assert_eq!(ended_after(&[], &[(0, 9), (0, 9), (0, 9)]), None);
@@ -222,7 +222,7 @@ mod tests {
     fn what_came_in_short_windows_is_taken_together() {
         let half = [abort(Metric::ErrorRate, Aggregate::Rate, 0.5)];
         let mut watch = Watch::new(&half, 1, 60_000.0);
-        // Windows of 20 ms, every third of them with one answer that is well, and nothing else.
+        // Windows of 20 ms, every third of them with one successful response, and nothing else.
         let mut windows = (0..150_u32).map(|number| {
             let (ok, failed) = if number % 3 == 0 { (1, 0) } else { (0, 4) };
             let mut window = second(0, ok, failed);
@@ -262,9 +262,9 @@ mod tests {
                 window.counts.under_way = 80;
                 ended = ended.or(watch.window(&window).map(|_| at));
             }
-            // Under way since the end of second 1; older than 1.5 s at the end of second 3, and for 2 s at that of 4.
+            // In flight since the end of second 1; older than 1.5 s at the end of second 3, and for 2 s at that of 4.
             assert_eq!(ended, Some(4), "{aggregate:?}");
-            // A user in a wait has no request under way.
+            // A user in a wait has no request in flight.
             assert_eq!(
                 ended_after(&slow, &[(200, 0), (0, 0), (0, 0), (0, 0), (0, 0)]),
                 None

@@ -1,5 +1,4 @@
-//! A system that runs already: brought back to its first state, and watched. It is never started,
-//! pinned, or stopped.
+//! A system that already runs: reset to its first state, and watched. It is never started, pinned, or stopped.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -23,12 +22,12 @@ use crate::scrape::Exporter;
 use crate::start::{LOOK, Process, System, SystemStart};
 use crate::stop::{Stop, stopped};
 
-/// How long it may take to accept connections, after its reset too.
+/// Longest wait until it accepts connections, also after its reset.
 const READY_DEADLINE: Duration = Duration::from_secs(30);
 /// Longest wait for one connection.
 const CONNECT: Duration = Duration::from_secs(1);
 
-/// What is wrong with the attached systems of a plan; one sentence each.
+/// The problems of the attached systems of a plan; one sentence each.
 pub(crate) fn check(plan: &Plan) -> Vec<String> {
     let problems = plan.every_trial().flat_map(|trial| match &trial.system {
         SystemSpec::Attach(spec) => problems(spec, trial.host.on.is_some()),
@@ -47,14 +46,14 @@ fn problems(spec: &AttachSpec, is_far: bool) -> Vec<String> {
     if let Some(url) = &spec.node_exporter {
         problems.extend(Exporter::new(url).err());
     }
-    // On another machine its agent looks.
+    // On a remote host its agent checks.
     if let Some(pid) = spec.pid.filter(|_| !is_far) {
         problems.extend(unusable(pid));
     }
     problems
 }
 
-/// Why a process can't be watched, if so.
+/// Why a process can't be watched, if it can't.
 fn unusable(pid: u32) -> Option<String> {
     let folder = PathBuf::from("/proc").join(pid.to_string());
     if Watched::find(pid).is_none() {
@@ -62,7 +61,7 @@ fn unusable(pid: u32) -> Option<String> {
             "there is no process {pid}, which the study attaches to"
         ));
     }
-    // Its counters of storage and its open files are for its owner and root only.
+    // Only its owner and root may read its storage counters and open files.
     let readable = File::open(folder.join("io"))
         .and_then(|mut io| std::io::copy(&mut io, &mut std::io::sink()))
         .and_then(|_| fs::read_dir(folder.join("fd")));
@@ -74,8 +73,8 @@ fn unusable(pid: u32) -> Option<String> {
     })
 }
 
-/// What can't be reached of the attached systems that a plan begins with, and what to do; one entry for
-/// each. Those that are reset first may be started by that.
+/// The unreachable attached systems that a plan starts with, one sentence each with what to do. Systems with a reset
+/// are excluded: the reset may start them.
 pub(crate) fn unreachable(plan: &Plan) -> Vec<String> {
     let mut asked = BTreeSet::new();
     let mut problems = Vec::new();
@@ -93,8 +92,7 @@ pub(crate) fn unreachable(plan: &Plan) -> Vec<String> {
     problems
 }
 
-/// Why nothing listens at an address, where that is known at once: one that only keeps silent may be
-/// busy.
+/// Why nothing listens at an address, if that is known at once: a silent server may be busy.
 fn refused(base: &BaseUrl, resolve: &Resolve) -> Option<String> {
     match look(base, resolve) {
         Ok(_) => None,
@@ -112,7 +110,7 @@ fn refused(base: &BaseUrl, resolve: &Resolve) -> Option<String> {
 enum Unreached {
     /// The name has no address.
     Unknown(String),
-    /// The machine is there and says no, or there is no way to it.
+    /// The machine refuses the connection, or there is no route to it.
     Refused(String),
     /// No answer in time.
     Silent(String),
@@ -136,8 +134,8 @@ fn look(base: &BaseUrl, resolve: &Resolve) -> Result<SocketAddr, Unreached> {
     Err(problem)
 }
 
-/// The process of a server on this machine that the study doesn't name, by its port: its CPU is not other
-/// programs' then. Nothing where it is not ours to watch.
+/// The process of a server on this machine that the study doesn't name, found by its port, so that its CPU does not
+/// count as other programs'. `None` if this process may not watch it.
 fn listener(base: &BaseUrl) -> Option<Watched> {
     let address: Option<IpAddr> = base.host.parse().ok();
     let is_here = base.host == "localhost" || address.is_some_and(|address| address.is_loopback());
@@ -196,7 +194,7 @@ pub(crate) fn start(
     })
 }
 
-/// Its process on this machine, where that is known.
+/// Its process on this machine, if known.
 fn watched(base: &BaseUrl, spec: &AttachSpec) -> Result<Option<Watched>, Stop> {
     let Some(pid) = spec.pid else {
         return Ok(listener(base));

@@ -1,5 +1,5 @@
-//! The system of a trial, started and prepared as for the trial, for who wants to send a few requests
-//! and no load. Nothing is archived or measured.
+//! Starts and prepares the system of a trial as the trial does, for callers that send a few requests and no load.
+//! Nothing is archived or measured.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::snapshot::Snapshots;
 use crate::stop::{Stop, with_end};
 use crate::{ConductError, far, masked, system};
 
-/// How an attendance ended.
+/// How a visit ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attended {
-    /// The visit was made, and the system was up to its end.
+    /// The visit was made, and the system ran to its end.
     Through,
     /// The system did not start, or ended; with its last lines.
     SystemFailed(String),
@@ -33,7 +33,7 @@ pub enum Attended {
     Interrupted,
 }
 
-/// The trial of a plan that is tried when none is named: the first of its first cell.
+/// The default trial of a plan: the first of its first cell.
 #[must_use]
 pub fn first_trial(request: &RunRequest) -> Option<&Trial> {
     let first = request.loaded.study.cells.first();
@@ -44,8 +44,8 @@ pub fn first_trial(request: &RunRequest) -> Option<&Trial> {
         .or_else(|| request.plan.every_trial().next())
 }
 
-/// Starts the system of a trial, in a fresh folder below `request.out`, gives its users their accounts,
-/// fills its state, and lends it to `visit` as what that trial drives; then ends it.
+/// Starts the system of a trial in a fresh folder below `request.out`, provisions its users, fills its state, and calls
+/// `visit` with the load of that trial; then stops it.
 ///
 /// # Errors
 /// When this machine can't apply what the study sets, or a folder can't be made; see [`ConductError`].
@@ -117,7 +117,7 @@ pub fn attend(
 }
 
 impl Conductor<'_> {
-    /// As a trial, up to its load.
+    /// Runs a trial up to its load.
     fn attend(mut self, visit: &mut dyn FnMut(&Mix)) -> Result<(), Stop> {
         let filled = self.restore()?;
         self.tell(Event::Phase(Phase::Starting));
@@ -138,7 +138,7 @@ impl Conductor<'_> {
             visit(&self.mix(&system, users)?);
             system.check()
         });
-        // That it did not end well is told of trials, whose next one it may spoil.
+        // A failed stop only matters to a following trial.
         with_end(result, system.stop()).0
     }
 }

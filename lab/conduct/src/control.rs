@@ -1,15 +1,15 @@
-//! What a person may ask of a run that goes on, besides ending it. It asks nothing itself.
+//! Requests of a person to a run in progress, besides ending it. It makes none itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a person may ask of a run, from another thread.
+/// Requests to a run, from another thread.
 #[derive(Debug, Clone, Default)]
 pub struct Control {
     /// While it is true, the next trial doesn't begin.
     pub pause: Arc<AtomicBool>,
-    /// Gives the trial under way up, from its setup on; a resumed run runs it. A search, whose trials
-    /// depend on each other, ends with it.
+    /// Skips the trial in progress, from its setup on; a resumed run runs it. A search, whose trials depend on each
+    /// other, ends with it.
     pub skip: Arc<AtomicBool>,
 }
 
@@ -22,7 +22,7 @@ impl Control {
         self.skip.load(Ordering::Relaxed)
     }
 
-    /// What was asked of an earlier trial isn't asked of this one.
+    /// Clears requests that were meant for an earlier trial.
     pub(crate) fn begin_trial(&self) {
         self.skip.store(false, Ordering::Relaxed);
     }

@@ -1,5 +1,4 @@
-//! What a trial is run with, what is learned on the way, and how its next event is awaited. It knows
-//! no phase.
+//! The inputs of a trial, the facts recorded during it, and the wait for its next event. It knows no phase.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,51 +30,51 @@ use crate::start::System;
 use crate::state;
 use crate::stop::Stop;
 
-/// What a trial is run with.
+/// The inputs of a trial.
 pub(crate) struct Conductor<'a> {
     pub(crate) program: &'a std::path::Path,
     pub(crate) plan: &'a Plan,
     pub(crate) trial: &'a Trial,
     /// The trial of the plan that it repeats.
     pub(crate) attempt_of: Option<u32>,
-    /// What its users do, at the plan's speed: one workload, or those of its populations.
+    /// The workloads of its users, at the plan's speed: one, or one for each population.
     pub(crate) workloads: &'a [Arc<Workload>],
     pub(crate) pinning: &'a Pinning,
     pub(crate) scratch: &'a Scratch,
-    /// The folder that the trial's is in.
+    /// The parent of the trial's folder.
     pub(crate) work: &'a Work,
     pub(crate) snapshots: &'a Snapshots,
     /// What the profiles of the run have in common.
     pub(crate) profiles: &'a Profiles,
     /// Kernel settings in force.
     pub(crate) kernel: BTreeMap<String, String>,
-    /// What is masked in all that is written.
+    /// Values masked in all output.
     pub(crate) secrets: &'a Secrets,
     /// Ramps and holds of the trials that follow.
     pub(crate) after: Duration,
     /// The wait for a quiet machine.
     pub(crate) quiet: Option<QuietGate>,
-    /// Where it meets the trial that runs at the same time.
+    /// The barrier with the trial that runs at the same time.
     pub(crate) beside: Option<Beside<'a>>,
     pub(crate) events: &'a mut dyn FnMut(Event),
     pub(crate) interrupt: &'a AtomicBool,
     pub(crate) control: &'a Control,
-    /// Of a search: whether fewer users are carried already, so that these may be too many.
+    /// In a search, true if fewer users are sustained already, so that these may be too many.
     pub(crate) goes_beyond: bool,
-    /// Who drives the load in the place of this machine.
+    /// The remote load generators, if this machine generates no load.
     pub(crate) generators: Option<&'a LoadGenerators>,
-    /// Who has the systems of trials in the place of this machine.
+    /// The remote hosts of the systems of trials.
     pub(crate) machines: &'a Machines,
 }
 
 /// A population of a trial.
 pub(crate) struct Crowd<'a> {
-    /// Empty where there is but one.
+    /// Empty if there is only one.
     pub(crate) name: &'a str,
     pub(crate) workload: &'a Arc<Workload>,
-    /// Users of those before it.
+    /// Number of users in the populations before it.
     pub(crate) first: u32,
-    /// Of all its draws.
+    /// Seed of all its draws.
     pub(crate) seed: u64,
     pub(crate) load: LoadSpec,
 }
@@ -86,26 +85,26 @@ pub(crate) struct Beside<'a> {
     /// Its number in the archive.
     pub(crate) partner: u32,
     pub(crate) seat: Seat<'a>,
-    /// The cores that both trials may use; `None` where each stays on its half.
+    /// The cores that both trials may use; `None` if each stays on its half.
     pub(crate) together: Option<&'a Pinning>,
 }
 
 impl Beside<'_> {
-    /// From now on the generator changes places with the other one, where both use the same cores.
+    /// From now on the generator swaps cores with the other one, if both use the same cores.
     pub(crate) fn change_places(&self, worker: Option<WorkerThread>) {
         let generator = worker.filter(|_| self.together.is_some());
         self.seat.change_places(generator.map(|worker| worker.pid));
     }
 }
 
-/// What is learned on the way: what each phase that was reached left, and what all of them add to.
+/// Facts recorded during a trial: those of each phase reached, and those that all phases add to.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
-    /// How long provisioning took so far.
+    /// Provisioning time so far.
     pub(crate) provision: Duration,
-    /// Open files of this process before the driver's.
+    /// Open files of this process before the driver started.
     pub(crate) files_before: usize,
-    /// The driver's.
+    /// Number of the driver's workers.
     pub(crate) workers: usize,
     pub(crate) set_up: Option<SetUp>,
     pub(crate) begun: Option<Begun>,
@@ -113,17 +112,17 @@ pub(crate) struct Facts {
     pub(crate) circumstances: Circumstances,
     pub(crate) error_examples: Vec<ErrorExample>,
     pub(crate) raw: Option<RawBaseline>,
-    /// The samples of the system, still without names.
+    /// The samples of the system, not yet symbolized.
     pub(crate) sampler: Option<Sampler>,
     pub(crate) profile: Option<Profiled>,
     /// How its waits were recorded.
     pub(crate) waits: Option<Waited>,
     pub(crate) noted: Vec<Noted>,
-    /// Sentences of those who had the system.
+    /// Sentences of the hosts of the system.
     pub(crate) notes: Vec<String>,
 }
 
-/// The users have done their setup.
+/// The users have completed their setup.
 #[derive(Debug, Default)]
 pub(crate) struct SetUp {
     pub(crate) took: Duration,
@@ -131,20 +130,20 @@ pub(crate) struct SetUp {
     pub(crate) errors: u64,
 }
 
-/// The state that the load began in.
+/// The state at the start of the load.
 #[derive(Debug, Default)]
 pub(crate) struct Begun {
-    /// When, once it began.
+    /// The start time, once started.
     pub(crate) started: Option<String>,
     pub(crate) data_bytes: u64,
-    /// Kernel settings in force on the system's machine, where that is another one.
+    /// Kernel settings in force on the system's host, if it is remote.
     pub(crate) kernel: BTreeMap<String, String>,
-    /// What is told of file systems that were made on other machines.
+    /// Facts of file systems that were made on remote hosts.
     pub(crate) storage: BTreeMap<String, String>,
 }
 
 impl Conductor<'_> {
-    /// The populations of the trial, each with what its users do: one where all do the same.
+    /// The populations of the trial with their workloads: one if all users do the same.
     pub(crate) fn crowds(&self) -> Vec<Crowd<'_>> {
         let load = &self.trial.load;
         let mut first = 0;
@@ -209,8 +208,7 @@ impl Conductor<'_> {
         Duration::from_millis(self.trial.load.hold_ms)
     }
 
-    /// Waits for the driver's next event, for as long as `wait`; looks at the interrupt and at the
-    /// system on the way.
+    /// Waits at most `wait` for the driver's next event; checks the interrupt and the system meanwhile.
     pub(crate) fn select(
         &self,
         events: &Receiver<DriverEvent>,
@@ -232,18 +230,18 @@ impl Conductor<'_> {
     }
 }
 
-/// The next thing that happens.
+/// The next input of the loop.
 pub(crate) enum Input {
-    /// The driver tells something.
+    /// The driver sent an event.
     Driver(DriverEvent),
-    /// Nothing, and something else is due.
+    /// No event; other work is due.
     Due,
-    /// The driver tells nothing any more.
+    /// The driver sends no more events.
     Ended,
 }
 
 impl Facts {
-    /// Keeps an example of an error, and gives it as an event; others tell nothing here.
+    /// Stores an example of an error, and returns it as an event; other driver events return none.
     pub(crate) fn example(&mut self, event: DriverEvent) -> Option<Event> {
         let DriverEvent::ErrorExample {
             t,

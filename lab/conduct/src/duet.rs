@@ -1,5 +1,5 @@
-//! Two trials at the same time: each in a thread of its own, with its own
-//! system and generator process. They meet before their ramps.
+//! Two trials at the same time: each in its own thread, with its own system and generator process. They wait for each
+//! other before their ramps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,16 +25,16 @@ use crate::meeting::{Meeting, Seat};
 use crate::repeats::Repeats;
 use crate::trial::Done;
 
-/// Events that may wait for whoever watches.
+/// Most queued events.
 const QUEUE: usize = 64;
 
-/// The trials of a plan as they run: by themselves, or two at a time, the left one first.
+/// The trials of a plan in the units that run together: single, or two at a time, the left one first.
 pub(crate) fn units(plan: &Plan) -> Vec<&[Trial]> {
     let each = if plan.question.duet { 2 } else { 1 };
     plan.trials.chunks(each).collect()
 }
 
-/// What is to run and to be repeated; a unit goes by its first trial.
+/// The units to run and to repeat; the id of a unit is that of its first trial.
 pub(crate) fn repeats(plan: &Plan, units: &[&[Trial]]) -> Repeats {
     let of_plan = units.iter().map(|unit| (unit[0].id, unit[0].block));
     let repeats = Repeats::new(of_plan, plan.question.repeats);
@@ -44,12 +44,12 @@ pub(crate) fn repeats(plan: &Plan, units: &[&[Trial]]) -> Repeats {
     }
 }
 
-/// What the duets of an archive came to, by the left trial of the plan: of `judged` trials, by the trial
-/// of the plan. One without the other, as a killed run may leave it, is no measurement.
+/// The outcomes of the duets of an archive, by the left trial of the plan: of `judged` trials, by the trial of the
+/// plan. One without the other, as a killed run may leave it, is invalid.
 pub(crate) fn archived(
     judged: &BTreeMap<u32, Vec<(u32, Judged)>>,
 ) -> BTreeMap<u32, Vec<(u32, Judged)>> {
-    // The left trial of two has an odd number, whichever attempt it is.
+    // The left trial of two has an odd number in every attempt.
     let left_of = |id: u32| id - (id + 1) % 2;
     let mut duets: BTreeMap<u32, BTreeMap<u32, Vec<&Judged>>> = BTreeMap::new();
     for (of, attempts) in judged {
@@ -68,7 +68,7 @@ pub(crate) fn archived(
     duets.into_iter().map(of_plan).collect()
 }
 
-/// Those of which one is there without the other.
+/// The duets of which only one trial is archived.
 pub(crate) fn unfinished(duets: &BTreeMap<u32, Vec<(u32, Judged)>>) -> Vec<u32> {
     let is_half = |attempts: &[(u32, Judged)]| {
         let last = attempts
@@ -80,7 +80,7 @@ pub(crate) fn unfinished(duets: &BTreeMap<u32, Vec<(u32, Judged)>>) -> Vec<u32> 
     halves.map(|(of, _)| *of).collect()
 }
 
-/// What two trials come to that count only together.
+/// The outcome of two trials that only count together.
 pub(crate) fn together([left, right]: [Judged; 2]) -> Judged {
     let failed = |one: &Judged| !one.is_valid();
     let is_outside = [&left, &right]
@@ -103,7 +103,7 @@ pub(crate) fn together([left, right]: [Judged; 2]) -> Judged {
     }
 }
 
-/// A trial whose partner is not in the archive.
+/// The outcome of a trial whose peer is not in the archive.
 fn alone() -> Judged {
     let failed = FailedCheck {
         name: CheckId::Partner.title().to_owned(),
@@ -117,7 +117,7 @@ fn alone() -> Judged {
     }
 }
 
-/// One of the two, with what its thread needs.
+/// One of the two trials, with the inputs of its thread.
 pub(crate) struct Side<'r> {
     pub(crate) run: Shared<'r>,
     pub(crate) trial: Trial,
@@ -134,11 +134,11 @@ pub(crate) struct Side<'r> {
     pub(crate) quiet: Option<QuietGate>,
     pub(crate) kernel: BTreeMap<String, String>,
     pub(crate) after: Duration,
-    /// Who has its system, where that is on another machine.
+    /// The remote hosts of its system.
     pub(crate) machines: Machines,
 }
 
-/// What both read of the run.
+/// Data of the run that both read.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'r> {
     pub(crate) program: &'r std::path::Path,
@@ -150,8 +150,8 @@ pub(crate) struct Shared<'r> {
     pub(crate) control: &'r crate::control::Control,
 }
 
-/// Where the trials of a duet begin: each generator's workers on the cores of its half, so that it has as
-/// many of them, and each system on its half or, where they are `together`, on both.
+/// The initial cores of a duet: each generator's workers are on the cores of its half, so that it has as many of them,
+/// and each system is on its half or, if they are `together`, on both.
 pub(crate) fn begin_on(halves: &[Pinning; 2], together: Option<&Pinning>) -> [Pinning; 2] {
     halves.each_ref().map(|half| Pinning {
         system: together.unwrap_or(half).system.clone(),
@@ -159,7 +159,7 @@ pub(crate) fn begin_on(halves: &[Pinning; 2], together: Option<&Pinning>) -> [Pi
     })
 }
 
-/// Who else runs, for whoever watches the left trial.
+/// A note about the other trial, for the events of the left one.
 pub(crate) fn beside(right: &Trial, halves: &[Pinning; 2], together: Option<&Pinning>) -> String {
     let variant = match right.cell.get(VARIANT) {
         Some(Level::Text(name)) => name.as_str(),
@@ -198,7 +198,7 @@ pub(crate) fn beside(right: &Trial, halves: &[Pinning; 2], together: Option<&Pin
 
 pub(crate) type Came = Result<Option<Done>, ConductError>;
 
-/// Runs both, telling what the left one does and what goes wrong with either.
+/// Runs both, and emits the events of the left one and the failures of either.
 pub(crate) fn side_by_side(
     sides: [Side<'_>; 2],
     (meeting, halves): (&Meeting, &[Pinning; 2]),
@@ -235,10 +235,10 @@ impl Side<'_> {
     /// Runs its trial on its cores.
     fn conduct(self, sender: &SyncSender<(bool, Event)>) -> Came {
         let is_left = self.seat.is_left();
-        // What it starts begins there.
+        // Its processes start on these cores.
         let own = &self.together.unwrap_or(self.pinning).generator;
         let _on_its_cores = Pinned::to(own).map_err(HostError::Cores)?;
-        // Nobody listens only when the run is over.
+        // The receiver is only gone when the run is over.
         let mut events = |event: Event| drop(sender.send((is_left, event)));
         let conductor = Conductor {
             program: self.run.program,
@@ -295,7 +295,7 @@ mod tests {
         ] {
             assert!(together(both).may_be_repeated());
         }
-        // What is still there isn't repeated because of what isn't.
+        // A persistent cause prevents the repeat that the other trial's cause would allow.
         for both in [[outside(), own()], [own(), outside()], [valid(), own()]] {
             let judged = together(both);
             assert!(

@@ -1,4 +1,4 @@
-//! Why a run can't begin or go on. A system under test that fails is none of these.
+//! Why a run can't start or continue. A failed system under test is none of these.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::preflight::Problem;
 
-/// A run could not begin or go on. Finished trials stay in the archive.
+/// A run could not start or continue. Finished trials stay in the archive.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConductError {
@@ -27,16 +27,16 @@ pub enum ConductError {
         /// At least one, each a sentence with its cause.
         problems: Vec<String>,
     },
-    /// Systems that the study attaches to and that nobody reaches, found before anything started.
+    /// Attached systems of the study that can't be reached, found before anything started.
     #[error("{}", problems.join("\n"))]
     Unreachable {
         /// At least one, each a sentence with what to do.
         problems: Vec<String>,
     },
-    /// The thread that hears another machine could not be started.
+    /// The thread that reads a remote host's counters could not be started.
     #[error("the thread that hears another machine could not be started")]
     Scraper(#[source] io::Error),
-    /// What the study changes of the machine can't be changed or put back.
+    /// A change to the machine can't be made or undone.
     #[error(transparent)]
     Host(#[from] HostError),
     /// The archive can't be written or resumed.
@@ -67,7 +67,7 @@ pub enum ConductError {
     /// The plan has no JSON form: a defect of this program.
     #[error("the plan can't be written")]
     Plan(#[source] serde_json::Error),
-    /// The plan asks for something that this version can't do.
+    /// The plan needs something that this version can't do.
     #[error("{0}")]
     Unsupported(String),
 }

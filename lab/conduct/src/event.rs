@@ -1,4 +1,4 @@
-//! What a run tells while it goes on. It knows no terminal.
+//! The events of a run in progress. It knows no terminal.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,41 +10,40 @@ use lab_study::plan::LoadSpec;
 
 use crate::judged::Judged;
 
-/// What happens, in order: (`Restored` | `Cleared` | `Gone`)* `RunStarted` (`TrialStarted` `Waiting`* (`Phase` | `CountedThere` | `PartCountedThere` | `SetupProgress` | `Progress` |
-/// `Failed` | `Note`)* `TrialDone`)*.
+/// An event; in order: (`Restored` | `Cleared` | `Gone`)* `RunStarted` (`TrialStarted` `Waiting`* (`Phase` |
+/// `CountedThere` | `PartCountedThere` | `SetupProgress` | `Progress` | `Failed` | `Note`)* `TrialDone`)*.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// A kernel setting that a killed run had left changed is as it was.
+    /// A kernel setting that a killed run had left changed is restored.
     Restored(Restored),
-    /// A file system that a killed run had made for a trial is taken away.
+    /// A file system that a killed run had made for a trial is removed.
     Cleared {
-        /// Where it was.
+        /// Its path.
         path: PathBuf,
         /// The process that had made it.
         pid: u32,
     },
-    /// A kernel setting that an earlier run had changed is gone, and with it where its old value would
-    /// be put back.
+    /// A kernel setting that an earlier run had changed no longer exists, so that its old value can't be restored.
     Gone {
         /// The file.
         path: String,
         /// The old value.
         value: String,
     },
-    /// The archive is there and the first trial comes.
+    /// The archive exists and the first trial follows.
     RunStarted {
         /// The archive's folder.
         dir: PathBuf,
         /// Trials of the plan.
         trials: u32,
-        /// Those that an earlier attempt completed.
+        /// Trials that earlier attempts completed.
         completed: u32,
-        /// Ramps and holds of the others; starting and setup come on top.
+        /// Ramps and holds of the others; start and setup are extra.
         planned: Duration,
     },
     /// A trial begins.
     TrialStarted {
-        /// Its number in the archive: that in the plan, or a higher one of a repeat.
+        /// Its number in the archive: that in the plan, or a higher one for a repeat.
         id: u32,
         /// The trial of the plan that it repeats.
         attempt_of: Option<u32>,
@@ -52,41 +51,41 @@ pub enum Event {
         of: u32,
         /// Its levels.
         cell: Cell,
-        /// Whether it is a second run of its cell in its block.
+        /// True if it is a second run of its cell in its block.
         control: bool,
         /// Its load.
         load: LoadSpec,
     },
-    /// The trial waits for a quiet machine; about once a second.
+    /// The trial waits for an idle machine; about once a second.
     Waiting {
-        /// What disturbs, each in words with its limit.
+        /// The disturbances, each in words with its limit.
         disturbed_by: Vec<String>,
         /// The busiest other programs.
         programs: Vec<OtherProgram>,
-        /// How long it waits at most from now on.
+        /// Maximum remaining wait.
         left: Duration,
     },
-    /// The system's machine, which is another one, counts what becomes of its system.
+    /// Counters of the remote host of the system are available.
     CountedThere {
         /// Its cores.
         cores: u32,
     },
-    /// The machine of a part of the system counts what becomes of that.
+    /// Counters of the remote host of a part of the system are available.
     PartCountedThere {
         /// The part's name.
         part: String,
-        /// The cores of its machine.
+        /// The cores of its host.
         cores: u32,
     },
     /// The trial enters a phase.
     Phase(Phase),
-    /// Setup goes on.
+    /// Progress of the setup.
     SetupProgress {
         /// 0-based number of the setup step.
         step: u32,
         /// Number of setup steps.
         steps: u32,
-        /// Users through with it.
+        /// Users that have completed it.
         users_done: u32,
         /// Answered requests of the setup so far.
         transactions: u64,
@@ -95,7 +94,7 @@ pub enum Event {
     },
     /// A request failed; an example of its kind.
     Failed(ErrorExample),
-    /// Ramp or hold goes on; about once a second.
+    /// Progress of ramp or hold; about once a second.
     Progress(Progress),
     /// A trial is in the archive.
     TrialDone {
@@ -109,10 +108,10 @@ pub enum Event {
         errors: u64,
         /// From the start of its system to the end.
         took: Duration,
-        /// What it came to.
+        /// Its outcome.
         judged: Judged,
     },
-    /// Something a person should know, in a sentence.
+    /// A sentence for the user.
     Note(String),
 }
 
@@ -125,20 +124,20 @@ pub enum Phase {
     Provisioning,
     /// The workload's setup runs.
     Setup,
-    /// Users come in.
+    /// Users start.
     Ramp,
-    /// All users are there.
+    /// All users are active.
     Hold,
     /// The system is stopped and its data removed.
     Stopping,
 }
 
-/// How the load goes; figures of the last seconds.
+/// The progress of the load; figures of the last seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Users in a session; of arrivals, sessions under way.
+    /// Users in a session; for arrivals, sessions in progress.
     pub users: u32,
-    /// Sessions begun since the start of the ramp.
+    /// Sessions started since the start of the ramp.
     pub sessions: u64,
     /// Arrived sessions that wait for a connection.
     pub waiting: u64,
@@ -154,6 +153,6 @@ pub struct Progress {
     pub elapsed: Duration,
     /// Time to the end of the trial's hold.
     pub remaining: Duration,
-    /// The same with the ramps and holds of the trials that follow.
+    /// The remaining time with the ramps and holds of the trials that follow.
     pub run_remaining: Duration,
 }

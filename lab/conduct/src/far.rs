@@ -1,5 +1,5 @@
-//! Systems on other machines, as a run has them: what of a trial is another machine's business, what its agent
-//! says to that before anything starts, and the way to it in each trial. It knows no load.
+//! Systems on remote hosts, for a run: which parts of a trial are remote, which of them the agents refuse before
+//! anything starts, and the connection to them in each trial. It knows no load.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,42 +16,42 @@ use lab_study::{HostSpec, PartSpec, SystemSpec};
 use crate::ConductError;
 use crate::stop::{Stop, driver_stop, stopped};
 
-/// The machines of systems, by what a study calls them.
+/// The remote hosts of systems, by their names in the study.
 pub type Machines = BTreeMap<String, SystemMachine>;
 
-/// The machine of a system under test, or of a part of one, which an agent has.
+/// The remote host of a system under test, or of a part of one, with its agent.
 #[derive(Debug, Clone)]
 pub struct SystemMachine(Arc<dyn Elsewhere>);
 
 impl SystemMachine {
-    /// The one that this agent has.
+    /// The host of this agent.
     #[must_use]
     pub fn new(agent: Arc<dyn Elsewhere>) -> Self {
         Self(agent)
     }
 
-    /// The way to it for the next trial.
+    /// Opens the connection for the next trial.
     pub(crate) fn open(&self) -> Result<Vec<Peer>, DriverError> {
         self.0.open()
     }
 
-    /// What was seen of its agent since the last trial was opened.
+    /// Observations of its agent since the last trial was opened.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.0.seen()
     }
 }
 
-/// Whether another machine than this one has the trial's system.
+/// Returns true if a remote host has the trial's system.
 pub(crate) fn is_far(trial: &Trial) -> bool {
     trial.host.on.is_some()
 }
 
-/// Whether another machine has any part of it.
+/// Returns true if a remote host has any part of it.
 pub(crate) fn is_apart(trial: &Trial) -> bool {
     trial.machines().next().is_some()
 }
 
-/// What is left for this machine to do around the system of a trial.
+/// The trial with only the local part of the work around its system.
 pub(crate) fn here(trial: &Trial) -> Trial {
     let mut here = trial.clone();
     if is_far(trial) {
@@ -63,7 +63,7 @@ pub(crate) fn here(trial: &Trial) -> Trial {
     here
 }
 
-/// The same of all trials.
+/// The plan with only the local part of each trial.
 pub(crate) fn plan_here(plan: &Plan) -> Plan {
     let mut here_all = plan.clone();
     let searched = here_all
@@ -76,7 +76,7 @@ pub(crate) fn plan_here(plan: &Plan) -> Plan {
     here_all
 }
 
-/// What can't be asked of systems on other machines; one sentence each.
+/// Settings that are not possible with remote systems; one sentence each.
 pub(crate) fn problems(plan: &Plan) -> Vec<String> {
     let mut problems = Vec::new();
     if !plan.every_trial().any(is_apart) {
@@ -111,7 +111,7 @@ pub(crate) fn problems(plan: &Plan) -> Vec<String> {
     problems
 }
 
-/// Asks the agents what they refuse of a plan.
+/// Asks the agents which settings of a plan they refuse.
 pub(crate) fn allowed(
     plan: &Plan,
     machines: &Machines,
@@ -153,7 +153,7 @@ pub(crate) fn allowed(
     }
 }
 
-/// How the systems of a plan's duets are beside each other; `None` where they run one after the other.
+/// How the systems of a plan's duets share cores; `None` if they run in sequence.
 pub(crate) fn beside(plan: &Plan) -> Option<Beside> {
     let how = match plan.question.apart {
         true => Beside::Apart,
@@ -162,7 +162,7 @@ pub(crate) fn beside(plan: &Plan) -> Option<Beside> {
     plan.question.duet.then_some(how)
 }
 
-/// The systems of a plan by where they are, each once.
+/// The distinct systems of a plan, by host.
 fn setups(plan: &Plan) -> BTreeMap<String, Vec<Setup>> {
     let mut all: BTreeMap<String, Vec<Setup>> = BTreeMap::new();
     for trial in plan.every_trial() {
@@ -187,7 +187,7 @@ fn setups(plan: &Plan) -> BTreeMap<String, Vec<Setup>> {
     all
 }
 
-/// A part that is to be started elsewhere.
+/// The setup of a remote part.
 fn setup_of_part(trial: u32, part: &PartSpec) -> Setup {
     Setup {
         trial,
@@ -196,14 +196,14 @@ fn setup_of_part(trial: u32, part: &PartSpec) -> Setup {
             on: None,
             ..part.host.clone()
         },
-        // Users speak with the last process alone.
+        // Users connect to the last process only.
         secure: false,
         // No part of a system is one of a duet.
         beside: None,
     }
 }
 
-/// A system that is to be started elsewhere.
+/// The setup of a remote system.
 fn setup(trial: &Trial) -> Option<Setup> {
     let SystemSpec::Command(spec) = &trial.system else {
         return None;
@@ -220,7 +220,7 @@ fn setup(trial: &Trial) -> Option<Setup> {
     })
 }
 
-/// The machine of a trial's system, with the file that its output goes to.
+/// The host of a trial's system, with the file for its output.
 pub(crate) fn machine(
     host: &SystemMachine,
     (trial, beside): (&Trial, Option<(Hand, Beside)>),
@@ -235,7 +235,7 @@ pub(crate) fn machine(
     open_for(host, hand.unwrap_or(Hand::Left), Some(setup), output)
 }
 
-/// The machine of a part of a trial's system, with the file that its output goes to.
+/// The host of a part of a trial's system, with the file for its output.
 pub(crate) fn part(
     machines: &Machines,
     (trial, part): (u32, &PartSpec),
@@ -249,7 +249,7 @@ pub(crate) fn part(
     open(machine, Some(setup_of_part(trial, part)), output)
 }
 
-/// The machine of a system that runs there already, whose agent looks after it; that it finds none, where it does.
+/// The host of a remote system that already runs and that its agent watches; or a note that the agent found none.
 pub(crate) fn watching(
     host: &SystemMachine,
     (port, pid): (u16, Option<u32>),

@@ -1,5 +1,4 @@
-//! Generators on other machines, as a trial has them: started, watched, and written down. It judges
-//! nothing.
+//! Remote load generators, for a trial: started, watched, and recorded. It judges nothing.
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -15,18 +14,18 @@ use crate::ConductError;
 use crate::health::ThreadTimes;
 use crate::stop::Stop;
 
-/// The load generators on other machines that drive the load of a run.
+/// The remote generators of a run's load.
 #[derive(Debug, Clone)]
 pub struct LoadGenerators(Arc<dyn Elsewhere>);
 
 impl LoadGenerators {
-    /// Those that these agents are.
+    /// Uses these agents as generators.
     #[must_use]
     pub fn new(agents: Arc<dyn Elsewhere>) -> Self {
         Self(agents)
     }
 
-    /// Starts a driver whose workers they have. A sequence has one user, and one generator.
+    /// Starts a driver with remote workers. A sequence has one user, and one generator.
     pub(crate) fn start(
         &self,
         mix: Mix,
@@ -61,13 +60,13 @@ impl LoadGenerators {
         seen.iter().map(|one| one.workers as usize).sum()
     }
 
-    /// What was seen of each since the last trial was opened.
+    /// Observations of each since the last trial was opened.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.0.seen()
     }
 }
 
-/// What their workers used so far; nothing while one has not told.
+/// CPU times of their workers so far; `None` until each has reported.
 pub(crate) fn times(seen: &[Seen]) -> Option<Vec<ThreadTimes>> {
     let told = |one: &Seen| one.times.len() == one.workers as usize;
     let all = || seen.iter().flat_map(|one| &one.times);
@@ -99,8 +98,8 @@ pub(crate) fn agent(seen: &Seen) -> Agent {
     }
 }
 
-/// The slope of the line through all measurements that leaves the least squares, in millionths. `None` where
-/// the whole line rises by less than what is unknown of a measurement: it says nothing then.
+/// The least-squares slope of the line through all measurements, in millionths. `None` if the whole line rises by less
+/// than the error of a measurement: it is not significant then.
 fn drift(offsets: &[SeenOffset]) -> Option<f64> {
     let (first, last) = (offsets.first()?, offsets.last()?);
     let from_first = |one: &SeenOffset| {
@@ -122,7 +121,7 @@ fn drift(offsets: &[SeenOffset]) -> Option<f64> {
     (rise > bound as f64).then_some(slope * 1e6)
 }
 
-/// The most by which two measurements, one after the other, leave no offset that both allow.
+/// The largest gap between the offsets that two successive measurements allow.
 fn apart(offsets: &[SeenOffset]) -> u64 {
     let pairs = offsets.windows(2).map(|pair| {
         let between = pair[0].offset.abs_diff(pair[1].offset);
@@ -135,7 +134,7 @@ fn ms(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// Writes what the clocks were known to be off; `zero` is the trial's 0 in ns of the monotonic clock.
+/// Writes the known clock offsets; `zero` is the trial's 0 in ns of the monotonic clock.
 pub(crate) fn write_clocks(
     agents: &[Seen],
     zero: u64,
@@ -188,7 +187,7 @@ mod tests {
             .collect();
         let found = drift(&line).unwrap();
         assert!((found - 20.0).abs() < 0.2, "{found}");
-        // What two seconds show is less than what is unknown of each.
+        // The change in two seconds is less than the error of each.
         assert_eq!(drift(&line[..3]), None);
         assert_eq!((drift(&line[..1]), drift(&[])), (None, None));
     }

@@ -1,4 +1,4 @@
-//! How the generator itself fared during the hold: CPU of its workers, and their waits for it.
+//! The generator's own health during the hold: CPU of its workers, and their waits for it.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -10,26 +10,26 @@ use lab_driver::WorkerThread;
 
 use crate::record::whole_ms;
 
-/// The stretch over which a worker's highest CPU share is looked for.
+/// The window over which a worker's highest CPU share is searched.
 const STRETCH: Duration = Duration::from_secs(5);
 
-/// Readings tell of a hold when they are so far apart, as a part of it: whoever reads comes after all
-/// others, and on a busy machine may come but for a moment of it.
+/// The least distance of the readings, as a part of the hold: the reader runs after all others, and on a busy machine
+/// may see only a moment of the hold.
 const SEEN_PART: f64 = 0.75;
 
-/// A hold of this length is read twice, unless whoever reads is held up.
+/// A hold of this length has two readings, unless the reader is delayed.
 const READ_TWICE: Duration = Duration::from_millis(40);
 
-/// What a thread used and waited for since it began.
+/// CPU and wait time of a thread since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ThreadTimes {
     cpu: Duration,
-    /// Runnable without a core; unknown where the kernel doesn't count it.
+    /// Runnable without a core; `None` if the kernel doesn't count it.
     waited: Option<Duration>,
 }
 
 impl ThreadTimes {
-    /// Of a worker on another machine.
+    /// The times of a remote worker.
     pub(crate) fn new(cpu: Duration, waited: Option<Duration>) -> Self {
         Self { cpu, waited }
     }
@@ -56,8 +56,8 @@ fn stat(task: &Path) -> Option<procfs::process::Stat> {
     procfs::FromRead::from_file(task.join("stat")).ok()
 }
 
-/// Nanoseconds on a core, nanoseconds runnable, times on a core. All are 0 in a kernel that has
-/// the file and doesn't count.
+/// Nanoseconds on a core, nanoseconds runnable, times on a core. All are 0 in a kernel that has the file and doesn't
+/// count.
 fn parse_schedstat(text: &str) -> Option<ThreadTimes> {
     let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
     let (cpu, waited) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
@@ -84,12 +84,12 @@ fn ticks(task: &Path) -> Option<ThreadTimes> {
 pub(crate) struct Health {
     first: Option<Reading>,
     last: Option<Reading>,
-    /// Those of the last stretch.
+    /// The readings of the last window.
     recent: VecDeque<Reading>,
     busiest: Option<f64>,
     rss_mb_max: f64,
     nice: Option<i64>,
-    /// Cores that the workers take in turn; 0 where they have the whole machine.
+    /// Number of cores that the workers take in turn; 0 if they are not pinned.
     cores: usize,
 }
 
@@ -100,7 +100,7 @@ struct Reading {
 }
 
 impl Health {
-    /// Of workers that are pinned to so many cores, one after the other.
+    /// For workers that are pinned to so many cores, round-robin.
     pub(crate) fn pinned_to(cores: usize) -> Self {
         Self {
             cores,
@@ -108,7 +108,7 @@ impl Health {
         }
     }
 
-    /// Takes a reading of the hold. One that misses a worker is left out.
+    /// Adds a reading of the hold. A reading that lacks a worker is dropped.
     pub(crate) fn add(&mut self, at: Duration, workers: Option<Vec<ThreadTimes>>) {
         let Some(workers) = workers else { return };
         let reading = Reading { at, workers };
@@ -132,17 +132,17 @@ impl Health {
         self.last = Some(reading);
     }
 
-    /// Takes in the generator's resident memory, at any time.
+    /// Adds the generator's resident memory, at any time.
     pub(crate) fn resident(&mut self, rss_mb: f64) {
         self.rss_mb_max = self.rss_mb_max.max(rss_mb);
     }
 
-    /// Takes in the workers' nice value.
+    /// Adds the workers' nice value.
     pub(crate) fn nice(&mut self, nice: Option<i64>) {
         self.nice = nice;
     }
 
-    /// The sums over a hold that went on for so long, and a sentence about what could not be told.
+    /// The sums over a hold of this length, and a sentence about missing data.
     pub(crate) fn summary(
         &self,
         workers: usize,
@@ -195,8 +195,8 @@ fn sum(first: &Reading, last: &Reading, time: fn(&ThreadTimes) -> Option<Duratio
         .sum()
 }
 
-/// The highest CPU share of any worker between two readings, or of those together that share a core:
-/// none of them could have more than its part.
+/// The highest CPU share of any worker between two readings, or of the workers on one core together: none of them could
+/// have more than its part.
 fn busiest(first: &Reading, last: &Reading, cores: usize) -> f64 {
     let passed = (last.at - first.at).as_secs_f64();
     let pairs = first.workers.iter().zip(&last.workers);

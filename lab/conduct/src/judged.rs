@@ -1,4 +1,4 @@
-//! What a trial came to, as whoever asked for the run judges it from the archive. Nothing here judges.
+//! The outcome of a trial, as the caller of the run judges it from the archive. Nothing here judges.
 
 use std::path::Path;
 
@@ -8,26 +8,26 @@ use lab_study::model::Cell;
 /// Judges a complete trial, by its number, of the archive in a folder.
 pub type Judge<'a> = &'a mut dyn FnMut(&Path, u32) -> Judged;
 
-/// So many trials in a row that fail for the same reason are no accident.
+/// Number of trials in a row with the same failure that end a run.
 const STREAK: u32 = 3;
 
-/// So many trials of a cell that end before their load, and no other, end a run: the first one and its repeat.
+/// A run ends after so many trials of a cell end before their load, and no other trial: the first one and its repeat.
 const UNSTARTED: u32 = 2;
 
-/// What a trial came to. The default is a measurement.
+/// The outcome of a trial. The default is valid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// The checks that make it no measurement, what explains the others first; empty of a measurement.
+    /// The checks that make it invalid, root causes first; empty if it is valid.
     pub failed: Vec<FailedCheck>,
-    /// Whether the reason lies outside system and generator.
+    /// True if the cause lies outside system and generator.
     pub is_outside: bool,
-    /// Whether the system under test failed.
+    /// True if the system under test failed.
     pub system_failed: bool,
-    /// Whether it ended before it offered any load.
+    /// True if it ended before it offered any load.
     pub before_load: bool,
-    /// As a search takes it in.
+    /// The outcome for a search.
     pub judgement: Judgement,
-    /// Of a trial of a duet, the part that it used of the CPU of the cores shared by both; of a pair, the sum.
+    /// For a trial of a duet, its part of the CPU of the cores shared by both; for a pair, the sum.
     pub cpu: Option<f64>,
 }
 
@@ -44,7 +44,7 @@ impl Default for Judged {
     }
 }
 
-/// A check that makes a trial no measurement.
+/// A check that makes a trial invalid.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FailedCheck {
     /// Its name.
@@ -56,7 +56,7 @@ pub struct FailedCheck {
 }
 
 impl Judged {
-    /// Of a trial that can't be judged, with the reason.
+    /// The outcome of a trial that can't be judged, with the reason.
     #[must_use]
     pub fn unreadable(why: String) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Judged {
         }
     }
 
-    /// Whether the trial is a measurement.
+    /// Returns true if the trial is valid.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.failed.is_empty() && !self.system_failed
@@ -99,7 +99,7 @@ impl Judged {
     }
 }
 
-/// Cells whose trials ended before any load, as those of a system that can't start do.
+/// Cells whose trials ended before any load, as with a system that can't start.
 #[derive(Debug, Default)]
 pub(crate) struct Unstarted {
     /// By cell: the number of such trials, and whether any other trial reached its load.
@@ -107,8 +107,8 @@ pub(crate) struct Unstarted {
 }
 
 impl Unstarted {
-    /// Takes a trial in. A sentence when the run is to end: nothing of this cell came to its load, also not
-    /// the repeat, and without it the other cells have nothing to stand beside.
+    /// Records a trial. Returns a sentence if the run must end: no trial of this cell reached its load, including the
+    /// repeat, and the other cells cannot be compared without it.
     pub(crate) fn learn(&mut self, cell: &Cell, judged: &Judged) -> Option<String> {
         let known = self.cells.iter().position(|(known, ..)| known == cell);
         let at = known.unwrap_or_else(|| {
@@ -131,7 +131,7 @@ impl Unstarted {
     }
 }
 
-/// Trials in a row that are no measurements for the same reason.
+/// Counts trials in a row that are invalid for the same reason.
 #[derive(Debug, Default)]
 pub(crate) struct Streak {
     check: String,
@@ -139,7 +139,7 @@ pub(crate) struct Streak {
 }
 
 impl Streak {
-    /// Takes a trial in. A sentence when a streak is long enough that it will not end by itself.
+    /// Records a trial. Returns a sentence if the streak is long enough that it will not end by itself.
     pub(crate) fn learn(&mut self, judged: &Judged) -> Option<String> {
         let Some(check) = judged.failed.first() else {
             *self = Self::default();
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(unstarted.learn(&cell(2), &unprepared), None);
         let why = unstarted.learn(&cell(1), &unprepared).unwrap();
         assert!(why.contains("50 % (limit 20 %)"), "{why}");
-        // One that came to its load once is no system that can't start.
+        // A system that reached its load once can start.
         assert_eq!(unstarted.learn(&cell(3), &Judged::default()), None);
         for _ in 0..3 {
             assert_eq!(unstarted.learn(&cell(3), &unprepared), None);

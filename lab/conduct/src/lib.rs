@@ -1,23 +1,22 @@
-//! Runs a plan: for each trial a fresh system, its users, setup, ramp, hold, and all of it into
-//! the archive. Judges nothing: what a trial came to is told by who asked for the run.
+//! Runs a plan: for each trial a fresh system, its users, setup, ramp, hold, all recorded in the archive. It judges
+//! nothing: the caller of the run provides the outcome of a trial.
 //!
 //! # Invariants
-//! - The system under test is a process of its own, on cores of its own where there are two, and
-//!   never outlives this process, however that ends.
-//! - Each trial has a fresh server on a fresh data folder (`RUN/work/`, removed with the trial), so
-//!   that nothing is left over from the one before. Where mailboxes are filled, it begins with a copy
-//!   of data that was filled once for all trials of that state.
-//! - The archive is complete after every trial. An interrupted or killed run resumes with the
-//!   trials that are missing.
-//! - The old value of a changed kernel setting is on disk before the change. It is put back after
-//!   each trial, and by the next run where this one was killed.
-//! - A file system that is made for a trial goes with it. The folder of its image is on disk before it is made,
-//!   and what a killed run left is taken away by the next one.
-//! - A trial that is no measurement for a reason outside system and generator is repeated at the end of
-//!   its block; every attempt stays in the archive. None is repeated for its result.
+//! - The system under test is a process of its own, on cores of its own if there are two, and never outlives this
+//!   process, however this process ends.
+//! - Each trial has a fresh server on a fresh data folder (`RUN/work/`, removed with the trial), so that nothing
+//!   remains from the one before. If mailboxes are filled, it starts with a copy of data that was filled once for all
+//!   trials of that state.
+//! - The archive is complete after every trial. An interrupted or killed run resumes with the missing trials.
+//! - The old value of a changed kernel setting is on disk before the change. It is restored after each trial, and by
+//!   the next run if this one was killed.
+//! - A file system that is made for a trial is removed with it. The folder of its image is on disk before it is made,
+//!   and the next run removes the remains of a killed run.
+//! - A trial that is invalid for a reason outside system and generator is repeated at the end of its block; every
+//!   attempt stays in the archive. None is repeated for its result.
 //! - Two trials of a duet begin their ramps together, each with a generator process of its own, on the same
 //!   cores or on halves that are alike. They are repeated together, too.
-//! - A system that fails is a fact of its trial, never an error of the run.
+//! - A failed system is a fact of its trial, never an error of the run.
 
 mod abort;
 mod asking;

@@ -1,4 +1,4 @@
-//! Events of a run as lines of its archive's log, for who watches it. It decides nothing.
+//! Writes the events of a run to its archive's log, for live views. It decides nothing.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use lab_host::clock::calendar;
 use crate::event::{Event, Phase};
 use crate::record::whole_ms;
 
-/// The log of a run. A disk that doesn't take a line of it is noticed by what the run writes itself.
+/// The log of a run. A failed write is ignored here: the run's own writes report a full disk.
 pub(crate) struct Logged {
     log: Option<EventLog>,
 }
@@ -36,7 +36,7 @@ impl Logged {
     }
 }
 
-/// The line of an event; `None` of what the trial's windows tell, or what came before the archive.
+/// The line of an event; `None` for events that the trial's windows contain, or that precede the archive.
 fn line(event: &Event) -> Option<Happening> {
     Some(match event {
         Event::Restored(_) | Event::Cleared { .. } | Event::Gone { .. } | Event::Progress(_) => {
@@ -88,7 +88,7 @@ fn line(event: &Event) -> Option<Happening> {
     })
 }
 
-/// The line of a trial's begin or end.
+/// The line of a trial's start or end.
 fn of_trial(event: &Event) -> Option<Happening> {
     Some(match event {
         Event::TrialStarted {

@@ -1,4 +1,4 @@
-//! What the archive says of a run as a whole.
+//! The archive's manifest of a run.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use lab_study::{Loaded, Study, Workload};
 use lab_workload::Step;
 use sha2::{Digest, Sha256};
 
-/// Of a run in the folder `out`; what was overridden is for the caller to add.
+/// The manifest of a run in the folder `out`; the caller adds the overrides.
 pub(crate) fn manifest(loaded: &Loaded, plan: &Plan, out: &Path, pinning: &Pinning) -> Manifest {
     Manifest {
         schema: ARCHIVE_SCHEMA.to_owned(),
@@ -29,14 +29,14 @@ pub(crate) fn manifest(loaded: &Loaded, plan: &Plan, out: &Path, pinning: &Pinni
     }
 }
 
-/// What a run's manifest has of the study file.
+/// The hash of the study file for a run's manifest.
 #[must_use]
 pub fn file_hash(loaded: &Loaded) -> String {
     let study_file = loaded.files.first().map_or(&[][..], |(_, bytes)| bytes);
     format!("sha256:{}", hex::encode(Sha256::digest(study_file)))
 }
 
-/// What the answers of all steps tell, by the driver's numbers of the steps.
+/// The measures of the responses of all steps, by the driver's step numbers.
 fn measures(study: &Study) -> Vec<MeasureName> {
     let mut each: Vec<&Workload> = study.populations.iter().map(|of| &*of.workload).collect();
     if each.is_empty() {
@@ -54,7 +54,7 @@ fn measures(study: &Study) -> Vec<MeasureName> {
     (0u16..).zip(steps).flat_map(of_step).collect()
 }
 
-/// Names by the driver's numbers: the steps, then the probe.
+/// Names by the driver's step numbers: the steps, then the probe.
 fn step_names(plan: &Plan) -> Vec<String> {
     let workload = &plan.question.workload;
     let probe = workload.probe.then(|| PROBE.to_owned());

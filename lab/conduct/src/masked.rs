@@ -1,4 +1,4 @@
-//! Records and events without secrets. It decides nothing about which values are some.
+//! Masks secrets in records and events. The caller decides which values are secrets.
 
 use lab_archive::{Noted, TrialEnd, TrialRecord};
 use lab_study::Secrets;
@@ -7,7 +7,7 @@ use lab_study::model::{Cell, Level};
 use crate::ConductError;
 use crate::event::Event;
 
-/// What is written of a trial.
+/// Masks the record of a trial.
 pub(crate) fn record(secrets: &Secrets, record: &mut TrialRecord) {
     let masked = |text: &mut String| *text = secrets.masked(text);
     record.notes.iter_mut().for_each(masked);
@@ -39,7 +39,7 @@ fn end(secrets: &Secrets, end: &mut TrialEnd) {
     }
 }
 
-/// What is told to who watches.
+/// Masks an event.
 pub(crate) fn event(secrets: &Secrets, mut event: Event) -> Event {
     match &mut event {
         Event::TrialStarted { cell, .. } => levels(secrets, cell),
@@ -66,7 +66,7 @@ fn levels(secrets: &Secrets, cell: &mut Cell) {
     }
 }
 
-/// Why a run could not go on.
+/// Masks the error of a run.
 pub(crate) fn error(secrets: &Secrets, error: ConductError) -> ConductError {
     match error {
         ConductError::Unreachable { mut problems } => {

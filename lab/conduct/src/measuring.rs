@@ -1,6 +1,5 @@
-//! What goes on during ramp and hold beside the driver: samples of counters, the generator's own
-//! health, windows into the archive, and words about the progress. It waits for nothing and judges
-//! nothing.
+//! The work during ramp and hold besides the driver: samples of counters, the generator's health, windows for the
+//! archive, and the progress. It waits for nothing and judges nothing.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,18 +16,18 @@ use crate::progress::Rolling;
 use crate::record;
 use crate::scrape::Scraper;
 
-/// Longest wait between two looks at the interrupt and the system.
+/// Longest interval between two checks of the interrupt and the system.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
 /// Counters are sampled this often, or sixty times a hold if that is more often.
 const SAMPLE: Duration = Duration::from_secs(1);
 const SAMPLES_PER_HOLD: u32 = 60;
-/// A sample costs a millisecond and more, by the system's threads; more often than this it would load
-/// the generator.
+/// The shortest sampling interval: a sample costs a millisecond or more, depending on the system's threads, and would
+/// load the generator.
 const SAMPLE_AT_LEAST: Duration = Duration::from_millis(20);
-/// Progress is told this often.
+/// Interval of progress events.
 const TELL: Duration = Duration::from_secs(1);
 
-/// A server that answered nothing but errors, so many and for so long, answers nothing else.
+/// A server with so many responses, all errors, for long enough will only return errors.
 const HOPELESS_ERRORS: u64 = 20;
 const HOPELESS_AFTER: Duration = Duration::from_secs(10);
 
@@ -36,26 +35,25 @@ const HOPELESS_AFTER: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Measuring {
     monitor: Monitor,
-    /// Names of all counters: of those of other machines, one machine after the other, then of those that are read
-    /// here.
+    /// Names of all counters: those of remote hosts, host by host, then the local ones.
     names: Vec<String>,
-    /// Those of other machines, in the order of the names.
+    /// The remote counters, in the order of the names.
     there: Vec<There>,
-    /// How many that are read here are left out, as gaps of another machine.
+    /// Number of local counters that are omitted, since another machine's take their place.
     left_out: usize,
-    /// Counters that were read here and wait for those of other machines.
+    /// Local counters that wait for the remote ones.
     pending: Option<(Duration, Vec<Option<f64>>)>,
     scraper: Option<Scraper>,
-    /// Who has the workers in the place of this machine.
+    /// The remote generators, if the workers are there.
     generators: Option<LoadGenerators>,
     columns: Columns,
-    /// Files that the generator had open before its load.
+    /// Open files of the generator before its load.
     files_before: f64,
     peaks: Peaks,
     /// The generator's workers.
     threads: Vec<WorkerThread>,
     rolling: Rolling,
-    /// Steps of the session; the probe, if any, is beyond them.
+    /// Steps of the session; the probe, if any, follows them.
     steps: usize,
     hold_at: Duration,
     end_at: Duration,
@@ -68,17 +66,17 @@ pub(crate) struct Measuring {
     unanswered: Option<lab_archive::Unanswered>,
 }
 
-/// What another machine counts.
+/// The counters of a remote host.
 #[derive(Debug)]
 struct There {
-    /// How many counters; 0 of one that counts nothing.
+    /// Number of counters; 0 for a host without any.
     count: usize,
-    /// Rows that wait for what is read here.
+    /// Rows that wait for the local ones.
     came: VecDeque<Row>,
 }
 
 impl There {
-    /// Forgets what is too old for a row of this moment; whether there is one that is near, or none to wait for.
+    /// Drops rows that are too old for a row at this time; returns true if a near row exists, or none is expected.
     fn has(&mut self, at: Duration, near: Duration) -> bool {
         while self.came.front().is_some_and(|row| row.at + near < at) {
             self.came.pop_front();
@@ -90,7 +88,7 @@ impl There {
         self.came.front().is_some_and(|row| row.at <= at + near)
     }
 
-    /// Its part of the row of this moment; a gap where it has not come.
+    /// Its part of the row at this time; empty values if it has not arrived.
     fn take(&mut self, at: Duration, near: Duration) -> Vec<Option<f64>> {
         let row = self.is_near(at, near).then(|| self.came.pop_front());
         let mut values = row.flatten().map_or(Vec::new(), |row| row.values);
@@ -99,7 +97,7 @@ impl There {
     }
 }
 
-/// Where counters of the generator's own limits are.
+/// The columns of counters for the generator's own limits.
 #[derive(Debug)]
 struct Columns {
     resident: Option<usize>,
@@ -113,22 +111,22 @@ impl Columns {
         Self {
             resident: find("generator.rss_mb"),
             generator_files: find("generator.open_files"),
-            // Where the host is another machine, this one is the generator's.
+            // If the host is remote, this machine is the generator's.
             time_wait: find("generator_host.tcp_time_wait").or_else(|| find("host.tcp_time_wait")),
         }
     }
 }
 
-/// The most at any sample.
+/// The highest values of all samples.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(crate) struct Peaks {
-    /// Of the process of the generator that came nearest its limit.
+    /// For the generator process that was nearest to its limit.
     pub(crate) generator_files: Option<FilesUsed>,
-    /// The same of the system, where it is on this machine.
+    /// For the system, if it is on this machine.
     pub(crate) system_files: Option<FilesUsed>,
-    /// Of all processes of this machine.
+    /// For all processes of this machine.
     pub(crate) all_files: Option<FilesUsed>,
-    /// Ports for outgoing connections, at most.
+    /// Most ports in use for outgoing connections.
     pub(crate) ports: Option<f64>,
 }
 
@@ -158,31 +156,31 @@ fn raise(most: &mut Option<f64>, now: Option<f64>) {
         .or(*most);
 }
 
-/// What was learned from ramp and hold, besides what the archive holds already.
+/// Results of ramp and hold, besides those already in the archive.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
-    /// Answered requests, those of the probe left out.
+    /// Answered requests, without those of the probe.
     pub(crate) transactions: u64,
     /// Failed ones.
     pub(crate) errors: u64,
-    /// Sessions begun.
+    /// Sessions started.
     pub(crate) sessions: u64,
     /// End of the last window.
     pub(crate) elapsed: Duration,
-    /// The generator's.
+    /// The generator's health.
     pub(crate) health: Health,
-    /// What had no answer at the end.
+    /// Requests without a response at the end.
     pub(crate) unanswered: Option<lab_archive::Unanswered>,
     pub(crate) peaks: Peaks,
 }
 
-/// The trial's load in time.
+/// The phases of the trial's load in time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spans {
     pub(crate) ramp: Duration,
     pub(crate) hold: Duration,
-    /// The length by which counters are sampled: the hold, but of a sequence, which mostly ends long
-    /// before its time is up.
+    /// The length that sets the sampling interval: the hold, except for a sequence, which mostly ends long before its
+    /// deadline.
     pub(crate) sampled_as: Duration,
     /// Ramps and holds of the trials that follow.
     pub(crate) after: Duration,
@@ -223,22 +221,22 @@ impl Measuring {
         }
     }
 
-    /// The generator's workers are pinned to so many cores, one after the other.
+    /// The generator's workers are pinned to so many cores, round-robin.
     pub(crate) fn pinned_to(&mut self, cores: usize) {
         self.health = Health::pinned_to(cores);
     }
 
-    /// The generator's workers are on other machines, each on a core of its own.
+    /// The generator's workers are remote, each on a core of its own.
     pub(crate) fn workers_at(&mut self, generators: &LoadGenerators) {
         self.generators = Some(generators.clone());
     }
 
-    /// Another machine's counters come from here.
+    /// Reads another machine's counters from this scraper.
     pub(crate) fn scrape(&mut self, scraper: Scraper) {
         self.scraper = Some(scraper);
     }
 
-    /// A sentence about what of them is missing.
+    /// A sentence about missing counters.
     pub(crate) fn missed_by_exporter(&self) -> Option<Noted> {
         self.scraper.as_ref()?.missed()
     }
@@ -248,12 +246,12 @@ impl Measuring {
         &self.names
     }
 
-    /// How often counters are read, and until when.
+    /// The sampling interval of counters, and its end.
     pub(crate) fn schedule(&self) -> (Duration, Duration) {
         (self.every, self.end_at)
     }
 
-    /// Other machines count what has these names, by machine; nothing where there are none.
+    /// Adds the names of remote counters, by host; none without remote hosts.
     pub(crate) fn counted_there(&mut self, machines: Vec<Vec<String>>) {
         let there = machines.iter().map(|names| There {
             count: names.len(),
@@ -268,7 +266,7 @@ impl Measuring {
         self.columns = Columns::of(&self.names);
     }
 
-    /// Takes in what other machines have counted, by machine: it stands in the row of the same moment.
+    /// Adds the rows of remote counters, by host: they belong to the row of the same time.
     pub(crate) fn came(
         &mut self,
         machines: Vec<Vec<Row>>,
@@ -280,13 +278,13 @@ impl Measuring {
         self.join(writer)
     }
 
-    /// How far apart two readings of one moment are at most: both are held up at times, and half an interval more
-    /// would be the next row's.
+    /// The largest distance of two readings for the same time: both may be delayed, and more than half an interval
+    /// would belong to the next row.
     fn near(&self) -> Duration {
         self.every / 4 * 3
     }
 
-    /// Writes what was read here with what was read there at the same moment, once both are known.
+    /// Writes the local and the remote counters of the same time, once both are known.
     fn join(&mut self, writer: &mut TrialWriter) -> Result<(), ArchiveError> {
         let Some((at, own)) = self.pending.take() else {
             return Ok(());
@@ -303,7 +301,7 @@ impl Measuring {
         self.write(at, own, writer)
     }
 
-    /// Writes what waits for counters of other machines, with what has come of them.
+    /// Writes the rows that wait for remote counters, with those that have arrived.
     pub(crate) fn flush(&mut self, writer: &mut TrialWriter) -> Result<(), ArchiveError> {
         match self.pending.take() {
             Some((at, own)) => self.write(at, own, writer),
@@ -328,7 +326,7 @@ impl Measuring {
         writer.monitor_row(record::ms(at), &row)
     }
 
-    /// Time to what is due next, at most [`LOOK`].
+    /// Time to the next due work, at most [`LOOK`].
     pub(crate) fn wait(&self, now: Duration) -> Duration {
         let next = self.sample_at.min(self.tell_at);
         let next = if self.holding {
@@ -339,7 +337,7 @@ impl Measuring {
         next.saturating_sub(now).min(LOOK)
     }
 
-    /// Does what is due at `now`.
+    /// Does the work due at `now`.
     pub(crate) fn due(
         &mut self,
         now: Duration,
@@ -393,7 +391,7 @@ impl Measuring {
         self.health.add(now, times);
     }
 
-    /// Takes a window in.
+    /// Adds a window.
     pub(crate) fn window(
         &mut self,
         window: &Window,
@@ -405,7 +403,7 @@ impl Measuring {
         record::write(writer, window)
     }
 
-    /// The number of failed requests, where nothing else came for so long that nothing else will.
+    /// The number of failed requests, if for so long there was no success that none will follow.
     pub(crate) fn nothing_but_errors(&self) -> Option<u64> {
         let errors = self.rolling.errors();
         let is_hopeless = self.rolling.transactions() == 0

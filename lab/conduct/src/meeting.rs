@@ -1,5 +1,5 @@
-//! Where two trials that run at the same time wait for each other, so that their ramps begin together, and
-//! have their generators change places meanwhile. It knows no load.
+//! The barrier of two trials that run at the same time: their ramps start together, and their generators swap cores
+//! meanwhile. It knows no load.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,11 +11,11 @@ use lab_host::cores;
 use crate::measuring::LOOK;
 use crate::stop::Stop;
 
-/// Generators change places this often: twice in the shortest windows that are compared. It takes some calls
-/// of the kernel for a handful of threads.
+/// The interval of swaps: two within the shortest windows that are compared. A swap takes some system calls for a
+/// handful of threads.
 const EXCHANGE: Duration = Duration::from_millis(200);
 
-/// The place, for the left trial and the right one.
+/// The barrier, for the left trial and the right one.
 #[derive(Debug)]
 pub(crate) struct Meeting {
     sides: Mutex<[Stand; 2]>,
@@ -23,20 +23,20 @@ pub(crate) struct Meeting {
     watch: Stopwatch,
 }
 
-/// How far one of them is.
+/// The state of one trial.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stand {
     is_there: bool,
-    /// It will not come.
+    /// It will not arrive.
     is_gone: bool,
     begun: Option<Duration>,
-    /// The process of its generator, while that may be put elsewhere.
+    /// The process of its generator, while it may be moved.
     generator: Option<u32>,
-    /// How often that was put elsewhere.
+    /// Number of moves.
     exchanges: u32,
 }
 
-/// One of the two; when it is dropped, nobody waits for it any more.
+/// The slot of one trial; dropped, the other trial no longer waits for it.
 #[derive(Debug)]
 pub(crate) struct Seat<'m> {
     meeting: &'m Meeting,
@@ -52,7 +52,7 @@ impl Meeting {
         }
     }
 
-    /// That of the left trial, and that of the right one.
+    /// The slots of the left and the right trial.
     pub(crate) fn seats(&self) -> [Seat<'_>; 2] {
         [0, 1].map(|side| Seat {
             meeting: self,
@@ -60,9 +60,9 @@ impl Meeting {
         })
     }
 
-    /// Has both generators change places again and again, until one of the two is gone: a system's threads
-    /// stay near the one that wakes them, so that either pair would have a core for seconds, and what takes
-    /// that core would strike one alone.
+    /// Swaps the cores of both generators periodically, until one trial is gone. A system's threads stay near the
+    /// thread that wakes them: without swaps either pair would have a core for seconds, and a disturbance of that core
+    /// would affect one alone.
     pub(crate) fn exchange(&self, halves: &[Pinning; 2]) {
         let mut exchanged = false;
         loop {
@@ -85,7 +85,7 @@ impl Meeting {
                 [left, right]
             };
             let put = |process, half: &Pinning| cores::put_on(process, &half.generator);
-            // One that has just ended, or may not be moved, leaves the other where it is meant to be.
+            // If one has just ended, or may not be moved, the other stays on its intended cores.
             let both = put(first, &halves[0]).and_then(|()| put(second, &halves[1]));
             if both.is_ok() {
                 for side in sides.iter_mut() {
@@ -96,7 +96,7 @@ impl Meeting {
     }
 
     fn sides(&self) -> MutexGuard<'_, [Stand; 2]> {
-        // Plain marks: nothing is half done in them.
+        // Plain flags: no update of them is ever incomplete.
         self.sides.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,8 +111,7 @@ impl Seat<'_> {
         self.side == 0
     }
 
-    /// Waits until the other one is there, too, or will never be: how long its system takes to be set up
-    /// is bounded elsewhere.
+    /// Waits until the other trial has arrived, or is gone: the setup time of its system is bounded elsewhere.
     pub(crate) fn meet(&self, is_given_up: impl Fn() -> bool) -> Result<(), Stop> {
         self.meeting.mark(self.side, |own| own.is_there = true);
         let mut sides = self.meeting.sides();
@@ -129,24 +128,24 @@ impl Seat<'_> {
         }
     }
 
-    /// The process of its generator, which changes places from now on; or `None`, and it stays.
+    /// Sets the process of its generator, which is moved from now on; with `None`, it stays.
     pub(crate) fn change_places(&self, generator: Option<u32>) {
         self.meeting
             .mark(self.side, |own| own.generator = generator);
     }
 
-    /// How often it did.
+    /// The number of its moves.
     pub(crate) fn exchanges(&self) -> u32 {
         self.meeting.sides()[self.side].exchanges
     }
 
-    /// Its ramp begins now.
+    /// Records the start of its ramp.
     pub(crate) fn begin(&self) {
         let now = self.meeting.watch.elapsed();
         self.meeting.mark(self.side, |own| own.begun = Some(now));
     }
 
-    /// How much later than the other's its ramp began, in ms; `None` where one of them never did.
+    /// The delay of its ramp after the other's, in ms; `None` if one of them never started.
     pub(crate) fn later_ms(&self) -> Option<f64> {
         let sides = self.meeting.sides();
         let ms = |side: usize| Some(sides[side].begun?.as_secs_f64() * 1e3);
@@ -191,8 +190,8 @@ mod tests {
         assert!((a + b).abs() < 1e-9 && left.is_left() && !right.is_left());
     }
 
-    /// Two processes in the place of generators: each is now on the one half and now on the other, never both
-    /// on the same, and nothing is moved any more once one of them is gone.
+    /// Two processes in the place of generators: each is on either half in turn, never both on the same, and no move
+    /// follows once one of them is gone.
     #[test]
     fn generators_change_places_until_one_is_gone() {
         let all = cores::allowed().unwrap();
@@ -221,7 +220,7 @@ mod tests {
                 pause(Duration::from_millis(1));
             }
             let [left, right] = seats;
-            // It stays where it is from here on.
+            // It is not moved from here on.
             left.change_places(None);
             let (count, places) = (
                 left.exchanges(),
@@ -243,7 +242,7 @@ mod tests {
         }
     }
 
-    /// The cores that a process may use, as the kernel tells them.
+    /// The cores that a process may use, as the kernel reports them.
     fn place(process: u32) -> String {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
         let mut lines = status.lines();

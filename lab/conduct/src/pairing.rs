@@ -1,5 +1,5 @@
-//! `duet: auto`: decides whether two variants fit on this machine at once, before a run and after its first
-//! blocks. Pure, but for [`settle`], which looks at the machine. It knows nothing of how a trial runs.
+//! `duet: auto`: decides whether two variants fit on this machine at once, before a run and after its first blocks.
+//! Pure, except [`settle`], which reads the machine. It does not know how a trial runs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,22 +15,22 @@ use crate::request::RunRequest;
 
 /// The plan of an archive.
 const PLAN: &str = "plan.json";
-/// Blocks that confirm that both fit, or don't.
+/// Number of blocks that confirm whether both fit.
 const CONFIRMING: usize = 2;
-/// Part of the CPU of the shared cores beyond which the variants take it from each other.
+/// Part of the CPU of the shared cores above which the variants compete.
 const CROWDED: f64 = 0.7;
 
-/// Whether `duet: auto` has the variants of a plan side by side.
+/// Returns true if `duet: auto` runs the variants of a plan side by side.
 pub(crate) fn is_auto(plan: &Plan) -> bool {
     let pairing = plan.question.pairing.as_ref();
     plan.question.duet && pairing.is_some_and(|pairing| pairing.auto)
 }
 
-/// Puts the variants of a request in sequence where `duet: auto` has them side by side and this machine, or
-/// what drives their load, doesn't have room for both.
+/// Changes a request with `duet: auto` to sequential variants if this machine, or its load generators, has no room for
+/// both.
 ///
 /// # Errors
-/// [`PlanError`]: none where the plan was made from this study.
+/// [`PlanError`]: none if the plan was made from this study.
 pub fn settle(request: &mut RunRequest) -> Result<(), PlanError> {
     if !is_auto(&request.plan) {
         return Ok(());
@@ -41,7 +41,7 @@ pub fn settle(request: &mut RunRequest) -> Result<(), PlanError> {
     }
 }
 
-/// The reason why both can't run at once here.
+/// Why both can't run at once here, if so.
 fn obstacle(request: &RunRequest) -> Option<String> {
     if request.generators.is_some() {
         return Some("agents drive the load".to_owned());
@@ -55,7 +55,7 @@ fn obstacle(request: &RunRequest) -> Option<String> {
     Some(of_both.to_string())
 }
 
-/// The same study with its variants one after the other.
+/// Changes the request to sequential variants.
 pub(crate) fn put_in_sequence(request: &mut RunRequest, why: String) -> Result<(), PlanError> {
     request.loaded.study.put_in_sequence(why);
     let options = PlanOptions {
@@ -66,7 +66,7 @@ pub(crate) fn put_in_sequence(request: &mut RunRequest, why: String) -> Result<(
     Ok(())
 }
 
-/// The same request with its variants one after the other, in the archive that is there.
+/// The same request with sequential variants, in the existing archive.
 pub(crate) fn again(request: &RunRequest, why: String) -> Result<RunRequest, ConductError> {
     let mut again = request.clone();
     put_in_sequence(&mut again, why)
@@ -75,7 +75,7 @@ pub(crate) fn again(request: &RunRequest, why: String) -> Result<RunRequest, Con
     Ok(again)
 }
 
-/// A request to go on with a run: as its archive has it, where `duet: auto` had to put its variants in sequence.
+/// The request to resume a run: with sequential variants if its archive has them.
 pub(crate) fn resumed(request: &RunRequest) -> Result<Cow<'_, RunRequest>, ConductError> {
     let kept = || {
         let bytes = std::fs::read(request.out.join(PLAN)).ok()?;
@@ -91,17 +91,17 @@ pub(crate) fn resumed(request: &RunRequest) -> Result<Cow<'_, RunRequest>, Condu
     }
 }
 
-/// The first blocks of a run with `duet: auto`, which confirm that two trials at once fit, or don't.
+/// The first blocks of a run with `duet: auto`, which confirm whether two trials at once fit.
 #[derive(Debug, Default)]
 pub(crate) struct FirstBlocks {
-    /// Blocks that are still to be seen.
+    /// Number of remaining blocks.
     left: usize,
-    /// CPU of those that were crowded, as a part of the shared cores.
+    /// CPU of the crowded ones, as a part of the shared cores.
     crowded: Vec<f64>,
 }
 
 impl FirstBlocks {
-    /// Of a plan, after the pairs that its archive has: a resumed run never drops those.
+    /// The blocks of a plan after the archived pairs: a resumed run never drops those.
     pub(crate) fn of(plan: &Plan, archived: &BTreeMap<u32, Vec<(u32, Judged)>>) -> Self {
         let last = archived.values().filter_map(|attempts| attempts.last());
         let seen = last.filter(|(_, pair)| !pair.may_be_repeated()).count();
@@ -115,9 +115,9 @@ impl FirstBlocks {
         }
     }
 
-    /// Learns from a pair; returns the reason once it is known that two at once don't fit. A disturbance from
-    /// outside says nothing of that, and the pair is repeated. A system that failed under load is evidence on
-    /// that system, which the run must keep.
+    /// Records a pair; returns the reason once it is certain that two at once don't fit. A disturbance from outside is
+    /// no evidence, and the pair is repeated. A system that failed under load is evidence about that system, which the
+    /// run must keep.
     pub(crate) fn learn(&mut self, pair: &Judged) -> Option<String> {
         if self.left == 0 || pair.may_be_repeated() {
             return None;
@@ -198,11 +198,11 @@ mod tests {
         assert!(why(std::slice::from_ref(&own)).unwrap().contains("waits"));
         assert!(why(&[failed(true)]).unwrap().contains("a system failed"));
         assert_eq!(why(&[outside.clone(), outside.clone(), outside]), None);
-        // Later blocks are no first ones.
+        // Later blocks don't count.
         assert_eq!(why(&[valid(None), valid(None), own]), None);
     }
 
-    /// To begin again would drop the failure, and a build that fails now and then would pass.
+    /// A restart would drop the failure, and a build that fails now and then would pass.
     #[test]
     fn a_failure_under_load_is_kept() {
         assert_eq!(why(&[failed(false)]), None);

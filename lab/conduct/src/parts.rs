@@ -1,5 +1,5 @@
-//! Parts of a system on machines of their own, as a trial has them: started one after the other before what users come
-//! to, watched, counted, and ended in reverse. It knows no load.
+//! Remote parts of a system, for a trial: started one after the other before the process that users connect to,
+//! watched, counted, and stopped in reverse order. It knows no load.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,32 +16,32 @@ use lab_study::{KernelSetting, PartSpec};
 use crate::far::{self, Machines};
 use crate::stop::{Stop, stopped, with_end};
 
-/// Stands between the name of a part and that of its counter.
+/// Separates the name of a part from that of its counter.
 const OF: char = '/';
 
-/// One of them, which runs.
+/// A running part.
 struct Part {
     name: String,
     machine: Afar,
 }
 
-/// All that run, in their order.
+/// All running parts, in their order.
 #[derive(Default)]
 pub(crate) struct Parts {
     running: Vec<Part>,
-    /// Where their processes listen, by name.
+    /// The addresses of their processes, by name.
     places: Vec<(String, SocketAddr)>,
 }
 
-/// What begins the names of settings that are told of where data lies.
+/// Prefix of the settings about the place of data.
 const STORAGE: &str = "storage";
 
-/// The same of a part.
+/// The prefix for a part.
 pub(crate) fn storage_of(name: &str) -> String {
     format!("{STORAGE} of {name}")
 }
 
-/// Where the output of a part goes, beside that of what users come to.
+/// The file for the output of a part, beside that of the last process.
 pub(crate) fn output(of_system: &Path, name: &str) -> PathBuf {
     let stem = of_system.file_stem().unwrap_or_default().to_string_lossy();
     let kind = of_system.extension().unwrap_or_default();
@@ -50,8 +50,8 @@ pub(crate) fn output(of_system: &Path, name: &str) -> PathBuf {
         .with_added_extension(kind)
 }
 
-/// Has a system start on its machine. Where it does not, what it printed is taken from there, and that machine is as it
-/// was before anything else is started on it. `told` is what a failure there is for the trial.
+/// Starts a system on its host. If that fails, the output is fetched, and the host is restored before the next system
+/// starts there. `told` converts a failure of the host for the trial.
 pub(crate) fn begin(
     machine: &mut dyn Machine,
     interrupt: &AtomicBool,
@@ -64,12 +64,12 @@ pub(crate) fn begin(
     };
     let ended = machine.stop().map_err(told);
     let (result, _) = with_end(Err(told(failed)), ended);
-    // What went wrong stays so.
+    // The first failure counts.
     Err(result.err().unwrap_or(Stop::Interrupted))
 }
 
 impl Parts {
-    /// Starts all parts of a trial's system. Where one does not start, those before it are ended.
+    /// Starts all parts of a trial's system. If one does not start, those before it are stopped.
     pub(crate) fn start(
         machines: &Machines,
         (trial, of_system): (&Trial, &Path),
@@ -105,12 +105,12 @@ impl Parts {
         Ok(())
     }
 
-    /// Where their processes listen, by name.
+    /// The addresses of their processes, by name.
     pub(crate) fn places(&self) -> &[(String, SocketAddr)] {
         &self.places
     }
 
-    /// Ends all, since what comes after them did not start. One that has ended by itself says why.
+    /// Stops all, since a later start failed. A part that has ended by itself reports why.
     pub(crate) fn end_with(mut self, stop: Stop) -> Stop {
         let stop = match (stop, self.look()) {
             (Stop::System(_), Err(earlier)) => earlier,
@@ -118,17 +118,17 @@ impl Parts {
         };
         match self.stop(Err(stop)) {
             Err(stop) => stop,
-            // What went wrong stays so.
+            // The first failure counts.
             Ok(_) => Stop::Interrupted,
         }
     }
 
-    /// Looks after them.
+    /// Checks them.
     pub(crate) fn look(&mut self) -> Result<(), Stop> {
         self.each(|machine| machine.look()).map(drop)
     }
 
-    /// What each says, by its name, in their order.
+    /// Calls a function for each part, in their order; returns the results by name.
     fn each<T>(
         &mut self,
         mut ask: impl FnMut(&mut Afar) -> Result<T, Failed>,
@@ -141,7 +141,7 @@ impl Parts {
         said.collect()
     }
 
-    /// The states that the trial begins in.
+    /// The states at the start of the trial.
     pub(crate) fn states(
         &mut self,
         touched: &[KernelSetting],
@@ -149,7 +149,7 @@ impl Parts {
         self.each(|machine| machine.state(touched))
     }
 
-    /// Has their counters counted, and gives what is counted, part by part, under names with the part's.
+    /// Starts their counters; returns the names by part, each with the part's name.
     pub(crate) fn count(
         &mut self,
         clock: Clock,
@@ -166,23 +166,23 @@ impl Parts {
         Ok(counted.into_iter().map(named).collect())
     }
 
-    /// What was counted since the last call, part by part.
+    /// The rows since the last call, by part.
     pub(crate) fn rows(&mut self) -> Vec<Vec<Row>> {
         let parts = self.running.iter_mut();
         parts.map(|part| part.machine.rows()).collect()
     }
 
-    /// Begins to look at what surrounds them.
+    /// Starts to observe their environments.
     pub(crate) fn look_around(&mut self) -> Result<(), Stop> {
         self.each(|machine| machine.look_around()).map(drop)
     }
 
-    /// What surrounded them.
+    /// Their environments.
     pub(crate) fn looked_around(&mut self) -> Result<Vec<(String, Option<SystemHost>)>, Stop> {
         self.each(|machine| machine.looked_around())
     }
 
-    /// Kernel settings in force on their machines, with whose they are.
+    /// Kernel settings in force on their hosts, with the names of the parts.
     pub(crate) fn kernel(&self) -> BTreeMap<String, String> {
         let all = self.running.iter().flat_map(|part| {
             let settings = part.machine.kernel().into_iter();
@@ -191,7 +191,7 @@ impl Parts {
         all.collect()
     }
 
-    /// What is told of file systems that were made on their machines, with whose they are.
+    /// Facts of file systems made on their hosts, with the names of the parts.
     pub(crate) fn storage(&self) -> BTreeMap<String, String> {
         let all = self.running.iter().flat_map(|part| {
             let named = |name: &str| name.replacen(STORAGE, &storage_of(&part.name), 1);
@@ -201,7 +201,7 @@ impl Parts {
         all.collect()
     }
 
-    /// Ends them, the last first, after what users came to, of which that came.
+    /// Stops them, the last first, after the process that users connect to, whose result is `result`.
     pub(crate) fn stop(
         mut self,
         last: Result<Option<String>, Stop>,
@@ -222,14 +222,14 @@ impl Parts {
     }
 }
 
-/// Where the processes of a machine listen, by name.
+/// The addresses of a host's processes, by name.
 fn places(started: &Started) -> impl Iterator<Item = (String, SocketAddr)> {
     let address = started.address.ip();
     let ports = started.setting.ports.iter();
     ports.map(move |(name, port)| (name.clone(), SocketAddr::new(address, *port)))
 }
 
-/// What became of a part, with its name.
+/// The failure of a part, with its name.
 fn told(name: &str, failed: Failed) -> Stop {
     match stopped(failed) {
         Stop::System(why) => Stop::System(format!("{name}: {why}")),

@@ -1,7 +1,7 @@
 //! The phases of a trial that the driver runs through: setup, ramp, and hold.
 //!
-//! The measured part is a loop of *select* (wait for the next thing, and no longer than the next
-//! thing due), and *apply* (record it; never waits).
+//! The measured part is a loop of *select* (wait for the next event, at most until the next due work), and *apply*
+//! (record it; never waits).
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -24,13 +24,13 @@ use crate::start::System;
 use crate::stop::{DRIVER_GRACE, Stop, driver_stop};
 use crate::{ConductError, far, raw, record, surroundings, system};
 
-/// A setup that gets no answer for so long has failed.
+/// Longest time without a response before a setup fails.
 const SETUP_SILENCE: Duration = Duration::from_secs(300);
-/// A sequence is sampled as often as a hold of this length, since it may be over as soon.
+/// A sequence is sampled as often as a hold of this length, since it may end as soon.
 const SHORT_SEQUENCE: Duration = Duration::from_secs(6);
 
 impl Conductor<'_> {
-    /// Awaits the end of setup.
+    /// Waits for the end of setup.
     pub(crate) fn setup(
         &mut self,
         events: &Receiver<DriverEvent>,
@@ -158,7 +158,7 @@ impl Conductor<'_> {
         result
     }
 
-    /// Has counted on other machines what runs there, and tells of their cores.
+    /// Starts the counters of remote hosts, and emits their core counts.
     fn count_there(
         &mut self,
         system: &mut System,
@@ -180,7 +180,7 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// Notes the state that the trial begins in, on each machine of its system.
+    /// Records the state at the start of the trial, on each host of its system.
     fn begins_with(&self, system: &mut System, around: &mut Circumstances) -> Result<Begun, Stop> {
         let touched = surroundings::touched(self.plan);
         let state = system.state(&self.scratch.data(), &touched)?;
@@ -213,7 +213,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// In a duet, waits for the other trial, whose generator this one's changes places with from now on.
+    /// In a duet, waits for the other trial; the generators swap cores from now on.
     fn meet(&self, driver: &Driver) -> Result<(), Stop> {
         let Some(beside) = &self.beside else {
             return Ok(());
@@ -264,7 +264,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// Ends a trial in which nothing but errors comes back, unless the study lets all requests fail.
+    /// Ends a trial in which every request fails, unless the study allows that.
     fn expect_an_answer(
         &self,
         measuring: &Measuring,
@@ -274,7 +274,7 @@ impl Conductor<'_> {
         let Some(errors) = measuring.nothing_but_errors().filter(|_| !self.may_fail()) else {
             return Ok(());
         };
-        // One that has ended says more by its last lines.
+        // The last lines of an ended system are more informative.
         system.check()?;
         let first = facts.error_examples.first();
         let first = first.map_or_else(String::new, |one| {
@@ -285,8 +285,8 @@ impl Conductor<'_> {
         )))
     }
 
-    /// Whether all requests may fail: the study allows it, or a search tries more users than this cell
-    /// carried before.
+    /// Returns true if all requests may fail: the study allows it, or a search tries more users than this cell has
+    /// sustained.
     fn may_fail(&self) -> bool {
         let limits = &self.plan.question.thresholds;
         self.goes_beyond || limits.iter().any(|limit| limit.lets_all_fail())
@@ -297,8 +297,7 @@ impl Conductor<'_> {
         let named = |name: &str, pid: u32| (name.to_owned(), pid);
         let counted = system.counted();
         let system_process = counted.map(|counted| named("system", counted.pid));
-        // In a duet the generator is another process, and the rest of what is below this one is the
-        // partner's.
+        // In a duet the generator is another process, and the other children of this process belong to the peer.
         let generators = match (&self.beside, worker) {
             (Some(_), Some(worker)) => vec![named("generator", worker.pid), named("partner", own)],
             _ => vec![named("generator", own)],
@@ -316,7 +315,7 @@ impl Conductor<'_> {
         })
     }
 
-    /// What the disk alone does now, where the study asks for it. The system is idle meanwhile.
+    /// Measures the disk alone, if the study asks for it. The system is idle meanwhile.
     pub(crate) fn raw_pass(&self, facts: &mut Facts) -> Result<(), Stop> {
         let LoadKind::Sequence { sessions } = self.trial.load.kind else {
             return Ok(());

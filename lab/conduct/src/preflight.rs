@@ -1,4 +1,4 @@
-//! Whether a plan fits this machine, said in words before anything starts. Judges no measurement.
+//! Checks whether a plan fits this machine, before anything starts. It judges no measurement.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,20 +10,20 @@ use lab_study::plan::{Plan, Search, Trial};
 
 use crate::{reach, state};
 
-/// Open files beside the users' connections: listeners, the store, the archive, libraries.
+/// Open files besides the users' connections: listeners, the store, the archive, libraries.
 const FILE_RESERVE: u64 = 200;
-/// Memory of one virtual user who waits, as measured with a million of them, rounded up.
+/// Memory of one waiting virtual user, as measured with a million of them, rounded up.
 const USER_BYTES: u64 = 1 << 10;
-/// What a connection adds to it in the generator, as measured at 15,000, rounded up.
+/// Additional memory of a connection in the generator, as measured at 15,000, rounded up.
 const CONNECTION_BYTES: u64 = 18 << 10;
-/// Of the archive for each window: 3000 users for an hour write some 20 MB in 3600 of them.
+/// Archive size of a window: 3000 users for an hour write some 20 MB in 3600 of them.
 const WINDOW_BYTES: u64 = 8 << 10;
-/// More than most searches make.
+/// More trials than most searches need.
 const TRIALS_OF_A_SEARCH: u64 = 40;
 /// The rest of the archive and the write-ahead log of an idle store.
 const DISK_RESERVE: u64 = 256 << 20;
 
-/// A trial that this machine can't hold, or two that run at the same time.
+/// A trial that exceeds this machine's limits, or two that run at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Its number in the plan.
@@ -32,13 +32,13 @@ pub struct Problem {
     pub partner: Option<u32>,
     /// Its users, or those of both.
     pub users: u32,
-    /// Their connections: as many as users, or those that they share.
+    /// Their connections: as many as users, or the shared ones.
     pub connections: u32,
-    /// What it exceeds.
+    /// The exceeded limit.
     pub excess: Excess,
 }
 
-/// What a trial needs more of than there is.
+/// A resource of which a trial needs more than there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Excess {
@@ -83,7 +83,7 @@ pub enum Excess {
 }
 
 impl Problem {
-    /// Whether it is one of the machine that conducts, whoever drives the load.
+    /// Returns true if it concerns a disk of the conducting machine, wherever the load comes from.
     pub(crate) fn is_of_disks(&self) -> bool {
         matches!(
             self.excess,
@@ -173,8 +173,8 @@ fn size(bytes: u64) -> String {
     format!("{} MiB", bytes >> 20)
 }
 
-/// All that the plan needs more of than there is; one entry per cause, of the largest trial. `run`
-/// is the archive's folder, which holds the data of trials without a storage of their own.
+/// All resources of which the plan needs more than there is; one entry per cause, for the largest trial. `run` is the
+/// archive's folder, which holds the data of trials without a storage of their own.
 pub(crate) fn check(plan: &Plan, run: &Path) -> Vec<Problem> {
     check_against(plan, &Limits::read(run), &|storage| {
         machine::free_bytes(Path::new(storage)).unwrap_or(u64::MAX)
@@ -225,7 +225,7 @@ fn users(trials: &[Trial]) -> u64 {
     trials.iter().map(|trial| u64::from(trial.load.users)).sum()
 }
 
-/// Connections of their users: one each and those for requests that go out at the same time, or those that all share.
+/// Connections of their users: one each and those for simultaneous requests, or the shared ones.
 fn connections(trials: &[Trial]) -> u64 {
     let of = |trial: &Trial| {
         let each = 1 + u64::from(trial.connections_beside);
@@ -240,8 +240,7 @@ fn data_of(unit: &[Trial], is_meant: impl Fn(&Trial) -> bool) -> u64 {
     meant.map(taken_bytes).fold(0, u64::saturating_add)
 }
 
-/// What a trial takes of the disk here: its data, or the file system that is made for it. On another machine its agent
-/// looks.
+/// Local disk space of a trial: its data, or the file system made for it. A remote host's agent checks its own.
 fn taken_bytes(trial: &Trial) -> u64 {
     if trial.host.on.is_some() {
         return 0;
@@ -279,9 +278,9 @@ pub fn disk_needed(plan: &Plan) -> u64 {
         .saturating_add(kept)
 }
 
-/// What is kept of prepared states, once for each state that trials begin in.
+/// Size of the kept prepared states, one for each state at the start of a trial.
 fn snapshot_bytes(plan: &Plan, trials: &[Trial], is_meant: impl Fn(&Trial) -> bool) -> u64 {
-    // What is prepared elsewhere is not kept.
+    // States prepared on remote hosts are not kept.
     let meant = trials
         .iter()
         .filter(|trial| is_meant(trial) && trial.machines().next().is_none());
@@ -290,7 +289,7 @@ fn snapshot_bytes(plan: &Plan, trials: &[Trial], is_meant: impl Fn(&Trial) -> bo
     states.into_values().fold(0, u64::saturating_add)
 }
 
-/// What the archive grows to. The trials that a search will choose are guessed.
+/// The final size of the archive. The trials that a search will choose are estimated.
 fn archive_bytes(plan: &Plan) -> u64 {
     let of = |trial: &Trial| {
         let length = trial.load.ramp_ms.saturating_add(trial.load.hold_ms);
@@ -303,14 +302,14 @@ fn archive_bytes(plan: &Plan) -> u64 {
     all.saturating_add(DISK_RESERVE)
 }
 
-/// What the system keeps, as far as the study says so.
+/// Size of the system's data, as far as the study states it.
 fn data_bytes(trial: &Trial) -> u64 {
     let user = trial.system.preparation().disk_per_user;
     u64::from(trial.load.users).saturating_mul(user)
 }
 
-/// What each trial has to itself, also beside another: files are counted by process, and a port may be used once for
-/// each server (ten ports carry ten connections to each of two).
+/// The limits that apply to each trial alone, also beside another: files are counted by process, and a port may be used
+/// once for each server (ten ports carry ten connections to each of two).
 fn of_trial(trial: &Trial, limits: &Limits) -> impl Iterator<Item = Excess> + use<> {
     let Room {
         connections,
@@ -328,17 +327,17 @@ fn of_trial(trial: &Trial, limits: &Limits) -> impl Iterator<Item = Excess> + us
     files.into_iter().chain(ports).chain(data)
 }
 
-/// How many connections a trial needs, and how many this machine has room for.
+/// The connections that a trial needs, and the room for them on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// What the trial needs.
+    /// Number needed.
     pub connections: u64,
-    /// What fits by open files: of one process where the lab starts the system, which has as many, and of
-    /// all generators where it runs already.
+    /// Number allowed by open files: of one process if the lab starts the system, which has as many, and of all
+    /// generators if it already runs.
     pub by_files: u64,
-    /// What fits by ports: as many for each address that connections come from.
+    /// Number allowed by ports: as many for each source address.
     pub by_ports: u64,
-    /// Addresses that connections come from.
+    /// Number of source addresses.
     pub sources: u64,
     /// Memory that the generator needs, bytes.
     pub memory: u64,
@@ -365,8 +364,8 @@ impl Room {
         }
     }
 
-    /// That of the plan's trial with the most connections, for an archive in the folder `run`. `None` of a
-    /// plan without trials.
+    /// The room for the plan's trial with the most connections, with an archive in the folder `run`. `None` for a plan
+    /// without trials.
     #[must_use]
     pub fn of_largest(plan: &Plan, run: &Path) -> Option<Self> {
         let limits = Limits::read(run);
@@ -375,8 +374,8 @@ impl Room {
         rooms.max_by_key(|room| (room.connections, room.memory))
     }
 
-    /// How many addresses spare the kernel long searches for ports, where more are needed than there are.
-    /// Linux gives every other port first; it goes through all of these before it gives one of the rest.
+    /// The number of source addresses that avoids long port searches in the kernel, if more are needed than there are.
+    /// Linux assigns every other port first, and all of these before any of the rest.
     fn sources_wanted(&self) -> Option<u64> {
         let quick = self.by_ports / self.sources / 2;
         let wanted = self.connections.div_ceil(quick.max(1));
@@ -499,7 +498,7 @@ mod tests {
         );
     }
 
-    /// What fits alone need not fit beside another: memory and disks are the machine's, files and ports are not.
+    /// Two trials that fit alone need not fit together: they share memory and disks, not files and ports.
     #[test]
     fn both_sides_of_a_duet_need_room_at_the_same_time() {
         let machine = Limits {

@@ -11,7 +11,7 @@ use lab_study::plan::Plan;
 #[derive(Debug, Default)]
 pub(crate) struct Profiles {
     pub(crate) decided: Arc<Mutex<Decided>>,
-    /// Whether the run has already reported why a trial has no profile.
+    /// True if the run has already reported why a trial has no profile.
     pub(crate) told: AtomicBool,
 }
 

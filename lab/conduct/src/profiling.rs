@@ -22,10 +22,10 @@ use crate::profiles::{Decided, lock};
 use crate::start::System;
 use crate::stop::Stop;
 
-/// The ways to find stacks are compared for so long before the hold.
+/// Duration of the comparison of stack unwinding methods, before the hold.
 const TRIAL_OF_FRAMES: Duration = Duration::from_secs(5);
 
-/// The choice is made so long before the hold, since new events take a moment.
+/// The choice is made this long before the hold, since new events take a moment.
 const CHOICE: Duration = Duration::from_millis(300);
 
 /// A profile that is being taken.

@@ -8,7 +8,7 @@ use lab_driver::Window;
 
 use crate::event::Progress;
 
-/// How far back the figures look.
+/// Length of the window for the figures.
 const HORIZON: Duration = Duration::from_secs(5);
 
 /// One window without its steps.
@@ -30,7 +30,7 @@ pub(crate) struct Rolling {
     errors: u64,
     /// Length of ramp and hold.
     planned: Duration,
-    /// Of the trials that follow.
+    /// Time of the trials that follow.
     after: Duration,
 }
 
@@ -49,7 +49,7 @@ impl Rolling {
         }
     }
 
-    /// Takes a window in. `steps` is the number of steps without the probe.
+    /// Adds a window. `steps` is the number of steps without the probe.
     pub(crate) fn add(&mut self, window: &Window, steps: usize) {
         let mut times = Hist::<3>::default();
         for step in window.steps.iter().take(steps) {

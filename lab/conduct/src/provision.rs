@@ -1,5 +1,5 @@
-//! Prepares a system before the load: gives a trial's users their accounts, fills the state that the
-//! load begins with, by requests and commands as the study writes them.
+//! Prepares a system before the load: provisions a trial's users and fills the initial state, by the requests and
+//! commands of the study.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -18,23 +18,23 @@ use crate::ConductError;
 use crate::start::UserExtra;
 use crate::stop::Stop;
 
-/// Start of an answer that a failure shows.
+/// Length of a response's start in a failure message.
 const SHOWN: usize = 200;
-/// What a trial fills in, in requests.
+/// Values that a trial fills in, in requests.
 const FILLED_IN: [&str; 3] = ["port", "scratch", "secret"];
 
-/// The users of a trial and what requests about them may name.
+/// The users of a trial and the values for requests about them.
 #[derive(Debug)]
 pub(crate) struct Users<'a> {
     /// Those of each population, in their order.
     pub(crate) groups: Vec<Group<'a>>,
     /// Levels, parameters, and the preparation's own values.
     pub(crate) constants: Parameters,
-    /// What the trial fills in, by name: port, scratch folder, secret.
+    /// Values that the trial fills in, by name: port, scratch folder, secret.
     pub(crate) filled_in: [String; 3],
 }
 
-/// Users who do the same.
+/// Users with the same workload.
 #[derive(Debug)]
 pub(crate) struct Group<'a> {
     pub(crate) workload: &'a Workload,
@@ -46,15 +46,15 @@ pub(crate) struct Group<'a> {
 pub(crate) struct Preparing<'a> {
     pub(crate) users: &'a Users<'a>,
     pub(crate) client: Client,
-    /// Runs the command at a place among what is done, to its end.
+    /// Runs the command at an index of the preparation to its end.
     pub(crate) run: &'a mut dyn FnMut(usize) -> Result<(), Stop>,
-    /// Where the list of users is put for a command.
+    /// The path of the list of users for a command.
     pub(crate) users_file: &'a Path,
     pub(crate) interrupt: &'a AtomicBool,
 }
 
 impl Users<'_> {
-    /// How many there are.
+    /// Number of users.
     fn count(&self) -> usize {
         self.groups
             .iter()
@@ -62,8 +62,7 @@ impl Users<'_> {
             .sum()
     }
 
-    /// A hash of the variables that users have before anything is sent: others begin in another
-    /// state.
+    /// A hash of the users' variables before any request: other values lead to another state.
     pub(crate) fn hash(&self) -> Result<String, String> {
         let mut words = String::new();
         for group in &self.groups {
@@ -80,7 +79,7 @@ impl Users<'_> {
 }
 
 impl Group<'_> {
-    /// One of its users, by its place in the group.
+    /// The scope of a user, by its index in the group.
     fn scope(
         &self,
         workload: &Workload,
@@ -98,7 +97,7 @@ impl Group<'_> {
             .map_err(|error| format!("the variables of user {number} can't be made: {error}"))
     }
 
-    /// The workload, its users with the variables that only a preparation has.
+    /// The workload, whose users have the variables of the preparation too.
     fn extended(&self) -> Workload {
         let mut workload = self.workload.clone();
         let own = workload.variables.iter().cloned();
@@ -110,14 +109,14 @@ impl Group<'_> {
     fn extra(&self, filled_in: &[String; 3], own: &[(String, String)]) -> Vec<(String, String)> {
         let names = FILLED_IN.iter().map(|name| (*name).to_owned());
         let filled = names.zip(filled_in.iter().cloned());
-        // A variable of the workload goes before what a trial fills in.
+        // A variable of the workload takes precedence over a value that a trial fills in.
         let free = filled.filter(|(name, _)| !self.workload.variables.contains(name));
         own.iter().cloned().chain(free).collect()
     }
 }
 
 impl Preparing<'_> {
-    /// Does all of it, and gives the variables that the answers add to each user's own.
+    /// Runs the whole preparation, and returns the variables that the responses add to each user's own.
     pub(crate) fn prepare(&mut self, preparation: &Preparation) -> Result<UserExtra, Stop> {
         let mut extra = vec![Vec::new(); self.users.count()];
         let provisions = preparation.provision.len();
@@ -160,7 +159,7 @@ impl Preparing<'_> {
         Ok(())
     }
 
-    /// The requests for the users of a group: its variables are in other places than another's.
+    /// The requests for the users of a group: its variables have other indices than another's.
     fn of_group(
         &mut self,
         spec: &ActionRequest,
@@ -286,7 +285,7 @@ impl<'a> Compiled<'a> {
         })
     }
 
-    /// Path, headers, and body for these users, of whom there is at least one.
+    /// Path, headers, and body for these users; at least one.
     #[expect(clippy::type_complexity, reason = "what a request consists of")]
     fn render(
         &self,
@@ -325,7 +324,7 @@ impl<'a> Compiled<'a> {
         Ok((path, headers, body))
     }
 
-    /// Adds the values of an answer to these users.
+    /// Adds the values of a response to these users.
     fn capture(&self, body: &[u8], users: &mut [Vec<(String, String)>]) -> Result<(), String> {
         if self.captures.is_empty() {
             return Ok(());
@@ -382,8 +381,8 @@ fn in_study(problem: String) -> Stop {
     Stop::Preparation(problem, PreparationCause::Study)
 }
 
-/// Writes a file with one JSON object for each user: its index and its variables. A file that can't be
-/// written is a failure of the lab, and no trial could go on.
+/// Writes a file with one JSON object for each user: its index and its variables. A failed write is a failure of the
+/// lab, and no trial could continue.
 fn write_users(path: &Path, users: &Users<'_>, extra: &UserExtra) -> Result<(), Stop> {
     let failed = |source| {
         Stop::Fatal(ConductError::Scratch {

@@ -1,5 +1,5 @@
-//! The wait for a quiet machine before a trial. What is quiet is the study's to say, by the limits of its
-//! checks; how long to wait is the caller's.
+//! The wait for an idle machine before a trial. The limits of the study's checks define idle; the caller defines the
+//! maximum wait.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,26 +14,26 @@ use lab_study::model::checks::{self, MEMORY_PRESSURE, OTHER_PROGRAMS, STOLEN_CPU
 use crate::event::Event;
 use crate::record::whole_ms;
 
-/// How long a look takes.
+/// Duration of an observation.
 const LOOK: Duration = Duration::from_secs(1);
-/// Between two looks at the interrupt.
+/// Interval between two checks of the interrupt.
 const STEP: Duration = Duration::from_millis(100);
-/// Tasks that wait for a disk, before any load, are someone else's, or what the last trial left.
+/// Limit of I/O pressure: before any load, tasks that wait for a disk are other programs' or remains of the last trial.
 const IO_PRESSURE_PERCENT: f64 = 10.0;
-/// So is a queue of the disk.
+/// Limit of the disk's queue, for the same reason.
 const DISK_QUEUE: f64 = 1.0;
 
-/// How long to wait for a quiet machine.
+/// Maximum wait for an idle machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// Before a trial, at most; zero looks at nothing.
+    /// Maximum before a trial; zero skips the observation.
     pub trial: Duration,
-    /// Over all trials of a run, at most.
+    /// Maximum over all trials of a run.
     pub run: Duration,
 }
 
 impl Patience {
-    /// Looks at nothing, and waits for nothing.
+    /// Observes nothing, and waits for nothing.
     pub const NONE: Self = Self {
         trial: Duration::ZERO,
         run: Duration::ZERO,
@@ -49,8 +49,7 @@ impl Default for Patience {
     }
 }
 
-/// Half of what would make a trial no measurement, since a machine isn't quieter during a trial than
-/// before it.
+/// Half of the limits that would make a trial invalid, since a machine isn't quieter during a trial than before it.
 pub(crate) fn limits(set: &checks::Limits) -> Limits {
     let half = |limit| set.of(limit).invalid / 2.0;
     Limits {
@@ -63,8 +62,7 @@ pub(crate) fn limits(set: &checks::Limits) -> Limits {
     }
 }
 
-/// Waits until the machine is quiet, but no longer than `patience`, and tells what for. `None` when it
-/// was interrupted.
+/// Waits until the machine is idle, at most `patience`, and emits the causes. `None` when it was interrupted.
 pub(crate) fn wait(
     limits: &Limits,
     patience: Duration,

@@ -1,5 +1,5 @@
-//! What the disk alone does with what the sessions of a trial carry: as many bytes in as many chunks,
-//! into new files beside the system's data, each chunk synced before the next. It knows no system.
+//! Measures the disk alone with the data of a trial's sessions: as many bytes in as many chunks, into new files beside
+//! the system's data, each chunk synced before the next. It knows no system.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,10 +10,10 @@ use std::time::Duration;
 use lab_host::clock::Stopwatch;
 use lab_study::model::Transfer;
 
-/// A pass writes no more than this: beyond it, a longer one tells no more of a disk's rate.
+/// Most bytes of a pass: a longer one adds nothing about a disk's rate.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// What a pass writes.
+/// The data of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pass {
     pub(crate) files: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// The bytes of so many sessions, or of as many as [`MOST_BYTES`] have room for.
+    /// The bytes of so many sessions, or of as many as fit into [`MOST_BYTES`].
     pub(crate) fn of(transfer: &Transfer, sessions: u32) -> Self {
         let file_bytes = transfer.bytes.clamp(1, MOST_BYTES);
         Self {
@@ -32,8 +32,8 @@ impl Pass {
         }
     }
 
-    /// Writes the files into a new folder, where they stay: the disk is to have no other work. `None`
-    /// when it was interrupted.
+    /// Writes the files into a new folder and keeps them, so that the disk has no other work. `None` when it was
+    /// interrupted.
     pub(crate) fn write(
         self,
         folder: &Path,

@@ -1,5 +1,5 @@
-//! How the users of a trial reach its system: TLS with the files that the study names, and addresses
-//! that it says. It connects to nothing.
+//! The connection settings of a trial's users: TLS with the files that the study names, and its addresses. It connects
+//! to nothing.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,12 +10,12 @@ use lab_client::{Identity, Offer, PemFile, Protocol, Tls, TlsOptions};
 use lab_study::plan::Plan;
 use lab_study::{AddressRange, HttpSpec, HttpVersion, ReachSpec, TlsSpec};
 
-/// Largest file of certificates; this machine's own authorities take 200 KB.
+/// Largest certificate file; this machine's own authorities take 200 KB.
 const MAX_PEM_BYTES: u64 = 4 << 20;
-/// What stands in the path of a file that a system makes in its trial.
+/// Placeholder in the path of a file that a system makes in its trial.
 const IN_SCRATCH: &str = "{{ scratch }}";
 
-/// A trial's way to its system.
+/// A trial's connection settings for its system.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reach {
     /// For the load.
@@ -23,9 +23,9 @@ pub(crate) struct Reach {
     /// The same, ready to connect.
     pub(crate) tls: Tls,
     pub(crate) hosts: Vec<(String, IpAddr)>,
-    /// Where connections of the load come from.
+    /// Source addresses of the load's connections.
     pub(crate) sources: Vec<IpAddr>,
-    /// How the load speaks HTTP; all else that the lab asks it asks in HTTP/1.1.
+    /// HTTP version of the load; all other requests of the lab use HTTP/1.1.
     pub(crate) protocol: Protocol,
 }
 
@@ -50,7 +50,7 @@ impl Reach {
     }
 }
 
-/// The addresses that connections come from.
+/// The source addresses.
 pub(crate) fn sources(spec: &ReachSpec) -> impl Iterator<Item = IpAddr> {
     spec.sources.iter().flat_map(AddressRange::addresses)
 }
@@ -93,8 +93,7 @@ fn options(spec: &TlsSpec, scratch: &str) -> Result<TlsOptions, String> {
     })
 }
 
-/// What of a plan's TLS can't be used; one sentence each. Files that a system makes in its trial are
-/// not there yet.
+/// The problems of a plan's TLS files; one sentence each. Files that a system makes in its trial do not exist yet.
 pub(crate) fn check(plan: &Plan) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let specs = plan.every_trial().map(|trial| &trial.reach);
@@ -111,7 +110,7 @@ pub(crate) fn check(plan: &Plan) -> Vec<String> {
     problems.filter(|said| seen.insert(said.clone())).collect()
 }
 
-/// Why connections can't come from an address, if they can't.
+/// Why an address can't be a source, if so.
 fn not_ours(address: IpAddr) -> Option<String> {
     let bound = UdpSocket::bind((address, 0));
     let refused = |error: io::Error| {

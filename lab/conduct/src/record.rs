@@ -1,4 +1,4 @@
-//! From the driver's windows to the archive's lines. It judges nothing and drops nothing.
+//! Converts the driver's windows to the archive's lines. It judges nothing and drops nothing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -99,14 +99,14 @@ fn line(window: &Window) -> WindowLine {
     }
 }
 
-/// Those that have something to count, by their places.
+/// The nonzero counts, by index.
 fn counted<'a>(all: impl Iterator<Item = &'a StepCounts>) -> BTreeMap<u16, StepCounts> {
     let all = (0u16..).zip(all.cloned());
     all.filter(|(_, counts)| *counts != StepCounts::default())
         .collect()
 }
 
-/// The requests without a response that a window has, if it has any.
+/// The requests without a response of a window, if it has any.
 pub(crate) fn unanswered(window: &Window) -> Option<Unanswered> {
     let (count, oldest) = window.unanswered();
     let oldest_ms = ms(oldest);

@@ -1,4 +1,4 @@
-//! The record of a trial: what was learned on the way, and what its reader must know of it.
+//! The record of a trial: the recorded facts, and warnings for its reader.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -79,7 +79,7 @@ impl Conductor<'_> {
         })
     }
 
-    /// Those of the system, then those around it.
+    /// Settings of the system, then those of its environment.
     fn settings(&self) -> BTreeMap<String, String> {
         let mut settings = system::settings(&self.trial.system);
         let kernel = self.kernel.iter();
@@ -107,7 +107,7 @@ impl Conductor<'_> {
         settings
     }
 
-    /// The cores of a system on another machine, as its agent tells them.
+    /// The cores of a remote system, as its agent reports them.
     fn cores_there(&self, there: &SystemHost) -> String {
         let count = cores::wanted(&Cpus::Count(there.system_cores));
         match &self.trial.host.cpus {
@@ -144,7 +144,7 @@ impl Conductor<'_> {
         noted
     }
 
-    /// Settings of the kernel that came out as others.
+    /// Warnings about kernel settings whose values in force differ.
     fn kernel_differs(&self) -> impl Iterator<Item = Noted> {
         self.trial.host.kernel.iter().filter_map(|setting| {
             let in_force = self.kernel.get(&setting.name).unwrap_or(&setting.value);

@@ -1,8 +1,8 @@
-//! Which trial of a plan comes next, and which is repeated. Pure: what was judged so far decides.
+//! Which trial of a plan is next, and which is repeated. Pure: the outcomes so far decide.
 //!
-//! A trial that is no measurement for a reason outside system and generator is repeated at the end of
-//! its block, up to so many times. One that ended before any load is repeated once. None is repeated for its result, nor for a reason that is still
-//! there, nor while the machine stays disturbed however long one waits.
+//! A trial that is invalid for a reason outside system and generator is repeated at the end of its block, up to a
+//! maximum. A trial that ended before any load is repeated once. None is repeated for its result, nor for a persistent
+//! cause, nor while the machine stays disturbed after the maximum wait.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use lab_stats::search::Judgement;
 
 use crate::judged::Judged;
 
-/// So many waits for a quiet machine in vain, in a row, and it is not about to become quiet.
+/// After so many waits for an idle machine in vain, in a row, repeats stop.
 const IN_VAIN: u32 = 3;
 
-/// The trials of a plan, in its order, and what came of them.
+/// The trials of a plan, in its order, and their outcomes.
 #[derive(Debug, Clone)]
 pub(crate) struct Repeats {
     trials: Vec<State>,
-    /// Of the next attempt.
+    /// Id of the next attempt.
     id: u32,
-    /// Ids that an attempt takes: two of a duet.
+    /// Ids per attempt: two for a duet.
     each: u32,
-    /// The last attempts that were disturbed after a wait for a quiet machine in vain.
+    /// Number of last attempts that were disturbed after a wait for an idle machine in vain.
     in_vain: u32,
 }
 
@@ -30,22 +30,22 @@ struct State {
     id: u32,
     block: u32,
     ran: bool,
-    /// Its last attempt is no measurement, and may be repeated.
+    /// Its last attempt is invalid, and may be repeated.
     open: bool,
-    /// Its last attempt ended before any load, and is the first of this go that did: it runs once more.
+    /// Its last attempt is the first of this invocation that ended before any load: it runs once more.
     again: bool,
-    /// An attempt of this go ended before any load.
+    /// An attempt of this invocation ended before any load.
     unprepared: bool,
-    /// It is not to run any more in this go.
+    /// It does not run any more in this invocation.
     left_out: bool,
-    /// Repeats that are left.
+    /// Remaining repeats.
     left: u32,
 }
 
-/// What to run.
+/// The next trial to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Next {
-    /// The trial's place in the plan.
+    /// The trial's index in the plan.
     pub(crate) at: usize,
     /// The id of the repeat; `None` the first time.
     pub(crate) attempt: Option<u32>,
@@ -74,15 +74,15 @@ impl Repeats {
         }
     }
 
-    /// Each trial stands for two, itself and the one with the next id.
+    /// Makes each trial stand for two, itself and the one with the next id.
     pub(crate) fn in_pairs(mut self) -> Self {
         self.id += 1;
         self.each = 2;
         self
     }
 
-    /// Takes in a trial of an earlier go, and what its attempts came to, in their order. All repeats are
-    /// left again: who resumes a run wants what is missing.
+    /// Restores the trials of an earlier invocation, with the outcomes of their attempts in order. All repeats are
+    /// available again, so that a resumed run can complete what is missing.
     pub(crate) fn recall(&mut self, judged: &BTreeMap<u32, Vec<(u32, Judged)>>) {
         for state in &mut self.trials {
             let attempts = judged.get(&state.id).map_or(&[][..], Vec::as_slice);
@@ -96,15 +96,15 @@ impl Repeats {
         }
     }
 
-    /// These run once more, whatever the study says of repeats: what is there of them is unfinished.
+    /// Runs these once more, whatever the study's repeats: their archived attempts are unfinished.
     pub(crate) fn owe(&mut self, ids: &[u32]) {
         for state in self.trials.iter_mut().filter(|one| ids.contains(&one.id)) {
             state.left = state.left.max(1);
         }
     }
 
-    /// Takes in what an attempt came to, and whether a quiet machine was waited for in vain before it.
-    /// True when from now on nothing is repeated until one has been quiet.
+    /// Records the outcome of an attempt, and whether the wait for an idle machine before it was in vain. Returns true
+    /// if from now on nothing is repeated until a wait succeeds.
     pub(crate) fn learn(&mut self, next: Next, judged: &Judged, in_vain: bool) -> bool {
         self.end_blocks_before(self.trials[next.at].block);
         let state = &mut self.trials[next.at];
@@ -125,7 +125,7 @@ impl Repeats {
         self.is_hopeless() && !was_hopeless
     }
 
-    /// A repeat in a go belongs to its block's end: what a block went without is left to another go.
+    /// A repeat belongs to the end of its block: missing repeats of a block are left to another invocation.
     fn end_blocks_before(&mut self, block: u32) {
         for state in self.trials.iter_mut().filter(|one| one.block < block) {
             (state.left, state.again) = (0, false);
@@ -136,13 +136,12 @@ impl Repeats {
         self.in_vain >= IN_VAIN
     }
 
-    /// Takes in that an attempt was given up: there is none in its place in this go.
+    /// Records a skipped attempt: none takes its place in this invocation.
     pub(crate) fn leave_out(&mut self, next: Next) {
         self.trials[next.at].left_out = true;
     }
 
-    /// The next of its block; then what is to be repeated in it, whatever had fewest repeats first; then
-    /// the next block.
+    /// The next of its block; then the repeats of the block, fewest repeats first; then the next block.
     pub(crate) fn next(&self) -> Option<Next> {
         let mut blocks: Vec<u32> = self.trials.iter().map(|one| one.block).collect();
         blocks.dedup();
@@ -155,7 +154,7 @@ impl Repeats {
             let first = first.map(|(at, _)| Next { at, attempt: None });
             let again = || {
                 let open = of_block().filter(|(_, one)| self.is_repeated(one));
-                // The first of those with most repeats left.
+                // The first of those with most remaining repeats.
                 let chosen = open.rev().max_by_key(|(_, one)| one.left)?;
                 Some(Next {
                     at: chosen.0,
@@ -170,12 +169,12 @@ impl Repeats {
         one.again || (one.open && one.left > 0 && !self.is_hopeless())
     }
 
-    /// How many were disturbed each time.
+    /// The number of trials that were disturbed in every attempt.
     pub(crate) fn disturbed(&self) -> usize {
         self.trials.iter().filter(|one| one.open).count()
     }
 
-    /// The places of those that are to run, each once, repeats among them.
+    /// The indices of the trials that are still to run, each once, including repeats.
     pub(crate) fn outstanding(&self) -> impl Iterator<Item = usize> + '_ {
         let all = self.trials.iter().enumerate();
         all.filter(|(_, one)| !one.left_out && (!one.ran || self.is_repeated(one)))
@@ -207,8 +206,7 @@ mod tests {
         Repeats::new((1..=6).map(|id| (id, (id - 1) / 3)), repeats)
     }
 
-    /// All that runs, as (trial, id of the attempt), where `judge` is told the trial and how often it
-    /// ran before.
+    /// All attempts, as (trial, id of the attempt); `judge` receives the trial and the number of its earlier attempts.
     fn order(repeats: &mut Repeats, judge: impl Fn(u32, usize) -> Judged) -> Vec<(u32, u32)> {
         let mut ran = Vec::new();
         while let Some(next) = repeats.next() {
@@ -267,7 +265,7 @@ mod tests {
             judgement: Judgement::Unprepared,
             ..Judged::made_up("preparation", false)
         };
-        // Also where a study allows no repeats.
+        // Also if a study allows no repeats.
         for repeats in [0, 3] {
             let ran = order(&mut fresh(repeats), |trial, before| match (trial, before) {
                 (2, _) | (5, 0) => unprepared(),
@@ -300,7 +298,7 @@ mod tests {
         let mut ran = Vec::new();
         while let Some(next) = repeats.next() {
             let trial = repeats.trials[next.at].id;
-            // The machine is quiet again from trial 5 on.
+            // The machine is idle again from trial 5 on.
             let (judged, in_vain) = match trial {
                 1..=4 => (disturbed(), true),
                 _ => (valid(), false),
@@ -312,7 +310,7 @@ mod tests {
                 break;
             }
         }
-        // The first block's are left to another go; the second's are repeated at its end.
+        // The first block's repeats are left to another invocation; the second's run at its end.
         let expected = [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (4, 7)];
         assert_eq!(ran, expected);
         assert_eq!(repeats.disturbed(), 4);
@@ -330,7 +328,7 @@ mod tests {
 
     #[test]
     fn of_a_duet_two_are_repeated_together() {
-        // Trials 1 and 2, 3 and 4, of two blocks; each pair goes by its first.
+        // Trials 1 and 2, 3 and 4, of two blocks; the id of a pair is that of its first trial.
         let of_plan = [(1, 0), (3, 1)];
         let mut repeats = Repeats::new(of_plan.into_iter(), 3).in_pairs();
         let judge = |trial, before| match (trial, before) {

@@ -1,4 +1,4 @@
-//! The request for a run: what to run, where to keep it, and who drives it. It knows nothing of how a run goes.
+//! The request for a run: its study, its archive, and its load generators. It does not know how a run proceeds.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use crate::far::Machines;
 use crate::generators::LoadGenerators;
 use crate::quiet::Patience;
 
-/// What to run, and where to keep it.
+/// The inputs of a run.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
-    /// The study, with the files that it was made from; the study's file comes first.
+    /// The study, with the files that it was made from; the study's file is first.
     pub loaded: Loaded,
     /// Its plan.
     pub plan: Plan,
@@ -25,15 +25,15 @@ pub struct RunRequest {
     pub overrides: Vec<(String, String)>,
     /// The `plimsoll` binary, whose `serve` is the system under test.
     pub program: PathBuf,
-    /// The folder of the journal of changed kernel settings: the same for all runs of a user, so
-    /// that one finds what another left.
+    /// The folder of the journal of changed kernel settings: the same for all runs of a user, so that a run finds what
+    /// another left.
     pub state: PathBuf,
-    /// How long to wait for a quiet machine.
+    /// Maximum wait for an idle machine.
     pub patience: Patience,
-    /// What may be asked of it while it goes on.
+    /// Requests of a person during the run.
     pub control: Control,
-    /// Who drives the load in the place of this machine.
+    /// The remote load generators, if this machine generates no load.
     pub generators: Option<LoadGenerators>,
-    /// Who has the systems of the trials that a study has `on` other machines.
+    /// The remote hosts of the systems whose trials have `on` in the study.
     pub machines: Machines,
 }

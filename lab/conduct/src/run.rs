@@ -42,26 +42,26 @@ use crate::snapshot::Snapshots;
 use crate::trial::Done;
 use crate::{ConductError, attach, masked, reach, system};
 
-/// What a run came to. The figures are in the archive.
+/// The outcome of a run. The figures are in the archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The archive.
     pub dir: PathBuf,
-    /// Trials of the plan that are in it, whatever they came to.
+    /// Archived trials of the plan, whatever their outcomes.
     pub completed: u32,
     /// Trials of the plan.
     pub trials: u32,
-    /// Trials of the plan that were disturbed from outside, each time; a resumed run repeats them.
+    /// Trials of the plan that were disturbed from outside in every attempt; a resumed run repeats them.
     pub disturbed: u32,
     /// It was interrupted, or a trial was skipped, and can be resumed.
     pub interrupted: bool,
 }
 
-/// Whether this machine can apply the plan's settings, and whether its limits allow the load: open
-/// files, ports, memory, disk.
+/// Checks that this machine can apply the plan's settings, and that its limits allow the load: open files, ports,
+/// memory, disk.
 ///
 /// # Errors
-/// [`ConductError::Settings`] or [`ConductError::Preflight`] with all that is in the way, in words.
+/// [`ConductError::Settings`] or [`ConductError::Preflight`] with all problems, in words.
 pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     let here = far::plan_here(&request.plan);
     let mut problems = programs::check(&here, &request.loaded.study.requires);
@@ -84,7 +84,7 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     }
     let mut problems = limits::check(&request.plan, &request.out);
     if away {
-        // Files, ports, and memory of the users are the agents'.
+        // The agents check their own files, ports, and memory.
         problems.retain(Problem::is_of_disks);
     }
     if problems.is_empty() {
@@ -94,19 +94,19 @@ pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
     }
 }
 
-/// What the users of a trial do, at the plan's speed: one workload, or those of its populations.
+/// The workloads of a trial's users, at the plan's speed: one, or one for each population.
 pub(crate) fn workloads(
     request: &RunRequest,
     trial: &Trial,
 ) -> Result<Vec<Arc<Workload>>, ConductError> {
     let study = &request.loaded.study;
     let workloads = study.workloads_at(trial, request.plan.speed);
-    // A plan of this study has such parameters only as make sense.
+    // The parameters of this study's plan are already validated.
     let workloads = workloads.map_err(|error| ConductError::Unsupported(error.to_string()))?;
     Ok(workloads.into_iter().map(Arc::new).collect())
 }
 
-/// Whether the servers that the plan begins with are there.
+/// Checks that the attached servers that the plan starts with are reachable.
 pub(crate) fn reached(plan: &Plan) -> Result<(), ConductError> {
     let problems = attach::unreachable(plan);
     match problems.is_empty() {
@@ -115,18 +115,18 @@ pub(crate) fn reached(plan: &Plan) -> Result<(), ConductError> {
     }
 }
 
-/// Runs the trials of a plan that are not in the archive yet, after putting back what a killed run
-/// left changed in the kernel.
+/// Runs the trials of a plan that are not in the archive yet, after restoring what a killed run left changed in the
+/// kernel.
 ///
-/// The calling thread conducts: it is on the generator's cores meanwhile. When `interrupt` becomes
-/// true, the trial under way is given up, its system ended, and its data removed; finished trials
-/// stay. A system that fails is a fact of its trial, and the next trial follows.
+/// The calling thread conducts, and is pinned to the generator's cores meanwhile. When `interrupt` becomes true, the
+/// trial in progress is abandoned, its system stopped, and its data removed; finished trials stay. A failed system is a
+/// fact of its trial, and the next trial follows.
 ///
-/// `judge` says what each trial came to: one that was disturbed from outside is repeated at the end of
-/// its block, and of a plan that searches, the search goes on from it.
+/// `judge` returns the outcome of each trial: a trial that was disturbed from outside is repeated at the end of its
+/// block, and a search continues from the outcome.
 ///
 /// # Errors
-/// When the run can't begin or go on; see [`ConductError`]. Finished trials stay in the archive.
+/// When the run can't start or continue; see [`ConductError`]. Finished trials stay in the archive.
 pub fn run(
     request: &RunRequest,
     events: &mut dyn FnMut(Event),
@@ -141,7 +141,7 @@ pub fn run(
     ended.map_err(|error| masked::error(&secrets, error))
 }
 
-/// Runs a request, and again in sequence where the first pairs of its trials show that they don't fit.
+/// Runs a request, and again in sequence if its first pairs show that they don't fit.
 fn in_pairs_or_in_sequence(
     request: &RunRequest,
     mut run: impl FnMut(&RunRequest) -> Result<Ended, ConductError>,
@@ -162,7 +162,7 @@ enum Ended {
     NoDuet(Box<RunRequest>),
 }
 
-/// Whether the run was interrupted; `None` where it goes on in sequence.
+/// Returns true if the run was interrupted; `None` if it continues in sequence.
 fn ended(trials: &Result<Trials, ConductError>) -> Option<bool> {
     match trials {
         Ok(Trials::NoDuet(_)) => None,
@@ -188,7 +188,7 @@ fn run_all(
     put_back(request, events)?;
     preflight(request)?;
     far::allowed(&request.plan, &request.machines, interrupt)?;
-    // A server that was there once may be starting again.
+    // A server that was reachable before may be restarting.
     if !request.resume {
         reached(&request.plan)?;
     }
@@ -217,7 +217,7 @@ fn run_all(
     scratch::try_disks(&here, &run.work)?;
     let mut log = Logged::of(run.archive.dir());
     let mut told = |event: Event| {
-        // The log is a file like the others.
+        // Secrets are masked in the log too.
         let event = masked::event(secrets, event);
         log.take(&event);
         events(event);
@@ -248,12 +248,12 @@ fn run_all(
     }
 }
 
-/// A run under way.
+/// A run in progress.
 struct Run<'a> {
     request: &'a RunRequest,
     secrets: &'a Secrets,
     allotment: Allotment,
-    /// Of a plan of duets: left and right.
+    /// For a plan of duets: left and right.
     halves: Option<[Pinning; 2]>,
     /// By storage; `None` = the run's own folder.
     work: BTreeMap<Option<String>, Work>,
@@ -262,14 +262,14 @@ struct Run<'a> {
     archive: RunWriter,
     interrupt: &'a AtomicBool,
     kernel: Kernel,
-    /// Of the whole run.
+    /// For the whole run.
     patience_left: Cell<Duration>,
-    /// Whether the last wait for a quiet machine found none.
+    /// True if the last wait for an idle machine was in vain.
     waited_in_vain: Cell<bool>,
 }
 
 impl Run<'_> {
-    /// The trials of the plan, block by block, each block with the repeats that it needs.
+    /// Runs the trials of the plan, block by block, each block with its repeats.
     fn all(&self, judge: Judge<'_>, events: &mut dyn FnMut(Event)) -> Result<Trials, ConductError> {
         let plan = &self.request.plan;
         let units = duet::units(plan);
@@ -335,7 +335,7 @@ impl Run<'_> {
             .map(Trials::Done)
     }
 
-    /// What the trials came to that are in the archive already, by trial of the plan.
+    /// The outcomes of the archived trials, by trial of the plan.
     fn archived(
         &self,
         judge: Judge<'_>,
@@ -352,8 +352,8 @@ impl Run<'_> {
         })
     }
 
-    /// Runs trials as the search chooses them. Those of an earlier attempt are judged again, so
-    /// that the search goes on from where it was.
+    /// Runs trials as the search chooses them. Archived trials are judged again, so that the search resumes where it
+    /// was.
     fn search(
         &self,
         mut searching: Searching,
@@ -377,7 +377,7 @@ impl Run<'_> {
         }
         self.search_started(&searching, &plan, &completed, events);
         let (mut interrupted, mut streak) = (false, Streak::default());
-        // A trial that was chosen and cut off runs first.
+        // A chosen trial that was cut off runs first.
         let mut cut = plan
             .trials
             .iter()
@@ -432,7 +432,7 @@ impl Run<'_> {
         });
     }
 
-    /// Puts the next trial into the plan, in the archive too. False when the search is over.
+    /// Adds the next trial to the plan, in the archive too. False when the search is over.
     fn choose(&self, searching: &Searching, plan: &mut Plan) -> Result<bool, ConductError> {
         let Some(chosen) = searching.next() else {
             return Ok(false);
@@ -444,7 +444,7 @@ impl Run<'_> {
         };
         let study = &self.request.loaded.study;
         let workloads = study.workloads_at(cell, self.request.plan.speed);
-        // A plan of this study has such parameters only as make sense.
+        // The parameters of this study's plan are already validated.
         let workloads = workloads.map_err(|error| ConductError::Unsupported(error.to_string()))?;
         let trial = plan.search_trial(&workloads, chosen.cell, chosen.users, (id, chosen.block));
         plan.trials.extend(trial);
@@ -472,7 +472,7 @@ impl Run<'_> {
         })
     }
 
-    /// Waits for a quiet machine. `Err` of nothing when it was interrupted.
+    /// Waits for an idle machine. Fails with [`Interrupted`].
     fn quiet(
         &self,
         folder: &std::path::Path,
@@ -506,7 +506,7 @@ impl Run<'_> {
         !self.interrupted()
     }
 
-    /// What a trial came to; `None` when it was interrupted or skipped.
+    /// Runs a trial and returns its outcome; `None` when it was interrupted or skipped.
     fn one(
         &self,
         (plan, trial): (&Plan, &Trial),
@@ -563,7 +563,7 @@ impl Run<'_> {
             events(Event::Note(left.clone()));
         }
         if !matches!(done, Ok(Some(_))) {
-            // What is left is removed by a resume as well; here it would only look unfinished.
+            // A resume removes remains as well; here they would only look unfinished.
             let _ = self.archive.discard(trial.id);
         }
         let Some(done) = put_back.and(done)? else {
@@ -580,7 +580,7 @@ impl Run<'_> {
         }
     }
 
-    /// Has a trial judged that is in the archive, and tells of it.
+    /// Judges an archived trial, and emits its end.
     fn done(&self, id: u32, done: Done, judge: Judge<'_>, events: &mut dyn FnMut(Event)) -> Judged {
         let judged = judge(self.archive.dir(), id);
         events(Event::TrialDone {
@@ -595,7 +595,7 @@ impl Run<'_> {
     }
 }
 
-/// Trials that are still to run, and their ramps and holds together: those of a duet run at once.
+/// The number of remaining trials, and their ramps and holds together: the trials of a duet run at once.
 fn outstanding(units: &[&[Trial]], repeats: &Repeats) -> (u32, Duration) {
     let of_unit = |at: usize| (count(units[at].len()), length(&units[at][0]));
     let each = repeats.outstanding().map(of_unit);
@@ -615,18 +615,18 @@ fn started(trial: &Trial, place: Standing) -> Event {
     }
 }
 
-/// What a run says of a trial that is left to another go.
+/// Note about a trial that is left to another invocation.
 const SKIPPED: &str = "It was skipped: a resumed run runs it.";
-/// What a search says of a trial that was skipped.
+/// Note about a skipped trial of a search.
 const BEGUN_AGAIN: &str = "It was skipped: the search begins it again.";
-/// What a run says when it ends its repeats.
+/// Note at the end of a run's repeats.
 const NOT_REPEATED: &str = "The machine got quiet in none of the last three waits: until it does, disturbed trials \
      are not repeated. `--resume` repeats them at another time.";
 
-/// The wait for a quiet machine was.
+/// The wait for an idle machine was interrupted.
 struct Interrupted;
 
-/// Where in the run a trial stands.
+/// The position of a trial in the run.
 #[derive(Debug, Clone, Copy)]
 struct Standing {
     /// Trials of the run.
@@ -635,7 +635,7 @@ struct Standing {
     after: Duration,
     /// The trial of the plan that this one repeats.
     attempt_of: Option<u32>,
-    /// Of a search: whether fewer users are carried already, so that these may be too many.
+    /// In a search, true if fewer users are sustained already, so that these may be too many.
     goes_beyond: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Asks a node_exporter for its counters beside a trial, in a thread of its own: the conductor
-//! waits for nobody. It understands no answer.
+//! Reads the counters of a node_exporter besides a trial, in a thread of its own, so that the conductor never waits. It
+//! parses no response.
 
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use lab_driver::{BaseUrl, Clock};
 use lab_host::clock::pause;
 use lab_machine::http::{Ask, Client};
 
-/// It is asked this often; an answer costs its machine some ten milliseconds.
+/// Interval of requests; a response costs its machine some ten milliseconds.
 const EVERY: Duration = Duration::from_secs(1);
-/// Longest wait for an answer.
+/// Longest wait for a response.
 const WITHIN: Duration = Duration::from_secs(5);
-/// Answers that may wait for the conductor.
+/// Most queued responses.
 const QUEUE: usize = 4;
 
-/// Where a node_exporter answers.
+/// The address of a node_exporter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Exporter {
     /// Safe to print, where the path may hold a secret.
@@ -30,7 +30,7 @@ pub(crate) struct Exporter {
 }
 
 impl Exporter {
-    /// From its URL; what is wrong with it otherwise, without what may be secret.
+    /// Parses its URL; returns what is wrong with it, without possible secrets.
     pub(crate) fn new(url: &str) -> Result<Self, String> {
         let (server, path) = BaseUrl::split(url).map_err(|_| {
             "the address of the node_exporter is not of the form http://host:port/path".to_owned()
@@ -42,7 +42,7 @@ impl Exporter {
         })
     }
 
-    /// A client of it, for as long as its connection lasts.
+    /// A client for one connection.
     fn client(&self) -> Result<Client, String> {
         let mut addresses = (self.server.host.as_str(), self.server.port)
             .to_socket_addrs()
@@ -62,10 +62,10 @@ impl Exporter {
     }
 }
 
-/// An answer, or why there is none, and when it came.
+/// The time of a response, and the response or why there is none.
 type Answer = (Duration, Result<String, String>);
 
-/// A thread that asks until it is dropped.
+/// A thread that sends requests until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Scraper {
     exporter: Exporter,
@@ -78,7 +78,7 @@ pub(crate) struct Scraper {
 }
 
 impl Scraper {
-    /// Begins to ask; times are on the trial's clock.
+    /// Starts to send requests; times are on the trial's clock.
     pub(crate) fn start(exporter: Exporter, clock: Clock) -> std::io::Result<Self> {
         let (sender, answers) = sync_channel(QUEUE);
         let stop = Arc::new(AtomicBool::new(false));
@@ -97,7 +97,7 @@ impl Scraper {
         })
     }
 
-    /// The answers since the last call, given to `take`, which may refuse them.
+    /// Passes the responses since the last call to `take`, which may reject them.
     pub(crate) fn take(&mut self, mut take: impl FnMut(Duration, &str) -> Result<(), String>) {
         loop {
             let (at, answer) = match self.answers.try_recv() {
@@ -112,7 +112,7 @@ impl Scraper {
         }
     }
 
-    /// Answers that did not come.
+    /// Missing responses.
     pub(crate) fn missed(&self) -> Option<Noted> {
         let Self { asked, failed, .. } = *self;
         (asked == 0 || failed > 0).then(|| Noted::ExporterMissed {
@@ -148,7 +148,7 @@ fn ask_until(stop: &AtomicBool, exporter: &Exporter, clock: Clock, answers: &Syn
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        // A conductor that is held up misses some.
+        // A delayed conductor misses some.
         let _ = answers.try_send((clock.now(), answer));
         next = (next + EVERY).max(clock.now());
         while clock.now() < next && !stop.load(Ordering::Relaxed) {

@@ -1,5 +1,5 @@
-//! The search for the load line: which trial comes next, in which cell. It judges nothing itself:
-//! what a trial came to is told by who asked for the run, and the rest is pure.
+//! The search for the load line: chooses the next trial and its cell. It judges nothing itself: the caller of the run
+//! provides the outcomes, and the rest is pure.
 //!
 //! Cells take turns: each block has one trial of every cell whose search is not over, in random
 //! order, so that a machine that drifts does not favour one of them.
@@ -8,17 +8,17 @@ use lab_stats::search::{Judgement, Next, Rules, Tried};
 use lab_study::plan::{HowEnded, Plan, SearchEnd, Trial};
 use lab_workload::timing;
 
-/// A search under way.
+/// A search in progress.
 #[derive(Debug)]
 pub(crate) struct Searching {
     rules: Rules,
     /// Trials of each cell, in their order.
     cells: Vec<Vec<Tried>>,
-    /// How many of them an earlier go made.
+    /// The number of them from earlier invocations.
     known: Vec<usize>,
     seed: u64,
     block: u32,
-    /// Cells that had their turn in this block.
+    /// Cells that were chosen in this block.
     had: Vec<usize>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Chosen {
 }
 
 impl Searching {
-    /// `None` where the plan searches for nothing.
+    /// The search of a plan; `None` if it has none.
     pub(crate) fn of(plan: &Plan) -> Option<Self> {
         let search = plan.search.as_ref()?;
         Some(Self {
@@ -44,13 +44,13 @@ impl Searching {
         })
     }
 
-    /// Takes in what a trial of an earlier go came to.
+    /// Records the outcome of a trial of an earlier invocation.
     pub(crate) fn recall(&mut self, plan: &Plan, trial: &Trial, judged: Judgement) {
         self.learn(plan, trial, judged);
         self.known = self.cells.iter().map(Vec::len).collect();
     }
 
-    /// Takes in what a trial came to.
+    /// Records the outcome of a trial.
     pub(crate) fn learn(&mut self, plan: &Plan, trial: &Trial, judged: Judgement) {
         let Some(cell) = cell_of(plan, trial) else {
             return;
@@ -82,7 +82,7 @@ impl Searching {
         in_block(self.block, &self.had).or_else(|| in_block(self.block + 1, &[]))
     }
 
-    /// Whether a trial of the same cell carried its load already, so that more may be too much.
+    /// Returns true if a trial of the same cell sustained its load already, so that more may be too much.
     pub(crate) fn has_carried(&self, plan: &Plan, trial: &Trial) -> bool {
         let carried = |tried: &Tried| {
             matches!(
@@ -106,7 +106,7 @@ impl Searching {
         self.cells.iter().zip(&self.known).map(of).collect()
     }
 
-    /// Trials that the whole search takes, roughly, and at least those made.
+    /// Estimated number of trials of the whole search, at least those made.
     pub(crate) fn expected(&self) -> usize {
         let usual = self.rules.usual_trials() as usize;
         let of = |(cell, known): (&Vec<Tried>, &usize)| match self.rules.next_since(cell, *known) {
@@ -117,13 +117,13 @@ impl Searching {
     }
 }
 
-/// The place of a trial's cell among those that are searched.
+/// The index of a trial's cell among the searched ones.
 fn cell_of(plan: &Plan, trial: &Trial) -> Option<usize> {
     let mut cells = plan.search.iter().flat_map(|search| &search.cells);
     cells.position(|other| other.cell == trial.cell && other.parameters == trial.parameters)
 }
 
-/// What a trial says about its level, for the progress display; an invalid one says nothing.
+/// The result of a trial at its level, for the progress display; `None` if it is invalid.
 pub(crate) fn words(users: u32, judged: Judgement) -> Option<String> {
     match judged {
         Judgement::Carried => Some(format!("{users} users are carried")),
@@ -141,7 +141,7 @@ pub(crate) fn words(users: u32, judged: Judgement) -> Option<String> {
     }
 }
 
-/// The trials that an earlier attempt chose, as this plan would: the archived one has no secrets.
+/// The trials that an earlier invocation chose, rebuilt from this plan: the archived one has no secrets.
 pub(crate) fn archived_trials(archived: Plan, plan: &Plan) -> Vec<Trial> {
     let cells = |plan: &Plan| plan.search.clone().map_or(vec![], |search| search.cells);
     let (kept, own) = (cells(&archived), cells(plan));
@@ -215,7 +215,7 @@ session:
         (plan, vec![Workload::clone(&loaded.study.workload)])
     }
 
-    /// Runs a search in which cell `i` carries `lines[i]` users, from the trials of `plan` on.
+    /// Runs a search in which cell `i` sustains `lines[i]` users, from the trials of `plan` on.
     fn go_on(plan: &mut Plan, workloads: &[Workload], lines: [u32; 2]) -> Searching {
         let mut searching = Searching::of(plan).unwrap();
         let mut at = 0;

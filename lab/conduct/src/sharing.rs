@@ -1,5 +1,5 @@
-//! The agent of another machine that has both systems of a duet: each of the two trials reaches its own by the one way
-//! that there is to both. It knows no message.
+//! Shares the agent of a remote host that has both systems of a duet: each of the two trials reaches its own over the
+//! only connection. It knows no message.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use lab_machine::Hand;
 
 use crate::far::{Machines, SystemMachine};
 
-/// The machines of both trials of a duet, as each of them sees them.
+/// The hosts of both trials of a duet, as seen by each.
 pub(crate) fn of_both(machines: &Machines) -> [Machines; 2] {
     let mut both = [Machines::new(), Machines::new()];
     for (on, agent) in machines {
@@ -28,15 +28,15 @@ pub(crate) fn of_both(machines: &Machines) -> [Machines; 2] {
     both
 }
 
-/// An agent that both trials reach.
+/// An agent shared by both trials.
 #[derive(Debug)]
 struct Shared {
     agent: SystemMachine,
-    /// Opened for both by who comes first.
+    /// Opened for both by the first trial.
     ways: Mutex<[Option<Peer>; 2]>,
 }
 
-/// The agent, as one of them sees it.
+/// The agent, as seen by one trial.
 #[derive(Debug)]
 struct Half {
     shared: Arc<Shared>,

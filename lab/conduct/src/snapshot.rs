@@ -1,8 +1,8 @@
-//! States kept to begin trials from: the system is provisioned and filled once for each state that
-//! trials begin in, it is ended as it should be, and the folder of that state is
-//! kept. Each trial of that state, the first one too, begins with a copy of it.
+//! Kept states for the start of trials: the system is provisioned and filled once for each initial state, then stopped
+//! regularly, and the folder of that state is kept. Each trial of that state, including the first one, starts with a
+//! copy of it.
 //!
-//! Snapshots lie in the work folder of their storage and go with it, however the run ends.
+//! Snapshots lie in the work folder of their storage and are removed with it, however the run ends.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes};
@@ -27,12 +27,12 @@ pub(crate) struct Snapshots {
 #[derive(Debug)]
 struct Snapshot {
     dir: PathBuf,
-    /// What the users of this state sign in with.
+    /// The sign-in variables of the users of this state.
     users: UserExtra,
 }
 
 impl Snapshots {
-    /// For who looks for a snapshot and makes it: two trials at the same time make it once.
+    /// Locks the search for a snapshot and its making: two trials at the same time make it once.
     pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
         self.alone.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -42,11 +42,11 @@ impl Snapshots {
     }
 
     fn kept(&self) -> MutexGuard<'_, BTreeMap<String, Snapshot>> {
-        // One is put in whole or not at all.
+        // An insertion is never incomplete.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the data of a system that has ended.
+    /// Keeps the data of an ended system.
     pub(crate) fn keep(
         &self,
         state: String,
@@ -65,8 +65,8 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Puts a copy in the data folder of a trial, and gives what its users sign in with. The copy is
-    /// on the disk, so that the trial does not begin beside its writing.
+    /// Copies a snapshot to the data folder of a trial, and returns its users' sign-in variables. The copy is synced,
+    /// so that its writing does not overlap with the trial.
     pub(crate) fn restore(
         &self,
         state: &str,
@@ -98,9 +98,9 @@ fn failed(path: &Path, source: io::Error) -> ConductError {
     }
 }
 
-/// Copies a folder with all in it, on the disk: owners, modes, times, and links as they are, since servers refuse a
-/// folder that is not theirs alone. Sockets and pipes are left out, which whoever listens there makes anew. The kernel
-/// shares the blocks where the file system can.
+/// Copies a folder with its content, and syncs it: owners, modes, times, and links stay as they are, since servers
+/// reject a folder with other owners or modes. Sockets and pipes are omitted: the process that listens there recreates
+/// them. The kernel shares the blocks if the file system can.
 fn copy(from: &Path, to: &Path) -> Result<(), ConductError> {
     let here = |source| failed(to, source);
     fs::create_dir_all(to).map_err(here)?;
@@ -118,7 +118,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), ConductError> {
                 .map_err(|source| failed(&target, source))?;
         }
     }
-    // After what is in it: it may be that nobody writes there.
+    // After its content: the mode may forbid writing.
     make_alike(from, to).map_err(here)
 }
 
@@ -127,12 +127,12 @@ fn copy_link(from: &Path, to: &Path) -> io::Result<()> {
     own(&fs::symlink_metadata(from)?, to)
 }
 
-/// Gives a file or folder what another one has besides its content, and syncs it.
+/// Copies the metadata of a file or folder, and syncs it.
 fn make_alike(from: &Path, to: &Path) -> io::Result<()> {
     let model = fs::metadata(from)?;
     let file = File::open(to)?;
     own(&model, to)?;
-    // A new owner takes some of the mode away.
+    // A change of the owner clears some mode bits.
     file.set_permissions(model.permissions())?;
     let times = FileTimes::new().set_accessed(model.accessed()?);
     file.set_times(times.set_modified(model.modified()?))?;
@@ -216,7 +216,7 @@ mod tests {
             assert_eq!(of(&left), of(&to), "{name}");
         }
         assert!(!to.join("socket").exists());
-        // Others than root can't remove what is in it otherwise.
+        // Otherwise only root can remove the content.
         for side in [&left, &to] {
             fs::set_permissions(side.join("records"), fs::Permissions::from_mode(0o700)).unwrap();
         }

@@ -1,4 +1,4 @@
-//! A system that runs and accepts requests, whichever kind it is. It knows no load.
+//! A running system of any kind that accepts requests. It knows no load.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -20,35 +20,35 @@ use crate::parts::Parts;
 use crate::reach::Reach;
 use crate::stop::{Stop, stopped};
 
-/// Between two looks at a system that starts.
+/// Interval between two checks of a starting system.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
 
-/// Variables of each user that provisioning gave, by index.
+/// Variables of each user from provisioning, by index.
 pub(crate) type UserExtra = Vec<Vec<(String, String)>>;
 
-/// How a system is started.
+/// The inputs to start a system.
 #[derive(Debug)]
 pub(crate) struct SystemStart<'a> {
     /// The `plimsoll` binary.
     pub(crate) program: &'a Path,
     pub(crate) spec: &'a SystemSpec,
-    /// How its users reach it.
+    /// The connection settings of its users.
     pub(crate) reach: &'a ReachSpec,
     pub(crate) cores: &'a [u32],
     pub(crate) scratch: &'a Scratch,
-    /// The agent of its machine, where that is another one.
+    /// The agent of its host, if that is remote.
     pub(crate) far: Option<&'a SystemMachine>,
-    /// Which of two it is there, and how it is beside the other one, in a duet.
+    /// Which of two systems it is there, and how it shares cores with the other one, in a duet.
     pub(crate) beside: Option<(Hand, Beside)>,
-    /// Those of its parts on other machines.
+    /// The remote hosts of its parts.
     pub(crate) machines: &'a Machines,
     pub(crate) trial: &'a Trial,
-    /// The file that its output goes to.
+    /// The file for its output.
     pub(crate) output: PathBuf,
 }
 
 impl SystemStart<'_> {
-    /// What its programs are started with on this machine.
+    /// The inputs to start its programs on this machine.
     pub(crate) fn here(&self) -> Start {
         Start {
             program: self.program.to_path_buf(),
@@ -64,29 +64,29 @@ impl SystemStart<'_> {
 
 /// A running system that accepts requests.
 pub(crate) struct System {
-    /// What was started before it on other machines.
+    /// The parts started before it on remote hosts.
     pub(crate) parts: Parts,
     pub(crate) process: Process,
-    /// What its trial's record is to say of it.
+    /// A warning for its trial's record.
     pub(crate) noted: Option<Noted>,
     pub(crate) base: BaseUrl,
     pub(crate) address: SocketAddr,
-    /// The way to it, once it runs.
+    /// The connection settings, once it runs.
     pub(crate) reach: Reach,
-    /// With what the trial filled in.
+    /// The trial's values.
     pub(crate) setting: Setting,
 }
 
-/// Whose process it is.
+/// The owner of its process.
 pub(crate) enum Process {
-    /// One that the trial started, wherever that is, or that another machine's agent looks after.
+    /// Started by the trial, local or remote, or watched by a remote host's agent.
     Own(Box<dyn Machine>),
-    /// One that ran before on this machine, and runs on; `None` where the study does not say which.
+    /// Already running on this machine before, and not stopped; `None` if the study does not identify it.
     Attached(Option<Watched>),
 }
 
 impl System {
-    /// One that was started.
+    /// A started system.
     pub(crate) fn of(machine: Box<dyn Machine>, started: Started, secure: bool) -> Self {
         Self {
             parts: Parts::default(),
@@ -99,7 +99,7 @@ impl System {
         }
     }
 
-    /// What is counted of it on this machine.
+    /// Its processes with counters on this machine.
     pub(crate) fn counted(&self) -> Option<Counted<'_>> {
         match &self.process {
             Process::Own(machine) => machine.counted(),
@@ -110,7 +110,7 @@ impl System {
         }
     }
 
-    /// Its first process, and those that it holds.
+    /// Its first process and its held processes.
     pub(crate) fn processes(&self) -> Vec<u32> {
         match &self.process {
             Process::Own(machine) => machine.processes(),
@@ -118,8 +118,8 @@ impl System {
         }
     }
 
-    /// The state that its trial begins in, with the settings that the study touches; of one that was attached
-    /// to, what this machine has.
+    /// The state at the start of its trial, with the settings that the study touches; for an attached system, the state
+    /// of this machine.
     pub(crate) fn state(
         &mut self,
         data: &Path,
@@ -131,7 +131,7 @@ impl System {
         }
     }
 
-    /// Has what is counted on other machines counted there: on that of what users come to, and on those of its parts.
+    /// Starts the counters of remote hosts: that of the process that users connect to, and those of the parts.
     pub(crate) fn count(
         &mut self,
         clock: Clock,
@@ -146,7 +146,7 @@ impl System {
         Ok((own, self.parts.count(clock, schedule)?))
     }
 
-    /// What was counted on other machines since the last call, likewise.
+    /// The remote counters since the last call, likewise.
     pub(crate) fn rows(&mut self) -> Vec<Vec<Row>> {
         let own = match &mut self.process {
             Process::Own(machine) => machine.rows(),
@@ -155,7 +155,7 @@ impl System {
         [vec![own], self.parts.rows()].concat()
     }
 
-    /// Begins to look at what surrounds it on other machines.
+    /// Starts to observe its environment on remote hosts.
     pub(crate) fn look_around(&mut self) -> Result<(), Stop> {
         self.parts.look_around()?;
         match &mut self.process {
@@ -164,7 +164,7 @@ impl System {
         }
     }
 
-    /// What surrounded it on another machine.
+    /// Its environment on a remote host.
     pub(crate) fn looked_around(&mut self) -> Result<Option<SystemHost>, Stop> {
         match &mut self.process {
             Process::Own(machine) => machine.looked_around().map_err(stopped),
@@ -172,7 +172,7 @@ impl System {
         }
     }
 
-    /// Kernel settings in force on other machines.
+    /// Kernel settings in force on remote hosts.
     pub(crate) fn kernel(&self) -> BTreeMap<String, String> {
         let mut all = self.parts.kernel();
         if let Process::Own(machine) = &self.process {
@@ -181,7 +181,7 @@ impl System {
         all
     }
 
-    /// What is told of file systems that were made on other machines.
+    /// Facts of file systems made on remote hosts.
     pub(crate) fn storage(&self) -> BTreeMap<String, String> {
         let mut all = self.parts.storage();
         if let Process::Own(machine) = &self.process {
@@ -190,7 +190,7 @@ impl System {
         all
     }
 
-    /// Whether it runs on this machine, as far as is known.
+    /// Returns true if it runs on this machine, as far as known.
     pub(crate) fn is_here(&self) -> bool {
         match &self.process {
             Process::Own(machine) => machine.counted().is_some(),
@@ -198,7 +198,7 @@ impl System {
         }
     }
 
-    /// Puts threads back on the system's cores that left them; how many did.
+    /// Pins threads that left the system's cores to them again; returns how many.
     pub(crate) fn keep_on(&self, cores: &[u32]) -> usize {
         match &self.process {
             Process::Own(machine) => machine.keep_on(cores),
@@ -210,12 +210,12 @@ impl System {
         self.address
     }
 
-    /// Where it is prepared.
+    /// The base URL of its preparation.
     pub(crate) fn base(&self) -> &BaseUrl {
         &self.base
     }
 
-    /// Where its users send their requests.
+    /// The base URL of its users.
     pub(crate) fn users_base(&self) -> BaseUrl {
         let (own, http) = (self.base.clone(), false);
         match self.setting.users_port {
@@ -226,7 +226,7 @@ impl System {
 
     /// An error with its last lines, if it has ended.
     pub(crate) fn check(&mut self) -> Result<(), Stop> {
-        // It may end because one of these has.
+        // It may have ended because a part did.
         self.parts.look()?;
         match &mut self.process {
             Process::Own(machine) => machine.look().map_err(stopped),
@@ -237,7 +237,7 @@ impl System {
         }
     }
 
-    /// Ends it, where the trial started it; a sentence if that did not go well.
+    /// Stops it, if the trial started it; returns a sentence if that failed.
     pub(crate) fn stop(self) -> Result<Option<String>, Stop> {
         let ended = match self.process {
             Process::Own(mut machine) => machine.stop().map_err(stopped),

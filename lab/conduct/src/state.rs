@@ -1,12 +1,11 @@
-//! The state that a trial begins in: what tells it from others, and what the requests that make it may
-//! name. It prepares nothing.
+//! The identity of the state at the start of a trial, and the values for the requests that make it. It prepares
+//! nothing.
 
 use lab_study::Preparation;
 use lab_study::plan::{Plan, Trial};
 use lab_workload::{Level, Parameters};
 
-/// What tells the state that a trial begins in from others, but for its users; `None` where none is
-/// kept.
+/// The identity of the state at the start of a trial, without its users; `None` if none is kept.
 pub(crate) fn state(plan: &Plan, trial: &Trial) -> Option<String> {
     let preparation = trial.system.preparation();
     let keep = preparation.keep.as_ref()?;
@@ -25,15 +24,15 @@ pub(crate) fn state(plan: &Plan, trial: &Trial) -> Option<String> {
     ))
 }
 
-/// How many users each population has; others have other names.
+/// The number of users of each population; others have other names.
 fn populations(trial: &Trial) -> String {
     let each = trial.load.mix.iter();
     let each = each.map(|one| format!(", {} {} {:?}", one.users, one.name, one.parameters));
     each.collect()
 }
 
-/// What requests of a trial may name beside the variables of users: its parameters, its levels, and
-/// what the preparation adds.
+/// Values for requests of a trial besides the variables of users: its parameters, its levels, and those of the
+/// preparation.
 pub(crate) fn constants(plan: &Plan, trial: &Trial) -> Parameters {
     let mut constants = trial.parameters.clone();
     constants.extend(trial.cell.clone());
@@ -44,8 +43,7 @@ pub(crate) fn constants(plan: &Plan, trial: &Trial) -> Parameters {
     constants
 }
 
-/// The text of what a preparation names of these values: a state that they have no part in is the
-/// same whatever they are.
+/// The text of the values that a preparation names: other values have no effect on the state.
 fn named(preparation: &Preparation, constants: &Parameters) -> String {
     let texts = serde_json::to_string(&(&preparation.provision, &preparation.fill));
     let texts = texts.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Why a trial stops before its end.
+//! Why a trial stops early.
 
 use std::time::Duration;
 
@@ -8,31 +8,31 @@ use lab_machine::Failed;
 
 use crate::ConductError;
 
-/// How long after the end of its hold, or when it is told to end, a driver may take.
+/// Longest wait for a driver after the end of its hold, or after a request to stop.
 pub(crate) const DRIVER_GRACE: Duration = Duration::from_secs(30);
 
-/// Why a trial stops before its end.
+/// Why a trial stops early.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// The system under test failed; with its last lines.
     System(String),
-    /// The preparation failed, before any load; what, and where the cause lies.
+    /// The preparation failed, before any load; the failure, and the place of its cause.
     Preparation(String, PreparationCause),
-    /// A generator process failed; with its last words.
+    /// A generator process failed; with its last lines.
     Generator(String),
-    /// A generator on another machine was lost, or the system's.
+    /// A remote generator was lost, or the system's host.
     Lost(String),
-    /// What the study wants a trial ended by came; what, and when.
+    /// An abort condition of the study was met; which, and when.
     Aborted(String),
-    /// The user wants it.
+    /// The user requested it.
     Interrupted,
-    /// The run can't go on.
+    /// The run can't continue.
     Fatal(ConductError),
 }
 
 impl Stop {
-    /// A generator that is to end, and doesn't. It is told to, and left behind: on a machine whose cores are
-    /// all taken it may just not get to it, which is no reason to lose the trials that follow.
+    /// A generator that does not stop in time. It gets a request to stop and is abandoned: on a machine whose cores are
+    /// all taken it may just be late, which is no reason to lose the trials that follow.
     pub(crate) fn overdue() -> Self {
         let seconds = DRIVER_GRACE.as_secs();
         Self::Generator(format!(
@@ -42,7 +42,7 @@ impl Stop {
 }
 
 impl Stop {
-    /// A failure of the system while it is prepared, which says nothing about its load.
+    /// A failure of the system during its preparation, which is no evidence about its load.
     pub(crate) fn in_preparation(self, cause: PreparationCause) -> Self {
         match self {
             Self::System(message) => Self::Preparation(message, cause),
@@ -57,7 +57,7 @@ impl<E: Into<ConductError>> From<E> for Stop {
     }
 }
 
-/// What became of something on a machine, for the trial.
+/// Converts a machine's failure for the trial.
 pub(crate) fn stopped(failed: Failed) -> Stop {
     match failed {
         Failed::System(message) => Stop::System(message),
@@ -67,8 +67,8 @@ pub(crate) fn stopped(failed: Failed) -> Stop {
     }
 }
 
-/// What became of a trial, once its system was ended, with what is to be noted of that end. The first failure is
-/// its end, but of a machine that can't be left as it was no other trial is measured.
+/// The end of a trial after its system was stopped, with a note about that stop. The first failure counts, except that
+/// a machine that can't be restored ends the run.
 pub(crate) fn with_end(
     result: Result<(), Stop>,
     ended: Result<Option<String>, Stop>,
@@ -79,7 +79,7 @@ pub(crate) fn with_end(
         (Err(Stop::Fatal(error)), Err(_)) | (Err(_), Err(Stop::Fatal(error))) => {
             (Err(Stop::Fatal(error)), None)
         }
-        // What is left of a system whose machine was lost soon fails, too, or does too little, before the loss is known.
+        // The rest of a system whose machine was lost soon fails, too, or slows down, before the loss is known.
         (
             Err(Stop::System(why) | Stop::Preparation(why, _) | Stop::Aborted(why)),
             Err(Stop::Lost(lost)),
@@ -91,7 +91,7 @@ pub(crate) fn with_end(
     }
 }
 
-/// A generator that fails is a fact of its trial, as a failing system is.
+/// A failed generator is a fact of its trial, as a failed system is.
 pub(crate) fn driver_stop(error: DriverError) -> Stop {
     match error {
         DriverError::Generator { .. } => Stop::Generator(error.to_string()),

@@ -1,5 +1,5 @@
-//! What surrounds a trial, as its record has it: the state it begins in, clocks, other programs, and what limits turned
-//! away, on this machine and on the system's. It judges nothing.
+//! The environment of a trial, for its record: the initial state, clocks, other programs, and events at limits, on this
+//! machine and on the system's. It judges nothing.
 
 use lab_archive::{Circumstances, LimitsReached, StartingState, Used};
 use lab_machine::{Look, Surroundings, used};
@@ -10,7 +10,7 @@ use crate::measuring::Peaks;
 use crate::start::System;
 use crate::stop::Stop;
 
-/// The state that a trial begins in: the machine's report, with the hashes of its settings and of the system's.
+/// The state at the start of a trial: the machine's report, with the hashes of its settings and of the system's.
 pub(crate) fn starting_state(
     state: StartingState,
     system: &impl serde::Serialize,
@@ -38,18 +38,18 @@ pub(crate) fn touched(plan: &Plan) -> Vec<KernelSetting> {
     touched
 }
 
-/// Of the JSON that it becomes.
+/// The hash of its JSON.
 fn hash(value: &impl serde::Serialize) -> String {
     let bytes = serde_json::to_vec(value).unwrap_or_default();
     format!("blake3:{}", blake3::hash(&bytes).to_hex())
 }
 
-/// What is read when the ramp begins; the rest of it when the hold is over.
+/// Readings at the start of the ramp; the others follow at the end of the hold.
 #[derive(Debug)]
 pub(crate) struct Around(Surroundings);
 
 impl Around {
-    /// Reads before the ramp; `before` is the look before the system started.
+    /// Reads before the ramp; `before` is the snapshot before the system started.
     pub(crate) fn begin(before: &Look, system: &mut System) -> Result<Self, Stop> {
         system.look_around()?;
         Ok(Self(Surroundings::begin(before, &system.processes())))
@@ -61,7 +61,7 @@ impl Around {
         facts.clocks = Some(here.clocks);
         facts.others_before = here.others_before;
         facts.others_during = here.others_during;
-        // Listeners of another machine are reported by its agent.
+        // The agent of a remote host reports its listeners.
         let is_here = system.is_here();
         facts.limits = LimitsReached {
             generator_open_files: peaks.generator_files.map(used),
@@ -75,7 +75,7 @@ impl Around {
     }
 }
 
-/// What surrounded the system on its machine, while it still runs, where that is another one.
+/// The environment of a remote system, while it still runs.
 pub(crate) fn there(system: &mut System, facts: &mut Circumstances) -> Result<(), Stop> {
     for (name, there) in system.parts.looked_around()? {
         facts.part(&name).host = there;

@@ -1,4 +1,4 @@
-//! Systems of all kinds: how one is started, and what is to be said of it. It knows no load.
+//! Starts systems of all kinds, and describes them for the record. It knows no load.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ pub(crate) fn start(start: &SystemStart<'_>, interrupt: &AtomicBool) -> Result<S
         Ok(system) => System { parts, ..system },
         Err(stop) => return Err(parts.end_with(stop)),
     };
-    // Now, since a system may make its certificate when it starts.
+    // Only now, since a system may make its certificate when it starts.
     match Reach::read(start.reach, &system.setting.scratch) {
         Ok(reach) => system.reach = reach,
         Err(problem) => {
@@ -36,7 +36,7 @@ pub(crate) fn start(start: &SystemStart<'_>, interrupt: &AtomicBool) -> Result<S
     Ok(system)
 }
 
-/// Starts what users come to; `others` is where processes of the system on other machines listen.
+/// Starts the process that users connect to; `others` are the addresses of the system's remote processes.
 fn start_last(
     start: &SystemStart<'_>,
     others: &[(String, SocketAddr)],
@@ -64,7 +64,7 @@ fn start_last(
     }
 }
 
-/// What is told of the parts of a system on other machines.
+/// Settings of the remote parts of a system.
 pub(crate) fn of_parts(trial: &Trial) -> Vec<(String, String)> {
     let mut told = Vec::new();
     for part in &trial.parts {
@@ -121,7 +121,7 @@ pub(crate) fn settings(spec: &SystemSpec) -> BTreeMap<String, String> {
     settings
 }
 
-/// What its users' way to it is, where that isn't the usual one.
+/// The connection settings of its users, if they aren't the defaults.
 pub(crate) fn way(reach: &ReachSpec) -> Vec<(String, String)> {
     let mut way = Vec::new();
     let mut set = |name: &str, value: String| way.push((name.to_owned(), value));
@@ -155,17 +155,17 @@ pub(crate) fn way(reach: &ReachSpec) -> Vec<(String, String)> {
     way
 }
 
-/// Whether this machine has nothing of it.
+/// Returns true if no part of it is on this machine.
 pub(crate) fn is_elsewhere(trial: &Trial) -> bool {
     is_attached(&trial.system) || far::is_far(trial)
 }
 
-/// Whether the lab did not start it.
+/// Returns true if the lab did not start it.
 pub(crate) fn is_attached(spec: &SystemSpec) -> bool {
     matches!(spec, SystemSpec::Attach(_))
 }
 
-/// The address of the exporter of its machine, where it has one.
+/// The address of the exporter of its host, if it has one.
 pub(crate) fn exporter(spec: &SystemSpec) -> Option<&str> {
     match spec {
         SystemSpec::Attach(spec) => spec.node_exporter.as_deref(),
@@ -173,7 +173,7 @@ pub(crate) fn exporter(spec: &SystemSpec) -> Option<&str> {
     }
 }
 
-/// What its preset says about its settings.
+/// The notes of its preset about its settings.
 pub(crate) fn notes(spec: &SystemSpec) -> &[String] {
     match spec {
         SystemSpec::Command(spec) => spec.preset.as_ref().map_or(&[], |preset| &preset.notes),

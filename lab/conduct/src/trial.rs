@@ -28,10 +28,10 @@ use crate::stop::{DRIVER_GRACE, Stop, driver_stop, stopped, with_end};
 use crate::surroundings::Around;
 use crate::{ConductError, far, masked, parts, reach, state, surroundings, system};
 
-/// Events that may wait for the conductor.
+/// Most queued events.
 const QUEUE: usize = 64;
 
-/// How a trial ended, for who watches.
+/// The end of a trial, for event consumers.
 pub(crate) struct Done {
     pub(crate) end: TrialEnd,
     pub(crate) transactions: u64,
@@ -40,15 +40,15 @@ pub(crate) struct Done {
 }
 
 impl Conductor<'_> {
-    /// Runs the trial and completes it in the archive. `None` when it was interrupted; then the
-    /// archive holds nothing of it.
+    /// Runs the trial and completes it in the archive. `None` when it was interrupted; then the archive holds nothing
+    /// of it.
     pub(crate) fn conduct(mut self, mut writer: TrialWriter) -> Result<Option<Done>, ConductError> {
         let watch = Stopwatch::start();
         let mut facts = Facts::default();
         facts.circumstances.quiet = self.quiet.take();
         let end = match self.attempt(&mut writer, &mut facts) {
             Ok(()) => TrialEnd::Complete,
-            // Whoever ends a run may end all that belongs to it: what failed then failed of that.
+            // An interrupt may end all processes of a run: later failures are its effects.
             Err(Stop::System(_) | Stop::Preparation(..) | Stop::Generator(_) | Stop::Lost(_))
                 if self.interrupt.load(Ordering::Relaxed) =>
             {
@@ -107,7 +107,7 @@ impl Conductor<'_> {
         result
     }
 
-    /// The agent that has the system's machine.
+    /// The agent of the system's remote host.
     pub(crate) fn far(&self) -> Option<&SystemMachine> {
         self.machines.get(self.trial.host.on.as_ref()?)
     }
@@ -121,7 +121,7 @@ impl Conductor<'_> {
         })
     }
 
-    /// Where the system was, and what is known of that machine's clock.
+    /// Records the system's host, and the offset of its clock.
     fn tell_far(&self, facts: &mut Facts) {
         let around = &mut facts.circumstances;
         let parts = self.trial.parts.iter();
@@ -141,7 +141,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// All agents that have a part of the system, by machine.
+    /// All agents that have a part of the system, by host.
     pub(crate) fn agents_of_system(&self) -> impl Iterator<Item = &SystemMachine> {
         let machines = self.trial.machines();
         machines.filter_map(|on| self.machines.get(on))
@@ -166,10 +166,10 @@ impl Conductor<'_> {
         }
     }
 
-    /// Puts the state that the trial begins with in its folder, and gives what its users sign in
-    /// with. The first trial that begins so has it prepared. `None` where none is kept.
+    /// Copies the initial state of the trial to its folder, and returns its users' sign-in variables. The first trial
+    /// with this state has it prepared. `None` if none is kept.
     pub(crate) fn restore(&mut self) -> Result<Option<UserExtra>, Stop> {
-        // There is no way for it between machines: each trial makes its own.
+        // It can't be copied between hosts: each trial makes its own.
         if far::is_apart(self.trial) {
             return Ok(None);
         }
@@ -179,7 +179,7 @@ impl Conductor<'_> {
         let Some(keep) = self.trial.system.preparation().keep.clone() else {
             return Ok(None);
         };
-        // They may be others in each block.
+        // They may differ between blocks.
         let users = self.users(Default::default()).hash();
         state.push_str(&users.map_err(|e| Stop::Fatal(ConductError::Unsupported(e)))?);
         self.tell(Event::Phase(Phase::Provisioning));
@@ -243,7 +243,7 @@ impl Conductor<'_> {
             let around = Around::begin(before, system)?;
             let result = self.measure(&driver, &events, system, writer, facts);
             let result = result.and_then(|()| self.write_profile(writer, facts));
-            // Each address that connections come from has its own.
+            // Each source address has its own ports.
             let sources = reach::sources(&self.trial.reach).count().max(1) as u64;
             let ports = machine::ports().unwrap_or(u64::MAX).saturating_mul(sources);
             let peaks = facts.measured.as_ref().map(|one| one.peaks);
@@ -263,8 +263,8 @@ impl Conductor<'_> {
         end_driver(driver, &events, result.is_ok()).and(result)
     }
 
-    /// Starts the driver: in this process, or as several where the load is spread over them, or as one
-    /// of two in a duet. A sequence has one user, and nothing to spread.
+    /// Starts the driver: in this process, or as several if the load is spread over them, or as one of two in a duet. A
+    /// sequence has one user, and nothing to spread.
     fn driver(&self, mix: Mix, events: SyncSender<DriverEvent>) -> Result<Driver, Stop> {
         let load = &self.trial.load;
         let is_spread = load.generators > 1 && !matches!(load.kind, LoadKind::Sequence { .. });
@@ -284,13 +284,13 @@ impl Conductor<'_> {
         driver.map_err(driver_stop)
     }
 
-    /// Whether there is anything to do before the load.
+    /// Returns true if any work precedes the load.
     pub(crate) fn is_prepared(&self) -> bool {
         let preparation = self.trial.system.preparation();
         !preparation.provision.is_empty() || !preparation.fill.is_empty()
     }
 
-    /// Gives users their accounts and fills the state, as the study says.
+    /// Provisions users and fills the state, by the study.
     pub(crate) fn prepare(
         &self,
         start: &SystemStart<'_>,
@@ -318,7 +318,7 @@ impl Conductor<'_> {
                 Process::Own(machine) if !is_attached => {
                     machine.prepare(at, &users_file, self.interrupt)
                 }
-                // A server that runs already is prepared from here.
+                // A server that already runs is prepared from here.
                 _ => {
                     let file = users_file.to_string_lossy();
                     let argv = lab_machine::command(&setting.preparation, at, &file);
@@ -335,14 +335,14 @@ impl Conductor<'_> {
             interrupt: self.interrupt,
         };
         let prepared = preparing.prepare(&setting.preparation);
-        // A dead server says more by its last lines than by a refused connection.
+        // A dead server's last lines are more informative than a refused connection.
         if let Err(Stop::Preparation(..)) = &prepared {
             system.check()?;
         }
         prepared
     }
 
-    /// What is driven: all populations of the trial.
+    /// The load: all populations of the trial.
     pub(crate) fn mix(&self, system: &System, user_extra: UserExtra) -> Result<Mix, Stop> {
         let mut left = user_extra.into_iter();
         let crowds = self.crowds().into_iter();
@@ -350,7 +350,7 @@ impl Conductor<'_> {
             let own: UserExtra = left.by_ref().take(crowd.load.users as usize).collect();
             self.drive(system, &crowd, own)
         });
-        // A study without a workload isn't loaded.
+        // A study without a workload has no load.
         let first = drives.next();
         let first = first.ok_or(Stop::Fatal(ConductError::DriverEnded))?;
         Ok(drives.fold(Mix::from(first), Mix::and))
@@ -386,7 +386,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// How a population speaks: of shared connections it has its part.
+    /// The protocol of a population, with its part of shared connections.
     fn protocol(&self, system: &System, crowd: &Crowd<'_>) -> Protocol {
         let protocol = system.reach.protocol;
         let (own, all) = (
@@ -400,13 +400,13 @@ impl Conductor<'_> {
         }
     }
 
-    /// Whether the generator's cores are its own. A system that runs already may run anywhere.
+    /// Returns true if the generator has cores of its own. A system that already runs may be anywhere.
     pub(crate) fn own_cores(&self) -> bool {
         !self.pinning.shared && !system::is_elsewhere(self.trial)
     }
 }
 
-/// Awaits the driver's end. One that does not end is left behind, told to stop.
+/// Waits for the driver's end. A driver that does not end gets a request to stop and is abandoned.
 fn end_driver(
     driver: Driver,
     events: &Receiver<DriverEvent>,

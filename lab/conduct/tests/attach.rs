@@ -1,4 +1,4 @@
-//! Systems that run already, and searches, against servers in this program.
+//! Attached systems, and searches, against servers in this program.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -28,7 +28,7 @@ session:
       request: GET /look
 ";
 
-/// A server whose answers a function makes, from the number of the request on.
+/// A server whose responses a function makes from the number of the request.
 fn server(answer: impl Fn(u64) -> (&'static str, String) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -69,7 +69,7 @@ fn plain() -> SocketAddr {
     server(|_| ("200 OK", "fine".to_owned()))
 }
 
-/// Room for an archive.
+/// A folder for an archive.
 struct Stage {
     dir: tempfile::TempDir,
     study: String,
@@ -216,7 +216,7 @@ fn what_goes_wrong_with_an_attached_system_is_said() {
 
     let mut process = Sleeper::new();
     let pid = process.0.id();
-    // What it leaves running is ended with the reset, as long as it is in its group.
+    // Processes that it leaves running end with the reset, as long as they are in its group.
     let runs = "touch APART; until [ -s WINDOWS ]; do sleep 0.1; done";
     let apart = "until [ -e APART ]; do sleep 0.1; done";
     let mut ends = Stage::attached(&format!(
@@ -294,7 +294,7 @@ fn what_fails_while_the_run_is_interrupted_is_left_to_a_resumed_run() {
     assert_eq!((failed.completed, failed.interrupted), (1, false));
 }
 
-/// Carried up to 6 users, as planned: a busy machine may not have started all of them.
+/// Sustains up to 6 users, as planned: a busy machine may not have started all of them.
 fn up_to_six(run: &Run) -> Judged {
     let id = run.trials[0].record.id;
     let trials = run.plan["trials"].as_array().unwrap();
@@ -336,7 +336,7 @@ fn a_search_runs_to_its_end_and_resumes_where_it_was_cut() {
     let cut = searching();
     let outcome = cut.run(false, &mut up_to_six, 4).unwrap();
     assert_eq!((outcome.completed, outcome.interrupted), (4, true));
-    // What a kill in a chosen trial leaves: the trial is in the plan already.
+    // A kill in a chosen trial leaves this: the trial is in the plan already.
     assert_eq!(chosen(&cut), [2, 4, 8, 6, 7]);
     fs::create_dir_all(cut.out().join("trials/005.partial")).unwrap();
     let mut judged = 0;
@@ -349,7 +349,7 @@ fn a_search_runs_to_its_end_and_resumes_where_it_was_cut() {
     assert_eq!((judged, chosen(&cut)), (7, chosen(&whole)));
 }
 
-/// A trial that is carried, or no measurement.
+/// A sustained trial, or an invalid one.
 fn invalid(is_carried: bool, is_outside: bool) -> Judged {
     let failed = FailedCheck {
         name: "some check".to_owned(),
@@ -450,7 +450,7 @@ fn a_run_pauses_and_leaves_a_trial_out_when_it_is_asked_to() {
     let (mut order, mut paused) = (Vec::new(), 0);
     let mut tell = |event: Event| match event {
         Event::TrialStarted { id, .. } => order.push(id),
-        // The second is given up in its hold; what comes next waits until it may go on.
+        // The second is skipped in its hold; the next waits while the run is paused.
         Event::Phase(Phase::Hold) if order == [1, 2] => {
             skip.store(true, Ordering::Relaxed);
             pause.store(true, Ordering::Relaxed);

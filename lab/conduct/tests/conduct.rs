@@ -1,5 +1,5 @@
-//! Whole runs against a small server that this program plays itself: `plimsoll` is here a script
-//! that starts this test program again, with one test to run.
+//! Whole runs against a small server in this program: `plimsoll` is here a script that starts this test program again,
+//! with one test to run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -48,16 +48,16 @@ session:
       request: GET /look/{{ name }}/{{ password }}
 ";
 
-/// A folder with a made-up `plimsoll` and room for an archive.
+/// A folder with a fake `plimsoll` and room for an archive.
 struct Stage {
     dir: tempfile::TempDir,
     study: String,
-    /// Trials, by their number in the archive, that come out as disturbed from outside.
+    /// Trials, by their number in the archive, that are judged as disturbed from outside.
     disturbed: Vec<u32>,
 }
 
 impl Stage {
-    /// `mode` is what the server is to do wrong, if anything.
+    /// `mode` is the fault of the server, if any.
     fn new(mode: &str) -> Self {
         let stage = Self {
             dir: tempfile::tempdir().unwrap(),
@@ -138,7 +138,7 @@ impl Stage {
         }
     }
 
-    /// No process of the made-up server lives on, and no data.
+    /// No process of the fake server lives on, and no data.
     fn nothing_is_left(&self) {
         let work = self.out().join("work");
         assert!(!work.exists());
@@ -146,7 +146,7 @@ impl Stage {
     }
 }
 
-/// Processes of made-up servers whose data is in a folder.
+/// Processes of fake servers whose data is in a folder.
 fn processes_below(work: &Path) -> Vec<PathBuf> {
     let work = work.to_str().unwrap();
     let has = |process: &PathBuf| {
@@ -219,7 +219,7 @@ fn a_plan_runs_and_every_trial_is_recorded() {
         assert_eq!(written_before_the_ramp, 1000);
         assert_eq!(record.system_settings["http_threads"], "3");
         assert_eq!(record.error_examples, []);
-        // Where whoever reads it had no CPU through a hold of a second, that is said in its place.
+        // If the reader had no CPU through a hold of a second, a warning takes the place of the figure.
         let is_read = record.generator.cpu_fraction.is_some();
         let why = |noted: &Noted| matches!(noted, Noted::HardlyRead { .. });
         let says_why = record.noted.iter().any(why);
@@ -244,7 +244,7 @@ fn a_plan_runs_and_every_trial_is_recorded() {
         );
         let last = &trial.windows.last().unwrap().counts;
         assert_eq!(last.users, planned.load.users);
-        // As many as there was CPU for.
+        // The number depends on the available CPU.
         assert!(says_why || !trial.monitor.rows.is_empty(), "no samples");
         let rss: Vec<_> = trial.monitor.series("system.rss_mb").collect();
         assert_eq!(rss.len(), trial.monitor.rows.len(), "the system is watched");
@@ -268,7 +268,7 @@ fn counted(trial: &lab_archive::TrialData) -> u64 {
     steps.map(|step| step.ok).sum()
 }
 
-/// Whoever watches the archive learns what its conductor tells.
+/// The archive's log contains the conductor's events.
 fn logs_the_same(dir: &Path, events: usize) {
     let lines = Follow::open(dir).unwrap().events().unwrap();
     let at = |wanted: fn(&Happening) -> bool| lines.iter().filter(|l| wanted(&l.what)).count();
@@ -289,7 +289,7 @@ fn mailboxes_are_filled_once_and_each_trial_begins_with_a_copy() {
     stage.study = STUDY
         .replace("http_threads: 3", "http_threads: 3, mail: { messages: 2 }")
         .replace("trials: 1", "trials: 2");
-    // Interrupted in the second block, nothing of it stays; resumed, it is filled anew.
+    // Interrupted in the second block, nothing of it stays; resumed, it is filled again.
     let holds = AtomicU64::new(0);
     let (outcome, _) = stage.run(false, |event| {
         let hold = matches!(event, Event::Phase(Phase::Hold));
@@ -298,7 +298,7 @@ fn mailboxes_are_filled_once_and_each_trial_begins_with_a_copy() {
     assert!(outcome.unwrap().interrupted);
     let fills = || fs::read(stage.dir.path().join("fills")).unwrap().len();
     assert_eq!(fills(), 2, "once for 4 users, once for 8");
-    // On a busy machine the third may be over before anybody hears of the interruption.
+    // On a busy machine the third may end before the interrupt is noticed.
     let done = Run::open(&stage.out()).unwrap().trials.len();
     assert!((2..4).contains(&done), "{done} trials were done");
     let (outcome, _) = stage.run(true, |_| false);
@@ -348,7 +348,7 @@ fn an_interrupted_run_keeps_what_is_done_and_resumes_with_the_rest() {
     let first = Run::open(&stage.out()).unwrap();
     assert_eq!((first.trials.len(), &first.incomplete[..]), (1, &[][..]));
 
-    // What a killed run leaves.
+    // The remains of a killed run.
     fs::create_dir_all(stage.out().join("work/002/data")).unwrap();
     fs::create_dir_all(stage.out().join("trials/002.partial")).unwrap();
     let (outcome, events) = stage.run(true, |_| false);

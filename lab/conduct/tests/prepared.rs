@@ -1,6 +1,5 @@
-//! A whole run against a small server of another make: its accounts come by requests, its state is
-//! filled by a command, and it is kept for the trials that follow. What the server was asked for
-//! stands in its state.
+//! A whole run against a small server of another make: its accounts are made by requests, its state is filled by a
+//! command and kept for the trials that follow. The state lists the requests that the server received.
 
 use std::fs;
 use std::path::Path;
@@ -13,8 +12,8 @@ mod common;
 
 use common::request;
 
-/// Its accounts lie in `state/`, each with a password that it makes up. Whoever opens none of them is
-/// turned away. Each account that it makes is told beside the run.
+/// Its accounts lie in `state/`, each with a password that it generates. Requests without a valid account are rejected.
+/// Each new account is logged beside the run.
 const SERVER: &str = r#"
 import base64, http.server, json, os, sys
 port, state, secret, told = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]

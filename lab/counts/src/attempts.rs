@@ -1,8 +1,8 @@
-//! From attempts to figures: the one rule for what failed, hung, or was turned away.
+//! Computes figures from attempts: the one rule for failed, unanswered, and turned-away requests.
 //!
-//! "95 % are answered within 300 ms" means 95 % of what was asked for. So a failed request and a session turned away
-//! are slower than any limit, and a request without a response is slower than its age: a time censored there. Times of
-//! the answered requests alone would praise a server for each request that it refuses at once.
+//! "95 % are answered within 300 ms" means 95 % of all requests made. So a failed request and a session turned away are
+//! slower than any limit, and a request without a response is slower than its age: a time censored there. Times of the
+//! answered requests alone would improve with each request that a server refuses at once.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::{Aggregate, Hist, Metric, StepCounts};
 /// The longest time that is recorded; a longer one counts as this.
 pub const LONGEST: Duration = Duration::from_hours(24);
 
-/// Stands for an attempt that is slower than any limit, µs.
+/// Represents an attempt that is slower than any limit, µs.
 const BEYOND_US: u64 = 2 * LONGEST.as_micros() as u64;
-/// Values above this stand for such an attempt, within the histogram's precision.
+/// Values above this represent such an attempt, within the histogram's precision.
 const ANSWERED_US: u64 = BEYOND_US / 4 * 3;
 
-/// Everything that was asked of the system within one [`crate::Scope`], and what became of it.
+/// All attempts within one [`crate::Scope`], and their outcomes.
 #[derive(Debug, Clone)]
 pub struct Attempts {
     /// Counts of the hold.
@@ -33,17 +33,17 @@ pub struct Attempts {
     pub service: Option<Hist>,
     /// Times to the first event and between events in the hold, µs.
     pub events: [Option<Hist>; crate::EVENTS],
-    /// Of transactions: times with the think times within them, and the same so far of those that didn't end, µs.
+    /// For transactions: times with the think times within them, and the same so far for unfinished ones, µs.
     pub elapsed: Option<Box<[Hist; 2]>>,
     /// Ages of the requests that have no response, µs.
     pub unanswered: Hist,
-    /// Requests in the hold that were given up at the load's time limit, and this limit. They are in no other count.
+    /// Requests in the hold that were abandoned at the load's time limit, and this limit. They are in no other count.
     pub over_limit: (u64, f64),
     /// Requests sent again on a new connection, over the whole trial.
     pub stale_retries: u64,
     /// Length of the hold, ms.
     pub span_ms: f64,
-    /// The longest that a request may take, ms.
+    /// The timeout of a request, ms.
     pub timeout_ms: f64,
 }
 
@@ -52,31 +52,31 @@ pub struct Attempts {
 pub enum Value {
     /// A number in the metric's unit.
     Known(f64),
-    /// A time that isn't known: requests without a response stand there, and have waited for this long, ms.
+    /// An unknown time: the figure falls on requests without a response, which have waited for this long, ms.
     AtLeast(f64),
-    /// A failed attempt stands there: slower than any limit.
+    /// The figure falls on a failed attempt: slower than any limit.
     Beyond,
 }
 
 /// Why there is no figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NoFigure {
-    /// Nothing ended in the hold.
+    /// No request ended in the hold.
     NoResponse,
-    /// Nothing was asked for.
+    /// There were no requests.
     NoRequests,
     /// Too few attempts for this quantile.
     TooFew {
         /// Attempts.
         attempts: u64,
-        /// Attempts that the quantile takes.
+        /// Attempts that the quantile needs.
         needed: u64,
     },
     /// The figure depends on times that are longer than the load's time limit.
     OverLimit {
         /// Requests that took longer.
         over: u64,
-        /// Of so many.
+        /// All requests.
         of: u64,
         /// The time limit, ms.
         limit_ms: f64,
@@ -102,7 +102,7 @@ impl fmt::Display for NoFigure {
 }
 
 impl Default for Attempts {
-    /// Nothing was asked for.
+    /// No attempts.
     fn default() -> Self {
         Self {
             hold: StepCounts::default(),
@@ -124,7 +124,7 @@ impl Attempts {
     /// The figure of a metric.
     ///
     /// # Errors
-    /// Why there is none. A limit on a figure that doesn't exist does not hold.
+    /// Why there is none. A limit on a missing figure does not hold.
     pub fn figure(&self, metric: Metric, aggregate: Aggregate) -> Result<Value, NoFigure> {
         match metric {
             Metric::Throughput => self.throughput(),
@@ -142,7 +142,7 @@ impl Attempts {
         }
     }
 
-    /// How many attempts in the hold failed, by the metric's own meaning: a response without a first event is a
+    /// The number of failed attempts in the hold, by the metric's own definition: a response without a first event is a
     /// failure of [`Metric::FirstEvent`], and so is the next event of a response that broke off.
     #[must_use]
     pub fn failed(&self, metric: Metric) -> u64 {
@@ -170,7 +170,7 @@ impl Attempts {
         per_s.map(Value::Known).ok_or(NoFigure::NoResponse)
     }
 
-    /// What a failed transaction counts as in a mean: the timeout of a request, or the longest time of a transaction if
+    /// The value of a failed transaction in a mean: the timeout of a request, or the longest time of a transaction if
     /// that is longer. Many requests and think times have no common limit.
     fn longest_ms(&self, metric: Metric) -> f64 {
         let known = self.times(metric).map_or(0, |times| times.max());
@@ -315,7 +315,7 @@ impl Sample<'_> {
         }
     }
 
-    /// A request without a response that is older than the longest known time stands for it with its age.
+    /// A request without a response that is older than the longest known time replaces it with its age.
     fn max(&self) -> Result<Value, NoFigure> {
         if self.failed > 0 {
             return Ok(Value::Beyond);
@@ -366,7 +366,7 @@ mod tests {
         histogram
     }
 
-    /// Answered ones of these times, µs, and so many failed.
+    /// These times of answered requests, µs, and `failed` failures.
     fn attempts(answered: &[u64], failed: u64) -> Attempts {
         let mut counts = StepCounts {
             ok: answered.len() as u64,
@@ -416,7 +416,7 @@ mod tests {
         }
     }
 
-    /// Every figure × everything that can become of a tenth of the requests.
+    /// Every figure × every outcome of a tenth of the requests.
     #[test]
     fn every_way_to_miss_a_response_makes_figures_worse() {
         type Change = fn(&mut Attempts);
@@ -503,7 +503,7 @@ mod tests {
 
     #[test]
     fn young_requests_under_way_change_little() {
-        // 1,000 answered within 10 … 1,000 ms, and 100 under way, as old as such requests are.
+        // 1,000 answered within 10 … 1,000 ms, and 100 in flight, with ages of such requests.
         let answered: Vec<u64> = (1..=1000).map(|at| at * 1000).collect();
         let mut all = attempts(&answered, 0);
         let alone = known(all.figure(TIME, p(95.0)));

@@ -1,4 +1,4 @@
-//! What was asked of a system and what became of it: one set of types from the recorder to the report.
+//! The requests to a system and their outcomes: one set of types from the recorder to the report.
 //!
 //! The recorder fills [`StepWindow`]s; generators send them, the archive keeps their [`StepCounts`] as JSON and
 //! their [`StepTimes`] as histograms, and analyses add them up again. [`Attempts`] holds all of this for one

@@ -1,4 +1,4 @@
-//! What a figure measures, and which figure of it.
+//! The metric of a figure, and its aggregate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,18 +1,18 @@
-//! What part of a load a figure is about.
+//! The part of a load that a figure covers.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-/// The part of a trial's load that a figure is about.
+/// The part of a trial's load that a figure covers.
 ///
 /// In serialized form five optional members, of which at most one is set: `step`, `stage`, `population`, `tag`,
 /// `transaction`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "Members", into = "Members")]
 pub enum Scope {
-    /// All of it, the probe excluded.
+    /// All of it, without the probe.
     #[default]
     All,
     /// One step.
@@ -41,7 +41,7 @@ impl Scope {
         }
     }
 
-    /// Behind what it is a part of: ` in “Log in”`, ` of population “readers”`; empty for all.
+    /// Text after the whole: ` in “Log in”`, ` of population “readers”`; empty for all.
     #[must_use]
     pub fn words(&self) -> String {
         match self {

@@ -48,19 +48,19 @@ pub struct StepCounts {
     /// Sum of the waits before attempts that were sent again, µs.
     #[serde(skip_serializing_if = "is_zero")]
     pub retry_wait_us: u64,
-    /// Pauses of users who had several failures without a response in a row.
+    /// Pauses of users after several failures without a response in a row.
     #[serde(skip_serializing_if = "is_zero")]
     pub pauses: u64,
     /// Sum of those pauses, µs.
     #[serde(skip_serializing_if = "is_zero")]
     pub pause_us: u64,
-    /// Loops beginning with this step that ended by their bound, not by their condition.
+    /// Loops starting with this step that ended by their bound, not by their condition.
     #[serde(skip_serializing_if = "is_zero")]
     pub cut_off: u64,
     /// Steps skipped because a list was empty.
     #[serde(skip_serializing_if = "is_zero")]
     pub skipped: u64,
-    /// Entries put into a queue that users share.
+    /// Entries added to a shared queue.
     #[serde(skip_serializing_if = "is_zero")]
     pub puts: u64,
     /// Entries dropped because the queue was full.
@@ -72,17 +72,17 @@ pub struct StepCounts {
     /// Steps in `skipped` that got no entry of a queue in time.
     #[serde(skip_serializing_if = "is_zero")]
     pub take_missed: u64,
-    /// Rows of a pool that sessions beginning with this step leased.
+    /// Rows of a pool that sessions starting with this step leased.
     #[serde(skip_serializing_if = "is_zero")]
     pub leases: u64,
-    /// Requests that were planned and not made since one before them had failed: of the rest of a step, or of the rest
-    /// of a session that ends at a failure.
+    /// Planned requests that were not made since one before them had failed: those of the rest of a step, or of the
+    /// rest of a session that ends at a failure.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_reached: u64,
-    /// Waits done.
+    /// Completed waits.
     #[serde(skip_serializing_if = "is_zero")]
     pub waits: u64,
-    /// Sum of the waits as they really lasted, µs.
+    /// Sum of their actual lengths, µs.
     #[serde(skip_serializing_if = "is_zero")]
     pub wait_sum_us: u64,
     /// Response bodies as received, bytes, chunk framing removed.
@@ -204,12 +204,12 @@ pub struct StepTimes {
     pub unanswered: Hist,
     /// Times of the phases of the requests that met their `expect`.
     pub phases: [Hist<2>; PHASES],
-    /// Of requests that listen for events, failed ones included: how long the first event took, from where the
-    /// response time would count, and how long each further one took after the one before.
+    /// For event streams, failed ones included: the time to the first event, from where the response time would count,
+    /// and the time between each further one and the one before.
     pub events: [Hist; EVENTS],
-    /// How long users waited for the entries that the step takes, zero waits included.
+    /// Times that users waited for the entries that the step takes, zero waits included.
     pub queue_wait: Hist,
-    /// How long users waited for rows of a pool before sessions that begin with this step, zero waits included.
+    /// Times that users waited for rows of a pool before sessions that start with this step, zero waits included.
     pub lease_wait: Hist,
     /// Numbers that responses contain, in thousandths, in the order of the step's measures, up to the last one
     /// that has a value.
@@ -217,7 +217,7 @@ pub struct StepTimes {
 }
 
 impl StepTimes {
-    /// The histogram of the measure at this place; it exists from its first value on.
+    /// The histogram of the measure at this index; it exists from its first value on.
     pub fn measure(&mut self, place: usize) -> &mut Hist {
         while self.measures.len() <= place {
             self.measures.push(Hist::default());
@@ -322,7 +322,7 @@ mod tests {
     use super::*;
     use crate::ErrorClass;
 
-    /// One of each, each another number.
+    /// One count of each kind, all different.
     fn counts() -> StepCounts {
         let json = r#"{"ok":1,"errors":{"reset":2},"hops":3,"retried":{"timeout":4},"turned_away":5,
             "unanswered":6,"redirects":7,"retries":8,"retry_wait_us":9,"pauses":10,"pause_us":11,

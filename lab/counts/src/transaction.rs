@@ -8,8 +8,8 @@ use crate::{Hist, StepCounts};
 
 /// Counts and times of one transaction in one window.
 ///
-/// A transaction counts when it ends. Of [`StepCounts`] it has `ok`, `errors` (by the class of its first failure),
-/// `skipped` (a request was left out since there was nothing to send it for), `turned_away` (of sessions), and `unanswered`: transactions under way when their user left or the drive ended.
+/// A transaction counts when it ends. Of [`StepCounts`] it has `ok`, `errors` (class of its first failure), `skipped`
+/// (a request had no value), `turned_away` (of sessions), and `unanswered` (in progress when the user or drive ended).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransactionWindow {
     /// Its counts.
@@ -18,7 +18,7 @@ pub struct TransactionWindow {
     pub time: Hist,
     /// Times of the same ones, think times included, µs.
     pub elapsed: Hist,
-    /// What `time` was so far for those under way when their user left or the drive ended, µs.
+    /// The values of `time` so far for those in progress when their user stopped or the drive ended, µs.
     pub unfinished_time: Hist,
     /// The same for `elapsed`, µs.
     pub unfinished_elapsed: Hist,

@@ -1,4 +1,4 @@
-//! Transactions under way: when each began, and what its time is so far. It knows no steps.
+//! Transactions in progress: their start times, and their times so far. It knows no steps.
 
 use std::cell::Cell;
 
@@ -14,56 +14,56 @@ pub enum Outcome {
     Completed,
     /// A request failed, the first one in this way.
     Failed(ErrorClass),
-    /// No request failed, and one was left out since there was nothing to send it for.
+    /// No request failed, and one was skipped since it had no value to send.
     Skipped,
-    /// Its user left, or the trial ended.
+    /// Its user stopped, or the trial ended.
     Unfinished,
 }
 
-/// A transaction as the recorder takes it.
+/// A transaction for the recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransactionSample {
-    /// Its place among those of all populations.
+    /// Its index among those of all populations.
     pub place: usize,
     /// How it ended.
     pub outcome: Outcome,
-    /// Without the think times within it.
+    /// Time without the think times within it.
     pub time: Nanos,
-    /// With them.
+    /// Time with them.
     pub elapsed: Nanos,
 }
 
-/// The transactions under way of a worker's users of one population. Without transactions it holds nothing.
+/// The transactions in progress of a worker's users of one population. Without transactions it allocates nothing.
 #[derive(Debug, Default)]
 pub struct Transactions {
-    /// For each user one place per level.
+    /// One slot per user and level.
     levels: Box<[Cell<Level>]>,
-    /// The most of them within each other.
+    /// Their deepest nesting.
     depth: usize,
-    /// The place of the population's first among those of all.
+    /// The index of the population's first among those of all.
     first: usize,
 }
 
-/// A transaction of one user; none where `number` is 0.
+/// A transaction of one user; none if `number` is 0.
 #[derive(Debug, Clone, Copy, Default)]
 struct Level {
-    /// Its place among those of its population, plus 1.
+    /// Its index among those of its population, plus 1.
     number: u32,
-    /// Whether `from` is the planned send of a request under way.
+    /// True if `from` is the planned send of a request in flight.
     is_planned: bool,
     failure: Option<ErrorClass>,
-    /// Whether a request was left out.
+    /// True if a request was skipped.
     skips: bool,
-    /// Where its time counts from; 0 before the first request.
+    /// Start of its time; 0 before the first request.
     from: Nanos,
     /// Its time until the last think time.
     busy: Nanos,
-    /// When it went on after that; 0 within a think time.
+    /// When it continued after that; 0 within a think time.
     since: Nanos,
 }
 
 impl Level {
-    /// What its time is at `now`.
+    /// Its time at `now`.
     fn time(&self, now: Nanos) -> Nanos {
         match self.since {
             0 => self.busy,
@@ -73,7 +73,7 @@ impl Level {
 }
 
 impl Transactions {
-    /// Those of so many users.
+    /// For `users` users.
     #[must_use]
     pub fn new(users: usize, depth: usize, first: usize) -> Self {
         Self {
@@ -83,8 +83,8 @@ impl Transactions {
         }
     }
 
-    /// Those of the user at this place, from the outermost level on; none of a place behind all users, where requests
-    /// are noted that one sends at the same time.
+    /// The levels of a user, from the outermost on; empty for an index after the last user, which parallel requests
+    /// use.
     fn of(&self, user: usize) -> &[Cell<Level>] {
         let first = user * self.depth;
         self.levels
@@ -102,7 +102,7 @@ impl Transactions {
         }
     }
 
-    /// A transaction begins.
+    /// Starts a transaction.
     pub fn begin(&self, user: usize, level: usize, place: usize) {
         self.of(user)[level].set(Level {
             number: place as u32 + 1,
@@ -110,7 +110,7 @@ impl Transactions {
         });
     }
 
-    /// A request is due; from then on the time counts of those that have none yet.
+    /// A request is due; this starts the time of transactions without a start yet.
     pub fn due(&self, user: usize, at: Nanos) {
         self.change(user, |level| {
             if level.from == 0 {
@@ -120,7 +120,7 @@ impl Transactions {
         });
     }
 
-    /// The request is over. Its response time counts from `from`; `None` where it was not sent.
+    /// Ends the request. Its response time counts from `from`; `None` if it was not sent.
     pub fn ended(&self, user: usize, from: Option<Nanos>, failure: Option<ErrorClass>) {
         self.change(user, |level| {
             if std::mem::take(&mut level.is_planned) {
@@ -132,14 +132,14 @@ impl Transactions {
         });
     }
 
-    /// One of several requests under way has failed.
+    /// Records the failure of one of several requests in flight.
     pub fn failed(&self, user: usize, class: ErrorClass) {
         self.change(user, |level| {
             level.failure = level.failure.or(Some(class));
         });
     }
 
-    /// A think time begins.
+    /// Starts a think time.
     pub fn thinks(&self, user: usize, now: Nanos) {
         self.change(user, |level| {
             level.busy = level.time(now);
@@ -147,7 +147,7 @@ impl Transactions {
         });
     }
 
-    /// A think time is over by its plan.
+    /// Ends a think time at its planned end.
     pub fn goes_on(&self, user: usize, at: Nanos) {
         self.change(user, |level| {
             if level.from > 0 {
@@ -156,7 +156,7 @@ impl Transactions {
         });
     }
 
-    /// A transaction ends; `None` where it sent nothing and nothing failed.
+    /// Ends a transaction; `None` if it sent nothing and nothing failed.
     pub fn end(
         &self,
         user: usize,
@@ -175,13 +175,13 @@ impl Transactions {
         Some(self.sample(level, outcome, now))
     }
 
-    /// The place of the whole session among those of all populations, if it is one.
+    /// The index of the whole session among those of all populations, if it is one.
     #[must_use]
     pub fn session(&self) -> Option<usize> {
         (self.depth > 0).then_some(self.first)
     }
 
-    /// The session that arrived at this moment and has no connection at the end of a trial.
+    /// The session that arrived at this time and has no connection at the end of a trial.
     #[must_use]
     pub fn waiting(&self, arrived: Nanos, cut: Nanos) -> Option<TransactionSample> {
         let age = cut.saturating_sub(arrived);
@@ -194,7 +194,7 @@ impl Transactions {
         })
     }
 
-    /// All that are under way at the end of a trial.
+    /// All transactions in progress at the end of a trial.
     pub fn unfinished(&self, cut: Nanos) -> impl Iterator<Item = TransactionSample> {
         let levels = self.levels.iter().map(Cell::get);
         let begun = levels.filter(move |level| level.from > 0 && level.from < cut);

@@ -1,4 +1,4 @@
-//! Counts of one window of a drive that belong to no single step.
+//! Counts of one window of a drive that belong to no step.
 
 use std::ops::AddAssign;
 
@@ -10,9 +10,9 @@ use crate::step::is_zero;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WindowCounts {
-    /// Users in a session at the window's end; of arrivals, sessions under way.
+    /// Users in a session at the window's end; for arrivals, sessions in progress.
     pub users: u32,
-    /// Cycles begun; of arrivals, sessions that got their connection.
+    /// Cycles started; for arrivals, sessions that got their connection.
     pub cycles: u64,
     /// Sessions that arrived.
     #[serde(skip_serializing_if = "is_zero")]
@@ -23,10 +23,10 @@ pub struct WindowCounts {
     /// Arrived sessions that were turned away because too many waited already.
     #[serde(skip_serializing_if = "is_zero")]
     pub dropped: u64,
-    /// Requests under way at the window's end.
+    /// Requests in flight at the window's end.
     #[serde(skip_serializing_if = "is_zero")]
     pub under_way: u64,
-    /// Cycles that outlasted their pace.
+    /// Cycles that exceeded their pace.
     pub overruns: u64,
     /// Connections opened.
     #[serde(skip_serializing_if = "is_zero")]
@@ -34,7 +34,7 @@ pub struct WindowCounts {
     /// Connections opened that speak HTTP/2.
     #[serde(skip_serializing_if = "is_zero")]
     pub http2_connects: u64,
-    /// Requests sent a second time because the server had closed the idle connection, or said that it had not
+    /// Requests sent a second time because the server had closed the idle connection, or reported that it had not
     /// processed them.
     #[serde(skip_serializing_if = "is_zero")]
     pub stale_retries: u64,

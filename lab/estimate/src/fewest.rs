@@ -1,11 +1,11 @@
-//! What a plan says of loads that have fewer users than their workload needs, and of steps that find nothing to do.
+//! Warns about loads with fewer users than their workload needs, and about steps that are always skipped.
 
 use std::fmt::Write as _;
 
 use lab_study::plan::{LoadKind, Plan};
 use lab_study::{Loaded, Workload};
 
-/// Warnings, each with the line of the workload's file that it is about; empty where all is well.
+/// Warnings, each with its line of the workload's file; empty if there are none.
 #[must_use]
 pub fn warnings(loaded: &Loaded, plan: &Plan) -> String {
     let study = &loaded.study;
@@ -28,7 +28,7 @@ pub fn warnings(loaded: &Loaded, plan: &Plan) -> String {
     text
 }
 
-/// Limits of checks that nothing judges any more.
+/// Limits of checks that are no longer judged.
 fn retired(text: &mut String, plan: &Plan) {
     for (key, why) in plan.question.checks.retired() {
         let _ = writeln!(text, "warning: `{key}` under `checks` is ignored: {why}");

@@ -1,10 +1,10 @@
-//! A study beside a workload of one step, in memory.
+//! A study with a workload of one step, in memory.
 
 use std::io;
 
 use lab_study::Files;
 
-/// The text of the study, and what its workload's session begins with.
+/// The text of the study, and the start of its workload's session.
 pub(crate) struct Folder {
     pub(crate) study: String,
     pub(crate) pace: &'static str,

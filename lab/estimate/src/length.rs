@@ -1,4 +1,4 @@
-//! How long trials take, roughly, setup included.
+//! Estimates the lengths of trials, setup included.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use lab_plan::Side;
 use lab_study::Study;
 use lab_study::plan::{Plan, Trial};
 
-/// What starting costs beside ramp and hold.
+/// The time of a start besides ramp and hold.
 const START_ALLOWANCE: Duration = Duration::from_secs(5);
-/// What provisioning and setup cost a user; measured at 1000 to 3000 users with the built-in server, rounded up.
+/// Time of provisioning and setup per user; measured at 1000 to 3000 users with the built-in server, rounded up.
 const SETUP_ALLOWANCE_PER_USER: Duration = Duration::from_millis(6);
-/// Users for whom the generator needs a second before they do anything, at most.
+/// Number of users that the generator creates in a second, at least.
 const USERS_MADE_PER_S: u32 = 100_000;
 
-/// What decides how long the trials of a study take, beside their loads.
+/// The properties of a study that determine the lengths of its trials, besides their loads.
 #[derive(Debug, Clone, Copy)]
 pub struct Lengths {
-    /// Whether each user sends something before the ramp.
+    /// True if each user sends requests before the ramp.
     has_setup: bool,
 }
 
 impl Lengths {
-    /// Of a study, whatever its plan is.
+    /// The lengths for a study, with any plan.
     #[must_use]
     pub fn of(study: &Study) -> Self {
         let of_populations = study.populations.iter().map(|one| &one.workload);

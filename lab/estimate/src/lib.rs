@@ -1,7 +1,7 @@
-//! What a plan comes to before it runs, in words: its trials in order, how long they take, the rows of data that they
-//! need, which steps will find nothing to do with so few users, and which differences its blocks can show.
+//! Describes a plan before it runs, in words: its trials in order, their lengths, the rows of data that they need, the
+//! steps that are always skipped with so few users, and the differences that its blocks can show.
 //!
-//! Pure: a plan in, words and lengths of time out.
+//! Pure: a plan in, words and durations out.
 
 mod fewest;
 #[cfg(test)]

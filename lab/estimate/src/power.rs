@@ -17,13 +17,13 @@ use crate::length::Lengths;
 use crate::profile;
 use crate::words::{WIDTH, duration};
 
-/// What is said of duets.
+/// The text about duets.
 const DUET: &str = "  two trials at a time on the same cores, compared moment by moment; figures\n  \
                     are those of half a machine\n";
 const APART: &str = "  two trials at a time, each with its generator on half of the cores, compared\n  \
                      moment by moment; figures are those of half a machine\n";
 
-/// How far differences spread in an earlier run.
+/// The spread of differences in an earlier run.
 #[derive(Debug)]
 pub struct Earlier {
     /// The run's name, as the sentences show it.
@@ -43,7 +43,7 @@ impl Earlier {
     }
 }
 
-/// What the plan's blocks can show, at most 80 columns wide; empty of a search.
+/// The power of the plan's blocks, at most 80 columns wide; empty for a search.
 #[must_use]
 pub fn power(study: &Study, plan: &Plan, earlier: Option<&Earlier>) -> String {
     let compares = study.cells.len() > 1 || study.control;
@@ -74,7 +74,7 @@ pub fn power(study: &Study, plan: &Plan, earlier: Option<&Earlier>) -> String {
             text.push_str(&by_run(earlier, rows, per_block));
         }
         (NeededBlocks::ByGuess(columns), _) => text.push_str(&by_guess(columns)),
-        // Without an earlier run nothing is by its spread.
+        // Without an earlier run there is no estimate by its spread.
         (NeededBlocks::ByRun(_), None) => {}
     }
     text.push_str(&shown(&power, design.blocks));
@@ -92,7 +92,7 @@ pub fn power(study: &Study, plan: &Plan, earlier: Option<&Earlier>) -> String {
     text
 }
 
-/// What the profiles show, over the shortest hold; empty without them.
+/// The power of the profiles, over the shortest hold; empty without them.
 fn profiles(plan: &Plan, blocks: usize) -> String {
     let holds = plan.trials.iter().map(|trial| trial.load.hold_ms);
     let hold = Duration::from_millis(holds.min().unwrap_or_default());
@@ -113,7 +113,7 @@ fn design(study: &Study, plan: &Plan) -> Design {
     }
 }
 
-/// What two runs of the plan can show beside each other, by earlier ones; empty of a search.
+/// The power of a comparison of two runs of the plan, by earlier ones; empty for a search.
 #[must_use]
 pub fn between_runs(study: &Study, plan: &Plan, earlier: &[Analysis]) -> String {
     if plan.search.is_some() || plan.trials.is_empty() {
@@ -159,7 +159,7 @@ pub fn between_runs(study: &Study, plan: &Plan, earlier: &[Analysis]) -> String 
     )
 }
 
-/// Blocks in which an unchanged build is shown not to be worse, alone and beside others.
+/// Blocks needed to show that an unchanged build is not worse, alone and with others.
 fn unchanged(design: &Design, earlier: Option<&Earlier>, per_block: Duration) -> String {
     let known = earlier.and_then(|earlier| earlier.spreads.of_duet);
     let spread = known.unwrap_or(SPREADS[1]);
@@ -183,7 +183,7 @@ fn unchanged(design: &Design, earlier: Option<&Earlier>, per_block: Duration) ->
     )
 }
 
-/// How many users a cell has.
+/// The number of users of a cell.
 fn users_of(plan: &Plan, cell: &Cell) -> Option<u32> {
     let mut trials = plan.trials.iter();
     trials
@@ -191,7 +191,7 @@ fn users_of(plan: &Plan, cell: &Cell) -> Option<u32> {
         .map(|trial| trial.load.users)
 }
 
-/// What the study's own blocks show.
+/// The power of the study's own blocks.
 fn shown(power: &Power, blocks: usize) -> String {
     let Some(shown) = &power.shown else {
         return String::new();
@@ -211,7 +211,7 @@ fn shown(power: &Power, blocks: usize) -> String {
     )
 }
 
-/// Beside how many others a comparison is judged.
+/// The number of comparisons that are judged together, in words.
 fn together(family: usize) -> String {
     match family {
         0 | 1 => "one comparison decides".to_owned(),
@@ -265,7 +265,7 @@ fn of_measure(row: &OfMeasure, per_block: Duration) -> Vec<String> {
     [name, percent(spread)].into_iter().chain(blocks).collect()
 }
 
-/// Lines whose columns are as wide as what stands in them, the first to the left, the others to the right.
+/// Lines with aligned columns, the first to the left, the others to the right.
 fn columns(lines: &[Vec<String>]) -> String {
     let count = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |at: usize| {
@@ -289,7 +289,7 @@ fn columns(lines: &[Vec<String>]) -> String {
     text
 }
 
-/// Blocks by measure, with the spread that a run had.
+/// Blocks by measure, with the spread of a run.
 fn by_run(earlier: &Earlier, rows: &[OfMeasure], per_block: Duration) -> String {
     let mut text = format!(
         "  by the spread of differences in {}{},\n  blocks for a difference to be shown in 4 of 5 \
@@ -314,7 +314,7 @@ fn by_run(earlier: &Earlier, rows: &[OfMeasure], per_block: Duration) -> String 
     text
 }
 
-/// Blocks by spreads that a run might have.
+/// Blocks for typical spreads of a run.
 fn by_guess(columns: &[[Needed; EFFECTS.len()]]) -> String {
     let mut text = String::from(
         "  blocks for a difference to be shown in 4 of 5 studies, by how far the ratio\n  of two \

@@ -11,7 +11,7 @@ use crate::words::duration;
 const USUAL_RATE: f64 = 199.0;
 /// The part of the hold that is sampled: one second of six, at random, is not, which measures the cost.
 const SAMPLED: f64 = 5.0 / 6.0;
-/// Parts of the CPU time that functions may have.
+/// Parts of the CPU time of example functions.
 const SHARES: [f64; 3] = [0.001, 0.01, 0.05];
 
 /// The differences that profiles show with holds of this length and this many blocks, in lines of at most 80 columns.

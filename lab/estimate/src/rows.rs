@@ -1,9 +1,9 @@
-//! What a plan says of the rows that its workload takes from a file.
+//! Describes the rows that a plan's workload takes from a file.
 
 use lab_study::plan::{LoadKind, Plan, Trial};
 use lab_study::{Data, Each, Workload};
 
-/// How many rows there are, and how many the plan needs; nothing where the workload takes none.
+/// The number of rows, and the number that the plan needs; empty if the workload takes none.
 #[must_use]
 pub fn rows(workload: &Workload, plan: &Plan) -> String {
     let Some(data) = &workload.data else {
@@ -42,7 +42,7 @@ pub fn rows(workload: &Workload, plan: &Plan) -> String {
     text + "\n"
 }
 
-/// Rows that a trial takes, where that is known before.
+/// Rows that a trial takes, if known before.
 fn needed(data: &Data, trial: &Trial) -> Option<u64> {
     match (data.each, trial.load.kind) {
         (Each::User, _) => Some(u64::from(trial.load.users)),

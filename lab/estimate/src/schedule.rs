@@ -1,4 +1,4 @@
-//! What a plan will run, in words: its trials in order, the time and disk that they need, and their limits.
+//! Describes the run of a plan, in words: its trials in order, the time and disk that they need, and their limits.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -14,10 +14,10 @@ use crate::length::Lengths;
 use crate::tokens::tokens;
 use crate::words::{cell_words, duration};
 
-/// What 80 columns leave for the words of a cell.
+/// Columns for the words of a cell, of 80.
 const CELL_WIDTH: usize = 30;
 
-/// What users share, and among whom.
+/// The state shared by users, by kind.
 fn shared(workload: &WorkloadOutline) -> String {
     let mut text = String::new();
     let kinds = [
@@ -94,7 +94,7 @@ pub fn schedule(study: &Study, plan: &Plan, disk_bytes: u64, waits: Waits) -> St
     text.push_str(&file_systems(plan));
     let _ = writeln!(text);
     let is_sequence = |trial: &Trial| matches!(trial.load.kind, LoadKind::Sequence { .. });
-    // A sequence ends with its last session; its hold is only the time that it may take.
+    // A sequence ends with its last session; its hold is only the deadline.
     let about = match plan.trials.iter().any(is_sequence) {
         true => "at most",
         false => "about",
@@ -133,7 +133,7 @@ fn pairing(plan: &Plan) -> String {
     format!("{}\n\n", textwrap::fill(&text, 80))
 }
 
-/// What repeats of disturbed trials may take, and the waits for an idle machine.
+/// The longest time of repeats of disturbed trials, and of the waits for an idle machine.
 fn worst(plan: &Plan, lengths: Lengths, waits: Waits) -> String {
     let repeats = plan.question.repeats;
     let trials = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX);
@@ -149,7 +149,7 @@ fn worst(plan: &Plan, lengths: Lengths, waits: Waits) -> String {
     }
 }
 
-/// How long a run waits for an idle machine, at most.
+/// The longest waits of a run for an idle machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waits {
     /// Before a trial.
@@ -159,7 +159,7 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// How long so many trials may wait; `None` where they don't.
+    /// The longest wait of this number of trials; `None` if they don't wait.
     fn words(self, trials: u32) -> Option<String> {
         let most = self.trial.saturating_mul(trials).min(self.run);
         let most = (!most.is_zero()).then(|| duration(most))?;
@@ -169,7 +169,7 @@ impl Waits {
     }
 }
 
-/// The trials in order. Ramp and hold stand above them where all have the same.
+/// The trials in order. Ramp and hold are above them if all have the same.
 fn table(plan: &Plan) -> String {
     let times = |trial: &Trial| (trial.load.ramp_ms, trial.load.hold_ms);
     let alike = plan
@@ -197,7 +197,7 @@ fn table(plan: &Plan) -> String {
     );
     for trial in &plan.trials {
         let (requests, offered) = expected(trial);
-        // Millions a second are as wide as their column.
+        // Millions per second are as wide as their column.
         let narrower = rate_width - 1;
         let mut cell = cell_words(&trial.cell);
         if trial.control {
@@ -232,7 +232,7 @@ fn table(plan: &Plan) -> String {
     text
 }
 
-/// What is replayed in the first block's trials.
+/// The recordings replayed in the first block's trials.
 fn recording(plan: &Plan) -> String {
     let mut text = String::new();
     for trial in first_block(plan).take(MOST_STAGED) {
@@ -280,7 +280,7 @@ fn more(text: &mut String, cells: usize, what: &str) {
 /// Cells whose stages or populations are shown.
 const MOST_STAGED: usize = 3;
 
-/// The populations of the first block's loads, and what each offers.
+/// The populations of the first block's loads, and their offered loads.
 fn populations(plan: &Plan) -> String {
     let mut text = String::new();
     let mixed = first_block(plan).filter(|trial| !trial.load.mix.is_empty());
@@ -321,7 +321,7 @@ fn populations(plan: &Plan) -> String {
     text
 }
 
-/// The named transactions of the first block's loads, and how many of each are begun.
+/// The named transactions of the first block's loads, and how many of each start.
 fn transactions(plan: &Plan) -> String {
     let mut text = String::new();
     let named = first_block(plan).filter_map(|trial| {
@@ -347,7 +347,7 @@ fn transactions(plan: &Plan) -> String {
     text
 }
 
-/// A level without the digits that it doesn't need.
+/// A level without unnecessary digits.
 fn amount(level: f64) -> String {
     match level.fract() == 0.0 {
         true => format!("{level:.0}"),
@@ -355,7 +355,7 @@ fn amount(level: f64) -> String {
     }
 }
 
-/// The stages of the first block's loads, and what is offered in each.
+/// The stages of the first block's loads, and their offered loads.
 fn stages(plan: &Plan) -> String {
     let mut text = String::new();
     let staged = first_block(plan).filter(|trial| !trial.load.stages.is_empty());
@@ -394,7 +394,7 @@ fn stages(plan: &Plan) -> String {
     text
 }
 
-/// `100`, or `100 → 500` of a stage that ramps.
+/// `100`, or `100 → 500` for a stage that ramps.
 fn level(stage: &Stage) -> String {
     match stage.ramps() {
         true => format!("{} → {}", amount(stage.from), amount(stage.to)),
@@ -402,7 +402,7 @@ fn level(stage: &Stage) -> String {
     }
 }
 
-/// Requests of a trial and their rate in the hold, as far as they can be told.
+/// Requests of a trial and their rate in the hold, as far as known.
 fn expected(trial: &Trial) -> (String, String) {
     match &trial.prediction {
         None => ("-".to_owned(), "-".to_owned()),
@@ -423,13 +423,13 @@ fn expected(trial: &Trial) -> (String, String) {
     }
 }
 
-/// Whether the server's answers decide what a trial sends.
+/// Returns true if the server's responses decide the load of a trial.
 fn ranges(trial: &Trial) -> bool {
     let prediction = trial.prediction.as_ref();
     prediction.is_some_and(|prediction| prediction.range.is_some())
 }
 
-/// Fewest and most, where the server's answers decide.
+/// Minimum and maximum, if the server's responses decide.
 fn between(span: Span, per: f64) -> String {
     format!("{:.0}–{:.0}", span.low / per, span.high / per)
 }
@@ -459,7 +459,7 @@ fn file_systems(plan: &Plan) -> String {
     text
 }
 
-/// The disk that the run needs, and how that is known.
+/// The disk that the run needs, and the source of the number.
 fn disk(bytes: u64) -> String {
     let gib = bytes as f64 / f64::from(1 << 30);
     let needed = if gib < 1.0 {
@@ -473,7 +473,7 @@ fn disk(bytes: u64) -> String {
     )
 }
 
-/// What the server is judged by, and how long an answer may take.
+/// The thresholds of the server, and the timeout of a response.
 fn limits(plan: &Plan) -> String {
     let mut text = String::new();
     for threshold in &plan.question.thresholds {
@@ -512,7 +512,7 @@ fn limit(threshold: &Threshold) -> String {
     format!("{words}{of}{implied}")
 }
 
-/// Trials that the search of a plan takes: roughly, and at most. `None` where it has none.
+/// Trials of the search of a plan: approximately, and at most. `None` if it has none.
 fn expected_trials(plan: &Plan) -> Option<(u32, u32)> {
     let search = plan.search.as_ref()?;
     let rules = search.find.rules(plan.seed, plan.question.repeats);
@@ -521,7 +521,7 @@ fn expected_trials(plan: &Plan) -> Option<(u32, u32)> {
     Some((all(rules.usual_trials()), all(rules.most_trials())))
 }
 
-/// What a search will do, as far as it can be told before.
+/// The course of a search, as far as known before.
 fn searches(plan: &Plan, search: &Search, lengths: Lengths, waits: Waits) -> String {
     let find = &search.find;
     let mut text = format!(

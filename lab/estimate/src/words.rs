@@ -1,11 +1,11 @@
-//! Words of an estimate: cells and lengths of time.
+//! Words of an estimate: cells and durations.
 
 use std::time::Duration;
 
 use lab_analysis::format;
 use lab_study::model::Cell;
 
-/// Columns of all that an estimate prints.
+/// Columns of all output of an estimate.
 pub(crate) const WIDTH: usize = 80;
 
 /// `users 1000, threads 4`.
@@ -17,7 +17,7 @@ pub fn cell_words(cell: &Cell) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// A length of time with its two largest units: `1 h 4 min`, `12 min`, `48 s`, `0.25 s`.
+/// A duration with its two largest units: `1 h 4 min`, `12 min`, `48 s`, `0.25 s`.
 #[must_use]
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();

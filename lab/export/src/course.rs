@@ -1,5 +1,5 @@
-//! The course of a trial as frames: sums, times, and counters as they stood. Pure: the same growth gives
-//! the same frames.
+//! The time course of a trial as frames: current sums, times, and counters. Pure: the same growth gives the same
+//! frames.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::figure::{
     TRANSACTION_TIME, TRANSACTIONS, USERS, VALID, Value, Whose,
 };
 
-/// Frames are no closer than this, however short the trial's windows are.
+/// Shortest interval of frames, however short the trial's windows are.
 const APART_MS: f64 = 1000.0;
 
 /// A trial whose archive grows.
@@ -21,7 +21,7 @@ const APART_MS: f64 = 1000.0;
 pub struct Course {
     of: Arc<Whose>,
     steps: Vec<Step>,
-    /// Each is counted as a step is.
+    /// Each is counted like a step.
     transactions: Vec<Step>,
     users: u32,
     sessions: Sum,
@@ -29,7 +29,7 @@ pub struct Course {
     columns: Vec<Arc<str>>,
     newest: Vec<Option<f64>>,
     windows: VecDeque<WindowLine>,
-    /// How many of them have their histograms: a window's come right after it.
+    /// Number of windows with their histograms: a window's histograms directly follow it.
     settled: usize,
     intervals: VecDeque<Interval>,
     rows: VecDeque<(f64, Vec<Option<f64>>)>,
@@ -37,11 +37,11 @@ pub struct Course {
     over: Over,
 }
 
-/// Whether there is more to come.
+/// Whether more data follows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Over {
     Not,
-    /// All is read; whether it is a measurement, where that is known.
+    /// All is read; true if it is valid, if known.
     Read(Option<bool>),
     Told,
 }
@@ -57,7 +57,7 @@ struct Step {
     measures: Vec<Measure>,
 }
 
-/// A number that its answers tell.
+/// A number in its responses.
 #[derive(Debug)]
 struct Measure {
     name: Arc<str>,
@@ -65,7 +65,7 @@ struct Measure {
     numbers: Times,
 }
 
-/// A count since the ramp began, and since the last frame.
+/// A count since the start of the ramp, and since the last frame.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     all: u64,
@@ -135,7 +135,7 @@ impl Step {
         }
     }
 
-    /// Outcomes that did not happen are told, too: a sum that begins with 1 has no rise.
+    /// Outcomes with a count of 0 are reported, too: a sum that starts with 1 has no increase.
     fn figures(&mut self, figures: &mut Vec<Figure>) {
         let outcome = |word: &'static str| vec![("outcome", word.into())];
         let (counts, times, label) = match self.is_transaction {
@@ -173,7 +173,7 @@ impl Step {
 }
 
 impl Course {
-    /// A trial of which nothing was read yet, with the names of its steps and of what they measure.
+    /// A trial without data yet, with the names of its steps and of their measures.
     #[must_use]
     pub fn new(of: Whose, manifest: &Manifest) -> Self {
         let mut steps: Vec<Step> = manifest.steps.iter().map(|name| Step::new(name)).collect();
@@ -208,7 +208,7 @@ impl Course {
         }
     }
 
-    /// Takes in what the archive has more of it.
+    /// Adds new data of the archive.
     pub fn grow(&mut self, growth: Growth) {
         if self.columns.is_empty() {
             self.columns = growth.columns.iter().map(|name| (&**name).into()).collect();
@@ -221,19 +221,19 @@ impl Course {
         self.rows.extend(growth.rows);
     }
 
-    /// All of it was read. Whether it is a measurement, where that is known.
+    /// Ends it after all was read. `is_valid` is true if it is valid, if known.
     pub fn end(&mut self, is_valid: Option<bool>) {
         self.settled = self.windows.len();
         self.over = Over::Read(is_valid);
     }
 
-    /// Whether all is told.
+    /// Returns true if all frames were returned.
     #[must_use]
     pub fn is_told(&self) -> bool {
         self.over == Over::Told
     }
 
-    /// What there is to tell next; `None` until more is read.
+    /// The next frame; `None` until more is read.
     pub fn frame(&mut self) -> Option<Frame> {
         if self.told_ms.is_none() && self.settled > 0 {
             return Some(self.told(0.0));
@@ -346,7 +346,7 @@ impl Course {
         }
     }
 
-    /// The end of all that was told, and what the trial came to.
+    /// The end of all its series, and the trial's outcome.
     fn last(&mut self, is_valid: Option<bool>) -> Frame {
         let t_ms = self.told_ms;
         let mut frame = match t_ms {

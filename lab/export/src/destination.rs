@@ -1,5 +1,5 @@
-//! Where figures go, as a person writes it: `prometheus=http://127.0.0.1:9090`. It reads no environment,
-//! and reaches nobody.
+//! Destinations of figures, as a user writes them: `prometheus=http://127.0.0.1:9090`. It reads no environment, and
+//! opens no connection.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,16 +10,16 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use lab_workload::looks_secret;
 use url::{Host, Url};
 
-/// A place that figures go to, with what it takes to be let in.
+/// A destination of figures, with its credentials.
 #[derive(Clone)]
 pub struct Destination {
     pub(crate) kind: Kind,
     pub(crate) place: Target,
-    /// As it may be shown: without password, token, and query.
+    /// A form that may be shown: without password, token, and query.
     shown: String,
 }
 
-/// The language of a receiver.
+/// The protocol of a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Remote write of Prometheus, with histograms as series of buckets.
@@ -28,7 +28,7 @@ pub enum Kind {
     PrometheusNative,
     /// OTLP metrics over HTTP.
     Otlp,
-    /// InfluxDB's lines.
+    /// InfluxDB line protocol.
     Influx,
     /// OpenMetrics text with times, for `promtool`.
     OpenMetrics,
@@ -44,10 +44,10 @@ pub(crate) enum Target {
     File(PathBuf),
 }
 
-/// A destination that can't be one.
+/// A destination is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DestinationError {
-    /// The text isn't of the form that it takes.
+    /// The text doesn't have the required form.
     #[error(
         "{text:?} is not KIND=URL; the kinds are prometheus, prometheus-native, otlp, influx, and openmetrics"
     )]
@@ -58,20 +58,20 @@ pub enum DestinationError {
     /// The address can't be used.
     #[error("{kind}: {problem}")]
     Address {
-        /// The kind that was named.
+        /// The given kind.
         kind: &'static str,
-        /// What is wrong with it, and what to write.
+        /// The problem, and the correct form.
         problem: String,
     },
-    /// A secret would go where others read it.
+    /// A secret would be readable by others.
     #[error("{kind}: a password or token is not sent to {host} over plain HTTP; use https://")]
     Exposed {
-        /// The kind that was named.
+        /// The given kind.
         kind: &'static str,
-        /// Whose host.
+        /// The host.
         host: String,
     },
-    /// A variable holds what is no header.
+    /// A variable contains no valid header.
     #[error("{variable} is not a list of `Name: value`, one a line")]
     Header {
         /// The variable.
@@ -88,7 +88,7 @@ const KINDS: [Kind; 5] = [
 ];
 
 impl Kind {
-    /// As it is written before the `=`.
+    /// Its name before the `=`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ impl Kind {
         }
     }
 
-    /// What its variables in the environment are called after.
+    /// The part of its variables' names.
     fn variable(self) -> &'static str {
         match self {
             Self::Prometheus | Self::PrometheusNative => "PROMETHEUS",
@@ -110,7 +110,7 @@ impl Kind {
         }
     }
 
-    /// Where its receivers listen, unless an address says otherwise.
+    /// The default path of its receivers.
     fn usual_path(self) -> Option<&'static str> {
         match self {
             Self::Prometheus | Self::PrometheusNative => Some("/api/v1/write"),
@@ -125,9 +125,9 @@ impl Kind {
 }
 
 impl Destination {
-    /// Reads `KIND=URL`, or `KIND=FILE` of the kinds that are text. `secret` gives the variables
-    /// `PLIMSOLL_SEND_KIND_TOKEN` (a token, for the header `Authorization`) and
-    /// `PLIMSOLL_SEND_KIND_HEADERS` (any headers, one a line); each goes to its kind alone.
+    /// Parses `KIND=URL`, or `KIND=FILE` for the text kinds. `secret` returns the variables `PLIMSOLL_SEND_KIND_TOKEN`
+    /// (a token, for the header `Authorization`) and `PLIMSOLL_SEND_KIND_HEADERS` (any headers, one a line); each is
+    /// only used for its kind.
     ///
     /// # Errors
     /// [`DestinationError`].
@@ -221,7 +221,7 @@ fn address(kind: Kind, problem: &str) -> DestinationError {
     }
 }
 
-/// What lets in, taken out of the address where it stands there.
+/// The credentials, removed from the address if they are there.
 fn authorization(kind: Kind, url: &mut Url, token: Option<String>) -> Option<String> {
     let decoded = |text: &str| -> Vec<u8> {
         let pairs = url::form_urlencoded::parse(text.as_bytes()).next();
@@ -229,7 +229,7 @@ fn authorization(kind: Kind, url: &mut Url, token: Option<String>) -> Option<Str
     };
     let user = decoded(&url.username().replace('+', "%2B"));
     let password = decoded(&url.password().unwrap_or_default().replace('+', "%2B"));
-    // Refused only of addresses without a host.
+    // Only fails for addresses without a host.
     let _ = url.set_username("").and_then(|()| url.set_password(None));
     if let Some(token) = token {
         let scheme = if kind == Kind::Influx {
@@ -246,12 +246,12 @@ fn authorization(kind: Kind, url: &mut Url, token: Option<String>) -> Option<Str
     Some(format!("Basic {both}"))
 }
 
-/// Whether what is called so lets in: InfluxDB's password is `p`.
+/// Returns true if a parameter of this name is a credential: InfluxDB's password is `p`.
 fn is_secret(name: &str) -> bool {
     looks_secret(name) || name == "p" || name.eq_ignore_ascii_case("cookie")
 }
 
-/// Whether others may read what goes there.
+/// Returns true if others may read the traffic.
 fn is_exposed(url: &Url) -> bool {
     let is_here = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
@@ -279,7 +279,7 @@ fn headers(text: &str) -> Option<Vec<(String, String)>> {
     lines.map(header).collect()
 }
 
-/// Queries hold tokens and passwords as well.
+/// Queries may contain tokens and passwords.
 fn shown(url: &Url) -> String {
     let mut url = url.clone();
     let query = if url.query().is_some() { "?…" } else { "" };
@@ -372,7 +372,7 @@ mod tests {
             !shown.contains("t0ken") && !shown.contains("secret"),
             "{shown}"
         );
-        // Another kind gets none of it.
+        // It is not used for another kind.
         let other = Destination::new("otlp=https://h", &with).unwrap();
         assert!(sent(&other).1.is_empty());
 

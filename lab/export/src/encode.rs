@@ -1,4 +1,4 @@
-//! Frames in the forms that receivers take.
+//! Encodes frames for receivers.
 
 pub(crate) mod influx;
 pub(crate) mod openmetrics;

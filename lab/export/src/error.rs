@@ -1,17 +1,17 @@
-//! What can go wrong with sending. It knows no exit codes and prints nothing.
+//! Errors of sending. It knows no exit codes and prints nothing.
 
 use std::io;
 
 /// Figures could not be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// The archive that they come from is damaged or gone.
+    /// The archive of the figures is damaged or missing.
     #[error("the archive can't be read")]
     Archive(#[from] lab_archive::ArchiveError),
-    /// Whom this machine trusts can't be read: a file that `SSL_CERT_FILE` names, say.
+    /// The trusted authorities can't be read: for example a file that `SSL_CERT_FILE` names.
     #[error("the system's authorities can't be read: {0}")]
     Authorities(String),
-    /// A file that they go into can't be written.
+    /// A destination file can't be written.
     #[error("can't write {path}")]
     File {
         /// The file.
@@ -19,7 +19,7 @@ pub enum SendError {
         /// Why.
         source: io::Error,
     },
-    /// The system gives no thread.
+    /// The operating system provides no thread.
     #[error("can't start the thread that sends figures")]
     Thread(#[source] io::Error),
 }

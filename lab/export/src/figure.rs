@@ -1,30 +1,30 @@
-//! What is told of a trial at a moment. It knows no receiver and no form.
+//! The figures of a trial at a time. It knows no receiver and no encoding.
 
 use std::sync::Arc;
 
 use lab_stats::exponential::Exponential;
 
-/// What a figure is of.
+/// The metric of a figure.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Metric {
     /// Words of its name, joined by `_`; without unit, and without what a receiver adds.
     pub name: &'static str,
-    /// What it tells, a sentence.
+    /// A sentence about it.
     pub help: &'static str,
-    /// Its unit; empty of a number.
+    /// Its unit; empty for a plain number.
     pub unit: &'static str,
-    /// What its values are.
+    /// The kind of its values.
     pub shape: Shape,
 }
 
-/// What values are.
+/// The kind of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// A value of the moment.
+    /// A current value.
     Gauge,
-    /// A sum since the trial's ramp began.
+    /// A sum since the start of the trial's ramp.
     Count,
-    /// Times since then, or other numbers: histograms of them.
+    /// Times since then, or other numbers, as histograms.
     Times,
 }
 
@@ -89,7 +89,7 @@ pub(crate) static VALID: Metric = Metric {
     shape: Shape::Gauge,
 };
 
-/// All that is told.
+/// All metrics.
 pub static METRICS: [&Metric; 10] = [
     &USERS,
     &SESSIONS,
@@ -103,7 +103,7 @@ pub static METRICS: [&Metric; 10] = [
     &VALID,
 ];
 
-/// Whose figures they are.
+/// The trial that figures belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Whose {
     /// The archive's folder.
@@ -114,12 +114,12 @@ pub struct Whose {
     pub trial: u32,
     /// Its levels in words.
     pub cell: String,
-    /// When its ramp began, ms since 1970 (UTC).
+    /// Start of its ramp, ms since 1970 (UTC).
     pub began_ms: i64,
 }
 
 impl Whose {
-    /// As labels that every figure has, in the order of their names.
+    /// The labels of every figure, in the order of their names.
     pub(crate) fn labels(&self) -> [(&'static str, String); 4] {
         [
             ("cell", self.cell.clone()),
@@ -130,38 +130,38 @@ impl Whose {
     }
 }
 
-/// What there is to tell of a trial at a moment.
+/// The figures of a trial at a time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
-    /// Of which trial.
+    /// The trial.
     pub of: Arc<Whose>,
-    /// When, ms since 1970 (UTC).
+    /// The time, ms since 1970 (UTC).
     pub at_ms: i64,
-    /// What.
+    /// The figures.
     pub figures: Vec<Figure>,
-    /// Whether nothing more will be told of these: the values are those of the frame before.
+    /// True if it ends these series: the values are those of the frame before.
     pub is_end: bool,
 }
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// What it is of.
+    /// Its metric.
     pub metric: &'static Metric,
-    /// What tells it from others of its metric, in the order of the names.
+    /// The labels that identify it within its metric, in the order of the names.
     pub labels: Vec<(&'static str, Arc<str>)>,
     /// Its value.
     pub value: Value,
 }
 
-/// A value, as its metric's [`Shape`] says.
+/// A value, of its metric's [`Shape`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Of the moment.
+    /// A current value.
     Gauge(f64),
-    /// A sum since the ramp began, and what the time since the last frame added to it.
+    /// A sum since the start of the ramp, and its increase since the last frame.
     Count(u64, u64),
-    /// Times since the ramp began, and those since the last frame.
+    /// Times since the start of the ramp, and those since the last frame.
     Times(Arc<Exponential>, Arc<Exponential>),
 }
 

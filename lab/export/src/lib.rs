@@ -1,16 +1,15 @@
-//! The figures of a run for monitoring systems, while it goes on or after it.
+//! Exports the figures of a run to monitoring systems, during it or afterwards.
 //!
 //! ```text
 //! RUN ─lab/archive: Follow→ Source ─Frame→ encode: prometheus · otlp · influx · openmetrics → Sender → URL | FILE
 //! ```
 //!
-//! All of it comes from the archive, whoever writes it, on a thread that comes after all others: the
-//! process that measures tells nothing, and waits for nothing. The archive is the buffer, too. A receiver
-//! that is slow or away is behind, and what it has missed at the end is counted, and can be sent again from
-//! the archive.
+//! All data is read from the archive, on a thread of the lowest priority: the measuring process sends nothing, and
+//! waits for nothing. The archive is also the buffer. A slow or absent receiver falls behind; figures missing at the
+//! end are counted, and can be sent again from the archive.
 //!
-//! Response times go out as histograms that add up over trials, steps, and generators; never as
-//! quantiles, which don't. Each series has the run, the study, the trial, and its cell as labels.
+//! Response times are sent as histograms, which add up over trials, steps, and generators; never as quantiles, which
+//! don't. Each series has the run, the study, the trial, and its cell as labels.
 
 mod clock;
 mod course;

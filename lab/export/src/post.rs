@@ -1,4 +1,4 @@
-//! A batch of frames to a destination, once.
+//! Sends a batch of frames to a destination, once.
 
 use std::fs::File;
 use std::io::Write;
@@ -15,29 +15,29 @@ use crate::encode::{influx, openmetrics, otlp, prometheus};
 use crate::error::SendError;
 use crate::figure::Frame;
 
-/// Longest wait for an answer.
+/// Longest wait for a response.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Most of an answer that is read.
+/// Most bytes of a response that are read.
 const ANSWER_BYTES: u64 = 64 << 10;
-/// Most of it that is told.
+/// Most characters of it in a message.
 const TOLD_CHARS: usize = 200;
-/// Longest wait that a receiver may ask for.
+/// Longest wait that a receiver may request.
 const LONGEST_WAIT_S: u64 = 60;
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Came {
-    /// It is there.
+    /// Accepted.
     Taken,
-    /// It is there but for so many of its figures, and why.
+    /// Accepted except for so many figures, and why.
     But(u64, String),
-    /// It will never be, and why.
+    /// Permanently rejected, and why.
     Refused(String),
-    /// It may be later, and why not now; perhaps after a wait that was asked for.
+    /// Temporarily rejected, and why; perhaps with a requested wait.
     NotNow(String, Option<Duration>),
 }
 
-/// The way to a destination.
+/// A connection to a destination.
 pub(crate) struct Post {
     kind: Kind,
     way: Way,
@@ -56,7 +56,7 @@ enum Way {
 }
 
 impl Post {
-    /// Makes the file, where it is one, and none is there yet; nothing is sent.
+    /// Creates the file, if it is one, and does not exist yet; sends nothing.
     pub(crate) fn new(destination: &Destination) -> Result<Self, SendError> {
         let way = match &destination.place {
             Target::File(path) => {
@@ -86,7 +86,7 @@ impl Post {
         })
     }
 
-    /// Sends frames. None at all ask whether the receiver would take some.
+    /// Sends frames. An empty list checks whether the receiver would accept some.
     pub(crate) fn send(&mut self, frames: &[Frame]) -> Result<Came, SendError> {
         let body = match self.kind {
             Kind::Prometheus => prometheus::body(frames, prometheus::Histograms::Classic),
@@ -108,7 +108,7 @@ impl Post {
         }
     }
 
-    /// After the last frames.
+    /// Completes the output after the last frames.
     pub(crate) fn close(&mut self) -> Result<(), SendError> {
         match &mut self.way {
             Way::File { file, path } if self.kind == Kind::OpenMetrics => {
@@ -126,7 +126,7 @@ fn written(file: &mut File, path: &str, bytes: &[u8]) -> Result<(), SendError> {
     })
 }
 
-/// No redirect is followed: a token goes nowhere else.
+/// No redirect is followed: a token is sent to no other server.
 fn agent(is_encrypted: bool) -> Result<Agent, SendError> {
     let config = Agent::config_builder()
         .http_status_as_error(false)
@@ -139,8 +139,8 @@ fn agent(is_encrypted: bool) -> Result<Agent, SendError> {
     Ok(config.tls_config(trusted()?).build().into())
 }
 
-/// Whom this machine trusts: its authorities, that of a company among them, or those that `SSL_CERT_FILE` names, or the
-/// web's usual ones where it has none.
+/// The trusted authorities: those of this machine, including a company's, or those that `SSL_CERT_FILE` names, or the
+/// web's common ones if it has none.
 ///
 /// # Errors
 /// [`SendError::Authorities`].
@@ -148,7 +148,7 @@ pub fn trusted() -> Result<TlsConfig, SendError> {
     trusting(&rustls_native_certs::load_native_certs())
 }
 
-/// Who names one authority alone doesn't mean the web's, should its file be missing.
+/// An explicitly named authority excludes the web's, even if its file is missing.
 fn trusting(found: &CertificateResult) -> Result<TlsConfig, SendError> {
     if let (true, Some(error)) = (found.certs.is_empty(), found.errors.first()) {
         return Err(SendError::Authorities(error.to_string()));
@@ -197,7 +197,7 @@ fn of_kind(kind: Kind) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// By the rules of OTLP and remote write, which agree in what is worth another try.
+/// Follows the rules of OTLP and remote write, which agree on retryable errors.
 fn judged(kind: Kind, status: StatusCode, text: &[u8], wait: Option<Duration>) -> Came {
     if status.is_success() {
         let partial = (kind == Kind::Otlp)
@@ -220,7 +220,7 @@ fn judged(kind: Kind, status: StatusCode, text: &[u8], wait: Option<Duration>) -
     }
 }
 
-/// The beginning of an answer, as a line that does a terminal no harm.
+/// The start of a response, as a line without control characters.
 fn told(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -1,8 +1,8 @@
-//! A thread that takes frames from an archive to a destination, at its own pace. Each destination has one,
-//! so that none waits for another.
+//! A thread that sends frames from an archive to a destination, at its own pace. Each destination has one, so that none
+//! waits for another.
 //!
-//! What can't be sent now is tried again until it can, or until the time for that is over; meanwhile nothing
-//! more is read from the archive. So no more than a batch is ever kept in memory, whatever the receiver does.
+//! A temporarily rejected batch is retried until it is accepted, or until the deadline; meanwhile nothing more is read
+//! from the archive. So memory never holds more than a batch, whatever the receiver does.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -16,14 +16,14 @@ use crate::figure::Frame;
 use crate::post::{Came, Post};
 use crate::source::Source;
 
-/// Between two looks at the archive.
+/// Interval between two reads of the archive.
 const LOOK: Duration = Duration::from_secs(2);
-/// Figures of a batch, a frame more or less.
+/// Figures of a batch, give or take a frame.
 const BATCH: usize = if cfg!(test) { 200 } else { 1000 };
-/// The first wait before another try; each further one is twice as long, up to the last.
+/// The first wait before a retry; each further one is twice as long, up to the last.
 const WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// Between two looks at whether whoever waits for the end has had enough.
+/// Interval between two checks of the caller's cancellation.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// A thread that sends.
@@ -33,18 +33,18 @@ pub struct Sender {
     until: Arc<Until>,
 }
 
-/// What was sent.
+/// The result of sending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Figures that the destination took.
+    /// Figures that the destination accepted.
     pub figures: u64,
-    /// Those that it did not.
+    /// Figures that it did not accept.
     pub missing: u64,
-    /// Why not, the first reason.
+    /// The first reason.
     pub why: Option<String>,
 }
 
-/// Until when it is tried; `None` while the run goes on.
+/// The deadline; `None` while the run is in progress.
 #[derive(Debug, Default)]
 struct Until {
     end: Mutex<Option<Instant>>,
@@ -61,7 +61,7 @@ impl Until {
         self.bell.notify_all();
     }
 
-    /// Waits so long, or until the end is set or moved.
+    /// Waits for this time, or until the deadline is set or moved.
     fn wait(&self, time: Duration) {
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = self.bell.wait_timeout(end, time);
@@ -73,8 +73,8 @@ impl Until {
 }
 
 impl Sender {
-    /// Whether the destination takes figures; its words, or what is in the way, where it does not. A file
-    /// does.
+    /// Checks whether the destination accepts figures; returns its message, or the problem, if it does not. A file
+    /// always accepts.
     ///
     /// # Errors
     /// [`SendError::Authorities`].
@@ -88,7 +88,7 @@ impl Sender {
         })
     }
 
-    /// Begins to send. The thread calls `begin` first, which may let it step back behind others.
+    /// Starts to send. The thread calls `begin` first, which may lower its priority.
     ///
     /// # Errors
     /// [`SendError::File`], [`SendError::Authorities`], [`SendError::Thread`].
@@ -114,10 +114,10 @@ impl Sender {
         Ok(Self { thread, until })
     }
 
-    /// The archive is complete: sends what is left, for so long at most, or until `enough` is set.
+    /// The archive is complete: sends the rest, for `patience` at most, or until `enough` is set.
     ///
     /// # Errors
-    /// [`SendError`], whenever it happened.
+    /// [`SendError`], at any time.
     pub fn finish(self, patience: Duration, enough: &AtomicBool) -> Result<Sent, SendError> {
         self.until.set(clock::now() + patience);
         let mut has_enough = false;
@@ -145,7 +145,7 @@ struct Sending {
 impl Sending {
     fn send(mut self) -> Result<Sent, SendError> {
         loop {
-            // What comes after this is looked at once more.
+            // Data that arrives after this is read once more.
             let is_last = self.until.get().is_some();
             while let Some((batch, figures)) = self.batch()? {
                 self.deliver(&batch, figures)?;
@@ -158,7 +158,7 @@ impl Sending {
         }
     }
 
-    /// The next frames, and how many figures are in them.
+    /// The next frames, and the number of their figures.
     fn batch(&mut self) -> Result<Option<(Vec<Frame>, u64)>, SendError> {
         let (mut frames, mut figures) = (Vec::new(), 0);
         while figures < BATCH
@@ -172,7 +172,7 @@ impl Sending {
 
     fn deliver(&mut self, frames: &[Frame], figures: u64) -> Result<(), SendError> {
         let mut wait = WAIT;
-        // Once the time is over, the rest is counted and no more.
+        // After the deadline the rest is only counted.
         while !(self.until.is_over() && self.sent.why.is_some()) {
             match self.post.send(frames)? {
                 Came::Taken => {

@@ -1,4 +1,4 @@
-//! Frames from the archive of a run: as it grows, or of the trials that it has.
+//! Reads frames from the archive of a run: as it grows, or from its finished trials.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use lab_trial::format::{cell_label, plural_count};
 use crate::course::Course;
 use crate::figure::{Frame, Whose};
 
-/// Where frames come from.
+/// The source of frames.
 #[derive(Debug)]
 pub struct Source {
     run: String,
@@ -21,22 +21,22 @@ pub struct Source {
 
 #[derive(Debug)]
 enum Archive {
-    /// None yet: the run that is to write it has just begun.
+    /// No archive yet: the run that writes it has just started.
     ToCome(PathBuf),
     Growing(Box<Growing>),
     Finished(Box<Follow>, VecDeque<Finished>),
 }
 
-/// An archive that somebody writes.
+/// An archive in progress.
 #[derive(Debug)]
 struct Growing {
     follow: Follow,
     question: Option<Question>,
-    /// Whether it looks for the users that the system carries: they tell its trials apart.
+    /// True if it searches for the sustained users: they identify its trials.
     is_search: bool,
-    /// What happened, as far as it is read.
+    /// Events read so far.
     events: VecDeque<EventLine>,
-    /// The trial that began last.
+    /// The trial that started last.
     begun: Option<Begun>,
 }
 
@@ -46,24 +46,24 @@ struct Begun {
     label: String,
 }
 
-/// A trial that is in the archive.
+/// A finished trial in the archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
     /// Its number there.
     pub id: u32,
     /// Its levels in words.
     pub label: String,
-    /// When its ramp began, RFC 3339.
+    /// Start time of its ramp, RFC 3339.
     pub started: String,
-    /// Whether it is a measurement.
+    /// True if it is valid.
     pub is_valid: bool,
 }
 
 impl Source {
-    /// The trials that a run adds from now on to the archive that is, or will be, in `dir`.
+    /// Reads the trials that a run adds from now on to the archive that is, or will be, in `dir`.
     ///
     /// # Errors
-    /// [`ArchiveError`], if there is one that can't be read.
+    /// [`ArchiveError`], if an archive exists and can't be read.
     pub fn growing(dir: &Path) -> Result<Self, ArchiveError> {
         let mut source = Self {
             run: name_of(dir),
@@ -72,13 +72,13 @@ impl Source {
         };
         source.appears()?;
         if let Archive::Growing(growing) = &mut source.archive {
-            // What was before is told already, or not wanted.
+            // Earlier events were already sent, or are not wanted.
             growing.follow.events()?;
         }
         Ok(source)
     }
 
-    /// These trials of the archive in `dir`.
+    /// Reads these trials of the archive in `dir`.
     ///
     /// # Errors
     /// [`ArchiveError`], if there is none.
@@ -93,7 +93,7 @@ impl Source {
     /// The next frame; `None` until the archive has more.
     ///
     /// # Errors
-    /// [`ArchiveError`], if the archive is damaged or gone.
+    /// [`ArchiveError`], if the archive is damaged or missing.
     pub fn frame(&mut self) -> Result<Option<Frame>, ArchiveError> {
         loop {
             if let Some(frame) = self.course.as_mut().and_then(Course::frame) {
@@ -114,12 +114,12 @@ impl Source {
         }
     }
 
-    /// Opens the archive, once it is there.
+    /// Opens the archive, once it exists.
     fn appears(&mut self) -> Result<(), ArchiveError> {
         let Archive::ToCome(dir) = &self.archive else {
             return Ok(());
         };
-        // Both are there before the first trial; the plan comes first.
+        // Both exist before the first trial; the plan is written first.
         if !dir.join("manifest.json").exists() {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl Source {
 }
 
 impl Growing {
-    /// Reads on; whether there may be more at once.
+    /// Reads more; returns true if more may follow at once.
     fn goes_on(&mut self, run: &str, course: &mut Option<Course>) -> Result<bool, ArchiveError> {
         if let Some(line) = self.events.pop_front() {
             return self.happened(line, run, course).map(|()| true);
@@ -160,7 +160,7 @@ impl Growing {
         course: &mut Option<Course>,
     ) -> Result<(), ArchiveError> {
         match &line.what {
-            // One that was given up has no outcome.
+            // A skipped trial has no outcome.
             Happening::TrialStarted { .. } if course.is_some() => {
                 end(course, None);
                 self.events.push_front(line);
@@ -190,14 +190,14 @@ impl Growing {
                 ..
             } => {
                 if course.is_none() && self.begun.as_ref().is_some_and(|one| one.id == *trial) {
-                    // The second trial of a duet is told of when it is over.
+                    // The second trial of a duet is only logged at its end.
                     let started = self.follow.record(*trial)?.map(|record| record.started);
                     *course = started.and_then(|started| self.course(run, &started));
                 }
                 if let Some(course) = course
                     && grow(&mut self.follow, course)?
                 {
-                    // First what was read.
+                    // The data read so far comes first.
                     self.events.push_front(line);
                     return Ok(());
                 }
@@ -224,7 +224,7 @@ impl Growing {
         Some(Course::new(of, manifest))
     }
 
-    /// As reports call it.
+    /// The label in reports.
     fn label(&self, cell: &serde_json::Value, users: u32) -> String {
         let users = plural_count(u64::from(users), "user");
         let cell: Option<Cell> = serde_json::from_value(cell.clone()).ok();
@@ -239,7 +239,7 @@ impl Growing {
     }
 }
 
-/// Reads on in the trials of a list; whether there may be more at once.
+/// Reads more of the trials of a list; returns true if more may follow at once.
 fn goes_on(
     follow: &mut Follow,
     trials: &mut VecDeque<Finished>,
@@ -276,7 +276,7 @@ fn end(course: &mut Option<Course>, is_valid: Option<bool>) {
     }
 }
 
-/// Whether anything came.
+/// Returns true if there was new data.
 fn grow(follow: &mut Follow, course: &mut Course) -> Result<bool, ArchiveError> {
     let growth = follow.growth()?;
     let came = growth.more || !growth.windows.is_empty() || !growth.rows.is_empty();

@@ -1,4 +1,4 @@
-//! The dashboard of `packaging/grafana` asks for what is sent, by the names and labels that it has.
+//! Checks that the dashboard of `packaging/grafana` only queries exported metrics and labels.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use lab_export::METRICS;
 use serde_json::Value;
 
-/// Labels of what is sent, and those that Prometheus adds.
+/// Labels of exported metrics, and those that Prometheus adds.
 const LABELS: [&str; 12] = [
     "run",
     "study",
@@ -28,7 +28,7 @@ fn dashboard() -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// What the panels and variables ask for.
+/// The queries of panels and variables.
 fn queries(dashboard: &Value) -> Vec<String> {
     let panels = dashboard["panels"].as_array().unwrap();
     let targets = panels
@@ -42,7 +42,7 @@ fn queries(dashboard: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Words of a query, its strings left out.
+/// Words of a query, without its strings.
 fn words(query: &str) -> Vec<String> {
     let outside: String = query.split('"').step_by(2).collect::<Vec<_>>().join(" ");
     let words = outside.split(|char: char| !(char.is_ascii_alphanumeric() || "_$".contains(char)));
@@ -89,7 +89,7 @@ fn every_query_names_what_is_sent() {
 #[test]
 fn every_label_of_a_query_is_sent() {
     for query in queries(&dashboard()) {
-        // What stands before `=`, `=~`, or `!=` in braces, and in the brackets after `by`.
+        // The names before `=`, `=~`, or `!=` in braces, and in the brackets after `by`.
         let matched = query.split(['{', ',']).filter_map(|part| {
             let (name, _) = part.split_once(['=', '!'])?;
             Some(name.trim().to_owned())

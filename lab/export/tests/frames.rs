@@ -1,4 +1,4 @@
-//! What is told of a run adds up to what its report says, whether it goes on or is over.
+//! The exported figures of a run add up to those of its report, during the run and afterwards.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ fn all(source: &mut Source) -> Vec<Frame> {
     std::iter::from_fn(|| source.frame().unwrap()).collect()
 }
 
-/// Sums of a trial by metric and labels: as the last frame has them, and as those of all frames add up.
+/// Sums of a trial by metric and labels: from the last frame, and added up over all frames.
 type Sums = BTreeMap<String, (u64, u64)>;
 
 fn sums(frames: &[Frame], trial: u32) -> Sums {
@@ -114,7 +114,7 @@ fn frames_have_the_times_at_which_they_were_measured() {
         assert!(((last.at_ms - of[0].at_ms) as f64 - length).abs() <= 0.5);
         assert!(end.is_end && before.iter().all(|frame| !frame.is_end));
         assert_eq!(end.at_ms, last.at_ms + 1);
-        // Windows of this run are 12 ms long; the last frame comes when it comes.
+        // Windows of this run are 12 ms long; the last frame has no fixed time.
         let apart = before[..before.len() - 1].windows(2);
         assert!(
             apart
@@ -130,7 +130,7 @@ fn frames_have_the_times_at_which_they_were_measured() {
     }
 }
 
-/// The first windows of a kept run once more, in which the first step's answers tell a number.
+/// The first windows of a kept run, with a number in the first step's responses.
 fn measured() -> tempfile::TempDir {
     let run = Run::open(&golden()).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -234,7 +234,7 @@ fn named_transactions_are_told_beside_steps() {
     assert_eq!(of("plimsoll_transaction_time["), 30, "without think times");
 }
 
-/// An archive that is written again, in pieces, beside somebody who reads along.
+/// An archive that is rewritten, in pieces, while a reader follows it.
 struct Again {
     from: PathBuf,
     to: tempfile::TempDir,
@@ -258,7 +258,7 @@ impl Again {
         fs::write(path, format!("{text}{line}\n")).unwrap();
     }
 
-    /// The first `part` of 4 of each file, the last cut anywhere.
+    /// The first `part` of 4 of each file, truncated anywhere.
     fn grow(&self, id: u32, part: usize) {
         let folder = self.to.path().join(format!("trials/{id:03}.partial"));
         fs::create_dir_all(&folder).unwrap();
@@ -307,7 +307,7 @@ fn a_run_that_is_followed_is_told_as_one_that_is_over() {
     let archive = Again::new();
     let mut source = Source::growing(archive.to.path()).unwrap();
     let mut told = Vec::new();
-    // The first trial in pieces; the second, as of a duet, when it is over.
+    // The first trial in pieces; the second, as in a duet, at its end.
     archive.tell(event(&run, 1, "trial_started"));
     archive.tell(event(&run, 1, "ramp"));
     for part in 1..=4 {

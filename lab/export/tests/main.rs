@@ -1,4 +1,4 @@
-//! What receivers and dashboards get. One program, since each would be linked by itself.
+//! The data that receivers and dashboards get. One program, since each would be linked separately.
 
 mod dashboard;
 mod frames;

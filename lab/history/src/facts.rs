@@ -1,4 +1,4 @@
-//! What a history needs of a `result.json` (schema `plimsoll.result/1`); all else in it is left alone.
+//! The fields of a `result.json` (schema `plimsoll.result/1`) that a history needs; all others are ignored.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use lab_plan::Decides;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// A run as its result tells it.
+/// A run, from its result.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     /// The name of its archive.
@@ -18,10 +18,10 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// From the bytes of `result.json` in the archive `folder`.
+    /// Parses the bytes of `result.json` in the archive `folder`.
     ///
     /// # Errors
-    /// Those of JSON: text that is cut off, or what another version wrote.
+    /// Those of JSON: truncated text, or the output of another version.
     pub fn new(folder: String, result: &[u8]) -> Result<Self, serde_json::Error> {
         let result = serde_json::from_slice(result)?;
         Ok(Self { folder, result })
@@ -33,8 +33,8 @@ impl Recorded {
         &self.result.study.name
     }
 
-    /// Whether a text stands in what a reader may look for: names, title, verdict sentence, cells,
-    /// overrides, machine, version. Capitals don't matter.
+    /// Returns true if a searched text occurs in names, title, verdict sentence, cells, overrides, machine, or version.
+    /// Case is ignored.
     #[must_use]
     pub fn mentions(&self, text: &str) -> bool {
         let text = text.to_lowercase();
@@ -148,7 +148,7 @@ pub(crate) struct Line {
 }
 
 impl Facts {
-    /// Runs of the same study file with the same settings ask the same.
+    /// Returns true if both runs have the same study file with the same settings.
     pub(crate) fn is_same_setup(&self, other: &Self) -> bool {
         let of = |facts: &Self| {
             let study = &facts.study;
@@ -158,8 +158,8 @@ impl Facts {
         of(self) == of(other)
     }
 
-    /// A measure of a cell; `None` where trials are missing whose figures would have been others: what is left of
-    /// them is no figure of the build.
+    /// A measure of a cell; `None` if trials are missing whose figures would have differed: the others don't represent
+    /// the build.
     pub(crate) fn value(&self, label: &str, measure: Measure) -> Option<Estimate> {
         let cell = self.cells.iter().find(|cell| cell.label == label)?;
         // A cell keeps one figure with parts: that of the measure that its own study names.
@@ -171,8 +171,8 @@ impl Facts {
         value.filter(|_| self.is_complete(label))
     }
 
-    /// The ratio of a cell's measure to that of its baseline in a duet; `None` where trials of either are missing
-    /// whose figures would have been others.
+    /// The ratio of a cell's measure to that of its baseline in a duet; `None` if trials of either are missing whose
+    /// figures would have differed.
     pub(crate) fn ratio(&self, label: &str, measure: Measure) -> Option<Estimate> {
         let mut comparisons = self.comparisons.iter();
         let one = comparisons.find(|one| one.b == label && one.metric == measure)?;
@@ -185,7 +185,7 @@ impl Facts {
         })
     }
 
-    /// Whether the valid trials of a cell speak for the build.
+    /// Returns true if the valid trials of a cell represent the build.
     fn is_complete(&self, label: &str) -> bool {
         let sample = self.samples.iter().find(|one| one.label == label);
         let counts = sample.map(|one| one.counts(Side::Candidate, Consumer::History));
@@ -195,7 +195,7 @@ impl Facts {
         }
     }
 
-    /// The measures that decide: those of the answer, else the one that the study names, else the usual.
+    /// The measures that decide: those of the answer, else the one that the study names, else the defaults.
     pub(crate) fn measures(&self) -> Vec<Measure> {
         match (&self.answer, self.study.decides) {
             (Some(answer), _) if !answer.decided_by.is_empty() => answer.decided_by.clone(),
@@ -206,14 +206,14 @@ impl Facts {
 }
 
 impl Cell {
-    /// A measure's mean over the trials; `None` where a cell keeps none of it.
+    /// A measure's mean over the trials; `None` if a cell has none.
     pub(crate) fn value(&self, measure: Measure) -> Option<Estimate> {
         let counter = |name: &str| {
             let mean = self.system.get(name).copied().flatten()?;
             let (low, high) = (None, None);
             Some(Estimate { mean, low, high })
         };
-        // Failed requests are in no response time.
+        // Response times exclude failed requests.
         let times = self.response_with_failures_ms.unwrap_or(self.response_ms);
         match measure {
             Measure::Throughput => self.throughput_per_s,

@@ -1,4 +1,4 @@
-//! Runs by study, oldest first: a line for each, and the series of those that ask the same.
+//! Runs by study, oldest first: a line for each, and the series of comparable runs.
 
 use lab_analysis::format::{figure, times};
 use lab_analysis::model::{Decision, Estimate, Outcome};
@@ -16,9 +16,9 @@ pub const HISTORY_SCHEMA: &str = "plimsoll.history/1";
 pub struct History {
     /// [`HISTORY_SCHEMA`].
     pub schema: &'static str,
-    /// The chance that a change is shown in any series of a study where nothing changes.
+    /// The chance of a false change in any series of a study.
     pub level: f64,
-    /// Of the orders that the test draws.
+    /// Seed of the test's permutations.
     pub seed: u64,
     /// By name.
     pub studies: Vec<StudyHistory>,
@@ -33,7 +33,7 @@ pub struct StudyHistory {
     pub title: String,
     /// Oldest first.
     pub runs: Vec<RunLine>,
-    /// Figures over those that ask the same.
+    /// Figures over comparable runs.
     pub series: Vec<Series>,
 }
 
@@ -42,45 +42,45 @@ pub struct StudyHistory {
 pub struct RunLine {
     /// The name of its archive.
     pub folder: String,
-    /// When it began, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: String,
-    /// Trials of its plan that are measurements.
+    /// Valid trials of its plan.
     pub valid: usize,
     /// All trials of its plan.
     pub planned: usize,
-    /// In two words or so.
+    /// The verdict in about two words.
     pub verdict: &'static str,
-    /// What it comes to.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// Whether trials of its plan are missing.
+    /// True if trials of its plan are missing.
     pub is_unfinished: bool,
     /// In one sentence.
     pub headline: String,
-    /// The check that made trials invalid first, and what it found.
+    /// The first check that made trials invalid, and its evidence.
     pub why: Option<(String, String)>,
-    /// The figure that decides; `None` where nothing was measured.
+    /// The figure that decides; `None` without valid trials.
     pub decisive: Option<Decisive>,
-    /// In what machine, program, and study differ from those of the run before.
+    /// Differences in machine, program, and study from the run before.
     pub changed: Vec<SetupDifference>,
 }
 
-/// What decides a run: a figure, or a difference as a ratio.
+/// The figure that decides a run, or a difference as a ratio.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Decisive {
-    /// What it is.
+    /// Its name.
     pub measure: &'static str,
-    /// Of which cell.
+    /// Its cell.
     pub of: String,
-    /// As a figure of the run, or as a ratio to the baseline.
+    /// A figure of the run, or a ratio to the baseline.
     pub value: Estimate,
-    /// Whether it is a ratio.
+    /// True if it is a ratio.
     pub is_ratio: bool,
     /// In words: `12.3 ms (12.0–12.6)`, `+2.1 % (−0.3 % to +4.5 %)`.
     pub words: String,
 }
 
 impl History {
-    /// Of these runs, in whatever order. A copy of a run is no other run.
+    /// The history of these runs, in any order. Copies of a run are dropped.
     #[must_use]
     pub fn new(mut runs: Vec<Recorded>) -> Self {
         let key = |run: &Recorded| {
@@ -121,7 +121,7 @@ fn of_study(runs: &[Recorded]) -> StudyHistory {
     }
 }
 
-/// Of each setup by itself, in the order in which they were first used.
+/// The series of each setup, in the order in which they were first used.
 fn all_series(runs: &[Recorded]) -> Vec<Series> {
     let mut setups: Vec<Vec<(usize, &Facts)>> = Vec::new();
     for (at, run) in runs.iter().enumerate() {
@@ -178,8 +178,8 @@ fn verdict(result: &Facts, is_unfinished: bool) -> &'static str {
     }
 }
 
-/// The load line, or the deciding difference that is the least like noise, or the deciding figure under
-/// the most load.
+/// The load line, or the deciding difference that is the least like noise, or the deciding figure under the highest
+/// load.
 fn decisive(result: &Facts) -> Option<Decisive> {
     if let Some(line) = result.load_lines.first() {
         let users = f64::from(line.users?);
@@ -253,7 +253,7 @@ fn figure_of(
     }
 }
 
-/// What a change of a figure may come from besides the system.
+/// Possible causes of a change besides the system.
 fn changed(before: &Facts, now: &Facts) -> Vec<SetupDifference> {
     let mut all = machine_differences(&before.environment, &now.environment);
     let study = |what, of: fn(&Facts) -> String, matters| {

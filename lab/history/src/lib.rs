@@ -1,12 +1,11 @@
-//! The runs of studies over time, from their `result.json`: a line per run, and the places from which
-//! on a figure is another one.
+//! The runs of studies over time, from their `result.json`: a line per run, and the change points of their figures.
 //!
 //! ```text
 //! result.json ─facts→ Recorded ┐
 //! result.json ─facts→ Recorded ┴─history→ History: per study its runs, their series, change points
 //! ```
 //!
-//! All is pure: the same results give the same history. Nothing here opens a file or lays anything out.
+//! All is pure: the same results give the same history. Nothing here opens a file or renders anything.
 
 mod facts;
 mod history;

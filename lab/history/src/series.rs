@@ -1,4 +1,4 @@
-//! Figures of a study over its runs, and from which run on they are others.
+//! Figures of a study over its runs, and their change points.
 
 use lab_analysis::model::{Estimate, Measure};
 use lab_stats::change::{self, changes};
@@ -7,64 +7,64 @@ use serde::Serialize;
 
 use crate::facts::Facts;
 
-/// Runs at most: the energy of all divisions grows with their square.
+/// Most runs: the energy of all divisions grows with their square.
 const MOST_RUNS: usize = 100;
-/// Series of a study at most.
+/// Most series of a study.
 const MOST_SERIES: usize = 64;
-/// The chance that a change is shown in any series of a study where nothing changes.
+/// The chance of a false change in any series of a study.
 pub(crate) const LEVEL: f64 = 0.05;
-/// Of the orders that are drawn.
+/// Seed of the permutations.
 pub(crate) const SEED: u64 = 1;
 
-/// A figure over the runs that ask the same.
+/// A figure over comparable runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
     /// The cell in words.
     pub cell: String,
-    /// What it is: `p95 response`, `load line`.
+    /// Its name: `p95 response`, `load line`.
     pub measure: &'static str,
     /// Its unit.
     pub unit: &'static str,
     /// Runs that have it, oldest first.
     pub points: Vec<Point>,
-    /// From which runs on it is another, oldest first.
+    /// Change points, oldest first.
     pub changes: Vec<Change>,
 }
 
 /// The figure of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
-    /// The run, by its place among the study's.
+    /// The run, by its index among the study's.
     pub run: usize,
-    /// The figure: its mean over valid trials, and the interval of that.
+    /// The figure: its mean over valid trials, with its interval.
     #[serde(flatten)]
     pub value: Estimate,
 }
 
-/// From a run on, a figure is another.
+/// A change point of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Change {
-    /// The first run with the new figure, by its place among the study's.
+    /// The first run with the new figure, by its index among the study's.
     pub run: usize,
-    /// Whether the new figure is the better one.
+    /// True if the new figure is better.
     pub is_better: bool,
-    /// Geometric mean of the runs before, back to the change before.
+    /// Geometric mean of the runs before, back to the previous change.
     pub before: f64,
-    /// Of the runs from it on, up to the next change.
+    /// Geometric mean of the runs from it on, up to the next change.
     pub after: f64,
     /// after ÷ before.
     pub ratio: f64,
-    /// Its interval, the place taken as given; `None` where too few runs bound it.
+    /// Its interval, given the change point; `None` with too few runs.
     pub interval: Option<(f64, f64)>,
-    /// The chance of such a division where nothing changes, over all series of the study.
+    /// The chance of such a division without a change, over all series of the study.
     pub p: f64,
 }
 
-/// What a series is of.
+/// The figure of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     Measure(Measure),
-    /// The ratio of the variants of a duet, *b* ÷ *a*: their own times depend on what else ran on the machine.
+    /// The ratio of the variants of a duet, *b* ÷ *a*: their own times depend on the machine's other programs.
     Ratio(Measure),
     LoadLine,
 }
@@ -109,7 +109,7 @@ impl Of {
     }
 }
 
-/// The series of runs that ask the same, each with its place among all runs of the study.
+/// The series of comparable runs, each with its index among all runs of the study.
 pub(crate) fn series(runs: &[(usize, &Facts)]) -> Vec<Series> {
     let runs = &runs[runs.len().saturating_sub(MOST_RUNS)..];
     let Some((_, latest)) = runs.last() else {
@@ -118,7 +118,7 @@ pub(crate) fn series(runs: &[(usize, &Facts)]) -> Vec<Series> {
     let lines = latest.load_lines.iter();
     let lines = lines.map(|line| (Of::LoadLine, line.label.as_str()));
     let measures = latest.measures();
-    // Levels of a search are tried as it goes: what its runs have in common are their lines.
+    // A search chooses levels as it runs: its runs only have their lines in common.
     let cells = latest.cells.iter().filter(|_| latest.load_lines.is_empty());
     let of: fn(Measure) -> Of = match latest.duet {
         Some(_) => Of::Ratio,
@@ -131,7 +131,7 @@ pub(crate) fn series(runs: &[(usize, &Facts)]) -> Vec<Series> {
     let all: Vec<(Of, &str)> = lines.chain(cells).take(MOST_SERIES).collect();
     let values = |(of, label): &(Of, &str)| -> Vec<Option<Estimate>> {
         let each = runs.iter().map(|(_, run)| of.value(run, label));
-        // Only what is above 0 has a ratio.
+        // Only values above 0 have a ratio.
         each.map(|value| value.filter(|value| value.mean.is_finite() && value.mean > 0.0))
             .collect()
     };
@@ -166,7 +166,7 @@ pub(crate) fn series(runs: &[(usize, &Facts)]) -> Vec<Series> {
     series.filter(|one| !one.points.is_empty()).collect()
 }
 
-/// A change of the logarithm, as one of the figure.
+/// Converts a change of the logarithm to one of the figure.
 fn told(of: Of, change: &change::Change, run: usize) -> Change {
     let ratio = (change.after - change.before).exp();
     let bounds = (change.low.exp(), change.high.exp());

@@ -1,4 +1,4 @@
-//! Histories of runs whose figures are known: results of the kept runs, with figures put in their place.
+//! Histories of runs with known figures: results of kept runs, with replaced figures.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn kept(name: &str) -> Value {
     serde_json::from_slice(&text).unwrap()
 }
 
-/// The kept comparison, begun on a day, its p95 at `bytes 100` so many times as high.
+/// The kept comparison, started on `day`, its p95 at `bytes 100` multiplied by `factor`.
 fn run(day: usize, factor: f64) -> Value {
     let mut result = kept("comparison");
     result["study"]["started"] = json!(format!("2026-11-{day:02}T08:15:00Z"));
@@ -43,7 +43,7 @@ fn slower() -> Vec<Value> {
     (0..12).map(|at| run(at + 1, factor(at))).collect()
 }
 
-/// What is left of a build that failed in some trials is no figure of it: the point is left out.
+/// The other trials of a build that failed in some don't represent it: the point is omitted.
 #[test]
 fn a_run_whose_system_failed_has_no_point() {
     let mut results = slower();
@@ -76,7 +76,7 @@ fn a_run_whose_system_failed_has_no_point() {
     }
 }
 
-/// A run of a duet: its times are those of a machine that others use, its ratio is given.
+/// A run of a duet: its times depend on the machine's other programs, its ratio is given.
 fn duet(day: usize, load: f64, ratio: f64) -> Value {
     let mut result = run(day, load);
     result["duet"] = json!({});
@@ -107,7 +107,7 @@ fn trend_of_duet_follows_the_ratio_and_not_the_times() {
     assert_eq!(changes(&slower), [("bytes 20000".to_owned(), 6)]);
 }
 
-/// A ratio needs both: what is left of either after failures is no figure of it.
+/// A ratio needs both: the other trials of either after failures don't represent it.
 #[test]
 fn duet_whose_baseline_or_candidate_failed_has_no_point() {
     for label in ["bytes 100", "bytes 20000"] {
@@ -227,7 +227,7 @@ fn copies_are_no_other_runs_and_words_are_found() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A result that is cut off or broken is refused or read, and never a panic.
+    /// A truncated or corrupt result is refused or read, and never causes a panic.
     #[test]
     fn broken_results_are_no_panic(cut in 0..40_000_usize, at in 0..40_000_usize, byte: u8) {
         let mut text = kept("comparison").to_string().into_bytes();

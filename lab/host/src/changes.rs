@@ -1,4 +1,4 @@
-//! What a run changes of the machine, as its journal holds it: enough to put it back.
+//! The changes of a run to the machine, as its journal stores them: enough to restore it.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,20 +10,20 @@ use crate::{HostError, disk};
 /// The old value of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The file that is changed.
+    /// The changed file.
     pub path: String,
-    /// The file that the old value is written to; for the most part the same.
+    /// The file to write the old value to; mostly the same.
     pub restore: String,
     /// The value before the change.
     pub old: String,
 }
 
-/// What a run changes of the machine.
+/// The changes of a run to the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
     /// Files, with their old values.
     pub entries: Vec<Entry>,
-    /// Folders in which file systems are made, as the kernel names them: whole, and without links.
+    /// Folders in which file systems are made, as canonical paths: absolute, and without links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<PathBuf>,
 }
@@ -38,7 +38,7 @@ impl From<Vec<Entry>> for Changes {
 }
 
 impl Changes {
-    /// Takes away all file systems. One that stays does not keep the others.
+    /// Removes all file systems. A failure of one does not prevent the others.
     pub(crate) fn clear(&self) -> Result<Vec<PathBuf>, HostError> {
         let mut cleared = Vec::new();
         let mut failure = None;

@@ -1,8 +1,8 @@
-//! Which cores the generator and the system get. It knows neither of them.
+//! Assigns cores to the generator and the system. It knows neither of them.
 //!
-//! A quarter of the cores, rounded up, drives; the rest carries. A study may say how many or which
-//! cores the system has; the generator's are the same in all its trials, and the system's are others
-//! unless it needs all there are. Where both share a core, the archive says so.
+//! The generator gets a quarter of the cores, rounded up; the system gets the rest. A study may set how many or which
+//! cores the system has; the generator's are the same in all its trials, and the system's are others unless it needs
+//! all. If both share a core, the archive records it.
 
 use lab_archive::Pinning;
 use lab_study::Cpus;
@@ -18,16 +18,16 @@ pub fn allowed() -> Result<Vec<u32>, Errno> {
     Ok(cores.filter_map(|core| u32::try_from(core).ok()).collect())
 }
 
-/// How the cores are shared out in a run.
+/// The division of cores in a run.
 #[derive(Debug)]
 pub struct Allotment {
     generator: Vec<u32>,
-    /// Those of the system, the ones that it shares with the generator last.
+    /// The system's cores, those shared with the generator last.
     pool: Vec<u32>,
 }
 
 impl Allotment {
-    /// Shares `cores` out so that every trial of the plan has what it asks for.
+    /// Divides `cores` so that every trial of the plan has what it requires.
     pub fn new(cores: &[u32], plan: &Plan) -> Self {
         let wants: Vec<&Cpus> = wants(plan).map(|(_, cpus)| cpus).collect();
         let listed = |core: &u32| {
@@ -71,13 +71,13 @@ impl Allotment {
     }
 }
 
-/// The halves of `cores` for the two trials of a duet, left and right. `None` of a single core.
+/// The halves of `cores` for the two trials of a duet, left and right. `None` for a single core.
 pub fn halves(cores: &[u32], siblings: &dyn Fn(u32) -> Vec<u32>) -> Option<[Pinning; 2]> {
     split(cores, siblings).map(|both| both.map(|cores| half_of(&cores)))
 }
 
-/// The cores of both halves: as many on each side, and where there are two physical ones, none of them on both.
-/// `siblings` are the threads of a core's physical one. `None` of a single core.
+/// The cores of both halves: as many on each side, and with two physical cores or more, none of them on both.
+/// `siblings` are the threads of a core's physical one. `None` for a single core.
 pub fn split(cores: &[u32], siblings: &dyn Fn(u32) -> Vec<u32>) -> Option<[Vec<u32>; 2]> {
     let mut physical: Vec<Vec<u32>> = Vec::new();
     for core in cores {
@@ -97,7 +97,7 @@ pub fn split(cores: &[u32], siblings: &dyn Fn(u32) -> Vec<u32>) -> Option<[Vec<u
     (alike > 0).then(|| [left, right].map(|half| half[..alike].to_vec()))
 }
 
-/// A quarter of a half drives, too; a single core does both.
+/// The generator gets a quarter of a half, too; a single core is shared.
 fn half_of(cores: &[u32]) -> Pinning {
     let (generator, system) = cores.split_at(cores.len().div_ceil(4));
     let shared = system.is_empty();
@@ -108,7 +108,7 @@ fn half_of(cores: &[u32]) -> Pinning {
     }
 }
 
-/// What a duet uses in all, and where both of its trials run unless they are kept apart.
+/// All cores of a duet, and the cores of both its trials unless they are kept apart.
 pub fn both([left, right]: &[Pinning; 2]) -> Pinning {
     Pinning {
         generator: [&left.generator[..], &right.generator].concat(),
@@ -117,7 +117,7 @@ pub fn both([left, right]: &[Pinning; 2]) -> Pinning {
     }
 }
 
-/// The threads of a core's physical one, itself among them; it alone where the kernel doesn't tell.
+/// The threads of a core's physical one, including itself; only itself if the kernel doesn't report them.
 pub fn siblings(core: u32) -> Vec<u32> {
     let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
     let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -134,7 +134,7 @@ fn wants(plan: &Plan) -> impl Iterator<Item = (u32, &Cpus)> {
         .filter_map(|trial| Some((trial.id, trial.host.cpus.as_ref()?)))
 }
 
-/// Trials that want cores which are not there; a sentence for the first one of each kind.
+/// Trials that require missing cores; a sentence for the first one of each kind.
 pub fn check(plan: &Plan, cores: &[u32]) -> Vec<String> {
     let mut problems: Vec<(&Cpus, String)> = Vec::new();
     for (id, cpus) in wants(plan) {
@@ -164,7 +164,7 @@ pub fn check(plan: &Plan, cores: &[u32]) -> Vec<String> {
     said
 }
 
-/// What a study wants, as `2 cores` or `cores 0, 1`.
+/// A study's choice of cores, as `2 cores` or `cores 0, 1`.
 pub fn wanted(cpus: &Cpus) -> String {
     match cpus {
         Cpus::Count(1) => "1 core".to_owned(),
@@ -180,18 +180,18 @@ pub fn words(cores: &[u32]) -> String {
     format!("{word} {}", list.join(", "))
 }
 
-/// The calling thread on some cores until this is dropped. Threads and processes that it starts
-/// meanwhile begin there; that is how a child is pinned before its first instruction.
+/// Pins the calling thread until this is dropped. Threads and processes that it starts meanwhile inherit the cores;
+/// that is how a child is pinned before its first instruction.
 #[derive(Debug)]
 pub struct Pinned {
     before: CpuSet,
 }
 
 impl Pinned {
-    /// Puts the calling thread on these cores.
+    /// Pins the calling thread to these cores.
     ///
     /// # Errors
-    /// The kernel's, of a core that isn't there or isn't this process's.
+    /// The kernel's, for a core that doesn't exist or is not available to this process.
     pub fn to(cores: &[u32]) -> Result<Self, Errno> {
         let this_thread = Pid::from_raw(0);
         let before = sched_getaffinity(this_thread)?;
@@ -200,14 +200,14 @@ impl Pinned {
     }
 }
 
-/// Most looks for threads that are not where they should be.
+/// Most scans for threads that are not on their cores.
 const MOST_LOOKS: usize = 10;
 
-/// Lets all threads of a process run on these cores. One that is born meanwhile begins where its parent
-/// is, so that it is looked until all are there.
+/// Pins all threads of a process to these cores. A new thread starts on its parent's cores, so the scan repeats until
+/// all are there.
 ///
 /// # Errors
-/// The kernel's, of a core that isn't there or a process that isn't this one's.
+/// The kernel's, for a core that doesn't exist or a process of another user.
 pub fn put_on(process: u32, cores: &[u32]) -> Result<(), Errno> {
     let wanted = set_of(cores)?;
     let ended = |errno: Errno| match errno {
@@ -248,7 +248,7 @@ fn set_of(cores: &[u32]) -> Result<CpuSet, Errno> {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // The cores it had a moment ago; at worst the thread stays where it is.
+        // The cores it had before; at worst the thread stays where it is.
         let _ = sched_setaffinity(Pid::from_raw(0), &self.before);
     }
 }
@@ -297,7 +297,7 @@ mod tests {
             &[0, 1],
             &[(&[2], false), (&[2, 3, 4, 5], false)],
         );
-        // Seven of eight leave one to drive; eight of eight leave none.
+        // Seven of eight leave one for the generator; eight of eight leave none.
         check_each(
             &all,
             &[count(1), count(7)],
@@ -359,12 +359,12 @@ mod tests {
             assert_eq!(found, expected, "{cores:?}");
         };
         check(&[0, 1], &[], [(&[0], &[0]), (&[1], &[1])]);
-        // Two threads of one core are all there is.
+        // Two threads of one core are all.
         check(&[0, 1], &[&[0, 1]], [(&[0], &[0]), (&[1], &[1])]);
         check(&[0, 1, 2, 3], &[], [(&[0], &[1]), (&[2], &[3])]);
         let threads: [&[u32]; 2] = [&[0, 2], &[1, 3]];
         check(&[0, 1, 2, 3], &threads, [(&[0], &[2]), (&[1], &[3])]);
-        // The third of three is left out.
+        // The third of three is unused.
         check(&[3, 4, 5], &[], [(&[3], &[3]), (&[4], &[4])]);
         let eight = [0, 1, 2, 3, 4, 5, 6, 7];
         check(&eight, &[], [(&[0], &[1, 2, 3]), (&[4], &[5, 6, 7])]);
@@ -408,7 +408,7 @@ mod tests {
         assert!(put_on(shell.id(), &[]).is_err());
         shell.kill().unwrap();
         shell.wait().unwrap();
-        // What is gone has no thread that would be elsewhere.
+        // An ended process has no thread on other cores.
         assert_eq!(put_on(shell.id(), &cores), Ok(()));
     }
 

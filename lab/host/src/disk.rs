@@ -1,9 +1,8 @@
-//! File systems that are made for trials: an image file that is written in its whole size, a loop device over it,
-//! mounted where the trial's data lies. All of it goes with the trial.
+//! File systems made for trials: a fully written image file, a loop device over it, mounted on the folder of the
+//! trial's data. All of it is removed with the trial.
 //!
-//! Taking it away needs to know nothing but where the images lie: what is mounted there, which loop devices have
-//! their file there, and the files are found by looking. So it can be done again, by any process, wherever
-//! an attempt was cut off, and the journal keeps nothing but that folder.
+//! Removal only needs the folder of the images: the mounts, the loop devices, and the files are found by scanning. So
+//! any process can repeat it after an interruption at any point, and the journal stores nothing but that folder.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -24,24 +23,24 @@ use crate::HostError;
 use crate::clock::{Stopwatch, pause};
 use crate::machine::{self, is_root};
 
-/// End of the names of images.
+/// Extension of images.
 const IMAGE: &str = "image";
-/// What is written at once into an image.
+/// Bytes per write to an image.
 const CHUNK: usize = 4 << 20;
-/// What is written before it is brought to the disk: the page cache is the system's, not the image's.
+/// Bytes written between syncs: the page cache is the system's, not the image's.
 const SYNC_BYTES: u64 = 256 << 20;
-/// Most that a program takes which makes a file system, mounts it, or takes it away.
+/// Longest run time of a program that makes, mounts, or removes a file system.
 const PROGRAM: Duration = Duration::from_secs(300);
-/// How long something may go on to use what is to be taken away.
+/// Longest wait for a file system in use before its removal fails.
 const IN_USE: Duration = Duration::from_secs(10);
-/// How long a device is waited for that lets go of its file by itself.
+/// Longest wait for a device that releases its file by itself.
 const LETS_GO: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
-/// Where programs of root are that PATH may not name.
+/// Folders of root's programs that PATH may lack.
 const SYSTEM_FOLDERS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 const LOOP_CONTROL: &str = "/dev/loop-control";
 
-/// A file system that is mounted. Dropped, it is taken away with all in it.
+/// A mounted file system. Dropped, it is removed with its content.
 #[derive(Debug)]
 pub struct Disk {
     at: PathBuf,
@@ -49,26 +48,26 @@ pub struct Disk {
     gone: bool,
 }
 
-/// What the archive tells of a file system that was made.
+/// Facts of a made file system, for the archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskFacts {
     /// Its kind.
     pub kind: &'static str,
     /// Its size.
     pub bytes: u64,
-    /// The file system that its image lies in.
+    /// The file system of its image.
     pub below: String,
-    /// The program that made it, with its version and what it was told beside the usual.
+    /// The program that made it, with its version and its additional arguments.
     pub made_by: String,
-    /// What it is mounted with, as the kernel tells it.
+    /// Its mount options, as the kernel reports them.
     pub options: String,
-    /// Whether the loop device goes around the page cache of the file system below.
+    /// True if the loop device bypasses the page cache of the file system below.
     pub direct: bool,
 }
 
 impl DiskFacts {
-    /// As settings of a trial, by name; `folder` is the one that the study names. The number of the loop
-    /// device is chance.
+    /// The settings of a trial, by name; `folder` is the one that the study names. The number of the loop device is
+    /// arbitrary.
     #[must_use]
     pub fn told(&self, folder: Option<&str>) -> [(String, String); 4] {
         let folder = folder.unwrap_or("the run's folder");
@@ -85,16 +84,16 @@ impl DiskFacts {
     }
 }
 
-/// What a file system is made in.
+/// The image of a file system.
 #[derive(Clone, Copy)]
 enum Image<'a> {
-    /// A file with all its blocks written, until this says to stop.
+    /// A fully written file; the function cancels the writing.
     Written(&'a dyn Fn() -> bool),
-    /// One without: for a try.
+    /// A sparse file, for a test.
     Sparse,
 }
 
-/// What keeps file systems from being made here that the plan wants; one sentence each.
+/// Why file systems of the plan can't be made here; one sentence each.
 pub fn check(plan: &Plan) -> Vec<String> {
     let made = plan
         .every_trial()
@@ -102,7 +101,7 @@ pub fn check(plan: &Plan) -> Vec<String> {
     unusable(&made.map(|made| made.kind).collect())
 }
 
-/// What keeps file systems of these kinds from being made here; one sentence each.
+/// Why file systems of these kinds can't be made here; one sentence each.
 #[must_use]
 pub fn unusable(kinds: &BTreeSet<Filesystem>) -> Vec<String> {
     if kinds.is_empty() {
@@ -138,7 +137,7 @@ fn maker(kind: Filesystem) -> String {
     format!("mkfs.{}", kind.name())
 }
 
-/// Where Debian has that program.
+/// The Debian package of that program.
 fn package(kind: Filesystem) -> &'static str {
     match kind {
         Filesystem::Ext4 => "e2fsprogs",
@@ -147,8 +146,7 @@ fn package(kind: Filesystem) -> &'static str {
     }
 }
 
-/// What it is always told: to be silent, to keep the image's blocks, and to leave nothing to be done in the
-/// background while a trial runs.
+/// Its default arguments: to print nothing, to keep the image's blocks, and to leave no background work during a trial.
 fn usual(kind: Filesystem) -> &'static [&'static str] {
     match kind {
         Filesystem::Ext4 => &[
@@ -161,8 +159,8 @@ fn usual(kind: Filesystem) -> &'static [&'static str] {
     }
 }
 
-/// What it is mounted with before what the study says. btrfs gives unused blocks back by itself, which would
-/// punch holes into the image.
+/// Mount options before those of the study. btrfs would discard unused blocks by itself, which would punch holes into
+/// the image.
 fn mounted_with(spec: &FilesystemSpec) -> String {
     let own = match spec.kind {
         Filesystem::Ext4 | Filesystem::Xfs => "loop",
@@ -175,10 +173,10 @@ fn mounted_with(spec: &FilesystemSpec) -> String {
 }
 
 impl Disk {
-    /// Makes one at `at`, a whole path without links whose last part is not there yet; its image lies beside it.
+    /// Makes one at `at`, an absolute path without links whose last part does not exist yet; its image lies beside it.
     ///
     /// # Errors
-    /// When a program fails, there is no room, or `stop` says so; then nothing is left.
+    /// When a program fails, there is no room, or `stop` returns true; then nothing remains.
     pub fn make(
         spec: &FilesystemSpec,
         at: &Path,
@@ -187,10 +185,10 @@ impl Disk {
         Self::build(spec, at, Image::Written(stop))
     }
 
-    /// Makes one without writing its image, and takes it away: what this machine refuses is known then.
+    /// Makes one without writing its image, and removes it: this shows what the machine refuses.
     ///
     /// # Errors
-    /// As of [`Disk::make`], and when it can't be taken away.
+    /// As of [`Disk::make`], and when it can't be removed.
     pub fn try_out(spec: &FilesystemSpec, at: &Path) -> Result<(), HostError> {
         Self::build(spec, at, Image::Sparse)?.take_away()
     }
@@ -202,7 +200,7 @@ impl Disk {
             path: at.to_path_buf(),
             message,
         };
-        // From here on, what fails is taken away by dropping it.
+        // From here on, a drop cleans up after a failure.
         let mut disk = Self {
             at: at.to_path_buf(),
             facts: DiskFacts {
@@ -235,7 +233,7 @@ impl Disk {
         Ok(disk)
     }
 
-    /// What is told of it.
+    /// Facts about it.
     #[must_use]
     pub fn facts(&self) -> &DiskFacts {
         &self.facts
@@ -244,7 +242,7 @@ impl Disk {
     /// Unmounts it and removes its image.
     ///
     /// # Errors
-    /// When something goes on to use it.
+    /// When it is still in use.
     pub fn take_away(mut self) -> Result<(), HostError> {
         self.end()
     }
@@ -257,7 +255,7 @@ impl Disk {
         let image = image_of(&self.at);
         take_away(&|path| path == self.at || path == image)?;
         remove(&image)?;
-        // What is still in it was there before it was mounted, and is not ours.
+        // Remaining files were there before the mount, and are not ours.
         let _ = fs::remove_dir(&self.at);
         Ok(())
     }
@@ -265,15 +263,15 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // The journal holds its folder: what stays is taken away when the run ends, or by the next one.
+        // The journal has its folder: the end of the run, or the next one, removes what remains.
         let _ = self.end();
     }
 }
 
-/// Takes away all that was made in a folder; what it was, by the places where data lay.
+/// Removes all file systems that were made in a folder; returns their mount points.
 ///
 /// # Errors
-/// When something goes on to use it.
+/// When one is still in use.
 pub fn clear(folder: &Path) -> Result<Vec<PathBuf>, HostError> {
     take_away(&|path| path != folder && path.starts_with(folder))?;
     let entries = match fs::read_dir(folder) {
@@ -290,12 +288,12 @@ pub fn clear(folder: &Path) -> Result<Vec<PathBuf>, HostError> {
             cleared.push(at);
         }
     }
-    // It is the run's, and goes with it where it is empty.
+    // The folder is the run's, and is removed if it is empty.
     let _ = fs::remove_dir(folder);
     Ok(cleared)
 }
 
-/// The image of what is mounted at a place.
+/// The image of the file system mounted at a path.
 fn image_of(at: &Path) -> PathBuf {
     at.with_extension(IMAGE)
 }
@@ -316,18 +314,18 @@ fn remove(image: &Path) -> Result<(), HostError> {
     }
 }
 
-/// Unmounts what is mounted at such places, and frees the loop devices whose file is one of them.
+/// Unmounts the selected paths, and frees the loop devices whose files are selected.
 fn take_away(is_meant: &dyn Fn(&Path) -> bool) -> Result<(), HostError> {
     let found = mounts().map_err(|error| stays(Path::new("/"), error.to_string()))?;
-    // What was mounted last may lie in what was mounted first.
+    // The last mount may lie within the first one.
     for mount in found.iter().rev().filter(|mount| is_meant(&mount.at)) {
         unmount(&mount.at)?;
     }
     let began = Stopwatch::start();
     while let Some((device, file)) = loops().into_iter().find(|(_, file)| is_meant(file)) {
         if began.elapsed() > LETS_GO && loop_says(&device, "autoclear") {
-            // A container that was started meanwhile has it mounted, too: it goes when that ends, and so does
-            // its file.
+            // A container that was started meanwhile has it mounted, too: the mount and its file are freed when that
+            // ends.
             return Ok(());
         }
         if began.elapsed() > IN_USE {
@@ -335,7 +333,7 @@ fn take_away(is_meant: &dyn Fn(&Path) -> bool) -> Result<(), HostError> {
                 format!("{device} goes on to use it; `losetup --detach {device}` frees it");
             return Err(stays(&file, message));
         }
-        // It may have been faster.
+        // It may already be detached.
         let _ = run("losetup", ["--detach", &device].map(OsStr::new));
         pause(LOOK);
     }
@@ -345,7 +343,7 @@ fn take_away(is_meant: &dyn Fn(&Path) -> bool) -> Result<(), HostError> {
 fn unmount(at: &Path) -> Result<(), HostError> {
     let began = Stopwatch::start();
     loop {
-        // Processes of a trial that was killed may still be ending.
+        // Processes of a killed trial may still be ending.
         let Err(message) = run("umount", [at.as_os_str()]) else {
             return Ok(());
         };
@@ -363,7 +361,7 @@ fn unmount(at: &Path) -> Result<(), HostError> {
     }
 }
 
-/// A file of a size, for its owner alone.
+/// Writes a file of a size, readable by its owner only.
 fn write_image(path: &Path, bytes: u64, image: Image<'_>) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file = options
@@ -371,7 +369,7 @@ fn write_image(path: &Path, bytes: u64, image: Image<'_>) -> io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    // Whole pages, as loop devices have them.
+    // Whole pages, as loop devices need them.
     let bytes = bytes.next_multiple_of(4096);
     let Image::Written(stop) = image else {
         return file.set_len(bytes);
@@ -394,29 +392,29 @@ fn write_image(path: &Path, bytes: u64, image: Image<'_>) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Brings what was written to the disk, and takes it out of the page cache.
+/// Syncs the written data, and drops it from the page cache.
 fn to_disk(file: &File) -> io::Result<()> {
     file.sync_data()?;
-    // Advice only: a file system that has no use for it says so.
+    // Advice only: a file system without support returns an error.
     let _ = posix_fadvise(file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
     Ok(())
 }
 
-/// Has a loop device go around the page cache below it, where all would be kept twice; whether it does.
+/// Makes a loop device bypass the page cache below it, where all would be cached twice; returns true if it does.
 fn make_direct(device: &str) -> bool {
-    // Where the file system below can't, the archive says so.
+    // If the file system below can't, the archive records it.
     let _ = run("losetup", ["--direct-io=on", device].map(OsStr::new));
     loop_says(device, "dio")
 }
 
-/// A switch of a loop device.
+/// A flag of a loop device.
 fn loop_says(device: &str, what: &str) -> bool {
     let name = device.trim_start_matches("/dev/");
     let says = fs::read_to_string(format!("/sys/block/{name}/loop/{what}"));
     says.is_ok_and(|says| says.trim() == "1")
 }
 
-/// The program that makes a file system, with its version and what the study tells it.
+/// The program that makes a file system, with its version and the study's arguments.
 fn made_by(spec: &FilesystemSpec) -> String {
     let version = run(&maker(spec.kind), [OsStr::new("-V")]).unwrap_or_default();
     let first = version.lines().next().unwrap_or_default().trim().to_owned();
@@ -432,8 +430,8 @@ fn find(program: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Runs a program to its end: what it said, or how it failed. It has a process group of its own, so that a
-/// Ctrl-C that ends a run does not cut it off.
+/// Runs a program to its end; returns its output, or its failure. It has a process group of its own, so that a Ctrl-C
+/// that ends a run does not interrupt it.
 fn run<'a>(
     program: &str,
     arguments: impl IntoIterator<Item = &'a OsStr>,
@@ -450,7 +448,7 @@ fn run<'a>(
         .spawn()
         .map_err(failed)?;
     let began = Stopwatch::start();
-    // What these programs say fits into a pipe.
+    // The output of these programs fits into a pipe.
     let status = loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
             break status;
@@ -503,7 +501,7 @@ mod tests {
 
     use super::*;
 
-    // What starts programs is tried apart, in `tests/disk.rs`: the journal's tests look at locks.
+    // Tests that start programs are separate, in `tests/disk.rs`: the journal's tests examine locks.
 
     #[test]
     fn images_are_whole_and_of_whole_pages() {

@@ -1,4 +1,4 @@
-//! Why the machine can't be as a study wants it.
+//! Why the machine can't be set up for a study.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,21 +6,21 @@ use std::path::PathBuf;
 use nix::errno::Errno;
 use thiserror::Error;
 
-/// Something of the machine could not be changed, put back, or told.
+/// A change, restoration, or query of the machine failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HostError {
     /// The kernel refused a value.
     #[error("the kernel setting {name} can't be set to `{value}`")]
     Kernel {
-        /// As the study names it.
+        /// The setting's name in the study.
         name: String,
-        /// What was to be written.
+        /// The value to write.
         value: String,
         /// Why.
         source: io::Error,
     },
-    /// A run that is under way has changed the same kernel setting.
+    /// A run in progress has changed the same kernel setting.
     #[error("{path} is set by a run that is under way (process {pid})")]
     KernelBusy {
         /// The file.
@@ -28,7 +28,7 @@ pub enum HostError {
         /// That run's process.
         pid: u32,
     },
-    /// A kernel setting could not be put back. Its journal stays.
+    /// A kernel setting could not be restored. Its journal stays.
     #[error("{path} can't be put back to `{value}`")]
     PutBack {
         /// The file.
@@ -43,20 +43,20 @@ pub enum HostError {
     Filesystem {
         /// Its kind.
         kind: &'static str,
-        /// Where it was to be mounted.
+        /// Its mount point.
         path: PathBuf,
-        /// Which program failed, and what it said.
+        /// The program that failed, and its output.
         message: String,
     },
-    /// A file system that was made for a trial could not be taken away. Its journal stays.
+    /// A file system that was made for a trial could not be removed. Its journal stays.
     #[error("{} can't be taken away: {message}", path.display())]
     TakeAway {
-        /// Where it is mounted, or its image.
+        /// Its mount point, or its image.
         path: PathBuf,
         /// Why.
         message: String,
     },
-    /// The journal of what is changed of the machine can't be kept or read.
+    /// The journal of changes to the machine can't be written or read.
     #[error("the journal of kernel settings and file systems can't be used ({})", path.display())]
     Journal {
         /// The file or folder.
@@ -64,7 +64,7 @@ pub enum HostError {
         /// Why.
         source: io::Error,
     },
-    /// The kernel refused to tell or set the cores of a thread.
+    /// The kernel refused to report or set the cores of a thread.
     #[error("cannot share out the cores")]
     Cores(#[source] Errno),
     /// The kernel refused to raise the limit of open files.

@@ -1,9 +1,9 @@
-//! What keeps the system under test together, so that no process of it escapes: not by `setsid`, not by
-//! a second fork, not by a parent that ends.
+//! Holds all processes of the system under test, so that none escapes: not by `setsid`, not by a second fork, not by a
+//! parent that ends.
 //!
-//! It is a control group of its own where one can be made, of version 2 or 1. Where none can, a variable in
-//! the environment marks what belongs to it, and this process adopts orphans (`PR_SET_CHILD_SUBREAPER`),
-//! so that one which cleared its environment is found as well.
+//! Uses a control group of its own if possible, of version 2 or 1. Otherwise a variable in the environment marks its
+//! processes, and this process adopts orphans (`PR_SET_CHILD_SUBREAPER`), so that a process which cleared its
+//! environment is found as well.
 
 use std::fs;
 use std::io;
@@ -20,11 +20,11 @@ use nix::unistd::Pid;
 
 /// The variable that marks a process.
 const MARK: &str = "PLIMSOLL_HELD";
-/// Beginning of the names of our control groups.
+/// Prefix of the names of our control groups.
 const GROUP: &str = "plimsoll-";
-/// Most looks for what a process forked before it was taken in.
+/// Most scans for processes that a process forked before it was held.
 const MOST_LOOKS: usize = 100;
-/// The controllers of version 1 of which one is as good as the other for holding.
+/// The controllers of version 1, any of which can hold processes.
 const FIRST_VERSION: [&str; 4] = ["freezer", "pids", "name=systemd", "cpuacct"];
 
 /// A system's processes.
@@ -36,7 +36,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// In a control group, if one can be made; `with_group` is false in tests only.
+    /// Uses a control group, if one can be made; `with_group` is false in tests only.
     pub fn new(with_group: bool) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -44,7 +44,7 @@ impl Held {
         let roots = Roots::default();
         let cgroup = if with_group { group(&value) } else { None };
         let reaper = cgroup.is_none().then(|| {
-            // An old kernel without it finds what carries the mark.
+            // An old kernel without it only finds processes with the mark.
             let _ = set_child_subreaper(true);
             let own = std::process::id();
             (own, Hold::session_leaders_below(&roots, own))
@@ -57,29 +57,28 @@ impl Held {
         Self { hold, value, roots }
     }
 
-    /// For a program beside a system: where no group can be made, orphans without the mark may be the system's, and are
-    /// not held.
+    /// For a program besides a system: without a group, orphans without the mark may be the system's, and are not held.
     pub fn without_orphans() -> Self {
         let mut held = Self::new(true);
         held.hold.reaper = None;
         held
     }
 
-    /// Marks what is to be held.
+    /// Marks a command whose processes are to be held.
     pub fn mark(&self, command: &mut Command) {
         command.env(MARK, &self.value);
     }
 
-    /// Takes in a process that has just started, with what it may have started already.
+    /// Holds a process that has just started, with its children so far.
     pub fn take(&self, pid: u32) {
         let Some(folder) = &self.hold.cgroup else {
             return;
         };
         let enter = |pid: i32| fs::write(folder.join("cgroup.procs"), pid.to_string());
-        // One that has ended meanwhile is no loss.
+        // The process may have ended.
         let _ = i32::try_from(pid).map(enter);
-        // What is forked while it is looked for is found by the next look; after two that find nothing
-        // outside, all is inside, and so is what it will fork.
+        // The next scan finds processes forked during a scan; after two scans that find none outside, all are inside,
+        // and so are their future children.
         let mut clean = 0;
         for _ in 0..MOST_LOOKS {
             let inside = self.hold.members(&self.roots);
@@ -99,17 +98,17 @@ impl Held {
         }
     }
 
-    /// What tells its counters apart from others'.
+    /// The identity of its counters.
     pub fn hold(&self) -> &Hold {
         &self.hold
     }
 
-    /// The processes that live.
+    /// The live processes.
     pub fn members(&self) -> Vec<i32> {
         self.hold.members(&self.roots)
     }
 
-    /// Asks those to end that no other of them has started: they look after theirs.
+    /// Signals the processes without a parent among the others: parents stop their own children.
     pub fn ask(&self, signal: Signal) {
         let members = self.members();
         for pid in &members {
@@ -121,8 +120,8 @@ impl Held {
         }
     }
 
-    /// Kills what lives; true when nothing does any more. A kernel from 5.14 on kills a group at once;
-    /// elsewhere what is forked meanwhile is for the next call.
+    /// Kills all processes; returns true when none is left. Since Linux 5.14 a group is killed at once; on others the
+    /// next call kills processes forked meanwhile.
     pub fn kill(&self) -> bool {
         let members = self.members();
         if members.is_empty() {
@@ -136,19 +135,19 @@ impl Held {
         }
         if self.hold.reaper.is_some() {
             for pid in &members {
-                // Adopted ones are ours to wait for; the others are not, and that is an error here.
+                // Adopted ones must be reaped here; for the others the call fails, which is ignored.
                 let _ = waitpid(Pid::from_raw(*pid), Some(WaitPidFlag::WNOHANG));
             }
         }
         false
     }
 
-    /// Puts threads back on cores that they left: a child begins on those of its parent, and may choose
-    /// others. How many did.
+    /// Pins threads that left these cores to them again: a child inherits its parent's cores, and may choose others.
+    /// Returns how many.
     pub fn keep_on(&self, cores: &[u32]) -> usize {
         let mut wanted = CpuSet::new();
         for core in cores {
-            // One that is not there can't be set; then it isn't left either.
+            // A core that doesn't exist can't be set, and no thread can have left it.
             let _ = usize::try_from(*core).map(|core| wanted.set(core));
         }
         let threads = self.members().into_iter().flat_map(|pid| {
@@ -169,7 +168,7 @@ impl Held {
             .count()
     }
 
-    /// For a guard that outlives this process: the group's folder, or nothing, and the mark.
+    /// For a guard that outlives this process: the group's folder, or empty, and the mark.
     pub fn words(&self) -> [String; 2] {
         let folder = self.hold.cgroup.as_ref();
         let folder = folder.map_or_else(String::new, |folder| folder.display().to_string());
@@ -185,7 +184,7 @@ impl Drop for Held {
     }
 }
 
-/// Groups within first; one that still holds a process stays.
+/// Removes nested groups first; a group with processes stays.
 fn remove(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -195,7 +194,7 @@ fn remove(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-/// A new group below that of this process; `None` where none can be made and entered.
+/// Makes a group below that of this process; `None` if that is not possible, or it can't be entered.
 fn group(name: &str) -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -205,7 +204,7 @@ fn group(name: &str) -> Option<PathBuf> {
 }
 
 fn make(own: &Path, name: &str) -> io::Result<PathBuf> {
-    // What a run left that was killed is empty by now; one that is not can't be removed.
+    // Groups of a killed run are empty by now; others can't be removed.
     for entry in fs::read_dir(own)?.flatten() {
         let name = entry.file_name();
         let owner = name
@@ -217,11 +216,11 @@ fn make(own: &Path, name: &str) -> io::Result<PathBuf> {
     }
     let folder = own.join(format!("{GROUP}{name}"));
     fs::create_dir(&folder)?;
-    // Whether a process may be moved there is known only by moving one.
+    // Only a move shows whether a process may be moved there.
     let probe = Command::new("true").spawn().and_then(|mut probe| {
         let entered = fs::write(folder.join("cgroup.procs"), probe.id().to_string());
         probe.wait()?;
-        // It may have been faster.
+        // It may already have ended.
         entered.or_else(|error| match error.raw_os_error() {
             Some(code) if code == nix::errno::Errno::ESRCH as i32 => Ok(()),
             _ => Err(error),
@@ -263,7 +262,7 @@ fn own_groups(groups: &str, mounts: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Root and mount point of a line of mountinfo (proc_pid_mountinfo(5)) that is of this hierarchy.
+/// Root and mount point of a line of mountinfo (proc_pid_mountinfo(5)) of this hierarchy.
 fn mounted<'l>(line: &'l str, controller: &str) -> Option<(&'l str, &'l str)> {
     let (mount, system) = line.split_once(" - ")?;
     let mut system = system.split(' ');

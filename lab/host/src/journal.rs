@@ -1,11 +1,10 @@
-//! The journal of what a run changes of the machine, kernel settings and file systems that it makes: on
-//! disk before the first change, gone after the last is put back. It knows no plans.
+//! The journal of a run's changes to the machine, kernel settings and file systems: on disk before the first change,
+//! removed after the last is restored. It knows no plans.
 //!
-//! `STATE/kernel/PID.json` (`PID-2.json` where that is taken) holds the old values and is locked (flock)
-//! by the run that wrote it for as long as that lives; the kernel frees the lock however the run ends. So
-//! a journal that nobody holds belongs to a run that was killed, and whoever can take the lock puts the
-//! values back. The number of a boot tells journals from before a restart of the machine, which put all
-//! settings back by itself; the files that file systems lie in outlive it.
+//! `STATE/kernel/PID.json` (`PID-2.json` if that exists) stores the old values and is locked (flock) by the run that
+//! wrote it for as long as that lives; the kernel frees the lock however the run ends. So an unlocked journal belongs
+//! to a killed run, and the process that takes the lock restores the values. The boot id identifies journals from
+//! before a reboot, which reset all settings; image files of file systems outlive it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -21,11 +20,11 @@ use crate::clock::{Stopwatch, pause};
 use crate::machine::boot_id;
 use crate::sysctl::{read, same, write};
 
-/// Kernel settings alone, which earlier versions put back as well.
+/// Kernel settings only, which earlier versions restore as well.
 const SETTINGS: &str = "plimsoll.kernel-journal/1";
 /// With folders of file systems.
 const SCHEMA: &str = "plimsoll.kernel-journal/2";
-/// Longest wait for another run that begins or cleans up at this moment.
+/// Longest wait for another run that starts or cleans up at the same time.
 const TURN: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -38,7 +37,7 @@ struct Record {
     changes: Changes,
 }
 
-/// The oldest form that holds such changes.
+/// The oldest schema that can store such changes.
 fn schema(changes: &Changes) -> &'static str {
     match changes.disks.is_empty() {
         true => SETTINGS,
@@ -46,54 +45,54 @@ fn schema(changes: &Changes) -> &'static str {
     }
 }
 
-/// A value that was put back for a run that could not do it.
+/// A value that was restored for a run that could not do it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     /// The file.
     pub path: String,
-    /// What was in it.
+    /// The value found.
     pub found: String,
-    /// What is in it again.
+    /// The restored value.
     pub value: String,
     /// The process that had changed it.
     pub pid: u32,
 }
 
-/// What a look at the journals came to.
+/// The result of processing the journals.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restoration {
-    /// Values that were put back.
+    /// Restored values.
     pub restored: Vec<Restored>,
-    /// Where file systems were that are taken away, with the process that had made them.
+    /// Mount points of removed file systems, with the process that had made them.
     pub cleared: Vec<(PathBuf, u32)>,
-    /// Files whose setting a run that goes on holds, and folders of its file systems, with its process.
+    /// Files with settings of a run in progress, and folders of its file systems, with its process.
     pub held: Vec<(String, u32)>,
-    /// Files that are gone, as those of a network interface that was taken away, with the values that
-    /// can't be put back.
+    /// Files that no longer exist, such as those of a removed network interface, with the values that can't be
+    /// restored.
     pub gone: Vec<(String, String)>,
 }
 
-/// What becomes of values whose file is gone.
+/// The treatment of values whose file no longer exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gone {
-    /// They stay in the journal, for the case that the file comes back.
+    /// They stay in the journal, in case the file reappears.
     Keep,
-    /// They are forgotten.
+    /// They are dropped.
     Forget,
 }
 
-/// The journal of this process's changes. Dropped, the old values are put back.
+/// The journal of this process's changes. Dropped, the old values are restored.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     changes: Changes,
-    /// Open, and so locked.
+    /// Open, and therefore locked.
     _file: File,
     done: bool,
 }
 
 impl Journal {
-    /// Writes it to the disk. A setting that a run under way has changed is refused.
+    /// Writes it to the disk. A setting that a run in progress has changed is refused.
     pub fn begin(state: &Path, changes: impl Into<Changes>) -> Result<Self, HostError> {
         let changes = changes.into();
         let folder = Folder::open(state)?;
@@ -126,7 +125,7 @@ impl Journal {
         })
     }
 
-    /// Puts the old values back, the last change first.
+    /// Restores the old values, the last change first.
     pub fn put_back(&self) -> Result<(), HostError> {
         let done = put_back(&self.changes.entries)?;
         match done.gone.first() {
@@ -135,12 +134,12 @@ impl Journal {
         }
     }
 
-    /// Puts the old values back, takes file systems away, and removes the journal.
+    /// Restores the old values, removes file systems, and removes the journal.
     pub fn finish(mut self) -> Result<(), HostError> {
         self.end()
     }
 
-    /// A journal whose values can't be put back stays, for another try.
+    /// A journal whose values can't be restored stays, for another attempt.
     fn end(&mut self) -> Result<(), HostError> {
         if !self.done {
             self.done = true;
@@ -154,17 +153,16 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // Reached with an error or a panic under way; a value that stays is put back by the next
-        // run, which finds the journal.
+        // Reached during an error or a panic; the next run, which finds the journal, restores what remains.
         let _ = self.end();
     }
 }
 
-/// Puts back what killed runs left changed, and takes away what they made.
+/// Restores what killed runs left changed, and removes their file systems.
 ///
 /// # Errors
-/// A journal that can't be read, values that can't be written, and file systems in use; the journal then stays. A file that
-/// is gone is no error, lest nothing could be run any more.
+/// When a journal can't be read, values can't be written, or file systems are in use; the journal then stays. A missing
+/// file is no error, since it would block all later runs.
 pub fn restore(state: &Path, gone: Gone) -> Result<Restoration, HostError> {
     let mut done = Restoration::default();
     if !state.join("kernel").exists() {
@@ -208,16 +206,15 @@ pub fn restore(state: &Path, gone: Gone) -> Result<Restoration, HostError> {
     Ok(done)
 }
 
-/// What putting values back came to.
+/// The result of restoring values.
 struct PutBack<'a> {
-    /// Those that had changed, with what was found.
+    /// Changed values, with the values found.
     changed: Vec<(&'a Entry, String)>,
-    /// Those whose file is gone.
+    /// Values whose file no longer exists.
     gone: Vec<&'a Entry>,
 }
 
-/// Puts values back, the last change first. One that fails does not keep the others from being put
-/// back.
+/// Restores values, the last change first. A failure of one does not prevent the others.
 fn put_back(entries: &[Entry]) -> Result<PutBack<'_>, HostError> {
     let (mut changed, mut gone) = (Vec::new(), Vec::new());
     let mut failure = None;
@@ -244,7 +241,7 @@ fn put_back(entries: &[Entry]) -> Result<PutBack<'_>, HostError> {
     }
 }
 
-/// Removes a file so that it stays removed.
+/// Removes a file durably.
 fn remove(path: &Path) -> Result<(), HostError> {
     let folder = path.parent().unwrap_or(path);
     let removed = fs::remove_file(path).and_then(|()| File::open(folder)?.sync_all());
@@ -257,11 +254,11 @@ fn remove(path: &Path) -> Result<(), HostError> {
 /// `STATE/kernel`.
 struct Folder(PathBuf);
 
-/// A journal found in the folder.
+/// A journal in the folder.
 struct Found {
     path: PathBuf,
     record: Record,
-    /// Held unless a run that goes on has it.
+    /// The lock, unless a run in progress has it.
     lock: Option<File>,
 }
 
@@ -272,9 +269,9 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes the folder and those above it that aren't there, so that they stay.
+    /// Makes the folder and its missing parents durably.
     fn make(&self) -> io::Result<()> {
-        // A relative path begins where the program stands.
+        // A relative path is based on the working folder.
         let folder = std::path::absolute(&self.0)?;
         let missing = folder.ancestors().take_while(|at| !at.exists()).count();
         let mut builder = DirBuilder::new();
@@ -292,7 +289,7 @@ impl Folder {
         }
     }
 
-    /// Keeps others from beginning or cleaning up meanwhile.
+    /// Keeps other processes from starting or cleaning up meanwhile.
     fn turn(&self) -> Result<File, HostError> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
@@ -312,8 +309,8 @@ impl Folder {
         }
     }
 
-    /// Writes a journal under another name, locks it, and gives it its name: it is never seen
-    /// half written, nor unlocked while its run lives.
+    /// Writes a journal under another name, locks it, and renames it: it is never visible half written, nor unlocked
+    /// while its run lives.
     fn write(&self, record: &Record) -> io::Result<(PathBuf, File)> {
         let draft = self.0.join(format!("{}.draft", record.pid));
         let mut file = File::create(&draft)?;
@@ -328,8 +325,8 @@ impl Folder {
         Ok((path, file))
     }
 
-    /// A name that no journal has. A process has two where two systems are on its machine at a time, and in a container
-    /// the one that was killed may have had the same number. The turn keeps others from taking it.
+    /// An unused name. A process has two journals if it has two systems at a time, and in a container a killed process
+    /// may have had the same number. The turn prevents a race for the name.
     fn free(&self, pid: u32) -> io::Result<PathBuf> {
         let names = (2..).map(|more| format!("{pid}-{more}.json"));
         for name in std::iter::once(format!("{pid}.json")).chain(names) {
@@ -341,7 +338,7 @@ impl Folder {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// All journals, with the lock of those that nobody holds.
+    /// All journals, with the locks of abandoned ones.
     fn journals(&self) -> Result<Vec<Found>, HostError> {
         let mut found = Vec::new();
         let entries = fs::read_dir(&self.0).map_err(|source| self.error(source))?;
@@ -355,7 +352,7 @@ impl Folder {
     }
 }
 
-/// The journal in a file; `None` where its run has just ended.
+/// The journal in a file; `None` if its run has just ended.
 fn found(path: &Path) -> Result<Option<Found>, HostError> {
     let error = |source: io::Error| HostError::Journal {
         path: path.to_path_buf(),
@@ -371,7 +368,7 @@ fn found(path: &Path) -> Result<Option<Found>, HostError> {
         Err(TryLockError::WouldBlock) => false,
         Err(TryLockError::Error(e)) => return Err(error(e)),
     };
-    // Removed between its opening and its locking.
+    // Removed between open and lock.
     if file.metadata().map_err(error)?.nlink() == 0 {
         return Ok(None);
     }
@@ -396,7 +393,7 @@ mod tests {
 
     use super::*;
 
-    /// A file that plays a kernel setting.
+    /// A file in place of a kernel setting.
     fn setting(dir: &Path, name: &str, value: &str) -> Entry {
         let path = dir.join(name);
         fs::write(&path, value).unwrap();
@@ -409,7 +406,7 @@ mod tests {
     }
 
     fn leave(journal: Journal) {
-        // As a kill would: the lock goes, the file stays.
+        // As after a kill: the lock is released, the file stays.
         let mut journal = journal;
         journal.done = true;
     }
@@ -419,7 +416,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let [a, b, c] = ["a", "b", "c"].map(|name| setting(dir.path(), name, "1"));
         let state = dir.path().join("state");
-        // One was left, by a process of the same number, and two are held at once.
+        // One remains from a process of the same number, and two are locked at once.
         leave(Journal::begin(&state, vec![a.clone()]).unwrap());
         let held = [&b, &c].map(|one| Journal::begin(&state, vec![one.clone()]).unwrap());
         for one in [&a, &b, &c] {
@@ -483,7 +480,7 @@ mod tests {
         assert_eq!(read(&a.path).unwrap(), "1");
     }
 
-    /// What a file system leaves that was cut off before it was mounted.
+    /// The remains of a file system whose making was interrupted before the mount.
     fn image(folder: &Path) -> PathBuf {
         fs::create_dir_all(folder.join("001")).unwrap();
         let image = folder.join("001.image");
@@ -519,7 +516,7 @@ mod tests {
             assert_eq!(done.cleared, [(folder.join("001"), pid)]);
             assert!(!folder.exists() && !path.exists());
         }
-        // Nothing of it concerns a version that knows settings alone.
+        // A version that only knows settings is not affected.
         let a = setting(dir.path(), "a", "1");
         let journal = Journal::begin(&state, vec![a]).unwrap();
         let text = fs::read_to_string(state.join(format!("kernel/{pid}.json"))).unwrap();
@@ -578,7 +575,7 @@ mod tests {
             (done.restored.len(), read(&a.path).unwrap()),
             (1, "1".into())
         );
-        // It may come back.
+        // It may reappear.
         fs::write(&b.path, "9").unwrap();
         assert_eq!(restore(&state, Gone::Keep).unwrap().restored.len(), 1);
         assert_eq!(read(&b.path).unwrap(), "2");
@@ -589,20 +586,20 @@ mod tests {
         assert_eq!(restore(&state, Gone::Keep).unwrap(), nothing);
     }
 
-    /// What happens to settings that a run has changed.
+    /// Events of a run with changed settings.
     #[derive(Debug, Clone)]
     enum Happens {
-        /// One is changed, for another cell; a new run begins where none is under way.
+        /// A setting is changed, for another cell; a new run starts if none is in progress.
         Change(usize, String),
-        /// All are put back between two trials.
+        /// All are restored between two trials.
         PutBack,
         /// The run ends.
         Finish,
         /// It is killed.
         Kill,
-        /// It is killed after it put back so many.
+        /// It is killed after it restored so many.
         KillWhilePuttingBack(usize),
-        /// Somebody asks for what killed runs left.
+        /// Another process restores what killed runs left changed.
         Restore,
     }
 
@@ -617,8 +614,7 @@ mod tests {
         ]
     }
 
-    /// All as long as what is written over them: a plain file, unlike a kernel's, keeps what a shorter
-    /// value doesn't cover.
+    /// All as long as the values written over them: a plain file, unlike a kernel's, keeps the rest of a longer value.
     const FIRST: [&str; 3] = ["1234", "40\t6", "none"];
 
     fn are_first(entries: &[Entry]) -> bool {
@@ -628,7 +624,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
-        /// Whatever happens, what is in the files in the end is what was in them at first.
+        /// Whatever happens, the files have their first values in the end.
         #[test]
         fn the_first_values_come_back(all in prop::collection::vec(happens(), 1..16)) {
             let dir = tempfile::tempdir().unwrap();
@@ -641,7 +637,7 @@ mod tests {
                 match (one, under_way.take()) {
                     (Happens::Change(at, to), journal) => {
                         let journal = journal.unwrap_or_else(|| {
-                            // A run first puts back what others left, then reads the old values.
+                            // A run first restores what others left changed, then reads the old values.
                             restore(&state, Gone::Keep).unwrap();
                             let now = entries.iter().map(|entry| Entry {
                                 old: read(&entry.path).unwrap(),

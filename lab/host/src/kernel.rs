@@ -1,9 +1,9 @@
-//! Settings of the kernel during a run: journalled, applied for a trial, put back after it. The same journal holds
-//! the folders of file systems that trials make.
+//! Settings of the kernel during a run: journalled, applied for a trial, restored after it. The same journal has the
+//! folders of file systems that trials make.
 //!
-//! The journal knows no trials, and this knows no journal's form: a run journals the old values of
-//! all files that its plan names before it changes the first, and takes them back when it ends. How long cores may
-//! take to wake is in no journal: the kernel forgets it with whoever asked.
+//! The journal knows no trials, and this module does not know its format: a run journals the old values of all files in
+//! its plan before it changes the first, and restores them when it ends. The latency limit of cores is in no journal:
+//! the kernel drops it with the process that requested it.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -19,8 +19,7 @@ use crate::journal::{Changes, Entry, Journal};
 use crate::latency::{self, Latency};
 use crate::sysctl::{read, write};
 
-/// Pairs of which the kernel keeps only one, the other being 0: setting one clears the other, and
-/// 0 can't be written to some of them.
+/// Pairs of which the kernel keeps only one, the other being 0: setting one clears the other, and some reject 0.
 const EITHER: [(&str, &str); 2] = [
     ("/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio"),
     (
@@ -29,21 +28,21 @@ const EITHER: [(&str, &str); 2] = [
     ),
 ];
 
-/// The kernel settings of a run. Dropped, the old values are put back.
+/// The kernel settings of a run. Dropped, the old values are restored.
 #[derive(Debug)]
 pub struct Kernel {
     /// `None` where the plan changes no file and makes no file system.
     journal: Option<Journal>,
-    /// During a trial that asks for it. It ends with whoever has it, and is in no journal.
+    /// Set during a trial that requests it. It ends with its process, and is in no journal.
     latency: Mutex<Option<Latency>>,
 }
 
-/// What can't be set here, with the cause; one sentence per file.
+/// Settings that can't be applied here, with the cause; one sentence per file.
 pub fn check(plan: &Plan) -> Vec<String> {
     unusable(settings(plan))
 }
 
-/// The same of settings that no plan has.
+/// Like [`check`], for settings outside a plan.
 pub fn unusable<'s>(settings: impl Iterator<Item = &'s KernelSetting>) -> Vec<String> {
     let mut problems: BTreeMap<&str, String> = BTreeMap::new();
     for setting in settings {
@@ -56,14 +55,13 @@ pub fn unusable<'s>(settings: impl Iterator<Item = &'s KernelSetting>) -> Vec<St
 }
 
 impl Kernel {
-    /// Journals the old values of all that the plan sets, and the folders that file systems are made in;
-    /// then tries each of its values once, so that one which the kernel refuses ends the run before its
-    /// first trial.
+    /// Journals the old values of all settings of the plan, and the folders of its file systems; then applies each of
+    /// its values once, so that a value which the kernel refuses ends the run before its first trial.
     pub fn begin(state: &Path, plan: &Plan, disks: Vec<PathBuf>) -> Result<Self, HostError> {
         Self::of(state, settings(plan), disks)
     }
 
-    /// The same of settings that no plan has.
+    /// Like [`Self::begin`], for settings outside a plan.
     pub fn of<'s>(
         state: &Path,
         settings: impl Iterator<Item = &'s KernelSetting>,
@@ -93,7 +91,7 @@ impl Kernel {
         Ok(kernel)
     }
 
-    /// Applies the settings of a trial. The values in force by name, as the kernel tells them.
+    /// Applies the settings of a trial. Returns the values in force by name, as the kernel reports them.
     pub fn apply(&self, settings: &[KernelSetting]) -> Result<BTreeMap<String, String>, HostError> {
         let mut in_force = BTreeMap::new();
         for setting in settings {
@@ -121,7 +119,7 @@ impl Kernel {
         *had = latency;
     }
 
-    /// Puts the old values back; the journal stays for the next trial.
+    /// Restores the old values; the journal stays for the next trial.
     pub fn put_back(&self) -> Result<(), HostError> {
         self.have(None);
         match &self.journal {
@@ -130,7 +128,7 @@ impl Kernel {
         }
     }
 
-    /// Puts the old values back and ends the journal.
+    /// Restores the old values and removes the journal.
     pub fn finish(mut self) -> Result<(), HostError> {
         match self.journal.take() {
             Some(journal) => journal.finish(),
@@ -143,7 +141,7 @@ fn settings(plan: &Plan) -> impl Iterator<Item = &KernelSetting> {
     plan.every_trial().flat_map(|trial| &trial.host.kernel)
 }
 
-/// The old value, with that of the file which changes along.
+/// The old value, with that of the file which changes with it.
 fn entry(setting: &KernelSetting) -> Result<Entry, HostError> {
     let read = |path: &str| read(path).map_err(|source| refused(setting, source));
     let along = EITHER
@@ -153,7 +151,7 @@ fn entry(setting: &KernelSetting) -> Result<Entry, HostError> {
             path if path == *b => Some(*a),
             _ => None,
         });
-    // Of the pair, the one that is not 0 is the one to write.
+    // Of the pair, the one that is not 0 must be written.
     let old = read(&setting.path)?;
     let written = match along {
         Some(along) if old == "0" => (along.to_owned(), read(along)?),
@@ -174,8 +172,8 @@ fn refused(setting: &KernelSetting, source: io::Error) -> HostError {
     }
 }
 
-/// Whether a setting can be read, so that it can be put back, and written. Opening a file of the
-/// kernel's for writing changes nothing.
+/// Checks that a setting can be read, so that it can be restored, and written. Opening a file of the kernel's for
+/// writing changes nothing.
 fn usable(path: &str) -> Result<(), String> {
     let canonical = std::fs::canonicalize(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => format!("there is no file {path}"),
@@ -234,7 +232,7 @@ mod tests {
         let kernel = Kernel::of(state.path(), [&setting].into_iter(), Vec::new()).unwrap();
         assert_ne!(read(CPU_LATENCY).unwrap(), setting.value, "no trial yet");
         let in_force = kernel.apply(std::slice::from_ref(&setting)).unwrap();
-        // Somebody else may ask for less.
+        // Another process may request less.
         assert!(in_force[CPU_LATENCY].parse::<i32>().unwrap() <= asked);
         kernel.put_back().unwrap();
         assert_ne!(

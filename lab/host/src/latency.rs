@@ -1,8 +1,8 @@
-//! How long cores may take to wake. Where that is shorter than waking from a sleep takes, they don't sleep: it costs
-//! power, and spares each answer the time that a core takes to wake.
+//! The wake-up latency limit of cores. If it is shorter than waking from a sleep takes, cores don't sleep: it costs
+//! power, and saves each response the time that a core takes to wake.
 //!
-//! The kernel goes by the shortest that anybody asks for, as long as whoever asks has the file open: nothing is to
-//! be put back, whatever becomes of this process.
+//! The kernel applies the smallest of all requested limits, as long as the requesting process has the file open:
+//! nothing needs to be restored, however this process ends.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,35 +10,35 @@ use std::os::unix::fs::FileTypeExt;
 
 use lab_study::CPU_LATENCY;
 
-/// The driver that chooses how cores sleep, and heeds what is asked for; `none` where they all sleep alike.
+/// The driver that selects sleep states and applies the limit; `none` if there is only one state.
 const DRIVER: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
 
-/// What was asked for. Dropped, it is no longer.
+/// A requested limit. Dropped, the request ends.
 #[derive(Debug)]
 pub(crate) struct Latency {
     _open: File,
 }
 
 impl Latency {
-    /// Asks for so many microseconds.
+    /// Requests so many microseconds.
     pub(crate) fn ask(value: &str) -> io::Result<Self> {
         let microseconds: u32 = value.parse().map_err(io::Error::other)?;
         let microseconds = i32::try_from(microseconds).map_err(io::Error::other)?;
         let mut file = OpenOptions::new().write(true).open(CPU_LATENCY)?;
-        // A whole number as the machine has it; a text would be read as a hexadecimal one.
+        // A native-endian integer; a text would be read as a hexadecimal one.
         file.write_all(&microseconds.to_ne_bytes())?;
         Ok(Self { _open: file })
     }
 }
 
-/// The microseconds that the kernel goes by.
+/// The limit in force, microseconds.
 pub(crate) fn in_force() -> io::Result<String> {
     let mut bytes = [0; size_of::<i32>()];
     File::open(CPU_LATENCY)?.read_exact(&mut bytes)?;
     Ok(i32::from_ne_bytes(bytes).to_string())
 }
 
-/// Whether the kernel heeds what is asked for; whether this process may ask is left open.
+/// Checks that the kernel applies a limit; not whether this process may request one.
 pub(crate) fn usable() -> Result<(), String> {
     let is_kernels = fs::metadata(CPU_LATENCY).is_ok_and(|file| file.file_type().is_char_device());
     if !is_kernels {
@@ -52,8 +52,8 @@ pub(crate) fn usable() -> Result<(), String> {
     }
 }
 
-/// A value that is in force once it is asked for, unless somebody asks for less, and that nobody else asks for.
-/// `None`, with a message, where nothing can be asked for, or the machine is tuned for the least.
+/// A value that takes effect when requested, unless another process requests less, and that no other process requests.
+/// `None`, with a message, if no request is possible, or the machine already has the smallest limit.
 #[cfg(test)]
 pub(crate) fn odd(value: i32) -> Option<i32> {
     let before = in_force().map(|before| before.parse::<i32>().unwrap());

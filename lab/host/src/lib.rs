@@ -1,12 +1,11 @@
-//! The machine that a run is on: what a study changes of it and what is put back, which cores are whose,
-//! and the processes that must not outlive their trial. Knows trials only as a plan has them.
+//! The machine of a run: a study's changes to it and their restoration, the assignment of cores, and the processes that
+//! must not outlive their trial. It knows trials only from plans.
 //!
 //! # Invariants
-//! - The old value of a changed kernel setting is on disk before the change. It is put back after each
-//!   trial, and by the next run where this one was killed. What the kernel itself forgets with whoever asked for it
-//!   is in no journal.
-//! - A file system that is made for a trial goes with it, and where a run was killed, with the next one.
-//! - What a trial started is found again, whatever it does to get away, and ends with it.
+//! - The old value of a changed kernel setting is on disk before the change. It is restored after each trial, and by
+//!   the next run if this one was killed. Settings that the kernel drops with their process are in no journal.
+//! - A file system that is made for a trial is removed with it, or by the next run if this one was killed.
+//! - Every process that a trial started is found, however it tries to escape, and ends with the trial.
 
 mod changes;
 pub mod clock;

@@ -11,21 +11,21 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::statvfs::statvfs;
 use procfs::{FromRead, Meminfo};
 
-/// What a machine can hold.
+/// The limits of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Open files of one process, the most that may be asked for.
+    /// Most open files of one process.
     pub open_files: u64,
     /// Ports for outgoing connections to one server.
     pub ports: u64,
-    /// Memory that can be had without swapping.
+    /// Memory available without swapping.
     pub memory_bytes: u64,
-    /// Free space for the run's folder.
+    /// Free space in the run's folder.
     pub disk_bytes: u64,
 }
 
 impl Limits {
-    /// Reads them. What can't be read limits nothing.
+    /// Reads them. An unreadable limit is unlimited.
     pub fn read(run: &Path) -> Self {
         let open_files = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(_, hard)| hard);
         Self {
@@ -37,16 +37,16 @@ impl Limits {
     }
 }
 
-/// Drawn by the kernel at each start of the machine.
+/// The random id that the kernel generates at each boot.
 ///
 /// # Errors
-/// When the kernel doesn't tell.
+/// When the kernel doesn't report it.
 pub fn boot_id() -> io::Result<String> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(text.trim().to_owned())
 }
 
-/// Whether the owner of this process is root.
+/// Returns true if the owner of this process is root.
 pub fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
@@ -56,12 +56,12 @@ pub fn ports() -> Option<u64> {
     port_count(&fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?)
 }
 
-/// Files that this process has open.
+/// Number of open files of this process.
 pub fn own_open_files() -> usize {
     fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
-/// Ports in the range that two numbers bound.
+/// Number of ports in a range given by two numbers.
 fn port_count(range: &str) -> Option<u64> {
     let mut ends = range.split_ascii_whitespace().map(str::parse::<u64>);
     let (first, last) = (ends.next()?.ok()?, ends.next()?.ok()?);
@@ -72,7 +72,7 @@ fn memory() -> Option<Meminfo> {
     Meminfo::from_file("/proc/meminfo").ok()
 }
 
-/// Space for this user in the folder, or in the nearest one above that is there.
+/// Space for this user in the folder, or in its nearest existing parent.
 pub fn free_bytes(dir: &Path) -> Option<u64> {
     let found = statvfs(&existing(dir)?).ok()?;
     Some(
@@ -82,13 +82,13 @@ pub fn free_bytes(dir: &Path) -> Option<u64> {
     )
 }
 
-/// The nearest folder at or above `dir` that is there, in full.
+/// The nearest existing folder at or above `dir`, as an absolute path.
 fn existing(dir: &Path) -> Option<PathBuf> {
     let dir = std::path::absolute(dir).ok()?;
     dir.ancestors().find_map(|dir| fs::canonicalize(dir).ok())
 }
 
-/// Lets this process, and with it the system under test, open as many files as it may.
+/// Raises the limit of open files of this process, and of the system under test, to the hard limit.
 pub fn raise_open_files() -> io::Result<()> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     if soft < hard {
@@ -97,7 +97,7 @@ pub fn raise_open_files() -> io::Result<()> {
     Ok(())
 }
 
-/// The machine as the archive describes it; `run` is the folder that the data goes to.
+/// The description of the machine for the archive; `run` is the folder of the data.
 pub fn environment(run: &Path, pinning: Pinning) -> Environment {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
@@ -129,7 +129,7 @@ fn cpu_model(cpuinfo: &str) -> String {
         let line = cpuinfo.lines().find(|line| line.starts_with(name))?;
         Some(line.split_once(':')?.1.trim().to_owned())
     };
-    // 64-bit Arm gives numbers only.
+    // 64-bit Arm only reports numbers.
     let arm = || Some(format!("CPU part {}", field("CPU part")?));
     field("model name").or_else(arm).unwrap_or_else(unknown)
 }
@@ -149,7 +149,7 @@ fn os_name(release: &str) -> String {
     line.map_or_else(unknown, |name| name.trim_matches('"').to_owned())
 }
 
-/// The file system of the mount that the folder is below.
+/// The file system that contains the folder.
 pub fn filesystem(dir: &Path) -> Option<String> {
     let mounts = lab_monitor::mounts(&Roots::default()).ok()?;
     mount_of(&mounts, &existing(dir)?).map(|mount| mount.kind.clone())

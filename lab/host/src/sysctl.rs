@@ -1,4 +1,4 @@
-//! Reads and writes one file of the kernel's settings. It knows no journal and no plan.
+//! Reads and writes one file of a kernel setting. It knows no journal and no plan.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -7,7 +7,7 @@ use lab_study::CPU_LATENCY;
 
 use crate::latency;
 
-/// What one page of the kernel's holds; no setting is longer.
+/// Most bytes of a value.
 const MAX_BYTES: u64 = 64 << 10;
 
 /// The value of a file: its text, or the word in brackets where it lists the choices
@@ -32,13 +32,13 @@ fn chosen(text: &str) -> &str {
     }
 }
 
-/// Writes a value in one call, as the kernel asks for.
+/// Writes a value in one call, as the kernel requires.
 fn put(path: &str, value: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).open(path)?;
     file.write_all(format!("{value}\n").as_bytes())
 }
 
-/// Writes a value where it differs.
+/// Writes a value if it differs.
 pub fn write(path: &str, value: &str) -> io::Result<()> {
     if same(&read(path)?, value) {
         return Ok(());
@@ -46,7 +46,7 @@ pub fn write(path: &str, value: &str) -> io::Result<()> {
     put(path, value)
 }
 
-/// The kernel separates numbers by tabs, people by blanks.
+/// Compares values: the kernel separates numbers by tabs, people by blanks.
 pub fn same(a: &str, b: &str) -> bool {
     a.split_ascii_whitespace().eq(b.split_ascii_whitespace())
 }

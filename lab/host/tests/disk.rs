@@ -1,5 +1,5 @@
-//! File systems made on real loop devices, used, and taken away, whoever left them. Where none can be made, the tests
-//! say so and do nothing.
+//! File systems made on real loop devices, used, and removed, also after a kill. Where none can be made, the tests
+//! report that and do nothing.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -51,7 +51,7 @@ fn nothing_is_left(folder: &Path) {
     for device in fs::read_dir("/sys/block").unwrap().flatten() {
         let says = |what: &str| fs::read_to_string(device.path().join("loop").join(what));
         let is_ours = says("backing_file").is_ok_and(|file| file.starts_with(spelled));
-        // It may let go a little later, or when who has a copy of all mounts ends.
+        // It may be released a little later, or when a process with a copy of all mounts ends.
         let lets_go = says("autoclear").is_ok_and(|switch| switch.trim() == "1");
         assert!(!is_ours || lets_go, "{}", device.path().display());
     }
@@ -75,7 +75,7 @@ fn each_kind_is_made_used_and_taken_away() {
         assert!(facts.options.contains("noatime"), "{facts:?}");
         let has_version = facts.made_by.contains(|c: char| c.is_ascii_digit());
         assert!(has_version && facts.kind == kind.name(), "{facts:?}");
-        // All blocks of the image are there, whatever the file system in it uses.
+        // All blocks of the image are allocated, whatever the file system in it uses.
         let image = fs::metadata(at.with_extension("image")).unwrap();
         assert!(image.blocks() * 512 >= spec.bytes, "{}", image.blocks());
         disk.take_away().unwrap();
@@ -89,9 +89,9 @@ fn what_a_killed_process_left_is_found_and_taken_away() {
         return;
     };
     let (_dir, folder) = folder();
-    // As a kill would: nobody takes it away.
+    // As after a kill: it is not removed.
     std::mem::forget(Disk::make(&spec, &folder.join("001"), &|| false).unwrap());
-    // One was cut off before it was mounted, one while its image was written.
+    // One was interrupted before it was mounted, one while its image was written.
     let second = folder.join("002.image");
     File::create(&second).unwrap().set_len(1 << 20).unwrap();
     assert!(succeeds("losetup", &[Path::new("--find"), &second]));
@@ -128,7 +128,7 @@ fn what_can_not_be_made_is_said_and_leaves_nothing() {
     nothing_is_left(&folder);
 }
 
-/// Waits for who uses it: a process of a trial that was killed may end a little later.
+/// Waits for the user of a file system: a process of a killed trial may end a little later.
 #[test]
 fn what_is_still_used_is_waited_for() {
     let Some(spec) = spec(Filesystem::Ext4) else {

@@ -1,9 +1,9 @@
-//! URLs of a command line: who signs in, and what is sent. Pure.
+//! URLs of a command line: their credentials, and their sendable form. Pure.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// A URL without the user before its host, who is signed in by a header instead, as curl does.
+/// A URL without the user before its host, and the header with the user's credentials, as curl does.
 #[must_use]
 pub fn without_user(url: &str) -> (String, Option<(String, String)>) {
     let parts = url.split_once("://").and_then(|(scheme, rest)| {
@@ -35,7 +35,7 @@ fn decoded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A target with what no request line holds percent-encoded, as browsers do.
+/// A target with percent-encoding for characters that a request line can't contain, as browsers do.
 #[must_use]
 pub fn sendable(target: &str) -> String {
     let mut out = String::from(if target.starts_with('/') { "" } else { "/" });

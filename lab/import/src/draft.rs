@@ -1,4 +1,4 @@
-//! A workload as it is made up, and written as YAML.
+//! A generated workload, and its YAML form.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use lab_units::yaml::{comment, short_name, text as scalar};
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) name: String,
-    /// Lines before it, for who reads it.
+    /// Comment lines before it.
     pub(crate) head: Vec<String>,
     /// Constants with their values.
     pub(crate) parameters: Vec<(String, String)>,
     pub(crate) compressed: bool,
-    /// Whether each session begins as that of somebody who was never there.
+    /// True if each session starts as that of a new visitor.
     pub(crate) is_new_visitor: bool,
     pub(crate) steps: Vec<Step>,
 }
@@ -32,12 +32,12 @@ pub(crate) struct Step {
     pub(crate) requests: Vec<Request>,
 }
 
-/// How long a user thinks before a step.
+/// The think time before a step.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(crate) enum Wait {
     #[default]
     None,
-    /// About so long: half of it up to one and a half.
+    /// Uniform from half of this up to one and a half.
     About(Duration),
 }
 
@@ -49,13 +49,13 @@ pub(crate) struct Request {
     pub(crate) headers: Vec<(String, Text)>,
     pub(crate) body: Body,
     pub(crate) basic_auth: Option<(Text, Text)>,
-    /// What it is answered with, where that is no 2xx.
+    /// The expected status, if it is no 2xx.
     pub(crate) expect: Option<u16>,
-    /// Variables, and where in the answer their values are.
+    /// Variables, and the places of their values in the response.
     pub(crate) captures: Vec<(String, String)>,
 }
 
-/// What a request carries.
+/// The body of a request.
 #[derive(Debug, Default)]
 pub(crate) enum Body {
     #[default]
@@ -63,14 +63,14 @@ pub(crate) enum Body {
     Form(Vec<(String, Text)>),
     Json(Json),
     Text(Text),
-    /// So many bytes of any kind.
+    /// So many arbitrary bytes.
     Bytes(u64),
 }
 
-/// A JSON value whose texts may have expressions in them.
+/// A JSON value whose texts may contain expressions.
 #[derive(Debug)]
 pub(crate) enum Json {
-    /// `null`, a number, or a switch, as JSON writes it.
+    /// `null`, a number, or a boolean, in JSON form.
     Plain(String),
     Text(Text),
     List(Vec<Json>),
@@ -78,7 +78,7 @@ pub(crate) enum Json {
 }
 
 impl Json {
-    /// A list or an object as `text` has it, digit for digit; nothing where it is neither, or nested too deep.
+    /// Parses a list or an object, digit for digit; `None` if it is neither, or nested too deep.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let whole = text.trim_start().starts_with(['{', '[']);
         whole.then(|| Self::read(text, 0)).flatten()
@@ -111,7 +111,7 @@ impl Json {
         }
     }
 
-    /// All texts and plain values in it, each with the key that it stands under.
+    /// Visits all its texts and plain values, each with its key.
     pub(crate) fn leaves(&mut self, key: &str, visit: &mut dyn FnMut(&str, &mut Self)) {
         match self {
             Self::List(items) => items.iter_mut().for_each(|item| item.leaves(key, visit)),
@@ -126,7 +126,7 @@ impl Json {
 
     fn write(&self, out: &mut String) {
         match self {
-            // JSON's own form is YAML.
+            // The JSON form is valid YAML.
             Self::Plain(text) => out.push_str(text),
             Self::Text(text) => out.push_str(&quoted(&text.template())),
             Self::List(items) => {
@@ -150,10 +150,10 @@ impl Json {
     }
 }
 
-/// Deepest JSON that is written as YAML, which has a limit of its own.
+/// Deepest JSON that is written as YAML, whose parser has a limit of its own.
 const MAX_DEPTH: usize = 32;
 
-/// The members of an object in their order; of those of one name the last one.
+/// The members of an object in their order; the last one of each name.
 struct Members<'t>(Vec<(String, &'t RawValue)>);
 
 impl<'t> serde::Deserialize<'t> for Members<'t> {
@@ -191,7 +191,7 @@ impl<'t> serde::Deserialize<'t> for Members<'t> {
 /// Longest line of a comment.
 const COLUMNS: usize = 96;
 
-/// In lines that are read without scrolling.
+/// Wraps a text at [`COLUMNS`].
 fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut length = 0;
@@ -209,7 +209,7 @@ fn wrapped(text: &str) -> String {
     out
 }
 
-/// A text that YAML takes for nothing else.
+/// A quoted text that YAML parses as a text only.
 fn quoted(text: &str) -> String {
     let plain = scalar(text);
     match plain.starts_with('"') {
@@ -332,7 +332,7 @@ fn table(indent: &str, key: &str, entries: &[(String, Text)], out: &mut String) 
     }
 }
 
-/// A length of time as files have it, in steps that a person would choose.
+/// A duration as in files, rounded to natural steps.
 fn length(time: Duration) -> String {
     let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     match ms {

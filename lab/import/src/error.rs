@@ -1,12 +1,12 @@
-//! Why something can't be made a workload.
+//! Why a workload can't be imported.
 
-/// What is said of a collection, which is neither a recording nor a description.
+/// The message for a collection, which is neither a recording nor a description.
 const POSTMAN: &str = "this is a collection of Postman: make an OpenAPI description of it (by Postman, or by `p2o` of the \
                        npm package postman-to-openapi), and take that by `plimsoll import openapi`";
 
-/// What the text is instead, where that is known.
+/// The actual format of the text, if known.
 pub(crate) fn otherwise(text: &str) -> Option<ImportError> {
-    // It stands at the beginning, under `info`.
+    // It is at the start, under `info`.
     let head = text
         .get(..text.floor_char_boundary(4096))
         .unwrap_or_default();
@@ -14,11 +14,11 @@ pub(crate) fn otherwise(text: &str) -> Option<ImportError> {
         .then_some(ImportError::Other(POSTMAN))
 }
 
-/// Nothing could be imported.
+/// The import failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// More bytes than are read.
+    /// More bytes than the limit.
     #[error("it has {size} bytes; at most {most} are read")]
     TooLarge {
         /// Its size.
@@ -32,23 +32,23 @@ pub enum ImportError {
     /// The text is neither JSON nor YAML; the cause has line and column.
     #[error("it is neither JSON nor YAML: {0}")]
     Yaml(String),
-    /// It is something else.
+    /// It has another format.
     #[error("{0}")]
     Other(&'static str),
     /// More parts than a workload can have.
     #[error("it has {count} {what}; at most {most} are taken")]
     TooMany {
-        /// What there is too much of.
+        /// The parts that exceed the limit.
         what: &'static str,
-        /// How many there are.
+        /// Their number.
         count: usize,
         /// The limit.
         most: usize,
     },
-    /// All was left out.
+    /// All was skipped.
     #[error("no request is left: {}", said.join("; "))]
     Nothing {
-        /// What was left out.
+        /// The reasons.
         said: Vec<String>,
     },
 }

@@ -1,28 +1,28 @@
-//! The first study and workload of somebody's own server, with what to write next as comments.
+//! Generates the first study and workload of a user's own server, with further examples as comments.
 
 use std::fmt::Write as _;
 
 use lab_units::yaml::{comment, literal, short_name, text};
 
-/// What the files are about.
+/// The inputs of the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct First {
-    /// What study and workload are called after; made a short name.
+    /// The name of study and workload; made a short name.
     pub name: String,
     /// The server, without a path.
     pub url: String,
     /// Path and query of the first request, from `/`.
     pub target: String,
-    /// Users at once.
+    /// Concurrent users.
     pub users: u32,
-    /// How long 95 of 100 answers may take, as files have it: `500ms`.
+    /// The limit that 95 of 100 responses must meet, as in files: `500ms`.
     pub limit: String,
 }
 
 /// The two files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Files {
-    /// The name of both, without their ends.
+    /// The name of both, without extensions.
     pub name: String,
     /// `NAME.study.yaml`
     pub study: String,
@@ -30,7 +30,7 @@ pub struct Files {
     pub workload: String,
 }
 
-/// Study and workload, to lie in one folder.
+/// Study and workload, for one folder.
 #[must_use]
 pub fn files(first: &First) -> Files {
     let name = short_name(&first.name, "first");
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Over TLS the study says where an authority would stand, at its right place.
+    /// Over TLS, a comment of the study shows an authority, at its right place.
     #[test]
     fn a_server_over_tls_may_have_an_authority_of_its_own() {
         let files = files(&First {
@@ -196,7 +196,7 @@ mod tests {
         assert!(reach.contains("ca.pem"), "{reach}");
     }
 
-    /// What stands in comments is right, too.
+    /// The content of comments is valid, too.
     #[test]
     fn the_steps_in_comments_are_a_workload() {
         let files = files(&first());

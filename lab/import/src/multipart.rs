@@ -1,22 +1,22 @@
-//! Forms of several parts (RFC 7578), as browsers write them.
+//! Multipart forms (RFC 7578), as browsers write them.
 
 use crate::text::Text;
 
-/// What stands between the parts of a form that names nothing else.
+/// Default boundary between the parts of a form.
 pub(crate) const BOUNDARY: &str = "plimsoll-part";
 
 /// A part of a form.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) name: String,
-    /// The name of its file, where it is one.
+    /// The name of its file, if it is one.
     pub(crate) file: Option<String>,
-    /// Its content type; empty where it has none.
+    /// Its content type; empty if it has none.
     pub(crate) kind: String,
     pub(crate) value: Text,
 }
 
-/// A boundary like `wish` that no part holds.
+/// A boundary like `wish` that occurs in no part.
 pub(crate) fn boundary(wish: &str, parts: &[Part]) -> String {
     let mut boundary = wish.to_owned();
     while parts
@@ -51,7 +51,7 @@ pub(crate) fn body(parts: Vec<Part>, boundary: &str) -> Text {
     body.joined()
 }
 
-/// A name between quotes.
+/// Escapes a name for quotes.
 fn quotable(name: &str) -> String {
     name.replace('"', "%22")
         .replace('\r', "%0D")

@@ -1,87 +1,87 @@
-//! The study that a few flags stand for, and the workload of one request.
+//! The study for a few flags, and the workload of one request.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use lab_units::yaml::{comment, literal, short_name, text};
 
-/// A study of one server that runs already.
+/// A study of one attached server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quick {
-    /// What it is called after; made a short name.
+    /// Its name; made a short name.
     pub name: String,
     /// One line for reports.
     pub title: String,
-    /// The file of its workload, as seen from the study's folder.
+    /// The file of its workload, relative to the study's folder.
     pub workload: String,
     /// The server, without a path.
     pub url: String,
-    /// Its process, where it runs on this machine.
+    /// Its process, if it runs on this machine.
     pub pid: Option<u32>,
-    /// How it is reached.
+    /// Its connection settings.
     pub reach: Reach,
-    /// What makes sessions begin.
+    /// What starts sessions.
     pub load: QuickLoad,
-    /// How long the load rises.
+    /// Length of the ramp.
     pub ramp: Duration,
-    /// How long it lasts then.
+    /// Length of the hold.
     pub hold: Duration,
-    /// How long an answer may take; the study's own default unless said.
+    /// Timeout of a response; `None` is the study's default.
     pub timeout: Option<Duration>,
-    /// Whether a trial that was disturbed from outside is repeated.
+    /// True if a trial that was disturbed from outside is repeated.
     pub repeats: bool,
 }
 
-/// How users reach a server; as usual unless said.
+/// Connection settings of a server; all optional.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reach {
     /// A PEM file with its authority.
     pub ca: Option<String>,
-    /// Whether any certificate is taken.
+    /// True if any certificate is accepted.
     pub insecure: bool,
     /// The version of HTTP: `1`, `2`, or `auto`.
     pub http: Option<String>,
 }
 
-/// What makes sessions begin.
+/// What starts sessions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum QuickLoad {
-    /// So many users, each beginning anew when it is through.
+    /// So many users, each of which repeats its session.
     Users(u32),
     /// Sessions that arrive evenly at a rate, over so many connections at most.
     Rate {
         /// Sessions per second.
         per_s: f64,
-        /// Sessions under way at once, at most; the study's own default unless said.
+        /// Most concurrent sessions; `None` is the study's default.
         connections: Option<u32>,
     },
 }
 
-/// A request that all users send again and again.
+/// A request that all users repeat.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OneRequest {
-    /// `GET` and the like.
+    /// The method, such as `GET`.
     pub method: String,
     /// Path and query, from `/`.
     pub target: String,
     /// In this order.
     pub headers: Vec<(String, String)>,
-    /// Headers whose values are secret: the environment variables that hold them.
+    /// Headers whose values are secret: the environment variables for them.
     pub secret_headers: Vec<(String, String)>,
-    /// The longest body of an answer, in bytes, where it isn't the usual one.
+    /// The longest body of a response, in bytes; `None` is the default.
     pub max_body: Option<u64>,
-    /// Cookies by name: the environment variables that hold their values.
+    /// Cookies by name: the environment variables for their values.
     pub secret_cookies: Vec<(String, String)>,
     /// The body, if it has one.
     pub body: Option<String>,
 }
 
 impl OneRequest {
-    /// The same with these headers. Values of cookies and of secret headers stay out of the file: they are returned
-    /// with the names of the environment variables that it asks for.
+    /// Adds these headers. Values of cookies and of secret headers stay out of the file: they are returned with the
+    /// names of their environment variables.
     ///
     /// # Errors
-    /// In words, a `Cookie` that is none.
+    /// In words, when a `Cookie` is invalid.
     pub fn with_headers(
         mut self,
         headers: Vec<(String, String)>,
@@ -166,7 +166,7 @@ pub fn study(quick: &Quick) -> String {
     out
 }
 
-/// What else the study says of its system.
+/// Further keys of the study's system.
 fn reach(reach: &Reach) -> String {
     let mut tls = Vec::new();
     if let Some(ca) = &reach.ca {
@@ -185,7 +185,7 @@ fn reach(reach: &Reach) -> String {
     out
 }
 
-/// The cure of an error where there is no study to write it into: flags in the place of keys.
+/// Replaces keys with flags in the advice of an error, if there is no study file.
 #[must_use]
 pub fn by_flags(said: &str) -> String {
     [
@@ -242,7 +242,7 @@ fn secret_in(variable: &str) -> String {
     format!("{{{{ secret('{variable}') }}}}")
 }
 
-/// A length of time as files have it.
+/// A duration as in files.
 fn length(time: Duration) -> String {
     match (time.as_secs(), time.subsec_millis()) {
         (seconds, 0) => format!("{seconds}s"),
@@ -374,7 +374,7 @@ mod tests {
         assert!(refused.unwrap_err().contains("`none` is no cookie"));
     }
 
-    /// What is said of a certificate names keys of a study, which a bench hasn't.
+    /// Messages about certificates name keys of a study, which a bench doesn't have.
     #[test]
     fn a_cure_is_a_flag_where_there_is_no_study() {
         for (said, cure) in [
@@ -400,7 +400,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a request holds, braces included, is sent as it is.
+        /// All characters of a request, including braces, are sent unchanged.
         #[test]
         fn a_request_is_sent_as_it_was_given(
             target in "/[!-~]{0,40}",

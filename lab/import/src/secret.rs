@@ -1,11 +1,11 @@
-//! Values that must not stand in a file: those under names of secrets.
+//! Values that must not be in a file: those with names of secrets.
 
 use lab_units::names::word;
 
-/// Shorter values are found in words that have nothing to do with them.
+/// Shortest value that is searched: shorter ones occur in unrelated words.
 const LOOKED_FOR: usize = 6;
 
-/// Secrets that were found, and the environment variables that stand for them.
+/// Found secrets, and their environment variables.
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
     found: Vec<(String, String)>,
@@ -13,7 +13,7 @@ pub(crate) struct Secrets {
 }
 
 impl Secrets {
-    /// The expression in a secret's place, by the name that it stands under.
+    /// The expression for a secret, by its name.
     pub(crate) fn code(&mut self, name: &str, value: &str) -> String {
         if let Some((_, known)) = self.found.iter().find(|(found, _)| found == value) {
             return format!("secret('{known}')");
@@ -35,14 +35,14 @@ impl Secrets {
         format!("secret('{name}')")
     }
 
-    /// Another variable that a run needs.
+    /// Adds another variable that a run needs.
     pub(crate) fn ask(&mut self, name: &str) {
         if !self.asked.iter().any(|asked| asked == name) {
             self.asked.push(name.to_owned());
         }
     }
 
-    /// Values to look for wherever they stand, with their expressions; the longest first.
+    /// Values to search everywhere, with their expressions; the longest first.
     pub(crate) fn values(&self) -> Vec<(String, String)> {
         let long = self
             .found

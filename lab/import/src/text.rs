@@ -1,14 +1,14 @@
-//! Texts of a draft: what stands as it is, and what a run fills in.
+//! Texts of a draft: literals, and expressions for a run.
 
 use lab_units::yaml;
 
-/// Stands in no text that is sent.
+/// Occurs in no text that is sent.
 pub(crate) const HOLE: &str = "\u{0}";
 
-/// A stretch of a text.
+/// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
-    /// As it is, whatever braces it holds.
+    /// Literal, including any braces.
     Literal(String),
     /// An expression of the template language.
     Code(String),
@@ -35,7 +35,7 @@ impl Text {
         ])
     }
 
-    /// The text, where all of it stands as it is.
+    /// The text, if all of it is literal.
     pub(crate) fn as_literal(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
@@ -44,7 +44,7 @@ impl Text {
         }
     }
 
-    /// The text with [`HOLE`] in the place of each expression.
+    /// The text with [`HOLE`] for each expression.
     pub(crate) fn with_holes(&self) -> String {
         let parts = self.0.iter().map(|part| match part {
             Part::Literal(text) => text.as_str(),
@@ -57,7 +57,7 @@ impl Text {
         self.0.extend(other.0);
     }
 
-    /// Passes what its expressions give through a filter.
+    /// Applies a filter to its expressions.
     pub(crate) fn with_filter(&mut self, filter: &str) {
         for part in &mut self.0 {
             if let Part::Code(code) = part {
@@ -67,7 +67,7 @@ impl Text {
         }
     }
 
-    /// Encoded as a form or a query is.
+    /// Encoded like a form or a query.
     pub(crate) fn encoded(mut self) -> Self {
         self.with_filter("urlencode");
         for part in &mut self.0 {
@@ -78,7 +78,7 @@ impl Text {
         self
     }
 
-    /// With neighbouring literals as one, so that it is a literal where all of it stands as it is.
+    /// Merges neighbouring literals, so that it is a literal if all of it is.
     pub(crate) fn joined(self) -> Self {
         let mut joined: Vec<Part> = Vec::new();
         for part in self.0 {
@@ -90,7 +90,7 @@ impl Text {
         Self(joined)
     }
 
-    /// Puts an expression in the place of a value wherever it stands.
+    /// Replaces a value with an expression wherever it occurs.
     pub(crate) fn replace(&mut self, value: &str, code: &str) {
         let parts = std::mem::take(&mut self.0);
         for part in parts {
@@ -109,7 +109,7 @@ impl Text {
         }
     }
 
-    /// The same where the value stands alone between separators, `?`, and both ends.
+    /// The same if the value is alone between separators, `?`, and both ends.
     pub(crate) fn replace_between(&mut self, value: &str, code: &str, separators: &str) {
         let ends = |c: Option<char>| c.is_none_or(|c| c == '?' || separators.contains(c));
         let parts = std::mem::take(&mut self.0);
@@ -143,7 +143,7 @@ impl Text {
 
     /// As a template.
     pub(crate) fn template(&self) -> String {
-        // A brace at the end of one part must not open anything with the next.
+        // A brace at the end of one part must not combine with the next.
         let mut out = String::new();
         for part in &self.0 {
             match part {

@@ -1,4 +1,4 @@
-//! Recordings as workloads: what stays, what is captured, what is kept secret.
+//! Recordings as workloads: recorded values, captures, and secrets.
 
 mod recorders;
 mod tokens;
@@ -25,7 +25,7 @@ fn load(imported: &Imported) -> Workload {
         .unwrap_or_else(|error| panic!("{:?}\n{}", error.problems(), imported.workload))
 }
 
-/// A request `ms` after the first, with its answer.
+/// A request `ms` after the first, with its response.
 fn entry(ms: u64, request: Value, response: Value, kind: &str) -> Value {
     let began = format!(
         "2026-11-22T10:{:02}:{:02}.{:03}Z",
@@ -97,7 +97,7 @@ fn options() -> HarOptions {
     }
 }
 
-/// A form with a token, a login, a list in JSON, an order with the token that the login gave.
+/// A form with a token, a login, a list in JSON, an order with the token of the login.
 fn session() -> String {
     const FORM: &str = "<form><input type=\"hidden\" name=\"csrf\" value=\"tok3n-AbCdEf12\">\
                         <input name=\"user\"></form><img src=\"/logo.png\">";
@@ -217,7 +217,7 @@ fn a_session_of_a_shop_is_a_workload() {
     insta::assert_snapshot!(imported.workload);
 }
 
-/// A form with a file goes in several parts; its token is another one each time, its file stays.
+/// A form with a file is multipart; its token is different each time, its file is constant.
 #[test]
 fn forms_of_several_parts_have_their_tokens_too() {
     let part = |name: &str, value: &str| {
@@ -302,7 +302,7 @@ fn what_is_no_recording_is_said() {
     assert!(said.contains("Postman"), "{said}");
 }
 
-/// Values as browsers send them, and odd ones.
+/// Values of browsers, and odd ones.
 fn odd() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z0-9]{0,12}",
@@ -372,7 +372,7 @@ fn any_entry() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever is recorded, what comes of it is a workload that loads, and holds no password.
+    /// Any recording becomes a workload that loads, and contains no password.
     #[test]
     fn any_recording_is_a_workload_or_an_error(
         entries in prop::collection::vec(any_entry(), 1..8),

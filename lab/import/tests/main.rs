@@ -1,5 +1,4 @@
-//! Workloads from recordings and from descriptions of services.
-//! One program, since each would be linked by itself.
+//! Workloads from recordings and from descriptions of services. One program, since each would be linked separately.
 
 mod har;
 mod openapi;

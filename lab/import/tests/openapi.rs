@@ -174,7 +174,7 @@ fn what_is_no_description_is_said() {
     assert!(matches!(said(&deep), ImportError::Yaml(_)));
 }
 
-/// A schema that refers to itself, or to nothing, ends all the same.
+/// A schema that references itself, or nothing, terminates.
 #[test]
 fn references_in_circles_end() {
     for schema in [
@@ -356,7 +356,7 @@ fn says(imported: &Imported, words: &str) {
     assert!(said.contains(words), "{words}\n{said}");
 }
 
-/// YAML 1.2: `no`, `on`, and `y` are texts, and the schema knows what is a text besides.
+/// YAML 1.2: `no`, `on`, and `y` are texts, and the schema defines further texts.
 #[test]
 fn yaml_has_the_types_of_its_core_schema_and_of_the_description() {
     let text = r#"

@@ -1,13 +1,12 @@
-//! A run as it goes on.
+//! Live views of a run in progress.
 //!
 //! ```text
 //! RUN ─lab/archive: Follow→ State (pure) ─┬→ page: parts of HTML ─┐
 //! trials that are complete ─analysis──────┘→ metrics: OpenMetrics ┴→ server
 //! ```
 //!
-//! All of it comes from the archive as it grows, whoever writes it: nothing here is told by the process
-//! that measures, and nothing is read until somebody looks. Judgement is of complete trials alone, and
-//! not made here.
+//! All data is read from the growing archive: the measuring process sends nothing, and nothing is read without a
+//! viewer. Only complete trials are judged, and not here.
 
 mod clock;
 mod metrics;

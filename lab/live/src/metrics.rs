@@ -1,7 +1,7 @@
-//! The state of a run as OpenMetrics text (version 1.0), for Prometheus and what speaks its language.
+//! The state of a run as OpenMetrics text (version 1.0), for Prometheus and compatible systems.
 //!
-//! Response times go out as histograms that add up over trials, steps, and generators; never as
-//! quantiles, which don't. Names, labels, and bounds are those by which `lab-export` sends the same.
+//! Response times are exposed as histograms, which add up over trials, steps, and generators; never as quantiles, which
+//! don't. Names, labels, and bounds are those of `lab-export`.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::state::{Mode, Outcome, State};
 use crate::trial::{COUNTERS, Counted, Step, Trial};
 use crate::watch::Watch;
 
-/// What the text is.
+/// The content type of the text.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The run's metrics.
@@ -66,7 +66,7 @@ pub fn metrics(watch: &Watch) -> String {
     text
 }
 
-/// Of a search, as far as complete trials tell; what they don't tell isn't there.
+/// The lines of a search, as far as complete trials show them; unknown ones are omitted.
 fn of_lines(text: &mut String, study: &str, lines: &[LoadLine]) {
     let mut each = |name: &str, help: &str, of: &dyn Fn(&LoadLine) -> Option<f64>| {
         let told: Vec<_> = lines
@@ -98,7 +98,7 @@ fn of_lines(text: &mut String, study: &str, lines: &[LoadLine]) {
     );
 }
 
-/// Of the trials that are over.
+/// The finished trials.
 fn of_done(text: &mut String, study: &str, state: &State) {
     if state.done.is_empty() {
         return;
@@ -149,7 +149,7 @@ fn of_trial(text: &mut String, study: &str, trial: &Trial) {
     }
 }
 
-/// The newest samples of a machine, whose counters' names begin so.
+/// The newest samples of a machine; `begin` is the prefix of its counters' names.
 fn newest(text: &mut String, of: &str, begin: &str, counted: &Counted) {
     for (column, value) in COUNTERS.iter().zip(counted.newest) {
         if let Some(value) = value {
@@ -193,7 +193,7 @@ fn times(text: &mut String, of: &str, trial: &Trial) {
     histogram(text, name, of, &trial.all_lateness);
 }
 
-/// Named transactions, and how long the completed ones took.
+/// Named transactions, and the times of completed ones.
 fn transactions(text: &mut String, of: &str, trial: &Trial) {
     if trial.transactions.is_empty() {
         return;
@@ -229,7 +229,7 @@ fn seconds(text: &mut String, name: &str, help: &str) {
     );
 }
 
-/// Numbers that answers told.
+/// Numbers in responses.
 fn measures(text: &mut String, of: &str, trial: &Trial) {
     if trial.measures.is_empty() {
         return;
@@ -281,7 +281,7 @@ fn labels(all: &[(&str, &str)]) -> String {
     each.collect::<Vec<_>>().join(",")
 }
 
-/// As a label's value: backslash, quote, and line end are escaped.
+/// Escapes backslash, quote, and line end in a label value.
 fn escaped(value: &str) -> String {
     value
         .replace('\\', "\\\\")

@@ -1,7 +1,7 @@
-//! The live page: a frame that stays, and parts in it that are made anew as the run goes on. Every part
-//! is HTML by itself, made from the state alone; nothing here reads or sends.
+//! The live page: a constant frame, and parts that are rebuilt as the run proceeds. Every part is complete HTML, made
+//! from the state alone; nothing here reads or sends.
 //!
-//! The look, the tables, and the charts are the report's own.
+//! The style, the tables, and the charts are the report's own.
 
 mod figures;
 mod now;
@@ -13,12 +13,12 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::state::{Mode, State};
 use crate::watch::{Controls, Watch};
 
-/// What the page looks like, the report's look first.
+/// The style sheet of the page, the report's first.
 pub(crate) fn style() -> String {
     format!("{}{}", pieces::style(), include_str!("page/live.css"))
 }
 
-/// What it does: tables as in the report, then the parts.
+/// The script of the page: tables as in the report, then the parts.
 pub(crate) fn script() -> String {
     format!("{}{}", pieces::script(), include_str!("page/live.js"))
 }
@@ -28,11 +28,11 @@ pub(crate) fn script() -> String {
 pub struct Part {
     /// The element's id.
     pub id: &'static str,
-    /// What is in it.
+    /// Its content.
     pub html: String,
 }
 
-/// All parts as they stand now, in the page's order.
+/// All parts in their present state, in the page's order.
 #[must_use]
 pub fn parts(watch: &Watch) -> Vec<Part> {
     let state = watch.state();
@@ -106,7 +106,7 @@ pub fn page(watch: &Watch) -> String {
     page.into_string()
 }
 
-/// The newest of what is worth saying aloud.
+/// The newest news, for screen readers.
 fn said(state: &State) -> String {
     let news = state.log.iter().rev().find(|line| line.is_news);
     news.map_or_else(String::new, |line| pieces::plain(&line.text))
@@ -147,7 +147,7 @@ fn controls(controls: Option<&Controls>) -> Markup {
     }
 }
 
-/// What complete trials come to so far, as the report will say it.
+/// The result of complete trials so far, as the report will state it.
 fn report(watch: &Watch) -> Markup {
     let is_over = watch.state().mode == Mode::Ended;
     let Some(analysis) = watch.analysis() else {
@@ -180,7 +180,7 @@ fn log(state: &State) -> Markup {
     }
 }
 
-/// `10:15:42` of an RFC 3339 time; the whole text where it is none.
+/// `10:15:42` of an RFC 3339 time; the whole text if it is none.
 fn clock(at: &str) -> &str {
     let time = at.split_once('T').map(|(_, time)| time);
     time.and_then(|time| time.get(..8)).unwrap_or(at)

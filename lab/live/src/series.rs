@@ -1,33 +1,33 @@
-//! What happened through a trial, at as many places as a chart has room for: neighbours are merged as
-//! more come in, histograms as histograms, so that a quantile is always one of real answers.
+//! The time course of a trial, at the resolution of a chart: neighbours are merged as more data arrives, histograms as
+//! histograms, so that a quantile is always one of real responses.
 
 use hdrhistogram::Histogram;
 use lab_archive::{Interval, WindowLine};
 use lab_stats::quantile;
 
-/// Places of a chart at most; beyond it each two neighbours become one.
+/// Most points of a chart; beyond it each two neighbours are merged.
 pub(crate) const MOST: usize = 240;
-/// Two digits are as many as a chart shows, and a tenth of the memory.
+/// Two digits are enough for a chart, and take a tenth of the memory.
 const DIGITS: u8 = 2;
 
 /// Windows of a trial, neighbours merged.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
     stretches: Vec<Stretch>,
-    /// A stretch is no shorter: each shall have answers enough for a quantile.
+    /// Shortest section: each must have enough responses for a quantile.
     least_ms: f64,
-    /// Histograms that came before their window.
+    /// Histograms that arrived before their window.
     early: Vec<Interval>,
 }
 
-/// A stretch of a trial.
+/// A section of a trial.
 #[derive(Debug)]
 pub(crate) struct Stretch {
     pub(crate) start_ms: f64,
     pub(crate) end_ms: f64,
     pub(crate) answered: u64,
     pub(crate) failed: u64,
-    /// In a session at its end.
+    /// Users in a session at its end.
     pub(crate) users: u32,
     /// Sessions that wait for a connection at its end.
     pub(crate) waiting: u64,
@@ -39,7 +39,7 @@ impl Stretch {
         (self.end_ms - self.start_ms) / 1e3
     }
 
-    /// Of the trial's clock, in s.
+    /// Its middle on the trial's clock, in s.
     pub(crate) fn middle(&self) -> f64 {
         f64::midpoint(self.start_ms, self.end_ms) / 1e3
     }
@@ -52,7 +52,7 @@ impl Stretch {
         lab_stats::ratio(self.failed as f64, self.seconds())
     }
 
-    /// Of response times; `None` if too few.
+    /// A quantile of response times; `None` if there are too few.
     pub(crate) fn ms(&self, p: f64) -> Option<f64> {
         quantile(&self.times, p).map(|us| us as f64 / 1e3)
     }
@@ -62,13 +62,13 @@ impl Stretch {
         self.answered += next.answered;
         self.failed += next.failed;
         (self.users, self.waiting) = (next.users, next.waiting);
-        // Both widen by themselves.
+        // Both resize themselves.
         let _ = self.times.add(&next.times);
     }
 }
 
 impl Load {
-    /// Of a trial of this length.
+    /// For a trial of this length.
     pub(crate) fn of(length_ms: f64) -> Self {
         Self {
             least_ms: length_ms / (MOST / 4) as f64,
@@ -80,7 +80,7 @@ impl Load {
         &self.stretches
     }
 
-    /// Takes a window in: so many answers, so many failures.
+    /// Adds a window with so many responses and failures.
     pub(crate) fn window(&mut self, window: &WindowLine, answered: u64, failed: u64) {
         let next = Stretch {
             start_ms: window.start_ms,
@@ -105,7 +105,7 @@ impl Load {
         }
     }
 
-    /// Takes response times in, where their window stands.
+    /// Adds response times to their window.
     pub(crate) fn times(&mut self, interval: Interval) {
         let middle = f64::midpoint(interval.start_ms as f64, interval.end_ms as f64);
         let at = self.stretches.partition_point(|one| one.end_ms < middle);
@@ -120,13 +120,13 @@ impl Load {
             .stretches
             .first()
             .map_or(0.0, |one| one.end_ms - one.start_ms);
-        // Whole windows: a little less than twice as long makes just two of them one.
+        // Whole windows: slightly less than twice the length merges exactly two of them.
         self.least_ms = self.least_ms.max(first) * 1.9;
         self.stretches = halved(std::mem::take(&mut self.stretches), Stretch::merge);
     }
 }
 
-/// A histogram that widens by itself.
+/// A histogram that resizes itself.
 fn histogram() -> Histogram<u64> {
     Histogram::new(DIGITS).expect("two digits are allowed")
 }
@@ -146,7 +146,7 @@ fn halved<T>(all: Vec<T>, merge: impl Fn(&mut T, &T)) -> Vec<T> {
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     samples: Vec<Sample>,
-    /// Samples in a place.
+    /// Samples per point.
     per: usize,
 }
 
@@ -159,7 +159,7 @@ struct Sample {
 }
 
 impl Counters {
-    /// Takes a sample in: the same counters each time.
+    /// Adds a sample of the same counters each time.
     pub(crate) fn take(&mut self, t_ms: f64, values: &[Option<f64>]) {
         let sums = values
             .iter()

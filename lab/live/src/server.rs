@@ -1,10 +1,8 @@
-//! The server of the live page, and of the reports of runs that are over: a thread of its own, behind
-//! everything else that wants a CPU, which looks at the archive when somebody looks at the page, and at
-//! no other time.
+//! The server of the live page, and of the reports of finished runs: a thread of its own, with the lowest priority,
+//! which reads the archive only while a page is viewed.
 //!
-//! Whoever knows the token that is in the address may see the run and steer it. There is no cookie: a
-//! page elsewhere can't ask for anything in a reader's name. Names that could be made to lead here by a
-//! hostile name server are refused as the host.
+//! Clients with the token of the address may view the run and control it. There is no cookie: another site's page can't
+//! send requests in a reader's name. Host names that a hostile name server could point here are refused.
 
 mod answer;
 mod gate;
@@ -27,23 +25,23 @@ pub use gate::Token;
 pub use reports::Reports;
 use shared::{Shared, Source};
 
-/// The nice value of a thread that comes after all others.
+/// The nice value of the lowest priority.
 const LAST: i32 = 19;
-/// How long pages may take for their last parts.
+/// Longest wait for pages to receive their last parts.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// The server could not begin.
+/// The server could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The address can't be listened on.
     #[error("can't listen on {address}")]
     Listen {
-        /// Which.
+        /// The address.
         address: SocketAddr,
         /// Why.
         source: std::io::Error,
     },
-    /// The system gives no random bits, no thread, or no runtime.
+    /// The operating system provides no random bits, no thread, or no runtime.
     #[error("can't start the server of the live page")]
     Start(#[source] std::io::Error),
 }
@@ -72,7 +70,7 @@ impl Live {
         Self::start_with(token, address, (dir, analyse, controls))
     }
 
-    /// The same with a token that is known beforehand, so that a scraper can have the address of its metrics.
+    /// The same with a given token, so that the address of the metrics can be configured in a scraper.
     ///
     /// # Errors
     /// [`LiveError`].
@@ -118,7 +116,7 @@ impl Live {
         let thread = std::thread::Builder::new()
             .name("live".to_owned())
             .spawn(move || {
-                // Its looks must not cost the load anything; where that isn't allowed it is still little.
+                // Its reads must not slow the load; without permission they are still cheap.
                 let _ = setpriority_process(None, LAST);
                 runtime.block_on(serve(listener, app, ended));
             })
@@ -131,7 +129,7 @@ impl Live {
         })
     }
 
-    /// Where the page is, with the token.
+    /// The address of the page, with the token.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/{}/", self.address, self.token.text())
@@ -139,7 +137,7 @@ impl Live {
 }
 
 impl Drop for Live {
-    /// Pages get their last parts.
+    /// Sends pages their last parts.
     fn drop(&mut self) {
         let _ = self.over.send(true);
         if let Some(thread) = self.thread.take() {

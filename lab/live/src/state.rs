@@ -1,4 +1,4 @@
-//! The state of a run: what its archive says so far. Pure: the same lines give the same state.
+//! The state of a run, from its archive. Pure: the same lines give the same state.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,49 +11,49 @@ use lab_plan::{Cell, Question};
 use crate::series::Load;
 use crate::trial::Trial;
 
-/// Lines of the log that are kept.
+/// Most lines of the log.
 const LINES: usize = 200;
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Debug)]
 pub struct State {
-    /// What ran, where, and since when.
+    /// Study, machine, and start time.
     pub manifest: Manifest,
-    /// How it goes.
+    /// Its mode.
     pub mode: Mode,
-    /// The process that conducts it, once that said so.
+    /// The conducting process, once known.
     pub pid: Option<u32>,
-    /// Trials of the plan; of a search, those that it takes at most.
+    /// Trials of the plan; for a search, the most it takes.
     pub trials: u32,
-    /// The trial under way, or the last one until the next begins.
+    /// The current trial, or the last one until the next starts.
     pub trial: Option<Trial>,
-    /// Trials that are in the archive, in the order in which they ended.
+    /// Finished trials in the archive, in the order in which they ended.
     pub done: Vec<Done>,
-    /// What happened, the newest last.
+    /// Events, the newest last.
     pub log: VecDeque<Line>,
-    /// Whether there is a log at all: archives of earlier versions have none.
+    /// True if there is a log: archives of earlier versions have none.
     pub is_logged: bool,
     question: Option<Question>,
     /// Ramp and hold of each trial of the plan.
     lengths: BTreeMap<u32, u64>,
 }
 
-/// How a run goes.
+/// The mode of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing was heard of it yet.
+    /// No event yet.
     Unknown,
     /// Its trials run.
     Running,
-    /// All trials of its plan are there.
+    /// All trials of its plan are finished.
     Ended,
     /// It was interrupted, and can be resumed.
     Interrupted,
-    /// The process that conducted it is gone.
+    /// The conducting process is gone.
     Gone,
 }
 
-/// A trial that is in the archive.
+/// A finished trial in the archive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done {
     /// Its number in the archive.
@@ -62,20 +62,20 @@ pub struct Done {
     pub attempt_of: Option<u32>,
     /// Its levels in words.
     pub label: String,
-    /// What it came to.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// Why, where it is no measurement; may be empty.
+    /// Why it is invalid; may be empty.
     pub why: String,
-    /// Of a search: whether it carried its level.
+    /// For a search: true if it sustained its level.
     pub carried: Option<bool>,
 }
 
-/// What a trial came to.
+/// The outcome of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// A measurement.
+    /// Valid.
     Valid,
-    /// None.
+    /// Invalid.
     Invalid,
     /// The system under test failed.
     SystemFailed,
@@ -84,16 +84,16 @@ pub enum Outcome {
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// When, RFC 3339.
+    /// The time, RFC 3339.
     pub at: String,
-    /// What, in words.
+    /// The event in words.
     pub text: String,
-    /// Whether it is worth saying aloud.
+    /// True if it is worth announcing.
     pub is_news: bool,
 }
 
 impl State {
-    /// Of an archive of which nothing was read yet but what ran, and its plan.
+    /// The state for a manifest and plan, without events.
     #[must_use]
     pub fn new(manifest: Manifest, plan: &serde_json::Value) -> Self {
         let question = serde_json::from_value(plan["question"].clone()).ok();
@@ -112,7 +112,7 @@ impl State {
         }
     }
 
-    /// Ramps and holds that are left of this go, that of the trial under way included.
+    /// Remaining ramps and holds of this invocation, including the current trial's.
     #[must_use]
     pub fn left_ms(&self) -> f64 {
         let trial = self.trial.as_ref().filter(|trial| trial.phase != "done");
@@ -124,14 +124,14 @@ impl State {
             let mut done = self.done.iter();
             done.any(|done| done.attempt_of.unwrap_or(done.id) == id)
         };
-        // What a search is yet to choose takes as long as what it runs now.
+        // Trials that a search has not chosen yet take as long as the current one.
         let to_come = (1..=self.trials).filter(|id| Some(*id) != under_way && !is_done(*id));
         let to_come = to_come.map(|id| self.lengths.get(&id).copied().unwrap_or(length));
         let of_trial = trial.map_or(0.0, |trial| trial.left_ms().unwrap_or(length as f64));
         to_come.sum::<u64>() as f64 + of_trial
     }
 
-    /// Trials of the plan that are in the archive, and those of them that are measurements.
+    /// Finished trials of the plan, and the valid ones among them.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         let mut planned: Vec<(u32, bool)> = Vec::new();
@@ -147,7 +147,7 @@ impl State {
         (planned.len(), valid)
     }
 
-    /// Takes in a line of the log. A trial that begins is given back: its growth is to be read.
+    /// Adds a line of the log. Returns a trial that starts: its growth must be read.
     pub fn happened(&mut self, line: &EventLine) -> Option<u32> {
         self.is_logged = true;
         match &line.what {
@@ -214,7 +214,7 @@ impl State {
         None
     }
 
-    /// The machine of the system, or of a part of it, has so many cores.
+    /// Sets the number of cores of the machine of the system, or of a part of it.
     fn counted_there(&mut self, part: Option<&str>, cores: u32) {
         let Some(trial) = &mut self.trial else { return };
         match part {
@@ -253,7 +253,7 @@ impl State {
         self.say(line, text, true);
     }
 
-    /// A trial under way of which the archive has no more than its folder.
+    /// A current trial of which the archive only has the folder.
     pub(crate) fn found(&mut self, id: u32) {
         let mut trial = Trial::new(id, &self.manifest);
         (trial.of, trial.label) = (self.trials, format!("trial {id}"));
@@ -308,7 +308,7 @@ impl State {
         self.say(line, text, true);
     }
 
-    /// Adds what an analysis knows of trials that the log doesn't tell of.
+    /// Adds an analysis's trials that the log lacks.
     pub(crate) fn recall(&mut self, analysis: &Analysis) {
         for trial in &analysis.trials {
             if self.done.iter().any(|done| done.id == trial.id) {
@@ -334,7 +334,7 @@ impl State {
         }
     }
 
-    /// Takes in what the archive has more of the trial under way.
+    /// Adds new data of the current trial.
     pub fn grew(&mut self, growth: Growth) {
         if let Some(trial) = &mut self.trial {
             trial.grow(growth);
@@ -380,7 +380,7 @@ fn trials_of(plan: &serde_json::Value) -> BTreeMap<u32, u64> {
     trials.iter().filter_map(of).collect()
 }
 
-/// What a trial does, in words.
+/// A trial's phase in words.
 pub(crate) fn phase_words(phase: &str) -> &str {
     match phase {
         "" => "about to begin",

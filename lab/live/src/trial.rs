@@ -1,5 +1,5 @@
-//! The trial under way: sums, quantiles, and the course of what its archive holds so far. Nothing here
-//! is judged: it may still come out as no measurement.
+//! The current trial: sums, quantiles, and the time course of its archived data so far. Nothing here is judged: the
+//! trial may still be invalid.
 
 use std::collections::VecDeque;
 
@@ -10,16 +10,16 @@ use lab_stats::exponential::Exponential;
 
 use crate::series::{Counters, Load};
 
-/// Examples of errors that are kept, and most of one class of a step: others are to have room beside it.
+/// Most examples of errors, and most of one class of a step, so that others have room.
 const EXAMPLES: usize = 30;
 const EXAMPLES_ALIKE: usize = 5;
-/// How far back the figures of the moment look.
+/// Time span of the current figures.
 const HORIZON_MS: f64 = 5_000.0;
 
-/// Stands between the name of a part of the system and that of its counter.
+/// Separates the name of a part of the system from that of its counter.
 const OF: char = '/';
 
-/// Counters that are shown, by their columns; those of a part of the system on a machine of its own begin with its name.
+/// Displayed counters, by their columns; those of a remote part of the system have its name as prefix.
 pub(crate) const COUNTERS: [&str; 7] = [
     "host.cpu_percent",
     "system.cpu_percent",
@@ -30,7 +30,7 @@ pub(crate) const COUNTERS: [&str; 7] = [
     "host.cpu_others_percent",
 ];
 
-/// A trial under way.
+/// A current trial.
 #[derive(Debug, Default)]
 pub struct Trial {
     /// Its number in the archive.
@@ -43,33 +43,33 @@ pub struct Trial {
     pub label: String,
     /// Users at the top of its ramp.
     pub users: u32,
-    /// Cores of its system's machine, where that is another one than the generator's.
+    /// Cores of its system's host, if it is not the generator's machine.
     pub system_cores: Option<u32>,
     /// Length of its ramp.
     pub ramp_ms: u64,
     /// Length of its hold.
     pub hold_ms: u64,
-    /// What it is doing, by the archive's word; empty before it does anything.
+    /// Its phase, as the archive names it; empty before the first.
     pub phase: String,
-    /// What it waits for, or how its setup goes; empty of anything else.
+    /// The reason of a wait, or the progress of its setup; empty otherwise.
     pub doing: String,
     /// Steps of its session.
     pub steps: Vec<Step>,
-    /// The probe, where there is one.
+    /// The probe, if there is one.
     pub probe: Option<Step>,
-    /// Transactions of its session, with times without the think times within them.
+    /// Transactions of its session, without the think times within them.
     pub transactions: Vec<Step>,
-    /// Numbers that answers tell, in the manifest's order.
+    /// Numbers in responses, in the manifest's order.
     pub measures: Vec<Measure>,
     /// End of the last window on the trial's clock.
     pub elapsed_ms: f64,
-    /// Sessions begun.
+    /// Sessions started.
     pub sessions: u64,
     pub(crate) load: Load,
     pub(crate) counters: Counted,
-    /// Those of its parts on machines of their own.
+    /// Counters of its parts on machines of their own.
     pub(crate) parts: Vec<PartCounted>,
-    /// The archive's columns were looked through for such parts.
+    /// True if the archive's columns were searched for such parts.
     knows_parts: bool,
     pub(crate) lateness: Option<Histogram<u64>>,
     /// Ramp included.
@@ -79,17 +79,17 @@ pub struct Trial {
     holds: bool,
 }
 
-/// What was counted on a machine.
+/// The counters of a machine.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     pub(crate) course: Counters,
-    /// Places of [`COUNTERS`] among the archive's columns.
+    /// Indices of [`COUNTERS`] among the archive's columns.
     columns: Option<[Option<usize>; COUNTERS.len()]>,
     /// The newest value of each of [`COUNTERS`].
     pub(crate) newest: [Option<f64>; COUNTERS.len()],
 }
 
-/// What was counted on the machine of a part of the system.
+/// The counters of the machine of a part of the system.
 #[derive(Debug)]
 pub(crate) struct PartCounted {
     pub(crate) name: String,
@@ -99,7 +99,7 @@ pub(crate) struct PartCounted {
 }
 
 impl Counted {
-    /// Takes in samples, of which those that are meant have names that begin so.
+    /// Adds samples; `begin` is the prefix of the relevant names.
     fn grow(&mut self, begin: &str, growth: &Growth) {
         let find = |name: &str| {
             let of = |column: &String| column.strip_prefix(begin) == Some(name);
@@ -114,7 +114,7 @@ impl Counted {
     }
 }
 
-/// A step of the session, or the probe; or a transaction, of which each is counted as a request is.
+/// A step of the session, or the probe; or a transaction, which is counted like a request.
 #[derive(Debug)]
 pub struct Step {
     /// Its name.
@@ -123,22 +123,22 @@ pub struct Step {
     pub ok: u64,
     /// Failed ones by class, ramp included.
     pub errors: ErrorCounts,
-    /// Response times in µs since the hold began; before it, since the ramp began.
+    /// Response times in µs since the start of the hold; before it, since the start of the ramp.
     pub times: Histogram<u64>,
     /// Response times in µs, ramp included.
     pub all_times: Histogram<u64>,
 }
 
-/// A number that the answers of a step tell.
+/// A number in the responses of a step.
 #[derive(Debug)]
 pub struct Measure {
     /// The step, by its number.
     pub step: u16,
     /// Its name.
     pub name: String,
-    /// What it is counted in; empty of a mere number.
+    /// Its unit; empty for a plain number.
     pub unit: String,
-    /// In thousandths, since the hold began; before it, since the ramp began.
+    /// In thousandths, since the start of the hold; before it, since the start of the ramp.
     pub numbers: Histogram<u64>,
     /// Ramp included.
     pub all_numbers: Exponential,
@@ -172,8 +172,8 @@ impl Step {
 }
 
 impl Trial {
-    /// A trial that begins, with the steps of the run by number, of which the last may be the probe, and what
-    /// their answers tell.
+    /// A trial that starts, with the steps of the run by number, of which the last may be the probe, and their
+    /// measures.
     pub(crate) fn new(id: u32, manifest: &Manifest) -> Self {
         let steps = manifest.steps.as_slice();
         let (names, probe) = match steps.split_last() {
@@ -201,7 +201,7 @@ impl Trial {
         }
     }
 
-    /// Takes in what the archive has more of it.
+    /// Adds new data of the archive.
     pub(crate) fn grow(&mut self, growth: Growth) {
         for window in &growth.windows {
             self.window(window);
@@ -330,7 +330,7 @@ impl Trial {
         }
     }
 
-    /// Answered requests, ramp included, the probe's left out.
+    /// Answered requests, ramp included, without those of the probe.
     #[must_use]
     pub fn answered(&self) -> u64 {
         self.steps.iter().map(|step| step.ok).sum()
@@ -353,18 +353,18 @@ impl Trial {
         per_s(answered).zip(per_s(failed))
     }
 
-    /// Response times in µs of all steps together, since the hold began or, before it, the ramp.
+    /// Response times in µs of all steps together, since the start of the hold or, before it, of the ramp.
     #[must_use]
     pub fn times(&self) -> Histogram<u64> {
         let mut sum = Histogram::new(3).expect("three digits are allowed");
         for step in &self.steps {
-            // It widens by itself.
+            // It resizes itself.
             let _ = sum.add(&step.times);
         }
         sum
     }
 
-    /// Whether its times are of the hold.
+    /// Returns true if its times are of the hold.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.holds
@@ -383,7 +383,7 @@ impl Trial {
         is_on.then(|| ((self.ramp_ms + self.hold_ms) as f64 - self.elapsed_ms).max(0.0))
     }
 
-    /// Keeps it, unless one that says the same is there. They aren't counted: the log has few of the failures.
+    /// Stores it, unless an equal one exists. Examples aren't counted: the log has few of the failures.
     pub(crate) fn example(&mut self, example: ErrorExample) {
         let mut of_kind = 0;
         for one in &self.examples {

@@ -1,4 +1,4 @@
-//! A look at a run: what its archive has more since the last one, and the analysis of what is complete.
+//! Watches a run: reads new data of its archive, and has complete trials analysed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,31 +13,31 @@ use crate::state::{Mode, State};
 /// Analyses an archive of any version.
 pub type Analyse = Box<dyn Fn(&Path) -> Result<Analysis, String> + Send>;
 
-/// After so long without a sign of life the process is looked for.
+/// After so long without an event the process is checked.
 const SILENCE: Duration = Duration::from_secs(5);
-/// A trial under way grows by no more than this many looks' worth at once.
+/// Most reads of a current trial at once.
 const LOOKS: usize = 64;
 
-/// What whoever watches may ask of the process that conducts the run; only that process has it.
+/// Requests of viewers to the conducting process; only that process has it.
 #[derive(Debug, Clone, Default)]
 pub struct Controls {
     /// Ends the run; finished trials stay.
     pub stop: Arc<AtomicBool>,
-    /// Holds it before the next trial.
+    /// Pauses it before the next trial.
     pub pause: Arc<AtomicBool>,
-    /// Gives the trial under way up.
+    /// Skips the current trial.
     pub skip: Arc<AtomicBool>,
-    /// Whether trials can be left out: those of a search depend on each other.
+    /// True if trials can be skipped: those of a search depend on each other.
     pub may_skip: bool,
 }
 
-/// A run that is watched.
+/// A watched run.
 pub struct Watch {
     follow: Follow,
     state: State,
     analyse: Analyse,
     analysis: Option<Analysis>,
-    /// Trials that the analysis knows.
+    /// Number of trials in the analysis.
     analysed: Option<usize>,
     controls: Option<Controls>,
     heard: Option<Instant>,
@@ -53,8 +53,7 @@ impl std::fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Begins to watch the archive in `dir`. Nothing but its manifest and plan is read until the first
-    /// look.
+    /// Starts to watch the archive in `dir`. Only its manifest and plan are read until the first look.
     ///
     /// # Errors
     /// [`ArchiveError`], if there is none.
@@ -77,10 +76,10 @@ impl Watch {
         })
     }
 
-    /// Takes in what is new.
+    /// Reads new data.
     ///
     /// # Errors
-    /// [`ArchiveError`], if the archive is damaged or gone.
+    /// [`ArchiveError`], if the archive is damaged or missing.
     pub fn look(&mut self, now: Instant) -> Result<(), ArchiveError> {
         let lines = self.follow.events()?;
         let mut heard = !lines.is_empty() || self.heard.is_none();
@@ -115,7 +114,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Whether the process that conducts it ended without a word.
+    /// Checks whether the conducting process ended without reporting it.
     fn is_gone(&mut self, now: Instant) {
         let silent = self
             .heard
@@ -128,7 +127,7 @@ impl Watch {
         }
     }
 
-    /// Analyses anew what is complete, where that has changed.
+    /// Updates the analysis if the complete trials have changed.
     fn judge(&mut self) {
         let done = self.state.done.len();
         let is_known = self.analysed == Some(done) && self.state.is_logged;
@@ -139,7 +138,7 @@ impl Watch {
         if done == 0 && self.state.is_logged {
             return;
         }
-        // What can't be judged yet is judged after the next trial.
+        // After a failure the next trial triggers another attempt.
         if let Ok(analysis) = (self.analyse)(self.follow.dir())
             && analysis.summary.complete > 0
         {
@@ -156,19 +155,19 @@ impl Watch {
         name.and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// Where the run stands.
+    /// The state of the run.
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// What complete trials come to; `None` without any.
+    /// The analysis of complete trials; `None` without any.
     #[must_use]
     pub fn analysis(&self) -> Option<&Analysis> {
         self.analysis.as_ref()
     }
 
-    /// What may be asked of the run, while it goes on.
+    /// The controls of the run, while it is in progress.
     #[must_use]
     pub fn controls(&self) -> Option<&Controls> {
         self.controls
@@ -178,13 +177,13 @@ impl Watch {
 }
 
 impl Controls {
-    /// Whether the run is held before its next trial.
+    /// Returns true if the run is paused before its next trial.
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.pause.load(Ordering::Relaxed)
     }
 
-    /// Whether it was told to end.
+    /// Returns true if it was asked to stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

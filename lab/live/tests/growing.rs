@@ -1,4 +1,4 @@
-//! A run that is watched shows what its report will say: the same counts, on the page and in the metrics.
+//! The live view of a run shows what its report will show: the same counts, on the page and in the metrics.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The golden archive as it was while its second trial ran; the lines are its log.
+/// The golden archive during its second trial; the lines are its log.
 fn under_way(lines: &[serde_json::Value]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     copy(&golden(), folder.path());
@@ -113,7 +113,7 @@ fn a_trial_under_way_has_the_counts_that_its_report_will_have() {
     assert!(!text.contains("quantile"), "quantiles don't add up");
 }
 
-/// Transactions are counted as they come, and those that were completed have their times.
+/// Transactions are counted as they arrive, and completed ones have their times.
 #[test]
 fn transactions_are_in_the_metrics_and_on_the_page() {
     let run = Run::open(&golden()).unwrap();
@@ -171,8 +171,7 @@ fn transactions_are_in_the_metrics_and_on_the_page() {
     assert!(row.contains(">30<") && row.contains(">10<"), "{row}");
 }
 
-/// What answers tell is on the page and in the metrics while the trial goes on; of a trial that is over, whether it is
-/// a measurement.
+/// Numbers in responses are on the page and in the metrics during the trial; for a finished trial, its validity.
 #[test]
 fn numbers_that_answers_tell_are_shown_as_they_come() {
     let run = Run::open(&golden()).unwrap();
@@ -226,7 +225,7 @@ fn numbers_that_answers_tell_are_shown_as_they_come() {
     assert!(shown.contains("queued, messages"), "{shown}");
 }
 
-/// Answers of the ramp: times are of the hold.
+/// Responses of the ramp: times only cover the hold.
 fn dropped(report: &lab_analysis::model::TrialAnalysis) -> u64 {
     let run = Run::open(&golden()).unwrap();
     let windows = &run.trials[1].windows;
@@ -284,7 +283,7 @@ fn the_page_grows_part_by_part_and_shows_hostile_words_as_words() {
     assert!(!page(&watch).contains("<form"));
 }
 
-/// The log has few of the failures: how many there were is told by class, and not beside an example.
+/// The log has few of the failures: their number is shown by class, and not with an example.
 #[test]
 fn errors_that_are_alike_are_shown_once_and_not_counted() {
     let mut lines = begun();
@@ -314,7 +313,7 @@ fn a_run_whose_process_is_gone_says_so_after_a_while() {
     assert!(page(&watch).contains("--resume"));
 }
 
-/// The safe line closes in from below while the search goes on: page and metrics have both lines.
+/// The safe line rises while the search runs: page and metrics have both lines.
 #[test]
 fn a_search_shows_both_lines_as_far_as_its_trials_tell() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! A machine elsewhere, by an agent: the conductor's side of what [`crate::Station`] does. It knows no network;
-//! whoever opened the way to the agent says why it was lost.
+//! A remote machine of a system, reached by its agent: the conductor's counterpart of [`crate::Station`]. It knows no
+//! network; the transport reports why a connection was lost.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
@@ -26,48 +26,48 @@ use crate::message::{
 use crate::preparing;
 use crate::runner::RESET_DEADLINE;
 
-/// Longest wait for an answer, beside what a system may take to start or end.
+/// Longest wait for an answer, in addition to the time a system may take to start or stop.
 const ANSWER: Duration = Duration::from_secs(120);
-/// How long the programs may take that make a file system.
+/// Longest run time of the programs that make a file system.
 const MAKES: Duration = Duration::from_secs(600);
-/// Bytes that even a slow disk takes in a second.
+/// Bytes that even a slow disk writes in a second.
 const WRITES: u64 = 10_000_000;
-/// Between two looks at the interrupt.
+/// Interval between two checks of the interrupt.
 const LOOK: Duration = Duration::from_millis(50);
-/// What was said and may wait for whoever conducts, each of at most a megabyte, but the answer to a start.
+/// Most reports queued for the conductor, each of at most a megabyte, except the answer to a start.
 const QUEUE: usize = 64;
-/// Output that is taken at most: its agent keeps 32 MB and a line.
+/// Most output that is read: the agent keeps 32 MB and a line.
 const MOST_OUTPUT: u64 = 40 << 20;
 
-/// A machine that an agent has, for one trial.
+/// An agent's machine, for one trial.
 pub struct Afar {
     place: Box<dyn Place>,
-    /// Which system of the trial's it has.
+    /// Which of the trial's systems runs there.
     hand: Hand,
     orders: Box<dyn FrameSink + Send>,
     heard: Receiver<Result<Heard, Unreadable>>,
-    /// Whether a long one may come.
+    /// True while a long report is expected.
     awaits_long: Arc<AtomicBool>,
-    /// What it is to start; `None` of a system that runs already.
+    /// The system to start; `None` if it already runs.
     setup: Option<Setup>,
-    /// The file that the system's output goes to when it has ended.
+    /// The file for the system's output, written after it has ended.
     output: PathBuf,
     rows: VecDeque<(u64, Vec<Option<f64>>)>,
-    /// What the system ended by.
+    /// Why the system ended.
     ended: Option<String>,
     kernel: BTreeMap<String, String>,
     storage: Vec<(String, String)>,
     /// The trial's 0, by this machine's clock.
     zero: u64,
-    /// It said that all is as it was.
+    /// The agent has reported that its machine is restored.
     closed: bool,
 }
 
 impl Afar {
-    /// By an agent that waits for orders; which of two systems it has there, or the left one where there is one.
+    /// Takes the connection to an agent that waits for orders; `hand` is the system's place, left if there is one.
     ///
     /// # Errors
-    /// When no thread can be started that hears it.
+    /// When the receiving thread can't be started.
     pub fn new(
         (peer, hand): (Peer, Hand),
         setup: Option<Setup>,
@@ -96,10 +96,10 @@ impl Afar {
         })
     }
 
-    /// What its agent refuses of these, each in a sentence. Nothing else is asked of it then.
+    /// What the agent refuses of these setups, one sentence each. The connection takes no order afterwards.
     ///
     /// # Errors
-    /// When it is lost; when `interrupt` becomes true.
+    /// When the connection is lost; when `interrupt` becomes true.
     pub fn check(
         &mut self,
         setups: &[Setup],
@@ -107,7 +107,7 @@ impl Afar {
     ) -> Result<Vec<String>, Failed> {
         let mut all: Vec<String> = Vec::new();
         for setup in setups {
-            // Its file system is made, and taken away.
+            // The agent makes the file system and removes it.
             let within = ANSWER + Self::making_of(setup);
             let setup = Box::new(setup.clone());
             let problems = match self.ask(&Order::Check { setup }, within, interrupt)? {
@@ -122,7 +122,7 @@ impl Afar {
         Ok(all)
     }
 
-    /// Has the machine left as it was; nothing is asked of it any more.
+    /// Has the machine restored; no order follows.
     fn close(&mut self, interrupt: &AtomicBool) -> Result<(), Failed> {
         match self.ask(&Order::Close, self.stop_within(), interrupt)? {
             Report::Closed => self.closed = true,
@@ -135,8 +135,8 @@ impl Afar {
         Ok(())
     }
 
-    /// Has it look after a system that runs there already, by its process or the port that it listens on; whether
-    /// there is one that it may look after.
+    /// Watches a system that already runs, found by its process or its listening port. Returns true if there is one
+    /// that the agent may watch.
     ///
     /// # Errors
     /// When there is no such process, or the machine is lost; when `interrupt` becomes true.
@@ -152,7 +152,7 @@ impl Afar {
         }
     }
 
-    /// Tells it something, and awaits its answer.
+    /// Sends an order and waits for its answer.
     fn ask(
         &mut self,
         order: &Order,
@@ -202,13 +202,13 @@ impl Afar {
         }
     }
 
-    /// Says what no program of ours says.
+    /// Sends a frame that no program of ours sends.
     #[cfg(test)]
     pub(crate) fn ask_raw(&mut self, frame: &[u8]) -> Result<(), lab_driver::remote::MessageError> {
         self.orders.send(frame)
     }
 
-    /// Keeps what is no answer.
+    /// Stores a report that is not an answer; returns any other.
     fn keep(&mut self, heard: Result<Heard, Unreadable>) -> Result<Option<Heard>, Failed> {
         match heard {
             Ok(Heard::Report(Report::Row { at, values })) => self.rows.push_back((at, values)),
@@ -219,7 +219,7 @@ impl Afar {
         Ok(None)
     }
 
-    /// How long the file system of a system may take to be made, or to be taken away.
+    /// Longest time to make or remove the file system of a system.
     fn making_of(setup: &Setup) -> Duration {
         let made = setup.host.filesystem.as_ref();
         made.map_or(Duration::ZERO, |made| {
@@ -227,11 +227,11 @@ impl Afar {
         })
     }
 
-    /// Takes in what was said without an order.
+    /// Receives the reports that are sent without an order.
     fn hear(&mut self) -> Result<(), Failed> {
         loop {
             match self.heard.try_recv() {
-                // An answer that comes after its time is nobody's.
+                // An answer after its deadline is dropped.
                 Ok(heard) => drop(self.keep(heard)?),
                 Err(TryRecvError::Empty) => return Ok(()),
                 Err(TryRecvError::Disconnected) => return Err(self.lost()),
@@ -254,7 +254,7 @@ impl Afar {
         ))
     }
 
-    /// What an answer says that is not the one asked for.
+    /// The error for an answer that does not match its order.
     fn unfit(&self, answer: &Report) -> Failed {
         let agent = self.place.name();
         match answer {
@@ -273,24 +273,24 @@ impl Afar {
         all.flat_map(|spec| spec.before.iter().map(|(_, spec)| spec).chain([spec]))
     }
 
-    /// How long the system may take to start.
+    /// Longest time for the system to start.
     fn start_within(&self) -> Duration {
         let within = self.programs().map(|spec| spec.ready_within_ms);
         ANSWER + RESET_DEADLINE + self.making() + Duration::from_millis(within.sum())
     }
 
-    /// How long a file system may take that is made for it.
+    /// Longest time to make the file system.
     fn making(&self) -> Duration {
         self.setup.as_ref().map_or(Duration::ZERO, Self::making_of)
     }
 
     fn stop_within(&self) -> Duration {
         let grace = self.programs().map(|spec| spec.stop_grace_ms);
-        // What is still to be written goes to the disk with the end of its file system.
+        // Unwritten data is flushed when its file system is unmounted.
         ANSWER + Duration::from_millis(grace.sum()) + self.making()
     }
 
-    /// Sends the list of users, where the command lists them, and has the command run.
+    /// Sends the list of users if the command reads it, then runs the command.
     fn prepare_there(
         &mut self,
         at: usize,
@@ -312,7 +312,7 @@ impl Afar {
             |error: io::Error| Failed::System(format!("the list of users can't be read: {error}"));
         let mut file = BufReader::new(File::open(users).map_err(unread)?);
         let mut after = 0;
-        // Once without any, so that it is there.
+        // An empty list is sent too, so that the file exists.
         let mut has_more = true;
         while has_more {
             let piece = whole_lines(&mut file).map_err(unread)?;
@@ -326,13 +326,13 @@ impl Afar {
         Ok(())
     }
 
-    /// Says nothing to it any more: it leaves its machine as it was by itself.
+    /// Closes the connection: the agent then restores its machine by itself.
     fn give_up(&mut self) {
         self.closed = true;
         self.place.kill();
     }
 
-    /// Ends the system, takes its output, and has the machine left as it was.
+    /// Stops the system, fetches its output, and has the machine restored.
     fn end(&mut self) -> Result<Option<String>, Failed> {
         if self.closed {
             return Ok(None);
@@ -351,7 +351,7 @@ impl Afar {
         Ok((!notes.is_empty()).then(|| notes.join(" ")))
     }
 
-    /// Writes the output down; a sentence where that can't be done.
+    /// Writes the output to its file; returns a sentence if that fails.
     fn take_output(&mut self, never: &AtomicBool) -> Result<Option<String>, Failed> {
         let unwritten =
             |error: io::Error| Some(format!("The system's output can't be kept: {error}."));
@@ -380,7 +380,7 @@ impl Afar {
     }
 }
 
-/// As many lines as a piece of the list of users has room for, or one that is longer.
+/// As many whole lines as fit into a piece of the list of users, or one longer line.
 fn whole_lines(file: &mut impl BufRead) -> io::Result<String> {
     let mut piece = String::new();
     while piece.len() < USERS_PIECE {
@@ -397,12 +397,12 @@ fn hear(
     awaits_long: &AtomicBool,
 ) {
     while let Ok(Some(mut frame)) = reports.receive() {
-        // Of a frame that is nobody's nothing can be understood.
+        // A frame without a system can't be parsed.
         if Hand::take(&mut frame).is_none() {
             frame.clear();
         }
         let is_long = frame.len() > MOST_REPORT;
-        // One for each time that it is awaited, so that what waits here has a bound.
+        // One long report per wait, so that the queue is bounded.
         let most = match is_long && awaits_long.swap(false, Ordering::Relaxed) {
             true => MOST_STARTED,
             false => MOST_REPORT,
@@ -444,7 +444,7 @@ impl Machine for Afar {
     fn prepare(&mut self, at: usize, users: &Path, interrupt: &AtomicBool) -> Result<(), Failed> {
         let done = self.prepare_there(at, users, interrupt);
         if matches!(done, Err(Failed::Interrupted)) {
-            // What it is about is cut short by nothing but the end of its orders.
+            // Only the end of its orders interrupts what the agent does.
             self.give_up();
         }
         done
@@ -485,7 +485,7 @@ impl Machine for Afar {
     }
 
     fn rows(&mut self) -> Vec<Row> {
-        // That it is lost shows at the next look.
+        // The next check reports a lost connection.
         let _lost = self.hear();
         let here = shared();
         let ahead = i128::from(self.place.moment(here)) - i128::from(here);
@@ -534,7 +534,7 @@ impl Machine for Afar {
 
     fn stop(&mut self) -> Result<Option<String>, Failed> {
         let note = self.end()?;
-        // Said since the last look: it had ended before it was told to.
+        // Reported since the last check: the system ended before it was stopped.
         match self.ended.take() {
             Some(why) => Err(Failed::System(why)),
             None => Ok(note),

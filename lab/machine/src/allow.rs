@@ -1,5 +1,5 @@
-//! What the owner of a machine lets runs do on it: a file of the agent's own, which no study can widen.
-//! Judges and starts nothing.
+//! What the owner of a machine allows runs to do on it: a file of the agent's own, which no study can widen. It judges
+//! and starts nothing.
 
 mod filesystems;
 
@@ -16,18 +16,18 @@ use self::filesystems::{Filesystems, Section};
 use crate::hands::Beside;
 use crate::message::Setup;
 
-/// The agent's own program, as the file calls it.
+/// The name of the agent's own program in the file.
 const OWN: &str = "plimsoll";
-/// As studies and presets call it.
+/// Its names in studies and presets.
 const OWN_IN_STUDIES: [&str; 2] = ["{{ plimsoll }}", "{{ program }}"];
-/// What it may be started for alone: by others of its commands, it starts any program.
+/// The only command it may be started with: others of its commands start any program.
 const OWN_COMMAND: &str = "serve";
-/// Begins what a trial fills in.
+/// The start of a placeholder that a trial fills in.
 const FILLED_IN: &str = "{{";
-/// The trial's folder, as studies call it.
+/// The trial's folder in studies.
 const SCRATCH: &str = "{{ scratch }}";
-/// Variables that a study may give any program: none of them names a file, a program, or code. By others an
-/// interpreter, a library, or the loader of programs runs what its owner has not allowed.
+/// Variables that a study may set for any program: none of them names a file, a program, or code. Others can make an
+/// interpreter, a library, or the dynamic loader run code that the owner has not allowed.
 const HARMLESS: [&str; 15] = [
     "GOGC",
     "GOMAXPROCS",
@@ -45,12 +45,12 @@ const HARMLESS: [&str; 15] = [
     "TOKIO_WORKER_THREADS",
     "UV_THREADPOOL_SIZE",
 ];
-/// Begins the names of those of language and country.
+/// Prefix of the locale variables.
 const LOCALE: &str = "LC_";
-/// Longer is no file of this kind.
+/// Largest size of the file.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The file as it is written.
+/// The file as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -67,24 +67,24 @@ struct File {
 /// What runs may do on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowed {
-    /// Where users reach it.
+    /// The address where users reach it.
     pub address: IpAddr,
-    /// Whole paths.
+    /// Absolute paths.
     programs: BTreeSet<PathBuf>,
-    /// Whether its own program may be started as a server.
+    /// True if its own program may be started as a server.
     own: bool,
-    /// Whole paths, without links; at least one.
+    /// Absolute paths, without links; at least one.
     folders: Vec<PathBuf>,
-    /// Files of the kernel's settings.
+    /// Kernel settings, as file paths.
     kernel: BTreeSet<String>,
-    /// Variables of programs, beside those that are harmless.
+    /// Variables of programs, besides the harmless ones.
     variables: BTreeSet<String>,
-    /// What may be made for a trial in one of the folders; nothing unless its owner says so.
+    /// File systems that may be made in one of the folders for a trial; none by default.
     filesystems: Filesystems,
 }
 
 impl Allowed {
-    /// Reads the file, and looks whether what it names is there.
+    /// Reads the file, and checks that the programs and folders it names exist.
     ///
     /// # Errors
     /// In words, with the file and the place in it, what can't be read or used.
@@ -98,7 +98,7 @@ impl Allowed {
         Self::parse(&text).map_err(named)
     }
 
-    /// The same of its text.
+    /// Parses the text of the file.
     ///
     /// # Errors
     /// In words, with the place, what can't be read or used.
@@ -128,7 +128,7 @@ impl Allowed {
             return Err("`folders`: a system needs a folder for its data: name one".to_owned());
         }
         let kernel = file.kernel.iter().map(|name| {
-            // Named as in studies, so that both mean the same file.
+            // Names as in studies, so that both mean the same file.
             kernel_path(name).map_err(|error| {
                 let help = error.help.unwrap_or_default();
                 format!("`kernel`: {}: {help}", error.message)
@@ -148,17 +148,17 @@ impl Allowed {
         })
     }
 
-    /// Whether any file system may be made.
+    /// Returns true if any file system may be made.
     pub(crate) fn makes_filesystems(&self) -> bool {
         self.filesystems.any()
     }
 
-    /// Where data of trials may lie.
+    /// Folders that may hold data of trials.
     pub(crate) fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
 
-    /// Where the data of a trial lies, which is one of the folders.
+    /// The allowed folder for the data of a trial.
     pub(crate) fn folder(&self, host: &HostSpec) -> Option<&Path> {
         let Some(storage) = &host.storage else {
             return self.folders.first().map(PathBuf::as_path);
@@ -170,11 +170,11 @@ impl Allowed {
             .map(PathBuf::as_path)
     }
 
-    /// What is refused of a system, each in a sentence; nothing of one that may run here on these cores.
+    /// The reasons to refuse a system, one sentence each; empty if it may run here on these cores.
     pub(crate) fn refused(&self, setup: &Setup, cores: &[u32]) -> Vec<String> {
         let mut problems = self.around(&setup.host, cores);
         let before = setup.spec.before.iter();
-        // Files of the trial are called by them.
+        // The names become file names of the trial.
         for (name, _) in before.clone().filter(|(name, _)| !is_plain(name)) {
             problems.push(format!(
                 "the process {name:?} has a name that is no plain one"
@@ -245,7 +245,7 @@ impl Allowed {
         problems
     }
 
-    /// What is refused of a program and its words.
+    /// The reason to refuse a program and its arguments.
     fn of_words(&self, words: &[String]) -> Option<String> {
         let program = words.first()?;
         if self.program(program).is_none() {
@@ -263,7 +263,7 @@ impl Allowed {
         })
     }
 
-    /// Where a program is that may be started.
+    /// The path of an allowed program.
     fn program(&self, written: &str) -> Option<PathBuf> {
         if OWN_IN_STUDIES.contains(&written) {
             return self.own.then(|| PathBuf::from(written));
@@ -271,18 +271,18 @@ impl Allowed {
         found(written).filter(|whole| self.programs.contains(whole))
     }
 
-    /// Whether a study may give programs this variable.
+    /// Returns true if a study may set this variable for programs.
     fn variable(&self, name: &str) -> bool {
         let is_harmless = HARMLESS.contains(&name) || name.starts_with(LOCALE);
         is_harmless || self.variables.contains(name)
     }
 
-    /// Whether a study may read this setting of the kernel.
+    /// Returns true if a study may read this kernel setting.
     pub(crate) fn reads(&self, setting: &KernelSetting) -> bool {
         self.kernel.contains(&setting.path)
     }
 
-    /// Whether a program may start in this folder.
+    /// Returns true if a program may start in this folder.
     fn starts_in(&self, folder: &str) -> bool {
         let below = folder
             .strip_prefix(SCRATCH)
@@ -294,7 +294,7 @@ impl Allowed {
         whole.is_ok_and(|whole| self.folders.iter().any(|one| whole.starts_with(one)))
     }
 
-    /// The same command with whole paths of its programs, so that no search finds others.
+    /// The same command with absolute paths of its programs, so that no search finds others.
     pub(crate) fn settled(&self, spec: &CommandSpec) -> CommandSpec {
         let mut settled = spec.clone();
         let preparation = &mut settled.preparation;
@@ -322,7 +322,7 @@ impl Allowed {
     }
 }
 
-/// A program by its whole path, or by its name in PATH.
+/// Finds a program by its absolute path, or by its name in PATH.
 fn found(program: &str) -> Option<PathBuf> {
     if program.contains(FILLED_IN) || program.is_empty() {
         return None;
@@ -337,7 +337,7 @@ fn found(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&paths).find_map(|folder| program_at(&folder.join(program)))
 }
 
-/// Its folder without links. Its own name may be one: of several in one file (busybox) that name tells which.
+/// Resolves links of the folder only. The program's own name may be a link: busybox selects its program by that name.
 fn program_at(path: &Path) -> Option<PathBuf> {
     let whole = fs::canonicalize(path.parent()?)
         .ok()?
@@ -345,13 +345,13 @@ fn program_at(path: &Path) -> Option<PathBuf> {
     whole.is_file().then_some(whole)
 }
 
-/// Whether a path stays in the folder that it is of.
+/// Returns true if a path stays in its folder.
 fn is_inside(path: &Path) -> bool {
     let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     path.components().all(plain)
 }
 
-/// Whether a name is one of a file in a folder.
+/// Returns true if a name is that of a file in a folder.
 fn is_plain(name: &str) -> bool {
     let mut parts = Path::new(name).components();
     let first = parts.next();

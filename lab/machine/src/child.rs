@@ -1,10 +1,10 @@
 //! A child process that never outlives this one. It knows nothing of servers.
 //!
-//! A process that is killed can't clean up, so somebody else must: a guard, a shell that waits at
-//! the end of a pipe which only this process holds. When the pipe closes, for whatever reason, it
-//! kills its process group, which the child is born into: there is no moment at which it would not
-//! know what to kill. What leaves the group is killed by what holds it. That needs no help from the child and does not depend on which
-//! thread started it, as `PR_SET_PDEATHSIG` does.
+//! A killed process can't clean up, so a guard does: a shell that waits at the end of a pipe which only this process
+//! holds. When the pipe closes, for whatever reason, the guard kills its process group, into which the child is born:
+//! there is no moment at which it would not know what to kill. Processes that leave the group are killed through their
+//! `Held`. That needs no help from the child and does not depend on which thread started it, as `PR_SET_PDEATHSIG`
+//! does.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -20,15 +20,14 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
-/// Between two looks at a child that was asked to end.
+/// Interval between two checks of a child that was asked to end.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A killed process is gone as soon as the kernel has the time for it.
+/// The kernel removes a killed process as soon as it has the time.
 const KILLED_WITHIN: Duration = Duration::from_secs(10);
 
-/// A line: all is well. The end of the pipe without one: this process died.
-/// What is held besides is killed first: by its control group ($1) or its mark ($2), a few times where
-/// that can't be done at once.
+/// A line on the pipe: normal end. The end of the pipe without one: this process died. Held processes are killed first:
+/// by control group ($1) or mark ($2), with a few retries.
 const GUARD: &str = r#"trap '' HUP INT TERM
 read -r end && exit 0
 for again in 1 2 3 4 5 6 7 8 9 10; do
@@ -50,18 +49,18 @@ pub(crate) struct Child {
     group: Pid,
     guard: Guard,
     ended: Option<ExitStatus>,
-    /// What keeps together all that it starts.
+    /// Holds all its descendants.
     held: Option<Held>,
 }
 
 impl Child {
-    /// Starts `command` on `cores`. What it starts and leaves behind in groups of its own lives on.
+    /// Starts `command` on `cores`. Descendants that it leaves in other process groups live on.
     pub(crate) fn start(command: Command, cores: &[u32]) -> io::Result<Self> {
         Self::started(command, cores, None)
     }
 
-    /// Starts `command` on `cores`, and holds all that it ever starts. One that ends well and leaves
-    /// something running is a daemon: it lives as long as that does.
+    /// Starts `command` on `cores`, and holds all its descendants. A command that succeeds and leaves a process running
+    /// is a daemon: it lives as long as that process.
     pub(crate) fn hold(command: Command, cores: &[u32], held: Held) -> io::Result<Self> {
         Self::started(command, cores, Some(held))
     }
@@ -90,30 +89,30 @@ impl Child {
         self.process.id()
     }
 
-    /// What it prints and what it complains about, where these are pipes that nobody has yet.
+    /// Takes the pipes of its output and its errors, where nothing reads them yet.
     pub(crate) fn pipes(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
         (self.process.stdout.take(), self.process.stderr.take())
     }
 
-    /// What is held; `None` of one that was only started.
+    /// What holds its descendants; `None` if it was only started.
     pub(crate) fn held(&self) -> Option<&Held> {
         self.held.as_ref()
     }
 
-    /// The exit status, if it has ended, and with it the daemon that it left.
+    /// The exit status, if it has ended together with any daemon that it left.
     pub(crate) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.own_end()?;
         let is_daemon = self.ended.is_some_and(|status| status.success()) && self.has_left_any();
         Ok(self.ended.filter(|_| !is_daemon))
     }
 
-    /// Whether something that it started lives, as far as it is held.
+    /// Returns true if any held descendant lives.
     pub(crate) fn has_left_any(&self) -> bool {
         let left = |held: &Held| !held.members().is_empty();
         self.held.as_ref().is_some_and(left)
     }
 
-    /// Of its own process.
+    /// The exit status of its own process.
     pub(crate) fn own_end(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.ended.is_none() {
             self.ended = self.process.try_wait()?;
@@ -121,24 +120,23 @@ impl Child {
         Ok(self.ended)
     }
 
-    /// Asks it to end by `signal`, and kills it with its group after `grace`. How it
-    /// ended; `None` if it had to be killed.
+    /// Sends `signal`, and kills it with its group after `grace`. Returns how it ended; `None` if it had to be killed.
     pub(crate) fn stop(self, signal: Signal, grace: Duration) -> io::Result<Option<ExitStatus>> {
         self.stop_within(signal, || grace)
     }
 
-    /// The same of a grace that may change meanwhile.
+    /// Like [`Self::stop`], with a grace that may change meanwhile.
     pub(crate) fn stop_within(
         mut self,
         signal: Signal,
         grace: impl Fn() -> Duration,
     ) -> io::Result<Option<ExitStatus>> {
         let asked = Stopwatch::start();
-        // Of a daemon the first process has ended before.
+        // The first process of a daemon has already ended.
         let is_daemon = self.own_end()?.is_some();
         match &self.held {
             Some(held) if is_daemon => held.ask(signal),
-            // One that has just ended can't be asked; the loop finds it.
+            // A process that has just ended can't be signalled; the loop finds it.
             _ => {
                 if let Ok(id) = i32::try_from(self.id()) {
                     let _ = kill(Pid::from_raw(id), signal);
@@ -160,8 +158,8 @@ impl Child {
     }
 
     fn end(&mut self) {
-        // Also after its end: what it started may still run. A group that is empty is no error
-        // worth telling, and neither is a guard that was killed before.
+        // Also after its end: its descendants may still run. An empty group is no error worth reporting, and neither is
+        // a guard that was killed before.
         let _ = killpg(self.group, Signal::SIGKILL);
         if let Some(held) = &self.held {
             let began = Stopwatch::start();
@@ -242,7 +240,7 @@ mod tests {
         cores::allowed().unwrap()
     }
 
-    /// Gone, or dead and not yet reaped by whoever inherited it.
+    /// Ended, or a zombie that its new parent has not reaped yet.
     fn is_gone(pid: u32) -> bool {
         let stat =
             std::fs::read_to_string(PathBuf::from("/proc").join(pid.to_string()).join("stat"));
@@ -301,8 +299,8 @@ mod tests {
         until("the grandchild ends", || is_gone(grandchild));
     }
 
-    /// A program that forks twice, leads a session of its own, and tells its id; with a worker below.
-    /// Its parent ends at once, and well.
+    /// A program that forks twice, becomes a session leader, and prints its id; with a worker below. Its parent exits
+    /// at once, successfully.
     fn daemon(file: &std::path::Path, trap: &str) -> Command {
         let mut command = Command::new("sh");
         let worker = format!("{trap} sleep 600 & echo $$ $! > $0.new; mv $0.new $0; wait; wait");
@@ -331,7 +329,7 @@ mod tests {
             let ids = told(&file);
             until("its parent ends", || child.own_end().unwrap().is_some());
             assert_eq!(child.ended().unwrap(), None, "the daemon lives");
-            // One that begins its program has no environment for a moment.
+            // During exec, a process has no environment for a moment.
             until("all are held", || {
                 let members = child.held().unwrap().members();
                 let held = |id: &u32| members.contains(&i32::try_from(*id).unwrap());
@@ -343,7 +341,7 @@ mod tests {
                 "it was asked"
             );
             until("all is gone", || ids.iter().all(|id| is_gone(*id)));
-            // One that does not listen.
+            // A process that ignores the signal.
             let file = dir.path().join("more");
             let held = Held::new(with_group);
             let deaf = daemon(&file, "trap \"\" TERM;");
@@ -373,8 +371,8 @@ mod tests {
         assert!(Child::start(Command::new("/nowhere/at/all"), &all_cores()).is_err());
     }
 
-    /// Run by the next test as a process of its own: starts a child from a thread that ends at
-    /// once, tells its id, and waits to be killed.
+    /// Run by the next test as a separate process: starts a child from a thread that ends at once, prints its id, and
+    /// waits to be killed.
     #[test]
     #[ignore = "a helper of another test"]
     fn helper_with_a_child() {

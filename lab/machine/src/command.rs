@@ -21,9 +21,9 @@ use crate::runner::Runner;
 use crate::start::{self, End, LOOK, Setting, Start};
 use crate::together::{ALL_READY, Part, Together};
 
-/// What who watches several processes may take beside them.
+/// Time that the supervisor of several processes may take in addition.
 const MARGIN_MS: u64 = 10_000;
-/// Free ports that are tried until one still is.
+/// Number of free ports to try.
 const PORTS_TRIED: usize = 5;
 
 /// A command about to start in a trial.
@@ -33,22 +33,22 @@ struct Starter<'a> {
     spec: CommandSpec,
     folder: PathBuf,
     address: SocketAddr,
-    /// Where it writes its address, if it chooses that itself.
+    /// The file for its address, if it chooses the address itself.
     port_file: Option<PathBuf>,
     filled: FilledIn,
-    /// Where its processes are named, if it has several.
+    /// The file that lists its processes, if it has several.
     parts: Option<PathBuf>,
 }
 
-/// A system that runs, and how it is ended.
+/// A running system, and how to stop it.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) child: Child,
     pub(crate) end: End,
 }
 
-/// Makes the files, runs the reset, starts the program, and waits until it is ready. What the reset leaves running is
-/// put to `beside`.
+/// Makes the files, runs the reset, starts the program, and waits until it is ready. Processes that the reset leaves
+/// running are added to `beside`.
 pub(crate) fn start(
     start: &Start,
     spec: &CommandSpec,
@@ -90,7 +90,7 @@ pub(crate) fn start(
     starter.run(interrupt)
 }
 
-/// The port that a process is to listen on, which is free; 0 where it chooses one itself.
+/// A free port for a process to listen on; 0 if it chooses one itself.
 fn own_port(start: &Start, spec: &CommandSpec) -> Result<u16, Failed> {
     if spec.writes_port() {
         return Ok(0);
@@ -100,7 +100,7 @@ fn own_port(start: &Start, spec: &CommandSpec) -> Result<u16, Failed> {
         TcpStream::connect_timeout(&address, CONNECT).is_ok()
     };
     let mut port = 0;
-    // What was free a moment ago may be somebody's by now, such as the other system's of a duet.
+    // A port that was free may be taken by now, for example by the other system of a duet.
     for _ in 0..PORTS_TRIED {
         port = match spec.port {
             Some(port) => port,
@@ -122,7 +122,7 @@ fn folder_of(spec: &CommandSpec, scratch: &Path) -> PathBuf {
     folder.map_or(scratch.to_path_buf(), |folder| scratch.join(folder))
 }
 
-/// Writes down the processes of a system that has several, for who starts them.
+/// Writes the processes of a system that has several to a file for the supervisor.
 fn parts(start: &Start, spec: &CommandSpec, filled: &FilledIn) -> io::Result<Option<PathBuf>> {
     if spec.before.is_empty() {
         return Ok(None);
@@ -151,13 +151,13 @@ fn parts(start: &Start, spec: &CommandSpec, filled: &FilledIn) -> io::Result<Opt
     });
     let path = start.file("together.json");
     let json = serde_json::to_vec(&Together { processes }).map_err(io::Error::other)?;
-    // Their environments may have secrets in them.
+    // Their environments may contain secrets.
     let mut file = private_file(&path)?;
     file.write_all(&json)?;
     Ok(Some(path))
 }
 
-/// The texts of a trial; the secret is on disk for its owner only.
+/// The trial's values for placeholders; the secret's file is readable by its owner only.
 fn filled_in(
     start: &Start,
     (port, users_port, ports): (u16, u16, Vec<(String, u16)>),
@@ -185,7 +185,7 @@ fn filled_in(
     Ok(filled)
 }
 
-/// How a system is started and ended.
+/// How a system is started and stopped.
 struct Launch {
     argv: Vec<String>,
     ready: Ready,
@@ -203,8 +203,8 @@ impl Starter<'_> {
         }
     }
 
-    /// What is started, and how it is ready and ended: the program, or the one that starts all its processes
-    /// and watches them.
+    /// The program to start, its readiness, and its end: the system's own program, or the supervisor of all its
+    /// processes.
     fn launch(&self) -> Launch {
         let spec = &self.spec;
         let Some(parts) = &self.parts else {
@@ -221,7 +221,7 @@ impl Starter<'_> {
         Launch {
             argv: vec![program, "together".to_owned(), parts.display().to_string()],
             ready: Ready::Log(format!("(?m)^{ALL_READY}$")),
-            // It tells by itself who was late, and kills who does not end.
+            // The supervisor reports a late process itself, and kills a process that does not end.
             within_ms: all().map(|one| one.ready_within_ms).sum::<u64>() + MARGIN_MS,
             signal: StopSignal::Term,
             grace_ms: all().map(|one| one.stop_grace_ms).sum::<u64>() + MARGIN_MS,
@@ -254,7 +254,7 @@ impl Starter<'_> {
         Ok((Running { child, end }, Started { address, setting }))
     }
 
-    /// Waits until it is ready, and tells where it listens.
+    /// Waits until it is ready, and returns its address.
     fn wait(
         &self,
         child: &mut Child,
@@ -285,7 +285,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Where it listens, once that is known.
+    /// The listening address, once known.
     fn address(&self) -> Option<SocketAddr> {
         let Some(file) = &self.port_file else {
             return Some(self.address);
@@ -298,7 +298,7 @@ impl Starter<'_> {
     }
 }
 
-/// Where a system says that it listens: an address, or a port of this one.
+/// Parses the address that a system reports: an address, or a port of this one.
 fn said_address(text: &str, address: IpAddr) -> Option<SocketAddr> {
     let text = text.trim();
     let port = || Some(SocketAddr::new(address, text.parse().ok()?));
@@ -327,7 +327,7 @@ fn free_port(address: IpAddr) -> io::Result<u16> {
     Ok(TcpListener::bind((address, 0))?.local_addr()?.port())
 }
 
-/// One that begins as a script does can be started.
+/// Makes a file; a file that begins with `#!` is executable.
 fn make_file(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

@@ -1,20 +1,20 @@
-//! Why a machine does not do what a trial asks of it.
+//! Why a machine can't do what a trial needs.
 
 use std::io;
 use std::path::PathBuf;
 
 use lab_host::HostError;
 
-/// A trial ends before its end.
+/// Why a trial ends early.
 #[derive(Debug)]
 pub enum Failed {
     /// The system failed; with its last lines.
     System(String),
-    /// The way to the machine was lost, or the machine.
+    /// The connection to the machine was lost, or the machine.
     Lost(String),
-    /// Whoever conducts wants it.
+    /// The conductor requested it.
     Interrupted,
-    /// No other trial could go on, either.
+    /// No other trial could run, either.
     Fatal(MachineError),
 }
 
@@ -22,10 +22,10 @@ pub enum Failed {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MachineError {
-    /// What is changed of the machine can't be changed or put back.
+    /// A change to the machine can't be made or undone.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// The program that conducts could not be started for its own server.
+    /// The conducting program could not be started for its own server.
     #[error("cannot start {}", path.display())]
     Program {
         /// The program.
@@ -33,7 +33,7 @@ pub enum MachineError {
         /// Why.
         source: io::Error,
     },
-    /// An agent refuses what a study wants of its machine, or can't do it.
+    /// An agent refuses a request of a study to its machine, or can't do it.
     #[error("{agent} can't run the system: {why}")]
     Refused {
         /// The agent.
@@ -41,7 +41,7 @@ pub enum MachineError {
         /// In words.
         why: String,
     },
-    /// An agent could not put back what it changed of its machine.
+    /// An agent could not undo its changes to its machine.
     #[error("{agent} could not leave its machine as it was: {why}")]
     Left {
         /// The agent.
@@ -49,7 +49,7 @@ pub enum MachineError {
         /// In words.
         why: String,
     },
-    /// Another program of an agent is at work there.
+    /// Another agent process uses the folder.
     #[error("another agent has systems here, and keeps what it changes in {}: end it, or have this one keep that in a \
              folder of its own", path.display())]
     Taken {

@@ -1,5 +1,5 @@
-//! What both systems of a duet have of a machine together: kernel settings, the folders of their data, and what each must
-//! know of the other. Who comes first makes it ready, and who leaves last puts it back. One system has it for itself.
+//! What both systems of a duet share on a machine: kernel settings, the folders of their data, and facts of each other.
+//! The first system prepares the machine, and the last one restores it. A single system has it for itself.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,50 +13,50 @@ use crate::error::MachineError;
 use crate::hands::Hand;
 use crate::scratch::Work;
 
-/// The ground of one trial, or of both trials of a duet.
+/// The workspace of one trial, or of both trials of a duet.
 #[derive(Debug, Default)]
 pub(crate) struct Ground(Mutex<Common>);
 
-/// Dropped, all is put back: folders before settings, which are journalled with what is mounted in them.
+/// Dropped, all is restored: folders before settings, which are journalled with what is mounted in them.
 #[derive(Debug, Default)]
 pub(crate) struct Common {
-    /// Systems that are held.
+    /// Number of systems held.
     held: usize,
     works: BTreeMap<PathBuf, Work>,
     kernel: Option<(Vec<KernelSetting>, Kernel)>,
-    /// Processes of each, as it told last.
+    /// Processes of each, as last reported.
     processes: [Vec<u32>; 2],
 }
 
 impl Ground {
-    /// Nobody else looks at it meanwhile.
+    /// Locks the shared state.
     pub(crate) fn common(&self) -> MutexGuard<'_, Common> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whose processes these are, and those that the other system told.
+    /// Records a system's processes, and adds those of the other system.
     pub(crate) fn with_other(&self, hand: Hand, own: Vec<u32>) -> Vec<u32> {
         let mut common = self.common();
         common.processes[hand.at()].clone_from(&own);
         let other = common.processes[hand.other().at()].iter().copied();
-        // Its own come first.
+        // Its own processes are first.
         own.into_iter().chain(other).collect()
     }
 }
 
 impl Common {
-    /// Whether nobody has it.
+    /// Returns true if no system uses it.
     pub(crate) fn is_free(&self) -> bool {
         self.held == 0
     }
 
-    /// Whether a system that sets these may come to the one that is there.
+    /// Returns true if a system with these settings may start beside the present one.
     pub(crate) fn agrees(&self, settings: &[KernelSetting]) -> bool {
         let set = self.kernel.as_ref().map(|(set, _)| &set[..]);
         self.is_free() || set == Some(settings)
     }
 
-    /// The folder that trials have theirs in, in one of the owner's.
+    /// The parent of the trials' folders, in one of the owner's folders.
     pub(crate) fn work(&mut self, folder: &Path, state: &Path) -> Result<&Work, MachineError> {
         if !self.works.contains_key(folder) {
             let work = Work::in_storage(&folder.to_string_lossy(), state)?;
@@ -65,7 +65,7 @@ impl Common {
         Ok(&self.works[folder])
     }
 
-    /// Whoever comes first has the old values of these written down, and the folders in which file systems are made.
+    /// The first system has the old settings journalled, and the folders in which file systems are made.
     pub(crate) fn begin(
         &mut self,
         state: &Path,
@@ -79,18 +79,18 @@ impl Common {
         Ok(())
     }
 
-    /// In the place of those that a system sets.
+    /// Replaces the settings of a system.
     #[cfg(test)]
     pub(crate) fn set(&mut self, kernel: Kernel) {
         self.kernel = Some((Vec::new(), kernel));
     }
 
-    /// One is there.
+    /// Counts a system.
     pub(crate) fn come(&mut self) {
         self.held += 1;
     }
 
-    /// Has the settings in force.
+    /// Applies the settings.
     pub(crate) fn apply(&self) -> Result<BTreeMap<String, String>, HostError> {
         let kernel = self.kernel.as_ref();
         kernel.map_or_else(
@@ -99,14 +99,14 @@ impl Common {
         )
     }
 
-    /// One has left. The last one puts settings back, and takes file systems away.
+    /// Releases a system. The last one restores settings and removes file systems.
     pub(crate) fn leave(&mut self, hand: Hand) -> Result<(), HostError> {
         self.held = self.held.saturating_sub(1);
         self.processes[hand.at()].clear();
         self.end_if_free()
     }
 
-    /// Puts settings back where nobody is there that needs them.
+    /// Restores settings if no system needs them.
     pub(crate) fn end_if_free(&mut self) -> Result<(), HostError> {
         match self.kernel.take_if(|_| self.held == 0) {
             Some((_, kernel)) => kernel.put_back().and_then(|()| kernel.finish()),
@@ -114,7 +114,7 @@ impl Common {
         }
     }
 
-    /// Removes the folders where nobody has data in them.
+    /// Removes the folders if no system has data in them.
     pub(crate) fn clear_if_free(&mut self) {
         if self.is_free() {
             self.works.clear();

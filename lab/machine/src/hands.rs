@@ -1,5 +1,5 @@
-//! Two systems on one agent's machine, as a duet has them: both are told by one way, each message with whose it is. Where
-//! there is one system, all messages are the left one's. It knows no message.
+//! Two systems of a duet on one agent's machine: one connection serves both, and each message names its system. A
+//! single system is the left one. It knows no message.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -9,19 +9,19 @@ use std::time::Duration;
 use lab_driver::remote::{End, FrameSink, FrameSource, MessageError, Peer, Place};
 use serde::{Deserialize, Serialize};
 
-/// Reports of one that may wait while the other's come: minutes of counters.
+/// Reports of one system that may be queued while the other's arrive: minutes of counters.
 const QUEUE: usize = 1024;
 
-/// Whose a message is.
+/// The system that a message belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hand {
-    /// That of the one system, or of the left one of two.
+    /// The single system, or the left one of two.
     Left,
-    /// That of the right one.
+    /// The right one.
     Right,
 }
 
-/// How a system is beside another one.
+/// How a system shares cores with another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Beside {
@@ -35,7 +35,7 @@ impl Hand {
     /// The left one first.
     pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
 
-    /// Its place among two.
+    /// Its index among two.
     #[must_use]
     pub fn at(self) -> usize {
         match self {
@@ -51,12 +51,12 @@ impl Hand {
         }
     }
 
-    /// A frame with whose it is.
+    /// Prefixes a frame with its system.
     pub(crate) fn mark(self, frame: &[u8]) -> Vec<u8> {
         [&[self.at() as u8], frame].concat()
     }
 
-    /// Whose a frame is, which is without that then; `None` of a frame that does not say.
+    /// Removes the system's prefix from a frame; `None` if the frame has none.
     pub(crate) fn take(frame: &mut Vec<u8>) -> Option<Self> {
         let hand = match frame.first()? {
             0 => Self::Left,
@@ -68,10 +68,10 @@ impl Hand {
     }
 }
 
-/// The ways to both systems of a duet, out of that to their agent. What ends one of them by force ends both.
+/// Splits the connection to an agent into one for each system of a duet. Closing one of them by force closes both.
 ///
 /// # Errors
-/// When no thread can be started that hears it.
+/// When the receiving thread can't be started.
 pub fn both(peer: Peer) -> io::Result<[Peer; 2]> {
     let Peer {
         orders,
@@ -103,14 +103,14 @@ fn two_ways() -> Ways {
     ([left, right], [from_left, from_right])
 }
 
-/// Hands reports on, as they are, to whom they are for.
+/// Forwards reports unchanged to their systems.
 fn hand_on(reports: &mut dyn FrameSource, to: &[SyncSender<Vec<u8>>; 2]) {
     while let Ok(Some(mut frame)) = reports.receive() {
         let whose = Hand::take(&mut frame);
-        // Who listens first is told of one that makes no sense.
+        // A report without a valid system goes to the first one that listens.
         let hand = whose.unwrap_or(Hand::Left);
         let frame = whose.map_or_else(Vec::new, |hand| hand.mark(&frame));
-        // One that has ended hears nothing any more.
+        // A system that has ended receives nothing more.
         let _ended = to[hand.at()].send(frame);
     }
 }

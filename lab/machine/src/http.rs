@@ -1,6 +1,6 @@
-//! A blocking HTTP/1.1 client for the few requests that a trial makes beside its load: readiness,
-//! accounts and filling, a node_exporter. It knows no schedule. The bytes of an answer are read by the
-//! users' reader, so that chunks, lengths, and kept connections mean here what they mean there.
+//! A blocking HTTP/1.1 client for the few requests that a trial sends besides its load: readiness, accounts and
+//! filling, a node_exporter. It knows no schedule. The users' reader parses the responses, so that chunks, lengths, and
+//! kept connections mean here what they mean there.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,45 +12,45 @@ use lab_client::{BaseUrl, Tls, tls};
 use lab_host::clock::Stopwatch;
 use rustls::ClientConnection;
 
-/// Longest wait for a whole answer of one who is at work.
+/// Longest wait for a whole response of a busy server.
 pub const ANSWER: Duration = Duration::from_secs(60);
-/// Between two looks at the interrupt.
+/// Interval between two checks of the interrupt.
 const LOOK: Duration = Duration::from_millis(100);
-/// Between two attempts to send what the system has no room for.
+/// Interval between two attempts to write to a full socket.
 const WRITE_AGAIN: Duration = Duration::from_millis(1);
-/// Largest head.
+/// Largest response head.
 const MAX_HEAD_BYTES: usize = 64 << 10;
-/// Largest answer; a thousand users take some 100 KB.
+/// Largest response; a thousand users take some 100 KB.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
-/// What is read at once.
+/// Bytes per read.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// An answer.
+/// A response.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Its status.
     pub status: u16,
-    /// Its body, without the coding that it came in.
+    /// Its body, decoded.
     pub body: Vec<u8>,
 }
 
 /// A request with a body, or none.
 #[derive(Debug)]
 pub struct Ask<'a> {
-    /// Such as `GET`.
+    /// The method, such as `GET`.
     pub method: &'a str,
-    /// With its query.
+    /// The path with its query.
     pub path: &'a str,
-    /// Beside `Host` and `Content-Length`.
+    /// Headers besides `Host` and `Content-Length`.
     pub headers: &'a [(String, String)],
     /// Empty = none.
     pub body: &'a [u8],
-    /// Longest wait for a connection, and for a whole answer.
+    /// Longest wait for a connection, and for a whole response.
     pub within: Duration,
 }
 
 impl<'a> Ask<'a> {
-    /// A GET without anything else to say.
+    /// A GET request without headers or body.
     #[must_use]
     pub fn get(path: &'a str, within: Duration) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// One server, and the connection to it while it is kept.
+/// A client of one server, with its kept connection.
 #[derive(Debug)]
 pub struct Client {
     server: BaseUrl,
@@ -72,23 +72,23 @@ pub struct Client {
     connection: Option<Connection>,
 }
 
-/// A connection whose writes never block. A read waits a while.
+/// A connection whose writes never block. A read waits up to a given time.
 #[derive(Debug)]
 struct Connection {
     socket: TcpStream,
     session: Option<Box<ClientConnection>>,
 }
 
-/// Why an exchange has no answer.
+/// Why a request has no response.
 #[derive(Debug)]
 struct Broken {
     error: io::Error,
-    /// Whether the connection ended before the first byte of an answer.
+    /// True if the connection ended before the first byte of a response.
     is_unanswered: bool,
 }
 
 impl Client {
-    /// Connects to nothing yet.
+    /// Makes a client that is not connected yet.
     #[must_use]
     pub fn new(server: BaseUrl, address: SocketAddr, tls: Tls) -> Self {
         Self {
@@ -99,12 +99,12 @@ impl Client {
         }
     }
 
-    /// Sends and awaits the whole answer; gives up when `interrupt` becomes true. The connection is
-    /// kept for the next request where the server keeps it. A request of an idempotent method is sent once more where
-    /// the server closed the kept connection before it answered.
+    /// Sends a request and waits for the whole response; gives up when `interrupt` becomes true. The connection is kept
+    /// if the server keeps it. A request of an idempotent method is sent once more if the server closed the kept
+    /// connection before it responded.
     ///
     /// # Errors
-    /// When there is no whole answer in time, or none that is HTTP.
+    /// When there is no whole response in time, or none that is HTTP.
     pub fn exchange(&mut self, ask: &Ask<'_>, interrupt: &AtomicBool) -> io::Result<Answer> {
         let message = self.message(ask);
         if let Some(mut connection) = self.connection.take()
@@ -154,18 +154,18 @@ impl Client {
     }
 }
 
-/// What a conversation needs of a connection.
+/// The operations that an exchange needs of a connection.
 trait Wire {
-    /// Sends the first bytes of these without blocking; those count as sent that need no further call.
+    /// Sends a prefix of these bytes without blocking; bytes count as sent if they need no further call.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] where none can be sent now.
     fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Whether bytes that count as sent wait for the system.
+    /// Returns true if bytes that count as sent are still buffered.
     fn has_unsent(&self) -> bool;
 
-    /// Reads what there is within `wait`; 0 bytes are the end.
+    /// Reads what is available within `wait`; 0 bytes are the end.
     ///
     /// # Errors
     /// A timeout by [`is_timeout`] where there is nothing.
@@ -173,14 +173,14 @@ trait Wire {
 }
 
 impl Connection {
-    /// Whether the server has closed it, or sent something unasked. What belongs to TLS alone, such as a ticket, is
-    /// read.
+    /// Returns true if the server has closed the connection, or sent unsolicited data. TLS messages, such as a ticket,
+    /// are read.
     fn is_stale(&mut self) -> bool {
         let read = (self.socket.set_nonblocking(true)).and_then(|()| self.read_ready(&mut [0]));
         !read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Reads what there is, as the socket blocks or not.
+    /// Reads what is available; blocks as the socket does.
     fn read_ready(&mut self, piece: &mut [u8]) -> io::Result<usize> {
         let Some(session) = &mut self.session else {
             return self.socket.read(piece);
@@ -197,13 +197,13 @@ impl Connection {
                 io::Error::new(error.kind(), tls::in_words(&error))
             })?;
             if session.wants_write() {
-                // An answer to what was read, in a handshake.
+                // A response to what was read, in a handshake.
                 return Err(io::ErrorKind::WouldBlock.into());
             }
         }
     }
 
-    /// Hands the session's records to the system, as far as it takes them.
+    /// Writes the session's records to the socket, as far as it accepts them.
     fn push(&mut self) -> io::Result<()> {
         self.socket.set_nonblocking(true)?;
         if let Some(session) = &mut self.session {
@@ -249,8 +249,8 @@ impl Wire for Connection {
     }
 }
 
-/// Sends a request and reads its answer at the same time: a server may answer before it has read all, and read no
-/// further. Returns the answer, and whether the connection may be used again.
+/// Sends a request and reads its response at the same time: a server may respond before it has read all, and read no
+/// further. Returns the response, and whether the connection may be used again.
 fn converse(
     wire: &mut impl Wire,
     (message, ask): (&[u8], &Ask<'_>),
@@ -269,7 +269,7 @@ fn converse(
             match wire.write_some(&message[written..]) {
                 Ok(count) => written += count,
                 Err(error) if is_timeout(&error) => break,
-                // The server may have answered and closed: its answer counts then.
+                // The server may have responded and closed: its response counts then.
                 Err(error) => write_error = Some(error),
             }
         }
@@ -296,7 +296,7 @@ fn converse(
                     is_unanswered: false,
                 });
             }
-            // TLS without a farewell ends as TCP does.
+            // TLS without close_notify ends as TCP does.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(reader.end()),
             Err(error) => Err(error),
         };
@@ -336,7 +336,7 @@ fn cut_off(reader: &ResponseReader) -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, what)
 }
 
-/// A read that found nothing yet; which of the two depends on the system.
+/// A read without data yet; which of the two errors depends on the operating system.
 fn is_timeout(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -349,7 +349,7 @@ mod tests {
     use super::*;
     use crate::start::local;
 
-    /// A server that answers so and reads everything.
+    /// A server that sends this response and reads everything.
     struct Recorded<'a>(&'a [u8]);
 
     impl Wire for Recorded<'_> {
@@ -468,7 +468,7 @@ mod tests {
                 let (mut first, _) = listener.accept().unwrap();
                 let _count = first.read(&mut piece).unwrap();
                 first.write_all(answer).unwrap();
-                // The second request is read and left without an answer.
+                // The second request is read and gets no response.
                 let _count = first.read(&mut piece).unwrap();
                 drop(first);
                 if again {

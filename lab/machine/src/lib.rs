@@ -1,13 +1,12 @@
-//! What a trial does to the machine of its system: folders for its data, programs started, watched, and
-//! ended, their output within bounds. Whoever conducts has a [`Machine`], wherever that is. It knows no load.
+//! What a trial does to the machine of its system: folders for its data, programs started, watched, and stopped, their
+//! output within bounds. The conductor uses a [`Machine`], local or remote. It knows no load.
 //!
 //! # Invariants
-//! - What is started never outlives the process that started it, however that ends.
-//! - Each trial has a fresh folder, removed with the trial; what a killed run left is removed by the next one.
-//! - An agent starts, writes, and sets only what the file of its owner allows, whatever it is told. Its system
-//!   ends, and its machine is as it was, when whoever conducts is not heard any more.
-//! - A system that fails is told in words, with its last lines; only what keeps all trials from going on is
-//!   an error.
+//! - A started process never outlives its parent, however the parent ends.
+//! - Each trial has a fresh folder, removed with the trial; the next run removes the remains of a killed run.
+//! - An agent starts, writes, and sets only what the file of its owner allows, whatever it receives. When the
+//!   conductor's connection is lost, the agent stops its system and restores its machine.
+//! - A failed system is reported in words, with its last lines; only what prevents all trials is an error.
 
 mod afar;
 mod allow;

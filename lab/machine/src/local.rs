@@ -1,4 +1,4 @@
-//! This machine, as the one of a system.
+//! This machine, as the host of a system.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -22,9 +22,9 @@ use crate::runner::{PREPARES, Runner};
 use crate::start::{self, End, Setting, Start};
 use crate::state::starting_state;
 
-/// How long a system may take to end that nobody wants any more.
+/// Longest wait for a system to end after the conductor is gone.
 const GONE_GRACE: Duration = Duration::from_secs(10);
-/// How long what prepared it may take to end.
+/// Longest wait for the processes of its preparation to end.
 const BESIDE_GRACE: Duration = Duration::from_secs(10);
 
 /// This machine, for one trial: a program of any kind is its system.
@@ -33,7 +33,7 @@ pub struct Local {
     start: Start,
     spec: CommandSpec,
     running: Option<Running>,
-    /// What programs left running that prepared it; it may need them.
+    /// Processes that its preparation left running; the system may need them.
     beside: Vec<Child>,
     setting: Setting,
     output: Output,
@@ -53,7 +53,7 @@ impl Local {
         }
     }
 
-    /// How many cores its system is started on.
+    /// Number of cores that its system is started on.
     pub(crate) fn cores(&self) -> u32 {
         u32::try_from(self.start.cores.len()).unwrap_or(u32::MAX)
     }
@@ -63,7 +63,7 @@ impl Local {
     }
 }
 
-/// How long a system may take to end.
+/// Remaining time for a system to end.
 fn left(grace: Duration, gone: &AtomicBool) -> Duration {
     match gone.load(Ordering::Relaxed) {
         true => grace.min(GONE_GRACE),
@@ -117,7 +117,7 @@ impl Machine for Local {
     }
 
     fn count(&mut self, _zero: u64, _every: Duration, _end: Duration) -> Result<Counts, Failed> {
-        // Whoever conducts counts what is on its machine.
+        // The conductor reads the counters of its own machine.
         Ok(Counts::default())
     }
 
@@ -130,17 +130,17 @@ impl Machine for Local {
     }
 
     fn looked_around(&mut self) -> Result<Option<SystemHost>, Failed> {
-        // Whoever conducts looks around on its machine.
+        // The conductor observes its own machine.
         Ok(None)
     }
 
     fn kernel(&self) -> BTreeMap<String, String> {
-        // They are the run's, which has their journal.
+        // The run sets them, and has their journal.
         BTreeMap::new()
     }
 
     fn storage(&self) -> &[(String, String)] {
-        // The trial's folder is the run's business.
+        // The run owns the trial's folder.
         &[]
     }
 
@@ -174,13 +174,13 @@ impl Machine for Local {
 }
 
 impl Local {
-    /// Ends the system, if one runs, sooner once whoever wanted it is gone, then what prepared it and runs on; a
-    /// sentence if that did not go well.
+    /// Stops the system, if one runs, sooner once the conductor is gone, then the processes of its preparation. Returns
+    /// a sentence if that failed.
     pub(crate) fn end(&mut self, gone: &AtomicBool) -> Option<String> {
         let running = self.running.take();
         let said = running.and_then(|running| ended(running, gone));
         for child in self.beside.drain(..).rev() {
-            // What does not listen is killed.
+            // A process that ignores the signal is killed.
             let _killed = child.stop_within(Signal::SIGTERM, || left(BESIDE_GRACE, gone));
         }
         said
@@ -197,7 +197,7 @@ fn ended(Running { child, end }: Running, gone: &AtomicBool) -> Option<String> {
         None => Some(format!(
             "The system did not end within {grace:?} and was killed."
         )),
-        // One that has no handler ends by the signal itself.
+        // A process without a handler ends by the signal itself.
         Some(status) if status.signal() == Some(signal as i32) => None,
         Some(status) if status.success() => None,
         Some(status) => Some(format!(

@@ -1,4 +1,4 @@
-//! The machine of a system under test, as a trial has it.
+//! The machine of a system under test, for a trial.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::Failed;
 use crate::start::Setting;
 
-/// A machine on which a trial has its system. Dropped, it ends all that was started on it.
+/// The machine that runs a trial's system. Dropped, it stops all that was started on it.
 pub trait Machine {
-    /// Fills in where processes of the same system on other machines listen, by name, before it starts.
+    /// Fills in the addresses of the same system's processes on other machines, by name, before it starts.
     fn knows(&mut self, others: &[(String, SocketAddr)]);
 
     /// Starts the system, and waits until it accepts requests.
@@ -25,66 +25,66 @@ pub trait Machine {
     /// When it does not, with its last lines; when `interrupt` becomes true.
     fn start(&mut self, interrupt: &AtomicBool) -> Result<Started, Failed>;
 
-    /// Runs a command that prepares the system, to its end: the one at this place among what prepares it. `users` is the
-    /// list of users, a file of whoever conducts.
+    /// Runs a command of the preparation to its end: the one at index `at`. `users` is the list of users, a file of the
+    /// conductor.
     ///
     /// # Errors
-    /// When it does not end well, or not in time; when `interrupt` becomes true.
+    /// When it fails, or exceeds its deadline; when `interrupt` becomes true.
     fn prepare(&mut self, at: usize, users: &Path, interrupt: &AtomicBool) -> Result<(), Failed>;
 
-    /// Looks after the system while it runs; never waits.
+    /// Checks the system while it runs; never waits.
     ///
     /// # Errors
     /// When it has ended, with its last lines.
     fn look(&mut self) -> Result<(), Failed>;
 
-    /// The state that the trial begins in, with the settings that its study touches; hashes are empty.
+    /// The state at the start of the trial, with the settings that its study touches; hashes are empty.
     ///
     /// # Errors
     /// When the machine is lost.
     fn state(&mut self, touched: &[KernelSetting]) -> Result<StartingState, Failed>;
 
-    /// Begins to count what whoever conducts can't count. `zero` is the trial's 0 in
-    /// ns of this machine's monotonic clock; counters are read from then on, so often, until the end.
+    /// Starts counters that the conductor can't read. `zero` is the trial's 0 in ns of this machine's monotonic clock;
+    /// counters are read from then on, every `every`, until `end`.
     ///
     /// # Errors
     /// When the machine is lost.
     fn count(&mut self, zero: u64, every: Duration, end: Duration) -> Result<Counts, Failed>;
 
-    /// Counters that have come since the last call, in the order of their times.
+    /// Counters received since the last call, in the order of their times.
     fn rows(&mut self) -> Vec<Row>;
 
-    /// Begins to look at what surrounds the system on its machine, where whoever conducts can't.
+    /// Starts to observe the system's environment on its machine, where the conductor can't.
     ///
     /// # Errors
     /// When the machine is lost.
     fn look_around(&mut self) -> Result<(), Failed>;
 
-    /// What surrounded the system since then; `None` of the machine that whoever conducts looks at.
+    /// The system's environment since then; `None` for the conductor's own machine.
     ///
     /// # Errors
     /// When the machine is lost.
     fn looked_around(&mut self) -> Result<Option<SystemHost>, Failed>;
 
-    /// Kernel settings that it changed for the trial, with the values in force.
+    /// Kernel settings changed for the trial, with the values in force.
     fn kernel(&self) -> BTreeMap<String, String>;
 
-    /// What is told of the file system that it made for the trial, by name.
+    /// Facts of the file system made for the trial, by name.
     fn storage(&self) -> &[(String, String)];
 
-    /// What is counted of it by whoever conducts: nothing of a system that does not run on its machine.
+    /// The processes whose counters the conductor reads; `None` for a remote system.
     fn counted(&self) -> Option<Counted<'_>>;
 
-    /// Its first process, and those that it holds, where they are on this machine.
+    /// Its first process and its held processes, if they are on this machine.
     fn processes(&self) -> Vec<u32>;
 
-    /// Puts threads back on these cores that left them; how many did.
+    /// Pins threads that left these cores to them again; returns how many.
     fn keep_on(&self, cores: &[u32]) -> usize;
 
-    /// Ends the system; a sentence if that did not go well.
+    /// Stops the system; returns a sentence if that failed.
     ///
     /// # Errors
-    /// When the system had ended before, or its machine was lost; when that can't be left as it was.
+    /// When the system had ended before, or its machine was lost; when the machine can't be restored.
     fn stop(&mut self) -> Result<Option<String>, Failed>;
 }
 
@@ -92,27 +92,27 @@ pub trait Machine {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Started {
-    /// Where it listens.
+    /// Its listening address.
     pub address: SocketAddr,
-    /// What the trial filled in.
+    /// The trial's values.
     pub setting: Setting,
 }
 
-/// What is counted on the machine of a system, where that is another one.
+/// Counters of a remote system's machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Names of its counters; none of the machine that whoever conducts counts on.
+    /// Names of its counters; none for the conductor's own machine.
     pub columns: Vec<String>,
-    /// Its cores, where there are counters.
+    /// Its cores, if there are counters.
     pub cores: Option<u32>,
 }
 
-/// Counters of one moment.
+/// Counters at one time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// On the trial's clock.
+    /// Time on the trial's clock.
     pub at: Duration,
-    /// In the order of their names.
+    /// Values in the order of the names.
     pub values: Vec<Option<f64>>,
 }
 
@@ -121,6 +121,6 @@ pub struct Row {
 pub struct Counted<'a> {
     /// The first.
     pub pid: u32,
-    /// What holds all of them.
+    /// What holds all its processes.
     pub hold: Option<&'a Hold>,
 }

@@ -1,5 +1,5 @@
-//! What is said between who conducts and an agent that has a system: orders one way, reports the other, one
-//! answer for each order. JSON behind a byte that tells it from a piece of the system's output.
+//! Messages between the conductor and an agent that has a system: orders one way, reports the other, one answer for
+//! each order. JSON follows a byte that distinguishes it from a piece of the system's output.
 
 use std::collections::BTreeMap;
 
@@ -11,42 +11,42 @@ use serde::{Deserialize, Serialize};
 use crate::hands::Beside;
 use crate::machine::Started;
 
-/// Begins a message in JSON.
+/// First byte of a message in JSON.
 const JSON: u8 = 0;
-/// Begins a piece of output.
+/// First byte of a piece of output.
 const BYTES: u8 = 1;
 /// Largest piece of output.
 pub(crate) const PIECE: u64 = 256 << 10;
 
-/// Largest piece of the list of users, and how long that list may be: a million users with some hundred bytes each.
+/// Largest piece of the list of users, and largest list: a million users with some hundred bytes each.
 pub(crate) const USERS_PIECE: usize = 256 << 10;
 pub(crate) const MOST_USERS: u64 = 1 << 30;
 
-/// No order is longer: it has the texts of one system's files.
+/// Largest order: it has the texts of one system's files.
 pub(crate) const MOST_ORDER: usize = 16 << 20;
-/// No report is longer, but one.
+/// Largest report, except the answer to a start.
 pub(crate) const MOST_REPORT: usize = 1 << 20;
-/// The answer to an order to start: it has texts of that order.
+/// Largest answer to a start: it has texts of that order.
 pub(crate) const MOST_STARTED: usize = MOST_ORDER + MOST_REPORT;
 
-/// A system as a trial has it on another machine.
+/// A trial's system on a remote machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
-    /// Its number, for the name of its folder.
+    /// The trial's number, for the name of its folder.
     pub trial: u32,
-    /// The program, with nothing filled in.
+    /// The program, without values filled in.
     pub spec: CommandSpec,
-    /// What is set around it.
+    /// The settings of its host.
     pub host: HostSpec,
-    /// Whether it speaks TLS.
+    /// True if it speaks TLS.
     pub secure: bool,
-    /// How it is beside the other system of a duet, where it is.
+    /// How it shares cores with the other system of a duet.
     #[serde(default)]
     pub beside: Option<Beside>,
 }
 
-/// When counters are read: from the trial's 0 at regular times, and a last time just before the end.
+/// When counters are read: at regular times from the trial's 0, and once more just before the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Counting {
@@ -56,73 +56,73 @@ pub(crate) struct Counting {
     pub(crate) end_ns: u64,
 }
 
-/// What an agent is told.
+/// An order to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Order {
-    /// To say what it refuses of a system.
+    /// Report what it refuses of a system.
     Check { setup: Box<Setup> },
-    /// To start a system, and to answer when it accepts requests.
+    /// Start a system, and answer when it accepts requests.
     Start { setup: Box<Setup> },
-    /// To keep a piece of the list of users, which comes after so many bytes of it.
+    /// Store a piece of the list of users, at offset `after`.
     Users { after: u64, piece: String },
-    /// To run a command that prepares the system: the one at this place among what prepares it.
+    /// Run a command of the preparation: the one at index `at`.
     Prepare { at: usize },
-    /// To look after a server that runs there already: its process, or the one that listens on its port.
+    /// Watch a server that already runs: its process, or the one that listens on its port.
     Watch { port: u16, pid: Option<u32> },
-    /// To say what state the trial begins in.
+    /// Report the state at the start of the trial.
     State { touched: Vec<KernelSetting> },
-    /// To count from now on.
+    /// Start counting.
     Count(Counting),
-    /// To look from now on at what surrounds the system.
+    /// Start to observe the system's environment.
     LookAround,
-    /// To say what surrounded it since then.
+    /// Report the environment since then.
     LookedAround,
-    /// To end the system.
+    /// Stop the system.
     Stop,
-    /// To send a piece of what it printed.
+    /// Send a piece of its output.
     Output { from: u64 },
-    /// To leave the machine as it was.
+    /// Restore the machine.
     Close,
 }
 
-/// What an agent says.
+/// A report of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Report {
-    /// What it refuses, each in a sentence.
+    /// What it refuses, one sentence each.
     Checked { problems: Vec<String> },
-    /// The system accepts requests; the kernel's settings in force, and what is told of the file system that was made.
+    /// The system accepts requests; the kernel settings in force, and the facts of the file system that was made.
     Started {
         started: Box<Started>,
         kernel: BTreeMap<String, String>,
         storage: Vec<(String, String)>,
     },
-    /// It has so many bytes of the list of users.
+    /// Bytes stored of the list of users.
     HasUsers { bytes: u64 },
-    /// The command has ended well.
+    /// The command succeeded.
     Prepared,
-    /// It looks after that process; `None` where there is none that it may look after.
+    /// The process that it watches; `None` if there is none that it may watch.
     Watched { pid: Option<u32> },
     /// The state of the machine.
     State(Box<StartingState>),
-    /// What will be counted, and the cores of its machine.
+    /// The counters that follow, and the cores of its machine.
     Counts { columns: Vec<String>, cores: u32 },
-    /// Counters, by the reader's monotonic clock in ns.
+    /// Counters at `at` ns of the reader's monotonic clock.
     Row { at: u64, values: Vec<Option<f64>> },
-    /// It looks at what surrounds the system.
+    /// It observes the system's environment.
     LooksAround,
-    /// What surrounded it.
+    /// The environment.
     LookedAround(Box<SystemHost>),
-    /// The system has ended, in words. No answer to an order.
+    /// The system has ended; why, in words. Not an answer to an order.
     Ended { why: String },
-    /// The system was ended.
+    /// The system was stopped.
     Stopped { note: Option<String> },
-    /// The machine is as it was.
+    /// The machine is restored.
     Closed,
-    /// The order is not done, since the system failed; in words.
+    /// The order failed since the system failed; in words.
     Failed { why: String },
-    /// The order is not done, since the machine can't; in words.
+    /// The order failed since the machine can't do it; in words.
     Refused { why: String },
 }
 
@@ -131,14 +131,14 @@ pub(crate) enum Report {
 #[error("a message of an agent's system is not understood: {0}")]
 pub struct Unreadable(String);
 
-/// An order as it travels.
+/// Encodes an order or report.
 pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
     let mut bytes = vec![JSON];
     serde_json::to_writer(&mut bytes, message).expect("these messages are JSON");
     bytes
 }
 
-/// A piece of output as it travels.
+/// Encodes a piece of output.
 pub(crate) fn encode_piece(piece: &[u8]) -> Vec<u8> {
     [&[BYTES], piece].concat()
 }
@@ -166,7 +166,7 @@ pub(crate) fn decode_order(bytes: &[u8]) -> Result<Order, Unreadable> {
     }
 }
 
-/// A report of at most so many bytes.
+/// Decodes a report of at most `most` bytes.
 pub(crate) fn decode_heard(bytes: &[u8], most: usize) -> Result<Heard, Unreadable> {
     if bytes.len() > most {
         return Err(Unreadable(format!("a report has over {most} bytes")));
@@ -178,7 +178,7 @@ pub(crate) fn decode_heard(bytes: &[u8], most: usize) -> Result<Heard, Unreadabl
     }
 }
 
-/// Reads any bytes as either kind of message: for tests with any bytes.
+/// Decodes bytes as either kind of message, for tests with arbitrary bytes.
 ///
 /// # Errors
 /// Why they are no order.

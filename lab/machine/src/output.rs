@@ -1,8 +1,8 @@
-//! What a system prints, within bounds: the first 16 MiB and the last. It knows no system.
+//! Bounds a system's output: keeps the first and the last 16 MiB. It knows no system.
 //!
-//! The system writes straight to a file, so that nothing stands between it and its output. What is in
-//! the middle is given back to the disk as it goes, by a hole in the file where the file system makes
-//! holes; at the end the file is written anew, with a line where something is missing.
+//! The system writes straight to a file, so that nothing stands between it and its output. A hole punched in the file
+//! returns the middle to the disk while it grows, if the file system can. At the end the file is rewritten, with a line
+//! where something is missing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -13,21 +13,21 @@ use lab_host::clock::Stopwatch;
 use lab_study::Secrets;
 use nix::fcntl::{FallocateFlags, fallocate};
 
-/// Kept of the beginning, and of the end.
+/// Bytes kept of the beginning, and of the end.
 const KEPT: u64 = 16 << 20;
-/// A hole is made when it is so much larger than the last.
+/// A hole is punched when it is so much larger than the last.
 const HOLE: u64 = 64 << 20;
-/// Between two looks at the file's size.
+/// Interval between two checks of the file's size.
 const LOOK: Duration = Duration::from_secs(1);
-/// Bytes copied at once.
+/// Bytes per copy.
 const CHUNK: usize = 1 << 20;
 
-/// The output of a system that runs.
+/// The output of a running system.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) path: PathBuf,
     looked: Stopwatch,
-    /// Where the hole ends.
+    /// End of the hole.
     hole_end: u64,
 }
 
@@ -40,8 +40,7 @@ impl Output {
         }
     }
 
-    /// Gives the middle back to the disk, now and then. A file system without holes keeps it until the
-    /// end.
+    /// Punches a hole in the middle, now and then. A file system without holes keeps it until the end.
     pub(crate) fn thin(&mut self) {
         if self.looked.elapsed() < LOOK {
             return;
@@ -62,11 +61,11 @@ fn punch(path: &Path, from: u64, to: u64) -> io::Result<()> {
     fallocate(&file, flags, offset(from)?, offset(to - from)?).map_err(io::Error::from)
 }
 
-/// Leaves the beginning and the end of what a system printed that has ended, and says so in the file. A
-/// sentence for the trial's record where something was left out. A file that is not there is none.
+/// Truncates the output of an ended system to its beginning and end, and notes it in the file. Returns a sentence for
+/// the trial's record if something was removed. A missing file counts as empty.
 ///
 /// # Errors
-/// When the file can't be read or written anew.
+/// When the file can't be read or rewritten.
 pub fn shorten(path: &Path) -> io::Result<Option<String>> {
     shorten_to(path, KEPT)
 }
@@ -98,10 +97,10 @@ fn shorten_to(path: &Path, kept: u64) -> io::Result<Option<String>> {
     )))
 }
 
-/// Masks what a system printed of its secrets.
+/// Masks secrets in a system's output.
 ///
 /// # Errors
-/// When the file can't be read or written anew.
+/// When the file can't be read or rewritten.
 pub fn mask(path: &Path, secrets: &Secrets) -> io::Result<()> {
     if secrets.is_empty() {
         return Ok(());
@@ -161,7 +160,7 @@ mod tests {
             file.write_all(&[b'x'; 1 << 20]).unwrap();
         }
         if punch(&output.path, KEPT, KEPT + 4096).is_err() {
-            // A file system without holes: all of it stays until the end.
+            // A file system without holes keeps all of it until the end.
             return;
         }
         let began = Stopwatch::start();

@@ -1,4 +1,4 @@
-//! Programs and folders that a study names, looked for before anything starts. It starts nothing.
+//! Checks the programs and folders that a study names, before anything starts. It starts nothing.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,11 +8,11 @@ use lab_study::model::Requires;
 use lab_study::plan::{Plan, Trial};
 use lab_study::{Action, By, CommandSpec, Preparation, SystemSpec};
 
-/// What a trial fills in begins so.
+/// The start of a placeholder that a trial fills in.
 const FILLED_IN: &str = "{{";
 
-/// Programs and folders of the plan that are missing, one sentence each. Where programs are missing that the
-/// study requires, one sentence has all of them, and the command that installs them.
+/// Missing programs and folders of the plan, one sentence each. Missing programs that the study requires are listed in
+/// one sentence, with the command that installs them.
 #[must_use]
 pub fn check(plan: &Plan, requires: &Requires) -> Vec<String> {
     let is_here = |trial: &Trial| trial.host.on.is_none();
@@ -22,7 +22,7 @@ pub fn check(plan: &Plan, requires: &Requires) -> Vec<String> {
         return vec![problem];
     }
     let mut problems: Vec<String> = Vec::new();
-    // On another machine its agent looks.
+    // On a remote machine its agent checks.
     for trial in plan.every_trial().filter(|trial| trial.host.on.is_none()) {
         let found: Vec<String> = match &trial.system {
             SystemSpec::Command(spec) => {
@@ -51,7 +51,7 @@ pub fn check(plan: &Plan, requires: &Requires) -> Vec<String> {
     problems
 }
 
-/// The programs among these that are missing, in a sentence.
+/// The missing ones among these programs, in a sentence.
 fn required(requires: &Requires) -> Option<String> {
     let is_missing = |program: &&String| match program.strip_prefix('/') {
         Some(path) => !is_below(Path::new("/"), path),
@@ -72,7 +72,7 @@ fn required(requires: &Requires) -> Option<String> {
     ))
 }
 
-/// Whether there is a program at this path below a folder, where a `*` stands for any one folder.
+/// Returns true if a program exists at this path below a folder; a `*` stands for any one folder.
 fn is_below(folder: &Path, path: &str) -> bool {
     match path.split_once('/') {
         None => runs(&folder.join(path)),
@@ -110,12 +110,12 @@ fn prepared(preparation: &Preparation) -> impl Iterator<Item = &String> {
     })
 }
 
-/// Whether the trial itself may make what isn't there yet.
+/// Returns true if the trial itself may make what is missing.
 fn may_be_made(spec: &CommandSpec) -> bool {
     !spec.reset.is_empty() || spec.preparation.keep.is_some() || !spec.preparation.fill.is_empty()
 }
 
-/// What is wrong with the folder that a system starts in, if anything.
+/// The problem with the folder that a system starts in, if any.
 fn no_folder(folder: &str, spec: &CommandSpec) -> Option<String> {
     if folder.contains(FILLED_IN) {
         return None;
@@ -137,7 +137,7 @@ fn no_folder(folder: &str, spec: &CommandSpec) -> Option<String> {
     )
 }
 
-/// What is wrong with a program, if anything. One that the trial itself makes is not there yet.
+/// The problem with a program, if any. A program that the trial itself makes may be missing.
 fn missing(program: &str, spec: &CommandSpec) -> Option<String> {
     let is_relative = program.contains('/') && !program.starts_with('/');
     if !is_relative || program.contains(FILLED_IN) {
@@ -164,7 +164,7 @@ fn missing(program: &str, spec: &CommandSpec) -> Option<String> {
     }
 }
 
-/// What is wrong with a program that is named by a whole path, or found in PATH.
+/// The problem with a program that is named by an absolute path, or found in PATH.
 fn in_path(program: &str, own: Option<&str>) -> Option<String> {
     if program.contains(FILLED_IN) || (program.contains('/') && !program.starts_with('/')) {
         return None;

@@ -1,4 +1,4 @@
-//! When a program that was started is ready. It starts nothing.
+//! Checks whether a started program is ready. It starts nothing.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,15 +16,15 @@ use crate::start;
 
 /// Longest wait for one connection while it starts.
 pub(crate) const CONNECT: Duration = Duration::from_secs(1);
-/// Output in which a line of readiness is looked for.
+/// Bytes of output that are searched for the readiness line.
 const READY_BYTES: u64 = 4 << 20;
 
-/// How it is told whether a program is ready.
+/// The readiness check of a program.
 pub(crate) struct Readiness {
     sign: Sign,
-    /// Where it writes to.
+    /// The file of its output.
     output: PathBuf,
-    /// Whether it speaks TLS.
+    /// True if it speaks TLS.
     secure: bool,
 }
 
@@ -36,7 +36,7 @@ enum Sign {
 
 impl Readiness {
     /// # Errors
-    /// In words, a regular expression that is none.
+    /// In words, when the regular expression is invalid.
     pub(crate) fn new(ready: &Ready, output: PathBuf, secure: bool) -> Result<Self, String> {
         let sign = match ready {
             Ready::Port => Sign::Port,
@@ -52,7 +52,7 @@ impl Readiness {
         })
     }
 
-    /// Whether the program that is to listen at `address` is ready now.
+    /// Returns true if the program that is to listen at `address` is ready now.
     pub(crate) fn is(&self, address: SocketAddr, interrupt: &AtomicBool) -> bool {
         match &self.sign {
             Sign::Port => TcpStream::connect_timeout(&address, CONNECT).is_ok(),
@@ -66,7 +66,7 @@ impl Readiness {
         }
     }
 
-    /// One that asks whether it is ready; whose certificate it shows is the users' business.
+    /// A client for the check; it accepts any certificate, since the users' clients verify it.
     fn client(&self, address: SocketAddr) -> Client {
         let base = start::local(address, self.secure);
         let any = TlsOptions {

@@ -1,4 +1,4 @@
-//! Programs of a trial that run beside its system, to their end.
+//! Runs programs of a trial besides its system, to their end.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -15,29 +15,29 @@ use crate::error::{Failed, MachineError};
 use crate::output::Output;
 use crate::start::{self, LOOK, Start};
 
-/// What a command that prepares a system is called in words.
+/// Name of a preparation command in messages.
 pub const PREPARES: &str = "command of the preparation";
-/// How long a reset may take, and each command that prepares a system.
+/// Longest run time of a reset, and of each preparation command.
 pub(crate) const RESET_DEADLINE: Duration = Duration::from_secs(300);
-/// How long a reset may take to end when it is given up.
+/// Longest wait for an interrupted reset to end.
 const RESET_GRACE: Duration = Duration::from_secs(1);
 
-/// What programs of a trial are started with.
+/// The environment that programs of a trial start in.
 #[derive(Debug, Clone, Copy)]
 pub struct Runner<'a> {
-    /// With the system's cores and output.
+    /// The system's cores and output.
     pub start: &'a Start,
-    /// Their environment, beside that of this process.
+    /// Their environment variables, besides those of this process.
     pub env: &'a [(String, String)],
-    /// The folder that they start in.
+    /// Their working folder.
     pub folder: &'a Path,
 }
 
 impl Runner<'_> {
-    /// Runs a program to its end; none where there is no text. `what` it is called in words.
+    /// Runs a program to its end; does nothing if `argv` is empty. `what` is its name in messages.
     ///
     /// # Errors
-    /// When it can't be started, or does not end well, or in time; when `interrupt` becomes true.
+    /// When it can't be started, fails, or exceeds its deadline; when `interrupt` becomes true.
     pub fn run(&self, what: &str, argv: &[String], interrupt: &AtomicBool) -> Result<(), Failed> {
         match argv.is_empty() {
             true => Ok(()),
@@ -45,7 +45,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The same, with what it leaves running, if anything: that ends with the value.
+    /// Like [`Self::run`], and returns the processes it leaves running, if any: they end with the value.
     pub(crate) fn run_held(
         &self,
         what: &str,
@@ -92,7 +92,7 @@ impl Runner<'_> {
         Err(start::failure(&failure, output))
     }
 
-    /// Starts a program; `held` keeps all together that it starts.
+    /// Starts a program; `held` holds all its descendants.
     pub(crate) fn child(
         &self,
         argv: &[String],

@@ -1,9 +1,9 @@
-//! When what is done again and again is due next. It reads no clock.
+//! The schedule of repeated work. It reads no clock.
 
 use std::time::Duration;
 
-/// The next of the regular times after `now`: those missed are left out. Just before `end` there
-/// is a last one, so that the hold is covered to its end while its threads still live.
+/// The next regular time after `now`; missed times are skipped. Just before `end` there is a last one, so that the hold
+/// is covered to its end while its threads still live.
 #[must_use]
 pub fn next_due(last: Duration, every: Duration, now: Duration, end: Duration) -> Duration {
     let mut next = last + every;

@@ -1,7 +1,7 @@
-//! Folders for a trial's data, below the archive (`RUN/work/`) or in a folder that the study names:
-//! the file system of the run is the one whose disk the trial is about, where `/tmp` may be in memory. Each trial has a fresh one,
-//! removed with the trial; what a killed run left is removed by the next one. Where the study wants a file
-//! system for each trial, that is mounted on the trial's folder, and its image lies beside it.
+//! Folders for a trial's data, below the archive (`RUN/work/`) or in a folder that the study names: the trial is about
+//! the disk of that file system, whereas `/tmp` may be in memory. Each trial has a fresh folder, removed with the
+//! trial; the next run removes the remains of a killed run. If the study wants a file system for each trial, it is
+//! mounted on the trial's folder, and its image lies beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +16,7 @@ use nix::unistd::{AccessFlags, access};
 
 use crate::error::MachineError;
 
-/// Folders that a study names for its data and that can't be used; one sentence each.
+/// The storage folders of a study that can't be used; one sentence each.
 #[must_use]
 pub fn check(plan: &Plan) -> Vec<String> {
     let storages = plan.every_trial().filter_map(|t| t.host.storage.as_deref());
@@ -34,7 +34,7 @@ pub fn check(plan: &Plan) -> Vec<String> {
     distinct.into_iter().filter_map(problem).collect()
 }
 
-/// Where a plan makes file systems, by storage, as the journal needs to know before the first is made.
+/// The folders in which a plan makes file systems, by storage. The journal needs them before the first is made.
 ///
 /// # Errors
 /// When a folder can't be made.
@@ -50,11 +50,11 @@ pub fn disks(
     folders.collect()
 }
 
-/// Makes each file system of a plan once, so that one which this machine refuses ends the run before its
-/// first trial. The journal knows their folders by now.
+/// Makes each file system of a plan once, so that a file system which this machine refuses ends the run before its
+/// first trial. The journal already has their folders.
 ///
 /// # Errors
-/// When one can't be made.
+/// When a file system can't be made.
 pub fn try_disks(plan: &Plan, work: &BTreeMap<Option<String>, Work>) -> Result<(), MachineError> {
     let hosts = plan.every_trial().map(|trial| &trial.host);
     let made = hosts.filter_map(|host| Some((&host.storage, host.filesystem.as_ref()?)));
@@ -64,25 +64,25 @@ pub fn try_disks(plan: &Plan, work: &BTreeMap<Option<String>, Work>) -> Result<(
     Ok(())
 }
 
-/// `RUN/work`, removed with all in it when this is dropped.
+/// `RUN/work`, removed with its content on drop.
 #[derive(Debug)]
 pub struct Work {
     dir: PathBuf,
 }
 
 impl Work {
-    /// The caller holds the lock of the archive, so nobody else uses the folder.
+    /// Opens it. The caller holds the lock of the archive, so no other process uses the folder.
     ///
     /// # Errors
-    /// When what a killed run left can't be removed.
+    /// When the remains of a killed run can't be removed.
     pub fn in_run(run: &Path) -> Result<Self, MachineError> {
         Self::at(run.join("work"))
     }
 
-    /// In a folder that the study names, under a name that only runs in this archive have.
+    /// Opens one in a folder that the study names, under a name that only runs in this archive have.
     ///
     /// # Errors
-    /// When what a killed run left can't be removed.
+    /// When the remains of a killed run can't be removed.
     pub fn in_storage(storage: &str, run: &Path) -> Result<Self, MachineError> {
         let run = fs::canonicalize(run).map_err(|source| MachineError::Scratch {
             path: run.to_path_buf(),
@@ -92,7 +92,7 @@ impl Work {
         Self::at(Path::new(storage).join(format!("plimsoll-{}", &hash[..16])))
     }
 
-    /// Commands that run in folders of their own are told its paths: they are whole ones.
+    /// Paths are absolute, since commands with other working folders receive them.
     fn at(dir: PathBuf) -> Result<Self, MachineError> {
         let whole = std::path::absolute(&dir);
         let whole = whole.map_err(|source| MachineError::Scratch { path: dir, source })?;
@@ -119,16 +119,15 @@ impl Work {
         self.fresh(&format!("{id:03}"))
     }
 
-    /// One for this trial, on a file system of its own where the study wants that. `interrupt` cuts the
-    /// making of it short.
+    /// Makes one for this trial, on a file system of its own if the study wants that. `interrupt` aborts it.
     ///
     /// # Errors
-    /// When folder or file system can't be made.
+    /// When the folder or file system can't be made.
     pub fn of(&self, trial: &Trial, interrupt: &AtomicBool) -> Result<Scratch, MachineError> {
         self.fresh_on(trial.host.filesystem.as_ref(), trial.id, interrupt)
     }
 
-    /// The same for the trial of this number, on a file system as `spec` has it.
+    /// Makes one for the trial of this number, on a file system as `spec` describes it.
     pub(crate) fn fresh_on(
         &self,
         spec: Option<&FilesystemSpec>,
@@ -149,7 +148,7 @@ impl Work {
         Ok(scratch)
     }
 
-    /// Its path as the kernel tells it, without links; it is there then.
+    /// Its canonical path, without links; makes the folder if needed.
     ///
     /// # Errors
     /// When it can't be made.
@@ -169,7 +168,7 @@ impl Work {
         self.fresh("filling")
     }
 
-    /// Where a snapshot is kept.
+    /// The folder of a snapshot.
     #[must_use]
     pub fn snapshot(&self, number: usize) -> PathBuf {
         self.dir.join("snapshots").join(number.to_string())
@@ -194,28 +193,27 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        // What is left here is removed by the next run in this archive.
+        // The next run in this archive removes what is left here.
         let _ = self.clear();
     }
 }
 
-/// The folder of one trial, removed when this is dropped.
+/// The folder of one trial, removed on drop.
 #[derive(Debug)]
 pub struct Scratch {
     dir: PathBuf,
-    /// What is mounted there.
+    /// The mounted file system.
     disk: Option<Disk>,
 }
 
 impl Scratch {
-    /// What is told of the file system that was made for it.
+    /// Facts of the file system made for it.
     #[must_use]
     pub fn disk(&self) -> Option<&DiskFacts> {
         self.disk.as_ref().map(Disk::facts)
     }
 
-    /// A folder on the disk that others than the trial may use: below a file system of its own there is
-    /// one.
+    /// A folder on the disk that is not only the trial's: its parent, if it has a file system of its own.
     #[must_use]
     pub fn on_disk(&self) -> &Path {
         match (&self.disk, self.dir.parent()) {
@@ -224,10 +222,10 @@ impl Scratch {
         }
     }
 
-    /// Removes it, when nothing uses it any more; a sentence where something of it stays.
+    /// Removes it, when it is no longer used; returns a sentence if something remains.
     ///
     /// # Errors
-    /// When its file system can't be taken away.
+    /// When its file system can't be removed.
     pub fn close(mut self) -> Result<Option<String>, MachineError> {
         if let Some(disk) = self.disk.take() {
             disk.take_away()?;
@@ -242,31 +240,31 @@ impl Scratch {
         }
     }
 
-    /// The whole of it.
+    /// Its path.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.dir
     }
 
-    /// Where the system keeps its data.
+    /// The folder for the system's data.
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.dir.join("data")
     }
 
-    /// A file beside the data.
+    /// A file beside the data folder.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    /// Where the list of users is put for the commands that prepare a system.
+    /// The list of users for the preparation commands.
     #[must_use]
     pub fn users(&self) -> PathBuf {
         self.file("users")
     }
 
-    /// Bytes and number of the files in the data folder; those that vanish meanwhile count nothing.
+    /// Bytes and number of the files in the data folder; files that vanish meanwhile are not counted.
     #[must_use]
     pub fn data_size(&self) -> (u64, u64) {
         size_below(&self.data())
@@ -275,7 +273,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A file system of its own goes with all in it.
+        // A file system of its own is removed with its content.
         if self.disk.is_none() {
             let _ = fs::remove_dir_all(&self.dir);
         }

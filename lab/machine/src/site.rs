@@ -1,5 +1,5 @@
-//! A machine made ready for a trial's system: its folder, cores, and settings, within what its owner allows. It hears no
-//! orders.
+//! Prepares a machine for a trial's system: its folder, cores, and settings, within what its owner allows. It receives
+//! no orders.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -25,12 +25,12 @@ use crate::output;
 use crate::scratch::{Scratch, Work};
 use crate::start::Start;
 
-/// What counters of the system are called by.
+/// Prefix of the system's counters.
 pub(crate) const SYSTEM: &str = "system";
-/// What counters of the other system of a duet are called by.
+/// Prefix of the counters of the other system of a duet.
 const OTHER: &str = "beside";
 
-/// What an agent's machine has for systems.
+/// The resources that an agent's machine has for systems.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) allowed: Allowed,
@@ -38,11 +38,11 @@ pub(crate) struct Site {
     pub(crate) program: PathBuf,
     /// The folder of the agent's journal of kernel settings.
     pub(crate) state: PathBuf,
-    /// Cores that systems may have.
+    /// Cores available to systems.
     pub(crate) cores: Vec<u32>,
 }
 
-/// Puts back what an agent that was killed left changed, whatever its next start is allowed to change.
+/// Restores what a killed agent left changed, whatever its next start may change.
 ///
 /// # Errors
 /// When that can't be done.
@@ -51,11 +51,11 @@ pub fn put_back(state: &Path) -> Result<(), MachineError> {
     Ok(())
 }
 
-/// A trial's system, with what is to be undone after it, in this order.
+/// A trial's system, with all that is undone after it, in this order.
 #[derive(Debug)]
 pub(crate) struct HeldSystem {
     pub(crate) machine: Local,
-    /// Whether it runs, as far as is known.
+    /// True if it runs, as far as known.
     pub(crate) runs: bool,
     pub(crate) output: PathBuf,
     pub(crate) setup: Setup,
@@ -67,13 +67,13 @@ impl Site {
         Work::in_storage(&folder.to_string_lossy(), &self.state)
     }
 
-    /// Makes a file system as trials will have it, and takes it away: why that can't be done, if it can't.
+    /// Makes a file system as trials will have it, and removes it: returns the reason if that fails.
     pub(crate) fn try_disk(
         &self,
         host: &HostSpec,
         spec: &FilesystemSpec,
     ) -> Result<Option<String>, MachineError> {
-        // What an earlier trial could not take away, which the journal of this one would be written over.
+        // What an earlier trial could not remove: this trial's journal would overwrite its entries.
         put_back(&self.state)?;
         let work = self.work(self.allowed.folder(host).unwrap_or(&self.state))?;
         let whole = work.whole()?;
@@ -92,8 +92,8 @@ impl Site {
         Ok(tried.err().map(|error| error.to_string()))
     }
 
-    /// Makes the folder of a trial, with a file system of its own if it is to have one. What its kernel settings were is
-    /// written down before, and where file systems are made.
+    /// Makes the folder of a trial, with a file system of its own if requested. The old kernel settings and the places
+    /// of file systems are journalled before.
     pub(crate) fn hold(
         &self,
         setup: Setup,
@@ -136,18 +136,18 @@ impl Site {
         gone: &AtomicBool,
     ) -> Result<Scratch, MachineError> {
         if common.is_free() {
-            // What an earlier trial could not put back: no other one begins before that is done.
+            // What an earlier trial could not restore: no trial begins before that is done.
             put_back(&self.state)?;
         }
         let disks = self.disks(setup, common)?;
         common.begin(&self.state, &setup.host.kernel, disks)?;
-        // Named by whoever judged it: it is one of those that are allowed.
+        // The check of the setup has passed: the folder is an allowed one.
         let folder = self.allowed.folder(&setup.host).unwrap_or(&self.state);
         let work = common.work(folder, &self.state)?;
         work.fresh_on(setup.host.filesystem.as_ref(), setup.trial, gone)
     }
 
-    /// The folders in which file systems are made: of a duet, where any may be. The other one's is not known yet.
+    /// The folders in which file systems are made. For a duet, all allowed ones: the other system's is not known yet.
     fn disks(&self, setup: &Setup, common: &mut Common) -> Result<Vec<PathBuf>, MachineError> {
         let own = setup.host.filesystem.as_ref();
         let own = own.and_then(|_| self.allowed.folder(&setup.host));
@@ -167,7 +167,7 @@ impl Site {
         wholes.collect()
     }
 
-    /// Those that a study wants of the agent's: of a duet that is kept apart, a half.
+    /// The agent's cores that a study wants; for a duet kept apart, a half of them.
     pub(crate) fn cores_of(&self, setup: &Setup, hand: Hand) -> Vec<u32> {
         let halves = match setup.beside {
             Some(Beside::Apart) => cores::split(&self.cores, &cores::siblings),
@@ -181,7 +181,7 @@ impl Site {
 }
 
 impl HeldSystem {
-    /// What is told of the file system that was made for it.
+    /// Facts of the file system made for it.
     pub(crate) fn storage(&self) -> Vec<(String, String)> {
         let folder = self.setup.host.storage.as_deref();
         let told = |disk: &DiskFacts| disk.told(Some(folder.unwrap_or("the agent's folder")));
@@ -198,7 +198,7 @@ impl HeldSystem {
         let processes = counted.iter().map(|one| (SYSTEM.to_owned(), one.pid));
         let hold = counted.and_then(|one| one.hold);
         let holds = hold.map(|hold| (SYSTEM.to_owned(), hold.clone()));
-        // What else is below this program is the other one's.
+        // Other processes below this program belong to the other system.
         let other = self.setup.beside;
         let other = other.map(|_| (OTHER.to_owned(), std::process::id()));
         MonitorSpec {
@@ -210,8 +210,8 @@ impl HeldSystem {
         }
     }
 
-    /// Ends the system, and leaves of its output what may be sent; a sentence about what did not go well, or is
-    /// left out.
+    /// Stops the system, and truncates its output to what may be sent. Returns a sentence about a failure or a
+    /// truncation.
     pub(crate) fn stop(&mut self, gone: &AtomicBool) -> Option<String> {
         self.runs = false;
         let ended = self.machine.end(gone);
@@ -221,8 +221,8 @@ impl HeldSystem {
     }
 }
 
-/// Appends a piece of the list of users, which may have passwords; how long the list is then. The first piece begins it
-/// anew.
+/// Appends a piece of the list of users, which may have passwords; returns the new length of the list. The first piece
+/// truncates it.
 pub(crate) fn keep_users(path: &Path, after: u64, piece: &str) -> io::Result<u64> {
     let mut options = OpenOptions::new();
     let options = options.create(true).append(true).mode(0o600);
@@ -242,7 +242,7 @@ pub(crate) fn keep_users(path: &Path, after: u64, piece: &str) -> io::Result<u64
     Ok(bytes)
 }
 
-/// Those that a study wants of the agent's.
+/// The agent's cores that a study wants.
 fn chosen(cpus: Option<&Cpus>, cores: &[u32]) -> Vec<u32> {
     match cpus {
         None => cores.to_vec(),

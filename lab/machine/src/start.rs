@@ -1,4 +1,4 @@
-//! What a program of a trial is started with, and how it is told that one failed. It starts nothing.
+//! The inputs to start a program of a trial, and the message when it fails. It starts nothing.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 use crate::child::Child;
 use crate::error::{Failed, MachineError};
 
-/// Between two looks at a system that starts.
+/// Interval between two checks of a starting system.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
-/// Lines of its output that a failure shows.
+/// Last lines of its output in a failure message.
 const LAST_LINES: usize = 20;
-/// Output that is read for them.
+/// Bytes of output read for them.
 const LAST_BYTES: u64 = 16 << 10;
-/// Where programs log that don't print: what syslog writes (rsyslog's and syslog-ng's defaults).
+/// Logs of programs that don't print: those that syslog writes (rsyslog's and syslog-ng's defaults).
 const SYSTEM_LOGS: [&str; 5] = [
     "/var/log/syslog",
     "/var/log/messages",
@@ -29,30 +29,30 @@ const SYSTEM_LOGS: [&str; 5] = [
     "/var/log/mail.log",
     "/var/log/mail.err",
 ];
-/// Beginning of the environment variables that would change the child's flags.
+/// Prefix of the environment variables that would change the child's flags.
 const OWN_ENVIRONMENT: &str = "PLIMSOLL_";
 
-/// What programs of a trial are started with.
+/// Inputs to start programs of a trial.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// The `plimsoll` binary.
     pub program: PathBuf,
-    /// Whether the system speaks TLS.
+    /// True if the system speaks TLS.
     pub secure: bool,
-    /// Where its users reach it: loopback, where they are on its machine.
+    /// The address where its users reach it: loopback, if they are on its machine.
     pub address: IpAddr,
-    /// Whether they reach it by no other address, even if it says one.
+    /// True if they reach it at no other address, even if it reports one.
     pub only_there: bool,
-    /// Cores that it is on.
+    /// Its cores.
     pub cores: Vec<u32>,
-    /// The folder of the trial, a whole path, with `data` in it.
+    /// The folder of the trial, an absolute path, with `data` in it.
     pub folder: PathBuf,
-    /// The file that all output goes to.
+    /// The file for all output.
     pub output: PathBuf,
 }
 
 impl Start {
-    /// Where the system keeps its data.
+    /// The folder for the system's data.
     pub(crate) fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
@@ -70,32 +70,32 @@ impl Start {
     }
 }
 
-/// What programs beside a system are started with, and what requests to it may name.
+/// Values for programs besides a system, and for requests to it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Setting {
-    /// What prepares it, with what the trial filled in.
+    /// Its preparation, with the trial's values filled in.
     pub preparation: Preparation,
     /// Its environment.
     pub env: Vec<(String, String)>,
-    /// The folder that it started in.
+    /// Its working folder.
     pub folder: PathBuf,
     /// The folder of its data.
     pub scratch: String,
     /// A random text, new in each trial.
     pub secret: String,
-    /// The port that users come to; 0 where it is the system's own.
+    /// The port for users; 0 if it is the system's own.
     pub users_port: u16,
-    /// Ports of its processes by their names, where these have names.
+    /// Ports of its named processes, by name.
     pub ports: Vec<(String, u16)>,
 }
 
-/// How a system is ended.
+/// How to stop a system.
 #[derive(Debug)]
 pub(crate) struct End {
-    /// What it is asked with.
+    /// The signal to send.
     pub(crate) signal: Signal,
-    /// How long it may take.
+    /// Longest wait for its end.
     pub(crate) grace: Duration,
 }
 
@@ -110,7 +110,7 @@ pub fn local(address: SocketAddr, secure: bool) -> BaseUrl {
     }
 }
 
-/// What a program is asked to end with.
+/// The Unix signal of a [`StopSignal`].
 pub(crate) fn signal(signal: StopSignal) -> Signal {
     match signal {
         StopSignal::Term => Signal::SIGTERM,
@@ -120,7 +120,7 @@ pub(crate) fn signal(signal: StopSignal) -> Signal {
     }
 }
 
-/// Without what would change the flags of a `plimsoll` that it starts.
+/// Removes the variables that would change the flags of a child `plimsoll`.
 pub(crate) fn without_own_environment(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with(OWN_ENVIRONMENT) {
@@ -129,7 +129,7 @@ pub(crate) fn without_own_environment(command: &mut Command) {
     }
 }
 
-/// How the child ended, if it did: “ended with exit status: 1”.
+/// How the child ended, if it has: “ended with exit status: 1”.
 pub(crate) fn ended(child: &mut Child) -> Option<String> {
     match child.ended() {
         Ok(Some(status)) => Some(format!("ended with {status}")),
@@ -138,7 +138,7 @@ pub(crate) fn ended(child: &mut Child) -> Option<String> {
     }
 }
 
-/// What failed, with the last lines of its output. A program without any may have written to a log of the
+/// A failure message with the last lines of the output. A program without output may have written to a log of the
 /// machine.
 pub(crate) fn told(what: &str, output: &Path) -> String {
     let lines = last_lines(output).unwrap_or_default();
@@ -156,7 +156,7 @@ pub(crate) fn told(what: &str, output: &Path) -> String {
     }
 }
 
-/// The logs that were written to after the file of the output was made.
+/// The logs written since the file of the output was made.
 fn written_since(logs: &[&Path], output: &Path) -> io::Result<Vec<String>> {
     let began = output.metadata()?.created()?;
     let is_newer = |log: &&&Path| {

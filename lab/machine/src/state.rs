@@ -1,4 +1,4 @@
-//! The state of a machine that a trial begins in. It changes nothing.
+//! The state of a machine at the start of a trial. It changes nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,8 +11,7 @@ use lab_study::{CPU_LATENCY, KernelSetting};
 
 use crate::scratch::size_below;
 
-/// Settings that matter to a server: scheduler, memory, network, clocks, frequency. Some of them
-/// are not there on every machine.
+/// Settings that affect a server: scheduler, memory, network, clocks, frequency. Some don't exist on every machine.
 const KERNEL_SETTINGS: [&str; 30] = [
     "/proc/sys/fs/file-max",
     "/proc/sys/fs/nr_open",
@@ -75,14 +74,14 @@ fn kernel_settings<'s>(
         .collect()
 }
 
-/// Whoever conducts from elsewhere reads no other files.
+/// A remote conductor may read no other files.
 fn is_of_kernel(path: &str) -> bool {
     let whole = fs::canonicalize(path);
     path == CPU_LATENCY
         || whole.is_ok_and(|whole| whole.starts_with("/proc/sys") || whole.starts_with("/sys"))
 }
 
-/// A file below `/proc/sys` goes by its name with dots.
+/// The name of a file below `/proc/sys` has dots.
 fn name(path: &str) -> String {
     let setting = path.strip_prefix("/proc/sys/");
     setting.map_or_else(|| path.to_owned(), |setting| setting.replace('/', "."))

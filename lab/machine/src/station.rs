@@ -1,5 +1,5 @@
-//! An agent's machine, as a run has it for the trials of a system: told by orders, and left as it was when
-//! whoever gives them is not heard any more. It knows no network and no lease.
+//! An agent's machine, for the trials of a system in a run: it executes orders, and restores the machine when the
+//! conductor's connection is lost. It knows no network and no lease.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -27,30 +27,30 @@ use crate::state::starting_state;
 use crate::surroundings::{Look, Surroundings, used};
 use crate::watched::Watched;
 
-/// Locked by the agent that has the folder.
+/// Locked by the agent that uses the folder.
 const LOCK: &str = "systems.lock";
-/// Orders that may wait, each of at most [`MOST_ORDER`] bytes.
+/// Most queued orders, each of at most [`MOST_ORDER`] bytes.
 const QUEUE: usize = 4;
-/// Longest wait of who has nothing to look after: the machine is not to be disturbed by it.
+/// Longest wait without a system: an idle agent must not disturb the machine.
 const IDLE: Duration = Duration::from_secs(1);
-/// Longest wait between two looks at the system.
+/// Longest wait between two checks of the system.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Counters are read no more often: it would load the machine.
+/// Shortest interval between two readings of counters: more would load the machine.
 const AT_LEAST: Duration = Duration::from_millis(10);
 
-/// What a machine is to runs that have their system on it.
+/// A machine that runs systems for trials.
 #[derive(Debug)]
 pub struct Station {
     site: Site,
-    /// Locked for as long as it lives: another one would take its trial for one that was left behind.
+    /// Locked while it lives: a second agent would clean up its running trial as a leftover.
     _alone: File,
-    /// One after the other: the machine is as it was before the next one has it.
+    /// One run at a time: the machine is restored before the next one gets it.
     turn: Mutex<()>,
 }
 
 impl Station {
-    /// Puts back what an agent that was killed left changed.
+    /// Restores what a killed agent left changed.
     ///
     /// # Errors
     /// When that can't be done; when another agent has this folder.
@@ -69,7 +69,7 @@ impl Station {
             cores,
         };
         for folder in site.allowed.folders() {
-            // Made and dropped: what was left there is removed.
+            // Made and dropped: this removes leftovers.
             drop(site.work(folder)?);
         }
         Ok(Self {
@@ -79,10 +79,10 @@ impl Station {
         })
     }
 
-    /// Does what it is told until the orders end, and leaves the machine as it was. Those of a duet are for two systems.
+    /// Executes orders until they end, and restores the machine. The orders of a duet are for two systems.
     ///
     /// # Errors
-    /// In words, when the machine can't be left as it was, or what is said can't be understood.
+    /// In words, when the machine can't be restored, or an order can't be parsed.
     pub fn serve(
         &self,
         orders: impl FrameSource + Send + 'static,
@@ -118,17 +118,17 @@ fn told(error: io::Error) -> String {
     error.to_string()
 }
 
-/// What both systems of a trial share.
+/// State shared by both systems of a trial.
 #[derive(Default)]
 struct Shared {
-    /// Nobody gives orders any more.
+    /// The orders have ended.
     gone: Arc<AtomicBool>,
-    /// One of them can't go on, and with it none.
+    /// One system can't continue, and therefore none.
     over: AtomicBool,
     ground: Ground,
 }
 
-/// Reports of one of them.
+/// Sends the reports of one system.
 struct Said<'a, S> {
     hand: Hand,
     to: &'a Mutex<S>,
@@ -141,7 +141,7 @@ impl<S: FrameSink> FrameSink for Said<'_, S> {
     }
 }
 
-/// Takes the folder of an agent for as long as the file is open.
+/// Locks the folder of an agent for as long as the file is open.
 fn alone(state: &Path) -> Result<File, MachineError> {
     let failed = |source| MachineError::Scratch {
         path: state.to_path_buf(),
@@ -158,7 +158,7 @@ fn alone(state: &Path) -> Result<File, MachineError> {
     }
 }
 
-/// Hears orders on a thread of its own, so that their end is known at once; those for the left system and the right one.
+/// Receives orders for both systems on its own thread, so that their end is noticed at once.
 fn listen(
     mut orders: impl FrameSource + Send + 'static,
     gone: Arc<AtomicBool>,
@@ -175,32 +175,32 @@ fn listen(
 
 fn hear(orders: &mut impl FrameSource, into: &[SyncSender<Vec<u8>>; 2]) {
     while let Ok(Some(mut order)) = orders.receive() {
-        // One that is too long is refused by its first bytes, and one that is for nobody by all of them.
+        // A long order is refused by its first bytes, and an order without a system by all of them.
         order.truncate(1 + MOST_ORDER + 1);
         let hand = Hand::take(&mut order).unwrap_or(Hand::Left);
         order.shrink_to_fit();
-        // Who awaits answers never has so many wait, and who waits here would not hear that the orders end.
+        // A client that awaits answers never fills the queue, and waiting here would miss the end of the orders.
         if into[hand.at()].try_send(order).is_err() {
             return;
         }
     }
 }
 
-/// One who is at work.
+/// The supervisor of one system.
 struct Post<'a> {
     station: &'a Station,
     shared: &'a Shared,
     hand: Hand,
     held: Option<HeldSystem>,
-    /// One that ran before, and runs on.
+    /// A system that was already running.
     watched: Option<Watched>,
     counter: Option<Counter>,
-    /// Before the system started, or was looked after.
+    /// The programs before the system was started or watched.
     looked: Option<Look>,
     around: Option<Surroundings>,
 }
 
-/// Counters that are read at regular times.
+/// Counters read at regular times.
 struct Counter {
     monitor: Monitor,
     counting: Counting,
@@ -208,12 +208,12 @@ struct Counter {
 }
 
 impl Counter {
-    /// Time after the trial's 0.
+    /// Time since the trial's 0.
     fn now(&self) -> Duration {
         Duration::from_nanos(shared().saturating_sub(self.counting.zero))
     }
 
-    /// Counters, if it is time for them.
+    /// The counters, if due.
     fn row(&mut self) -> Option<Report> {
         let now = self.now();
         let before_zero = shared() < self.counting.zero;
@@ -255,7 +255,7 @@ impl<'a> Post<'a> {
         }
     }
 
-    /// All of it, until the orders end, and then leaves the machine as it was.
+    /// Executes all orders until they end, and then restores the machine.
     fn attend(
         &mut self,
         orders: &Receiver<Vec<u8>>,
@@ -263,7 +263,7 @@ impl<'a> Post<'a> {
     ) -> Result<(), String> {
         let served = self.serve(orders, reports);
         let closed = self.close();
-        // Who does not listen any more has no wish for more.
+        // A closed connection needs no further reports.
         let served = match served {
             Err(MessageError::Io(_)) => Ok(()),
             served => served.map_err(|error| error.to_string()),
@@ -286,7 +286,7 @@ impl<'a> Post<'a> {
                     let order = decode_order(&order);
                     let order = order.map_err(|error| MessageError::Nonsense(error.to_string()))?;
                     if matches!(order, Order::Stop) {
-                        // A system that has ended by now did not end because it was told to.
+                        // A system that has ended by now was not stopped by an order.
                         self.tell(reports)?;
                     }
                     reports.send(&self.obey(order))?;
@@ -313,7 +313,7 @@ impl<'a> Post<'a> {
         self.counter.as_ref().map_or(LOOK, Counter::wait).min(LOOK)
     }
 
-    /// What is to be said without an order.
+    /// The reports that are due without an order.
     fn due(&mut self) -> Vec<Report> {
         let row = self.counter.as_mut().and_then(Counter::row);
         let mut due: Vec<Report> = row.into_iter().collect();
@@ -332,7 +332,7 @@ impl<'a> Post<'a> {
         due
     }
 
-    /// The answer to an order.
+    /// Executes an order and returns the answer.
     fn obey(&mut self, order: Order) -> Vec<u8> {
         let report = match order {
             Order::Check { setup } => self.check(&setup),
@@ -342,7 +342,7 @@ impl<'a> Post<'a> {
             Order::Watch { port, pid } => self.watch(port, pid),
             Order::State { touched } => {
                 let data = self.held.as_ref().map(|held| held.scratch.data());
-                // A study may name any file: reading some of them waits for ever.
+                // A study may name any file: reading some of them blocks for ever.
                 let allowed = &self.station.site.allowed;
                 let touched = touched.iter().filter(|setting| allowed.reads(setting));
                 let state = starting_state(&data.unwrap_or_default(), touched);
@@ -364,7 +364,7 @@ impl<'a> Post<'a> {
         }))
     }
 
-    /// Looks after a server that runs already. One that nobody finds has no counters of its own.
+    /// Watches a server that already runs. If none is found, it has no counters of its own.
     fn watch(&mut self, port: u16, pid: Option<u32>) -> Result<Report, Failed> {
         self.close()?;
         let listens = || lab_monitor::listener(port).map(|found| found.pid);
@@ -415,7 +415,7 @@ impl<'a> Post<'a> {
         })?;
         let mut surrounded = around.end(&self.processes());
         if !surrounded.knows_system {
-            // The server that is measured would be told as one that competes with it.
+            // The measured server would be reported as a program that competes with it.
             surrounded.others_before.clear();
             surrounded.others_during.clear();
         }
@@ -432,7 +432,7 @@ impl<'a> Post<'a> {
         Ok(Report::LookedAround(Box::new(surrounded)))
     }
 
-    /// Those of the system, as far as they are known, and those of the one beside it.
+    /// The known processes of the system, and those of the other one.
     fn processes(&self) -> Vec<u32> {
         let own = match &self.held {
             Some(held) => held.machine.processes(),
@@ -441,7 +441,7 @@ impl<'a> Post<'a> {
         self.shared.ground.with_other(self.hand, own)
     }
 
-    /// Ends what was started; what ran before runs on.
+    /// Stops a started system; a watched one runs on.
     fn stop(&mut self) -> Report {
         self.counter = None;
         self.watched = None;
@@ -462,8 +462,8 @@ impl<'a> Post<'a> {
         Ok(Report::Checked { problems })
     }
 
-    /// Makes the machine ready for the trial, and starts its system. What is asked for is judged again: nobody
-    /// is obliged to ask before.
+    /// Prepares the machine for the trial, and starts its system. The setup is checked again: a client need not ask
+    /// before.
     fn start(&mut self, setup: Setup) -> Result<Report, Failed> {
         self.close()?;
         let site = &self.station.site;
@@ -482,7 +482,7 @@ impl<'a> Post<'a> {
         let started = Box::new(held.machine.start(&shared.gone)?);
         held.runs = true;
         let storage = held.storage();
-        // The other one is to know of them.
+        // The other system needs to know them.
         self.processes();
         Ok(Report::Started {
             started,
@@ -491,7 +491,7 @@ impl<'a> Post<'a> {
         })
     }
 
-    /// Why it can't come to the system that is here, if it can't.
+    /// Why a setup can't share the machine with the present system, if it can't.
     fn not_beside(&self, setup: &Setup) -> Option<String> {
         let common = self.shared.ground.common();
         if setup.beside.is_none() && !common.is_free() {
@@ -501,7 +501,7 @@ impl<'a> Post<'a> {
         differs.then(|| "both systems of a duet have the same kernel settings".to_owned())
     }
 
-    /// Runs a command that prepares the system. It is one of those that were judged before the start.
+    /// Runs a command of the preparation, which was checked before the start.
     fn prepare(&mut self, at: usize) -> Result<Report, Failed> {
         let gone = self.gone();
         let held = self.held.as_mut().ok_or_else(no_system)?;
@@ -510,7 +510,7 @@ impl<'a> Post<'a> {
         Ok(Report::Prepared)
     }
 
-    /// Keeps a piece of the list of users.
+    /// Stores a piece of the list of users.
     fn users(&mut self, after: u64, piece: &str) -> Result<Report, Failed> {
         let held = self.held.as_ref().ok_or_else(no_system)?;
         let kept = keep_users(&held.scratch.users(), after, piece);
@@ -520,7 +520,7 @@ impl<'a> Post<'a> {
         Ok(Report::HasUsers { bytes })
     }
 
-    /// A piece of what the system printed; empty at its end.
+    /// A piece of the system's output; empty at its end.
     fn piece(&self, from: u64) -> Result<Vec<u8>, String> {
         let Some(held) = &self.held else {
             return Err("no system was started here".to_owned());
@@ -538,7 +538,7 @@ impl<'a> Post<'a> {
         }
     }
 
-    /// Ends the system, if it still runs, and leaves the machine as it was.
+    /// Stops the system, if it still runs, and restores the machine.
     fn close(&mut self) -> Result<(), MachineError> {
         (self.counter, self.watched) = (None, None);
         (self.looked, self.around) = (None, None);
@@ -551,8 +551,8 @@ impl<'a> Post<'a> {
         } = held;
         drop(machine);
         let ground = &self.shared.ground;
-        // Before the data, which may take longer to remove than an agent waits that is ended. One that fails does not
-        // keep the other.
+        // Before the data, whose removal may take longer than a stopped agent is given. A failure of one does not
+        // prevent the other.
         let put_back = ground.common().leave(self.hand);
         let closed = scratch.close();
         ground.common().clear_if_free();

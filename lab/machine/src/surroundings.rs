@@ -1,5 +1,5 @@
-//! What surrounds a system on its machine: other programs, the calendar's clock, and what limits turned away. It
-//! reads at both ends and subtracts; it judges nothing.
+//! The environment of a system on its machine: other programs, the wall clock, and events at limits. It reads at both
+//! ends and subtracts; it judges nothing.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use lab_host::clock::{Stopwatch, wall_ms};
 use lab_host::machine;
 use lab_monitor::{FilesUsed, ListenFailures, Programs, Roots, Throttling};
 
-/// Programs that a record names.
+/// Most programs in a record.
 const BUSIEST: usize = 3;
 
-/// A look at all programs, from which their CPU is counted.
+/// A snapshot of all programs, the baseline for their CPU time.
 #[derive(Debug)]
 pub struct Look {
     programs: Programs,
@@ -20,7 +20,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// As they are now.
+    /// Takes a snapshot.
     #[must_use]
     pub fn now() -> Self {
         Self {
@@ -29,7 +29,7 @@ impl Look {
         }
     }
 
-    /// The busiest since `earlier` that are neither this program, nor below it, nor the system.
+    /// The busiest programs since `earlier`, except this program, its descendants, and the system.
     #[must_use]
     pub fn others_since(&self, earlier: &Self, system: &[u32]) -> Vec<OtherProgram> {
         let passed = earlier.watch.elapsed().saturating_sub(self.watch.elapsed());
@@ -45,7 +45,7 @@ impl Look {
     }
 }
 
-/// What is read when the ramp begins; the rest of it when the hold is over.
+/// Readings at the start of the ramp; the others follow at the end of the hold.
 #[derive(Debug)]
 pub struct Surroundings {
     system: Option<u32>,
@@ -79,11 +79,11 @@ impl Counts {
 }
 
 impl Surroundings {
-    /// Reads before the ramp; `before` is the look before the system started.
+    /// Reads before the ramp; `before` is the snapshot before the system started.
     #[must_use]
     pub fn begin(before: &Look, system: &[u32]) -> Self {
         let look = Look::now();
-        // Of a daemon the first process is gone; limits and groups are those of what it left.
+        // The first process of a daemon has ended; limits and groups are those of the remaining ones.
         let lives = |pid: &u32| Path::new("/proc").join(pid.to_string()).exists();
         let first = system.iter().copied().find(lives);
         Self {

@@ -1,6 +1,6 @@
-//! The processes of one system, started in their order, each when the one before is ready, and watched until
-//! one of them ends or all are told to. It is a program of its own (`plimsoll together`), so that a system
-//! of several processes is one process to whoever conducts. It knows no load.
+//! The processes of one system: each starts when the one before is ready, and all are watched until one of them ends or
+//! all are stopped. It is a program of its own (`plimsoll together`), so that a system of several processes is one
+//! process to the conductor. It knows no load.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,19 +20,19 @@ use crate::output::Output;
 use crate::readiness::Readiness;
 use crate::start::{self, LOOK};
 
-/// What the last line of those says that are all ready.
+/// The last line of the output when all processes are ready.
 pub(crate) const ALL_READY: &str = "all processes of the system are ready";
-/// How often it is looked whether all still run.
+/// Interval between checks that all still run.
 const WATCH: Duration = Duration::from_millis(100);
 
-/// The processes of a system, in their order; users come to the last.
+/// The processes of a system, in their order; users connect to the last.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Together {
     pub(crate) processes: Vec<Part>,
 }
 
-/// One of them, with all that its trial fills in.
+/// One process, with all values filled in.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Part {
@@ -49,15 +49,15 @@ pub(crate) struct Part {
     pub(crate) grace_ms: u64,
 }
 
-/// One that runs.
+/// A running process.
 struct Running<'a> {
     part: &'a Part,
     child: Child,
     output: Output,
 }
 
-/// Starts the processes that `file` names, and watches them until `interrupt` becomes true. `tell` hears that
-/// all are ready.
+/// Starts the processes that `file` names, and watches them until `interrupt` becomes true. Calls `tell` when all are
+/// ready.
 ///
 /// # Errors
 /// In words, with the last lines of its output: which process did not start, was not ready in time, or ended.
@@ -72,7 +72,7 @@ pub fn together(
         serde_json::from_slice(&text).map_err(|error| named(io::Error::other(error)))?;
     let mut running = Vec::new();
     let result = run(&together.processes, &mut running, tell, interrupt);
-    // Those that need another one end before it.
+    // A process ends before those that it needs.
     for one in running.into_iter().rev() {
         let grace = Duration::from_millis(one.part.grace_ms);
         let _killed = one.child.stop(start::signal(one.part.signal), grace);
@@ -134,7 +134,7 @@ fn begin(part: &Part) -> Result<Child, String> {
     Child::start(command, &cores).map_err(failed)
 }
 
-/// Waits until the last of those that run is ready; false when interrupted.
+/// Waits until the process started last is ready; false when interrupted.
 fn await_ready(
     part: &Part,
     running: &mut [Running<'_>],
@@ -159,7 +159,7 @@ fn await_ready(
     }
 }
 
-/// Looks after them, and keeps what each prints within bounds.
+/// Checks the processes, and bounds the output of each.
 fn all_run(running: &mut [Running<'_>], when: &str) -> Result<(), String> {
     for one in running {
         one.output.thin();
@@ -172,7 +172,7 @@ fn all_run(running: &mut [Running<'_>], when: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What is wrong with one, with its last lines.
+/// A message about a process, with its last lines.
 fn told(part: &Part, what: &str) -> String {
     start::told(&format!("{} {what}", part.name), &part.output)
 }

@@ -1,28 +1,28 @@
 //! A process that another program started. It is watched, and never stopped.
 
-/// A process, told from another one that gets its number later.
+/// A process, distinguished from a later one with the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watched {
     /// Its number.
     pub pid: u32,
-    /// Ticks after the machine's start.
+    /// Start time in ticks after boot.
     started: u64,
 }
 
 impl Watched {
-    /// One that lives.
+    /// Finds a live process.
     #[must_use]
     pub fn find(pid: u32) -> Option<Self> {
         let process = procfs::process::Process::new(i32::try_from(pid).ok()?).ok()?;
         let stat = process.stat().ok()?;
-        // A zombie has ended; nobody has asked for its status yet.
+        // A zombie has ended; its parent has not reaped it yet.
         (stat.state != 'Z').then_some(Self {
             pid,
             started: stat.starttime,
         })
     }
 
-    /// What happened to it, if it is no more.
+    /// Why it ended, if it has.
     #[must_use]
     pub fn ended(&self) -> Option<String> {
         let same = Self::find(self.pid) == Some(*self);

@@ -1,15 +1,15 @@
-//! What ends a trial before its time: it protects the system, and judges nothing.
+//! Abort conditions of a trial: they protect the system, and judge nothing.
 
 use serde::{Deserialize, Serialize};
 
 use crate::threshold::Threshold;
 
-/// A limit beyond which a trial is ended, once it has been beyond it for long enough.
+/// A limit that ends a trial once it has been exceeded for long enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Abort {
-    /// What must not be: it is written as a threshold, and the trial ends while it *holds*. It is about all
-    /// steps together.
+    /// The abort condition: it is written as a threshold, and the trial ends while it *holds*. It covers all steps
+    /// together.
     pub when: Threshold,
-    /// For how long without a break, at the plan's speed.
+    /// The uninterrupted duration, at the plan's speed.
     pub for_ms: u64,
 }

@@ -1,4 +1,4 @@
-//! The checks on a measurement: the question, cause, limits, and advice of each, and the limits that a study sets.
+//! The validity checks of a trial: the question, cause, limits, and advice of each, and the limits that a study sets.
 //! Data only: `lab-trial` judges.
 
 mod limits;
@@ -16,13 +16,13 @@ pub use table::{Cause, Check, CheckId};
 #[serde(transparent)]
 pub struct Limits(pub BTreeMap<String, Set>);
 
-/// A limit that a study sets; what it leaves out stays as it is.
+/// A limit that a study sets; omitted values keep their defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Set {
-    /// In the place of [`Limit::warn`].
+    /// Replaces [`Limit::warn`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warn: Option<f64>,
-    /// In the place of [`Limit::invalid`].
+    /// Replaces [`Limit::invalid`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid: Option<f64>,
 }
@@ -30,26 +30,26 @@ pub struct Set {
 /// A limit in force; infinite where there is none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InForce {
-    /// Beyond this the check warns.
+    /// The check warns above this.
     pub warn: f64,
-    /// Beyond this the trial is no measurement.
+    /// The trial is invalid above this.
     pub invalid: f64,
 }
 
 impl Limits {
-    /// Whether the study leaves all limits as they are.
+    /// Returns true if the study keeps all limits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Keys that the study sets and that nothing judges any more, each with the reason.
+    /// Keys of the study that are no longer judged, each with the reason.
     pub fn retired(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let all = RETIRED.iter().copied();
         all.filter(move |(key, _)| self.0.contains_key(*key))
     }
 
-    /// A limit as the study has it. What makes a trial invalid never warns at more than that.
+    /// The study's value of a limit. The warning limit never exceeds the one that invalidates a trial.
     #[must_use]
     pub fn of(&self, limit: &Limit) -> InForce {
         let set = self.0.get(limit.key).copied().unwrap_or_default();

@@ -64,7 +64,7 @@ impl fmt::Display for UnknownMeasure {
 impl std::error::Error for UnknownMeasure {}
 
 impl Decides {
-    /// All that have no parts, in the order of messages.
+    /// All measures without parts, in the order of messages.
     pub const ALL: [Self; 12] = [
         Self::ResponseMean,
         Self::ResponseP50,

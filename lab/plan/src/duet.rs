@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where a trial of a duet runs, and beside which.
+/// The side of a duet's trial, and its peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Duet {
     /// The trial of the plan that runs at the same time.

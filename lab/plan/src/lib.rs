@@ -1,8 +1,7 @@
-//! What a run is judged by, as its `plan.json` keeps it (`plimsoll.plan/2`).
+//! The judging part of a run's `plan.json` (`plimsoll.plan/2`).
 //!
-//! Whoever plans a study writes it, whoever judges a run reads it: neither needs the other, nor the
-//! files that people write. Data only: nothing here reads, plans, or judges. The checks on a measurement
-//! are [`checks`], with their limits.
+//! The planner of a study writes it, the judge of a run reads it: neither needs the other, nor the files that people
+//! write. Data only: nothing here reads, plans, or judges. The validity checks are [`checks`], with their limits.
 
 mod abort;
 pub mod checks;

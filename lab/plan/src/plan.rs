@@ -1,4 +1,4 @@
-//! A plan as judging reads it: `plan.json` without how systems are set up.
+//! The plan for judging: `plan.json` without the setup of systems.
 
 use lab_prediction::Prediction;
 use lab_workload::{LoadKind, LoadSpec};
@@ -12,7 +12,7 @@ use crate::threshold::Find;
 /// The version of a plan's serialised form. A plan of version 1 has no [`Question`].
 pub const SCHEMA: &str = "plimsoll.plan/2";
 
-/// All trials of a study, in run order, and what they are judged by.
+/// All trials of a study, in run order, and the rules for judging them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// [`SCHEMA`].
@@ -23,27 +23,26 @@ pub struct Plan {
     pub title: String,
     /// Seed of all randomness.
     pub seed: u64,
-    /// What waits, pace, ramp, and hold are divided by.
+    /// The divisor of waits, pace, ramp, and hold.
     pub speed: f64,
-    /// In run order; of a study that searches for the load line, those that have been chosen.
+    /// In run order; for a study that searches for the load line, the trials chosen so far.
     pub trials: Vec<Trial>,
-    /// The search that chooses trials as it goes.
+    /// The search that chooses trials during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
-    /// How the search of each cell ended, in the order of the cells; empty while it goes on, and of earlier
-    /// versions.
+    /// The end of the search of each cell, in the order of the cells; empty while it runs, and in earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub search_ended: Vec<SearchEnd>,
-    /// What the study asks.
+    /// The study's question.
     pub question: Question,
 }
 
-/// What the search for the load line begins with.
+/// The start of the search for the load line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Search {
-    /// What is searched for.
+    /// The goal of the search.
     pub find: Find,
-    /// A trial of each cell; its id, block, and number of users are the search's to choose.
+    /// A trial of each cell; the search chooses its id, block, and number of users.
     pub cells: Vec<Trial>,
 }
 
@@ -59,26 +58,25 @@ pub struct Trial {
     /// A second run of its cell in this block, for comparing the system with itself.
     #[serde(default)]
     pub control: bool,
-    /// The trial that runs at the same time, and which half of the machine is whose.
+    /// The trial that runs at the same time, and the side of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duet: Option<Duet>,
     /// The workload's parameters in this cell.
     #[serde(default)]
     pub parameters: Cell,
-    /// What it is to carry.
+    /// Its load.
     pub load: LoadSpec,
-    /// How far apart the probe is meant to be sent, ms; `None` where there is none, and in older plans.
+    /// The planned interval of the probe, ms; `None` without a probe, and in older plans.
     #[serde(default)]
     pub probe_every_ms: Option<u64>,
-    /// What a server that answers at once would see; `None` where the workload neither waits nor
-    /// paces, so that the server alone decides.
+    /// The load on a server that responds at once; `None` if the workload neither waits nor paces, so that the server
+    /// alone decides.
     pub prediction: Option<Prediction>,
 }
 
 impl Plan {
-    /// Returns true if the plan fixes how much is sent, whatever the server takes for it: sessions arrive on
-    /// their own, or follow a pace. Throughput then is the plan's, and tells nothing of the server that
-    /// carries it.
+    /// Returns true if the plan fixes the load, whatever the server's speed: sessions arrive on their own, or follow a
+    /// pace. Throughput is then the plan's, and not a property of a server that sustains it.
     #[must_use]
     pub fn fixes_rate(&self) -> bool {
         let searched = self.search.iter().flat_map(|search| &search.cells);

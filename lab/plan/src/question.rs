@@ -1,4 +1,4 @@
-//! What a study asks, as far as its answer is judged by it.
+//! A study's question, as far as judging needs it.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub enum Order {
     Listed,
 }
 
-/// A CSV of published figures: its name and its text, `#` lines being its source.
+/// A CSV of published figures: its name and its text, with the source in `#` lines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// File name without folder.
@@ -48,7 +48,7 @@ pub struct Published {
     pub text: String,
 }
 
-/// A study, without how its system is set up and what its requests say.
+/// A study, without the setup of its system and the content of its requests.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// The question and its background, in prose; may be empty.
@@ -59,17 +59,17 @@ pub struct Question {
     pub cells: Vec<Cell>,
     /// Number of blocks: how often each cell runs.
     pub trials: u32,
-    /// How often a trial is repeated that is no measurement for a reason outside system and generator.
+    /// Most repeats of a trial that is invalid for a reason outside system and generator.
     #[serde(default)]
     pub repeats: u32,
     /// The order of cells in a block.
     pub order: Order,
-    /// Whether the first of `cells` runs a second time in each block, as a control.
+    /// True if the first of `cells` runs a second time in each block, as a control.
     pub control: bool,
-    /// Whether the two variants run at the same time, each on a half of the machine.
+    /// True if the two variants run at the same time, each on a half of the machine.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub duet: bool,
-    /// Whether the trials of a duet stay on their halves of the machine; otherwise each may use the cores
+    /// True if the trials of a duet stay on their halves of the machine; otherwise each may use the cores
     /// of both.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
@@ -77,63 +77,63 @@ pub struct Question {
     /// older plans.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairing: Option<Pairing>,
-    /// The smallest relative difference that matters to whoever asks; a fraction.
+    /// The smallest relevant difference, relative; a fraction.
     pub smallest_difference: f64,
-    /// The measure that comparisons are decided by; `None` leaves it to the usual ones.
+    /// The measure that decides comparisons; `None` uses the defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decides: Option<Decides>,
     /// Judgements on the server.
     pub thresholds: Vec<Threshold>,
-    /// What ends a trial before its time.
+    /// Abort conditions of a trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub abort_on: Vec<Abort>,
-    /// Limits of checks that the study sets itself.
+    /// Limits of checks that the study sets.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub checks: Limits,
     /// The profile that each trial takes of its system; `None` takes none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profiling>,
-    /// Published figures to set beside ours.
+    /// Published figures to show with the results.
     pub published: Vec<Published>,
-    /// What the users do.
+    /// The behaviour of the users.
     pub workload: WorkloadOutline,
 }
 
-/// What the users do, without what their requests say.
+/// The behaviour of the users, without the content of their requests.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadOutline {
     /// Short name; of several populations, the names of all of theirs.
     pub name: String,
-    /// SHA-256, in hex, of what the workload's file says, whatever its comments, its prose, and its
-    /// layout: of runs with the same one the users do the same.
+    /// SHA-256, in hex, of the workload file's content, without comments, prose, and layout: runs with the same hash
+    /// have the same user behaviour.
     pub sha256: String,
     /// Names of the session's steps, in session order.
     pub steps: Vec<String>,
-    /// Whether a request is measured beside the load.
+    /// True if a request is measured besides the load.
     pub probe: bool,
-    /// What each population does, in their order; empty where all users do the same. `steps` are all of
-    /// theirs then, and there is no session that all go through.
+    /// The behaviour of each population, in their order; empty if all users do the same. `steps` are then all of
+    /// theirs, and there is no common session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub populations: Vec<PopulationOutline>,
-    /// The tags of the steps, in the order in which they come first; empty where none has one.
+    /// The tags of the steps, in the order of their first use; empty without tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<TagOutline>,
-    /// Names of the transactions, as their windows have them: population after population, of each the session first
-    /// where it has more than one request. Empty in older plans.
+    /// Names of the transactions, as in their windows: by population, each with the session first if it has more than
+    /// one request. Empty in older plans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transactions: Vec<String>,
     /// The session, once for each set of parameters that a trial has.
     pub sessions: Vec<SessionOutline>,
-    /// What steps need of answers, by their names among those of all: they are skipped where it isn't there.
+    /// Values that steps need of responses, by step name: a step without its value is skipped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Need>,
-    /// Names of the steps whose requests the seed doesn't fix, among those of all.
+    /// Names of the steps whose requests the seed doesn't determine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unseeded_steps: Vec<String>,
-    /// What users share, by name, whatever population they are of.
+    /// State shared by users, by name, of all populations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<SharedOutline>,
-    /// With fewer users it makes no sense; 0 where it does with any, and where there are populations.
+    /// The fewest users that make sense; 0 for any number, and with populations.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub least_users: u32,
 }
@@ -143,8 +143,8 @@ fn is_zero(n: &u32) -> bool {
 }
 
 impl WorkloadOutline {
-    /// Names of the steps that a scope narrows the load to; `None` where it has all of them, and of a transaction, whose
-    /// figures are none of requests.
+    /// Names of the steps in a scope; `None` if it has all of them, and for a transaction, whose figures are not those
+    /// of requests.
     #[must_use]
     pub fn steps_of<'a>(&'a self, scope: &'a Scope) -> Option<&'a [String]> {
         let population = |name: &String| self.populations.iter().find(|one| one.name == *name);
@@ -158,43 +158,42 @@ impl WorkloadOutline {
     }
 }
 
-/// What a population does.
+/// The behaviour of a population.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PopulationOutline {
     /// Its name.
     pub name: String,
     /// Short name of its workload.
     pub workload: String,
-    /// Names of its session's steps, as they are among those of all.
+    /// Names of its session's steps, as in the list of all.
     pub steps: Vec<String>,
     /// As of [`WorkloadOutline`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub least_users: u32,
 }
 
-/// Something that users share.
+/// State shared by users.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SharedOutline {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: SharedKind,
-    /// Names of the steps that put something in, among those of all; of a queue.
+    /// Names of the steps that add to a queue, as in the list of all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub puts: Vec<String>,
-    /// Names of the steps that take something out, likewise; of a pool those with which sessions begin that have a row to
-    /// themselves.
+    /// Names of the steps that take from it, likewise; for a pool, the first steps of sessions that lease a row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub takes: Vec<String>,
 }
 
-/// What users share.
+/// The kinds of shared state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SharedKind {
-    /// Numbers, each of which one request gets over all generators.
+    /// Numbers, each used by one request over all generators.
     Counter,
-    /// Entries, in each generator for itself.
+    /// Entries, separate in each generator.
     Queue,
     /// Rows of a file, divided among the workers of all generators.
     Pool,
@@ -205,7 +204,7 @@ pub enum SharedKind {
 pub struct TagOutline {
     /// Its name.
     pub name: String,
-    /// Names of its steps, as they are among those of all; at least one.
+    /// Names of its steps, as in the list of all; at least one.
     pub steps: Vec<String>,
 }
 
@@ -218,22 +217,22 @@ pub struct SessionOutline {
     pub pace_s: Option<f64>,
     /// In session order.
     pub steps: Vec<StepOutline>,
-    /// What a session carries, if its rate is of interest.
+    /// The data that a session transfers, if its rate is of interest.
     pub transfer: Option<Transfer>,
 }
 
 /// A step of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepOutline {
-    /// As shown in reports.
+    /// The name in reports.
     pub name: String,
     /// Mean think time before its first request.
     pub wait_s: f64,
-    /// How often it is done in a row.
+    /// Rounds in sequence.
     pub repeat: u32,
     /// Requests, one after the other.
     pub requests: u64,
-    /// The part of the sessions that does it.
+    /// The part of the sessions that runs it.
     pub share: f64,
 }
 

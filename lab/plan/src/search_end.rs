@@ -1,4 +1,4 @@
-//! How the search of a cell ended, as the plan of its run keeps it and its result says it.
+//! The end of the search of a cell, as the plan of its run stores it and its result reports it.
 
 use lab_stats::search::End;
 use schemars::JsonSchema;
@@ -35,7 +35,7 @@ pub struct SearchEnd {
 }
 
 impl HowEnded {
-    /// Whether the search has its answer.
+    /// Returns true if the search has its answer.
     #[must_use]
     pub fn is_finished(self) -> bool {
         self == Self::Finished

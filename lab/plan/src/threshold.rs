@@ -1,4 +1,4 @@
-//! Judgements on the server: what a study asks to hold, and what a search keeps within.
+//! Judgements on the server: the thresholds of a study and of a search.
 
 use lab_counts::{Aggregate, Metric, Scope};
 use lab_stats::search::Rules;
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 /// A judgement on the server, as k6 spells it: `response_time: ["p(95) < 300ms"]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Threshold {
-    /// What is judged.
+    /// The judged metric.
     pub metric: Metric,
-    /// The part of the load that it is about.
+    /// The part of the load that it covers.
     #[serde(flatten)]
     pub scope: Scope,
-    /// Which figure of it.
+    /// The figure of the metric.
     pub aggregate: Aggregate,
     /// The comparison that must hold.
     pub comparison: Comparison,
@@ -20,7 +20,7 @@ pub struct Threshold {
     pub limit: f64,
     /// As written.
     pub text: String,
-    /// Not written in the study: judged all the same, because the study sets no limit of its own.
+    /// Not written in the study: a default, because the study sets no limit of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub implied: bool,
 }
@@ -37,20 +37,19 @@ impl Threshold {
         }
     }
 
-    /// The limit on the error rate where a study sets none.
+    /// The limit on the error rate if a study sets none.
     #[must_use]
     pub fn implied_error_rate() -> Self {
         Self::error_rate_below(0.01, "rate < 1%")
     }
 
-    /// The limit on the error rate within which a search looks where it sets none: its answer is a
-    /// load that the system carries day by day.
+    /// The limit on the error rate of a search if it sets none: its answer is a load for continuous operation.
     #[must_use]
     pub fn implied_error_rate_of_search() -> Self {
         Self::error_rate_below(0.001, "rate < 0.1%")
     }
 
-    /// Whether it lets every request fail, as `rate <= 100%` does.
+    /// Returns true if every request may fail, as with `rate <= 100%`.
     #[must_use]
     pub fn lets_all_fail(&self) -> bool {
         let is_bound = matches!(self.comparison, Comparison::LessOrEqual);
@@ -83,28 +82,27 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
-/// The search for the most users that the system carries within thresholds.
+/// The search for the most users that the system sustains within thresholds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Find {
     /// Fewest users tried; at least one.
     pub min_users: u32,
     /// Most users tried.
     pub max_users: u32,
-    /// What must hold for a level to be carried; at least one.
+    /// Thresholds for a sustained level; at least one.
     pub subject_to: Vec<Threshold>,
     /// The search narrows until the levels on both sides of the line differ by no more than this
     /// fraction.
     pub resolution: f64,
-    /// Trials at each of the two levels beside the line, in the end.
+    /// Final number of trials at each of the two levels next to the line.
     pub repeats: u32,
-    /// The part of the trials that is to be shown to hold at a safe level, where the search goes on until
-    /// it is.
+    /// The part of the trials that must be shown to pass at a safe level, if the search continues until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe: Option<f64>,
 }
 
 impl Find {
-    /// How the search goes, where a trial that was disturbed from outside is tried `again` so often: the run that makes it and the report that reads it follow the same.
+    /// The rules of the search, with `again` repeats of a disturbed trial; the run and the report share them.
     #[must_use]
     pub fn rules(&self, seed: u64, again: u32) -> Rules {
         Rules {

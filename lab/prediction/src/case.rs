@@ -1,9 +1,8 @@
-//! What the server's answers may make of a session: the cases between which a trial lies.
+//! The cases of a session between which a trial lies, depending on the server's responses.
 //!
-//! A step's requests are most where every session does it as often as it may and leaves all else out
-//! that may be left out, for then most sessions fit into the trial; they are fewest where all else is
-//! done as often as it may be and it is done no more than it must. So one replay for each condition or
-//! loop, and two for all of them together, bound every step.
+//! A step's requests are most if every session runs it as often as possible and skips all other optional steps, since
+//! most sessions then fit into the trial; they are fewest if all others run as often as possible and it runs as rarely
+//! as possible. So one replay for each condition or loop, and two for all of them together, bound every step.
 
 use lab_workload::Control;
 use lab_workload::{Session, Step};
@@ -17,39 +16,39 @@ pub(crate) struct StepCount {
     pub(crate) trial: f64,
     /// In the hold.
     pub(crate) hold: f64,
-    /// Those of them that rounds sent which the plan knows of: in the whole trial,
+    /// Requests of planned rounds among them: in the whole trial,
     pub(crate) sure_trial: f64,
     /// and in the hold.
     pub(crate) sure_hold: f64,
 }
 
-/// What a replay counted.
+/// The counts of a replay.
 #[derive(Debug, Clone)]
 pub(crate) struct Counts {
-    /// Of each step.
+    /// By step.
     pub(crate) steps: Vec<StepCount>,
-    /// Of the transactions of each name: those that are begun whatever is answered, and all.
+    /// The transactions by name: those started whatever the responses, and all.
     pub(crate) transactions: Vec<Span>,
 }
 
-/// How conditions turn out.
+/// The outcomes of conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Case {
     /// Every condition holds, and no loop has a second round.
     Usual,
-    /// No step is done that may be left out, and no loop has a second round.
+    /// Every optional step is skipped, and no loop has a second round.
     Least,
     /// Every condition holds, and every loop has all its rounds.
     Most,
-    /// The same, and what steps take from queues never comes.
+    /// The same, and steps that take from queues get no entry.
     Starved,
-    /// As the least, but for one of a session's blocks,
+    /// As the minimum, except for one of a session's blocks,
     Block(usize),
     /// or for one of its steps, and the block with this number that it is in.
     Step(usize, usize),
 }
 
-/// The cases of a session; none where nothing depends on answers.
+/// The cases of a session; empty if nothing depends on responses.
 pub(crate) fn cases(session: &Session) -> Vec<Case> {
     let mut cases = Vec::new();
     for (block, (steps, control)) in session.blocks().enumerate() {
@@ -71,7 +70,7 @@ pub(crate) fn cases(session: &Session) -> Vec<Case> {
 }
 
 impl Case {
-    /// How often a block is done in a session.
+    /// Rounds of a block in a session.
     pub(crate) fn rounds_of_block<T>(self, block: usize, control: Option<&Control<T>>) -> u32 {
         let most = match self {
             Self::Block(of) | Self::Step(_, of) => of == block,
@@ -80,7 +79,7 @@ impl Case {
         control.map_or(1, |control| self.rounds(control, 1, most))
     }
 
-    /// How often a step is done where its block is.
+    /// Rounds of a step within a round of its block.
     pub(crate) fn rounds_of_step<T>(self, at: usize, step: &Step<T>) -> u32 {
         let most = matches!(self, Self::Step(of, _) if of == at);
         let control = step.control.as_ref();
@@ -89,12 +88,12 @@ impl Case {
         })
     }
 
-    /// Returns true if a wait that no plan knows outlasts the trial; in the other cases it is none.
+    /// Returns true if an unplanned wait outlasts the trial; in the other cases it is zero.
     pub(crate) fn waits_long(self) -> bool {
         self == Self::Least
     }
 
-    /// How many requests are sent of those that a list has entries for.
+    /// The number of requests sent for the entries of a list.
     pub(crate) fn entries(self, surely: u32, at_most: u32) -> u32 {
         match self {
             Self::Least | Self::Block(_) | Self::Step(..) => surely,
@@ -114,7 +113,7 @@ impl Case {
     }
 }
 
-/// The prediction with what the cases came to.
+/// The prediction with the range of the cases.
 pub(crate) fn with_range(mut usual: Prediction, cases: &[Counts]) -> Prediction {
     let none = Span {
         low: 0.0,

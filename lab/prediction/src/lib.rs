@@ -1,5 +1,5 @@
-//! What a trial would come to if the server answered at once: every user's waits, or every
-//! arrival and the waits of its session, replayed from the very streams that the driver draws from.
+//! Predicts a trial against a server that responds at once: replays every user's waits, or every arrival and the waits
+//! of its session, from the same streams as the driver's draws.
 
 mod case;
 mod mix;
@@ -23,12 +23,12 @@ pub use prediction::{
 use tally::{Tally, nanos};
 use tokens::with_tokens;
 
-/// Waits that one trial may replay.
+/// Most waits that one trial may replay.
 const TRIAL_WAITS: u64 = 40_000_000;
 
-/// What a trial of `block` comes to; `workload` and `load` are at the plan's speed. It replays no
-/// more than `budget` waits, and never more than a few seconds' work. `None` where the workload
-/// neither waits nor paces, so that the server alone decides.
+/// The prediction of a trial of `block`; `workload` and `load` are at the plan's speed. It replays at most `budget`
+/// waits, and takes at most a few seconds. `None` if the workload neither waits nor paces, so that the server alone
+/// decides.
 #[must_use]
 pub fn predict(
     workload: &Workload,
@@ -78,7 +78,7 @@ struct Replay<'a> {
     case: Case,
 }
 
-/// A replay's outcome, and what it counted.
+/// A replay's prediction and counts.
 type Replayed = (Prediction, Counts);
 
 impl Replay<'_> {
@@ -136,13 +136,13 @@ impl Replay<'_> {
             Some(timeline) => timeline.rows as f64,
             None => profile.expected(end),
         };
-        // A recording is gone through as a whole: its moments follow no law.
+        // A recording is replayed as a whole: its times follow no distribution.
         let exact = expected <= affordable || load.timeline.is_some();
         if exact {
             let in_trial = stream.take_while(|arrival| arrival.at < end);
             in_trial.for_each(|arrival| arrive(arrival.number, arrival.at));
         } else {
-            // Sessions evenly apart in number stand for those between them.
+            // Sessions at regular numbers represent those between them.
             let stride = expected / affordable.floor().max(1.0);
             for at in 0..affordable as u64 {
                 let place = (at as f64 + 0.5) * stride;
@@ -161,8 +161,8 @@ impl Replay<'_> {
         (prediction, counts)
     }
 
-    /// Every arrival of a recording counts. Where a replay of all waits would cost too much, every nth session stands for the
-    /// others.
+    /// Every arrival of a recording counts. If a replay of all waits would cost too much, every nth session represents
+    /// the others.
     fn every_nth(&self, load: &LoadSpec, affordable: f64) -> f64 {
         match &load.timeline {
             Some(recording) if self.case != Case::Usual => {
@@ -172,7 +172,7 @@ impl Replay<'_> {
         }
     }
 
-    /// How many requests, not how fast.
+    /// The number of requests, not their rate.
     fn replay_sequence(&self, block: u32, load: &LoadSpec, sessions: u32) -> Replayed {
         let affordable = (self.budget as f64 / self.waits_per_session().max(1.0)).max(1.0);
         let replayed = sessions.min(affordable as u32);
@@ -192,7 +192,7 @@ impl Replay<'_> {
         (prediction, counts)
     }
 
-    /// Rounds of each step in a session, on average.
+    /// Mean rounds of each step in a session.
     fn rounds(&self) -> impl Iterator<Item = (&Step, f64)> {
         let session = &self.workload.session;
         let blocks = session.blocks().enumerate();
@@ -232,7 +232,7 @@ impl Replay<'_> {
         Some(tally.finish(users as f64 / replayed.max(1) as f64, stride == 1))
     }
 
-    /// Waits of one user in a trial, roughly; `None` without any wait or pace.
+    /// Approximate number of waits of one user in a trial; `None` without any wait or pace.
     fn waits_per_user(&self, load: &LoadSpec) -> Option<f64> {
         let session = &self.workload.session;
         let waits = self.waits_per_session();
@@ -266,12 +266,12 @@ impl Peak {
     }
 }
 
-/// The part of the sessions that does a step.
+/// The part of the sessions that runs a step.
 fn part(step: &Step) -> f64 {
     step.chance.map_or(1.0, |chance| chance.to - chance.from)
 }
 
-/// When a user is there, as the driver has it: by the stages, or from ramp × index ÷ users on.
+/// The times at which a user is active, as in the driver: by the stages, or from ramp × index ÷ users on.
 fn visits_of(index: u32, load: &LoadSpec) -> Vec<Visit> {
     if !load.stages.is_empty() {
         return visits(&load.stages, index);

@@ -1,4 +1,4 @@
-//! What several populations come to together.
+//! The combined prediction of several populations.
 
 use lab_workload::Workload;
 use lab_workload::seed_of;
@@ -7,8 +7,8 @@ use lab_workload::{LoadSpec, Population};
 use crate::predict;
 use crate::prediction::{Arrivals, PopulationPrediction, Prediction, StagePrediction};
 
-/// As [`predict`], of a load with populations; `workloads` are theirs, in their order. `None` where one of
-/// them neither waits nor paces.
+/// As [`predict`], for a load with populations; `workloads` are theirs, in their order. `None` if one of them neither
+/// waits nor paces.
 #[must_use]
 pub fn predict_mix(
     workloads: &[&Workload],
@@ -55,7 +55,7 @@ fn named((population, mut of): (&Population, Prediction)) -> Prediction {
 }
 
 fn together(mut sum: Prediction, other: Prediction) -> Prediction {
-    // Where answers decide of one alone, the others' numbers are both fewest and most.
+    // If responses only affect one population, the others' numbers are both minimum and maximum.
     sum.range = match (sum.range, other.range) {
         (None, None) => None,
         _ => {
@@ -84,7 +84,7 @@ fn together(mut sum: Prediction, other: Prediction) -> Prediction {
     sum
 }
 
-/// Of loads that all have the same stages, or none.
+/// The sum for loads that all have the same stages, or none.
 fn sum_of_stages(one: &[StagePrediction], other: &[StagePrediction]) -> Vec<StagePrediction> {
     let sum = |(one, other): (&StagePrediction, &StagePrediction)| StagePrediction {
         transactions: one.transactions + other.transactions,

@@ -1,34 +1,34 @@
-//! What a trial comes to, as numbers.
+//! The numbers of a prediction.
 
 use serde::{Deserialize, Serialize};
 
-/// What a trial comes to with a response time of zero.
+/// The prediction of a trial with a response time of zero.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// In the whole trial, ramp included.
     pub transactions: f64,
     /// In the hold.
     pub hold_transactions: f64,
-    /// `hold_transactions` per second of hold; 0 of a sequence, whose rate the server decides.
+    /// `hold_transactions` per second of hold; 0 for a sequence, whose rate the server decides.
     pub offered_per_s: f64,
-    /// True when every user, or every arrival, was replayed; false when a sample stands for all.
+    /// True if every user, or every arrival, was replayed; false if a sample represents all.
     pub exact: bool,
-    /// Where sessions arrive: how many.
+    /// The number of arrivals, if sessions arrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Where the server's answers decide what is sent: fewest and most. The other numbers then are those
-    /// of users for whom every condition holds, and whose loops end with their first round.
+    /// Minimum and maximum, if the server's responses decide the load. The other numbers then assume that every
+    /// condition holds, and that loops end with their first round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
     /// In the order of the session.
     pub steps: Vec<StepPrediction>,
-    /// The transactions that a workload names, in their order; empty where it has none.
+    /// The named transactions of a workload, in their order; empty if it has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named_transactions: Vec<TransactionPrediction>,
-    /// In their order, where the load has stages.
+    /// In their order, if the load has stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StagePrediction>,
-    /// In their order, where the load has populations; their steps are all among `steps`.
+    /// In their order, if the load has populations; their steps are all among `steps`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub populations: Vec<PopulationPrediction>,
 }
@@ -56,9 +56,9 @@ pub struct PopulationPrediction {
 /// The part of one stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct StagePrediction {
-    /// Requests that are sent in it.
+    /// Requests sent in it.
     pub transactions: f64,
-    /// Sessions that arrive in it; 0 where none arrive on their own.
+    /// Sessions that arrive in it; 0 without arrivals.
     pub arrivals: f64,
 }
 
@@ -69,7 +69,7 @@ pub struct Arrivals {
     pub trial: f64,
     /// In the hold.
     pub hold: f64,
-    /// Of a recording: the most in any second.
+    /// For a recording: the most in any second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_per_s: Option<f64>,
 }
@@ -83,9 +83,9 @@ pub struct StepPrediction {
     pub requests: u64,
     /// Mean of the waits that ended within the trial; 0 when there are none.
     pub mean_wait_ms: f64,
-    /// How many those are.
+    /// Number of those waits.
     pub waits: u64,
-    /// Fewest and most requests in the whole trial, where answers decide.
+    /// Fewest and most requests in the whole trial, if responses decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Span>,
 }
@@ -95,19 +95,19 @@ pub struct StepPrediction {
 pub struct TransactionPrediction {
     /// Their name; `session` is the whole session.
     pub name: String,
-    /// Those of which a request is sent in the whole trial.
+    /// Number of them with a request in the whole trial.
     pub begun: u64,
-    /// Fewest and most of them, where answers decide.
+    /// Their minimum and maximum, if responses decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Span>,
 }
 
-/// Fewest and most.
+/// Minimum and maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Span {
-    /// Fewest.
+    /// Minimum.
     pub low: f64,
-    /// Most.
+    /// Maximum.
     pub high: f64,
 }
 
@@ -121,7 +121,7 @@ pub struct Range {
 }
 
 impl Prediction {
-    /// The bounds of the number of requests; both are equal if answers decide nothing.
+    /// The bounds of the number of requests; both are equal if responses decide nothing.
     pub(crate) fn bounds(&self) -> Range {
         let exactly = |count| Span {
             low: count,

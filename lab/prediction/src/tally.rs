@@ -1,4 +1,4 @@
-//! One replay of a load: the users' sessions, and what they send. It knows no budget.
+//! One replay of a load: the users' sessions, and their requests. It knows no budget.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ pub(crate) struct Tally<'a> {
     pace: Option<u64>,
     ramp: u64,
     end: u64,
-    /// From then on the present user sends nothing.
+    /// The present user sends nothing from then on.
     until: u64,
     hold_s: f64,
     case: Case,
     steps: Vec<Count>,
-    /// What a round of each step sends: as which step, so many of them surely.
+    /// The requests of a round of each step: the counting step, and how many are certain.
     sends: Vec<Vec<Sent>>,
     transactions: Transactions,
     /// The stages by their ends.
@@ -83,12 +83,12 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// As long as it takes.
+    /// Removes the end of the trial.
     pub(crate) fn never_ends(&mut self) {
         (self.end, self.until) = (u64::MAX, u64::MAX);
     }
 
-    /// One user's visit, or as much of it as lies within the trial.
+    /// One user's visit, as far as it lies within the trial.
     pub(crate) fn visit(&mut self, stream: &mut TimingStream, visit: Visit) {
         self.until = visit.until.min(self.end);
         let mut planned = visit.from;
@@ -98,7 +98,7 @@ impl<'a> Tally<'a> {
                 Some(over) => now = over,
                 None => return,
             }
-            // A cycle that overran is followed at once, and planning goes on from there.
+            // A cycle that overran is followed at once, and the plan restarts there.
             planned = self
                 .pace
                 .map_or(now, |pace| planned.saturating_add(pace))
@@ -107,7 +107,7 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// One session from `now` on; when it is over, or `None` when the trial is over first.
+    /// Replays one session from `now` on; returns its end, or `None` if the trial ends first.
     pub(crate) fn session(&mut self, stream: &mut TimingStream, mut now: u64) -> Option<u64> {
         let session = &self.workload.session;
         let mut choice = SessionChoice::default();
@@ -134,7 +134,7 @@ impl<'a> Tally<'a> {
         Some(now)
     }
 
-    /// One step, in a round that is `planned` or not; when it is over.
+    /// Replays one step, in a round that is `planned` or not; returns its end.
     fn step(
         &mut self,
         (at, planned): (usize, bool),
@@ -158,7 +158,7 @@ impl<'a> Tally<'a> {
                 return None;
             }
             let known = planned && round < step.planned_rounds();
-            // Whatever the plan knows, others may have put in nothing.
+            // Even in a planned round the queue may be empty.
             let sure = known && step.take().is_none();
             let wait = nanos(match known {
                 true => stream.next_wait(&step.wait),

@@ -1,4 +1,4 @@
-//! Token requests, whose number depends on the lifetime that the server grants.
+//! Predicts token requests, whose number depends on the lifetime that the server grants.
 
 use lab_workload::{Request, Session, Step};
 

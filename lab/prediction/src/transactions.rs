@@ -1,4 +1,4 @@
-//! How many transactions of each name a replay begins. It knows no times.
+//! Counts the transactions of each name that a replay starts. It knows no times.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ struct Named {
     each: Round,
     /// The present one has sent a request,
     is_begun: bool,
-    /// and one that is sent whatever was answered.
+    /// and one that is sent whatever the responses.
     is_sure: bool,
     begun: u64,
     sure: u64,
@@ -49,7 +49,7 @@ impl Transactions {
         }
     }
 
-    /// A step sends requests; `surely` where some of them are sent whatever was answered.
+    /// Records the requests of a step; `surely` if some of them are sent whatever the responses.
     pub(crate) fn sent(&mut self, step: usize, surely: bool) {
         for one in &mut self.0 {
             if !one.steps.contains(&step) {
@@ -64,7 +64,7 @@ impl Transactions {
         }
     }
 
-    /// Fewest and most of each.
+    /// Minimum and maximum of each.
     #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
     pub(crate) fn counts(&self, scale: f64) -> Vec<Span> {
         let span = |one: &Named| Span {

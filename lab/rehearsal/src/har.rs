@@ -1,4 +1,4 @@
-//! Moments as a recording that browsers and other tools open (HTTP Archive 1.2).
+//! Moments as a HAR recording that browsers and other tools open (HTTP Archive 1.2).
 //!
 //! By the format's last draft: <https://w3c.github.io/web-performance/specs/HAR/Overview.html>.
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::model::{Ended, Exchanged, Message, Moment, Response, header};
 
-/// The recording of what happened since `began`.
+/// The recording of the moments since `began`.
 #[must_use]
 pub fn har(moments: &[Moment], began: Timestamp) -> Value {
     let exchanges = moments.iter().filter_map(|moment| match moment {
@@ -130,7 +130,7 @@ fn response(response: &Response, version: Version) -> Value {
         "mimeType": kind.unwrap_or("x-unknown"),
     });
     match std::str::from_utf8(&response.body) {
-        // What can't be read can't be masked.
+        // An undecoded body can't be masked.
         _ if response.coding().is_some() => content["comment"] = json!("not decoded: left out"),
         Ok(text) => content["text"] = json!(text),
         Err(_) => {

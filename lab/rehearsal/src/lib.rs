@@ -1,9 +1,8 @@
-//! One session of one user, every message of it kept and shown: what `plimsoll try` does.
+//! Runs one session of one user, and records and shows every message: `plimsoll try`.
 //!
-//! [`Recorder`] is the witness of a rehearsal by `lab-driver`; each thing that happens is a [`Moment`],
-//! which [`text`] shows to a person and [`har`] to a browser. Secrets are masked where messages are
-//! kept, so that nothing that is made of them holds one. It measures nothing, opens no file, and knows no
-//! terminal.
+//! [`Recorder`] is the witness of a dry run by `lab-driver`; it emits [`Moment`]s, which [`text`] shows to a person and
+//! [`har`] to a browser. Secrets are masked when messages are recorded, so that no output contains one. It measures
+//! nothing, opens no file, and knows no terminal.
 
 pub mod har;
 mod mask;

@@ -1,38 +1,38 @@
-//! Secrets: which names stand for one, and their values out of every text.
+//! Masks secrets: detects their names, and removes their values from every text.
 //!
-//! A value is learnt where its name gives it away (a header, a field of a form or of JSON, a cookie), and
-//! is masked wherever it turns up, also in later messages. It is no proof against a server that writes a
-//! secret under a harmless name before anybody sent it under a telling one.
+//! A value is learnt by its name (a header, a field of a form or of JSON, a cookie), and is masked wherever it occurs,
+//! also in later messages. A secret that a server writes under a harmless name before it was sent under a telling one
+//! is not detected.
 
 use lab_workload::{Encoding, looks_secret};
 use serde_json::Value;
 
 use crate::model::{Request, Response};
 
-/// What stands for a secret.
+/// Replaces a secret.
 pub(crate) const MASK: &str = "***";
-/// Shorter values are masked at their place, but not elsewhere: they would be found in anything.
+/// Shorter values are only masked at their place: elsewhere they would match unrelated text.
 const LEAST: usize = 4;
-/// Deepest JSON that is looked through.
+/// Deepest JSON that is searched.
 const DEPTH: usize = 64;
 
-/// Whether a name stands for a secret, or for a session, which is as good as one.
+/// Returns true if a name is that of a secret, or of a session, which is equivalent.
 pub(crate) fn is_telling(name: &str) -> bool {
     looks_secret(name) || name.to_ascii_lowercase().contains("session")
 }
 
-/// What is known to be secret.
+/// Known secrets.
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
     shown: bool,
-    /// Headers that requests are signed by, in lower case.
+    /// Headers with signatures, in lower case.
     signed: Vec<String>,
-    /// Longest first, so that a part doesn't spoil the whole.
+    /// Longest first, so that a part doesn't break the whole.
     known: Vec<String>,
 }
 
 impl Secrets {
-    /// Nothing is masked.
+    /// Masks nothing.
     pub(crate) fn shown() -> Self {
         Self {
             shown: true,
@@ -40,7 +40,7 @@ impl Secrets {
         }
     }
 
-    /// Headers of these names, in lower case, are secret.
+    /// Makes headers of these names, in lower case, secret.
     pub(crate) fn signed_by(&mut self, headers: Vec<String>) {
         self.signed.extend(headers);
     }
@@ -49,7 +49,7 @@ impl Secrets {
         self.shown
     }
 
-    /// A value that is secret from now on, as it is and as forms, URLs, and JSON have it.
+    /// Adds a secret, with its encodings in forms, URLs, and JSON.
     pub(crate) fn learn(&mut self, value: &str) {
         let value = value.trim();
         if value.chars().count() < LEAST || self.shown {
@@ -70,7 +70,7 @@ impl Secrets {
         self.known.sort_by_key(|one| std::cmp::Reverse(one.len()));
     }
 
-    /// The text without what is known to be secret.
+    /// The text without known secrets.
     pub(crate) fn masked(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for one in &self.known {
@@ -85,7 +85,7 @@ impl Secrets {
         if self.known.is_empty() {
             return bytes;
         }
-        // What is no text holds no secret that was learnt as one.
+        // Binary data contains no learnt secret.
         match String::from_utf8(bytes) {
             Ok(text) => self.masked(&text).into_bytes(),
             Err(binary) => binary.into_bytes(),
@@ -108,7 +108,7 @@ impl Secrets {
         request
     }
 
-    /// Learns from an answer and masks it.
+    /// Learns from a response and masks it.
     pub(crate) fn response(&mut self, mut response: Response) -> Response {
         if self.shown {
             return response;
@@ -140,7 +140,7 @@ impl Secrets {
         }
     }
 
-    /// Learns the password of HTTP Basic, as it is and without the form encoding of OAuth 2 (RFC 6749, section 2.3.1).
+    /// Learns the password of HTTP Basic, raw and without the form encoding of OAuth 2 (RFC 6749, section 2.3.1).
     fn learn_basic(&mut self, credentials: &str) {
         let bytes = Encoding::Base64.decode(credentials.as_bytes());
         let text = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
@@ -150,7 +150,7 @@ impl Secrets {
         }
     }
 
-    /// Of a cookie, whatever its name.
+    /// Learns a cookie, whatever its name.
     fn learn_pair(&mut self, pair: &str) {
         if let Some((_, value)) = pair.split_once('=') {
             self.learn(value.trim_matches('"'));

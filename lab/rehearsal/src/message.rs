@@ -1,15 +1,15 @@
-//! Messages as bytes on the wire, taken apart again.
+//! Parses messages from their bytes on the wire.
 
 use lab_client::http::{KeptBody, ResponseReader, Terms};
 
 use crate::model::{Request, Response, codings};
 
-/// Longest head of an answer that is taken apart; the client has its own bound.
+/// Longest head of a response that is parsed; the client has its own bound.
 const MAX_HEAD: usize = 1 << 20;
-/// Most that a body is decoded to; one that comes to more is left as it came.
+/// Most bytes of a decoded body; a larger one stays encoded.
 const MAX_DECODED: u64 = 16 << 20;
 
-/// A request as it went out.
+/// Parses a request as sent.
 pub(crate) fn request(bytes: &[u8]) -> Request {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
     let (head, body) = match end {
@@ -32,8 +32,7 @@ fn field(line: &str) -> Option<(String, String)> {
     Some((name.to_owned(), value.trim().to_owned()))
 }
 
-/// An answer as it came, or the part of it that was kept; `whole` is how much came in all. `None` of what
-/// can't be read.
+/// Parses a response as received, or the stored part of it; `whole` is its full length. `None` if it can't be parsed.
 pub(crate) fn response(bytes: &[u8], whole: u64, to_head: bool) -> Option<Response> {
     let terms = Terms {
         head_request: to_head,
@@ -66,7 +65,7 @@ pub(crate) fn response(bytes: &[u8], whole: u64, to_head: bool) -> Option<Respon
     Some(response)
 }
 
-/// Undoes the content coding, so that the body can be read, and masked.
+/// Decodes the content coding, so that the body can be read, and masked.
 fn decode(response: &mut Response) {
     let codings = codings(&response.headers);
     if !codings.decodes() {
@@ -79,7 +78,7 @@ fn decode(response: &mut Response) {
     }
 }
 
-/// Of the last head: one with a status of 1xx is followed by another.
+/// The status line of the last head: a 1xx head is followed by another.
 fn status_line(bytes: &[u8]) -> Option<(u16, String)> {
     let mut rest = bytes;
     loop {

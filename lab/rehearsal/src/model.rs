@@ -1,14 +1,14 @@
-//! What happens in a rehearsal. Data only; secrets are masked already.
+//! The events of a dry run. Data only; secrets are masked already.
 
 use lab_client::http::Codings;
 use lab_client::{ErrorClass, Side, Version};
 
-/// One thing that happened.
+/// An event of a dry run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Moment {
-    /// A request was sent, or was to be.
+    /// A request was sent, or failed to be.
     Exchanged(Box<Exchanged>),
-    /// A step that this session did not do.
+    /// A step that this session skipped.
     NotDone {
         /// Its name.
         step: String,
@@ -17,63 +17,63 @@ pub enum Moment {
     },
 }
 
-/// Why a session did not do a step.
+/// Why a session skipped a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotDone {
     /// It has a share, or is one of several.
     Chance,
     /// Its condition, or its group's, doesn't hold.
     Condition,
-    /// One before it failed.
+    /// A step before it failed.
     Other,
 }
 
-/// Which part of the workload.
+/// A part of the workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Before the load.
     Setup,
-    /// What is measured.
+    /// The measured part.
     Session,
 }
 
 /// A request of the workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchanged {
-    /// Which part it belongs to.
+    /// The part it belongs to.
     pub phase: Phase,
     /// The name of its step.
     pub step: String,
-    /// Which round of a repeated step, from 0; `None` of a step that is done once.
+    /// The round of a repeated step, from 0; `None` for a step that runs once.
     pub round: Option<u32>,
-    /// Which request of its step, from 0, and of how many.
+    /// Its index in its step, from 0, and the number of requests.
     pub place: (usize, usize),
-    /// Who sent it.
+    /// Its user.
     pub user: u32,
-    /// As the workload has it, such as `GET {{ next }}`.
+    /// Its text in the workload, such as `GET {{ next }}`.
     pub line: String,
-    /// What went over the wire for it, of HTTP; empty where nothing did.
+    /// Its messages on the wire, for HTTP; empty if there were none.
     pub messages: Vec<Message>,
-    /// What was said, of other protocols.
+    /// Its messages, for other protocols.
     pub lines: Vec<Line>,
-    /// How long the parts of that took.
+    /// The durations of its parts.
     pub timing: Timing,
     /// How it ended.
     pub ended: Ended,
-    /// From the send to the last byte, the connection's opening included.
+    /// From the send to the last byte, including the opening of the connection.
     pub took_ms: f64,
-    /// What the workload asked of the answer, in words.
+    /// The workload's expectations of the response, in words.
     pub expected: String,
-    /// What it was to keep of the answer.
+    /// Its captures of the response.
     pub captured: Vec<Captured>,
 }
 
-/// What one side said in a protocol other than HTTP.
+/// A message of one side in a protocol other than HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Who said it.
+    /// The sender.
     pub side: Side,
-    /// As a person reads it; it may have several lines.
+    /// Its readable form; it may have several lines.
     pub text: String,
 }
 
@@ -82,93 +82,93 @@ pub struct Line {
 pub enum Ended {
     /// As expected.
     Well,
-    /// Otherwise.
+    /// It failed.
     Failed {
-        /// In which way.
+        /// The class of the failure.
         class: ErrorClass,
-        /// What came instead.
+        /// The actual result.
         detail: String,
     },
     /// Not sent: a list or a value that it needs is empty.
     Skipped {
-        /// The variables that it names and that have nothing.
+        /// Its variables without a value.
         empty: Vec<String>,
     },
     /// Not sent, for another reason.
     Unmade {
-        /// Which.
+        /// The reason.
         detail: String,
     },
 }
 
-/// A value kept of an answer.
+/// A value captured from a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captured {
     /// The variable.
     pub variable: String,
-    /// Its entries; 0 where nothing was found.
+    /// Number of entries; 0 if nothing was found.
     pub count: usize,
     /// The first of them.
     pub first: String,
 }
 
-/// A request on the wire, and its answer.
+/// A request on the wire, and its response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
     /// Scheme and host.
     pub server: String,
-    /// What was spoken.
+    /// The HTTP version.
     pub version: Version,
-    /// What was sent.
+    /// The request.
     pub request: Request,
-    /// What came; `None` where nothing came, or nothing that can be read.
+    /// The response; `None` if there was none, or it can't be parsed.
     pub response: Option<Response>,
-    /// How long its parts took.
+    /// The durations of its parts.
     pub timing: Timing,
 }
 
-/// How long the parts of an exchange took, in ms.
+/// The durations of the parts of an exchange, in ms.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Timing {
-    /// When it began, after the rehearsal did.
+    /// Start time, relative to that of the dry run.
     pub began_ms: f64,
-    /// To open the connection, name and TLS included; `None` on one that was open.
+    /// Opening the connection, name resolution and TLS included; `None` for an open one.
     pub connect_ms: Option<f64>,
-    /// From the send to the answer's first byte.
+    /// From the send to the response's first byte.
     pub wait_ms: Option<f64>,
-    /// From there to its last.
+    /// From there to its last byte.
     pub receive_ms: Option<f64>,
 }
 
-/// What was sent.
+/// A request as sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Request {
-    /// `GET` and the like.
+    /// The method, such as `GET`.
     pub method: String,
     /// Path and query.
     pub target: String,
-    /// In this order.
+    /// In order.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-/// What came.
+/// A response as received.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Response {
     /// The status.
     pub status: u16,
-    /// What the server says to it.
+    /// The reason phrase.
     pub reason: String,
-    /// In this order.
+    /// In order.
     pub headers: Vec<(String, String)>,
-    /// The body without its framing, as far as it was kept; decoded where `is_decoded`.
+    /// The body without its framing, as far as it was stored; decoded if `is_decoded`.
     pub body: Vec<u8>,
-    /// Bytes of the whole body as it came.
+    /// Bytes of the whole body as received.
     pub body_bytes: u64,
-    /// Bytes of it that were not kept.
+    /// Bytes of it that were not stored.
     pub left_out_bytes: u64,
-    /// Whether the body came in a content coding, and this is what it stands for.
+    /// True if the body had a content coding, and is decoded here.
     pub is_decoded: bool,
 }
 
@@ -196,14 +196,14 @@ pub(crate) fn coding(headers: &[(String, String)]) -> Option<String> {
     codings.decodes().then(|| codings.names())
 }
 
-/// What a rehearsal came to.
+/// The totals of a dry run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Requests that went as expected.
+    /// Requests that ended as expected.
     pub well: usize,
-    /// Those that did not, or could not be made.
+    /// Requests that failed, or could not be made.
     pub failed: usize,
-    /// Those that were skipped.
+    /// Skipped requests.
     pub skipped: usize,
 }
 

@@ -1,16 +1,16 @@
-//! Bodies as a person reads them: JSON indented, long ones cut, what is no text named.
+//! Readable bodies: JSON indented, long ones truncated, binary ones named.
 
 use serde_json::Value;
 
-/// A body as lines, and what was left out.
+/// A body as lines, and the omitted rest.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) lines: Vec<String>,
-    /// Said after the lines, where something is missing.
+    /// Appended after the lines, if something is missing.
     pub(crate) more: Option<String>,
 }
 
-/// Shows a body of this content type, of `whole` bytes of which some are left out: `most` lines at most, each of `width` characters at most.
+/// Formats a body of this content type, `whole` bytes long: at most `most` lines of at most `width` characters.
 pub(crate) fn body(
     bytes: &[u8],
     (whole, left_out): (u64, u64),
@@ -57,7 +57,7 @@ pub(crate) fn body(
     Shown { lines: shown, more }
 }
 
-/// Without what a terminal would obey.
+/// Removes control characters.
 pub(crate) fn one_line(text: &str) -> String {
     let visible = |c: char| match c {
         '\t' => ' ',
@@ -68,7 +68,7 @@ pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// The beginning of a line that is too long, with the sign that there is more.
+/// The start of a long line, with an ellipsis.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     match text.chars().count() > width {
         true => text
@@ -80,7 +80,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     }
 }
 
-/// A JSON document with a line for each field, in its own order; `None` of what is none.
+/// A JSON document with a line for each field, in its own order; `None` if it is none.
 fn indented(text: &str) -> Option<String> {
     let text = text.trim();
     if !text.starts_with(['{', '[']) || serde_json::from_str::<Value>(text).is_err() {
@@ -123,7 +123,7 @@ fn indented(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// Deeper levels stay where this one is.
+/// Deeper levels are not indented further.
 const MOST_INDENT: usize = 20;
 
 fn new_line(out: &mut String, depth: usize) {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// Indenting changes no value, and steers no terminal.
+        /// Indentation changes no value, and control characters are removed.
         #[test]
         fn any_json_stays_what_it_is(text in "[\\[\\]{}:,\"\\\\a0 \u{1b}\n]{0,40}") {
             if let Some(lines) = indented(&text) {

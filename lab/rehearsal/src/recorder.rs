@@ -1,4 +1,4 @@
-//! The witness: puts together what the client tells and what goes over the wire.
+//! The witness: combines the events of the client and the data on the wire.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,20 +16,20 @@ use crate::message;
 use crate::model::Totals;
 use crate::model::{Captured, Ended, Exchanged, Line, Message, Moment, NotDone, Phase, Timing};
 
-/// Most bytes that are kept of one message.
+/// Most bytes stored of one message.
 const KEPT: usize = 8 << 20;
 /// Most characters of a captured value.
 const VALUE: usize = 200;
 
-/// The witness of a rehearsal.
+/// The witness of a dry run.
 pub struct Recorder {
     requests: Vec<Known>,
-    /// The steps that send something, by their places, each with whether a draw decides about it.
+    /// The steps with requests, by index, each with whether a draw decides about it.
     steps: Vec<(usize, String, bool)>,
     state: RefCell<State>,
 }
 
-/// A request of the workload, and where it stands.
+/// A request of the workload, and its place.
 struct Known {
     phase: Phase,
     step: usize,
@@ -46,12 +46,12 @@ struct State {
     lines: Vec<Line>,
     connected: Option<(Nanos, Nanos)>,
     done: BTreeSet<usize>,
-    /// Steps that a condition left out.
+    /// Steps skipped by a condition.
     left_out: BTreeSet<usize>,
     totals: Totals,
 }
 
-/// One message and its answer, as they go over the wire.
+/// One message and its response, as on the wire.
 struct Wire {
     server: String,
     version: Version,
@@ -65,7 +65,7 @@ struct Wire {
 }
 
 impl Recorder {
-    /// A witness that tells `listener` each moment; with `show_secrets` nothing is masked.
+    /// A witness that sends each moment to `listener`; with `show_secrets` nothing is masked.
     #[must_use]
     pub fn new(workload: &Workload, show_secrets: bool, listener: Box<dyn FnMut(Moment)>) -> Self {
         let looped = workload.session.groups.iter();
@@ -123,13 +123,13 @@ impl Recorder {
         }
     }
 
-    /// Masks these values from the beginning, such as passwords that provisioning gave.
+    /// Masks these values from the start, such as passwords from provisioning.
     pub fn learn<'a>(&self, secrets: impl Iterator<Item = &'a str>) {
         let mut state = self.state.borrow_mut();
         secrets.for_each(|secret| state.secrets.learn(secret));
     }
 
-    /// To be called when the session is over: tells which of its steps it left out.
+    /// Ends the session, and reports its skipped steps.
     pub fn finish(&self) -> Totals {
         let state = &mut *self.state.borrow_mut();
         for (at, step, by_chance) in &self.steps {
@@ -148,13 +148,13 @@ impl Recorder {
         state.totals
     }
 
-    /// What it has come to so far.
+    /// The totals so far.
     pub fn totals(&self) -> Totals {
         self.state.borrow().totals
     }
 }
 
-/// The requests after those of the steps: the probe, which a rehearsal doesn't send, and the token requests.
+/// The requests after those of the steps: the probe, which a dry run doesn't send, and the token requests.
 fn further(workload: &Workload) -> impl Iterator<Item = Known> {
     let step = workload.session.steps.len().saturating_sub(1);
     let tokens = workload.tokens.iter();
@@ -170,14 +170,14 @@ fn further(workload: &Workload) -> impl Iterator<Item = Known> {
     })
 }
 
-/// The name of the step as which a request of a step counts.
+/// The name of the step that counts a request of a step.
 fn counted_as(steps: &[Step], at: usize, request: usize) -> String {
     let parallel = steps[at].parallel.as_ref();
     let counted = at + parallel.map_or(0, |parallel| parallel.counts_as(request));
     steps.get(counted).unwrap_or(&steps[at]).name.clone()
 }
 
-/// Whether a step is done until its condition holds.
+/// Returns true if a step repeats until its condition holds.
 fn is_loop(step: &Step) -> bool {
     let control = step.control.as_ref();
     control.is_some_and(|control| control.until.is_some())
@@ -242,7 +242,7 @@ impl Witness for Recorder {
             .into_iter()
             .map(|wire| wire.message(&mut state.secrets));
         let messages: Vec<Message> = messages.collect();
-        // A redirect captures nothing yet, and what a failed request captured is forgotten.
+        // A redirect captures nothing yet, and captures of a failed request are dropped.
         let is_answered = matches!(exchange, Exchange::Done { result: Ok(()), .. });
         let captured = match is_answered && !exchange.redirected() {
             true => captured(&known.asked, scope, &mut state.secrets),
@@ -312,7 +312,7 @@ impl Wire {
     }
 }
 
-/// Of what was said in other protocols than HTTP.
+/// The timing in protocols other than HTTP.
 fn timing(phases: &Phases) -> Timing {
     use lab_client::Phase::{Connect, Receive, Tls, Wait};
     let of = |phase: lab_client::Phase| phases.0[phase as usize];
@@ -348,7 +348,7 @@ fn ended(known: &Known, scope: &UserScope, exchange: &Exchange, secrets: &Secret
     }
 }
 
-/// The variables that a request names and that have no value.
+/// The variables of a request without a value.
 fn empty(asked: &Asked, scope: &UserScope) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     let mut add = |template: &Template| texts.push(template.source().to_owned());
@@ -433,7 +433,7 @@ fn wanted(one: &Expectation) -> String {
     }
 }
 
-/// What a good answer has, in words.
+/// The expectations of a response, in words.
 fn expected(asked: &Asked) -> String {
     let status = |range: &std::ops::RangeInclusive<u16>| match (*range.start(), *range.end()) {
         (low, high) if low == high => low.to_string(),

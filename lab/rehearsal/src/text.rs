@@ -1,4 +1,4 @@
-//! Moments as a person reads them in a terminal.
+//! Moments as text for a terminal.
 
 use std::fmt::Write as _;
 
@@ -10,14 +10,14 @@ use crate::model::{
 };
 use crate::pretty::{body, cut, one_line};
 
-/// How it is shown.
+/// The style of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// With colours.
     pub colour: bool,
     /// Columns.
     pub width: usize,
-    /// Most lines of a body; each as long as it is, where there is no bound.
+    /// Most lines of a body; unlimited and unwrapped if `None`.
     pub lines: Option<usize>,
 }
 
@@ -36,7 +36,7 @@ impl Style {
         }
     }
 
-    /// The most of a body, in lines and characters.
+    /// The limits of a body, in lines and characters.
     fn most(self) -> (usize, usize) {
         match self.lines {
             Some(lines) => (lines, self.width.saturating_sub(2).max(20)),
@@ -62,7 +62,7 @@ pub fn moment(moment: &Moment, style: Style) -> String {
     }
 }
 
-/// What it came to, in a line.
+/// The totals, in a line.
 #[must_use]
 pub fn totals(totals: Totals, style: Style) -> String {
     let Totals {
@@ -123,7 +123,7 @@ fn is_unsent(exchanged: &Exchanged) -> bool {
     exchanged.messages.is_empty() && exchanged.lines.is_empty()
 }
 
-/// What one side said, with its mark before each line.
+/// A message of one side, with its mark before each line.
 fn said(line: &Line, style: Style, out: &mut String) {
     let (mark, colour) = match line.side {
         Speaker::User => (">", CYAN),
@@ -172,7 +172,7 @@ fn title(exchanged: &Exchanged, style: Style) -> String {
 
 fn show(message: &Message, style: Style, out: &mut String) {
     let request = &message.request;
-    // HTTP/1.1 goes without saying.
+    // HTTP/1.1 is the default and is not shown.
     let spoken = match message.version {
         Version::One => String::new(),
         version => format!(" {version}"),
@@ -226,7 +226,7 @@ fn fit(text: &str, style: Style) -> String {
     }
 }
 
-/// What one side said.
+/// The message of one side.
 struct Side<'a> {
     mark: String,
     first: String,
@@ -304,7 +304,7 @@ fn verdict(exchanged: &Exchanged, style: Style, out: &mut String) {
         ),
     };
     for line in lines {
-        // An answer's beginning stands above in full; the cure of what had none stands at the end of the line.
+        // The response's start is shown above in full; the advice for a missing one is at the end of the line.
         let line = cut(&line, style.width.max(40) * 4);
         let _ = writeln!(out, "{}", style.paint(colour, &line));
     }

@@ -1,23 +1,23 @@
-//! How long a rehearsal has been waiting for an answer, reported while it waits. It prints nothing itself.
+//! Reports how long a dry run has been waiting for a response. It prints nothing itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// Between two reports.
+/// Interval of reports.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// A thread that reports until this is dropped.
 #[derive(Debug)]
 pub struct Waiting {
-    /// How many requests have ended.
+    /// Number of ended requests.
     pub ended: Arc<AtomicU64>,
     _stop: SyncSender<()>,
 }
 
 impl Waiting {
-    /// Starts to call `report`; an answer may take `timeout`.
+    /// Starts to call `report`; `timeout` is that of a response.
     #[must_use]
     pub fn start(timeout: Duration, report: impl Fn(&str) + Send + 'static) -> Self {
         let (stop, stopped) = sync_channel(1);

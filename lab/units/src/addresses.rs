@@ -1,4 +1,4 @@
-//! Addresses that the connections of a load come from: one, or a range of them.
+//! Source addresses of a load's connections: one, or a range of them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,7 +11,7 @@ use crate::text_error::TextError;
 /// Most addresses of a range.
 const MOST: u128 = 4096;
 
-/// Addresses that follow each other, both ends included: `10.0.0.7`, `127.0.0.1-127.0.0.16`.
+/// Consecutive addresses, both ends included: `10.0.0.7`, `127.0.0.1-127.0.0.16`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AddressRange {
@@ -20,7 +20,7 @@ pub struct AddressRange {
 }
 
 impl AddressRange {
-    /// Each of them.
+    /// All addresses of the range.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<> {
         let (v4, first, last) = match (self.first, self.last) {
             (IpAddr::V4(first), IpAddr::V4(last)) => (

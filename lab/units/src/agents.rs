@@ -1,33 +1,32 @@
-//! Agents on other machines, as files name them: how many, which, and their parts of a load.
+//! Remote agents, as files name them: how many, which, and their parts of a load.
 
 use std::fmt;
 
 use crate::text_error::TextError;
 
-/// Agents on other machines.
+/// Remote agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agents {
-    /// Which of them.
+    /// The selection of agents.
     pub which: Which,
-    /// Parts of the load in relation to each other, one for each name, in their order; empty where each
-    /// agent says its own. None is 0.
+    /// Relative parts of the load, one for each name, in their order; empty if each agent has its own. None is 0.
     pub weights: Vec<u32>,
 }
 
-/// Which agents.
+/// The selection of agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// So many, whichever are free; at least one.
+    /// Any free agents; at least one.
     Any(u32),
-    /// Those of these names, at least one, each once.
+    /// The agents with these names, at least one, each once.
     Named(Vec<String>),
-    /// Those with a label.
+    /// The agents with a label.
     Labelled {
         /// Its name.
         label: String,
         /// Its value.
         value: String,
-        /// How many; all unless said.
+        /// How many; all by default.
         count: Option<u32>,
     },
 }
@@ -64,10 +63,10 @@ impl fmt::Display for Agents {
     }
 }
 
-/// What a label says: `KEY=VALUE`.
+/// Parses a label: `KEY=VALUE`.
 ///
 /// # Errors
-/// A text that is none.
+/// When the text is none.
 pub fn label(text: &str) -> Result<(String, String), TextError> {
     let fits = |word: &str| (1..=64).contains(&word.len()) && !word.contains(char::is_control);
     match text.trim().split_once('=') {
@@ -79,10 +78,10 @@ pub fn label(text: &str) -> Result<(String, String), TextError> {
     }
 }
 
-/// The name of an agent, as `plimsoll agents invite` takes it.
+/// Parses the name of an agent, as `plimsoll agents invite` accepts it.
 ///
 /// # Errors
-/// A text that is none.
+/// When the text is none.
 pub fn name(text: &str) -> Result<String, TextError> {
     let name = text.trim();
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -94,10 +93,10 @@ pub fn name(text: &str) -> Result<String, TextError> {
     Err(error.help("a name is a-z, 0-9, and - between them, such as `gen-3`"))
 }
 
-/// The agent that has a system: its name, or a label that it has.
+/// Parses the agent of a system: its name, or one of its labels.
 ///
 /// # Errors
-/// A text that is neither.
+/// When the text is neither.
 pub fn machine(text: &str) -> Result<String, TextError> {
     match text.contains('=') {
         true => label(text).map(|(key, value)| format!("{key}={value}")),

@@ -1,4 +1,4 @@
-//! From the tree to the file types, with the place of every surprise.
+//! Decodes the tree to the file types, and records the place of every problem.
 
 use crate::error::Problems;
 use crate::nearest::{nearest, one_of};
@@ -6,13 +6,13 @@ use crate::node::{Key, Node, Value};
 use crate::parts::{At, Json, OneOrMany, Scalar, Table};
 use crate::source::Span;
 
-/// A type that a value of the file is read into.
+/// A type that a value of the file is decoded to.
 pub trait Decode: Sized {
-    /// The value; `None` when a problem was noted.
+    /// The value; `None` when a problem was recorded.
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self>;
 }
 
-/// Notes that `node` is something else than expected.
+/// Records that `node` is not of the expected kind.
 pub fn unexpected<T>(node: &Node, expected: &str, problems: &mut Problems) -> Option<T> {
     let message = format!("expected {expected}, found {}", node.kind());
     problems.push(
@@ -67,7 +67,7 @@ where
     }
 }
 
-/// What consists of several values: its place is that of the whole.
+/// A type of several values: its place is that of the whole.
 pub trait Container {}
 impl<T> Container for Vec<T> {}
 impl<T> Container for Table<T> {}
@@ -146,7 +146,7 @@ impl<'n> Fields<'n> {
         }
     }
 
-    /// The value under `key`; a key without a value counts as absent.
+    /// The value of `key`; a key without a value counts as absent.
     pub fn optional<T: Decode>(&mut self, key: &'static str, problems: &mut Problems) -> Option<T> {
         self.asked.push(key);
         let (_, node) = self.entries.iter().find(|(k, _)| k.text == key)?;
@@ -157,7 +157,7 @@ impl<'n> Fields<'n> {
         }
     }
 
-    /// The value under `key`, which must be there.
+    /// The value of `key`, which is required.
     pub fn required<T: Decode>(&mut self, key: &'static str, problems: &mut Problems) -> Option<T> {
         self.asked.push(key);
         match self.entries.iter().find(|(k, _)| k.text == key) {
@@ -174,7 +174,7 @@ impl<'n> Fields<'n> {
         }
     }
 
-    /// The places of those of these keys that have a value, in the order of the file.
+    /// The places of these keys, if they have a value, in the order of the file.
     pub fn named(&self, keys: &[&str]) -> Vec<Span> {
         let given = |(key, node): &&(Key, Node)| {
             keys.contains(&key.text.as_str()) && !matches!(node.value, Value::Null)
@@ -183,10 +183,10 @@ impl<'n> Fields<'n> {
         entries.map(|(key, _)| key.span.clone()).collect()
     }
 
-    /// Notes the keys that are missing and every key that nobody asked for.
+    /// Records the missing keys and every unknown key.
     pub fn finish(self, problems: &mut Problems) {
         self.note_missing(problems);
-        // A key that is there already is less likely the one meant.
+        // A key that exists already is less likely to be the intended one.
         let absent = |name: &&&str| !self.entries.iter().any(|(k, _)| k.text == ***name);
         let free: Vec<&str> = self.asked.iter().filter(absent).copied().collect();
         for (key, _) in self.entries {

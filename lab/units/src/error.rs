@@ -1,7 +1,6 @@
-//! What is wrong with a file that a person wrote: where, what, and the nearest right thing.
+//! Problems of a hand-written file: where, what, and the nearest valid text.
 //!
-//! It carries the text of the files, so that whoever renders it needs nothing else; it knows no
-//! terminal.
+//! A problem contains the text of its file, so that it can be rendered alone; it knows no terminal.
 
 use std::fmt;
 
@@ -11,37 +10,37 @@ use miette::{Diagnostic, LabeledSpan, SourceCode};
 use crate::source::{Excerpt, Span, clean};
 use crate::text_error::TextError;
 
-/// Most problems that are reported at once; after these a person reloads anyway.
+/// Most reported problems; users reload after fixing these.
 const MAX_PROBLEMS: usize = 20;
 
-/// A file that can't be used, with everything that is wrong with it.
+/// A file that can't be used, with all its problems.
 #[derive(Debug)]
 pub struct LoadError {
     problems: Vec<Problem>,
     left_out: usize,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// What, as a sentence without a full stop.
+    /// The problem, as a sentence without a full stop.
     pub message: String,
-    /// How to put it right, where that is known.
+    /// The fix, if known.
     pub help: Option<String>,
-    /// Said at the place itself.
+    /// A label at the place itself.
     pub label: String,
     /// The name of the file (or flag).
     pub file: String,
-    /// Where; nothing where the whole file is meant.
+    /// The place; `None` for the whole file.
     pub place: Option<Box<Location>>,
 }
 
-/// Where a problem is.
+/// The place of a problem.
 #[derive(Debug, Clone)]
 pub struct Location {
     span: Span,
-    /// Line, column, and excerpt are worked out only for what is shown: a file may hold thousands
-    /// of problems, and each would be looked for from the file's beginning.
+    /// Line, column, and excerpt are only computed for displayed problems: a file may have thousands, and each search
+    /// starts at the file's beginning.
     found: Option<((usize, usize), Excerpt)>,
 }
 
@@ -56,7 +55,7 @@ impl LoadError {
         Self { problems, left_out }
     }
 
-    /// With the values of secrets masked: an error is read in logs that more people see than the file.
+    /// Masks the values of secrets: more people read logs of errors than the file.
     #[must_use]
     pub fn without(mut self, secrets: &Secrets) -> Self {
         for problem in &mut self.problems {
@@ -74,7 +73,7 @@ impl LoadError {
         self
     }
 
-    /// Everything that is wrong, in the order of the file; at most twenty.
+    /// All problems, in the order of the file; at most twenty.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
@@ -141,14 +140,14 @@ impl Problem {
         }
     }
 
-    /// The same, with how to put it right.
+    /// Adds a fix.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// A problem of one place.
+    /// A problem at one place.
     pub(crate) fn at(span: &Span, message: &str, label: &str) -> Self {
         Self {
             message: clean(message),
@@ -162,7 +161,7 @@ impl Problem {
         }
     }
 
-    /// Line and column, both from 1, where the place is known.
+    /// Line and column, both from 1, if the place is known.
     #[must_use]
     pub fn position(&self) -> Option<(usize, usize)> {
         self.found().map(|(position, _)| *position)
@@ -180,12 +179,12 @@ impl Problem {
 }
 
 impl Span {
-    /// A problem here.
+    /// A problem at this place.
     pub fn problem(&self, message: impl Into<String>, label: impl Into<String>) -> Problem {
         Problem::at(self, &message.into(), &label.into())
     }
 
-    /// The problem of a value at this place; `value` is that text as YAML gives it.
+    /// The problem of a value at this place; `value` is that text as parsed from YAML.
     #[must_use]
     pub fn text_problem(&self, what: &str, value: &str, error: &TextError) -> Problem {
         let place = self.part(value, &error.at);
@@ -229,26 +228,26 @@ impl Diagnostic for Problem {
     }
 }
 
-/// Collects problems while a file is read on.
+/// Collects problems while a file is decoded.
 #[derive(Debug, Default)]
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// Notes a problem.
+    /// Records a problem.
     pub fn push(&mut self, problem: Problem) {
         self.0.push(problem);
     }
 
-    /// Whether nothing was noted.
+    /// Returns true if no problem was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The value, or everything that is wrong.
+    /// Returns the value, or all problems.
     ///
     /// # Errors
-    /// All that was noted.
+    /// All recorded problems.
     pub fn finish<T>(self, value: Option<T>) -> Result<T, LoadError> {
         match value {
             Some(value) if self.0.is_empty() => Ok(value),

@@ -1,6 +1,6 @@
 //! The parts of all hand-written files: YAML whose values keep their place, and its decoding; the notations of single
 //! values: durations, sizes, rates, waits, addresses, settings of machines; problems of a text or a file with their
-//! place; the nearest match among names; names and texts of files that are written. Pure.
+//! place; the nearest match among names; names and texts of generated files. Pure.
 
 mod addresses;
 pub mod agents;

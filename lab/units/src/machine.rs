@@ -1,5 +1,5 @@
-//! The machine that a system runs on, as files name it: settings of its kernel, its cores, folders, and arguments
-//! of programs.
+//! The machine of a system, as files describe it: settings of its kernel, its cores, folders, and arguments of
+//! programs.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,19 +8,19 @@ use crate::units;
 
 /// More cores than any machine has.
 const MAX_CORES: u64 = 4096;
-/// Longest value of a kernel setting: what one page of the kernel's takes.
+/// Longest value of a kernel setting: one page of the kernel.
 const MAX_KERNEL_VALUE: usize = 4096;
-/// What each kind of file system can be made in: xfs asks for 300 MiB.
+/// Smallest size for each kind of file system: xfs requires 300 MiB.
 const MIN_FILESYSTEM: u64 = 320_000_000;
-/// What each of them takes on every machine: ext4 with its usual blocks.
+/// Largest size for each kind on every machine: that of ext4 with its usual blocks.
 const MAX_FILESYSTEM: u64 = 16_000_000_000_000;
-/// How long cores may take to wake, in microseconds: what the kernel is asked for as long as somebody has it open.
+/// The wake-up latency limit of cores, in microseconds: the kernel applies it while a process has the file open.
 pub const CPU_LATENCY: &str = "/dev/cpu_dma_latency";
-/// The kernel's own, where nobody asks: `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`, in microseconds.
+/// The kernel's default: `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`, in microseconds.
 const MAX_CPU_LATENCY: u64 = 2_000_000_000;
-/// Longest text of mount options: what one page of the kernel's takes.
+/// Longest text of mount options: one page of the kernel.
 const MAX_OPTIONS: usize = 4095;
-/// Mount options that say what is mounted and whether it can be written.
+/// Mount options that select the mounted file system or make it read-only.
 const OWN_OPTIONS: [&str; 8] = [
     "bind",
     "loop",
@@ -36,9 +36,9 @@ const OWN_OPTIONS: [&str; 8] = [
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cpus {
-    /// So many, at least one.
+    /// Any cores, at least one.
     Count(u32),
-    /// These, in order and each once.
+    /// These cores, in order and without duplicates.
     List(Vec<u32>),
 }
 
@@ -55,7 +55,7 @@ pub enum Filesystem {
 }
 
 impl Filesystem {
-    /// As files, the kernel, and the program that makes it (`mkfs.NAME`) name it.
+    /// Its name in files, in the kernel, and of the program that makes it (`mkfs.NAME`).
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -66,19 +66,19 @@ impl Filesystem {
     }
 }
 
-/// A kind of file system.
+/// Parses a kind of file system.
 ///
 /// # Errors
-/// Any other than these.
+/// When the kind is unknown.
 pub fn filesystem(text: &str) -> Result<Filesystem, TextError> {
     let all = [Filesystem::Ext4, Filesystem::Xfs, Filesystem::Btrfs];
     units::one_named("file system", text, &all.map(|one| (one.name(), one)))
 }
 
-/// The size of a file system that is made for a trial.
+/// Parses the size of a file system for a trial.
 ///
 /// # Errors
-/// What is no size, or one that not every kind of file system can have.
+/// When the text is no size, or one that not every kind of file system can have.
 pub fn filesystem_bytes(text: &str) -> Result<u64, TextError> {
     let refused = |message: &str| {
         let error = TextError::new(message, 0..text.len());
@@ -91,10 +91,10 @@ pub fn filesystem_bytes(text: &str) -> Result<u64, TextError> {
     }
 }
 
-/// Options that a file system is mounted with, as after `mount -o`.
+/// Parses mount options, as after `mount -o`.
 ///
 /// # Errors
-/// What is none, and what says which file system is mounted, or that nothing may be written.
+/// When the text is invalid, or selects the mounted file system or makes it read-only.
 pub fn mount_options(text: &str) -> Result<String, TextError> {
     let odd = |c: char| c.is_whitespace() || c.is_control();
     let mut parts = text.split(',');
@@ -116,11 +116,11 @@ pub fn mount_options(text: &str) -> Result<String, TextError> {
     }
 }
 
-/// The file that a kernel setting names: `net.ipv4.tcp_autocorking`, `net/ipv4/conf/eth0.1/…`
-/// (as sysctl has it: after a first slash, dots are dots), or a whole path.
+/// The file of a kernel setting: `net.ipv4.tcp_autocorking`, `net/ipv4/conf/eth0.1/…` (as in sysctl: after a first
+/// slash, dots are dots), or an absolute path.
 ///
 /// # Errors
-/// What is no file under /proc/sys or /sys, nor [`CPU_LATENCY`].
+/// When it is no file under /proc/sys or /sys, nor [`CPU_LATENCY`].
 pub fn kernel_path(name: &str) -> Result<String, TextError> {
     if name == CPU_LATENCY {
         return Ok(name.to_owned());
@@ -134,7 +134,7 @@ pub fn kernel_path(name: &str) -> Result<String, TextError> {
     let path = match name.find(['.', '/']) {
         Some(0) => name.to_owned(),
         Some(at) if name.as_bytes()[at] == b'.' => {
-            // The other way round below a dot: sysctl writes `eth0/1` for the interface eth0.1.
+            // Swapped after a first dot: sysctl writes `eth0/1` for the interface eth0.1.
             let swap = |c: char| match c {
                 '.' => '/',
                 '/' => '.',
@@ -160,19 +160,19 @@ pub fn kernel_path(name: &str) -> Result<String, TextError> {
     Ok(path)
 }
 
-/// What is to be in [`CPU_LATENCY`]: microseconds.
+/// Parses a value of [`CPU_LATENCY`]: microseconds.
 ///
 /// # Errors
-/// What is no whole number of them, or more than the kernel goes by where nobody asks.
+/// When the text is no whole number of them, or more than the kernel's default.
 pub fn cpu_latency(text: &str) -> Result<String, TextError> {
     let microseconds = units::whole_number(text, 0..=MAX_CPU_LATENCY)?;
     Ok(microseconds.to_string())
 }
 
-/// What is to be in a kernel setting: one line without its end.
+/// Parses a value of a kernel setting: one line without its end.
 ///
 /// # Errors
-/// Nothing, and what is more than one line or one page.
+/// When the text is empty, or more than one line or one page.
 pub fn kernel_value(text: &str) -> Result<String, TextError> {
     let value = text.trim();
     if value.is_empty() {
@@ -186,10 +186,10 @@ pub fn kernel_value(text: &str) -> Result<String, TextError> {
     Ok(value.to_owned())
 }
 
-/// Cores: `2`, `0-3`, `1,3`, `0,2-3`.
+/// Parses cores: `2`, `0-3`, `1,3`, `0,2-3`.
 ///
 /// # Errors
-/// What is neither a number of cores nor a list of them.
+/// When the text is neither a number of cores nor a list of them.
 pub fn cpus(text: &str) -> Result<Cpus, TextError> {
     let text = text.trim();
     if !text.contains(['-', ',']) {
@@ -217,10 +217,10 @@ pub fn cpus(text: &str) -> Result<Cpus, TextError> {
     Ok(Cpus::List(list))
 }
 
-/// A path that begins at the root.
+/// Parses an absolute path.
 ///
 /// # Errors
-/// Any other.
+/// When the path is relative.
 pub fn whole_path(text: &str) -> Result<String, TextError> {
     if text.starts_with('/') && !text.contains(char::is_control) {
         return Ok(text.to_owned());
@@ -229,10 +229,10 @@ pub fn whole_path(text: &str) -> Result<String, TextError> {
     Err(error.help("write a path that begins with `/`, such as `/mnt/fast`"))
 }
 
-/// An argument of a program, or a variable of its environment.
+/// Parses an argument of a program, or a variable of its environment.
 ///
 /// # Errors
-/// A text with a NUL in it.
+/// When the text contains a NUL.
 pub fn argument(text: &str) -> Result<String, TextError> {
     match text.find('\0') {
         Some(at) => Err(TextError::new("no program takes a NUL", at..at + 1)),

@@ -1,8 +1,8 @@
-//! Names of variables and steps: words, each once.
+//! Generates unique names of variables and steps.
 
 use std::collections::HashSet;
 
-/// Names that templates give a meaning of their own.
+/// Names with a meaning in templates.
 const TAKEN: [&str; 44] = [
     "index",
     "users",
@@ -54,12 +54,12 @@ const LONGEST: usize = 40;
 /// Longest name of a step.
 const LONGEST_STEP: usize = 60;
 
-/// Names given out so far.
+/// Names in use.
 #[derive(Debug, Default)]
 pub struct Names(HashSet<String>);
 
 impl Names {
-    /// A word like `wish`, that no other variable has.
+    /// A unique variable name like `wish`.
     pub fn variable(&mut self, wish: &str) -> String {
         let mut name = word(wish);
         if name.is_empty() || TAKEN.contains(&name.as_str()) {
@@ -68,7 +68,7 @@ impl Names {
         self.unique(name, |name, n| format!("{name}_{n}"))
     }
 
-    /// A text like `wish`, that no other step has.
+    /// A unique step name like `wish`.
     pub fn step(&mut self, wish: &str) -> String {
         let name: String = wish.chars().take(LONGEST_STEP).collect();
         self.unique(name, |name, n| format!("{name} ({n})"))

@@ -1,8 +1,8 @@
-//! The right name nearest to a wrong one.
+//! Finds the valid name nearest to a wrong one.
 
-/// The choice most like `wrong`, if any is like enough to be meant.
+/// The choice most similar to `wrong`, if any is similar enough.
 pub fn nearest<'a>(wrong: &str, choices: &[&'a str]) -> Option<&'a str> {
-    // Long names are compared by their beginning: the cost grows with the product of the lengths.
+    // Long names are compared by their start: the cost grows with the product of the lengths.
     let wrong: String = wrong.chars().take(80).collect::<String>().to_lowercase();
     let score = |choice: &str| strsim::jaro_winkler(&wrong, &choice.to_lowercase());
     choices
@@ -13,7 +13,7 @@ pub fn nearest<'a>(wrong: &str, choices: &[&'a str]) -> Option<&'a str> {
         .map(|(_, choice)| choice)
 }
 
-/// "`a`, `b`, and `c`"; at most sixty are named.
+/// "`a`, `b`, and `c`"; at most sixty are listed.
 pub fn one_of(choices: &[&str]) -> String {
     const SHOWN: usize = 60;
     let mut names: Vec<String> = choices

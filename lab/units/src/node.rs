@@ -1,7 +1,7 @@
 //! YAML as a tree in which every value knows its place.
 //!
-//! Reading into a tree first, rather than straight into the file types, lets one load report
-//! several problems, suggest the nearest key, and take `--set` values before anything is judged.
+//! A tree, rather than the file types themselves, lets one load report several problems, suggest the nearest key, and
+//! apply `--set` values before any check.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::source::{self, SourceFile, Span};
 pub(crate) const MAX_BYTES: usize = 1024 * 1024;
 /// Deepest nesting; a JSON body may be deep, a workload itself has eight levels.
 const MAX_DEPTH: usize = 48;
-/// Most values, counted after aliases are written out.
+/// Most values, counted after the expansion of aliases.
 const MAX_NODES: usize = 100_000;
 /// Most aliases, anchors, and merges.
 const MAX_ALIASES: usize = 1_000;
@@ -27,20 +27,20 @@ const MAX_REPLAYED: usize = 50_000;
 /// A value of the file.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
-    /// What it is.
+    /// The value.
     pub value: Value,
 }
 
-/// What a value is.
+/// The kinds of values.
 #[derive(Debug, Clone)]
 pub enum Value {
     /// Nothing.
     Null,
-    /// A switch.
+    /// A boolean.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Int(i64),
     /// Any other number.
     Float(Decimal),
@@ -52,12 +52,12 @@ pub enum Value {
     Map(Vec<(Key, Node)>),
 }
 
-/// A number with a fraction or an exponent, or one that no `i64` holds. Equal when the values are.
+/// A number with a fraction or an exponent, or outside of `i64`. Equal if the values are.
 #[derive(Debug, Clone)]
 pub struct Decimal {
     /// The nearest binary number.
     pub value: f64,
-    /// The digits as the file has them, where a file has them.
+    /// The digits in the file, if it is from one.
     written: Option<Box<str>>,
 }
 
@@ -71,7 +71,7 @@ impl Decimal {
         }
     }
 
-    /// The text as the file has it.
+    /// The text in the file.
     #[must_use]
     pub fn written(&self) -> String {
         self.written
@@ -108,14 +108,14 @@ impl PartialEq for Decimal {
 /// A key of a mapping.
 #[derive(Debug, Clone)]
 pub struct Key {
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
     /// The key.
     pub text: String,
 }
 
 impl Node {
-    /// What the value is, for an error.
+    /// The kind of the value, for an error.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self.value {
@@ -128,7 +128,7 @@ impl Node {
         }
     }
 
-    /// The value under a key.
+    /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
@@ -141,7 +141,7 @@ impl Node {
 /// Checks size and encoding of a file.
 ///
 /// # Errors
-/// More than a megabyte; what is not UTF-8, with its place.
+/// When it is more than a megabyte, or not UTF-8, with the place.
 pub fn text_file(name: &str, bytes: &[u8]) -> Result<SourceFile, Problem> {
     if bytes.len() > MAX_BYTES {
         let size = bytes.len();
@@ -167,10 +167,10 @@ pub fn text_file(name: &str, bytes: &[u8]) -> Result<SourceFile, Problem> {
     }
 }
 
-/// Reads the one YAML document of a file.
+/// Parses the single YAML document of a file.
 ///
 /// # Errors
-/// What is no YAML, several documents, and what is too deep or too much.
+/// When it is no YAML, has several documents, or is too deep or too large.
 pub fn parse(file: &SourceFile) -> Result<Node, Problem> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -253,7 +253,7 @@ fn syntax_problem(file: &SourceFile, error: &serde_saphyr::Error) -> Problem {
     }
 }
 
-/// What is wrong with the value that an alias stands for.
+/// The underlying problem of an aliased value.
 fn inner(error: &serde_saphyr::Error) -> &serde_saphyr::Error {
     match error {
         serde_saphyr::Error::AliasError { error, .. } => inner(error),
@@ -278,7 +278,7 @@ fn is_flow_with_template(line: &str) -> bool {
     line.contains("{{") && line.trim_start().trim_start_matches("- ").starts_with('{')
 }
 
-/// The library's own words without the place, which the excerpt shows.
+/// The library's message without the place, which the excerpt shows.
 fn plain_words(error: &serde_saphyr::Error) -> String {
     let formatter = serde_saphyr::UserMessageFormatter;
     let text = error.render_with_formatter(&formatter);
@@ -287,7 +287,7 @@ fn plain_words(error: &serde_saphyr::Error) -> String {
     format!("this is not valid YAML: {}", &text[..end])
 }
 
-/// The bytes of a place; syntax errors give it by line and column only.
+/// The byte range of a place; syntax errors only have line and column.
 fn bytes(file: &SourceFile, location: &Location) -> Option<std::ops::Range<usize>> {
     if location.line() == 0 {
         return None;
@@ -304,7 +304,7 @@ fn bytes(file: &SourceFile, location: &Location) -> Option<std::ops::Range<usize
     (start <= file.text.len()).then_some(start..start + length)
 }
 
-/// The tree as serde gives it.
+/// The tree as parsed by serde.
 enum Raw {
     Null,
     Bool(bool),
@@ -324,7 +324,7 @@ fn node(file: &SourceFile, raw: Spanned<Raw>) -> Node {
         Raw::Bool(b) => Value::Bool(b),
         Raw::Int(n) => Value::Int(n),
         Raw::Float(n) => {
-            // An alias stands where it is used; the digits are where its anchor is.
+            // An alias has the position of its use; its digits are at its anchor.
             Value::Float(Decimal::of_file(n, place(&raw.defined).text()))
         }
         Raw::Text(text) => Value::Text(text),

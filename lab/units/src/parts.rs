@@ -1,4 +1,4 @@
-//! The parts that file types are made of: values with their place, scalars, ordered tables.
+//! The building blocks of file types: values with their place, scalars, ordered tables.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,12 +9,12 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::node::Decimal;
 use crate::source::Span;
 
-/// A value and its place; equal when the values are.
+/// A value and its place; equal if the values are.
 #[derive(Debug, Clone)]
 pub struct At<T> {
     /// The value.
     pub value: T,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 
@@ -44,12 +44,12 @@ impl<T: JsonSchema> JsonSchema for At<T> {
     }
 }
 
-/// A text, number, or switch.
+/// A text, number, or boolean.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scalar {
-    /// A switch.
+    /// A boolean.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Int(i64),
     /// Any other number.
     Float(Decimal),
@@ -100,7 +100,7 @@ impl At<Scalar> {
         self.value.to_string()
     }
 
-    /// The value as text, a number with the digits that the file has.
+    /// The value as text, a number with the digits of the file.
     #[must_use]
     pub fn written(&self) -> String {
         match &self.value {
@@ -124,7 +124,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Whether it has no entry.
+    /// Returns true if it has no entry.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -187,7 +187,7 @@ impl OneOrMany {
 pub enum Json {
     /// `null`.
     Null,
-    /// A text, number, or switch.
+    /// A text, number, or boolean.
     Scalar(At<Scalar>),
     /// An array.
     List(Vec<Json>),

@@ -1,11 +1,10 @@
-//! Servers as files name them: by an address with a scheme and a port, by the name that their certificate
-//! has, and by an address alone.
+//! Servers in files: an address with a scheme and a port, the name in a certificate, or a bare address.
 
 use std::net::IpAddr;
 
 use crate::text_error::TextError;
 
-/// Of URLs of servers.
+/// Schemes of server URLs.
 const SCHEMES: [&str; 16] = [
     "grpc",
     "grpcs",
@@ -25,10 +24,10 @@ const SCHEMES: [&str; 16] = [
     "postgresql",
 ];
 
-/// A server without a path; a slash at its end goes.
+/// Parses a server without a path; a trailing slash is removed.
 ///
 /// # Errors
-/// What is no address of a server, and one with a path.
+/// When the text is no address of a server, or has a path.
 pub fn server(text: &str) -> Result<String, TextError> {
     let help =
         "write `http://host:port`, or the scheme of what users speak, such as `redis://host:port`";
@@ -45,10 +44,10 @@ pub fn server(text: &str) -> Result<String, TextError> {
     }
 }
 
-/// The address of an exporter, with its usual path where none is written.
+/// Parses the address of an exporter, with its default path if there is none.
 ///
 /// # Errors
-/// What is no address of HTTP.
+/// When the text is no HTTP address.
 pub fn exporter(text: &str) -> Result<String, TextError> {
     match parts(text, &["http", "https"]) {
         Some((server, "" | "/")) => Ok(format!("{server}/metrics")),
@@ -60,10 +59,10 @@ pub fn exporter(text: &str) -> Result<String, TextError> {
     }
 }
 
-/// A name as certificates have it; an address, too.
+/// Parses a name as in certificates, or an address.
 ///
 /// # Errors
-/// What is neither.
+/// When the text is neither.
 pub fn name(text: &str) -> Result<String, TextError> {
     let name = text.trim();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
@@ -77,10 +76,10 @@ pub fn name(text: &str) -> Result<String, TextError> {
     Err(error.help("write a name without a port, such as `staging.example.org`"))
 }
 
-/// An address without a port.
+/// Parses an address without a port.
 ///
 /// # Errors
-/// What is none.
+/// When the text is none.
 pub fn ip_address(text: &str) -> Result<IpAddr, TextError> {
     text.trim().parse().map_err(|_| {
         let message = format!("`{}` is not an address", text.trim());
@@ -88,7 +87,7 @@ pub fn ip_address(text: &str) -> Result<IpAddr, TextError> {
     })
 }
 
-/// Scheme, which is one of these, with the server; and the path.
+/// Splits scheme and server from the path; the scheme is one of `schemes`.
 fn parts<'a>(text: &'a str, schemes: &[&str]) -> Option<(&'a str, &'a str)> {
     let text = text.trim();
     let (scheme, rest) = text.split_once("://")?;
@@ -96,7 +95,7 @@ fn parts<'a>(text: &'a str, schemes: &[&str]) -> Option<(&'a str, &'a str)> {
     let end = rest.find('/').unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     let (host, port) = match authority.rsplit_once(':') {
-        // Within brackets a colon belongs to the address.
+        // A colon in brackets belongs to the address.
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
         _ => (authority, None),
     };

@@ -1,4 +1,4 @@
-//! Places in the texts that a person wrote, and the excerpt that shows one.
+//! Places in hand-written texts, and their excerpts.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanConten
 
 use lab_filters::Secrets;
 
-/// Longest excerpt of a line; a file may consist of one line.
+/// Longest excerpt of a line; a file may have a single line.
 const MAX_LINE: usize = 160;
 
-/// A file's name and text, shared by all that point into it.
+/// A file's name and text, shared by all places in it.
 #[derive(Debug, Clone)]
 pub struct SourceFile {
-    /// As errors call it.
+    /// Its name in errors.
     pub name: Arc<str>,
     /// All of it.
     pub text: Arc<str>,
@@ -24,12 +24,12 @@ pub struct SourceFile {
 pub struct Span {
     /// The file.
     pub file: SourceFile,
-    /// In bytes of its text, between characters.
+    /// In bytes of its text, at character boundaries.
     pub range: Range<usize>,
 }
 
 impl Span {
-    /// The place; what lies outside of the text or within a character is brought to its borders.
+    /// The place; a range outside of the text or within a character is clamped to the boundaries.
     #[must_use]
     pub fn new(file: &SourceFile, range: Range<usize>) -> Self {
         let length = file.text.len();
@@ -47,14 +47,14 @@ impl Span {
         &self.file.text[self.range.clone()]
     }
 
-    /// Line and column of its beginning, both from 1.
+    /// Line and column of its start, both from 1.
     #[must_use]
     pub fn position(&self) -> (usize, usize) {
         position(&self.file.text, self.range.start)
     }
 
-    /// The place of `at` within `value`. Where quoting or folding changed the text, the same words
-    /// are looked for; failing that it is the whole value.
+    /// The place of `at` within `value`. If quoting or folding changed the text, the same words are searched; otherwise
+    /// it is the whole value.
     #[must_use]
     pub fn part(&self, value: &str, at: &Range<usize>) -> Self {
         let source = self.text();
@@ -73,7 +73,7 @@ impl Span {
         }
     }
 
-    /// The first line of this place: enough to find it by, and never a screenful.
+    /// The first line of this place, which is short enough to display.
     #[must_use]
     pub fn first_line(&self) -> Self {
         let text = self.text();
@@ -110,7 +110,7 @@ fn position(text: &str, at: usize) -> (usize, usize) {
     )
 }
 
-/// The nearest character border at or before `at`.
+/// The nearest character boundary at or before `at`.
 fn floor(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -118,14 +118,14 @@ fn floor(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// The lines around a place, cropped so that a file of one long line stays readable.
+/// The lines around a place, cropped for files of one long line.
 #[derive(Debug, Clone)]
 pub(crate) struct Excerpt {
     name: Arc<str>,
     text: String,
-    /// Of the place, within `text`.
+    /// The place, within `text`.
     span: Range<usize>,
-    /// Line and column of `text`'s beginning in the file, from 0.
+    /// Line and column of `text`'s start in the file, from 0.
     start: (usize, usize),
 }
 
@@ -141,7 +141,7 @@ impl Excerpt {
         if last - first > MAX_LINE {
             return Self::cropped(span, place, (line - 1, column - 1));
         }
-        // One line before and one after, where they are short.
+        // One line before and one after, if they are short.
         let before = if first > 0 {
             line_start(first - 1)
         } else {
@@ -187,7 +187,7 @@ impl Excerpt {
         }
     }
 
-    /// Puts stars in place of secrets.
+    /// Replaces secrets with stars.
     pub(crate) fn hide(&mut self, secrets: &Secrets) {
         self.text = secrets.starred(&self.text);
     }
@@ -220,8 +220,7 @@ impl SourceCode for Excerpt {
     }
 }
 
-/// Text of a file as part of a message: without control characters, which a terminal would obey,
-/// and cut where it is long.
+/// Text of a file as part of a message: without control characters, which could affect a terminal, and truncated.
 pub(crate) fn clean(text: &str) -> String {
     const LONGEST: usize = 400;
     let text = &masked(text);
@@ -232,7 +231,7 @@ pub(crate) fn clean(text: &str) -> String {
     out
 }
 
-/// One-byte controls become one-byte question marks, so that places stay where they are.
+/// One-byte control characters become question marks, so that positions stay valid.
 fn visible(c: char) -> char {
     if c.is_ascii_control() && c != '\n' {
         '?'
@@ -241,7 +240,7 @@ fn visible(c: char) -> char {
     }
 }
 
-/// A stretch of a file for an excerpt; tabs stay, since the renderer widens them.
+/// A section of a file for an excerpt; tabs stay, since the renderer expands them.
 fn shown(text: &str) -> String {
     masked(text)
         .chars()
@@ -249,9 +248,9 @@ fn shown(text: &str) -> String {
         .collect()
 }
 
-/// The text with the name and the password of each URL as stars, byte for byte: an error is read in
-/// logs that more people see than the file. A password may hold what would end it in a right URL, and
-/// such a one is what errors show: all up to the word's last @ is masked.
+/// Replaces the name and the password of each URL with stars, byte for byte: more people read logs of errors than the
+/// file. A password may contain characters that end it in a valid URL, and errors show invalid ones: all up to the
+/// word's last @ is masked.
 fn masked(text: &str) -> String {
     const BEFORE: &str = "://";
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! What is wrong with one text of a file, and where in that text.
+//! The problem of one text of a file, and its place in that text.
 
 use std::ops::Range;
 
@@ -6,20 +6,20 @@ use lab_template::template::{Help, TemplateError};
 
 use crate::nearest::{nearest, one_of};
 
-/// An error in a text that a person wrote: a duration, a threshold, a template.
+/// An error in a hand-written text: a duration, a threshold, a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TextError {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// Where, in bytes of the text.
+    /// The place, in bytes of the text.
     pub at: Range<usize>,
-    /// How to put it right.
+    /// The fix.
     pub help: Option<String>,
 }
 
 impl TextError {
-    /// What is wrong, and where.
+    /// An error at a place.
     pub fn new(message: impl Into<String>, at: Range<usize>) -> Self {
         Self {
             message: message.into(),
@@ -28,7 +28,7 @@ impl TextError {
         }
     }
 
-    /// With how to put it right.
+    /// Adds a fix.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

@@ -1,6 +1,6 @@
-//! The small languages of files: durations, waits, sizes, counts, rates, statuses.
+//! The notations of values in files: durations, waits, sizes, counts, rates, statuses.
 //!
-//! Each parser takes one text and says where in it an error lies.
+//! Each parser takes one text and returns the place of an error in it.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::text_error::TextError;
 
 /// Longest wait, pace, or interval.
 pub const MAX_WAIT: Duration = Duration::from_secs(86_400);
-/// Largest sigma of a lognormal wait; beyond it nearly every wait is cut.
+/// Largest sigma of a lognormal wait; beyond it nearly every wait is truncated.
 const MAX_SIGMA: f64 = 5.0;
-/// Most cycles that a hold may count.
+/// Most cycles of a hold.
 const MAX_CYCLES: u64 = 1_000_000;
 
 const DURATION_HELP: &str = "write a number and a unit: `250ms`, `15s`, `12m`, `1h30m`";
@@ -25,20 +25,20 @@ const DURATION_HELP: &str = "write a number and a unit: `250ms`, `15s`, `12m`, `
 pub enum Hold {
     /// A time.
     Time(Duration),
-    /// So many cycles of the session.
+    /// A number of cycles of the session.
     Cycles(u32),
 }
 
-/// The range of all of a text.
+/// The range of a whole text.
 #[must_use]
 pub fn whole(text: &str) -> std::ops::Range<usize> {
     0..text.len()
 }
 
-/// `true` or `false`.
+/// Parses `true` or `false`.
 ///
 /// # Errors
-/// Anything else.
+/// When the text is anything else.
 pub fn switch(text: &str) -> Result<bool, TextError> {
     let trimmed = text.trim();
     trimmed.parse().map_err(|_| {
@@ -47,10 +47,10 @@ pub fn switch(text: &str) -> Result<bool, TextError> {
     })
 }
 
-/// A whole number within `range`.
+/// Parses a whole number within `range`.
 ///
 /// # Errors
-/// What is no whole number, or outside of the range.
+/// When the text is no whole number, or outside of the range.
 pub fn whole_number(text: &str, range: RangeInclusive<u64>) -> Result<u64, TextError> {
     let trimmed = text.trim();
     let bounds = format!("{} to {}", grouped(*range.start()), grouped(*range.end()));
@@ -82,10 +82,10 @@ fn grouped(number: u64) -> String {
     out
 }
 
-/// A duration such as `12m`, `1h30m`, `1.5s`, as files write it.
+/// Parses a duration such as `12m`, `1h30m`, `1.5s`, as files write it.
 ///
 /// # Errors
-/// What is no duration, or one longer than `max`.
+/// When the text is no duration, or one longer than `max`.
 pub fn duration(text: &str, max: Duration) -> Result<Duration, TextError> {
     let bad = |message: String| TextError::new(message, whole(text)).help(DURATION_HELP);
     let mut rest = text.trim();
@@ -143,10 +143,10 @@ pub fn describe(value: Duration) -> String {
     }
 }
 
-/// A wait: `5s..15s`, `10s`, `exponential(10s)`, `lognormal(10s, 0.5)`, `none`.
+/// Parses a wait: `5s..15s`, `10s`, `exponential(10s)`, `lognormal(10s, 0.5)`, `none`.
 ///
 /// # Errors
-/// What is no wait, or too long.
+/// When the text is no wait, or too long.
 pub fn wait(text: &str) -> Result<Wait, TextError> {
     let trimmed = text.trim();
     if trimmed == "none" {
@@ -191,7 +191,7 @@ pub fn within<T>(text: &str, part: &str, result: Result<T, TextError>) -> Result
     })
 }
 
-/// `name(arguments)` taken apart.
+/// Splits `name(arguments)`.
 #[must_use]
 pub fn call(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = text.split_once('(')?;
@@ -238,10 +238,10 @@ fn distribution(text: &str, name: &str, arguments: &str) -> Result<Wait, TextErr
     }
 }
 
-/// A hold: `4 cycles` or a duration.
+/// Parses a hold: `4 cycles` or a duration.
 ///
 /// # Errors
-/// What is no hold, or too long.
+/// When the text is no hold, or too long.
 pub fn hold(text: &str, max: Duration) -> Result<Hold, TextError> {
     let trimmed = text.trim();
     let cycles = trimmed
@@ -268,10 +268,10 @@ pub fn hold(text: &str, max: Duration) -> Result<Hold, TextError> {
     }
 }
 
-/// A size: `4096`, `64 KiB`, `30 MB`.
+/// Parses a size: `4096`, `64 KiB`, `30 MB`.
 ///
 /// # Errors
-/// What is no size, or larger than `max`.
+/// When the text is no size, or larger than `max`.
 pub fn size(text: &str, max: u64) -> Result<u64, TextError> {
     lab_filters::size(text, max).map_err(|error| {
         let place = TextError::new(error.to_string(), whole(text));
@@ -282,10 +282,10 @@ pub fn size(text: &str, max: u64) -> Result<u64, TextError> {
     })
 }
 
-/// A range of sizes in bytes: `< 20 kB`, `>= 1 kB`, `1 kB..2 kB`, `512 B`.
+/// Parses a range of sizes in bytes: `< 20 kB`, `>= 1 kB`, `1 kB..2 kB`, `512 B`.
 ///
 /// # Errors
-/// What is none, or holds no size.
+/// When the text is none, or contains no size.
 pub fn sizes(text: &str) -> Result<std::ops::RangeInclusive<u64>, TextError> {
     const MOST: u64 = 1 << 50;
     let trimmed = text.trim();
@@ -317,10 +317,10 @@ pub fn sizes(text: &str) -> Result<std::ops::RangeInclusive<u64>, TextError> {
     }
 }
 
-/// A rate: `1000/s`, `60/min`; in events per second.
+/// Parses a rate: `1000/s`, `60/min`; in events per second.
 ///
 /// # Errors
-/// What is no rate, or outside of 0.001/s to 1,000,000/s.
+/// When the text is no rate, or outside of 0.001/s to 1,000,000/s.
 pub fn rate(text: &str) -> Result<f64, TextError> {
     const HELP: &str = "write a number and a time: `1000/s`, `60/min`";
     const LEAST_PER_S: f64 = 0.001;
@@ -346,7 +346,7 @@ pub fn rate(text: &str) -> Result<f64, TextError> {
     }
 }
 
-/// A rate of a load that changes: as [`rate`], or none at all (`0/s`).
+/// Parses a rate of a changing load: as [`rate`], or none at all (`0/s`).
 ///
 /// # Errors
 /// As [`rate`].
@@ -358,10 +358,10 @@ pub fn rate_or_none(text: &str) -> Result<f64, TextError> {
     if is_none { Ok(0.0) } else { rate(text) }
 }
 
-/// How long an answer may take.
+/// Parses the timeout of a response.
 ///
 /// # Errors
-/// What is no duration, or outside of 10 ms to 1 h.
+/// When the text is no duration, or outside of 10 ms to 1 h.
 pub fn timeout(text: &str) -> Result<Duration, TextError> {
     const LEAST: Duration = Duration::from_millis(10);
     const MOST: Duration = Duration::from_secs(3600);
@@ -372,10 +372,10 @@ pub fn timeout(text: &str) -> Result<Duration, TextError> {
     Ok(value)
 }
 
-/// A relative difference: `2%`, `0.02`.
+/// Parses a relative difference: `2%`, `0.02`.
 ///
 /// # Errors
-/// What is no number or percentage, or outside of the range.
+/// When the text is no number or percentage, or outside of the range.
 pub fn fraction(text: &str, range: RangeInclusive<f64>) -> Result<f64, TextError> {
     let trimmed = text.trim();
     let (number, scale) = trimmed
@@ -396,10 +396,10 @@ pub fn fraction(text: &str, range: RangeInclusive<f64>) -> Result<f64, TextError
     }
 }
 
-/// One of a few values by name; `what` names their kind.
+/// Parses one of a few named values; `what` names their kind.
 ///
 /// # Errors
-/// A name that is none of them.
+/// When the name is none of them.
 pub fn one_named<T: Copy>(what: &str, text: &str, named: &[(&str, T)]) -> Result<T, TextError> {
     let trimmed = text.trim();
     if let Some((_, value)) = named.iter().find(|(name, _)| *name == trimmed) {
@@ -413,10 +413,10 @@ pub fn one_named<T: Copy>(what: &str, text: &str, named: &[(&str, T)]) -> Result
     Err(TextError::new(format!("there is no {what} `{trimmed}`"), whole(text)).help(help))
 }
 
-/// Accepted statuses: `200`, `2xx`, `200..204`.
+/// Parses accepted statuses: `200`, `2xx`, `200..204`.
 ///
 /// # Errors
-/// What is no status, class, or range.
+/// When the text is no status, class, or range.
 pub fn statuses(text: &str) -> Result<RangeInclusive<u16>, TextError> {
     let trimmed = text.trim();
     let bad = || {

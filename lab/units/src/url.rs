@@ -1,4 +1,4 @@
-//! Where a server is: scheme, host, and port, read from a URL and printed as one.
+//! The address of a server: scheme, host, and port, parsed from a URL and formatted as one.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Schemes: whether they mean TLS, and the port where none is said.
+/// Schemes: whether they mean TLS, and the default port.
 const SCHEMES: [(&str, bool, Option<u16>); 16] = [
     ("grpc", false, None),
     ("grpcs", true, Some(443)),
@@ -30,20 +30,20 @@ const SCHEMES: [(&str, bool, Option<u16>); 16] = [
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct BaseUrl {
-    /// Whether HTTP is spoken there.
+    /// True if its protocol is HTTP.
     pub http: bool,
-    /// Whether TLS is spoken from the beginning: `https` rather than `http`.
+    /// True if TLS is used from the start: `https` rather than `http`.
     pub secure: bool,
     /// Name or address; an IPv6 address without its brackets.
     pub host: String,
-    /// The port, also where it is the scheme's own.
+    /// The port, also if it is the scheme's own.
     pub port: u16,
 }
 
 /// Why a text is no [`BaseUrl`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BaseUrlError {
-    /// A user's name, or a password, before the host. The text is the URL without them.
+    /// A user name, or a password, before the host. The text is the URL without them.
     #[error(
         "“{0}” had a user before its host: write that as `basic_auth: {{ username: …, password: … }}` of a request, \
          or as a header `Authorization`"
@@ -55,7 +55,7 @@ pub enum BaseUrlError {
          socat TCP-LISTEN:8080,fork,reuseaddr,bind=127.0.0.1 UNIX-CONNECT:PATH"
     )]
     Unix(String),
-    /// A path where only a server is asked for.
+    /// A path where only a server is expected.
     #[error("“{0}” has a path, and only the server is asked for")]
     Path(String, BaseUrl),
     /// Anything else.
@@ -77,11 +77,11 @@ impl BaseUrlError {
 }
 
 impl BaseUrl {
-    /// What the `Host` header says: without the port where it is the scheme's own.
+    /// The value of the `Host` header: without the port if it is the scheme's own.
     #[must_use]
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') {
-            // A zone is this machine's business (RFC 6874, section 4).
+            // A zone is local to this machine (RFC 6874, section 4).
             let address = self.host.split('%').next().unwrap_or(&self.host);
             format!("[{address}]")
         } else {
@@ -94,16 +94,16 @@ impl BaseUrl {
         }
     }
 
-    /// The port where a URL of HTTP says none.
+    /// The default port of a URL of HTTP.
     #[must_use]
     pub fn default_port(secure: bool) -> u16 {
         if secure { 443 } else { 80 }
     }
 
-    /// As [`BaseUrl::split`], of a server that speaks HTTP.
+    /// As [`BaseUrl::split`], for an HTTP server.
     ///
     /// # Errors
-    /// What is no URL of one.
+    /// When the text is no URL of one.
     pub fn split_http(url: &str) -> Result<(Self, &str), BaseUrlError> {
         let split = Self::split(url)?;
         match split.0.http {
@@ -112,12 +112,12 @@ impl BaseUrl {
         }
     }
 
-    /// Splits an absolute URL into its server and the path with query, at least `/`; a fragment
-    /// is dropped. User names in the URL are refused. Names of other scripts than Latin become punycode. Besides `http` and `https` there are `tcp` and `tls`
-    /// for whatever else is spoken, with a port, and names of protocols, which know theirs.
+    /// Splits an absolute URL into its server and the path with query, at least `/`; a fragment is dropped. User names
+    /// in the URL are refused. Names in scripts other than Latin become punycode. Besides `http` and `https` there are
+    /// `tcp` and `tls` for other protocols, which need a port, and names of protocols with default ports.
     ///
     /// # Errors
-    /// What is no such URL.
+    /// When the text is no such URL.
     pub fn split(url: &str) -> Result<(Self, &str), BaseUrlError> {
         let bad = || BaseUrlError::of(url);
         let (scheme, rest) = url.split_once("://").ok_or_else(bad)?;
@@ -134,7 +134,7 @@ impl BaseUrl {
                 Cow::Owned(named.host_str().ok_or_else(bad)?.to_owned())
             }
         };
-        // The zone of an address, as RFC 6874 writes it.
+        // The zone of an address, in the notation of RFC 6874.
         let host = host.replacen("%25", "%", usize::from(host.contains(':')));
         let plain = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c);
         if host.is_empty() || !host.chars().all(plain) {

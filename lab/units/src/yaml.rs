@@ -1,12 +1,11 @@
-//! Texts as YAML, and as templates that render to themselves.
+//! Formats texts as YAML, and as templates that render to themselves.
 
 use std::fmt::Write as _;
 
-/// Words that YAML takes for something other than a text, in whatever case.
+/// Words that YAML parses as another type than text, in any case.
 const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
 
-/// A scalar of one line that reads back as `value`: as it is where that is plain to see, else in
-/// double quotes.
+/// A scalar of one line that parses to `value`: plain if that is unambiguous, else in double quotes.
 #[must_use]
 pub fn text(value: &str) -> String {
     if is_plain(value) {
@@ -32,7 +31,7 @@ pub fn text(value: &str) -> String {
     out
 }
 
-/// Whether a scalar needs no quotes, also within `{ }` and `[ ]`.
+/// Returns true if a scalar needs no quotes, also within `{ }` and `[ ]`.
 fn is_plain(value: &str) -> bool {
     let begins = |c: char| c.is_ascii_alphabetic() || c == '/';
     let goes_on = |c: char| c.is_ascii_alphanumeric() || "/ _.-+=?&~()".contains(c);
@@ -42,7 +41,7 @@ fn is_plain(value: &str) -> bool {
         && !WORDS.contains(&value.to_ascii_lowercase().as_str())
 }
 
-/// Whether a character may stand in a double-quoted scalar as it is, and is seen there.
+/// Returns true if a character is valid and visible in a double-quoted scalar.
 fn is_shown(c: char) -> bool {
     let bidirectional =
         matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -51,7 +50,7 @@ fn is_shown(c: char) -> bool {
     !c.is_control() && !bidirectional && !line_breaks && !others
 }
 
-/// A template that renders to `value`, wherever it is put: no brace of it opens anything.
+/// A template that renders to `value`, in any context: no brace of it starts an expression.
 #[must_use]
 pub fn literal(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
@@ -66,7 +65,7 @@ pub fn literal(value: &str) -> String {
     out
 }
 
-/// A comment, each of its lines after `#`.
+/// A comment, with `#` before each line.
 #[must_use]
 pub fn comment(indent: usize, text: &str) -> String {
     let visible = |c: char| if is_shown(c) { c } else { ' ' };

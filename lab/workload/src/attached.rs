@@ -1,5 +1,5 @@
-//! Files whose content requests carry: read once, held once in a process, and shared by all who send them.
-//! It opens none: whoever loads a workload lends it the [`Bytes`].
+//! Files whose content requests carry: read once, held once per process, and shared by all requests. It opens none: the
+//! loader of a workload provides the [`Bytes`].
 
 use std::fmt;
 use std::io;
@@ -15,13 +15,13 @@ pub const MAX_ATTACHED_BYTES: u64 = 256 << 20;
 /// A file that requests carry.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attached {
-    /// The file, as the workload names it.
+    /// The file's name in the workload.
     pub name: String,
     /// Its length, bytes.
     pub length: u64,
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// What is in it; nothing where the workload came from another process and its files did not yet.
+    /// Its content; empty while the workload came from another process and its files have not arrived.
     #[serde(skip)]
     content: bytes::Bytes,
 }
@@ -30,7 +30,7 @@ impl Attached {
     /// Reads the whole file.
     ///
     /// # Errors
-    /// Whatever the reading gave, and [`io::ErrorKind::FileTooLarge`] for more than `most` bytes.
+    /// The error of the read, and [`io::ErrorKind::FileTooLarge`] for more than `most` bytes.
     pub fn read(name: &str, file: &dyn Bytes, most: u64) -> io::Result<Self> {
         let mut content = Vec::new();
         let mut piece = vec![0; 64 << 10];
@@ -52,13 +52,13 @@ impl Attached {
         })
     }
 
-    /// What is in it.
+    /// Its content.
     #[must_use]
     pub fn content(&self) -> &bytes::Bytes {
         &self.content
     }
 
-    /// Gives it its content; false, and nothing changes, where that is not the file's.
+    /// Sets its content; returns false, and changes nothing, if that is not the file's.
     #[must_use]
     pub fn fill(&mut self, content: Vec<u8>) -> bool {
         let same = content.len() as u64 == self.length && sha256(&content) == self.sha256;

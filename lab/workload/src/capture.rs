@@ -1,4 +1,4 @@
-//! What an answer leaves behind for later requests, and where in it that stands.
+//! Values captured from a response for later requests, and their places in it.
 
 use std::ops::Deref;
 
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::scope::Slot;
 use crate::template::Template;
 
-/// Where a captured value comes from.
+/// The source of a captured value.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Capture<T = Template> {
-    /// The variable it is kept in.
+    /// The variable for the value.
     pub variable: String,
     /// The slot of that variable, for [`crate::UserScope`].
     pub slot: Slot,
-    /// The place in the answer (or request).
+    /// The place in the response (or request).
     pub source: CaptureSource<T>,
 }
 
@@ -30,7 +30,7 @@ pub enum CaptureSource<T = Template> {
     JsonPathTemplate(T),
     /// A response header, by lower-case name.
     Header(String),
-    /// A cookie set by the answer.
+    /// A cookie set by the response.
     Cookie(String),
     /// The first group of a regular expression over the body.
     Regex(Box<Pattern>),
@@ -38,14 +38,13 @@ pub enum CaptureSource<T = Template> {
     RegexAll(Box<Pattern>),
     /// All values at a path of the body as XML, as a list. An empty body gives an empty list.
     Xml(Box<XmlPath>),
-    /// All values at a path of the body as HTML, as a list. Whatever a page is, a browser makes something
-    /// of it.
+    /// All values at a path of the body as HTML, as a list. Any page can be parsed, as in a browser.
     Html(Box<HtmlPath>),
     /// The rendered path of this request (`request.path`).
     RequestPath,
     /// The body as it is.
     Body,
-    /// The status of the answer.
+    /// The status of the response.
     Status,
 }
 
@@ -57,10 +56,10 @@ pub struct Pattern(regex::Regex);
 /// Why a text is no [`Pattern`].
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PatternError {
-    /// It has no group, whose text would be kept.
+    /// It has no group, whose text would be captured.
     #[error("the regular expression has no group to keep")]
     NoGroup,
-    /// It is no regular expression, or too large a one.
+    /// It is not a regular expression, or too large.
     #[error("{0}")]
     Unreadable(#[from] regex::Error),
 }
@@ -69,7 +68,7 @@ impl Pattern {
     /// Compiles a regular expression.
     ///
     /// # Errors
-    /// A text that is none, or one without a group.
+    /// When the text is not a regular expression, or has no group.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let regex = lab_filters::regex(text)?;
         match regex.captures_len() {
@@ -102,7 +101,7 @@ impl From<Pattern> for String {
 }
 
 impl<T> CaptureSource<T> {
-    /// The same with another form of templates.
+    /// Maps its templates.
     pub(crate) fn try_map<U, E>(
         &self,
         map: &mut impl FnMut(&T) -> Result<U, E>,

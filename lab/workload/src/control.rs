@@ -1,4 +1,4 @@
-//! What of a session depends on what came: conditions, loops with a bound, retries.
+//! The control flow of a session that depends on responses: conditions, bounded loops, retries.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -8,22 +8,21 @@ use serde::{Deserialize, Serialize};
 use crate::template::Template;
 use crate::wait::Wait;
 
-/// What decides whether, and how often, a step or a group of steps is done.
+/// Decides whether, and how often, a step or a group of steps runs.
 ///
-/// Conditions are [`Template::condition`]s, judged by the user's variables as they are then.
+/// Conditions are [`Template::condition`]s, evaluated with the user's variables at that time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Control<T = Template> {
-    /// It is done where this holds before it begins; `None` always.
+    /// The condition to start; `None` always starts.
     pub when: Option<T>,
-    /// It is done again until this holds after a round; `None` does it once (or as often as a step
-    /// repeats).
+    /// Repeats until the condition holds after a round; `None` runs it once (or as often as a step repeats).
     pub until: Option<Until<T>>,
 }
 
 /// The end of a loop.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Until<T = Template> {
-    /// What holds then.
+    /// The condition that ends the loop.
     pub condition: T,
     /// Most rounds, at least one.
     pub at_most: u32,
@@ -32,25 +31,25 @@ pub struct Until<T = Template> {
 /// Neighbouring steps with a control of their own, besides those that each of them may have.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Group<T = Template> {
-    /// By their places in the session; not empty.
+    /// Their indices in the session; not empty.
     pub steps: Range<usize>,
-    /// Whether and how often they are done, all of them in a row.
+    /// Whether and how often they run, all of them in sequence.
     pub control: Control<T>,
 }
 
-/// Neighbouring steps whose time together is of interest.
+/// Neighbouring steps that are timed together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transaction {
-    /// As shown in reports; unique in its session.
+    /// The name in reports; unique in its session.
     pub name: String,
-    /// By their places in the session; not empty, and within another transaction or apart from it.
+    /// Their indices in the session; not empty, and nested in another transaction or disjoint from it.
     pub steps: Range<usize>,
-    /// What has one each time.
+    /// The unit of repetition.
     #[serde(default)]
     pub each: Round,
 }
 
-/// What has a transaction of its own each time.
+/// The unit of which each repetition has a transaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Round {
@@ -59,30 +58,30 @@ pub enum Round {
     Session,
     /// A round of the [`Group`] around its steps.
     Group,
-    /// A round of its step: of a step some of whose requests go out at the same time.
+    /// A round of its step, some of whose requests are parallel.
     Step,
 }
 
 /// The name of the transaction that spans a whole session.
 pub const SESSION: &str = "session";
 
-/// The most transactions within each other, the session not counted.
+/// Deepest nesting of transactions, without the session.
 pub const MAX_TRANSACTION_LEVELS: usize = 8;
 
-/// How often a failed request of a step is sent again.
+/// The retries of a failed request of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Retry {
-    /// Most times, at least one; the first attempt is none of them.
+    /// Most retries, at least one; the first attempt does not count.
     pub at_most: u32,
-    /// The wait before the first of them, drawn from the user's unplanned waits.
+    /// The wait before the first retry, drawn from the user's unplanned waits.
     pub wait: Wait,
-    /// Each further wait is drawn anew and multiplied by this once more; at least 1.
+    /// Each further wait is drawn again and multiplied by this once more; at least 1.
     #[serde(default = "one")]
     pub multiplier: f64,
-    /// No wait is longer.
+    /// The longest wait.
     #[serde(default)]
     pub max_wait: Option<Duration>,
-    /// Whether it waits for as long as the answer asks (`Retry-After`) where that is longer.
+    /// True if it waits as long as the response's `Retry-After` if that is longer.
     #[serde(default)]
     pub retry_after: bool,
 }
@@ -92,7 +91,7 @@ fn one() -> f64 {
 }
 
 impl Retry {
-    /// So many retries, each after this wait.
+    /// At most so many retries, each after this wait.
     #[must_use]
     pub fn new(at_most: u32, wait: Wait) -> Self {
         Self {
@@ -104,8 +103,7 @@ impl Retry {
         }
     }
 
-    /// How long it waits where `drawn` came from its `wait`, after so many retries, and for an answer that asks for
-    /// `asked` seconds.
+    /// The wait after so many retries, if `drawn` is from its `wait` and the response requests `asked` seconds.
     #[must_use]
     pub fn waits(&self, drawn: Duration, retries: u32, asked: Option<u32>) -> Duration {
         let most = self.max_wait.unwrap_or(LONGEST_WAIT);
@@ -113,7 +111,7 @@ impl Retry {
             .multiplier
             .powi(i32::try_from(retries).unwrap_or(i32::MAX));
         let grown = match drawn.is_zero() {
-            // However often no wait at all is multiplied.
+            // A zero wait stays zero however often it is multiplied.
             true => Duration::ZERO,
             false => {
                 Duration::from_secs_f64((drawn.as_secs_f64() * growth).min(most.as_secs_f64()))
@@ -124,23 +122,22 @@ impl Retry {
     }
 }
 
-/// No retry waits longer, whatever its server asks for: a day.
+/// The longest wait of a retry, whatever its server requests: a day.
 const LONGEST_WAIT: Duration = Duration::from_secs(86_400);
 
-/// Who comes in a session.
+/// The user of each session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Visitor {
     /// The same user again, with its cookies, its connection, and what it captured.
     #[default]
     Same,
-    /// Somebody who was never there: without cookies, on a connection of its own, and with variables
-    /// as they were before the first session.
+    /// A new user: without cookies, on a connection of its own, and with variables as before the first session.
     New,
 }
 
 impl<T> Control<T> {
-    /// Most rounds where a step without a loop has `repeat` of them.
+    /// Most rounds; a step without a loop has `repeat` of them.
     #[must_use]
     pub fn most_rounds(&self, repeat: u32) -> u32 {
         self.until.as_ref().map_or(repeat, |until| until.at_most)

@@ -1,4 +1,4 @@
-//! Counters that users share: numbers that no two users of any generator get, without a word between workers.
+//! Counters shared by users: numbers that no two users of any generator get, without communication between workers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,17 +16,17 @@ pub struct Counters {
     counters: Box<[Counter]>,
 }
 
-/// A counter. Only its worker's thread counts: the atomic is there since users may be moved between threads.
+/// A counter. Only its worker's thread counts: it is atomic since users may be moved between threads.
 #[derive(Debug)]
 struct Counter {
     name: Box<str>,
     from: u64,
-    /// How many numbers its worker has taken.
+    /// Number of values that its worker has taken.
     taken: AtomicU64,
 }
 
 impl Counters {
-    /// Those of a worker, of the workloads of all populations; `None` where users share none.
+    /// The counters of a worker, for the workloads of all populations; `None` if they have none.
     pub fn of<'a>(
         workloads: impl Iterator<Item = &'a Workload>,
         slice: Slice,
@@ -52,7 +52,7 @@ impl Counters {
     }
 }
 
-/// What the users of a workload are given on a worker with these counters.
+/// The environment of a workload's users on a worker with these counters.
 pub fn given(workload: &Workload, counters: Option<&Arc<Counters>>) -> Arc<Given> {
     match counters {
         Some(counters) => Arc::new(workload.given.counting(Arc::clone(counters) as _)),

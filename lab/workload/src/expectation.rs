@@ -1,4 +1,4 @@
-//! What an answer must have besides its status. It knows no protocol and reads no answer.
+//! Requirements for a response besides its status. It knows no protocol and parses no response.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -8,63 +8,63 @@ use serde::{Deserialize, Serialize};
 
 use crate::template::Template;
 
-/// What an answer must have besides its status.
+/// A requirement for a response besides its status.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expectation<T = Template> {
-    /// One of the values that a JSON path finds in the body, as text, is this.
+    /// One of the values at a JSON path of the body equals this text.
     Json {
-        /// Where it stands.
+        /// The path.
         path: Box<JsonPath>,
-        /// What it is: of a text the text itself, of all else its JSON.
+        /// The value: a text itself, or the JSON of any other value.
         value: T,
     },
-    /// One of the values that a JSON path finds in the body is a number, and on this side of another one.
+    /// One of the values at a JSON path of the body is a number that satisfies the comparison.
     Number {
-        /// Where it stands.
+        /// The path.
         path: Box<JsonPath>,
-        /// How it compares to the other number.
+        /// The comparison with the operand.
         comparison: Comparison,
-        /// The other number.
+        /// The operand.
         value: T,
     },
-    /// What a JSON path finds in the body, whatever its value is.
+    /// A JSON path of the body has this state, whatever its value.
     Found {
-        /// Where it stands.
+        /// The path.
         path: Box<JsonPath>,
-        /// What is found there.
+        /// The state.
         state: JsonState,
     },
-    /// The body is an answer of GraphQL without errors.
+    /// The body is a GraphQL response without errors.
     Graphql,
-    /// The body is a JSON document as this schema has it.
+    /// The body is a JSON document that satisfies this schema.
     Schema(JsonSchema),
-    /// The body holds this text.
+    /// The body contains this text.
     Contains(T),
-    /// The body doesn't hold this text.
+    /// The body doesn't contain this text.
     NotContains(T),
-    /// The body, decoded, has at least and at most so many bytes.
+    /// The size of the decoded body is within these bounds, in bytes.
     Size {
-        /// Fewest.
+        /// Minimum.
         low: u64,
-        /// Most.
+        /// Maximum.
         high: u64,
     },
-    /// The last byte of the answer comes sooner than this after the request was sent.
+    /// The last byte of the response arrives within this time after the send.
     Time {
-        /// The first time that is too long.
+        /// The first excessive time.
         below: Duration,
     },
-    /// A header of this lower-case name is there, and holds this text.
+    /// A header of this lower-case name exists, and contains this text.
     Header {
         /// Its name.
         name: String,
-        /// What it holds; empty where being there is enough.
+        /// The contained text; empty accepts any value.
         text: T,
     },
 }
 
-/// How a number compares to another one.
+/// A comparison of two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Comparison {
@@ -79,8 +79,8 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// A text such as `> 10` or `<= {{ most }}`, as how it compares and to what. Any other text that begins so, such
-    /// as a page, is none.
+    /// Parses a text such as `> 10` or `<= {{ most }}` into comparison and operand. Other texts with such a start, such
+    /// as a page, give `None`.
     #[must_use]
     pub fn split(text: &str) -> Option<(Self, &str)> {
         let all = [Self::AtMost, Self::AtLeast, Self::Below, Self::Above];
@@ -91,7 +91,7 @@ impl Comparison {
         (is_template || is_json_number(other)).then_some((comparison, other))
     }
 
-    /// As files write it.
+    /// The sign in files.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
@@ -102,7 +102,7 @@ impl Comparison {
         }
     }
 
-    /// Returns true if a number that compares so to the other one is accepted.
+    /// Returns true if a number with this ordering to the operand is accepted.
     #[must_use]
     pub fn accepts(self, ordering: Ordering) -> bool {
         match self {
@@ -114,11 +114,11 @@ impl Comparison {
     }
 }
 
-/// What a JSON path finds.
+/// The result of a JSON path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JsonState {
-    /// Nothing, not even `null`.
+    /// No match, not even `null`.
     Absent,
     /// `null`.
     Null,
@@ -142,7 +142,7 @@ impl<T> Expectation<T> {
         }
     }
 
-    /// The same with another form of templates.
+    /// Maps its templates.
     pub(crate) fn try_map<U, E>(
         &self,
         map: &mut impl FnMut(&T) -> Result<U, E>,

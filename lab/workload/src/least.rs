@@ -1,5 +1,5 @@
-//! The least of each: a request, a step, a workload, and a load that have nothing but what they can't do without.
-//! What else is wanted is set on them.
+//! Minimal values for tests and builders: a request, a step, a workload, and a load with only the required fields.
+//! Callers set the others.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::template::Template;
 use crate::wait::Wait;
 
 impl<T> Request<T> {
-    /// A GET of HTTP, to which any 2xx is an answer, and that keeps nothing of it.
+    /// A GET of HTTP that accepts any 2xx, and captures nothing.
     #[must_use]
     pub fn get(target: T) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl<T> Request<T> {
 }
 
 impl Request {
-    /// What is said in another protocol than HTTP, to which anything is an answer.
+    /// A request of another protocol than HTTP that accepts any response.
     #[must_use]
     pub fn saying(said: Said) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Request {
 }
 
 impl<T> Step<T> {
-    /// A step that is done once in each session, without a wait.
+    /// A step that runs once in each session, without a wait.
     #[must_use]
     pub fn of(name: &str, requests: Vec<Request<T>>) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl<T> Workload<T> {
 }
 
 impl LoadSpec {
-    /// So many users, who all begin at once and stay for `hold_ms`, by one generator.
+    /// A load of so many users, who all start at once and stay for `hold_ms`, from one generator.
     #[must_use]
     pub fn of_users(users: u32, hold_ms: u64, window_ms: u64) -> Self {
         Self {

@@ -1,8 +1,7 @@
-//! What a virtual user is at run time: validated steps, loads, and how workers divide users.
+//! Virtual users at run time: validated steps, loads, and the division of users among workers.
 //!
-//! A [`Workload`] comes from a file by way of `lab-language`, or from another process as a [`Message`].
-//! Pure, and small enough for a generator on another machine: nothing here knows files, places in
-//! them, clocks, or sockets.
+//! A [`Workload`] is read from a file by `lab-language`, or received from another process as a [`Message`]. Pure, and
+//! small enough for a remote generator: nothing here knows files, places in them, clocks, or sockets.
 
 mod attached;
 mod capture;

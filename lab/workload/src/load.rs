@@ -1,4 +1,4 @@
-//! The load of a trial: how many users, and what makes their sessions begin.
+//! The load of a trial: the number of users, and the start of their sessions.
 
 use std::collections::BTreeMap;
 
@@ -12,36 +12,35 @@ use crate::timeline::Timeline;
 /// The load of a trial, at the plan's speed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadSpec {
-    /// Virtual users, of stages the most of them; of arrivals, the sessions that may be under way at once, each on a connection
-    /// of its own; of a sequence, one.
+    /// Virtual users; for stages, the most of them; for arrivals, the most sessions in progress at once, each on a
+    /// connection of its own; for a sequence, one.
     pub users: u32,
-    /// User i starts at ramp × i ÷ users; the rate of arrivals rises in a straight line. Stages have
-    /// no other ramp than their own.
+    /// User i starts at ramp × i ÷ users; the rate of arrivals rises linearly. Stages have only their own ramps.
     pub ramp_ms: u64,
-    /// The time at full load; of stages, of all of them; of a sequence, the time it may take.
+    /// The time at full load; for stages, of all of them; for a sequence, its deadline.
     pub hold_ms: u64,
-    /// Length of a window: at least 250 fit into the hold where it is long enough.
+    /// Length of a window: at least 250 fit into the hold if it is long enough.
     pub window_ms: u64,
-    /// What makes sessions begin.
+    /// What starts sessions.
     #[serde(default)]
     pub kind: LoadKind,
-    /// How the load changes with time; empty where it stays.
+    /// The changes of the load over time; empty if it is constant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<Stage>,
-    /// The recording whose moments sessions arrive at, where they do.
+    /// The recorded arrival times of sessions, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
-    /// Populations with workloads of their own; empty where all users do the same. The load's users are
-    /// all of theirs, and its rate is the sum of theirs.
+    /// Populations with workloads of their own; empty if all users do the same. The load's users and rate are the sums
+    /// of theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mix: Vec<Population>,
-    /// Processes that the users are spread over.
+    /// Number of processes for the users.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub generators: u32,
-    /// How long an answer may take; `None` is [`TIMEOUT_MS`].
+    /// Timeout of a response; `None` is [`TIMEOUT_MS`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// How long an operation may take before its step is told as a bound; in the place of a timeout.
+    /// Longest time of an operation, after which its step reports a bound; replaces a timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_ms: Option<u64>,
 }
@@ -49,25 +48,25 @@ pub struct LoadSpec {
 /// One population of a load, at the plan's speed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Population {
-    /// As the study names it.
+    /// Its name in the study.
     pub name: String,
     /// Short name of its workload.
     pub workload: String,
     /// The parameters of its workload.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, Level>,
-    /// Its part of the load, in relation to the others' shares; `None` where it has a load of its own.
+    /// Its weight among the shares of the load; `None` if it has a load of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<u32>,
     /// As [`LoadSpec::users`], of this population.
     pub users: u32,
-    /// What makes its sessions begin; never a sequence.
+    /// What starts its sessions; never a sequence.
     #[serde(default)]
     pub kind: LoadKind,
     /// As [`LoadSpec::stages`], of this population.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<Stage>,
-    /// As [`LoadSpec::timeline`], of this population: it begins with the load.
+    /// As [`LoadSpec::timeline`], of this population: it starts with the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
     /// The delay of its own ramp after the start of the load.
@@ -92,18 +91,18 @@ impl Population {
     }
 }
 
-/// How long an answer may take where a study doesn't say it.
+/// Default timeout of a response.
 pub const TIMEOUT_MS: u64 = 60_000;
 
 impl LoadSpec {
-    /// Whether it is another one from moment to moment, so that no steady state is to be expected.
+    /// Returns true if the load changes over time, so that no steady state is expected.
     #[must_use]
     pub fn changes(&self) -> bool {
         let is_other = |one: &Population| one.timeline.is_some() || one.after_ms > 0;
         !self.stages.is_empty() || self.timeline.is_some() || self.mix.iter().any(is_other)
     }
 
-    /// How long a request may take, whatever it is given up for then.
+    /// The time limit of a request, or its timeout.
     #[must_use]
     pub fn timeout_ms(&self) -> u64 {
         self.time_limit_ms.or(self.timeout_ms).unwrap_or(TIMEOUT_MS)
@@ -158,7 +157,7 @@ impl LoadSpec {
         if after <= 0.0 || hold <= 0.0 {
             return 1.0;
         }
-        // The area below the load until a moment after the beginning of the population's ramp.
+        // The area below the load until a time after the start of the population's ramp.
         let area = |time: f64| match time {
             _ if time <= 0.0 => 0.0,
             _ if time < ramp => time * time / ramp / 2.0,
@@ -167,7 +166,7 @@ impl LoadSpec {
         (area(ramp + hold - after) - area(ramp - after)) / hold
     }
 
-    /// Sessions per second that arrive in the hold, all populations together; `None` of a load without arrivals.
+    /// Sessions per second that arrive in the hold, of all populations together; `None` for a load without arrivals.
     #[must_use]
     pub fn arrivals_per_s(&self) -> Option<f64> {
         let rate = |kind: LoadKind| match kind {
@@ -185,7 +184,7 @@ impl LoadSpec {
         Some(each.map(|(one, rate)| rate * self.part_in_hold(one)).sum())
     }
 
-    /// The same load with so many users; populations that have shares of it keep them.
+    /// The same load with so many users; populations with shares keep them.
     #[must_use]
     pub fn with_users(&self, users: u32) -> Self {
         let mut load = Self {
@@ -202,39 +201,38 @@ impl LoadSpec {
     }
 }
 
-/// What makes sessions begin.
+/// What starts sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadKind {
-    /// Each user begins its next session when its last one is over (closed).
+    /// Each user starts its next session at the end of its last one (closed).
     #[default]
     Users,
-    /// Sessions arrive whether or not earlier ones are over (open; with waits in the session,
-    /// partly open). One that finds all connections taken waits for one, and its first request's
-    /// response time counts from its arrival.
+    /// Sessions arrive whether or not earlier ones have ended (open; with waits in the session, partly open). If all
+    /// connections are taken, a session waits for one, and its first request's response time counts from its arrival.
     Arrival {
-        /// Sessions per second at full load; of stages, the most.
+        /// Sessions per second at full load; for stages, the most.
         rate_per_s: f64,
-        /// How far apart they are.
+        /// The distribution of their intervals.
         spacing: Spacing,
     },
-    /// So many sessions of one user, one after the other; the trial ends with the last.
+    /// A sequence of sessions of one user; the trial ends with the last.
     Sequence {
         /// At least one.
         sessions: u32,
     },
 }
 
-/// How far apart arrivals are.
+/// The distribution of the intervals between arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spacing {
-    /// Always the same.
+    /// Constant.
     Constant,
     /// Independent and exponential: a Poisson process.
     #[default]
     Poisson,
-    /// As recorded: at the moments of the load's timeline.
+    /// As recorded: at the times of the load's timeline.
     Recorded,
 }
 

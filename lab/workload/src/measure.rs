@@ -1,4 +1,4 @@
-//! Numbers that answers tell, such as the length of a queue: which of a step they are, and how they are kept.
+//! Numbers in responses, such as the length of a queue: the measures of a step, and their storage.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,26 +6,26 @@ use crate::render_error::RenderError;
 use crate::scope::{Slot, UserScope};
 use crate::template::Template;
 
-/// Numbers are kept as whole thousandths, as times in ms are kept as µs.
+/// Numbers are stored as whole thousandths, as times in ms are stored as µs.
 pub const MEASURE_SCALE: f64 = 1000.0;
-/// The largest number that can be kept.
+/// The largest number that can be stored.
 pub const MAX_MEASURED: f64 = 1e12;
 /// Most measures of a step.
 pub const MAX_MEASURES: usize = 20;
 
-/// A number that a request's answer tells.
+/// A number in a request's response.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Measure<T = Template> {
     /// Its name in reports.
     pub name: String,
-    /// What it is counted in; empty of a mere number.
+    /// Its unit; empty for a plain number.
     pub unit: String,
-    /// The place of the request among those of its step.
+    /// The index of the request in its step.
     pub request: usize,
-    /// The variable that one of the request's captures sets; of a list, each entry is a number.
+    /// The variable that one of the request's captures sets; each entry of a list is a number.
     pub slot: Slot,
-    /// What gives the number in place of a capture, once the answer is there: it sees what that captured, and the time of
-    /// day as it is then.
+    /// The expression for the number instead of a capture, evaluated after the response: it sees the captures, and the
+    /// time of day then.
     #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
     pub value: Option<T>,
 }
@@ -50,10 +50,10 @@ impl<T> Measure<T> {
 }
 
 impl Measure {
-    /// Appends the numbers, in thousandths. A value that isn't there is none.
+    /// Appends the numbers, in thousandths. A missing value adds none.
     ///
     /// # Errors
-    /// In words: a value that is no number from 0 on.
+    /// In words, when a value is no number of at least 0.
     pub fn read(&self, scope: &mut UserScope, numbers: &mut Vec<u64>) -> Result<(), String> {
         if let Some(value) = &self.value {
             let mut text = String::new();

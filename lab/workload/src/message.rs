@@ -1,9 +1,8 @@
-//! A workload on its way to another process: the validated structure, its templates as text.
+//! The wire form of a workload: the validated structure, its templates as text.
 //!
-//! Templates travel as they were written, each with its surroundings, and are compiled anew by the
-//! same parser: what minijinja compiles can't be sent, and one way to compile is one that agrees
-//! with itself. What was validated once is not judged again, but that its captures have a variable.
-//! What a workload file looks like is not known here.
+//! Templates are sent as written, each with its context, and compiled again by the same parser: minijinja's compiled
+//! form can't be sent, and a single compiler always agrees with itself. Validated values are not checked again, except
+//! that captures have a variable. It does not know the format of workload files.
 
 use std::sync::Arc;
 
@@ -17,42 +16,42 @@ use crate::template::{Symbols, Template, TemplateError, TemplateSource};
 /// The version of [`Message`]'s serialised form.
 pub const SCHEMA: &str = "plimsoll.workload/1";
 
-/// Most variables of a workload; their places are 16-bit numbers, and users are many.
+/// Most variables of a workload; their slots are 16-bit numbers, and users are many.
 pub const MAX_VARIABLES: usize = 1_000;
 
-/// A workload as it travels.
+/// A workload as sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Message {
     schema: String,
-    /// Read only when the version is known.
+    /// Parsed only after the version is checked.
     workload: Box<RawValue>,
 }
 
-/// Why a message is no workload.
+/// Why a message has no valid workload.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageError {
     /// Another version of the program sent it.
     #[error("the workload is of version `{0}`, and this program knows `{SCHEMA}`")]
     Version(String),
-    /// It has not the form that its version has.
+    /// It does not have the form of its version.
     #[error("the workload is not understood: {0}")]
     Form(#[from] serde_json::Error),
-    /// One of its templates is none.
+    /// One of its templates is invalid.
     #[error("a template of the workload is not understood: {0}")]
     Template(#[from] TemplateError),
-    /// A variable's place is beyond the last, or there are too many.
+    /// A variable's slot is out of range, or there are too many.
     #[error("the workload names variables that it doesn't have")]
     Variables,
-    /// A file's place is beyond the last.
+    /// A file's index is out of range.
     #[error("the workload names files that it doesn't have")]
     Files,
 }
 
 impl Message {
-    /// The message that makes `workload` elsewhere.
+    /// The message for `workload`.
     ///
     /// # Errors
-    /// A parameter that is no number that JSON has.
+    /// When a parameter is a number that JSON can't represent.
     pub fn new(workload: &Workload) -> Result<Self, MessageError> {
         let sources = workload.try_map(|template| Ok::<_, MessageError>(template.to_source()))?;
         Ok(Self {
@@ -64,7 +63,7 @@ impl Message {
     /// The workload.
     ///
     /// # Errors
-    /// A message of another version, or one that is none.
+    /// When the message has another version, or is invalid.
     pub fn workload(&self) -> Result<Workload, MessageError> {
         if self.schema != SCHEMA {
             return Err(MessageError::Version(self.schema.clone()));
@@ -103,7 +102,7 @@ impl Message {
     }
 }
 
-/// The places of the files that a request carries.
+/// The indices of the files that a request carries.
 fn files_of<T>(request: &Request<T>) -> impl Iterator<Item = usize> {
     let pieces = match &request.body {
         Body::Pieces(pieces) => &pieces[..],

@@ -1,12 +1,12 @@
-//! Populations: users of several kinds at the same time, each with a workload of its own. Which of them
-//! a user belongs to is settled by its number, so that a larger load keeps everybody where they are.
+//! Populations: users of several kinds at the same time, each with a workload of its own. A user's number determines
+//! its population, so that a larger load moves no user.
 
 use crate::timing::mix;
 
 /// Most populations of a load.
 pub const MAX_POPULATIONS: usize = 20;
 
-/// The name of a population's step among those of all; `population` is empty where there is but one.
+/// The unique name of a population's step; `population` is empty if there is only one.
 #[must_use]
 pub fn step_of(population: &str, step: &str) -> String {
     match population {
@@ -15,15 +15,15 @@ pub fn step_of(population: &str, step: &str) -> String {
     }
 }
 
-/// What all draws of a population come from: its name and the study's seed, whatever others there are.
+/// The seed of all draws of a population: from its name and the study's seed, whatever other populations exist.
 #[must_use]
 pub fn seed_of(seed: u64, population: &str) -> u64 {
     let bytes = population.bytes();
     bytes.fold(mix(seed), |seed, byte| mix(seed ^ u64::from(byte)))
 }
 
-/// How many of `all` are each share's, dealt out one by one: a share has never fewer where there are
-/// more, and is never off by one or more from its part. No share is 0, and there is at least one.
+/// Divides `all` among shares, one by one: a share never shrinks as `all` grows, and is always within one of its exact
+/// part. No share is 0, and there is at least one.
 #[must_use]
 pub fn deal(all: u32, shares: &[u32]) -> Vec<u32> {
     let sum: i64 = shares.iter().map(|share| i64::from(*share)).sum();
@@ -31,12 +31,12 @@ pub fn deal(all: u32, shares: &[u32]) -> Vec<u32> {
     if sum == 0 {
         return counts;
     }
-    // What whole rounds come to needs no dealing.
+    // Whole rounds need no division.
     let rounds = i64::from(all) / sum;
     for (count, share) in counts.iter_mut().zip(shares) {
         *count = (rounds * i64::from(*share)) as u32;
     }
-    // Each earns its share in every turn; who has earned most is next, and pays a whole round.
+    // Each earns its share in every turn; the one with the highest balance is next, and pays a whole round.
     let mut earned = vec![0i64; shares.len()];
     for _ in 0..i64::from(all) % sum {
         let mut next = 0;

@@ -1,8 +1,7 @@
-//! The validated workload: what the driver works from.
+//! The validated workload, the driver's input.
 //!
-//! Every value here has passed validation. Templates are compiled; the same structure with templates
-//! as text is what travels (see [`crate::Message`]), which is why it is generic in them. It knows
-//! nothing of files and lines, of time, or of sockets.
+//! Every value here is validated. Templates are compiled; the same structure with templates as text is the wire form
+//! (see [`crate::Message`]), which is why it is generic in them. It knows no files and lines, no time, and no sockets.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -30,50 +29,49 @@ use crate::tokens::Tokens;
 use crate::wait::{Chance, Wait, time_at_speed};
 use lab_filters::Descriptors;
 
-/// What virtual users do.
+/// The behaviour of virtual users.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Workload<T = Template> {
     /// Short name.
     pub name: String,
-    /// Prose.
+    /// Description.
     pub about: String,
     /// Constants of its templates, with their values.
     pub parameters: Parameters,
     /// Variables of each user, evaluated once in this order with `index` (0-based) and `users`.
     pub user: Vec<(String, T)>,
-    /// Steps before measuring. All users finish a step before the next begins; waits are zero.
+    /// Steps before measuring. All users finish a step before the next starts; waits are zero.
     pub setup: Vec<Step<T>>,
     /// The repeated session.
     pub session: Session<T>,
-    /// A single request measured beside the load.
+    /// A single request measured besides the load.
     pub probe: Option<Probe<T>>,
-    /// What a session carries, if its rate is of interest.
+    /// The data that a session transfers, if its rate is of interest.
     pub transfer: Option<Transfer>,
-    /// Every variable a template may see, by slot: `user:` variables, `password`, captures, and
-    /// what `set:` sets.
+    /// Every variable of templates, by slot: `user:` variables, `password`, captures, and what `set:` sets.
     pub variables: Arc<[String]>,
-    /// With fewer users it makes no sense; 0 where it does with any.
+    /// The fewest users that make sense; 0 for any number.
     #[serde(default)]
     pub least_users: u32,
-    /// What its templates ask of the environment.
+    /// Values that its templates need of the environment.
     #[serde(default)]
     pub given: Arc<Given>,
-    /// The rows that its users or sessions are given.
+    /// The rows assigned to its users or sessions.
     #[serde(default)]
     pub data: Option<Arc<Data>>,
-    /// What its users share with each other.
+    /// State that its users share.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<SharedState>,
     /// Files whose content its requests carry.
     #[serde(default)]
     pub files: Vec<Attached>,
-    /// The part of its requests that begin a trace, 0 to 1; `None` where none says so.
+    /// The part of its requests that start a trace, 0 to 1; `None` if unset.
     #[serde(default)]
     pub trace: Option<f64>,
-    /// The longest body of an answer; the driver's own limit where none is said.
+    /// The longest body of a response; `None` is the driver's own limit.
     #[serde(default)]
     pub max_body: Option<u64>,
-    /// What its users speak; HTTP unless it says so.
+    /// The protocol of its users; HTTP by default.
     #[serde(default = "http")]
     pub speech: Speech<T>,
     /// How users obtain tokens. Token requests count as the session's last step, which is only a name.
@@ -81,7 +79,7 @@ pub struct Workload<T = Template> {
     pub tokens: Option<Box<Tokens<Request<T>>>>,
 }
 
-/// What an older message leaves out.
+/// The default for an older message.
 fn http<T>() -> Speech<T> {
     Speech::Http
 }
@@ -93,14 +91,13 @@ pub struct Session<T = Template> {
     pub pace: Option<Duration>,
     /// At least one.
     pub steps: Vec<Step<T>>,
-    /// Those of the steps that are done together where a condition holds, or until one does; in order,
-    /// none within another.
+    /// The steps that run together if a condition holds, or until one does; in order, not nested.
     #[serde(default = "Vec::new")]
     pub groups: Vec<Group<T>>,
-    /// Those of the steps whose time together is of interest: outer before inner ones, the others in order.
+    /// The steps that are timed together: outer before inner ones, the others in order.
     #[serde(default)]
     pub transactions: Vec<Transaction>,
-    /// Who comes in each session.
+    /// The user of each session.
     #[serde(default)]
     pub visitor: Visitor,
 }
@@ -108,94 +105,94 @@ pub struct Session<T = Template> {
 /// One step: a wait, then one or more requests.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Step<T = Template> {
-    /// As shown in reports; unique in its session.
+    /// The name in reports; unique in its session.
     pub name: String,
-    /// What it has in common with other steps, of whatever workload.
+    /// Tags shared with other steps, of any workload.
     #[serde(default)]
     pub tags: Vec<String>,
     /// Think time before the first request.
     pub wait: Wait,
-    /// How often the step is done in a row (each time with its wait); 1 unless said.
+    /// Rounds of the step in sequence (each with its wait); 1 by default.
     pub repeat: u32,
-    /// One after the other, but for those that are `parallel`. None of a step that is a name for requests of the step
-    /// before it.
+    /// In sequence, except those that are `parallel`. Empty for a step that is a name for requests of the step before
+    /// it.
     pub requests: Vec<Request<T>>,
-    /// Those of its requests that go out at the same time.
+    /// Its parallel requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<Box<Parallel>>,
-    /// In which sessions it is done; `None` in all.
+    /// The chance to run in a session; `None` runs in all.
     pub chance: Option<Chance>,
-    /// Of a setup: the first user does it, and nobody else.
+    /// In a setup: only the first user runs it.
     pub once: bool,
-    /// Of a session: what of it depends on what came.
+    /// In a session: conditions and loops.
     #[serde(default = "nothing")]
     pub control: Option<Box<Control<T>>>,
-    /// Of a session: how often a failed request is sent again.
+    /// In a session: retries of a failed request.
     #[serde(default)]
     pub retry: Option<Retry>,
-    /// Of a session: that it ends once a request of this step has failed, with its retries.
+    /// In a session: true if it ends after a failed request of this step, with its retries.
     #[serde(default)]
     pub ends_session: bool,
-    /// Of a session: numbers that its answers tell.
+    /// In a session: numbers in its responses.
     #[serde(default = "Vec::new")]
     pub measures: Vec<Measure<T>>,
-    /// Of a session: what it takes from queues that users share, and puts into them.
+    /// In a session: entries taken from and added to shared queues.
     #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
     pub queued: Option<Box<Queued<T>>>,
 }
 
-/// What an older message leaves out.
+/// The default for an older message.
 fn nothing<T>() -> Option<T> {
     None
 }
 
-/// One request of a step; of HTTP, unless it says otherwise.
+/// One request of a step; of HTTP by default.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request<T = Template> {
-    /// A token of capital letters: `GET`, `PROPFIND`, and whatever else a server knows, but `CONNECT`.
+    /// A token of capital letters: `GET`, `PROPFIND`, and any other that a server supports, except `CONNECT`.
     pub method: String,
     /// Path and query, or an absolute `http(s)://` URL. Render it before headers and body: it
     /// also evaluates the step's `set:` variables.
     pub target: T,
     /// In file order, without `Content-Length` and `Cookie`.
     pub headers: Vec<(String, T)>,
-    /// Cookies besides those that the server sets, without two of one name.
+    /// Cookies besides those that the server sets, with unique names.
     #[serde(default = "Vec::new")]
     pub cookies: Vec<OwnCookie<T>>,
     /// The body and, by its kind, its default content type.
     pub body: Body<T>,
     /// HTTP Basic credentials.
     pub basic_auth: Option<(T, T)>,
-    /// Accepted statuses; never empty (200..=299 unless said).
+    /// Accepted statuses; never empty (200..=299 by default).
     pub expect: Vec<RangeInclusive<u16>>,
-    /// What else an answer must have; one that lacks it is an error.
+    /// Further requirements for a response; a violation is an error.
     #[serde(default = "Vec::new")]
     pub answer: Vec<Expectation<T>>,
-    /// Values kept for later requests of this user.
+    /// Values captured for later requests of this user.
     pub captures: Vec<Capture<T>>,
-    /// Whether it asks for a compressed answer, by a header that says which codings it takes.
+    /// True if it requests a compressed response, by a header with the accepted codings.
     #[serde(default)]
     pub compressed: bool,
-    /// How many redirects are followed; 0 takes a redirect for the answer.
+    /// Most redirects to follow; 0 treats a redirect as the response.
     #[serde(default)]
     pub follow: u32,
-    /// How long an answer may take; `None` as long as the load says.
+    /// Timeout of the response; `None` is the load's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    /// That its answer is a stream of events, and which of them is the last.
+    /// Set if its response is an event stream; selects the last event.
     #[serde(default = "no_events")]
     pub events: Option<Events<T>>,
-    /// How it is signed.
+    /// Its signature.
     #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
     pub sign: Option<Box<Sign<T>>>,
-    /// The credentials that it sends; other servers get none.
+    /// Its credentials; other servers get none.
     #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
     pub credentials: Option<Box<Credentials<T>>>,
-    /// Whether its answer holds secrets and is never shown.
+    /// True if its response holds secrets and is never shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hides_answer: bool,
-    /// What it says where its workload speaks another protocol than HTTP: then only `expect`, `answer`,
-    /// and `captures` count besides. The `target`, which is empty, is rendered first all the same.
+    /// The request in another protocol than HTTP: then only `expect`, `answer`, and `captures` count besides. The empty
+    /// `target` is still rendered first.
     #[serde(default = "nothing_said")]
     pub said: Option<Box<Said<T>>>,
 }
@@ -203,12 +200,12 @@ pub struct Request<T = Template> {
 /// A cookie that the workload sets.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OwnCookie<T = Template> {
-    /// The name; empty where the value is a list as in a `Cookie` header.
+    /// The name; empty if the value is a list as in a `Cookie` header.
     pub name: String,
     /// The value.
     pub value: T,
-    /// True for a cookie of the whole workload: it goes to the system alone, gives way to a cookie of this name that
-    /// the server sets, and is not sent while one of its variables has no value.
+    /// True for a cookie of the whole workload: it is only sent to the system, is replaced by a cookie of this name
+    /// that the server sets, and is not sent while one of its variables has no value.
     pub is_default: bool,
 }
 
@@ -216,16 +213,16 @@ fn nothing_said<T>() -> Option<Box<Said<T>>> {
     None
 }
 
-/// Server-sent events that a request listens for: until one of these holds, or else to the end.
+/// Server-sent events that a request reads: until one of these conditions holds, or to the end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Events<T = Template> {
-    /// The last one's data holds this.
+    /// The last event's data contains this.
     pub until: Option<T>,
-    /// The last one is of this type.
+    /// The last event has this type.
     pub named: Option<String>,
-    /// The last one is the so-manieth.
+    /// The last event is the nth.
     pub count: Option<u32>,
-    /// More than these are an error.
+    /// More events are an error.
     pub at_most: u32,
 }
 
@@ -234,7 +231,7 @@ fn no_events<T>() -> Option<Events<T>> {
 }
 
 impl<T> Events<T> {
-    /// Whether the server's end is the end.
+    /// Returns true if only the server ends the stream.
     pub fn takes_all(&self) -> bool {
         self.until.is_none() && self.named.is_none() && self.count.is_none()
     }
@@ -249,12 +246,11 @@ pub enum Body<T = Template> {
     /// A JSON document whose strings are templates, compiled to one text template
     /// (values are escaped as JSON strings on substitution). `application/json`.
     Json(T),
-    /// `application/x-www-form-urlencoded`: names are percent-encoded, values render so.
+    /// `application/x-www-form-urlencoded`: names are percent-encoded, values are rendered so.
     Form(Vec<(String, T)>),
-    /// As it is; content type from `headers`, else `text/plain; charset=utf-8`.
+    /// Unchanged; content type from `headers`, else `text/plain; charset=utf-8`.
     Text(T),
-    /// One piece after the other: the parts of a form with files, or a file alone. Its content type is
-    /// among the headers.
+    /// A sequence of pieces: the parts of a form with files, or a file alone. Its content type is among the headers.
     Pieces(Vec<Piece<T>>),
 }
 
@@ -264,27 +260,27 @@ pub enum Body<T = Template> {
 pub enum Piece<T = Template> {
     /// Text.
     Text(T),
-    /// The content of the file with this place in [`Workload::files`].
+    /// The content of the file with this index in [`Workload::files`].
     File(usize),
 }
 
-/// A single request measured beside the load.
+/// A single request measured besides the load.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Probe<T = Template> {
-    /// Sent by user 0's variables, on its own connection.
+    /// Sent with user 0's variables, on its own connection.
     pub request: Request<T>,
-    /// Planned sends are this far apart.
+    /// Interval of planned sends.
     pub every: Duration,
 }
 
-/// What a session carries from one end to the other.
+/// The data that a session transfers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// Where to, or where from.
+    /// Its source or destination.
     pub place: String,
     /// Its size, above zero.
     pub bytes: u64,
-    /// The size of its chunks but, perhaps, the last; above zero and at most `bytes`.
+    /// The size of its chunks, except perhaps the last; above zero and at most `bytes`.
     pub chunk_bytes: u64,
 }
 
@@ -311,7 +307,7 @@ impl Workload {
         workload
     }
 
-    /// What its templates ask of the environment of whoever runs it.
+    /// Values that its templates need of the environment.
     #[must_use]
     pub fn asked(&self) -> Vec<Asked> {
         let mut asked = Vec::new();
@@ -323,7 +319,7 @@ impl Workload {
         asked
     }
 
-    /// Names of the counters that its templates take numbers of.
+    /// Names of the counters in its templates.
     #[must_use]
     pub fn counters(&self) -> Vec<String> {
         let mut counters = Vec::new();
@@ -335,8 +331,8 @@ impl Workload {
         counters
     }
 
-    /// Names of the steps of its session whose requests the seed doesn't fix: they have the time of day, a signature
-    /// with a random part, a number of a counter, or a variable that has any of these.
+    /// Names of the session's steps whose requests the seed doesn't determine: they contain the time of day, a
+    /// signature with a random part, a counter's number, or a variable that has any of these.
     #[must_use]
     pub fn unseeded_steps(&self) -> Vec<String> {
         let mut unseeded = Unseeded::new(&self.variables);
@@ -357,7 +353,7 @@ impl Workload {
                 unseeded.hold(take.slot);
                 found = true;
             }
-            // What is measured is sent to nobody.
+            // Measures are not sent.
             let mut sent = step.clone();
             sent.measures.clear();
             let looked = steps(std::slice::from_ref(&sent), &mut |template: &Template| {
@@ -367,7 +363,7 @@ impl Workload {
             looked.is_ok() && found
         };
         let before = self.setup.iter().chain(&self.session.steps);
-        // What a step sets may be sent in the next session by a step before it.
+        // An earlier step may send in the next session what a step sets.
         let _held = before.filter(|step| is_unseeded(step)).count();
         let steps = self.session.steps.iter().filter(|step| is_unseeded(step));
         steps.map(|step| step.name.clone()).collect()
@@ -384,16 +380,15 @@ impl Workload {
 }
 
 impl<T> Session<T> {
-    /// Names of its transactions, as they are recorded: the session as a whole comes first where that can have more
-    /// than one request.
+    /// Names of its transactions, as recorded: the whole session is first if it can have more than one request.
     pub fn transaction_names(&self) -> impl Iterator<Item = &str> {
         let session = self.is_transaction().then_some(SESSION);
         let named = self.transactions.iter().map(|one| one.name.as_str());
         session.into_iter().chain(named)
     }
 
-    /// Whether the session is recorded as a transaction: of a session with one request, which is sent once, its
-    /// response time says the same.
+    /// Returns true if the session is recorded as a transaction: for a session with one request, sent once, its
+    /// response time is the same.
     #[must_use]
     pub fn is_transaction(&self) -> bool {
         match self.steps.as_slice() {
@@ -406,7 +401,7 @@ impl<T> Session<T> {
         }
     }
 
-    /// Its steps in order: each by itself, or those of a group with what controls them together.
+    /// Its steps in order: single ones, or those of a group with their common control.
     pub fn blocks(&self) -> impl Iterator<Item = (Range<usize>, Option<&Control<T>>)> {
         let mut groups = self.groups.iter().peekable();
         let mut next = 0;
@@ -421,19 +416,19 @@ impl<T> Session<T> {
 }
 
 impl<T> Step<T> {
-    /// What it takes from a queue before its first request.
+    /// The entry it takes from a queue before its first request.
     #[must_use]
     pub fn take(&self) -> Option<&Take> {
         self.queued.as_ref()?.take.as_ref()
     }
 
-    /// What it puts into a queue when its requests met their `expect`.
+    /// The entry it adds to a queue when its requests met their `expect`.
     #[must_use]
     pub fn put(&self) -> Option<&Put<T>> {
         self.queued.as_ref()?.put.as_ref()
     }
 
-    /// Rounds that the plan knows of, where the step is done: of a loop the first one, of a name none.
+    /// Planned rounds if the step runs: for a loop the first one, for a name none.
     #[must_use]
     pub fn planned_rounds(&self) -> u32 {
         if self.is_name() {
@@ -447,13 +442,13 @@ impl<T> Step<T> {
 }
 
 impl<T> Workload<T> {
-    /// All rows of files that it has.
+    /// All its rows of files.
     pub fn rows(&self) -> impl Iterator<Item = &Arc<Data>> {
         let pools = self.shared.iter().filter_map(SharedState::pool);
         self.data.iter().chain(pools.map(|(rows, _)| rows))
     }
 
-    /// The same, to be changed.
+    /// All its rows of files, mutable.
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut Arc<Data>> {
         let pools = self.shared.iter_mut().filter_map(SharedState::rows_mut);
         self.data.iter_mut().chain(pools)
@@ -470,7 +465,7 @@ impl<T> Workload<T> {
             .chain(tokens.flat_map(|tokens| [&tokens.obtain, &tokens.refresh]))
     }
 
-    /// The schemas that its answers are held against, once for each request that names one.
+    /// The schemas of its expected responses, one for each request that names one.
     pub fn schemas(&self) -> impl Iterator<Item = &JsonSchema> {
         let answers = self.requests().flat_map(|request| &request.answer);
         answers.filter_map(|one| match one {
@@ -479,7 +474,7 @@ impl<T> Workload<T> {
         })
     }
 
-    /// What describes the services that it calls.
+    /// Descriptors of the services that it calls.
     #[must_use]
     pub fn descriptors(&self) -> Option<&Descriptors> {
         match &self.speech {
@@ -488,7 +483,7 @@ impl<T> Workload<T> {
         }
     }
 
-    /// The same with another form of templates.
+    /// Maps its templates.
     pub(crate) fn try_map<U, E>(
         &self,
         mut map: impl FnMut(&T) -> Result<U, E>,
@@ -597,13 +592,13 @@ impl<T> Request<T> {
 }
 
 impl Request {
-    /// Whether its signature has the time of day.
+    /// Returns true if its signature contains the time of day.
     fn has_signed_time(&self) -> bool {
         let sign = self.sign.as_ref();
         sign.is_some_and(|sign| sign.has_time(Template::names))
     }
 
-    /// As a person reads it, in a line: `GET {{ path }}`.
+    /// A readable line: `GET {{ path }}`.
     #[must_use]
     pub fn line(&self) -> String {
         match &self.said {

@@ -1,27 +1,27 @@
-//! Requests of a step that go out at the same time.
+//! Parallel requests of a step.
 
 use serde::{Deserialize, Serialize};
 
 use crate::slot::Slot;
 
-/// The most requests of a user that are under way at once, unless the workload says otherwise: as many as browsers open
-/// connections to a server, or 100 streams of a connection that carries several requests, as those of HTTP/2 do.
+/// Default limit of a user's concurrent requests: the number of connections that browsers open to a server, or 100
+/// streams for a connection that multiplexes requests, as in HTTP/2.
 #[must_use]
 pub const fn usual_at_once(multiplexes: bool) -> u32 {
     if multiplexes { 100 } else { 6 }
 }
 
-/// The requests of a step that go out at the same time, once those before them have ended.
+/// The parallel requests of a step, sent once those before them have ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parallel {
-    /// The place of the first of them among the step's requests: they are the last ones.
+    /// The index of the first of them among the step's requests: they are the last ones.
     pub first: usize,
     /// The most concurrent requests of a user, at least 1. `None` uses the protocol's default, [`usual_at_once`].
     pub at_once: Option<u32>,
-    /// After one has failed, no further one is begun.
+    /// After a failure no further request is started.
     pub stops: bool,
-    /// As which step each of them counts: 0 is the step that they belong to, 1 the one behind it, and so on. Those are
-    /// steps without requests: names for what this one sends.
+    /// The step that counts each of them: 0 is the step that they belong to, 1 the next one, and so on. Those are steps
+    /// without requests: names for the requests of this one.
     pub counts_as: Vec<usize>,
     /// The last of them is sent for each entry of a list.
     pub each: Option<ForEach>,
@@ -32,14 +32,14 @@ pub struct Parallel {
 pub struct ForEach {
     /// The list.
     pub list: Slot,
-    /// What has the entry while its request is made.
+    /// The variable of the entry while its request is rendered.
     pub entry: Slot,
-    /// No more than these are sent.
+    /// Most requests.
     pub at_most: u32,
 }
 
 impl Parallel {
-    /// As which step a request of the step counts, from the step on; 0 of one that goes out before these.
+    /// The step that counts a request, relative to its own; 0 for a request before the parallel ones.
     #[must_use]
     pub fn counts_as(&self, request: usize) -> usize {
         let place = request.checked_sub(self.first);
@@ -47,7 +47,7 @@ impl Parallel {
         counts_as.copied().unwrap_or_default()
     }
 
-    /// The most of them that are under way at once, where so many may be unless the workload says.
+    /// Their most concurrent requests, with the protocol's default if the workload sets none.
     #[must_use]
     pub fn most_at_once(&self, unless_said: u32) -> u32 {
         let entries = self.each.as_ref().map_or(1, |each| each.at_most);
@@ -56,7 +56,7 @@ impl Parallel {
         self.at_once.unwrap_or(unless_said).min(all).max(1)
     }
 
-    /// The request that is sent for each entry of a list, and how often at most.
+    /// The request that is sent for each entry of a list, and the most entries.
     #[must_use]
     pub fn repeated(&self) -> Option<(usize, u32)> {
         let each = self.each.as_ref()?;

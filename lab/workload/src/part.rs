@@ -1,16 +1,16 @@
-//! Which users belong to which generator: by what their numbers leave when divided, so that no part of
-//! the load depends on how many generators there are.
+//! The division of users among generators: by the residues of their numbers, so that no part of the load depends on the
+//! number of generators.
 
 use serde::{Deserialize, Serialize};
 
-/// Most residues over all parts: more generators, or finer weights, than anybody has.
+/// Most residues over all parts: enough for any number of generators and any weights.
 pub const MAX_RESIDUES: u32 = 10_000;
 
-/// One generator's part of the users: those whose number leaves one of its residues when divided by
-/// the number of all residues; of sessions that arrive likewise. Who has residue 0 sends the probe.
+/// One generator's part of the users: those whose number modulo `of` is one of its residues; likewise of arriving
+/// sessions. The part with residue 0 sends the probe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Rising, each below `of`; at least one.
+    /// Ascending, each below `of`; at least one.
     residues: Vec<u32>,
     /// At least one.
     of: u32,
@@ -26,11 +26,10 @@ impl Part {
         }
     }
 
-    /// A part for each weight, as large as that. Residues are dealt out in turn, so that the parts of
-    /// any run of users are as the weights, too: sessions that arrive come one after the other.
+    /// A part for each weight, in proportion. Residues are assigned in turn, so that the parts of any range of users
+    /// are in proportion, too: sessions arrive one after the other.
     ///
-    /// `None` without weights, for a weight of 0, and for weights that come to more than
-    /// [`MAX_RESIDUES`].
+    /// `None` without weights, for a weight of 0, and for weights whose sum exceeds [`MAX_RESIDUES`].
     #[must_use]
     pub fn by_weights(weights: &[u32]) -> Option<Vec<Self>> {
         let sum: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
@@ -43,7 +42,7 @@ impl Part {
             of,
         };
         let mut parts = vec![empty; weights.len()];
-        // Each earns its weight in every turn; who has earned most is next, and pays a whole round.
+        // Each earns its weight in every turn; the one with the highest balance is next, and pays a whole round.
         let mut earned = vec![0i64; weights.len()];
         for residue in 0..of {
             let mut next = 0;
@@ -59,14 +58,14 @@ impl Part {
         Some(parts)
     }
 
-    /// Whether it keeps what it says of itself: one that came over a wire may not.
+    /// Returns true if its invariants hold: a received part may violate them.
     pub fn is_sound(&self) -> bool {
         let rising = self.residues.windows(2).all(|pair| pair[0] < pair[1]);
         let last = self.residues.last();
         rising && self.of <= MAX_RESIDUES && last.is_some_and(|last| *last < self.of)
     }
 
-    /// The place of a user, or of a session, among those of this part; `None` for another part's.
+    /// The index of a user, or of a session, within this part; `None` if it belongs to another part.
     pub fn place(&self, number: u64) -> Option<u64> {
         let of = u64::from(self.of);
         let residue = (number % of) as u32;
@@ -74,14 +73,14 @@ impl Part {
         Some(number / of * self.residues.len() as u64 + within as u64)
     }
 
-    /// What has this place among the users, or sessions, of this part.
+    /// The number of the user, or session, at this index of the part.
     fn number(&self, place: u64) -> u64 {
         let own = self.residues.len() as u64;
         let residue = self.residues[(place % own) as usize];
         place / own * u64::from(self.of) + u64::from(residue)
     }
 
-    /// Its users, of so many in all, in order.
+    /// Its users, of `all`, in order.
     pub fn users(&self, all: u32) -> impl Iterator<Item = u32> + Clone + '_ {
         let rounds = (0..all).step_by(self.of as usize);
         let users = rounds.flat_map(move |first| {
@@ -91,14 +90,14 @@ impl Part {
         users.take_while(move |user| *user < all)
     }
 
-    /// Its share of a number that is for all, rounded up.
+    /// Its share of a number for all, rounded up.
     pub fn share(&self, all: u32) -> u32 {
         let own = u64::from(all) * self.residues.len() as u64;
         own.div_ceil(u64::from(self.of.max(1))) as u32
     }
 }
 
-/// What one worker has of its generator's part: every nth user or session.
+/// One worker's part of its generator's part: every nth user or session.
 #[derive(Debug, Clone)]
 pub struct Slice {
     part: Part,
@@ -107,7 +106,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Of worker number `worker` of so many.
+    /// The slice of worker `worker` of `workers`.
     pub fn new(part: &Part, worker: usize, workers: usize) -> Self {
         Self {
             part: part.clone(),
@@ -116,18 +115,18 @@ impl Slice {
         }
     }
 
-    /// Whether a user, or a session, is this worker's.
+    /// Returns true if a user, or a session, belongs to this worker.
     pub fn has(&self, number: u64) -> bool {
         let place = self.part.place(number);
         place.is_some_and(|place| place % self.workers == self.worker)
     }
 
-    /// The number of what is its nth, from 0: no two workers, of whatever generators, have the same.
+    /// The number of its nth item, from 0: no two workers, of any generators, have the same.
     pub fn number(&self, nth: u64) -> u64 {
         self.part.number(nth * self.workers + self.worker)
     }
 
-    /// Its users, of so many in all, in order.
+    /// Its users, of `all`, in order.
     pub fn users(&self, all: u32) -> impl Iterator<Item = u32> + Clone + '_ {
         let mine = self.part.users(all).skip(self.worker as usize);
         mine.step_by(self.workers as usize)
@@ -191,7 +190,7 @@ mod tests {
             for (part, weight) in parts.iter().zip(&weights) {
                 prop_assert!(part.is_sound());
                 let of_part: Vec<u32> = part.users(all).collect();
-                // Never off by more than one user from what the weight says, at any moment.
+                // Always within one user of the weight's exact part.
                 let due = f64::from(all * weight) / f64::from(sum);
                 prop_assert!((of_part.len() as f64 - due).abs() < weights.len() as f64);
                 for (place, user) in of_part.iter().enumerate() {

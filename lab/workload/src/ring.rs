@@ -1,16 +1,16 @@
-//! How many users a workload needs so that those that a user names are others.
+//! The fewest users of a workload whose templates name neighbours.
 
 use std::convert::Infallible;
 
 use crate::model::Workload;
 use crate::template::Template;
 
-/// How the function begins that names others.
+/// The start of the function that names neighbours.
 const NEIGHBOUR: &str = "neighbour(";
 
 impl Workload {
-    /// The farthest neighbour that its templates name by a number, either way round the ring: with no more users
-    /// than that, it is the user itself, or a nearer one. `None` where they name none.
+    /// The farthest neighbour that its templates name by a number, in either direction round the ring: with no more
+    /// users than that, it is the user itself, or a nearer one. `None` if they name none.
     #[must_use]
     pub fn farthest_neighbour(&self) -> Option<u64> {
         let mut farthest = None;
@@ -29,7 +29,7 @@ fn farthest_neighbour(template: &Template) -> Option<u64> {
     of_sets.chain(neighbours(template.source())).max()
 }
 
-/// The numbers of places that the code of a template's text names neighbours by.
+/// The offsets of neighbours in the code of a template.
 fn neighbours(text: &str) -> impl Iterator<Item = u64> {
     text.match_indices(NEIGHBOUR).filter_map(move |(at, _)| {
         let before = &text[..at];

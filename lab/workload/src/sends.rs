@@ -1,4 +1,4 @@
-//! What a step sends in a round, and what of that is read later. It knows no load.
+//! The requests of a step's round, and the variables read after them. It knows no load.
 
 use std::convert::Infallible;
 
@@ -6,20 +6,20 @@ use crate::model::{Request, Step, Workload};
 use crate::parallel::Parallel;
 use crate::template::Template;
 
-/// How many requests a round of a step sends.
+/// The number of requests of a step's round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sends {
-    /// As which step they count, from the step itself on.
+    /// The step that counts them, relative to the step itself.
     pub counts_as: usize,
-    /// Those that are sent whatever was answered.
+    /// Requests that are sent whatever the responses.
     pub surely: u32,
-    /// Those with a request for each entry of a list.
+    /// Most requests, with those for each entry of a list.
     pub at_most: u32,
 }
 
 impl<T> Workload<T> {
-    /// The most requests of a user that go out at the same time, where so many may unless the workload says; 0 where
-    /// each follows another.
+    /// The most parallel requests of a user, with the protocol's default if the workload sets none; 0 for sequential
+    /// ones.
     #[must_use]
     pub fn most_at_once(&self, unless_said: u32) -> u32 {
         let steps = self.session.steps.iter();
@@ -30,13 +30,13 @@ impl<T> Workload<T> {
 }
 
 impl<T> Step<T> {
-    /// True for a step that sends nothing of its own: it is a name for some requests of the step before it.
+    /// True for a step without requests of its own: it is a name for some requests of the step before it.
     #[must_use]
     pub fn is_name(&self) -> bool {
         self.requests.is_empty()
     }
 
-    /// What a round of it sends, by the step that counts it.
+    /// The requests of a round, by the step that counts them.
     #[must_use]
     pub fn sends(&self) -> Vec<Sends> {
         let mut sends: Vec<Sends> = Vec::new();
@@ -65,7 +65,7 @@ impl<T> Step<T> {
 }
 
 impl Request {
-    /// Whether one of its expressions names this variable.
+    /// Returns true if one of its expressions names this variable.
     #[must_use]
     pub fn names(&self, variable: &str) -> bool {
         let mut found = false;
@@ -77,7 +77,7 @@ impl Request {
         looked.is_ok() && found
     }
 
-    /// Whether variables are read once it is made: by what signs it, or by what judges its answer.
+    /// Returns true if variables are read after rendering: by its signature, or by the checks of its response.
     #[must_use]
     pub fn reads_later(&self) -> bool {
         let mut reads = self.sign.is_some() || self.credentials.is_some();

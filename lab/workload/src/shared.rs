@@ -1,4 +1,4 @@
-//! What users share: counters, queues, and pools, by their names. It knows no workers and no threads.
+//! State shared by users: counters, queues, and pools, by name. It knows no workers and no threads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,25 +9,25 @@ use crate::data::Data;
 use crate::slot::Slot;
 use crate::template::Template;
 
-/// Something that all users of a generator share, whatever population they are of.
+/// State that all users of a generator share, of any population.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SharedState {
-    /// As templates and steps name it; unique in its workload. Populations whose workloads name it alike share it.
+    /// Its name in templates and steps; unique in its workload. Populations whose workloads use the same name share it.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: SharedKind,
 }
 
-/// What users share.
+/// The kinds of shared state.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SharedKind {
-    /// Numbers, each of which one request gets: `next('order_no')`.
+    /// Numbers, each used by one request: `next('order_no')`.
     Counter {
-        /// The least of them.
+        /// The first number.
         from: u64,
     },
-    /// Entries that steps put in and take out.
+    /// Entries that steps add and take.
     Queue {
         /// Most entries of a generator's process, at least one; further ones are dropped.
         at_most: u32,
@@ -36,7 +36,7 @@ pub enum SharedKind {
     Pool {
         /// The rows.
         rows: Arc<Data>,
-        /// How long a row belongs to one user.
+        /// The lease of a row.
         lease: Lease,
     },
 }
@@ -51,27 +51,27 @@ pub enum Lease {
     Request,
 }
 
-/// What a step has to do with queues.
+/// A step's use of queues.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Queued<T = Template> {
-    /// What it takes before its first request.
+    /// The entry it takes before its first request.
     pub take: Option<Take>,
-    /// What it puts in when all of its requests met their `expect`.
+    /// The entry it adds when all of its requests met their `expect`.
     pub put: Option<Put<T>>,
 }
 
-/// What a step takes.
+/// The entry that a step takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Take {
     /// Name of the queue, which is among [`Workload::shared`](crate::Workload::shared).
     pub queue: String,
-    /// The variable that keeps it.
+    /// The variable for the entry.
     pub slot: Slot,
-    /// It is skipped where nothing comes for so long.
+    /// The step is skipped if no entry arrives within this time.
     pub within: Duration,
 }
 
-/// What a step puts in.
+/// The entry that a step adds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Put<T = Template> {
     /// Name of the queue, which is among [`Workload::shared`](crate::Workload::shared).
@@ -108,7 +108,7 @@ impl SharedState {
         }
     }
 
-    /// Whether two of one name are one thing.
+    /// Returns true if two with one name are the same.
     #[must_use]
     pub fn is_as(&self, other: &Self) -> bool {
         match (&self.kind, &other.kind) {

@@ -1,5 +1,5 @@
-//! What signs the requests of a user: its texts rendered, and the headers that come of them. What is computed is
-//! [`lab_filters::sign`]'s to know.
+//! Signs the requests of a user: renders the texts, and returns the headers. [`lab_filters::sign`] computes the
+//! signature.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use crate::render_error::RenderError;
 use crate::scope::{Slot, UserScope};
 use crate::template::Template;
 
-/// What signs a request.
+/// Signs a request.
 #[derive(Debug)]
 pub struct Signer {
     sign: Sign<Template>,
-    /// The names that its templates may use.
+    /// Names that its templates may use.
     names: Arc<[String]>,
-    /// Which of the parts of a request the texts of `hmac` name.
+    /// The parts of a request that the texts of `hmac` name.
     named: [bool; PARTS.len()],
-    /// SHA-256 of a body that is one file.
+    /// SHA-256 of a body that is a single file.
     body_sha256: Option<Box<str>>,
 }
 
 impl Signer {
-    /// What signs a request, if anything does.
+    /// The signer of a request, if it is signed.
     #[must_use]
     pub fn new(request: &Request, files: &[Attached], variables: &[String]) -> Option<Box<Self>> {
         let sign = request.sign.as_deref()?.clone();
@@ -48,10 +48,10 @@ impl Signer {
         }))
     }
 
-    /// The headers that sign a request. `is_file` says that it carries its file, which a redirect may drop.
+    /// The headers of the signature. `is_file` is true if the request carries its file, which a redirect may drop.
     ///
     /// # Errors
-    /// What can't be rendered, and a key that can't sign.
+    /// When a template can't be rendered, or a key can't sign.
     pub fn headers<'a>(
         &'a self,
         mut request: Outgoing<'a>,
@@ -120,14 +120,14 @@ impl Signer {
     }
 }
 
-/// The key that a signature names; `None` where its text is the key itself.
+/// The key that a signature names; `None` if its text is the key itself.
 fn named_key(sign: &Sign<Template>, scope: &UserScope) -> Result<Option<Vec<u8>>, RenderError> {
     let name = sign.key().and_then(|(key, ..)| key.as_literal());
     let key = name.and_then(|name| scope.named_key(name));
     key.transpose().map_err(failed)
 }
 
-/// A text of the user's own stream that no other request has.
+/// A unique text of the user's own stream.
 fn nonce(scope: &mut UserScope) -> String {
     let [first, second] = [(); 2].map(|()| scope.choice().bits());
     format!("{first:016x}{second:016x}")

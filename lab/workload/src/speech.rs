@@ -1,5 +1,5 @@
-//! What users speak with a system, and what a request says in it, where that is not HTTP. It knows no
-//! bytes: how it is said is a client's business.
+//! The protocol of users, and the requests of protocols other than HTTP. It knows no bytes: the clients encode
+//! requests.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::template::Template;
 use lab_filters::Descriptors;
 
-/// The names of what gRPC says of a call's end, by their numbers.
+/// The names of gRPC status codes, by number.
 pub const GRPC_STATUSES: [&str; 17] = [
     "OK",
     "CANCELLED",
@@ -29,24 +29,24 @@ pub const GRPC_STATUSES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
-/// What the users of a workload speak.
+/// The protocol of a workload's users.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Speech<T = Template> {
-    /// HTTP; which version is the study's business.
+    /// HTTP; the study chooses the version.
     Http,
     /// WebSocket: messages both ways on a connection that HTTP opens.
     WebSocket {
-        /// Of the handshake.
+        /// Path of the handshake.
         path: T,
-        /// Of the handshake, in file order.
+        /// Headers of the handshake, in file order.
         headers: Vec<(String, T)>,
-        /// What both sides must speak, if that is said.
+        /// The required subprotocol, if any.
         subprotocol: Option<String>,
     },
     /// gRPC: calls of methods that descriptors describe.
     Grpc {
-        /// What there is to call.
+        /// The callable methods.
         descriptors: Descriptors,
         /// Metadata of all calls, in file order.
         metadata: Vec<(String, T)>,
@@ -55,28 +55,28 @@ pub enum Speech<T = Template> {
     Redis(SignIn<T>),
     /// SMTP, which delivers mail.
     Smtp {
-        /// Who signs in, if anybody does.
+        /// The credentials, if any.
         sign_in: SignIn<T>,
-        /// Whether it goes over to TLS on the open connection.
+        /// True if it upgrades the open connection to TLS.
         starttls: bool,
     },
     /// IMAP, which reads mail.
     Imap {
-        /// Who signs in.
+        /// The credentials.
         sign_in: SignIn<T>,
-        /// Whether it goes over to TLS on the open connection.
+        /// True if it upgrades the open connection to TLS.
         starttls: bool,
     },
     /// PostgreSQL.
     Postgres {
-        /// Who signs in, and where.
+        /// The credentials and the database.
         sign_in: SignIn<T>,
-        /// Whether it goes over to TLS on the open connection.
+        /// True if it upgrades the open connection to TLS.
         starttls: bool,
     },
 }
 
-/// Who opens a connection, where the protocol asks for it.
+/// The credentials of a connection, if the protocol needs them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SignIn<T = Template> {
     /// The name.
@@ -87,18 +87,18 @@ pub struct SignIn<T = Template> {
     pub database: Option<T>,
 }
 
-/// What a request says in another protocol than HTTP.
+/// A request of a protocol other than HTTP.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Said<T = Template> {
-    /// A message; without a text nothing, where a request only listens.
+    /// A message; without a text the request only receives.
     Message {
-        /// What is in it.
+        /// Its text.
         text: Option<T>,
-        /// Whether it is one of bytes.
+        /// True if it is binary.
         binary: bool,
     },
-    /// That the connection is closed, with this code, as WebSocket has it.
+    /// Closes the connection with this WebSocket code.
     Close(u16),
     /// A call of a method.
     Call(Call<T>),
@@ -106,14 +106,14 @@ pub enum Said<T = Template> {
     Words(Vec<T>),
     /// A mail.
     Mail {
-        /// Who sends it, as the envelope says.
+        /// The sender in the envelope.
         from: T,
-        /// Who gets it, as the envelope says; at least one.
+        /// The recipients in the envelope; at least one.
         to: Vec<T>,
-        /// All of it: headers, an empty line, and the text.
+        /// The whole message: headers, an empty line, and the text.
         text: T,
     },
-    /// A line, and what follows it.
+    /// A line, and its literal.
     Line {
         /// The line.
         line: T,
@@ -124,29 +124,29 @@ pub enum Said<T = Template> {
     Statement {
         /// Its text.
         sql: T,
-        /// What stands for `$1`, `$2`, … in it.
+        /// The values of `$1`, `$2`, … in it.
         values: Vec<T>,
-        /// How it is said.
+        /// The query protocol.
         way: Way,
     },
 }
 
-/// A call of a method, or what is said on one that is open.
+/// A call of a method, or messages on an open one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Call<T = Template> {
-    /// Its name, `package.Service/Method`; the descriptors have it.
+    /// Its name, `package.Service/Method`; the descriptors contain it.
     pub method: String,
-    /// What is said, as JSON, each of the kind that the method takes.
+    /// The messages, as JSON, each of the method's input type.
     pub messages: Vec<T>,
     /// Metadata, in file order.
     pub metadata: Vec<(String, T)>,
-    /// How long the server has for it.
+    /// The deadline of the call.
     pub deadline: Option<Duration>,
-    /// Whether more is said on it by later requests: it ends with the first that says otherwise.
+    /// True if later requests send more on it: the first one without this ends it.
     pub stays_open: bool,
 }
 
-/// How a statement is said.
+/// The query protocol of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
@@ -159,7 +159,7 @@ pub enum Way {
 }
 
 impl<T> Speech<T> {
-    /// The name of the protocol, as workloads have it.
+    /// The name of the protocol in workloads.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -173,13 +173,13 @@ impl<T> Speech<T> {
         }
     }
 
-    /// Whether it is HTTP.
+    /// Returns true if it is HTTP.
     #[must_use]
     pub fn is_http(&self) -> bool {
         matches!(self, Self::Http)
     }
 
-    /// Whether it is spoken over HTTP/2, and over nothing else.
+    /// Returns true if it requires HTTP/2.
     #[must_use]
     pub fn is_over_http2(&self) -> bool {
         matches!(self, Self::Grpc { .. })
@@ -227,7 +227,7 @@ impl<T> Speech<T> {
     }
 }
 
-/// Values with names, made into others.
+/// Maps named values.
 fn named<T, U, E>(
     values: &[(String, T)],
     map: &mut impl FnMut(&T) -> Result<U, E>,
@@ -236,7 +236,7 @@ fn named<T, U, E>(
     values.iter().map(one).collect()
 }
 
-/// Nobody.
+/// No credentials.
 impl<T> Default for SignIn<T> {
     fn default() -> Self {
         Self {
@@ -259,7 +259,7 @@ impl<T> SignIn<T> {
 }
 
 impl<T> Said<T> {
-    /// All that it renders, in order.
+    /// All its templates, in order.
     pub fn templates(&self) -> impl Iterator<Item = &T> {
         let metadata: &[(String, T)] = match self {
             Self::Call(call) => &call.metadata,
@@ -310,7 +310,7 @@ impl<T> Said<T> {
 }
 
 impl Call {
-    /// A call that says nothing.
+    /// A call without messages.
     #[must_use]
     pub fn of(method: &str) -> Self {
         Self {
@@ -337,7 +337,7 @@ impl<T> Call<T> {
 }
 
 impl Said {
-    /// As a person reads it: the words, or the first line of what is said.
+    /// A readable line: the words, or the first line of the text.
     #[must_use]
     pub fn line(&self) -> String {
         match self {

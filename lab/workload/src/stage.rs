@@ -1,29 +1,29 @@
-//! Stages: a load whose level changes with time, one stage after the other.
+//! Stages: a load whose level changes over time, one stage after the other.
 
 use serde::{Deserialize, Serialize};
 
-/// A part of a load in which the level stays, or changes in a straight line. The level is the number of
-/// users, or the rate of arrivals per second.
+/// A part of a load with a constant or linearly changing level. The level is the number of users, or the rate of
+/// arrivals per second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
-    /// As the study names it; else its number, from 1.
+    /// Its name in the study; else its number, from 1.
     pub name: String,
     /// At least 1 ms.
     pub length_ms: u64,
-    /// The level at its beginning.
+    /// The level at its start.
     pub from: f64,
     /// The level at its end.
     pub to: f64,
 }
 
 impl Stage {
-    /// Whether its level changes: such a stage is no steady load.
+    /// Returns true if its level changes: such a stage is no steady load.
     #[must_use]
     pub fn ramps(&self) -> bool {
         (self.from - self.to).abs() > 0.0
     }
 
-    /// When, in ns after its beginning, a level that lies between its own is reached.
+    /// The time, in ns after its start, at which a level between its own is reached.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -35,7 +35,7 @@ impl Stage {
         (length * (level - self.from) / (self.to - self.from)).round() as u64
     }
 
-    /// When user `index` is there, in ns after its beginning; `None` where it isn't.
+    /// The time for which user `index` is active, in ns after its start; `None` if it isn't.
     fn stay(&self, index: u32) -> Option<(u64, u64)> {
         let (level, end) = (f64::from(index), self.length_ms * 1_000_000);
         match (self.from > level, self.to > level) {
@@ -53,7 +53,7 @@ pub const MAX_STAGES: usize = 100;
 /// Longest stage.
 const MAX_LENGTH_MS: u64 = 30 * 86_400_000;
 
-/// Whether these can be stages: those that came over a wire may not.
+/// Returns true if the invariants hold: received stages may violate them.
 #[must_use]
 pub fn are_sound(stages: &[Stage]) -> bool {
     let is_level = |level: f64| level.is_finite() && level >= 0.0;
@@ -65,17 +65,17 @@ pub fn are_sound(stages: &[Stage]) -> bool {
         })
 }
 
-/// How long a user is there, in ns after the beginning of the ramp or of the first stage.
+/// The time for which a user is active, in ns after the start of the ramp or of the first stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Visit {
-    /// Its first session begins then.
+    /// Start of its first session.
     pub from: u64,
-    /// From then on it sends nothing.
+    /// It sends nothing from then on.
     pub until: u64,
 }
 
-/// When user `index` of a load of stages is there: always where the level is above its index, so that
-/// whoever came last leaves first.
+/// The times at which user `index` of a load of stages is active: whenever the level is above its index, so that the
+/// user that started last stops first.
 #[must_use]
 pub fn visits(stages: &[Stage], index: u32) -> Vec<Visit> {
     let mut visits: Vec<Visit> = Vec::new();
@@ -93,7 +93,7 @@ pub fn visits(stages: &[Stage], index: u32) -> Vec<Visit> {
     visits
 }
 
-/// Stages without names: how long (ms), from, to.
+/// Stages without names: length (ms), from, to.
 #[cfg(test)]
 pub(crate) fn stages(of: &[(u64, f64, f64)]) -> Vec<Stage> {
     let stage = |&(length_ms, from, to): &(u64, f64, f64)| Stage {

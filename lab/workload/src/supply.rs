@@ -1,6 +1,6 @@
-//! What steps take of what earlier answers left: a step that finds nothing is skipped. Which steps find nothing
-//! whatever the server answers is told before a run, from the very draws of the first sessions; what answers alone
-//! decide (how long a list is, whether a condition holds) is taken to be as well as it can be.
+//! Steps that need values of earlier responses: a step without its value is skipped. The plan reports steps that are
+//! skipped whatever the server answers, from the real draws of the first sessions; facts that only responses decide
+//! (the length of a list, whether a condition holds) are assumed to be the best possible.
 
 use std::collections::BTreeSet;
 
@@ -15,34 +15,34 @@ use crate::slot::{Slot, Use};
 use crate::template::Template;
 use crate::timing::{SessionChoice, TimingStream};
 
-/// As many entries as anybody may want.
+/// An unlimited number of entries.
 const MANY: u32 = u32::MAX;
-/// Users who are looked at, and sessions of each: a step of one session in a hundred is done some ten times.
+/// Simulated users, and sessions of each: a step with a chance of one in a hundred runs some ten times.
 const USERS: u32 = 16;
 const SESSIONS: u64 = 64;
 
-/// What a step can't do without: it is skipped where answers left nothing of it.
+/// A value that a step requires: without it the step is skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Need {
     /// The step.
     pub step: String,
     /// The variable that it takes from, or reads.
     pub variable: String,
-    /// The steps whose answers fill that.
+    /// The steps whose responses fill it.
     pub from: Vec<String>,
 }
 
-/// A step that finds nothing, whatever the server answers.
+/// A step without its value, whatever the server answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Starved {
-    /// What it finds nothing of.
+    /// The missing value.
     pub need: Need,
-    /// The part of its rounds in which it is skipped, at least; above 0.
+    /// The least part of its rounds that is skipped; above 0.
     pub part: f64,
 }
 
 impl Workload {
-    /// What the steps of the session need of answers, in their order.
+    /// The values that the session's steps require of responses, in their order.
     #[must_use]
     pub fn needs(&self) -> Vec<Need> {
         let supply = Supply::of(self);
@@ -72,9 +72,9 @@ impl Workload {
         }
     }
 
-    /// The steps that are skipped whatever the server answers, in their order, without those that only follow
-    /// another one that is: of users of this population, whose name is empty where all do the same, by the draws of
-    /// the first block. `arrives` is whether sessions arrive: what an earlier one left may then be anything.
+    /// The steps that are skipped whatever the server answers, in their order, without those that only depend on
+    /// another skipped one. Uses the draws of the first block for users of this population, whose name is empty if all
+    /// do the same. If sessions arrive (`arrives`), the remains of an earlier one may be anything.
     #[must_use]
     pub fn starved(&self, seed: u64, population: &str, arrives: bool) -> Vec<Starved> {
         let seed = match population {
@@ -88,7 +88,7 @@ impl Workload {
         self.roots(&self.counts(&supply, seed, arrives))
     }
 
-    /// What becomes of each step in the first sessions.
+    /// The counts of each step in the first sessions.
     fn counts(&self, supply: &Supply, seed: u64, arrives: bool) -> Vec<Count> {
         let mut counts = vec![Count::default(); self.session.steps.len()];
         for user in 0..USERS {
@@ -113,7 +113,7 @@ impl Workload {
         counts
     }
 
-    /// Those that are starved by no other one that is.
+    /// The skipped steps that depend on no other skipped one.
     fn roots(&self, counts: &[Count]) -> Vec<Starved> {
         let steps = self.session.steps.iter().zip(counts);
         let starved = steps.filter_map(|(step, count)| {
@@ -125,7 +125,7 @@ impl Workload {
         let is_starved = |name: &String| starved.iter().any(|one| one.need.step == *name);
         let is_root = |one: &&Starved| !one.need.from.iter().any(is_starved);
         let roots: Vec<Starved> = starved.iter().filter(is_root).cloned().collect();
-        // Steps that starve each other in a ring have no first one.
+        // Steps that depend on each other in a ring have no first one.
         match roots.is_empty() {
             true => starved,
             false => roots,
@@ -133,7 +133,7 @@ impl Workload {
     }
 }
 
-/// How often a step's turn came, and what it was skipped for.
+/// Rounds of a step, and the values for which it was skipped.
 #[derive(Debug, Clone, Copy, Default)]
 struct Count {
     rounds: u32,
@@ -141,18 +141,18 @@ struct Count {
     found_empty: Option<Slot>,
 }
 
-/// What requests take and give, of the variables that answers alone fill.
+/// The variables that requests read and set, of those that only responses fill.
 struct Supply {
     kept: BTreeSet<Slot>,
-    /// Of each request of each step of the session.
+    /// By step and request of the session.
     steps: Vec<Vec<Exchanged>>,
-    /// What setup fills.
+    /// Filled by the setup.
     of_setup: BTreeSet<Slot>,
 }
 
 struct Exchanged {
     uses: Vec<Use>,
-    /// Each with the most entries that it gives.
+    /// Each with the most entries that the request sets.
     gives: Vec<(Slot, u32)>,
 }
 
@@ -166,7 +166,7 @@ impl Supply {
         let of_setup = filled(&workload.setup);
         let mut kept = filled(&workload.session.steps);
         kept.extend(&of_setup);
-        // What something else sets is never empty for want of an answer.
+        // A variable with another source is never empty for lack of a response.
         let mut given: BTreeSet<Slot> = workload
             .rows()
             .flat_map(|data| &data.columns)
@@ -204,8 +204,7 @@ impl Supply {
         self.kept.contains(&slot)
     }
 
-    /// The most that there is before a session: what setup left, and, where it is `anybody`'s, whatever another
-    /// session left.
+    /// The most entries before a session: those of the setup, and, with `anybody`, those of any other session.
     fn at_first(&self, workload: &Workload, anybody: bool) -> Vec<u32> {
         let anybody = anybody && workload.session.visitor == Visitor::Same;
         let at_first = |slot| match anybody || !self.is_kept(slot) || self.of_setup.contains(&slot)
@@ -230,7 +229,7 @@ impl Exchanged {
     }
 }
 
-/// What a request renders before it is sent, in order.
+/// The templates that a request renders before it is sent, in order.
 fn templates(request: &Request) -> impl Iterator<Item = &Template> {
     let mut all = vec![&request.target];
     all.extend(request.headers.iter().map(|(_, value)| value));
@@ -271,7 +270,7 @@ fn most(capture: &Capture) -> u32 {
     }
 }
 
-/// A user's way through its sessions.
+/// The simulation of a user's sessions.
 struct Walk<'a> {
     workload: &'a Workload,
     supply: &'a Supply,
@@ -281,7 +280,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// A session, with the driver's draws.
+    /// Simulates a session, with the driver's draws.
     fn session(&mut self, stream: &mut TimingStream) {
         let session = &self.workload.session;
         let mut choice = SessionChoice::default();
@@ -310,7 +309,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A step that conditions or loops decide on: it may give, and nothing tells what it takes.
+    /// A step under conditions or loops: it may set values, and what it reads is unknown.
     fn perhaps(&mut self, at: usize) {
         for exchanged in &self.supply.steps[at] {
             for (slot, most) in &exchanged.gives {
@@ -320,8 +319,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A step's requests, one after the other, until one finds nothing; those that go out at the same time don't wait
-    /// for each other.
+    /// Simulates a step's requests in sequence until one lacks its value; parallel ones don't wait for each other.
     fn round(&mut self, at: usize) {
         self.counts[at].rounds += 1;
         let requests = &self.supply.steps[at];
@@ -337,7 +335,7 @@ impl Walk<'_> {
                 is_skipped = true;
             }
             if empty.is_some() && place < beside {
-                // As the driver forgets what the rest would have captured.
+                // The driver also drops what the rest would have captured.
                 let rest = requests[place..].iter().flat_map(|one| &one.gives);
                 return rest.for_each(|(slot, _)| self.have[usize::from(*slot)] = 0);
             }
@@ -347,7 +345,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes what a request takes; the first variable that has nothing to give.
+    /// Reads what a request reads; returns the first variable without an entry.
     fn take(&mut self, exchanged: &Exchanged) -> Option<Slot> {
         for one in &exchanged.uses {
             match self.have.get_mut(usize::from(one.slot)) {

@@ -1,5 +1,5 @@
-//! A recorded timeline: sessions that arrive at the moments that a column of the workload's rows says. The
-//! session of a row has that row. It reads rows, a stretch at a time, and knows no clock.
+//! A recorded timeline: sessions arrive at the times in a column of the workload's rows. The session of a row uses that
+//! row. It reads rows in chunks, and knows no clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{Data, Table};
 
-/// How moments are written.
+/// The format of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeUnit {
-    /// Seconds from any moment on, such as `1767607200.25`.
+    /// Seconds from any epoch, such as `1767607200.25`.
     #[default]
     Seconds,
     /// Milliseconds.
@@ -27,7 +27,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// A moment in ns; `None` where the text is none.
+    /// Parses a time in ns; `None` if the text is none.
     #[must_use]
     pub fn nanos(self, text: &str) -> Option<i64> {
         let text = text.trim();
@@ -45,7 +45,7 @@ impl TimeUnit {
     }
 }
 
-/// A decimal number, times ten to the power of so many digits; further ones are cut off.
+/// A decimal number, times ten to the power of `digits`; further digits are truncated.
 fn decimal(text: &str, digits: usize) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let (sign, whole) = match whole.strip_prefix('-') {
@@ -61,38 +61,38 @@ fn decimal(text: &str, digits: usize) -> Option<i64> {
     Some(sign * scaled.parse::<i64>().ok()?)
 }
 
-/// Which rows are replayed, and how fast.
+/// The replayed rows, and their speed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// The place of the column with the moments.
+    /// The index of the column with the times.
     pub column: u32,
-    /// How they are written.
+    /// Their format.
     pub unit: TimeUnit,
-    /// The first row that is replayed.
+    /// The first replayed row.
     pub first: u64,
-    /// How many are.
+    /// Number of rows.
     pub rows: u64,
-    /// The moment that is the beginning of the load, ns.
+    /// The recorded time of the start of the load, ns.
     pub origin_ns: i64,
-    /// How many times faster than recorded.
+    /// Speed relative to the recording.
     pub scale: f64,
 }
 
-/// What is wrong with the moments of a file.
+/// The problem with the times of a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimelineError {
-    /// A row, from 1, without a moment.
+    /// A row, from 1, without a time.
     #[error("row {row}: `{text}` is no moment")]
     NoMoment {
-        /// Which.
+        /// The row.
         row: u64,
-        /// What stands there.
+        /// Its text.
         text: String,
     },
-    /// A row, from 1, whose moment is before that of the row before.
+    /// A row, from 1, whose time is before that of the row before.
     #[error("row {row}: its moment is before that of the row before")]
     Unsorted {
-        /// Which.
+        /// The row.
         row: u64,
     },
     /// It can't be read.
@@ -100,7 +100,7 @@ pub enum TimelineError {
     Read(String),
 }
 
-/// The moments of a column, in ns, stretch by stretch.
+/// The times of a column, in ns, chunk by chunk.
 #[derive(Debug, Clone)]
 struct Moments {
     table: Arc<Table>,
@@ -108,7 +108,7 @@ struct Moments {
     unit: TimeUnit,
     /// The next row.
     next: u64,
-    /// Those of the present stretch that are left, the last one first.
+    /// The remaining rows of the present chunk, the last one first.
     left: Vec<String>,
 }
 
@@ -123,7 +123,7 @@ impl Moments {
         }
     }
 
-    /// The next row and its moment.
+    /// The next row and its time.
     fn advance(&mut self) -> Option<Result<(u64, i64), TimelineError>> {
         if self.next >= self.table.rows() {
             return None;
@@ -146,25 +146,24 @@ impl Moments {
     }
 }
 
-/// A stretch of a recording.
+/// A section of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recorded {
-    /// The first row of it.
+    /// Its first row.
     pub first: u64,
     /// Number of rows.
     pub rows: u64,
-    /// The moment that it begins with, ns.
+    /// Its start time, ns.
     pub origin_ns: i64,
-    /// Its last moment, ns.
+    /// Its last time, ns.
     pub last_ns: i64,
 }
 
 impl Recorded {
-    /// Goes through a column: what lies so far after the first moment, from there, and before that. `None`
-    /// where nothing does.
+    /// Scans a column for the rows in this range of time after the first row. `None` if there are none.
     ///
     /// # Errors
-    /// The first row that has no moment, or is out of order.
+    /// When a row has no time, or is out of order.
     pub fn scan(
         table: &Arc<Table>,
         (column, unit): (u32, TimeUnit),
@@ -203,7 +202,7 @@ fn nanos(time: Duration) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// The arrivals of a timeline: when, after the beginning, and of which row.
+/// The arrivals of a timeline: the time after the start, and the row.
 #[derive(Debug, Clone)]
 pub(crate) struct Replay {
     timeline: Timeline,
@@ -211,7 +210,7 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    /// Nothing arrives where the rows are not here.
+    /// Without the rows nothing arrives.
     pub(crate) fn new(timeline: &Timeline, data: Option<&Arc<Data>>) -> Self {
         let table = data.and_then(|data| data.table.as_ref());
         let moments = |table| Moments::new(table, timeline.column, timeline.unit, timeline.first);
@@ -221,7 +220,7 @@ impl Replay {
         }
     }
 
-    /// The next row and when it arrives; `None` behind the last, and where the file is not what it was.
+    /// The next row and its arrival; `None` after the last, and if the file has changed.
     pub(crate) fn advance(&mut self) -> Option<(u64, Duration)> {
         let moments = self.moments.as_mut()?;
         if moments.next >= self.timeline.first.saturating_add(self.timeline.rows) {

@@ -1,4 +1,4 @@
-//! When users act: the random streams of `lab-template`, when sessions arrive, and how a load changes.
+//! The times at which users act: the random streams of `lab-template`, arrivals of sessions, and changes of a load.
 
 mod arrival;
 mod profile;

@@ -35,7 +35,7 @@ pub struct Tokens<R> {
     pub per: Per,
     /// The time between renewal and expiry.
     pub renew: Duration,
-    /// Whether refresh tokens of answers are used (RFC 6749, section 4.4.3: not for `client_credentials`).
+    /// True if refresh tokens of responses are used (RFC 6749, section 4.4.3: not for `client_credentials`).
     pub refreshes: bool,
     /// The slot of the first variable.
     pub first: Slot,
@@ -72,7 +72,7 @@ impl<R> Tokens<R> {
         self.first + place
     }
 
-    /// Whether users share tokens.
+    /// Returns true if users share tokens.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         self.per == Per::Worker
@@ -93,10 +93,10 @@ impl<R> Tokens<R> {
         }
     }
 
-    /// Accepts the token that an answer left in the user's variables; its request was sent at `sent` (ns).
+    /// Accepts the token of a response in the user's variables; its request was sent at `sent` (ns).
     ///
     /// # Errors
-    /// The reason why the answer has no valid token.
+    /// The reason why the response has no valid token.
     pub fn take(&self, scope: &mut UserScope, sent: u64) -> Result<(), String> {
         let [token, kind, lives] = [0, 1, 2].map(|place| scope.text(self.slot(place)));
         let answer = (token.as_deref(), kind.as_deref(), lives.as_deref());
@@ -109,7 +109,7 @@ impl<R> Tokens<R> {
         Ok(())
     }
 
-    /// Whether the user's next token request uses a refresh token.
+    /// Returns true if the user's next token request uses a refresh token.
     #[must_use]
     pub fn has_refresh(&self, scope: &UserScope) -> bool {
         scope.count(self.slot(4)) > 0

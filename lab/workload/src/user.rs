@@ -1,4 +1,4 @@
-//! A user at its beginning: the variables that its workload gives it.
+//! The initial variables of a user, as its workload defines them.
 
 use crate::data::Each;
 use crate::model::Workload;
@@ -6,8 +6,8 @@ use crate::render_error::RenderError;
 use crate::scope::{Slot, User, UserScope};
 
 impl Workload {
-    /// The variables of a user at its beginning: its `user:` variables are evaluated in file order, then `extra`
-    /// (values from provisioning, such as a password) replace variables of the same name.
+    /// The initial variables of a user: its `user:` variables are evaluated in file order, then `extra` (values from
+    /// provisioning, such as a password) replace variables of the same name.
     ///
     /// # Errors
     /// When a `user:` template fails, or `extra` names a variable that the workload doesn't have.

@@ -1,18 +1,18 @@
-//! The windows of a hold, in which it is counted what came back.
+//! The windows of a hold, in which responses are counted.
 
 use crate::Stage;
 
-/// Longest window of a load whose end is known, unless there were too many of them.
+/// Longest window of a load with a known end, unless there were too many of them.
 const LONGEST_WINDOW_MS: u64 = 1000;
-/// A hold has no more windows than that, or twice as many where stages want it: what half a day of seconds leaves of
-/// thirty steps is gigabytes, which no report could read.
+/// Most windows of a hold; twice as many if stages need them: half a day of one-second windows with thirty steps is
+/// gigabytes, which no report could read.
 const MOST_WINDOWS: u64 = 5000;
 
-/// So many windows in a hold give a chart its shape, and a trend its points.
+/// The usual number of windows in a hold: enough for a chart and a trend.
 pub const USUAL_WINDOWS: u64 = 250;
 
-/// How long the windows of a hold are, in milliseconds: as long as 250 fit into it; where a stage is short, ten into that, so that it has figures, but
-/// never more than 5,000 into all. Windows end where stages do, if their lengths allow it.
+/// The length of the windows of a hold, in milliseconds: 250 of them fit into it; a short stage has at least ten, so
+/// that it has figures, but all together never more than 5,000. Windows end with stages, if their lengths allow it.
 pub fn window_ms(hold_ms: u64, stages: &[Stage]) -> u64 {
     let least = hold_ms / MOST_WINDOWS;
     let longest = LONGEST_WINDOW_MS.max(least);
@@ -21,7 +21,7 @@ pub fn window_ms(hold_ms: u64, stages: &[Stage]) -> u64 {
     let Some(shortest) = lengths().min() else {
         return usual;
     };
-    // Wherever it begins, a stage has a whole window within it.
+    // A stage has a whole window within it, wherever it starts.
     let most = (shortest / 10)
         .max(least)
         .min((shortest / 2).max(LONGEST_WINDOW_MS));

@@ -1,4 +1,4 @@
-//! The made-up run of lab/analysis, which the tests here compare.
+//! The synthetic run of lab/analysis, which the tests here compare.
 
 #[path = "../../../analysis/tests/support/mod.rs"]
 mod made;

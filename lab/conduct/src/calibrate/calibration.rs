@@ -1,47 +1,46 @@
-//! What is asked of a calibration, and what it tells.
+//! The request and the result of a calibration.
 
 use std::path::PathBuf;
 
-/// What to measure with.
+/// The inputs of a calibration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalibrateRequest {
     /// The `plimsoll` binary.
     pub program: PathBuf,
-    /// Its arguments with which it calls [`serve_nothing`](super::serve_nothing); the port stands
-    /// as `{{ port }}`.
+    /// The arguments that call [`serve_nothing`](super::serve_nothing); `{{ port }}` stands for the port.
     pub null_server: Vec<String>,
     /// Length of each of the two measurements.
     pub seconds: u32,
-    /// A folder for what is temporary: archives are in a new one in it, and removed at the end.
+    /// The parent of temporary archives, which are in a new folder and removed at the end.
     pub temporary: PathBuf,
 }
 
-/// What this machine's generator can be trusted with.
+/// The measured abilities of this machine's generator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
-    /// Answered per second as fast as answers came; `None` where the generator got so little of the machine that
-    /// its trial has no hold to tell it from.
+    /// Responses per second at full speed; `None` if the generator got so little CPU that its trial has no hold to
+    /// compute it from.
     pub requests_per_s: Option<f64>,
-    /// How busy the generator's cores were meanwhile; `None` where the kernel doesn't tell, or too little
-    /// was seen of it.
+    /// CPU use of the generator's cores meanwhile; `None` if the kernel doesn't report it, or too little of it was
+    /// read.
     pub busy_percent: Option<f64>,
-    /// What one core would drive if it were wholly busy; `None` where that is.
+    /// Requests per second of one fully busy core; `None` if `busy_percent` is.
     pub per_core_per_s: Option<f64>,
-    /// How late the generator sent where users mostly waited.
+    /// Delays of the generator with mostly waiting users.
     pub lateness: Lateness,
-    /// Answered per second meanwhile; `None` as with `requests_per_s`.
+    /// Responses per second meanwhile; `None` as with `requests_per_s`.
     pub sends_per_s: Option<f64>,
-    /// What a sample of the monitor takes.
+    /// Time of one sample of the monitor.
     pub monitor_ms: f64,
 }
 
-/// How much later than meant the generator sent. All 0 where nothing was sent.
+/// Delays of sends against their schedule. All 0 if nothing was sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lateness {
     /// Median.
     pub p50_ms: f64,
     /// 99th percentile.
     pub p99_ms: f64,
-    /// The latest.
+    /// Maximum.
     pub max_ms: f64,
 }

@@ -22,7 +22,7 @@ pub enum CalibrateError {
     /// The study can't be planned.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A run can't begin or go on.
+    /// A run can't start or continue.
     #[error(transparent)]
     Conduct(#[from] ConductError),
     /// The archive of a run can't be read.
@@ -31,7 +31,7 @@ pub enum CalibrateError {
     /// The archive of a run is empty.
     #[error("no trial ran")]
     NoTrial,
-    /// The server that does nothing did not start, or died.
+    /// The null server did not start, or died.
     #[error("{0}")]
     SystemFailed(String),
     /// It was interrupted.

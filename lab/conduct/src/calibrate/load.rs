@@ -1,4 +1,4 @@
-//! The two loads: their study, and the figures of its one trial over the hold.
+//! The two loads: their study, and the figures of its only trial over the hold.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -33,15 +33,15 @@ session:
 /// The study's file; only its name counts.
 const STUDY_FILE: &str = "calibrate.study.yaml";
 
-/// How many users send what.
+/// The users of a load and their waits.
 pub(super) struct Load {
     pub(super) name: &'static str,
     users: u32,
-    /// The step's wait, with what separates it from its request.
+    /// The step's wait, with the separator from its request.
     wait: &'static str,
 }
 
-/// As fast as answers come.
+/// At full speed.
 pub(super) const BUSY: Load = Load {
     name: "busy",
     users: 64,
@@ -61,7 +61,7 @@ pub(super) fn study(
 ) -> Result<(Loaded, Plan), CalibrateError> {
     let program = request.program.to_string_lossy().into_owned();
     let start: Vec<&String> = [&program].into_iter().chain(&request.null_server).collect();
-    // The command comes last: what stands in it is not to be replaced.
+    // The command is replaced last, so that nothing within it is replaced.
     let study = STUDY
         .replace("WORKLOAD", load.name)
         .replace("USERS", &load.users.to_string())
@@ -84,7 +84,7 @@ pub(super) fn study(
     Ok((loaded, plan))
 }
 
-/// Files that were never on a disk.
+/// Files in memory.
 struct Texts(BTreeMap<String, String>);
 
 impl Files for Texts {
@@ -98,7 +98,7 @@ impl Files for Texts {
 
 /// Figures of one load, over its hold.
 pub(super) struct Figures {
-    /// Answered per second; `None` where the trial has no hold to tell it from.
+    /// Responses per second; `None` if the trial has no hold to compute it from.
     pub(super) per_s: Option<f64>,
     pub(super) cpu_fraction: Option<f64>,
     pub(super) workers: f64,
@@ -116,7 +116,7 @@ impl Figures {
         }
     }
 
-    /// Answered per second and wholly busy core.
+    /// Responses per second and fully busy core.
     pub(super) fn per_core_per_s(&self) -> Option<f64> {
         Some(self.per_s? / (self.cpu_fraction? * self.workers))
     }

@@ -1,7 +1,7 @@
-//! What this machine's generator can be trusted with, measured against a server that does nothing.
+//! Calibrates this machine's generator against a null server.
 //!
-//! Two loads: one as fast as answers come, for what the generator reaches; one that mostly waits, for
-//! how late it sends. It knows no command line: whoever calls says how the server is started.
+//! Two loads: one at full speed, for the highest rate; one that mostly waits, for the delays of sends. It knows no
+//! command line: the caller provides the command of the server.
 
 mod calibration;
 mod error;
@@ -26,11 +26,11 @@ use crate::quiet::Patience;
 use crate::request::RunRequest;
 use crate::run::run;
 
-/// Measures: two runs, one after the other, whose events go to `events`; the archive of the second, in
-/// which users mostly wait, goes to `waited` to be judged.
+/// Measures in two runs, one after the other, whose events go to `events`; calls `waited` to judge the archive of the
+/// second, in which users mostly wait.
 ///
 /// # Errors
-/// When a run can't begin or go on, the server fails, or `interrupt` becomes true.
+/// When a run can't start or continue, the server fails, or `interrupt` becomes true.
 pub fn calibrate(
     request: &CalibrateRequest,
     events: &mut dyn FnMut(Event),
@@ -100,7 +100,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left lies in a folder for what is temporary.
+        // The remains are in a temporary folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

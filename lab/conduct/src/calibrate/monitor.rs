@@ -1,11 +1,11 @@
-//! What a sample of the monitor takes, as a trial takes it.
+//! Measures the time of a monitor sample, taken as in a trial.
 
 use std::path::Path;
 
 use lab_host::clock::Stopwatch;
 use lab_monitor::{Monitor, MonitorSpec};
 
-/// Samples that the monitor is timed over.
+/// Number of timed samples.
 const SAMPLES: u32 = 100;
 
 /// Milliseconds of one sample, with `data_dir` as the folder whose disk is watched.

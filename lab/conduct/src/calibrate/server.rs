@@ -1,4 +1,4 @@
-//! The server that does nothing: what is measured against it is the generator.
+//! The null server: a measurement against it measures the generator.
 
 use std::io::{self, BufRead, BufReader, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// A connection's thread holds a buffer and little else.
 const STACK_BYTES: usize = 128 << 10;
 
-/// Answers every request on this port of loopback with nothing, until the process is killed.
+/// Answers every request on this port of loopback with an empty response, until the process is killed.
 ///
 /// # Errors
 /// When it can't listen, accept, or start a thread.
@@ -16,7 +16,7 @@ pub fn serve_nothing(port: u16) -> io::Result<()> {
     for stream in listener.incoming() {
         let stream = stream?;
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-        // A connection that breaks is the other side's to tell.
+        // The client reports a broken connection.
         thread.spawn(move || drop(answer(&stream)))?;
     }
     Ok(())

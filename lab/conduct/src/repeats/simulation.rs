@@ -1,5 +1,5 @@
-//! Simulated studies on a machine that others use: repeats bias neither means nor verdicts, also where
-//! the noise depends on the load. Seeds are printed.
+//! Simulated studies on a shared machine: repeats bias neither means nor verdicts, also if the noise depends on the
+//! load. Seeds are printed.
 
 use lab_stats::paired::{mean, sign_flip_p};
 use lab_stats::verdict::ALPHA;
@@ -9,11 +9,11 @@ use crate::judged::Judged;
 
 const STUDIES: u64 = 1500;
 const BLOCKS: u32 = 6;
-/// Beyond this part of the CPU, others make a trial no measurement.
+/// A trial is invalid if other programs use more than this part of the CPU.
 const LIMIT: f64 = 0.20;
-/// Of a trial's log time.
+/// Standard deviation of a trial's log time.
 const SPREAD: f64 = 0.02;
-/// What a difference that matters is, unless a study says otherwise.
+/// The default smallest relevant difference of a study.
 const SMALLEST: f64 = 0.02;
 
 /// SplitMix64 (Steele, Lea & Flood 2014).
@@ -34,17 +34,17 @@ impl Noise {
     }
 }
 
-/// A machine on which others come and go, in stretches of several trials.
+/// A machine whose other programs run in stretches of several trials.
 struct Machine {
     noise: Noise,
     loud: bool,
-    /// What others take more of where the second cell runs, at most: a hypervisor that gives less to who
-    /// asks for more.
+    /// Additional CPU of other programs where the second cell runs, at most: a hypervisor that gives less CPU to a
+    /// heavier load.
     by_load: f64,
 }
 
 impl Machine {
-    /// Log time of a trial, and what others took meanwhile.
+    /// Log time of a trial, and the CPU of other programs meanwhile.
     fn run(&mut self, heavy: bool, block: f64) -> (f64, f64) {
         if self.noise.unit() < 0.2 {
             self.loud = self.noise.unit() < 0.4;
@@ -56,23 +56,23 @@ impl Machine {
         if heavy {
             others += self.by_load * self.noise.unit();
         }
-        // Who gets a tenth less of the CPU takes three hundredths longer.
+        // A tenth less CPU makes a trial three hundredths slower.
         let time = block + SPREAD * self.noise.normal() + 0.3 * others;
         (time, others)
     }
 }
 
-/// What a rule repeats, from the log time and from what others took.
+/// The trials that a rule repeats, by log time and the CPU of other programs.
 type Rule = fn(f64, f64) -> bool;
 
-/// What became of many studies of two cells that are the same.
+/// Results of many studies of two equal cells.
 #[derive(Debug, Default)]
 struct Outcome {
     /// Mean log ratio of complete blocks.
     bias: f64,
-    /// The same of the blocks whose first attempts are both measurements.
+    /// The same for the blocks whose first attempts are both valid.
     without_repeats: f64,
-    /// Studies that found a difference, of those with all blocks.
+    /// Part of the studies with all blocks that found a difference.
     false_alarms: f64,
     complete: f64,
 }
@@ -122,7 +122,7 @@ fn one(machine: &mut Machine, rule: Rule) -> (Vec<f64>, Vec<f64>) {
         } else {
             Judged::default()
         };
-        // Who waits while others stay waits in vain.
+        // While the disturbance lasts, a wait is in vain.
         repeats.learn(Next { at, attempt }, &judged, machine.loud);
         if !again {
             times[block][usize::from(heavy)] = Some(time);
@@ -170,7 +170,7 @@ fn noise_that_grows_with_the_load_biases_a_study_no_more_with_repeats_than_witho
 
 #[test]
 fn a_rule_that_looks_at_the_result_would_show() {
-    // The heavy cell is slower by what its load draws; who repeats what is slow hides that.
+    // The heavy cell is slower by the disturbance of its load; repeats of slow trials hide that.
     let by_result = simulate(13, 0.15, |time, others| others > LIMIT || time > 0.03);
     let honest = simulate(13, 0.15, outside);
     assert!(

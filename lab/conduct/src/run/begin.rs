@@ -32,7 +32,7 @@ pub(super) fn placed(
     (allotment, halves, pinning)
 }
 
-/// Puts back what a killed run left.
+/// Restores what a killed run left changed.
 pub(super) fn put_back(
     request: &RunRequest,
     events: &mut dyn FnMut(Event),
@@ -96,7 +96,7 @@ pub(super) fn head(
     Ok((manifest, written(secrets, &request.plan)?))
 }
 
-/// The cores that the archive tells of: agents have theirs elsewhere.
+/// The cores that the archive lists: agents use their own.
 pub(super) fn shown(pinning: &Pinning, request: &RunRequest) -> Pinning {
     let mut shown = pinning.clone();
     if request.generators.is_some() {
@@ -113,7 +113,7 @@ pub(super) fn written(secrets: &Secrets, plan: &Plan) -> Result<serde_json::Valu
     Ok(value)
 }
 
-/// An attached system is on whatever cores it is.
+/// An attached system has unknown cores.
 pub(super) fn not_pinned(pinning: &mut Pinning) {
     pinning.system.clear();
     pinning.shared = false;

@@ -1,4 +1,4 @@
-//! Two trials at the same time, as a duet has them.
+//! Runs the two trials of a duet at the same time.
 
 use lab_archive::Pinning;
 use lab_host::cores;
@@ -14,8 +14,8 @@ use crate::meeting::Meeting;
 use crate::{ConductError, far, sharing, system};
 
 impl Run<'_> {
-    /// What two trials came to; `None` when they were interrupted or skipped. They have `id` and the one
-    /// after it.
+    /// Runs two trials and returns their outcome; `None` when they were interrupted or skipped. Their ids are `id` and
+    /// the next one.
     pub(super) fn two(
         &self,
         trials: [&Trial; 2],
@@ -81,13 +81,13 @@ impl Run<'_> {
         };
         let [(left, _), (right, place)] = trials;
         let of_left = self.done(left.id, of_left, judge, events);
-        // Whoever watches hears of one trial after the other.
+        // Event consumers see one trial after the other.
         events(started(&right, place));
         let of_right = self.done(right.id, of_right, judge, events);
         Ok(Some(duet::together([of_left, of_right])))
     }
 
-    /// The cores of both here: the system's are none of them where that is on another machine.
+    /// The local cores of both: without the system's if it is remote.
     fn halves_for(&self, trial: &Trial) -> Result<[Pinning; 2], ConductError> {
         let Some(mut halves) = self.halves.clone() else {
             let problem = "a duet needs two cores".to_owned();
@@ -115,13 +115,13 @@ impl Run<'_> {
     fn discard_unfinished(&self, trials: &[(Trial, Standing); 2], done: &[Came; 2]) {
         for ((trial, _), done) in trials.iter().zip(done) {
             if !matches!(done, Ok(Some(_))) {
-                // As of a single trial.
+                // As for a single trial.
                 let _ = self.archive.discard(trial.id);
             }
         }
     }
 
-    /// Both trials under the numbers of this attempt, and their places in the run.
+    /// Both trials under the ids of this attempt, and their positions in the run.
     fn attempts(
         &self,
         trials: [&Trial; 2],
@@ -144,7 +144,7 @@ impl Run<'_> {
         })
     }
 
-    /// What both trials of a duet read.
+    /// The data that both trials of a duet read.
     fn shared(&self) -> Shared<'_> {
         Shared {
             program: &self.request.program,

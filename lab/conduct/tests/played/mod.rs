@@ -1,5 +1,4 @@
-//! The small server that the tests play themselves: it registers users, fills mailboxes, answers a load,
-//! and fails in the ways that it is told.
+//! The small server of the tests: it registers users, fills mailboxes, answers a load, and fails in configured ways.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -7,7 +6,7 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the server is told, and what it has done.
+/// The configuration of the server, and its counts.
 pub(crate) struct Server {
     pub(crate) mode: String,
     pub(crate) token: String,
@@ -37,7 +36,7 @@ impl Server {
         let (status, answer) = self.answer(&lines, &body);
         let keep = lines[0].ends_with("http/1.1");
         let version = if keep { "HTTP/1.1" } else { "HTTP/1.0" };
-        // In one piece: two would wait for each other's acknowledgement.
+        // In one write: two would wait for each other's acknowledgement.
         let length = answer.len();
         let answer = format!("{version} {status}\r\nContent-Length: {length}\r\n\r\n{answer}");
         (&*stream).write_all(answer.as_bytes())?;
@@ -97,7 +96,7 @@ impl Server {
         }
     }
 
-    /// Whether the archive has a part of this trial, however slow who writes it is.
+    /// Returns true if the archive has a part of this trial, however late it is written.
     fn is_recorded(&self) -> bool {
         let work = self.data.parent().unwrap();
         let trial = work.file_name().unwrap().to_str().unwrap();

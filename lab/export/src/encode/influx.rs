@@ -1,9 +1,8 @@
-//! Frames as lines of InfluxDB, which Telegraf, VictoriaMetrics, and QuestDB take as well
+//! Encodes frames in InfluxDB line protocol, which Telegraf, VictoriaMetrics, and QuestDB accept as well
 //! (<https://docs.influxdata.com/influxdb/v2/reference/syntax/line-protocol/>).
 //!
-//! Counts are of the time since the line before, so that they are summed over any time. So are times: a line
-//! for each bucket that has values, with its upper bound in seconds (`le`) and how many they are. Quantiles
-//! are made of the sums, where they are shown.
+//! Counts cover the time since the line before, so that sums over any time are possible. So do times: a line for each
+//! nonempty bucket, with its upper bound in seconds (`le`) and its count. Dashboards compute quantiles from the sums.
 
 use std::fmt::Write as _;
 
@@ -49,7 +48,7 @@ fn line(text: &mut String, frame: &Frame, figure: &Figure) {
     }
 }
 
-/// Values in each bucket that has some, by its upper bound.
+/// The nonempty buckets with their counts, by upper bound.
 fn buckets(times: &Exponential) -> impl Iterator<Item = (String, u64)> {
     let all = times.count();
     let bounds = times
@@ -69,13 +68,13 @@ fn tags(frame: &Frame, figure: &Figure) -> String {
     let own = figure.labels.iter().map(|(name, value)| (*name, &**value));
     let mut all: Vec<(&str, &str)> = whose.chain(own).collect();
     all.sort_unstable();
-    // A tag without a value is refused.
+    // Receivers refuse a tag without a value.
     let all = all.into_iter().filter(|(_, value)| !value.is_empty());
     all.map(|(name, value)| format!(",{name}={}", escaped(value)))
         .collect()
 }
 
-/// As the value of a tag. A line can't hold a line end, nor a tag a backslash at its end.
+/// Escapes a tag value. A line can't contain a line end, nor a tag end with a backslash.
 fn escaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for char in value.chars() {

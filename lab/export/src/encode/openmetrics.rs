@@ -1,6 +1,5 @@
-//! Frames as OpenMetrics text with times, from which Prometheus makes blocks of what is long over
-//! (`promtool tsdb create-blocks-from openmetrics`): by remote write it takes nothing that is older than
-//! about an hour.
+//! Encodes frames as OpenMetrics text with times, from which Prometheus makes blocks of old data
+//! (`promtool tsdb create-blocks-from openmetrics`): remote write rejects data that is older than about an hour.
 
 use std::fmt::Write as _;
 
@@ -23,7 +22,7 @@ pub(crate) fn body(frames: &[Frame]) -> Vec<u8> {
             .iter()
             .map(|label| format!("{}=\"{}\"", label.name, escaped(&label.value)));
         let labels = labels.collect::<Vec<_>>().join(",");
-        // The end of a series needs no telling where the next sample is of another trial.
+        // The end of a series is implied if the next sample is of another trial.
         for sample in series.samples.iter().filter(|one| !one.value.is_nan()) {
             let (value, at_ms) = (sample.value, sample.at_ms);
             let at = format!("{}.{:03}", at_ms.div_euclid(1000), at_ms.rem_euclid(1000));
@@ -33,7 +32,7 @@ pub(crate) fn body(frames: &[Frame]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// As a label's value: backslash, quote, and line end are escaped.
+/// Escapes backslash, quote, and line end in a label value.
 fn escaped(value: &str) -> String {
     value
         .replace('\\', "\\\\")

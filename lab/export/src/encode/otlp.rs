@@ -1,8 +1,8 @@
-//! Frames as OpenTelemetry's collectors take them: OTLP metrics as protobuf over HTTP
-//! (<https://opentelemetry.io/docs/specs/otlp/>). Times go out as exponential histograms. Sums count from
-//! the beginning of a trial's ramp.
+//! Encodes frames for OpenTelemetry collectors: OTLP metrics as protobuf over HTTP
+//! (<https://opentelemetry.io/docs/specs/otlp/>). Times are exponential histograms. Sums count from the start of a
+//! trial's ramp.
 //!
-//! Fields that are never sent are left out of the messages.
+//! The messages omit fields that are never sent.
 
 use lab_stats::exponential::{Exponential, SCALE};
 use prost::{Message, Oneof};
@@ -145,7 +145,7 @@ pub(crate) struct TimesPoint {
     pub(crate) flags: u32,
 }
 
-/// Counts side by side: the first is that of bucket `offset`, which begins at 2^(offset/2^scale).
+/// Adjacent counts: the first is that of bucket `offset`, which starts at 2^(offset/2^scale).
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct Buckets {
     #[prost(sint32, tag = "1")]
@@ -190,7 +190,7 @@ pub(crate) fn body(frames: &[Frame]) -> Vec<u8> {
     request(frames).encode_to_vec()
 }
 
-/// A request with the frames in their order. All of a batch are of one run.
+/// A request with the frames in their order. All of a batch belong to one run.
 pub(crate) fn request(frames: &[Frame]) -> Request {
     let Some(first) = frames.first() else {
         return Request::default();
@@ -304,7 +304,7 @@ fn buckets(times: &Exponential) -> Option<Buckets> {
         counts.resize((at - first).unsigned_abs() as usize, 0);
         counts.push(count);
     }
-    // Ours are numbered by their ends, these by their beginnings.
+    // Our buckets are numbered by their ends, these by their starts.
     let offset = first - 1;
     Some(Buckets { offset, counts })
 }

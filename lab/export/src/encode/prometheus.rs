@@ -1,8 +1,7 @@
-//! Frames as Prometheus takes them by remote write, version 1: messages of protobuf, compressed by snappy
+//! Encodes frames for Prometheus remote write, version 1: messages of protobuf, compressed by snappy
 //! (<https://prometheus.io/docs/specs/prw/remote_write_spec/>).
 //!
-//! The end of a series is told by a NaN that means just that, so that a gauge doesn't stay for five minutes
-//! after its trial.
+//! A stale marker (a special NaN) ends a series, so that a gauge doesn't stay for five minutes after its trial.
 
 use std::collections::HashMap;
 
@@ -11,17 +10,17 @@ use prost::Message;
 
 use crate::figure::{Figure, Frame, METRICS, Metric, Shape, VALID, Value};
 
-/// What Prometheus takes for the end of a series (`value.StaleNaN`).
+/// Prometheus's stale marker (`value.StaleNaN`).
 const STALE: u64 = 0x7ff0_0000_0000_0002;
-/// A bucket that is empty costs less than a span of its own.
+/// An empty bucket is smaller than another span.
 const GAP: i32 = 2;
 
-/// How histograms go out.
+/// The form of histograms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Histograms {
-    /// As series of buckets, which every version takes.
+    /// As series of buckets, which every version accepts.
     Classic,
-    /// Whole, in a series each.
+    /// Native, one series each.
     Native,
 }
 
@@ -60,7 +59,7 @@ pub(crate) struct Sample {
     pub(crate) at_ms: i64,
 }
 
-/// A native histogram; fields of negative values and of floats are left out.
+/// A native histogram; fields of negative values and of floats are omitted.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Histogram {
     #[prost(uint64, tag = "1")]
@@ -81,7 +80,7 @@ pub(crate) struct Histogram {
     pub(crate) at_ms: i64,
 }
 
-/// Buckets side by side: so many after the last one's end, and how many.
+/// Adjacent buckets: the distance from the end of the last span, and their number.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct Span {
     #[prost(sint32, tag = "1")]
@@ -110,7 +109,7 @@ pub(crate) fn body(frames: &[Frame], histograms: Histograms) -> Vec<u8> {
         metadata: METRICS.iter().map(|metric| metadata(metric)).collect(),
     };
     let mut encoder = snap::raw::Encoder::new();
-    // Only what is larger than 4 GB is refused; frames are sent by the thousand.
+    // Only input above 4 GB is refused; frames are sent by the thousand.
     encoder
         .compress_vec(&request.encode_to_vec())
         .unwrap_or_default()
@@ -160,7 +159,7 @@ impl Sink {
         let name = name(figure.metric);
         let labels = |suffix: &str, more| labels(&format!("{name}{suffix}"), frame, figure, more);
         match &figure.value {
-            // Told once, at the end, and true from then on.
+            // Sent once, at the end, and true from then on.
             Value::Gauge(value) if figure.metric == &VALID => {
                 let (value, at_ms) = (*value, frame.at_ms);
                 self.of(labels("", None))
@@ -193,7 +192,7 @@ impl Sink {
     }
 }
 
-/// A metric's name by Prometheus's custom: with its unit, and `total` of what only grows.
+/// A metric's name by Prometheus conventions: with its unit, and `total` for counters.
 pub(crate) fn name(metric: &Metric) -> String {
     let end = match metric.shape {
         Shape::Count => "_total",
@@ -205,7 +204,7 @@ pub(crate) fn name(metric: &Metric) -> String {
     }
 }
 
-/// Labels in the order of their names, as receivers ask for.
+/// Labels in the order of their names, as receivers require.
 fn labels(name: &str, frame: &Frame, figure: &Figure, bound: Option<String>) -> Vec<Label> {
     let own = figure
         .labels
@@ -250,7 +249,7 @@ fn native(times: &Exponential, at_ms: i64) -> Histogram {
         count: times.count(),
         sum: times.sum_s(),
         schema: SCALE,
-        // What is recorded as 0 took less than half a microsecond.
+        // A time recorded as 0 was less than half a microsecond.
         zero_threshold: 5e-7,
         zero_count: times.zeros(),
         spans,
@@ -279,7 +278,7 @@ mod tests {
 
     use super::*;
 
-    /// The buckets that spans and deltas stand for, by the rules of the receiver.
+    /// Decodes spans and deltas to buckets, by the rules of the receiver.
     fn read(histogram: &Histogram) -> Vec<(i32, u64)> {
         let mut deltas = histogram.deltas.iter();
         let (mut at, mut count, mut read) = (0, 0, Vec::new());
@@ -309,7 +308,7 @@ mod tests {
             let sent = native(&times, 7);
             prop_assert_eq!(read(&sent), times.buckets().collect::<Vec<_>>());
             prop_assert_eq!(sent.count, values.len() as u64);
-            // Only the first span may begin before 0 or touch the one before it.
+            // Only the first span may start before 0 or touch the one before it.
             prop_assert!(sent.spans.iter().skip(1).all(|span| span.offset > GAP));
             let bytes = sent.encode_to_vec();
             prop_assert_eq!(Histogram::decode(&bytes[..]).unwrap(), sent);

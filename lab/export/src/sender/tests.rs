@@ -1,5 +1,5 @@
-//! Figures of a run at receivers that take them, refuse them, are away for a while, or for good. What is
-//! received is read by the messages' definition, and every figure is counted.
+//! Sends figures of a run to receivers that accept them, reject them, are absent for a while, or for ever. The received
+//! messages are decoded by their definition, and every figure is counted.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -17,10 +17,10 @@ use crate::source::Finished;
 /// Enough for the slowest machine.
 const MINUTES: Duration = Duration::from_secs(120);
 
-/// What a receiver got: the head, and the body.
+/// A received request: the head, and the body.
 type Got = (String, Vec<u8>);
 
-/// A receiver that gives these answers, one a request, and the last one for ever.
+/// A receiver that returns these responses, one per request, and the last one for ever.
 fn receiver(answers: &'static [&'static str]) -> (String, Receiver<Got>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -34,7 +34,7 @@ fn receiver(answers: &'static [&'static str]) -> (String, Receiver<Got>) {
                 continue;
             };
             let head = "Content-Length: 0\r\nConnection: close\r\n\r\n";
-            // Who has the answer may look at once.
+            // A client with the response may check at once.
             if sender.send(request).is_err() {
                 break;
             }
@@ -97,7 +97,7 @@ fn whole() -> Sent {
     }
 }
 
-/// Series by their labels, with what each has in all batches.
+/// Series by their labels, with the samples of all batches.
 fn written(got: &Receiver<Got>) -> Vec<prometheus::TimeSeries> {
     let mut all = Vec::new();
     for (head, body) in got.try_iter() {
@@ -235,7 +235,7 @@ fn influx_gets_lines_whose_counts_add_up() {
         "{}",
         &text[..200]
     );
-    // A file that is there is not written over.
+    // An existing file is not overwritten.
     let destination = Destination::new(&format!("influx={}", path.display()), &|_| None).unwrap();
     let error = Sender::start(&destination, source(), || ()).unwrap_err();
     assert!(matches!(error, SendError::File { .. }));

@@ -1,5 +1,5 @@
-//! The parts of a request that a server may have given: segments of its path, values of its query, its
-//! form, its JSON, and its headers.
+//! The parts of a request that may come from a server: segments of its path, values of its query, its form, its JSON,
+//! and its headers.
 
 use lab_workload::is_json_number;
 use percent_encoding::percent_decode_str;
@@ -8,18 +8,18 @@ use super::body::FORM;
 use crate::draft::{Body, Json, Request};
 use crate::text::{HOLE, Text};
 
-/// The parameter that holds the address of the server, where a request says from whose page it comes.
+/// The parameter with the server's address, for headers that name the origin or referring page.
 pub(super) const ORIGIN: &str = "origin";
-/// Shorter values of parts are found in words that have nothing to do with them.
+/// Shortest value that is searched in parts: shorter ones occur in unrelated words.
 const LOOKED_FOR: usize = 6;
 /// Shortest word of a text that counts as a value.
 const WORD: usize = 8;
-/// Most words of a text that do.
+/// Most words of a text that count.
 const MAX_WORDS: usize = 200;
-/// Longest whole number that a template computes with.
+/// Longest integer that a template computes with.
 const MAX_DIGITS: usize = 38;
 
-/// Where a value stands.
+/// The position of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Position {
     Path,
@@ -27,9 +27,9 @@ pub(super) enum Position {
     Form,
     Json,
     Header,
-    /// A field of a form of several parts (multipart).
+    /// A field of a multipart form.
     Part,
-    /// A field of a form that is sent as a text.
+    /// A field of a form in text form.
     Field,
     /// A word of any other text.
     Word,
@@ -39,11 +39,11 @@ pub(super) enum Position {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Atom {
     pub(super) place: Position,
-    /// What it is called; of a segment, the path before it.
+    /// Its name; for a segment, the path before it.
     pub(super) name: String,
     /// Decoded.
     pub(super) value: String,
-    /// As it stands in the target, where it does.
+    /// Its form in the target, if it is there.
     raw: String,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn atoms(request: &mut Request) -> Vec<Atom> {
         let Some(text) = value.as_literal() else {
             continue;
         };
-        // `Bearer abc`: the word before says what it is.
+        // `Bearer abc`: the first word is the scheme.
         let value = text.rsplit(' ').next().unwrap_or(text);
         push(&mut found, Position::Header, name, value, value);
     }
@@ -94,7 +94,7 @@ pub(super) fn atoms(request: &mut Request) -> Vec<Atom> {
     found
 }
 
-/// The fields of a form of several parts; its files are left as they are.
+/// The fields of a multipart form; files are unchanged.
 fn of_parts(kind: &str, text: &str, found: &mut Vec<Atom>) {
     let Some((_, boundary)) = kind.split_once("boundary=") else {
         return;
@@ -148,7 +148,7 @@ fn of_target(target: &str, found: &mut Vec<Atom>) {
     of_pairs(query, Position::Query, found);
 }
 
-/// Names with their values, encoded as a query is.
+/// Names with values, encoded like a query.
 fn of_pairs(text: &str, place: Position, found: &mut Vec<Atom>) {
     for pair in text.split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -158,12 +158,12 @@ fn of_pairs(text: &str, place: Position, found: &mut Vec<Atom>) {
     }
 }
 
-/// Words of a text that may be values: letters, digits, and what stands in tokens.
+/// Words of a text that may be values: letters, digits, and other characters of tokens.
 fn of_words(text: &str, found: &mut Vec<Atom>) {
     let parts = |c: char| !(c.is_ascii_alphanumeric() || "-_.~+/=".contains(c));
     let words = text.split(parts).filter(|word| {
         let has = |is: fn(&u8) -> bool| word.as_bytes().iter().any(is);
-        // What begins with slashes is an address.
+        // Words that start with slashes are addresses.
         word.len() >= WORD
             && !word.starts_with('/')
             && has(u8::is_ascii_digit)
@@ -174,7 +174,7 @@ fn of_words(text: &str, found: &mut Vec<Atom>) {
     }
 }
 
-/// Whether a value stands in its request as it was recorded.
+/// Returns true if a value is in its request as recorded.
 pub(super) fn stands(request: &mut Request, atom: &Atom) -> bool {
     match (atom.place, &mut request.body) {
         (Position::Path | Position::Query, _) => request.target.with_holes().contains(&atom.raw),
@@ -204,7 +204,7 @@ pub(super) fn stands(request: &mut Request, atom: &Atom) -> bool {
     }
 }
 
-/// Puts an expression in the place of an atom, and of all others of its request with its value.
+/// Replaces an atom with an expression, and all others of its request with the same value.
 pub(super) fn put(request: &mut Request, atom: &Atom, code: &str) {
     match atom.place {
         Position::Path | Position::Query => put_in_target(request, atom, code),
@@ -253,7 +253,7 @@ fn put_in_leaf(key: &str, leaf: &mut Json, atom: &Atom, code: &str) {
         return;
     }
     match leaf {
-        // What an answer had as a number would be sent as one.
+        // A number from a response would be sent as a number.
         Json::Text(text) if text.as_literal() == Some(&atom.value) => {
             let is_plain = is_json_number(&atom.value) || ["true", "false"].contains(&&*atom.value);
             *text = match is_plain {
@@ -273,7 +273,7 @@ fn put_in_leaf(key: &str, leaf: &mut Json, atom: &Atom, code: &str) {
     }
 }
 
-/// Segment by segment, so that a value is never found within another.
+/// Segment by segment, so that a value never matches within another.
 fn put_in_target(request: &mut Request, atom: &Atom, code: &str) {
     let separators = if atom.place == Position::Path {
         "/"
@@ -285,7 +285,7 @@ fn put_in_target(request: &mut Request, atom: &Atom, code: &str) {
         .replace_between(&atom.raw, &escaped(atom, code), separators);
 }
 
-/// The expression, encoded where the value was.
+/// The expression, encoded if the value was.
 fn escaped(atom: &Atom, code: &str) -> String {
     match atom.raw == atom.value {
         true => code.to_owned(),

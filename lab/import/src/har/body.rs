@@ -1,6 +1,6 @@
-//! What a request of a recording carries, as the body of a workload's request.
+//! Converts the body of a recorded request to that of a workload's request.
 //!
-//! Recorders differ: in base64 or not, as one text or as fields, with a content type or without.
+//! Recorders differ: with or without base64, as one text or as fields, with or without a content type.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ const MULTIPART: &str = "multipart/form-data";
 #[derive(Debug, Default)]
 pub(super) struct Carried {
     pub(super) body: Body,
-    /// The header to send; nothing where the body implies it.
+    /// The header to send; `None` if the body implies it.
     pub(super) kind: Option<String>,
 }
 
@@ -78,8 +78,7 @@ pub(super) fn of(one: &Recorded, said: &mut Vec<String>) -> Carried {
     of_text(&text, &kind, &place, said)
 }
 
-/// The text of a body, or how many bytes it has that are no text. What is no base64 in spite of its name is taken
-/// as it is.
+/// The text of a body, or its number of bytes if it is no text. Invalid base64 is taken unchanged.
 fn text_of(sent: &Sent) -> Result<String, u64> {
     let Some(bytes) = sent.is_base64.then(|| base64(&sent.text)).flatten() else {
         return Ok(sent.text.clone());
@@ -99,7 +98,7 @@ fn essence(kind: &str) -> String {
     essence.trim().to_ascii_lowercase()
 }
 
-/// The content type that a body shows, where the recording has none.
+/// The content type that a body suggests, if the recording has none.
 fn guessed(text: &str, place: &str, said: &mut Vec<String>) -> String {
     let trimmed = text.trim_start();
     if trimmed.starts_with(['{', '[']) && serde_json::from_str::<Value>(text).is_ok() {
@@ -124,7 +123,7 @@ fn guessed(text: &str, place: &str, said: &mut Vec<String>) -> String {
     String::new()
 }
 
-/// Whether a text is pairs of names and values, and nothing else.
+/// Returns true if a text only consists of pairs of names and values.
 fn is_form(text: &str) -> bool {
     let is_legal = |b: u8| b.is_ascii_alphanumeric() || b"%+-._*~".contains(&b);
     text.split('&').all(|pair| {
@@ -172,7 +171,7 @@ fn form(pairs: &[(String, String)]) -> Body {
     Body::Form(pairs.iter().map(field).collect())
 }
 
-/// A body of which the recording keeps the fields only.
+/// A body of which the recording only has the fields.
 fn of_fields(params: &[Param], kind: &str, place: &str, said: &mut Vec<String>) -> Carried {
     if params.is_empty() {
         return Carried::default();
@@ -198,8 +197,8 @@ fn of_fields(params: &[Param], kind: &str, place: &str, said: &mut Vec<String>) 
     Carried::default()
 }
 
-/// Fields decoded: recorders differ in whether they do it. A character that no encoded form has shows that all are
-/// decoded; without one, an escape (`%2B`) shows that they are not.
+/// Decodes fields, which not all recorders do. A character that no encoded form contains shows that all are decoded;
+/// without one, an escape (`%2B`) shows that they are not.
 fn decoded(params: &[Param]) -> Vec<(String, String)> {
     let texts = || {
         let both = |param: &Param| (param.name.clone(), param.value.clone().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Requests of a recording as those of a workload, and the steps that they make.
+//! Converts the requests of a recording to those of a workload, and groups them into steps.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::secret::Secrets;
 use crate::text::{HOLE, Text};
 use lab_units::names::Names;
 
-/// A pause of a person, and no browser's.
+/// The shortest pause that is a person's, not a browser's.
 const PAUSE_MS: f64 = 400.0;
-/// Longest wait before a step; whoever recorded went for a coffee.
+/// Longest wait before a step; longer pauses are interruptions.
 const LONGEST_MS: f64 = 300_000.0;
 /// Most requests of a step.
 const MOST: usize = 200;
 
-/// Headers that a browser or the engine sends by itself, or that say what the browser had already.
+/// Headers that a browser or the engine sends by itself, or that describe the browser's cache.
 const DROPPED: [&str; 28] = [
     "accept-encoding",
     "accept-language",
@@ -53,7 +53,7 @@ const DROPPED: [&str; 28] = [
     "user-agent",
 ];
 
-/// The request, with nothing captured yet.
+/// The request, without captures.
 pub(super) fn request(one: &Recorded, server: &str, said: &mut Vec<String>) -> Request {
     let sent = &one.entry.request;
     let Carried { body, mut kind } = body::of(one, said);
@@ -76,7 +76,7 @@ pub(super) fn request(one: &Recorded, server: &str, said: &mut Vec<String>) -> R
             headers.push((name.clone(), Text::code(ORIGIN)));
             continue;
         }
-        // What a server tells its own pages' requests from others' by.
+        // Servers use it to distinguish requests of their own pages from others.
         let is_site = !is_safe && lower == "sec-fetch-site";
         let is_dropped =
             DROPPED.contains(&lower.as_str()) || (lower.starts_with("sec-") && !is_site);
@@ -109,7 +109,7 @@ pub(super) fn request(one: &Recorded, server: &str, said: &mut Vec<String>) -> R
     }
 }
 
-/// A path, or a whole address of another server than the first.
+/// A path, or an absolute URL for another server than the first.
 fn target(one: &Recorded, server: &str) -> String {
     let url = &one.url;
     let query = url
@@ -135,7 +135,7 @@ fn basic(value: &str) -> Option<(String, String)> {
     Some((user.to_owned(), password.to_owned()))
 }
 
-/// Puts expressions in the place of secrets that were typed, wherever they stand.
+/// Replaces typed secrets with expressions, wherever they occur.
 pub(super) fn hide_secrets(requests: &mut [Request], secrets: &mut Secrets) {
     for request in requests.iter_mut() {
         if let Some((_, password)) = &mut request.basic_auth {
@@ -228,7 +228,7 @@ fn everywhere(request: &mut Request, act: &mut dyn FnMut(&mut Text)) {
     }
 }
 
-/// Steps: each begins with a page, or after a pause.
+/// Steps: each starts with a page, or after a pause.
 pub(super) fn steps(kept: &[Recorded], requests: Vec<Request>, mut sets: Sets) -> Vec<Step> {
     let mut names = Names::default();
     let mut steps: Vec<Step> = Vec::new();
@@ -239,7 +239,7 @@ pub(super) fn steps(kept: &[Recorded], requests: Vec<Request>, mut sets: Sets) -
         let is_redirected = at > 0 && (300..400).contains(&kept[at - 1].entry.response.status);
         let is_page = one.entry.kind == "document" && !is_redirected;
         let goes_on = steps.last().is_some_and(|step| step.requests.len() < MOST);
-        // What is drawn from a list is drawn before its step.
+        // Draws from a list precede the step.
         if !goes_on || is_page || pause >= PAUSE_MS || !set.is_empty() {
             let ms = pause.min(LONGEST_MS);
             let has_wait = at > 0 && pause >= PAUSE_MS;
@@ -260,7 +260,7 @@ pub(super) fn steps(kept: &[Recorded], requests: Vec<Request>, mut sets: Sets) -
     steps
 }
 
-/// Method and path, without what differs from user to user.
+/// Method and path, without the parts that differ by user.
 fn name(one: &Recorded, request: &Request) -> String {
     let method = &request.method;
     match request.target.as_literal() {

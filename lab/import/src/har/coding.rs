@@ -1,4 +1,4 @@
-//! Texts as pages and recorders write them: base64, HTML's entities, the escapes of scripts, percent-encoding.
+//! Decodes texts of pages and recorders: base64, HTML entities, script escapes, percent-encoding.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -19,7 +19,7 @@ static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([/\\'\x22]))").expect("a pattern")
 });
 
-/// The bytes that base64 stands for, with or without padding, in lines or in one, in either alphabet.
+/// Decodes base64, with or without padding, in lines or in one, in either alphabet.
 pub(super) fn base64(text: &str) -> Option<Vec<u8>> {
     let dense: String = text.split_ascii_whitespace().collect();
     let decoded = PLAIN.decode(&dense).or_else(|_| OF_URLS.decode(&dense));
@@ -39,7 +39,7 @@ fn without_escapes(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The text in each of the ways in which a page may hold a value, without those that change nothing.
+/// The text in each encoding that a page may use for a value, without those that change nothing.
 pub(super) fn decoded(text: &str) -> Vec<String> {
     let mut views = Vec::new();
     if text.contains('&') {

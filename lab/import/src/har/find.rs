@@ -1,6 +1,6 @@
-//! Where in an answer a value stands that a later request carries, as a capture.
+//! Finds the place in a response of a value that a later request contains, as a capture.
 //!
-//! Every capture is tried on the recorded answer before it is believed.
+//! Every capture is tested on the recorded response.
 
 use std::sync::LazyLock;
 
@@ -13,34 +13,34 @@ use super::atoms::{Atom, Position};
 use super::read::Recorded;
 use lab_units::names::word;
 
-/// Deepest JSON that is looked through.
+/// Deepest JSON that is searched.
 const DEPTH: usize = 32;
-/// Characters before a value that a pattern takes along.
+/// Characters before a value that a pattern includes.
 const CONTEXT: usize = 24;
-/// Values as long as this are looked for wherever they stand.
+/// Values of at least this length are searched everywhere.
 const TOKEN: usize = 16;
-/// Values as long as this are looked for in quotes.
+/// Values of at least this length are searched in quotes.
 const QUOTED: usize = 8;
-/// Most places of one value in an answer that are tried.
+/// Most places of a value in a response that are tried.
 const PLACES: usize = 8;
 
-/// Where a value is.
+/// The place of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source {
-    /// What a variable for it may be called.
+    /// A name for its variable.
     pub(super) name: String,
-    /// As a workload writes it.
+    /// The capture in workload form.
     pub(super) capture: String,
-    /// Whether it gives a list, of which the value is one.
+    /// True if it gives a list that contains the value.
     pub(super) is_list: bool,
 }
 
-/// Where the value of `atom` is in an answer.
+/// Finds the value of `atom` in a response.
 pub(super) fn find(one: &Recorded, atom: &Atom) -> Option<Source> {
     let value = atom.value.as_str();
     in_headers(one, value)
         .or_else(|| in_json(one, value))
-        // A link stands among others like it, of which any will do.
+        // A link is one of similar ones, any of which will do.
         .or_else(|| in_links(&one.body, atom))
         .or_else(|| in_tags(&one.body, value))
         .or_else(|| in_page(one, value))
@@ -58,7 +58,7 @@ fn single(name: &str, capture: String) -> Source {
 fn in_headers(one: &Recorded, value: &str) -> Option<Source> {
     for header in &one.entry.response.headers {
         if header.name.eq_ignore_ascii_case("set-cookie") {
-            // Several stand on lines of their own.
+            // Several are on separate lines.
             for line in header.value.lines() {
                 let pair = line.split(';').next().unwrap_or_default();
                 if let Some((name, found)) = pair.split_once('=')
@@ -151,7 +151,7 @@ fn leaf(node: &Value, value: &str, path: &mut Vec<Option<String>>, depth: usize)
     }
 }
 
-/// Whether a number is the one that `value` writes, which the body holds digit for digit.
+/// Returns true if `value` is this number, digit for digit as in the body.
 fn is_number(number: &Number, value: &str) -> bool {
     let same = || is_json_number(value) && value.parse::<f64>().ok() == number.as_f64();
     number.to_string() == value || (number.is_f64() && same())
@@ -162,7 +162,7 @@ static TAG: LazyLock<Regex> =
 static ATTRIBUTE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"([A-Za-z-]+)\s*=\s*("[^"]*"|'[^']*')"#).expect("a pattern"));
 
-/// A hidden field, or a `meta` with a name: its value stands after or before that name.
+/// A hidden field, or a `meta` with a name: its value is after or before that name.
 fn in_tags(body: &str, value: &str) -> Option<Source> {
     for tag in TAG.find_iter(body).map(|found| found.as_str()) {
         if !tag.contains(value) {
@@ -210,7 +210,7 @@ fn in_tags(body: &str, value: &str) -> Option<Source> {
     None
 }
 
-/// A segment after the path that it has in the request: `/items/17` in a link.
+/// A segment after the same path as in the request: `/items/17` in a link.
 fn in_links(body: &str, atom: &Atom) -> Option<Source> {
     let before = atom.name.trim_end_matches('/');
     if atom.place != Position::Path || before.is_empty() {
@@ -239,7 +239,7 @@ static ANY_ATTRIBUTE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"([^\s"'<>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'<>`]+))?"#).expect("a pattern")
 });
 
-/// A tag as browsers read it: names in lower case, values without quotes and entities.
+/// A tag as browsers parse it: names in lower case, values without quotes and entities.
 struct Tag {
     name: String,
     attributes: Vec<(String, String)>,
@@ -271,8 +271,8 @@ fn tags(page: &str) -> Vec<Tag> {
     ANY_TAG.captures_iter(&page).map(tag).collect()
 }
 
-/// An attribute of any element: with entities, in capitals, or without quotes. The element is told by its name, its id,
-/// or the attribute itself.
+/// An attribute of any element: with entities, in capitals, or without quotes. The element is identified by its name,
+/// its id, or the attribute itself.
 fn in_page(one: &Recorded, value: &str) -> Option<Source> {
     if !one.body.contains('<') || !one.holds(value) {
         return None;
@@ -321,7 +321,7 @@ fn in_page(one: &Recorded, value: &str) -> Option<Source> {
     None
 }
 
-/// A long value, or one in quotes, after what comes before it on its line.
+/// A long or quoted value, after the text before it on its line.
 fn in_text(body: &str, atom: &Atom) -> Option<Source> {
     let value = atom.value.as_str();
     if value.len() < QUOTED {
@@ -338,7 +338,7 @@ fn in_text(body: &str, atom: &Atom) -> Option<Source> {
     Some(single(name, pattern))
 }
 
-/// A pattern that gives the value at a place of an answer before any other.
+/// A pattern whose first match is the value at a place of a response.
 fn pattern_at(body: &str, at: usize, value: &str) -> Option<String> {
     let line = body[..at].rfind('\n').map_or(0, |end| end + 1);
     let mut from = at.saturating_sub(CONTEXT).max(line);
@@ -354,8 +354,8 @@ fn pattern_at(body: &str, at: usize, value: &str) -> Option<String> {
     (gives(body, &pattern, value) == Some(false)).then_some(pattern)
 }
 
-/// Whether a pattern gives a value: `Some(false)` as its first match, `Some(true)` as a later one, where
-/// it gives them all.
+/// Whether a pattern finds a value: `Some(false)` as its first match, `Some(true)` as a later one, which needs all
+/// matches.
 fn gives(body: &str, pattern: &str, value: &str) -> Option<bool> {
     let takes_all = pattern.ends_with("/g");
     let inner = pattern.strip_prefix('/')?;

@@ -1,8 +1,8 @@
-//! Recordings of a browser (HAR): one person's session becomes what each virtual user does.
+//! Imports browser recordings (HAR): one person's session becomes the session of each virtual user.
 //!
-//! Requests keep their order. A pause of the person begins a step, and is its wait. Values that an answer
-//! gave and a later request carries are captured; values under names of secrets are asked of the
-//! environment; cookies are left to the engine.
+//! Requests keep their order. A pause of the person starts a step, and is its wait. Values of a response that a later
+//! request contains are captured; values with names of secrets are read from the environment; cookies are left to the
+//! engine.
 
 mod atoms;
 mod body;
@@ -23,22 +23,22 @@ use crate::{Imported, draft};
 pub use noise::Noise;
 pub use read::{MAX_BYTES, MAX_ENTRIES};
 
-/// What of a recording is taken.
+/// Options for the import of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HarOptions {
     /// The name of the workload.
     pub name: String,
-    /// Hosts (`shop.example`, `shop.example:8443`) whose requests are taken; those of the first page's
-    /// server where there is none.
+    /// Hosts (`shop.example`, `shop.example:8443`) whose requests are imported; if empty, those of the first page's
+    /// server.
     pub hosts: Vec<String>,
-    /// Kinds of requests that are left out.
+    /// Kinds of requests that are skipped.
     pub without: Vec<Noise>,
 }
 
-/// The workload that a recording is.
+/// Converts a recording to a workload.
 ///
 /// # Errors
-/// What is no recording, exceeds a limit, or has no request left.
+/// When the text is no recording, exceeds a limit, or has no request left.
 pub fn import(text: &str, options: &HarOptions) -> Result<Imported, ImportError> {
     let (all, odd) = read::read(text)?;
     let (kept, mut said) = noise::sift(all, &options.hosts, &options.without);
@@ -75,7 +75,7 @@ pub fn import(text: &str, options: &HarOptions) -> Result<Imported, ImportError>
         compressed: kept
             .iter()
             .any(|one| one.answered("content-encoding").is_some()),
-        // A recording is of one visit: the next one has to sign in, too.
+        // A recording is one visit: the next one has to sign in, too.
         is_new_visitor: kept.iter().any(|one| one.answered("set-cookie").is_some()),
         steps,
     };

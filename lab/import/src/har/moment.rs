@@ -1,13 +1,13 @@
-//! When requests were sent, in whatever form a recorder writes it.
+//! Parses the times of requests, in the forms of all recorders.
 
 use jiff::civil::DateTime;
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
 use jiff::{Timestamp, fmt::rfc2822};
 
-/// Before the web: a recorder that knows no time writes zero, which is 1970.
+/// The earliest valid time: a recorder without a clock writes zero, which is 1970.
 const EARLIEST_MS: f64 = 631_152_000_000.0;
-/// The year 3000; numbers above it are no milliseconds.
+/// The year 3000; larger numbers are no milliseconds.
 const LATEST_MS: f64 = 32_503_680_000_000.0;
 /// Forms without a zone besides ISO 8601.
 const FORMS: [&str; 4] = [
@@ -17,26 +17,26 @@ const FORMS: [&str; 4] = [
     "%d.%m.%Y %H:%M:%S",
 ];
 
-/// A moment as it is written.
+/// A time as written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Written {
     /// With its zone.
     Zoned(Timestamp, Offset),
-    /// Without: what clocks show.
+    /// Without a zone: local time.
     Local(DateTime),
     Unknown,
 }
 
-/// Moments in the order of the recording.
+/// Times in the order of the recording.
 #[derive(Debug, Default)]
 pub(super) struct Moments(Vec<Written>);
 
-/// Where a request stands in time.
+/// The time of a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Placed {
     /// Milliseconds since 1970.
     pub(super) ms: f64,
-    /// Whether the recording says so.
+    /// True if the recording states it.
     pub(super) is_known: bool,
 }
 
@@ -45,14 +45,14 @@ impl Moments {
         self.0.push(written(text.trim()));
     }
 
-    /// How many can't be read.
+    /// The number of unreadable ones.
     pub(super) fn unknown(&self) -> usize {
         let unknown = self.0.iter().filter(|one| **one == Written::Unknown);
         unknown.count()
     }
 
-    /// All of them on one line of time. One without a zone has that of the last one with a zone, or else of the next;
-    /// one that can't be read stands where the one before it does, or else the next.
+    /// All of them on one timeline. A time without a zone uses the last known zone, or else the next; an unreadable one
+    /// uses the time before it, or else the next.
     pub(super) fn placed(&self) -> Vec<Placed> {
         let zones = self.0.iter().map(|one| match one {
             Written::Zoned(_, offset) => Some(*offset),
@@ -76,7 +76,7 @@ impl Moments {
     }
 }
 
-/// Each gap filled with what comes before it, or else with what comes first.
+/// Each gap filled with the value before it, or else with the first one.
 fn filled<T: Copy>(values: Vec<Option<T>>, otherwise: T) -> Vec<T> {
     let mut last = values.iter().flatten().next().copied().unwrap_or(otherwise);
     let fill = |value: Option<T>| {
@@ -104,7 +104,7 @@ fn is_of_the_web(written: &Written) -> bool {
     (EARLIEST_MS..LATEST_MS).contains(&(ms as f64))
 }
 
-/// RFC 3339 and its relatives, and the form of mails and HTTP.
+/// RFC 3339 and similar forms, and the form of mail and HTTP.
 fn zoned(text: &str) -> Option<Written> {
     if let Ok(at) = text.parse::<Timestamp>() {
         return Some(Written::Zoned(at, offset(text)));
@@ -121,7 +121,7 @@ fn zoned(text: &str) -> Option<Written> {
     Some(Written::Zoned(mail.timestamp(), mail.offset()))
 }
 
-/// The offset that a moment ends with.
+/// The offset at the end of a time.
 fn offset(text: &str) -> Offset {
     let pieces = Pieces::parse(text).ok();
     let offset = pieces.and_then(|pieces| pieces.to_numeric_offset());

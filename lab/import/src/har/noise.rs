@@ -1,29 +1,29 @@
-//! What of a recording is no part of what a server is measured with.
+//! The requests of a recording that are no part of a measurement.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use super::read::Recorded;
 
-/// A kind of requests that may be left out.
+/// A kind of requests that may be skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Noise {
     /// Pictures, icons among them.
     Images,
     /// Fonts.
     Fonts,
-    /// Films and sounds.
+    /// Video and audio.
     Media,
     /// Style sheets.
     Styles,
     /// Scripts.
     Scripts,
-    /// Beacons, and what is sent to count visitors.
+    /// Beacons, and requests that count visitors.
     Analytics,
 }
 
 impl Noise {
-    /// What is left out unless said otherwise.
+    /// The kinds skipped by default.
     pub const USUAL: [Self; 4] = [Self::Images, Self::Fonts, Self::Media, Self::Analytics];
     /// All kinds, by name.
     pub const ALL: [(&'static str, Self); 6] = [
@@ -50,7 +50,7 @@ impl FromStr for Noise {
     }
 }
 
-/// Methods that browsers, calendars, and caches' owners send.
+/// Methods of browsers, calendars, and cache administrators.
 const METHODS: [&str; 24] = [
     "GET",
     "HEAD",
@@ -78,7 +78,7 @@ const METHODS: [&str; 24] = [
     "TRACE",
 ];
 
-/// Parts of paths and hosts that count visitors.
+/// Parts of paths and hosts of visitor counters.
 const COUNTERS: [&str; 14] = [
     "google-analytics",
     "googletagmanager",
@@ -96,7 +96,7 @@ const COUNTERS: [&str; 14] = [
     "/analytics",
 ];
 
-/// Why a request is left out.
+/// Why a request is skipped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Why {
     Host(String),
@@ -104,7 +104,7 @@ enum Why {
     Browser(&'static str),
 }
 
-/// The requests that stay, and a sentence for each reason to leave some out.
+/// The remaining requests, and a sentence for each reason to skip others.
 pub(super) fn sift(
     all: Vec<Recorded>,
     hosts: &[String],
@@ -153,7 +153,7 @@ fn why(one: &Recorded, (own, hosts): (&str, &[String]), without: &[Noise]) -> Op
         .map(Why::Kind)
 }
 
-/// What a browser does by itself, or didn't do at all.
+/// Why a request was the browser's own, or was never sent, if so.
 fn browsers_own(one: &Recorded) -> Option<&'static str> {
     let kind = one.entry.kind.as_str();
     if !METHODS.contains(&one.entry.request.method.as_str()) {
@@ -212,7 +212,7 @@ fn kind(one: &Recorded) -> Option<Noise> {
     }
 }
 
-/// Whether a request is for a part of a page, whose address a page names.
+/// Returns true if a request is for a part of a page, whose address a page names.
 pub(super) fn is_part_of_page(one: &Recorded) -> bool {
     kind(one).is_some()
 }

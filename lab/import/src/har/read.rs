@@ -1,8 +1,7 @@
-//! A recording as it is written (HTTP Archive 1.2, with what Chromium, Firefox, and other recorders add or leave out),
-//! within limits.
+//! Reads a recording (HTTP Archive 1.2, with the deviations of Chromium, Firefox, and other recorders), within limits.
 //!
-//! Every member of an entry may be missing, null, or of another type than the format says: what can't be read counts
-//! as not given. An entry without a request's address is left out, and counted.
+//! Every member of an entry may be missing, null, or of a wrong type: unreadable members count as missing. An entry
+//! without a request's address is skipped, and counted.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -18,11 +17,11 @@ use crate::error::{ImportError, otherwise};
 
 /// Largest recording.
 pub const MAX_BYTES: usize = 256 << 20;
-/// Most requests in one.
+/// Most requests in a recording.
 pub const MAX_ENTRIES: usize = 5_000;
-/// Longest body that is looked through for values that come back.
+/// Longest body that is searched for later values.
 const MAX_BODY: usize = 4 << 20;
-/// Longest time that a response takes, in milliseconds.
+/// Longest response time, in milliseconds.
 const MAX_TIME_MS: f64 = 3.6e6;
 
 #[derive(Deserialize)]
@@ -31,17 +30,17 @@ struct File<'f> {
     log: HashMap<String, &'f RawValue>,
 }
 
-/// A request with its answer.
+/// A request with its response.
 #[derive(Debug)]
 pub(super) struct Entry {
     started: String,
     time_ms: f64,
     pub(super) request: Request,
     pub(super) response: Response,
-    /// Chromium's word for what it is.
+    /// Chromium's resource type.
     pub(super) kind: String,
     pub(super) is_from_cache: bool,
-    /// Messages of a WebSocket, which Chromium keeps.
+    /// Messages of a WebSocket, which Chromium records.
     pub(super) messages: usize,
 }
 
@@ -59,13 +58,13 @@ pub(super) struct Request {
     pub(super) body: Option<Sent>,
 }
 
-/// What a request carries.
+/// The body of a request.
 #[derive(Debug)]
 pub(super) struct Sent {
     pub(super) kind: String,
     pub(super) text: String,
     pub(super) params: Vec<Param>,
-    /// Whether the text is base64.
+    /// True if the text is base64.
     pub(super) is_base64: bool,
 }
 
@@ -73,7 +72,7 @@ pub(super) struct Sent {
 #[derive(Debug)]
 pub(super) struct Param {
     pub(super) name: String,
-    /// Nothing where the recorder didn't keep it.
+    /// `None` if the recorder didn't store it.
     pub(super) value: Option<String>,
     pub(super) file: Option<String>,
     pub(super) kind: String,
@@ -81,7 +80,7 @@ pub(super) struct Param {
 
 #[derive(Debug)]
 pub(super) struct Response {
-    /// 0 of a request without answer.
+    /// 0 for a request without a response.
     pub(super) status: i64,
     pub(super) headers: Vec<Pair>,
     pub(super) redirect: String,
@@ -96,13 +95,13 @@ pub(super) struct Recorded {
     /// Milliseconds since the first one.
     pub(super) begins: f64,
     pub(super) ends: f64,
-    /// The answer's body as text; empty where there is none, or it is no text.
+    /// The response's body as text; empty if there is none, or it is no text.
     pub(super) body: String,
-    /// The body in the ways in which it may hold values, worked out when it is asked for.
+    /// The body in each encoding of values, computed on demand.
     views: OnceCell<Vec<String>>,
 }
 
-/// A member as text; numbers and switches as JSON has them.
+/// A member as text; numbers and booleans in JSON form.
 fn text(value: &Value, key: &str) -> Option<String> {
     match value.get(key)? {
         Value::String(text) => Some(text.clone()),
@@ -111,7 +110,7 @@ fn text(value: &Value, key: &str) -> Option<String> {
     }
 }
 
-/// A member as a number, also one that stands in quotes.
+/// A member as a number, also in quotes.
 fn number(value: &Value, key: &str) -> Option<f64> {
     let number: f64 = text(value, key)?.trim().parse().ok()?;
     number.is_finite().then_some(number)
@@ -135,7 +134,7 @@ fn pairs(value: &Value, key: &str) -> Vec<Pair> {
 }
 
 impl Entry {
-    /// The entry; nothing where it has no request with an address.
+    /// The entry; `None` if it has no request with an address.
     fn of(value: &Value) -> Option<Self> {
         let response = value.get("response").unwrap_or(&Value::Null);
         Some(Self {
@@ -153,7 +152,7 @@ impl Entry {
 impl Request {
     fn of(value: &Value) -> Option<Self> {
         let written = text(value, "method").unwrap_or_default();
-        // Methods are capitals; some recorders write them otherwise.
+        // Methods are upper case; some recorders differ.
         let method = written.trim().to_ascii_uppercase();
         Some(Self {
             method: if method.is_empty() {
@@ -209,7 +208,7 @@ fn is_base64(value: &Value) -> bool {
     is("encoding") || is("_encoding")
 }
 
-/// The body of an answer as text. What is no base64 in spite of its name is taken as it is.
+/// The body of a response as text. Invalid base64 is taken unchanged.
 fn content_text(content: &Value) -> String {
     let kind = text(content, "mimeType")
         .unwrap_or_default()
@@ -225,7 +224,7 @@ fn content_text(content: &Value) -> String {
     }
 }
 
-/// The requests in the order in which they were sent, and what was left out or guessed.
+/// The requests in the order of their sends, and notes about skipped or guessed data.
 pub(super) fn read(text: &str) -> Result<(Vec<Recorded>, Vec<String>), ImportError> {
     let size = text.len();
     if size > MAX_BYTES {
@@ -234,7 +233,7 @@ pub(super) fn read(text: &str) -> Result<(Vec<Recorded>, Vec<String>), ImportErr
             most: MAX_BYTES,
         });
     }
-    // Some tools begin a file with a byte-order mark.
+    // Some tools start a file with a byte-order mark.
     let text = text.trim_start_matches('\u{feff}');
     let file: Result<File<'_>, _> = serde_json::from_str(text);
     let file = file.map_err(|error| otherwise(text).unwrap_or_else(|| error.into()))?;
@@ -274,12 +273,12 @@ pub(super) fn read(text: &str) -> Result<(Vec<Recorded>, Vec<String>), ImportErr
     Ok((read, said))
 }
 
-/// Entries that are no requests of a workload.
+/// Entries that can't be imported.
 #[derive(Default)]
 struct LeftOut {
     /// Their numbers, from 1.
     unreadable: Vec<usize>,
-    /// How many have no address that can be asked.
+    /// Number of entries without a usable address.
     odd: usize,
 }
 
@@ -306,7 +305,7 @@ impl LeftOut {
     }
 }
 
-/// Puts the requests into the order of their moments, which then count from the first.
+/// Sorts the requests by time, relative to the first.
 fn order(read: &mut [Recorded], moments: Moments, said: &mut Vec<String>) {
     let unknown = moments.unknown();
     if unknown > 0 && unknown < read.len() {
@@ -326,7 +325,7 @@ fn order(read: &mut [Recorded], moments: Moments, said: &mut Vec<String>) {
     let mut before_ends = 0.0;
     for (one, at) in read.iter_mut().zip(placed) {
         one.begins = at.ms - first;
-        // One without a moment lasts as long as the one before it: no wait comes before it, and none is lost.
+        // A request without a time lasts as long as the one before it: this adds no wait before it, and loses none.
         one.ends = match at.is_known {
             true => one.begins + one.entry.time_ms,
             false => f64::max(one.begins, before_ends),
@@ -360,12 +359,12 @@ impl Recorded {
         header(&self.entry.request.headers, name)
     }
 
-    /// A header of the answer, by its lower-case name.
+    /// A header of the response, by its lower-case name.
     pub(super) fn answered(&self, name: &str) -> Option<&str> {
         header(&self.entry.response.headers, name)
     }
 
-    /// Whether the answer holds a text, as it is or decoded.
+    /// Returns true if the response contains a text, raw or decoded.
     pub(super) fn holds(&self, text: &str) -> bool {
         let views = || self.views.get_or_init(|| coding::decoded(&self.body));
         let headers = &self.entry.response.headers;

@@ -1,4 +1,4 @@
-//! Values that an answer gave and a later request carries.
+//! Traces values of a response that a later request contains.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,17 +12,17 @@ use crate::draft::Request;
 use crate::text::Text;
 use lab_units::names::Names;
 
-/// Most values that are captured; a workload has room for more variables than that.
+/// Most captured values; fewer than a workload's most variables.
 const MOST: usize = 60;
-/// Most values that are named, of those that stay as recorded.
+/// Most named values, of those that stay as recorded.
 const MOST_SAID: usize = 20;
-/// Answers before a request that are looked through.
+/// Number of responses before a request that are searched.
 const BACK: usize = 200;
 
-/// Expressions that are worked out once before a request, by its number: the variable and its value.
+/// Expressions evaluated once before a request, by its number: the variable and its value.
 pub(super) type Sets = HashMap<usize, Vec<(String, String)>>;
 
-/// Captures what comes back, and puts it in.
+/// Captures the values, and replaces them in later requests.
 pub(super) fn trace(kept: &[Recorded], requests: &mut [Request], said: &mut Vec<String>) -> Sets {
     let mut tracer = Tracer::default();
     tracer.names.variable(ORIGIN);
@@ -55,7 +55,7 @@ pub(super) fn trace(kept: &[Recorded], requests: &mut [Request], said: &mut Vec<
     tracer.sets
 }
 
-/// Whether a request is where the one before it was redirected to.
+/// Returns true if a request follows the redirect of the one before it.
 fn follows(before: &Recorded, one: &Recorded) -> bool {
     let to = before
         .answered("location")
@@ -82,21 +82,21 @@ struct Tracer {
     names: Names,
     /// The expression for a value.
     known: HashMap<String, String>,
-    /// Values that a request carried before any answer had them.
+    /// Values that a request contained before any response.
     typed: HashSet<String>,
     sets: Sets,
     captured: usize,
     left: usize,
-    /// Sentences about values that answers held and requests send as recorded.
+    /// Sentences about values that responses contained and requests send as recorded.
     frozen: Vec<String>,
-    /// How many more of these there are.
+    /// Number of further ones.
     more_frozen: usize,
 }
 
 impl Tracer {
-    /// The address that the answer before names is where the request goes.
+    /// Uses the location of the response before as the request's target.
     fn location(&mut self, at: usize, before: &Recorded, requests: &mut [Request]) {
-        // An absolute one has scheme and host before its path.
+        // An absolute URL has scheme and host before its path.
         let is_absolute = before
             .answered("location")
             .is_some_and(|to| to.starts_with("http"));
@@ -105,7 +105,7 @@ impl Tracer {
         requests[at - 1]
             .captures
             .push((name.clone(), "header.Location".to_owned()));
-        // What is in it stands in later requests, too.
+        // Later requests contain its parts, too.
         let path: Vec<String> = requests[at]
             .target
             .as_literal()
@@ -146,7 +146,7 @@ impl Tracer {
         self.known.insert(atom.value.clone(), code);
     }
 
-    /// Notes a value of the kind that servers give, where a response held it and the request sends it as recorded.
+    /// Notes a value that looks generated, if a response contained it and the request sends it as recorded.
     fn freeze(&mut self, at: usize, atom: &Atom, kept: &[Recorded], requests: &mut [Request]) {
         let value = atom.value.as_str();
         if is_part_of_page(&kept[at])
@@ -182,7 +182,7 @@ impl Tracer {
         ));
     }
 
-    /// Captures a value; gives its expression.
+    /// Captures a value and returns its expression.
     fn capture(
         &mut self,
         (from, at): (usize, usize),
@@ -213,7 +213,7 @@ impl Tracer {
     }
 }
 
-/// Whether a value is eight or more characters that no person would type.
+/// Returns true if a value is eight or more characters that no person would type.
 fn is_unusual(atom: &Atom) -> bool {
     const USUAL: [&str; 4] = ["accept", "content-type", "x-requested-with", "soapaction"];
     let value = atom.value.as_str();
@@ -227,7 +227,7 @@ fn is_unusual(atom: &Atom) -> bool {
         && (is_given(value) || is_odd)
 }
 
-/// Whether a value is of the kind that servers give.
+/// Returns true if a value may come from a server.
 fn may_come_back(atom: &Atom) -> bool {
     let value = atom.value.as_str();
     if value.len() > 4096 || value.contains(['\n', '\r']) {
@@ -252,7 +252,7 @@ fn may_come_back(atom: &Atom) -> bool {
     };
     match atom.place {
         Position::Path => is_given(value),
-        // A number of a page or a count is no name of anything.
+        // A page number or a count identifies nothing.
         Position::Query | Position::Form | Position::Json | Position::Part | Position::Field => {
             named() || (is_given(value) && (value.len() >= 6 || is_key(&atom.name)))
         }
@@ -263,7 +263,7 @@ fn may_come_back(atom: &Atom) -> bool {
     }
 }
 
-/// Whether a text looks as if a program had made it: a number, or letters with digits among them.
+/// Returns true if a text looks generated: a number, or letters with digits among them.
 fn is_given(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     let letters = text.bytes().filter(u8::is_ascii_alphabetic).count();

@@ -1,24 +1,24 @@
-//! A request as a line of a log has it.
+//! A request in a line of a log.
 
 use std::borrow::Cow;
 use std::str::FromStr;
 
 use super::moment::Moment;
 
-/// What a log's moment is of a request.
+/// The point of a request that a log's time refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Point {
     Start,
     End,
-    /// The log's format doesn't tell.
+    /// The log's format doesn't define it.
     Unknown,
 }
 
-/// A request as a line of a log has it; empty texts where it has none.
+/// A request in a line of a log; missing texts are empty.
 #[derive(Debug, Default)]
 pub(super) struct Entry<'l> {
     pub(super) moment: Option<Moment>,
-    /// How long it took, µs.
+    /// Its duration, µs.
     pub(super) took_us: Option<i64>,
     pub(super) method: Cow<'l, [u8]>,
     pub(super) target: Cow<'l, [u8]>,
@@ -26,7 +26,7 @@ pub(super) struct Entry<'l> {
     pub(super) status: Option<u16>,
     pub(super) bytes: Option<u64>,
     pub(super) client: Cow<'l, [u8]>,
-    /// `None` where the log has no such field.
+    /// `None` if the log has no such field.
     pub(super) agent: Option<Cow<'l, [u8]>>,
     pub(super) content_type: Cow<'l, [u8]>,
     pub(super) body: Cow<'l, [u8]>,
@@ -63,7 +63,7 @@ impl Skip {
 }
 
 impl<'l> Entry<'l> {
-    /// Takes in a request line, `GET /path HTTP/1.1`; false where it is none.
+    /// Parses a request line, `GET /path HTTP/1.1`; false if it is none.
     pub(super) fn set_request(&mut self, line: &'l [u8]) -> bool {
         let Some(method) = line.iter().position(|b| *b == b' ') else {
             return false;
@@ -128,7 +128,7 @@ pub(super) fn number<T: FromStr>(value: &[u8]) -> Option<T> {
     std::str::from_utf8(value).ok()?.parse().ok()
 }
 
-/// The byte that two digits write.
+/// The byte of two hex digits.
 pub(super) fn hex(digits: &[u8]) -> Option<u8> {
     let text = std::str::from_utf8(digits).ok()?;
     let is_hex = text.bytes().all(|b| b.is_ascii_hexdigit());

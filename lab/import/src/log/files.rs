@@ -7,31 +7,31 @@ use super::sessions::Found;
 use super::tally::{Outcome, Tally};
 use lab_units::yaml::{comment, text};
 
-/// Most connections of sessions. More of them share so many.
+/// Most connections of sessions. More sessions share them.
 const MAX_CONNECTIONS: u64 = 10_000;
-/// Most sessions that a study lets be under way.
+/// Most concurrent sessions of a study.
 const MAX_SESSIONS: u64 = 1_000_000;
-/// The longest time that a study's `to` says: 30 days.
+/// The longest time of a study's `to`: 30 days.
 const LONGEST_S: u64 = 30 * 86_400;
 
-/// What columns the rows have.
+/// The columns of the rows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Columns {
     pub(super) has_agent: bool,
     pub(super) has_body: bool,
 }
 
-/// The name of a kind of request, which is that of its step.
+/// The name of a kind of request, which is the name of its step.
 pub(super) fn kind(method: &str, outcome: Outcome) -> String {
     format!("{method} {}", outcome.name())
 }
 
-/// The same without a space, as the lists of sessions have it.
+/// The same without a space, for the lists of sessions.
 pub(super) fn kind_word(method: &str, outcome: Outcome) -> String {
     format!("{method}_{}", outcome.name())
 }
 
-/// An entry of a column that has one for each request of the session.
+/// An entry of a column with one entry for each request of the session.
 const PATH_OF_ROUND: &str = "(paths | split(' '))[round]";
 const KIND_OF_ROUND: &str = "(kinds | split(' '))[round]";
 
@@ -154,7 +154,7 @@ pub(super) fn study(options: &LogOptions, tally: &Tally, sessions: Option<&Found
             let _ = writeln!(out, "  timeline: {{ column: time_us, unit: us, to: {to}s }}");
         }
     }
-    // A slower server has more sessions under way.
+    // A slower server has more concurrent sessions.
     let at_once = sessions.map(|found| found.at_once * 2);
     match at_once {
         Some(sessions) if sessions > MAX_CONNECTIONS => {

@@ -1,4 +1,4 @@
-//! Formats of text lines: those of nginx (`log_format`) and Apache (`LogFormat`), and names of usual ones.
+//! Formats of text lines: those of nginx (`log_format`) and Apache (`LogFormat`), and named common ones.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ pub const FORMATS: [&str; 11] = [
     "gor",
 ];
 
-/// What a stretch of a line is.
+/// The field of a part of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
     Ignored,
@@ -29,7 +29,7 @@ enum Field {
     Peer,
     Local,
     Iso,
-    /// Since 1970, with so many digits to µs.
+    /// Since 1970; digits to µs.
     Epoch(usize),
     Request,
     /// The same with the escapes of HAProxy.
@@ -42,7 +42,7 @@ enum Field {
     Bytes,
     Agent,
     Host,
-    /// With so many digits to µs.
+    /// Digits to µs.
     Took(usize),
 }
 
@@ -57,7 +57,7 @@ enum Part {
 pub(super) struct Format {
     parts: Vec<Part>,
     pub(super) point: Point,
-    /// Whether more may follow than the format has.
+    /// True if lines may have more than the format.
     is_open: bool,
 }
 
@@ -67,14 +67,14 @@ const COMBINED: &str = "$remote_addr $_ $remote_user [$time_local] \"$request\" 
                         \"$http_referer\" \"$http_user_agent\"";
 const VHOST: &str = "$host $remote_addr $_ $remote_user [$time_local] \"$request\" $status $body_bytes_sent \
                      \"$http_referer\" \"$http_user_agent\"";
-/// Of Amazon's Application Load Balancer, to the moment at which it had the request.
+/// Of Amazon's Application Load Balancer, up to the time at which it received the request.
 const ALB: &str = "$type $_ $elb $remote_addr $target $rt $tt $pt $status $target_status $in $bytes_sent \
                    \"$request\" \"$http_user_agent\" $cipher $protocol $group \"$trace\" \"$host\" \"$cert\" \
                    $priority $time_iso8601 ";
 /// Envoy's default.
 const ENVOY: &str = "[$time_iso8601] \"$request\" $status $flags $in $bytes_sent $duration $upstream \"$xff\" \
                      \"$http_user_agent\" \"$id\" \"$http_host\"";
-/// HAProxy's `option httplog`. Headers that it captured are a part of `$queues`.
+/// HAProxy's `option httplog`. Captured headers are a part of `$queues`.
 const HAPROXY: &str = "$client_and_port [$time_local] $frontend $backend/$server $tr/$tw/$tc/$tr/$active_ms $status \
                        $bytes_sent $cookie $set_cookie $end $open $queues \"$request\"";
 
@@ -105,10 +105,10 @@ impl Format {
         })
     }
 
-    /// A format as the server's configuration has it.
+    /// Parses a format of the server's configuration.
     ///
     /// # Errors
-    /// In words, what is wrong with it.
+    /// In words, when it is invalid.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         match (text.contains('$'), text.contains('%')) {
             (true, _) => Self::nginx(text),
@@ -177,18 +177,18 @@ impl Format {
         parts.format(if ends { Point::End } else { Point::Start })
     }
 
-    /// Whether lines have such a field.
+    /// Returns true if lines have such a field.
     fn has(&self, field: impl Fn(Field) -> bool) -> bool {
         let is_it = |part: &Part| matches!(part, Part::Field(one) if field(*one));
         self.parts.iter().any(is_it)
     }
 
-    /// Whether lines say what program a client is.
+    /// Returns true if lines have the user agent.
     pub(super) fn has_agent(&self) -> bool {
         self.has(|field| field == Field::Agent)
     }
 
-    /// What a line has.
+    /// Parses a line.
     pub(super) fn entry<'l>(&self, line: &'l [u8]) -> Result<Entry<'l>, Skip> {
         let mut entry = Entry::default();
         let (mut path, mut query) = (None, None);
@@ -235,7 +235,7 @@ impl Format {
     }
 }
 
-/// Where a value ends, which this text follows. A quote behind a backslash is within the value.
+/// The end of a value before this text. A quote after a backslash is within the value.
 fn end_of(text: &[u8], literal: &[u8]) -> Option<usize> {
     let first = *literal.first()?;
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! Records of GoReplay: a line of what it is, whose, and when; then the request as it was sent; then a line of faces.
+//! Records of GoReplay: a line of type, id, and time; then the request as sent; then a line of faces.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::moment::Moment;
 /// The line between records.
 pub(super) const SEPARATOR: &[u8] = "🐵🙈🙉".as_bytes();
 
-/// What a record has; `None` of one that is no request.
+/// Parses a record; `None` if it is no request.
 pub(super) fn entry(record: &[u8]) -> Result<Option<Entry<'_>>, Skip> {
     let end = record
         .iter()
@@ -61,7 +61,7 @@ pub(super) fn entry(record: &[u8]) -> Result<Option<Entry<'_>>, Skip> {
     if is_first {
         return Err(Skip::Request);
     }
-    // A compressed or chunked body is none that a template can send.
+    // A template can't send a compressed or chunked body.
     if is_chunked && !rest.is_empty() {
         return Err(Skip::Body);
     }

@@ -1,4 +1,4 @@
-//! Lines of JSON: the fields of Caddy, Traefik, Envoy, and nginx, or those that a person names.
+//! Lines of JSON: the fields of Caddy, Traefik, Envoy, and nginx, or user-defined ones.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::entry::{Entry, Point, Skip, number};
 use super::moment::{Moment, length};
 
-/// The names of a field in the logs of usual servers, the surest one first. A dot leads into an object or a list.
+/// Names of a field in the logs of common servers, the most reliable first. A dot selects a member or an entry.
 const TIMES: &[(&str, Point)] = &[
     ("StartUTC", Point::Start),
     ("StartLocal", Point::Start),
@@ -77,15 +77,15 @@ const AGENTS: &[&str] = &[
     "user_agent",
     "agent",
 ];
-/// In seconds; of logs whose moment is the start nothing hangs on it.
+/// In seconds; not needed in logs whose time is the start.
 const TOOK: &[&str] = &["request_time", "duration"];
 
-/// What people may name by `--fields`.
+/// Fields of `--fields`.
 pub(super) const FIELDS: [&str; 9] = [
     "time", "method", "path", "host", "status", "bytes", "client", "agent", "took",
 ];
 
-/// Which member of a line is what.
+/// The member of a line for each field.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fields {
     named: Vec<(String, String)>,
@@ -95,7 +95,7 @@ impl Fields {
     /// `time=ts,path=request.uri`, one each.
     ///
     /// # Errors
-    /// In words: a field that there isn't.
+    /// In words, when a field does not exist.
     pub(super) fn parse(named: &[(String, String)]) -> Result<Self, String> {
         match named.iter().find(|(name, _)| !FIELDS.contains(&&**name)) {
             Some((name, _)) => Err(format!(
@@ -120,7 +120,7 @@ impl Fields {
         usual.iter().find_map(|member| text(at(line, member)?))
     }
 
-    /// The moment, and what it is of the request.
+    /// The time, and the point of the request that it refers to.
     fn moment(&self, line: &Value) -> Option<(Cow<'static, [u8]>, Point)> {
         if let Some(member) = self.own("time") {
             let known = TIMES.iter().find(|(name, _)| *name == member);
@@ -134,14 +134,14 @@ impl Fields {
             .find_map(|(member, point)| Some((text(at(line, member)?)?, *point)))
     }
 
-    /// What a line has, and what its moment is of the request.
+    /// Parses a line, and returns the point that its time refers to.
     pub(super) fn entry(&self, line: &[u8]) -> Result<(Entry<'static>, Point), Skip> {
         let line: Value = serde_json::from_slice(line).map_err(|_| Skip::Format)?;
         if !line.is_object() {
             return Err(Skip::Format);
         }
         let (moment, point) = self.moment(&line).ok_or(Skip::Moment)?;
-        // Who says how long requests took wants it taken off.
+        // A user who names the duration wants it subtracted.
         let point = match self.own("took") {
             Some(_) if point == Point::Unknown => Point::End,
             _ => point,
@@ -173,7 +173,7 @@ impl Fields {
     }
 }
 
-/// The member that a path with dots leads to. A member whose own name has the dots goes before.
+/// The member at a dotted path. A member whose own name has the dots takes precedence.
 fn at<'v>(line: &'v Value, path: &str) -> Option<&'v Value> {
     if let Some(found) = line.get(path) {
         return Some(found);

@@ -1,13 +1,13 @@
-//! What was found out before of a text that comes again: a bounded number of answers.
+//! Caches results for repeated texts, within a bound.
 
 use std::collections::HashMap;
 
-/// Most texts whose answers are kept.
+/// Most cached texts.
 const MAX_KNOWN: usize = 10_000;
-/// Longest text whose answer is kept.
+/// Longest cached text.
 const MAX_TEXT: usize = 200;
 
-/// Answers by text.
+/// Results by text.
 #[derive(Debug)]
 pub(super) struct Known<V>(HashMap<Box<[u8]>, V>);
 
@@ -18,13 +18,13 @@ impl<V> Default for Known<V> {
 }
 
 impl<V: Clone> Known<V> {
-    /// The answer for a text, found out where it isn't known.
+    /// The result for a text, computed if it isn't cached.
     pub(super) fn get(&mut self, text: &[u8], find: impl FnOnce() -> V) -> V {
         if let Some(known) = self.0.get(text) {
             return known.clone();
         }
         let found = find();
-        // Where most texts come once, making room for each would cost more than it saves.
+        // If most texts occur once, evicting for each would cost more than it saves.
         if text.len() <= MAX_TEXT && self.0.len() < MAX_KNOWN {
             self.0.insert(text.into(), found.clone());
         }

@@ -1,5 +1,5 @@
-//! Access logs and recordings of GoReplay as load: rows with moments and paths, and the workload and study that replay
-//! them. A log goes by line by line, in bounded memory.
+//! Imports access logs and recordings of GoReplay: rows with times and paths, and the workload and study that replay
+//! them. A log is processed line by line, in bounded memory.
 
 mod entry;
 mod files;
@@ -32,28 +32,28 @@ pub use sessions::Scratch;
 use sessions::{Sessions, Visit};
 use tally::{Outcome, Tally};
 
-/// Methods that change nothing (RFC 9110, section 9.2.1) and that are in use.
+/// Safe methods in use (RFC 9110, section 9.2.1).
 pub const SAFE_METHODS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
 
 /// Longest line, or record of GoReplay.
 const MAX_LINE: usize = 64 << 10;
-/// Longest row, which has less than the 64 KiB that rows may have.
+/// Longest row, less than the limit of 64 KiB.
 const MAX_ROW: usize = 60 << 10;
 /// Longest body.
 const MAX_BODY: usize = 32 << 10;
-/// Longest name of a client's program.
+/// Longest user agent.
 const MAX_AGENT: usize = 300;
-/// Lines that are looked at for the format.
+/// Bytes that are examined for the format.
 const LOOKED_AT: usize = 64 << 10;
 
-/// What a log became, besides the rows.
+/// An imported log, without the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedLog {
     /// The workload file.
     pub workload: String,
     /// The study file.
     pub study: String,
-    /// What was found and what was skipped; a sentence each, without a full stop.
+    /// Notes about found and skipped lines; a sentence each, without a full stop.
     pub said: Vec<String>,
 }
 
@@ -66,21 +66,21 @@ pub enum LogError {
     /// The rows can't be written.
     #[error(transparent)]
     Rows(io::Error),
-    /// The format is none.
+    /// The format is invalid.
     #[error("{0}")]
     Format(String),
-    /// Its format isn't known.
+    /// Its format is unknown.
     #[error("its lines have none of the usual formats")]
     Unknown,
     /// No line is a request to replay.
     #[error("no request is left: {}", said.join("; "))]
     Nothing {
-        /// What was skipped.
+        /// The reasons.
         said: Vec<String>,
     },
 }
 
-/// How lines are read.
+/// The parser of lines.
 enum Reader {
     Text(Format),
     Json(Fields),
@@ -89,9 +89,9 @@ enum Reader {
 }
 
 impl Reader {
-    /// What a line has, and what its moment is of the request; `None` of one that is no request.
+    /// Parses a line, and returns the point that its time refers to; `None` if it is no request.
     fn entry<'l>(&mut self, line: &'l [u8]) -> Result<Option<(Entry<'l>, Point)>, Skip> {
-        // Where the message is none, syslog's prefix may be a part of the format.
+        // If the message is invalid, syslog's prefix may be a part of the format.
         if let Some(message) = syslog::message(line)
             && let Ok(found) = self.read(message)
         {
@@ -110,10 +110,10 @@ impl Reader {
     }
 }
 
-/// Reads a log, and writes its rows, one for each request.
+/// Reads a log, and writes a row for each request.
 ///
 /// # Errors
-/// A log that can't be read, whose format isn't known, or of which nothing is left.
+/// When the log can't be read, its format is unknown, or no request is left.
 pub fn import(
     log: &mut dyn BufRead,
     options: &LogOptions,
@@ -122,7 +122,7 @@ pub fn import(
     import_by((log, rows), options, None)
 }
 
-/// Reads a log, and writes its rows, one for each session of a client. They lie in `scratch`, which is empty, until all
+/// Reads a log, and writes a row for each session of a client. Rows are stored in `scratch`, which is empty, until all
 /// are known.
 ///
 /// # Errors
@@ -183,12 +183,12 @@ fn import_by<'o>(
     import.finish(name, rows)
 }
 
-/// How the lines are read, and what that is called.
+/// The parser of lines, and its name.
 fn reader(options: &LogOptions, head: &[u8]) -> Result<(Reader, &'static str), LogError> {
     let fields = || Fields::parse(&options.fields).map_err(LogError::Format);
     let lines = head.split(|b| *b == b'\n').map(<[u8]>::trim_ascii);
     let is_w3c = lines.clone().any(|line| line.starts_with(w3c::FIELDS));
-    // The first request of a recording may have more lines than those below.
+    // The first request of a recording may have more lines than those examined.
     let is_gor = lines.clone().any(|line| line == gor::SEPARATOR);
     let first = lines.filter(|line| !line.is_empty()).take(20);
     let lines: Vec<&[u8]> = first
@@ -210,7 +210,7 @@ fn reader(options: &LogOptions, head: &[u8]) -> Result<(Reader, &'static str), L
         None if is_w3c => Ok((Reader::W3c(w3c::Fields::default()), "w3c")),
         None if lines.iter().any(is_json) => Ok((Reader::Json(fields()?), "json")),
         None => {
-            // The longest first: each takes what the next one would, too.
+            // The longest first: each also matches lines of the next.
             let names = [
                 "alb",
                 "haproxy",
@@ -229,7 +229,7 @@ fn reader(options: &LogOptions, head: &[u8]) -> Result<(Reader, &'static str), L
     }
 }
 
-/// What columns rows have, where lines needn't be seen for that.
+/// The columns of rows, if known without the lines.
 fn columns(reader: &Reader, options: &LogOptions) -> Option<Columns> {
     let is_safe = |method: &String| SAFE_METHODS.contains(&&**method);
     match reader {
@@ -245,8 +245,8 @@ fn columns(reader: &Reader, options: &LogOptions) -> Option<Columns> {
     }
 }
 
-/// The next line, or with an `end` all before the next line that is it. False where it was too long, `None` at the
-/// end of the log.
+/// Reads the next line, or with an `end` all lines before that one. False if it was too long, `None` at the end of the
+/// log.
 fn next(log: &mut dyn BufRead, line: &mut Vec<u8>, end: &[u8]) -> io::Result<Option<bool>> {
     line.clear();
     let mut is_whole = true;
@@ -261,7 +261,7 @@ fn next(log: &mut dyn BufRead, line: &mut Vec<u8>, end: &[u8]) -> io::Result<Opt
         }
         has_begun = true;
         if !has_end && line.len() >= MAX_LINE {
-            // What follows is a part of it that nobody needs.
+            // The rest of an overlong line is dropped.
             is_whole = false;
             line.clear();
             continue;
@@ -273,7 +273,7 @@ fn next(log: &mut dyn BufRead, line: &mut Vec<u8>, end: &[u8]) -> io::Result<Opt
             return Ok(Some(is_whole));
         }
         if line[begin..].trim_ascii() == end {
-            // A line end belongs to it.
+            // The line end before it is removed.
             line.truncate(begin.saturating_sub(1));
             return Ok(Some(is_whole));
         }
@@ -284,23 +284,23 @@ fn next(log: &mut dyn BufRead, line: &mut Vec<u8>, end: &[u8]) -> io::Result<Opt
     }
 }
 
-/// A log as it goes by.
+/// An import in progress.
 struct Import<'o> {
     options: &'o LogOptions,
-    /// Where rows are sessions.
+    /// Set if rows are sessions.
     sessions: Option<Sessions<'o>>,
     tally: Tally,
     order: Order,
     names: target::Names,
-    /// What stands for addresses.
+    /// Pseudonyms of addresses.
     clients: Known<String>,
-    /// What columns rows have, as the first one has them.
+    /// The columns of rows, from the first one.
     columns: Option<Columns>,
-    /// Rows whose moment is of a whole second.
+    /// Rows whose time has whole seconds.
     spread: u64,
-    /// What the moments of rows are of their requests.
+    /// The point of requests that the times of rows refer to.
     point: Point,
-    /// Whether all said how long they took.
+    /// True if all had a duration.
     has_took: bool,
 }
 
@@ -374,7 +374,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Stands for an address, the same for all of its requests; empty without one.
+    /// The pseudonym of an address, the same for all of its requests; empty without one.
     fn client(&mut self, address: &[u8]) -> String {
         if address.is_empty() {
             return String::new();
@@ -446,7 +446,7 @@ impl Import<'_> {
     }
 }
 
-/// A request of a session, but for its moment.
+/// A request of a session, without its time.
 fn visit(
     entry: &Entry<'_>,
     (method, outcome): (&str, Outcome),
@@ -477,7 +477,7 @@ fn visit(
     Ok(visit.text())
 }
 
-/// A row but for its moment.
+/// A row without its time.
 fn row(
     entry: &Entry<'_>,
     (method, outcome): (&str, Outcome),
@@ -486,7 +486,7 @@ fn row(
 ) -> Result<String, Skip> {
     let mut row =
         String::with_capacity(path.len() + entry.agent.as_ref().map_or(0, |a| a.len()) + 120);
-    // The kind, as its step is called.
+    // The kind, which is the name of its step.
     row.extend([",\"kind\":\"", method, " ", &outcome.name(), "\""]);
     let mut member = |name: &str, value: &str| {
         let _ = write!(row, ",\"{name}\":");
@@ -523,7 +523,7 @@ fn row(
     }
 }
 
-/// A host or an address without `:443`. An address of IPv6 without brackets is as it is.
+/// A host or an address without `:443`. An address of IPv6 without brackets is unchanged.
 fn without_port(host: &[u8]) -> &[u8] {
     let colon = host.iter().rposition(|b| *b == b':');
     let colon = colon.filter(|at| {

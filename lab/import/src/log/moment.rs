@@ -1,15 +1,15 @@
-//! Moments as logs write them, in µs since 1970.
+//! Parses the times of logs, in µs since 1970.
 
-/// A moment.
+/// A time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) us: i64,
-    /// Whether the log has whole seconds.
+    /// True if the log has whole seconds.
     pub(super) is_whole: bool,
 }
 
 const SECOND_US: i64 = 1_000_000;
-/// The last second that is read, in the year 9999.
+/// The last valid second, in the year 9999.
 const LAST_SECOND: i64 = 253_402_300_799;
 
 impl Moment {
@@ -39,7 +39,7 @@ impl Moment {
         Self::new((year, month, day), second_of_day - offset(text)?, fraction)
     }
 
-    /// A decimal number of these since 1970; `digits` is 6 for seconds, 3 for ms, 0 for µs.
+    /// A decimal number since 1970; `digits` is 6 for seconds, 3 for ms, 0 for µs.
     pub(super) fn epoch(text: &[u8], digits: usize) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
         let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
@@ -52,7 +52,7 @@ impl Moment {
         Self::known(us, digits == 6 && rest.is_empty())
     }
 
-    /// A number of seconds, milliseconds, microseconds, or nanoseconds since 1970, as its size tells.
+    /// A number of seconds, milliseconds, microseconds, or nanoseconds since 1970, by its magnitude.
     pub(super) fn number(text: &[u8]) -> Option<Self> {
         let whole = text.iter().position(|b| *b == b'.').unwrap_or(text.len());
         match whole {
@@ -86,7 +86,7 @@ impl Moment {
     }
 }
 
-/// A length of time in µs; `digits` as for [`Moment::epoch`].
+/// A duration in µs; `digits` as for [`Moment::epoch`].
 pub(super) fn length(text: &[u8], digits: usize) -> Option<i64> {
     const LONGEST_US: i64 = 86_400 * SECOND_US;
     Moment::epoch(text, digits)
@@ -98,7 +98,7 @@ const MONTHS: [&[u8]; 12] = [
     b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec",
 ];
 
-/// So many digits, and what follows them.
+/// Parses so many digits; returns the rest.
 fn number(text: &[u8], digits: usize) -> Option<(i64, &[u8])> {
     let (head, rest) = (text.get(..digits)?, text.get(digits..)?);
     let mut value = 0;

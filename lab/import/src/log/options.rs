@@ -1,26 +1,26 @@
-//! What is taken of a log, and what becomes of it.
+//! Options for the import of a log.
 
-/// What to take of a log.
+/// Options for the import of a log.
 #[derive(Debug, Clone)]
 pub struct LogOptions {
-    /// The name of the files, without their ends.
+    /// The name of the files, without extensions.
     pub name: String,
-    /// What the log is called to people.
+    /// The displayed name of the log.
     pub shown: String,
-    /// The name of a format, or the format itself; found out where none is given.
+    /// The name of a format, or the format itself; detected by default.
     pub format: Option<String>,
-    /// Which member of a line of JSON is what.
+    /// The member of a line of JSON for each field.
     pub fields: Vec<(String, String)>,
-    /// Take requests to these hosts alone; all where there are none.
+    /// Only imports requests to these hosts; all if empty.
     pub hosts: Vec<String>,
-    /// Methods that are taken.
+    /// Imported methods.
     pub methods: Vec<String>,
-    /// Where the replay goes.
+    /// The target of the replay.
     pub url: String,
-    /// Expect the very status that was recorded, in the place of its class.
+    /// Expects the exact recorded status, instead of its class.
     pub exact_status: bool,
-    /// Spreads stamps of whole seconds.
+    /// Spreads times of whole seconds.
     pub seed: u64,
-    /// Goes into the hash of a client's address, so that nobody can find the address by trying all.
+    /// Salt of the hashes of client addresses, so that they can't be found by trying all addresses.
     pub salt: [u8; 16],
 }

@@ -1,5 +1,5 @@
-//! Rows by their moments: stamps of whole seconds are spread over their second, and what a log has out of order is
-//! put in order, as far as bounded memory reaches.
+//! Sorts rows by time: times of whole seconds are spread over their second, and rows out of order are sorted, within
+//! bounded memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,17 +8,17 @@ use lab_workload::timing::mix;
 
 /// Bytes of rows that wait for earlier ones.
 const MAX_BYTES: usize = 16 << 20;
-/// What a row takes besides its text.
+/// Overhead of a row besides its text.
 const ROW_BYTES: usize = 64;
 /// Most rows of one second that are spread together.
 const MAX_SECOND: usize = 20_000;
 
-/// A row with the moment of its request, µs.
+/// A row with the time of its request, µs.
 pub(super) type Row = (i64, String);
 
-/// Puts rows in order.
+/// Sorts rows.
 pub(super) struct Order {
-    /// Rows of one whole second, with what their moments are shifted by.
+    /// Rows of one whole second, with the shifts of their times.
     second: Vec<(i64, String)>,
     stamp: i64,
     second_bytes: usize,
@@ -27,7 +27,7 @@ pub(super) struct Order {
     waiting_bytes: usize,
     count: u64,
     last: i64,
-    /// Rows that came too late for their moment, and got that of the row before.
+    /// Rows that were too late for their time, and got that of the row before.
     pub(super) late: u64,
 }
 
@@ -46,14 +46,14 @@ impl Order {
         }
     }
 
-    /// Takes a row with a moment of its own.
+    /// Adds a row with an exact time.
     pub(super) fn push(&mut self, us: i64, row: String) {
         self.waiting_bytes += row.capacity() + ROW_BYTES;
         self.waiting.push(Reverse((us, self.count, row)));
         self.count += 1;
     }
 
-    /// Takes a row of a whole second, `shift` before or after its moment within it.
+    /// Adds a row of a whole second, `shift` before or after its time within it.
     pub(super) fn push_whole(&mut self, stamp: i64, shift: i64, row: String) {
         let is_full = self.second.len() >= MAX_SECOND || self.second_bytes >= MAX_BYTES / 4;
         if stamp != self.stamp || is_full {
@@ -64,7 +64,7 @@ impl Order {
         self.second.push((shift, row));
     }
 
-    /// Spreads the rows of a second: each has an equal part of it, and lies anywhere in its part.
+    /// Spreads the rows of a second: each has an equal part of it, and a random place in its part.
     fn spread(&mut self) {
         let rows = std::mem::take(&mut self.second);
         self.second_bytes = 0;
@@ -82,14 +82,14 @@ impl Order {
         (bits >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// The earliest row, if more wait than there is room for.
+    /// The earliest row, if the queue is full.
     pub(super) fn due(&mut self) -> Option<Row> {
         (self.waiting_bytes > MAX_BYTES)
             .then(|| self.pop())
             .flatten()
     }
 
-    /// The earliest row, after the last one was taken.
+    /// The earliest row, after the end of the input.
     pub(super) fn rest(&mut self) -> Option<Row> {
         if !self.second.is_empty() {
             self.spread();

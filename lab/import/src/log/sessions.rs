@@ -1,5 +1,5 @@
-//! Requests of one client as a session: what follows within half an hour belongs to it, after a wait. Sessions end in
-//! another order than they begin in, so their rows lie in a file of their own until all are known.
+//! Groups requests of one client into sessions: requests within half an hour belong to the same one, after a wait.
+//! Sessions end in another order than they start, so their rows are stored in a separate file until all are known.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -7,27 +7,27 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use super::tally::time;
 
-/// A client that comes back after so long begins another session.
+/// A client that is absent for this time starts another session.
 const GAP_US: i64 = 30 * 60 * 1_000_000;
-/// Most requests of a session. What follows is another one.
+/// Most requests of a session. Further ones form another one.
 const MAX_REQUESTS: u32 = 200;
 /// Longest paths of a session, together.
 const MAX_PATHS: usize = 32 << 10;
-/// Bytes of sessions under way. Beyond it, those end that had no request for longest.
+/// Bytes of open sessions. Beyond it, the sessions idle for the longest time end.
 const MAX_OPEN: usize = 8 << 20;
-/// What a session under way takes besides its texts.
+/// Overhead of an open session besides its texts.
 const OPEN_BYTES: usize = 300;
-/// Bytes of rows that are written together.
+/// Bytes of rows per write.
 const MAX_PENDING: usize = 256 << 10;
-/// How often sessions are looked for that are over.
+/// Interval of searches for ended sessions.
 const SWEEP_US: i64 = 60 * 1_000_000;
 
-/// Keeps rows until their order is known.
+/// Stores rows until their order is known.
 pub trait Scratch: Read + Write + Seek {}
 
 impl<T: Read + Write + Seek> Scratch for T {}
 
-/// A request of a session, in the order of the beginnings.
+/// A request of a session, in the order of starts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visit<'r> {
     pub(super) us: i64,
@@ -41,7 +41,7 @@ pub(super) struct Visit<'r> {
 }
 
 impl<'r> Visit<'r> {
-    /// A text that [`Visit::of`] takes apart.
+    /// A text that [`Visit::of`] parses.
     pub(super) fn text(&self) -> String {
         let Self {
             took_us,
@@ -67,13 +67,13 @@ impl<'r> Visit<'r> {
     }
 }
 
-/// A session under way.
+/// An open session.
 #[derive(Debug)]
 struct Open {
     begin_us: i64,
-    /// When all of its requests so far had ended,
+    /// The end of all its requests so far,
     end_us: i64,
-    /// and the last one of them.
+    /// and the end of the last one.
     last_end_us: i64,
     requests: u32,
     pauses: String,
@@ -87,7 +87,7 @@ impl Open {
     }
 }
 
-/// Where the row of a session lies.
+/// The place of a session's row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     begin_us: i64,
@@ -130,7 +130,7 @@ impl<'s> Sessions<'s> {
         }
     }
 
-    /// Takes in a request.
+    /// Adds a request.
     pub(super) fn take(&mut self, visit: &Visit<'_>) -> io::Result<()> {
         if visit.us.saturating_sub(self.swept_us) >= SWEEP_US {
             self.swept_us = visit.us;
@@ -165,7 +165,7 @@ impl<'s> Sessions<'s> {
                 list.push(' ');
             }
         }
-        // What runs beside others, such as a download, holds up none of them.
+        // A parallel request, such as a download, delays no other.
         let pause_us = (visit.us - open.last_end_us).max(0);
         let (seconds, rest) = (pause_us / 1_000_000, pause_us % 1_000_000);
         let _ = match rest {
@@ -184,7 +184,7 @@ impl<'s> Sessions<'s> {
         Ok(())
     }
 
-    /// Ends the half of the sessions that had no request for longest.
+    /// Ends the half of the sessions that was idle for the longest time.
     fn make_room(&mut self) -> io::Result<()> {
         let mut ends: Vec<i64> = self.open.values().map(|open| open.end_us).collect();
         let middle = ends.len() / 2;
@@ -236,7 +236,7 @@ impl<'s> Sessions<'s> {
         Ok(())
     }
 
-    /// Writes all rows in the order of their beginnings.
+    /// Writes all rows in the order of their starts.
     pub(super) fn finish(mut self, rows: &mut dyn Write) -> io::Result<Found> {
         self.end_those(|_| true)?;
         self.scratch.write_all(&std::mem::take(&mut self.pending))?;
@@ -264,7 +264,7 @@ impl<'s> Sessions<'s> {
     }
 }
 
-/// From the beginning of the first session to the end of the last one, in whole seconds.
+/// From the start of the first session to the end of the last one, in whole seconds.
 fn span_s(places: &[Place]) -> u64 {
     let begin_us = places.first().map_or(0, |first| first.begin_us);
     let ends = places.iter().map(|place| {
@@ -274,7 +274,7 @@ fn span_s(places: &[Place]) -> u64 {
     ends.max().unwrap_or_default()
 }
 
-/// Most sessions at a time.
+/// Most concurrent sessions.
 fn at_once(places: &[Place]) -> u64 {
     let mut ends: Vec<i64> = places
         .iter()
@@ -291,17 +291,17 @@ fn at_once(places: &[Place]) -> u64 {
     most as u64
 }
 
-/// What the sessions are like.
+/// Statistics of the sessions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
     sessions: u64,
     requests: u64,
-    /// Most requests of one.
+    /// Most requests of one session.
     pub(super) longest: u32,
     seconds: f64,
     longest_s: f64,
     pub(super) at_once: u64,
-    /// From the beginning of the first to the end of the last, s.
+    /// From the start of the first to the end of the last, s.
     pub(super) span_s: u64,
     cut: u64,
     crowded: u64,
@@ -379,7 +379,7 @@ mod tests {
         ]);
         assert_eq!(rows.len(), 3, "{rows:?}");
         assert_eq!(rows[0]["paths"], "/1 /3 /4");
-        // Less how long the requests took, the first of which is due at once.
+        // Less the durations of the requests, the first of which is due at once.
         assert_eq!(rows[0]["pauses"], "0 1.750000 1799.750000");
         assert_eq!(rows[0]["agent"], "Moz illa");
         assert_eq!(

@@ -1,6 +1,6 @@
-//! Lines of a log that went by syslog: what stands before the message (RFC 3164, RFC 5424, and files of rsyslog).
+//! Parses lines of a log that was sent by syslog: the prefix of the message (RFC 3164, RFC 5424, and files of rsyslog).
 
-/// The message of a line, without what syslog put before it; `None` of a line without that.
+/// The message of a line, without syslog's prefix; `None` for a line without that.
 pub(super) fn message(line: &[u8]) -> Option<&[u8]> {
     if let Some(rest) = priority(line) {
         return structured(rest).or_else(|| tagged(after_stamp(rest)?));
@@ -8,7 +8,7 @@ pub(super) fn message(line: &[u8]) -> Option<&[u8]> {
     tagged(after_stamp(line)?)
 }
 
-/// What follows `<134>`.
+/// The rest after `<134>`.
 fn priority(line: &[u8]) -> Option<&[u8]> {
     let rest = line.strip_prefix(b"<")?;
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
@@ -17,7 +17,7 @@ fn priority(line: &[u8]) -> Option<&[u8]> {
         .then(|| rest[digits..].strip_prefix(b">"))?
 }
 
-/// What follows `1 STAMP HOST PROGRAM PROCESS MESSAGE-ID -`, or a list of values in brackets in the place of `-`.
+/// The rest after `1 STAMP HOST PROGRAM PROCESS MESSAGE-ID -`, or a list of values in brackets in the place of `-`.
 fn structured(line: &[u8]) -> Option<&[u8]> {
     let mut rest = line.strip_prefix(b"1 ")?;
     for _ in 0..5 {
@@ -30,7 +30,7 @@ fn structured(line: &[u8]) -> Option<&[u8]> {
     rest.starts_with(b"[").then(|| rest.get(end? + 2..))?
 }
 
-/// What follows `Feb  6 12:14:14 ` or `2026-11-30T05:12:33.123456+00:00 `.
+/// The rest after `Feb  6 12:14:14 ` or `2026-11-30T05:12:33.123456+00:00 `.
 fn after_stamp(line: &[u8]) -> Option<&[u8]> {
     let is = |shape: &[u8]| {
         let fits = |(byte, shape): (&u8, &u8)| match shape {
@@ -49,7 +49,7 @@ fn after_stamp(line: &[u8]) -> Option<&[u8]> {
         .flatten()
 }
 
-/// What follows `HOST PROGRAM[PROCESS]: `, with or without the host.
+/// The rest after `HOST PROGRAM[PROCESS]: `, with or without the host.
 fn tagged(line: &[u8]) -> Option<&[u8]> {
     let (first, rest) = word(line)?;
     if is_tag(first) {

@@ -1,36 +1,36 @@
-//! What a log was found to have, as it is told to who imports it.
+//! Statistics of a log, for the user.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::entry::Skip;
 
-/// Most paths that are counted at a time; then those that came once make room.
+/// Most paths that are counted at a time; then rare ones are evicted.
 const MAX_PATHS: usize = 20_000;
-/// What of a path is told from others.
+/// Significant length of a path.
 const MAX_PATH: usize = 200;
 /// Paths that are shown.
 const TOP: usize = 10;
-/// Most names of dropped values that are told.
+/// Most reported names of dropped values.
 const MAX_NAMES: usize = 20;
 /// Most kinds of requests, each of which is a step.
 pub(super) const MAX_KINDS: usize = 60;
-/// Kinds of this number on are of a class of statuses, and not of one.
+/// Kinds from this number on have a class of statuses, not a single one.
 const MAX_EXACT: usize = 40;
 
-/// What a log was found to have.
+/// Statistics of a log.
 #[derive(Default)]
 pub(super) struct Tally {
     pub(super) lines: u64,
     pub(super) taken: u64,
     skipped: BTreeMap<Skip, (u64, u64)>,
-    /// How many there are of each kind: method and outcome.
+    /// Number of requests of each kind: method and outcome.
     pub(super) kinds: BTreeMap<(String, Outcome), u64>,
     paths: HashMap<String, u64>,
     has_evicted: bool,
     dropped: u64,
     names: Vec<String>,
-    /// The first moment, µs.
+    /// The first time, µs.
     first: Option<i64>,
     last: i64,
     second: i64,
@@ -38,7 +38,7 @@ pub(super) struct Tally {
     busiest: u64,
 }
 
-/// What the log says that a request was answered with.
+/// The logged outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Outcome {
     Good,
@@ -46,7 +46,7 @@ pub(super) enum Outcome {
     Refused,
     /// This status, and no other one of its class.
     Status(u16),
-    /// A status of the server's own failure, of a client that left, or none.
+    /// A server error, a client that disconnected, or none.
     Other,
 }
 
@@ -55,13 +55,13 @@ impl Outcome {
         match status {
             Some(200..=299) => Self::Good,
             Some(300..=399) => Self::Redirect,
-            // 444, 494 to 499: nginx, of connections that ended before an answer.
+            // 444, 494 to 499: nginx, for connections that ended before a response.
             Some(400..=443 | 445..=493) => Self::Refused,
             _ => Self::Other,
         }
     }
 
-    /// Its status alone, where its class has others.
+    /// Its status alone, if its class has others.
     fn exact(self, status: Option<u16>) -> Self {
         match (self, status) {
             (Self::Good | Self::Redirect | Self::Refused, Some(status)) => Self::Status(status),
@@ -83,13 +83,13 @@ impl Outcome {
     pub(super) fn expect(self) -> Cow<'static, str> {
         match self {
             Self::Good => "2xx".into(),
-            // A 304 answers a condition that is not sent again.
+            // The condition of a 304 is not sent again.
             Self::Redirect => "[2xx, 3xx]".into(),
             Self::Refused => "4xx".into(),
-            // Nor is the range sent again that a 206 or 416 answers, nor the condition of a 412.
+            // Neither is the range of a 206 or 416, nor the condition of a 412.
             Self::Status(status @ (206 | 304 | 412 | 416)) => format!("[200, {status}]").into(),
             Self::Status(status) => status.to_string().into(),
-            // A failure that the log has is none that the server may have again.
+            // A logged failure need not occur again.
             Self::Other => "[2xx, 3xx, 4xx]".into(),
         }
     }
@@ -101,8 +101,7 @@ impl Tally {
         *count += 1;
     }
 
-    /// What a request was answered with: the status itself if it is to be exact, and its class where there are too
-    /// many statuses.
+    /// The outcome of a request: the status itself if it is to be exact, and its class if there are too many statuses.
     pub(super) fn outcome(&self, method: &str, status: Option<u16>, is_exact: bool) -> Outcome {
         let class = Outcome::of(status);
         let exact = if is_exact { class.exact(status) } else { class };
@@ -112,7 +111,7 @@ impl Tally {
         if has_room { exact } else { class }
     }
 
-    /// A request that is taken; false where there are too many kinds.
+    /// Counts an imported request; false if there are too many kinds.
     pub(super) fn take(&mut self, method: &str, outcome: Outcome, path: &str) -> bool {
         let known = self.kinds.len();
         let mut kinds = self.kinds.iter_mut();
@@ -138,7 +137,7 @@ impl Tally {
         true
     }
 
-    /// Takes from each path what the rarest half has: what is left undercounts by as much at most.
+    /// Subtracts the rarer half's count from each path: the remaining counts are too low by that at most.
     fn make_room(&mut self) {
         self.has_evicted = true;
         let mut counts: Vec<u64> = self.paths.values().copied().collect();
@@ -159,7 +158,7 @@ impl Tally {
         }
     }
 
-    /// A row as it is written, in the order of the moments.
+    /// Counts a row as it is written, in the order of times.
     pub(super) fn written(&mut self, us: i64) {
         let second = us.div_euclid(1_000_000);
         if self.first.is_none() || second != self.second {
@@ -230,7 +229,7 @@ impl Tally {
         said
     }
 
-    /// What was skipped, where nothing was taken.
+    /// The reasons for skipped lines, if no request was imported.
     pub(super) fn reasons(&self) -> Vec<String> {
         let reason = |(why, (count, line)): (&Skip, &(u64, u64))| {
             format!("{count}: {} (the first is line {line})", why.reason())
@@ -246,7 +245,7 @@ fn sorted<'t>(counts: impl Iterator<Item = (&'t String, &'t u64)>) -> Vec<(&'t s
     all
 }
 
-/// At most so much of a text as a line has room for, without what a terminal might obey.
+/// A text truncated to a line, without control characters.
 fn short(text: &str) -> String {
     const SHOWN: usize = 60;
     let visible = |c: char| if c.is_control() { '?' } else { c };

@@ -1,4 +1,4 @@
-//! What a request asked for, as it can be asked for again: a path of visible characters, without secrets.
+//! The target of a request in a form that can be sent again: a path of visible characters, without secrets.
 
 use lab_workload::looks_secret;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
@@ -6,16 +6,16 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 use super::entry::Skip;
 use super::known::Known;
 
-/// Longest path that is taken.
+/// Longest path.
 const MAX_BYTES: usize = 8 << 10;
 
 /// A path with its query.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) text: String,
-    /// Where the query begins; the length where there is none.
+    /// The start of the query; the length if there is none.
     pub(super) path_bytes: usize,
-    /// The host, where the request line named one.
+    /// The host, if the request line has one.
     pub(super) host: Option<String>,
     /// Names of the values that were dropped.
     pub(super) dropped: Vec<String>,
@@ -47,7 +47,7 @@ pub(super) fn target(raw: &[u8], names: &mut Names) -> Result<Target, Skip> {
     let path = without_session(path);
     match path {
         [b'/', ..] => push(path, &mut found.text),
-        // `http://host` and `http://host?a=b` ask for the root.
+        // `http://host` and `http://host?a=b` request the root.
         [] if found.host.is_some() => found.text.push('/'),
         _ => return Err(Skip::Path),
     }
@@ -87,14 +87,14 @@ fn without_session(path: &[u8]) -> &[u8] {
     named.map_or(path, |at| &path[..at])
 }
 
-/// Returns true if a value of this name lets its bearer act as somebody, without looking like a secret.
+/// Returns true if a value of this name authorizes its bearer, without looking like a secret.
 fn is_session(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let ends = ["sessionid", "session", "sessid", "signature"];
     matches!(&*name, "sid" | "code" | "sig") || ends.iter().any(|end| name.ends_with(end))
 }
 
-/// Host, with its port but the usual ones, and the rest of `http://user@host:port/path`.
+/// Host, with its port unless it is a default one, and the rest of `http://user@host:port/path`.
 fn absolute(raw: &[u8]) -> Option<(&[u8], &[u8])> {
     const SCHEMES: [(&[u8], &[u8]); 2] = [(b"http://", b":80"), (b"https://", b":443")];
     let (rest, port) = SCHEMES
@@ -106,7 +106,7 @@ fn absolute(raw: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((host.strip_suffix(port).unwrap_or(host), path))
 }
 
-/// What has no place in a URL (RFC 3986, section 2).
+/// Characters that a URL can't contain (RFC 3986, section 2).
 const ESCAPED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -119,7 +119,7 @@ const ESCAPED: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// Appends text of a URL; what has no place in one is percent-encoded.
+/// Appends text of a URL; characters that a URL can't contain are percent-encoded.
 fn push(raw: &[u8], out: &mut String) {
     out.extend(percent_encode(raw, ESCAPED));
 }

@@ -210,7 +210,7 @@ fn logs_of_cloudfront_are_replayed_from_the_starts_of_their_requests() {
     assert_eq!(found("agent"), ["Mozilla/5.0 (X)", "-", "-"]);
     assert_eq!(found("status"), [200, 304, 0]);
     let us = |row: &serde_json::Value| row["time_us"].as_i64().unwrap() - 1_791_640_536_000_000;
-    // Each lies within a half of its second, less how long it took.
+    // Each lies within a half of its second, less its duration.
     assert!((500_000..1_000_000).contains(&us(&rows[0])), "{rows:?}");
     assert!((2_499_000..2_999_000).contains(&us(&rows[1])), "{rows:?}");
     let host = |host: &str| LogOptions {
@@ -257,7 +257,7 @@ fn syslog_may_stand_before_lines_of_any_format() {
             );
         }
     }
-    // A format of one's own may have it.
+    // A custom format may contain it.
     let own = of_format("$a $b $c $host nginx: $remote_addr [$time_local] \"$request\"");
     let line =
         "Nov 30 05:12:33 web nginx: 9.9.9.9 [10/Oct/2026:13:55:36 +0000] \"GET /a HTTP/1.1\"";
@@ -329,7 +329,7 @@ fn exact_statuses_have_steps_that_expect_them() {
         assert_eq!(expected(step), expect, "{step}");
     }
     load_study("shop.study.yaml", &Three(imported, text), &[]).unwrap();
-    // Statuses beyond those that steps have room for are of their class.
+    // Statuses beyond the most steps are grouped by class.
     let many: String = (200..444).map(line).collect();
     let (imported, text) = with(&many, &options).unwrap();
     assert_eq!(text.lines().count(), 244);
@@ -369,7 +369,7 @@ fn sessions_are_a_study_that_can_be_planned() {
     let loaded = load_study("shop.study.yaml", &Three(imported, rows), &[]).unwrap();
     let plan = plan(&loaded.study, &PlanOptions::default()).unwrap();
     assert_eq!(plan.trials.len(), 1);
-    // The last request is due 3 s after the first, when no session begins any more.
+    // The last request is due 3 s after the first, when no session starts any more.
     assert!(
         plan.trials[0].load.hold_ms >= 3_000,
         "{:?}",
@@ -488,7 +488,7 @@ fn hostile_lines_take_bounded_memory_and_harm_nobody() {
     load_study("shop.study.yaml", &Three(imported, text), &[]).unwrap();
 }
 
-/// Pieces of lines, so that many are nearly right.
+/// Pieces of lines, so that many are nearly valid.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let known: Vec<&[u8]> = vec![
         b"1.1.1.1 - - [10/Oct/2026:13:55:36 +0000] \"GET /a HTTP/1.1\" 200 5 \"-\" \"x\"\n",
@@ -524,7 +524,7 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Any bytes in any format are rows in order that a workload loads, or an error.
+    /// Any bytes in any format are sorted rows that a workload loads, or an error.
     #[test]
     fn any_bytes_are_rows_in_order_or_an_error(
         pieces in prop::collection::vec(piece(), 0..30),

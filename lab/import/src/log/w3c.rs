@@ -1,5 +1,5 @@
-//! Logs whose `#Fields:` names what their lines have (the W3C's Extended Log File Format): standard logs of Amazon
-//! CloudFront, whose values have tabs between them, and logs of IIS, whose values have spaces.
+//! Logs whose `#Fields:` line names their fields (the W3C's Extended Log File Format): standard logs of Amazon
+//! CloudFront, with tabs between values, and logs of IIS, with spaces.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use percent_encoding::percent_decode;
 use super::entry::{Entry, Skip, number};
 use super::moment::{Moment, length};
 
-/// Begins the line with the names.
+/// Starts the line with the names.
 pub(super) const FIELDS: &[u8] = b"#Fields:";
 
-/// What a value of a line is.
+/// The field of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
     Ignored,
@@ -21,7 +21,7 @@ enum Field {
     Client,
     Method,
     Host,
-    /// The name of the distribution, where the log lacks the host that was asked for.
+    /// The name of the distribution, if the log lacks the requested host.
     Domain,
     Stem,
     Query,
@@ -52,12 +52,12 @@ impl Field {
     }
 }
 
-/// The fields of the lines, as the last line that named them has them.
+/// The fields of the lines, from the last line that named them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fields(Vec<Field>);
 
 impl Fields {
-    /// What a line has; `None` of one that is no request.
+    /// Parses a line; `None` if it is no request.
     pub(super) fn entry<'l>(&mut self, line: &'l [u8]) -> Result<Option<Entry<'l>>, Skip> {
         if let Some(names) = line.strip_prefix(FIELDS) {
             let names = names.split(|b| b.is_ascii_whitespace());
@@ -93,7 +93,7 @@ impl Fields {
                 Field::Status => entry.status = number(value),
                 Field::Bytes => entry.bytes = number(value),
                 Field::Agent => entry.agent = Some(agent(value, is_tabbed)),
-                // CloudFront has seconds, IIS milliseconds.
+                // CloudFront writes seconds, IIS milliseconds.
                 Field::Took => entry.took_us = length(value, if is_tabbed { 6 } else { 3 }),
             }
         }
@@ -109,7 +109,7 @@ impl Fields {
         if entry.host.is_empty() {
             entry.host = domain.into();
         }
-        // IIS writes a path decoded, and a space in it as `+`.
+        // IIS writes a path decoded, with `+` for spaces.
         let stem = match stem.contains(&b'+') && !is_tabbed {
             true => Cow::Owned(
                 String::from_utf8_lossy(stem)
@@ -129,7 +129,7 @@ impl Fields {
     }
 }
 
-/// The name of a client's program. CloudFront escapes it as in URLs, some of its logs twice; IIS writes a space as `+`.
+/// The user agent. CloudFront escapes it as in URLs, some of its logs twice; IIS writes a space as `+`.
 fn agent(value: &[u8], is_tabbed: bool) -> Cow<'_, [u8]> {
     if !is_tabbed {
         let space = |b: &u8| if *b == b'+' { b' ' } else { *b };

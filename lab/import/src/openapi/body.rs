@@ -1,4 +1,4 @@
-//! What an operation takes as its body: JSON, a form, a form of several parts, XML, or any other text.
+//! The body of an operation: JSON, a form, a multipart form, XML, or any other text.
 
 use serde_json::{Map, Value};
 
@@ -20,7 +20,7 @@ struct Field<'v> {
     value: Value,
     /// Its parameter, or its property's schema.
     described: &'v Value,
-    /// The content type that the description says.
+    /// The content type of the description.
     kind: Option<String>,
     is_file: bool,
 }
@@ -121,7 +121,7 @@ impl<'v> Maker<'_, 'v> {
         Some((kind.unwrap_or_else(|| JSON.to_owned()), *found))
     }
 
-    /// The content types that an operation of Swagger 2 takes.
+    /// The content types that an operation of Swagger 2 accepts.
     fn consumed(&self, operation: &Operation<'v>) -> Vec<String> {
         let own = operation.value.get("consumes");
         let kinds = own.or_else(|| self.spec.root.get("consumes"));
@@ -129,7 +129,7 @@ impl<'v> Maker<'_, 'v> {
         kinds.filter_map(Value::as_str).map(essence).collect()
     }
 
-    /// The form that parameters of Swagger 2 make; false where there are none.
+    /// The form from parameters of Swagger 2; false if there are none.
     fn old_form(&mut self, operation: &Operation<'v>, request: &mut Request) -> bool {
         let is_field = |parameter: &&'v Value| text(parameter, "in") == "formData";
         let all: Vec<&'v Value> = operation
@@ -141,7 +141,7 @@ impl<'v> Maker<'_, 'v> {
         if all.is_empty() {
             return false;
         }
-        // Without a field that must be there, all are sent: a form without fields is none.
+        // Without a required field, all are sent: a form needs fields.
         let has_sent = all.iter().any(|parameter| is_sent(parameter));
         let sent = all
             .into_iter()
@@ -165,7 +165,7 @@ impl<'v> Maker<'_, 'v> {
         true
     }
 
-    /// The fields that the properties of an object are.
+    /// The fields for the properties of an object.
     fn fields(
         &self,
         map: &Map<String, Value>,
@@ -190,7 +190,7 @@ impl<'v> Maker<'_, 'v> {
                 name: name.clone(),
                 value: value.clone(),
                 described: property,
-                // Of a list of kinds any will do.
+                // Any of a list of kinds is valid.
                 kind: kind.map(|kind| one_line(kind.split(',').next().unwrap_or_default().trim())),
                 is_file: is_binary || text(one, "type") == "file",
             }
@@ -213,7 +213,7 @@ impl<'v> Maker<'_, 'v> {
             request.body = Body::Form(pairs);
             return;
         }
-        // A form of a workload has each name once.
+        // A form of a workload has unique names.
         let mut text = Text::default();
         for (nth, (name, value)) in pairs.into_iter().enumerate() {
             let separator = if nth > 0 { "&" } else { "" };
@@ -226,7 +226,7 @@ impl<'v> Maker<'_, 'v> {
         self.text(FORM, text.joined(), request);
     }
 
-    /// The values of a field: those of a list that is sent one by one, or else one.
+    /// The values of a field: those of a list whose entries are sent separately, or else one.
     fn values(&mut self, field: &Field<'v>) -> Vec<Text> {
         let texts: Vec<String> = match &field.value {
             Value::Array(items) => {

@@ -1,4 +1,4 @@
-//! One call of an operation: what it is called with, and what of its answer is kept.
+//! One call of an operation: its arguments, and the captures of its response.
 
 use lab_workload::looks_secret;
 use serde_json::{Map, Value};
@@ -13,11 +13,11 @@ use crate::secret::Secrets;
 use crate::text::Text;
 use lab_units::names::{Names, word};
 
-/// Makes requests, each with what those before it left behind.
+/// Makes requests, each with the captures of those before it.
 pub(super) struct Maker<'m, 'v> {
     pub(super) spec: &'m Spec<'v>,
     pub(super) sampler: &'m Sampler<'m, 'v>,
-    /// The server of operations that name none of their own.
+    /// The server of operations without one of their own.
     pub(super) server: &'m Server,
     pub(super) secrets: &'m mut Secrets,
     pub(super) names: &'m mut Names,
@@ -27,7 +27,7 @@ pub(super) struct Maker<'m, 'v> {
 }
 
 impl<'v> Maker<'_, 'v> {
-    /// The request, with what is set before it; nothing where it would touch what is others'.
+    /// The request, with the variables set before it; `None` if it would affect others' data.
     pub(super) fn request(
         &mut self,
         operation: &Operation<'v>,
@@ -103,7 +103,7 @@ impl<'v> Maker<'_, 'v> {
         Some(target.joined())
     }
 
-    /// A parameter of the workload, with the description's example; what stands before it in the path, and its name.
+    /// A parameter of the workload, with the description's example; the text before it in the path, and its name.
     fn parameter(&mut self, operation: &Operation<'v>, name: &str) -> (String, String) {
         let described = operation.parameter("path", name);
         let value = described.map_or(Value::Null, |parameter| self.sampler.of(parameter));
@@ -157,7 +157,7 @@ impl<'v> Maker<'_, 'v> {
     }
 
     fn headers(&mut self, operation: &Operation<'v>, request: &mut Request) {
-        // OpenAPI has the first three ignored: other parts of the description say them.
+        // OpenAPI ignores the first three: other parts of the description define them.
         const OWN: [&str; 3] = ["accept", "content-type", "authorization"];
         const DRIVERS: [&str; 6] = [
             "content-length",
@@ -195,7 +195,7 @@ impl<'v> Maker<'_, 'v> {
         }
     }
 
-    /// Cookies are the engine's: it sends those that answers set.
+    /// The engine handles cookies: it sends those that responses set.
     fn cookies(&mut self, operation: &Operation<'v>) {
         for parameter in operation.parameters.iter().copied() {
             if text(parameter, "in") == "cookie" && is_sent(parameter) {
@@ -212,14 +212,14 @@ impl<'v> Maker<'_, 'v> {
         ));
     }
 
-    /// A value of the environment that stands for a secret.
+    /// A value of the environment in place of a secret.
     pub(super) fn asked(&mut self, name: &str) -> String {
         let name = word(name).to_ascii_uppercase();
         self.secrets.ask(&name);
         format!("secret('{name}')")
     }
 
-    /// Puts a random UUID or a value of the environment in the place of one that is made up.
+    /// Replaces a generated value with a random UUID or a value of the environment.
     pub(super) fn hide(&mut self, name: &str, value: &mut Text) {
         if value.as_literal() == Some(UUID) {
             *value = Text::code("uuid()");
@@ -229,7 +229,7 @@ impl<'v> Maker<'_, 'v> {
         }
     }
 
-    /// Who asks, by the first scheme that the operation allows.
+    /// The credentials, by the first scheme that the operation allows.
     fn credentials(&mut self, operation: &Operation<'v>, request: &mut Request) {
         let needed = operation
             .value
@@ -305,7 +305,7 @@ impl<'v> Maker<'_, 'v> {
         ));
     }
 
-    /// Keeps the id of what was made or listed, for the operations on one of its items.
+    /// Captures the id of a created or listed item, for the operations on it.
     fn keep(
         &mut self,
         operation: &Operation<'v>,
@@ -334,7 +334,7 @@ impl<'v> Maker<'_, 'v> {
             return;
         };
         let code = match is_list {
-            // One of those that there are: it is only read.
+            // An existing one: it is only read.
             true => {
                 let list = self.names.variable(&format!("{wish}s"));
                 request.captures.push((list.clone(), path));
@@ -351,7 +351,7 @@ impl<'v> Maker<'_, 'v> {
             .add(operation.path.trim_end_matches('/'), Id { code, is_own });
     }
 
-    /// Where in an answer ids are, and whether several.
+    /// The place of ids in a response, and whether there are several.
     fn id_path(&self, schema: &'v Value, depth: usize) -> Option<(String, bool)> {
         let schema = self.spec.of(schema);
         if depth > 3 {
@@ -398,7 +398,7 @@ fn is_required(parameter: &Value) -> bool {
     parameter.get("required").and_then(Value::as_bool) == Some(true)
 }
 
-/// Whether a parameter is sent: it must be, or the description has an example of it.
+/// Returns true if a parameter is sent: it is required, or the description has an example of it.
 pub(super) fn is_sent(parameter: &Value) -> bool {
     let has = |key: &str| parameter.get(key).is_some();
     is_required(parameter) || has("example") || has("examples") || has("x-example")

@@ -1,5 +1,4 @@
-//! A description and the files that it refers to, read within limits, with references that are the same wherever they
-//! stand.
+//! A description and the files that it references, read within limits, with references that are valid in every file.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,16 +8,16 @@ use serde_json::Value;
 use super::parse::{Parsed, Written, parse};
 use crate::error::{ImportError, otherwise};
 
-/// The files that a description refers to.
+/// The referenced files of a description.
 pub trait Files {
-    /// The text of a file, by its path from the description's folder, which it doesn't lead out of.
+    /// The text of a file, by its path within the description's folder.
     ///
     /// # Errors
     /// In words, why it can't be read.
     fn read(&self, path: &str) -> Result<String, String>;
 }
 
-/// Of a description that stands alone.
+/// For a description without other files.
 #[derive(Debug, Clone, Copy)]
 pub struct NoFiles;
 
@@ -28,14 +27,14 @@ impl Files for NoFiles {
     }
 }
 
-/// Most files that a description may refer to.
+/// Most referenced files of a description.
 const MAX_FILES: usize = 200;
 /// Most bytes of all of them.
 const MAX_ALL_BYTES: usize = 64 << 20;
-/// Most references that are named, of those that lead nowhere.
+/// Most dangling references that are named.
 const MOST_SAID: usize = 10;
 
-/// A description with the files that it refers to.
+/// A description with its referenced files.
 #[derive(Debug)]
 pub(super) struct Documents {
     root: Box<Parsed>,
@@ -45,7 +44,7 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    /// Reads a description and all that it refers to.
+    /// Reads a description and all its referenced files.
     pub(super) fn read(
         text: &str,
         files: &dyn Files,
@@ -133,7 +132,7 @@ impl Documents {
         &self.root.root
     }
 
-    /// What a reference leads to.
+    /// Resolves a reference.
     pub(super) fn find(&self, to: &str) -> Option<&Value> {
         let (name, fragment) = to.split_once('#')?;
         let root = match name {
@@ -145,17 +144,17 @@ impl Documents {
     }
 }
 
-/// Files that are referred to.
+/// Referenced files.
 #[derive(Default)]
 struct Wanted {
     queue: VecDeque<String>,
     known: BTreeSet<String>,
-    /// References to what isn't read.
+    /// References to files that aren't read.
     elsewhere: BTreeSet<String>,
 }
 
 impl Wanted {
-    /// Makes the references of a document name their files from the description's folder: `name#/pointer`.
+    /// Makes the references of a document relative to the description's folder: `name#/pointer`.
     fn absolute(&mut self, value: &mut Value, base: &str) {
         match value {
             Value::Object(map) => {
@@ -189,7 +188,7 @@ impl Wanted {
     }
 }
 
-/// The path from the description's folder to a file that another one names; nothing where it leads out of it.
+/// The path of a referenced file within the description's folder; `None` if it is outside.
 fn joined(base: &str, file: &str) -> Option<String> {
     let is_elsewhere = file.contains("://") || file.starts_with(['/', '\\']) || file.contains('\0');
     let has_scheme = file

@@ -1,7 +1,7 @@
-//! Descriptions of services (OpenAPI 3, and Swagger 2): each operation that can be called becomes a step.
+//! Imports descriptions of services (OpenAPI 3, and Swagger 2): each callable operation becomes a step.
 //!
-//! What makes something comes before what reads, changes, and removes it, and gives its id. Nothing is
-//! changed or removed that the session didn't make itself.
+//! Operations that create an item precede those that read, change, and remove it, and provide its id. Nothing is
+//! changed or removed that the session didn't create.
 
 mod body;
 mod call;
@@ -27,22 +27,22 @@ use order::Made;
 use refs::{Server, Spec};
 use sample::Sampler;
 
-/// Think time before a step; no description says any.
+/// Think time before a step; descriptions have none.
 const WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// What of a description is taken.
+/// Options for the import of a description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenApiOptions {
     /// The name of the workload.
     pub name: String,
-    /// Where the description was fetched from, for a server that it names without host.
+    /// The URL of the description, for a server without a host.
     pub from: Option<String>,
 }
 
-/// The workload that calls what a description lists.
+/// Converts a description to a workload.
 ///
 /// # Errors
-/// What is no description, exceeds a limit, or has nothing that can be called.
+/// When the text is no description, exceeds a limit, or has no callable operation.
 pub fn import(
     text: &str,
     options: &OpenApiOptions,

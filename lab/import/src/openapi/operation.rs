@@ -1,4 +1,4 @@
-//! The operations of a description: method, path, what they take and give.
+//! The operations of a description: method, path, inputs, and outputs.
 
 use std::collections::BTreeMap;
 
@@ -18,16 +18,16 @@ const OTHERS: [&str; 4] = ["head", "options", "trace", "query"];
 pub(super) struct Operation<'v> {
     /// Upper case.
     pub(super) method: String,
-    /// As the description has it: `/pets/{petId}`.
+    /// As in the description: `/pets/{petId}`.
     pub(super) path: String,
     pub(super) value: &'v Value,
-    /// By place and name: those of the operation go before those of its path.
+    /// By place and name: those of the operation take precedence over those of its path.
     pub(super) parameters: Vec<&'v Value>,
-    /// The server that it or its path names.
+    /// The server of the operation or its path.
     pub(super) server: Option<Server>,
 }
 
-/// All operations, in the description's order of methods and the paths' own.
+/// All operations, in the description's order of methods and paths.
 pub(super) fn all<'v>(
     spec: &Spec<'v>,
     from: Option<&str>,
@@ -128,7 +128,7 @@ impl<'v> Operation<'v> {
         names
     }
 
-    /// The path without its last name: what `/pets/{petId}` is an item of.
+    /// The path without its last name: the collection of `/pets/{petId}`.
     pub(super) fn collection(&self) -> Option<&str> {
         let at = self.path.rfind("/{")?;
         Some(&self.path[..at])
@@ -142,7 +142,7 @@ impl<'v> Operation<'v> {
         })
     }
 
-    /// The first 2xx (or else 3xx) that is documented, with its schema.
+    /// The first documented 2xx (or else 3xx), with its schema.
     pub(super) fn answer(&self, spec: &Spec<'v>) -> (Option<u16>, Option<&'v Value>) {
         let responses = self.value.get("responses").and_then(Value::as_object);
         let mut coded: Vec<(u16, &'v Value)> = responses

@@ -1,20 +1,19 @@
-//! In which order operations are called, and what they may be called with: nothing is changed or removed
-//! that the session didn't make.
+//! The order of operations, and the ids for them: nothing is changed or removed that the session didn't create.
 
 use std::collections::HashMap;
 
 use super::operation::Operation;
 
-/// Where the id of something comes from.
+/// The source of an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Id {
     /// The expression.
     pub(super) code: String,
-    /// Made by this session, and no other's.
+    /// Created by this session.
     pub(super) is_own: bool,
 }
 
-/// Ids of things, by the path of the collection that they are in.
+/// Ids of items, by the path of their collection.
 #[derive(Debug, Default)]
 pub(super) struct Made(HashMap<String, Vec<Id>>);
 
@@ -30,8 +29,8 @@ impl Made {
     }
 }
 
-/// What is made first, then listed and read, then changed, and removed last: what lies deeper is made
-/// later and removed earlier.
+/// Creates first, then lists and reads, then changes, and removes last: deeper items are created later and removed
+/// earlier.
 pub(super) fn ordered<'v>(
     mut all: Vec<Operation<'v>>,
     said: &mut Vec<String>,
@@ -39,7 +38,7 @@ pub(super) fn ordered<'v>(
     all.sort_by_key(|operation| {
         let depth = operation.path.matches('/').count();
         let names = operation.path_names().len();
-        // A collection comes before its items, and those before what is in them.
+        // A collection precedes its items, and those precede their content.
         match operation.method.as_str() {
             "GET" if names == 0 => (0, depth),
             "POST" => (1, names * 100 + depth),

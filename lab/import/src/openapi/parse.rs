@@ -1,7 +1,7 @@
-//! The text of a description as a tree: JSON, or YAML 1.2 with its core schema, in which `no` and `y` are texts.
+//! Parses a description as a tree: JSON, or YAML 1.2 with its core schema, in which `no` and `y` are texts.
 //!
-//! YAML's scalars have types by their looks; a schema may know better. So the text of each scalar is kept that JSON
-//! would write in another way: `01234` of a `type: string` is a postcode.
+//! YAML infers the types of scalars; a schema may differ. So the text of each scalar is kept if JSON would write it
+//! differently: `01234` of a `type: string` is a postcode.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,12 +16,12 @@ use crate::error::ImportError;
 /// Largest description.
 pub const MAX_BYTES: usize = 16 << 20;
 
-/// The texts of scalars by the addresses of their values, which stay where they are in a tree that isn't changed.
+/// The texts of scalars by the addresses of their values, which are stable in an unchanged tree.
 #[derive(Debug, Default)]
 pub(super) struct Written(HashMap<*const Value, Box<str>>);
 
 impl Written {
-    /// The scalar as the file has it, where JSON has it otherwise.
+    /// The scalar as in the file, if JSON differs.
     pub(super) fn get(&self, value: &Value) -> Option<&str> {
         self.0.get(&std::ptr::from_ref(value)).map(|text| &**text)
     }
@@ -31,7 +31,7 @@ impl Written {
     }
 }
 
-/// A text that was read, before its places are noted.
+/// A parsed text, before its places are recorded.
 #[derive(Debug)]
 pub(super) struct Parsed {
     pub(super) root: Value,
@@ -64,7 +64,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
         .starts_with('{')
     {
         let json = serde_json::from_str(text.trim_start_matches('\u{feff}'));
-        // A YAML file may begin with a brace, too.
+        // A YAML file may start with a brace, too.
         return match json {
             Ok(root) => Ok(Parsed { root, source: None }),
             Err(error) => yaml(text).map_err(|_| error.into()),
@@ -102,7 +102,7 @@ fn yaml(text: &str) -> Result<Parsed, ImportError> {
     })
 }
 
-/// The library's words, but for those that advise to change its options.
+/// The library's message, without advice about its options.
 fn words(error: &serde_saphyr::Error) -> String {
     let error = error.without_snippet();
     let place =
@@ -126,7 +126,7 @@ fn words(error: &serde_saphyr::Error) -> String {
     }
 }
 
-/// The tree as serde gives it.
+/// The tree as parsed by serde.
 #[derive(Debug)]
 enum Raw {
     Null,
@@ -140,7 +140,7 @@ enum Raw {
 
 /// The text of a scalar in the file.
 fn text_of<'t>(raw: &Spanned<Raw>, text: &'t str) -> Option<&'t str> {
-    // An alias stands where it is used; its digits are where its anchor is.
+    // An alias has the position of its use; its digits are at its anchor.
     let span = raw.defined.span();
     let start = usize::try_from(span.byte_offset()?).ok()?;
     let length = usize::try_from(span.byte_len()?).ok()?;
@@ -153,7 +153,7 @@ fn value(raw: &Spanned<Raw>, text: &str) -> Value {
         Raw::Bool(value) => Value::Bool(*value),
         Raw::Number(number) => Value::Number(number.clone()),
         Raw::Float(float) => {
-            // `007` is a whole number in YAML 1.2.
+            // `007` is an integer in YAML 1.2.
             let whole = text_of(raw, text).and_then(|text| text.parse::<i64>().ok());
             let number = whole.map(Number::from).or_else(|| Number::from_f64(*float));
             number.map_or(Value::Null, Value::Number)
@@ -170,7 +170,7 @@ fn value(raw: &Spanned<Raw>, text: &str) -> Value {
     }
 }
 
-/// Notes the scalars of a tree that JSON writes otherwise than the file.
+/// Records the scalars of a tree that JSON would write differently from the file.
 fn note(
     raw: &Spanned<Raw>,
     value: &Value,

@@ -1,4 +1,4 @@
-//! A description with its references followed, within a limit, and the servers that it names.
+//! Follows the references of a description, within a limit, and finds its servers.
 
 use serde_json::Value;
 use url::Url;
@@ -6,7 +6,7 @@ use url::Url;
 use super::documents::Documents;
 use crate::error::ImportError;
 
-/// References that lead to references.
+/// Most references in a chain.
 const MAX_HOPS: usize = 16;
 
 /// A description.
@@ -18,7 +18,7 @@ pub(super) struct Spec<'v> {
     pub(super) is_old: bool,
 }
 
-/// A server: without a path, where the description names one, and the path that all others begin with.
+/// A server: without a path, if the description names one, and the common prefix of all paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Server {
     pub(super) origin: Option<String>,
@@ -53,7 +53,7 @@ impl<'v> Spec<'v> {
         title.unwrap_or("a service").chars().take(100).collect()
     }
 
-    /// The value itself, or what it refers to.
+    /// The value itself, or the target of its reference.
     pub(super) fn of(&self, value: &'v Value) -> &'v Value {
         let mut value = value;
         for _ in 0..MAX_HOPS {
@@ -68,7 +68,7 @@ impl<'v> Spec<'v> {
         &Value::Null
     }
 
-    /// A scalar as its file has it, `01234` of a number; an array or object as JSON.
+    /// A scalar as in its file, `01234` for a number; an array or object as JSON.
     pub(super) fn text_of(&self, value: &Value) -> String {
         match (self.documents.written.get(value), value) {
             (Some(written), _) => written.to_owned(),
@@ -78,7 +78,7 @@ impl<'v> Spec<'v> {
         }
     }
 
-    /// The server of all operations that name none of their own.
+    /// The server of all operations without one of their own.
     pub(super) fn server(&self, from: Option<&str>) -> Server {
         let written = match self.is_old {
             true => self.old_server(),
@@ -89,7 +89,7 @@ impl<'v> Spec<'v> {
         server(&written, from)
     }
 
-    /// The server that an operation or a path names.
+    /// The server of an operation or a path.
     pub(super) fn own_server(&self, of: &'v Value, from: Option<&str>) -> Option<Server> {
         self.first_server(of).map(|written| server(&written, from))
     }
@@ -108,7 +108,7 @@ impl<'v> Spec<'v> {
         }
     }
 
-    /// The first of the servers that a part of the description names, with the defaults of its variables.
+    /// The first server of a part of the description, with the defaults of its variables.
     fn first_server(&self, of: &'v Value) -> Option<String> {
         let server = of.get("servers")?.get(0)?;
         let mut url = server.get("url")?.as_str()?.to_owned();

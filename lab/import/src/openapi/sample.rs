@@ -1,4 +1,4 @@
-//! Values that schemas describe: their examples, or values made up that keep to their limits.
+//! Values for schemas: their examples, or generated values within their limits.
 
 use std::cell::Cell;
 
@@ -8,33 +8,33 @@ use serde_json::{Map, Value, json};
 
 use super::refs::Spec;
 
-/// Deepest value that is made up.
+/// Deepest generated value.
 const DEPTH: usize = 6;
-/// Largest example that is made up: schemas that refer to each other can tell of more than there is memory for.
+/// Largest generated example: schemas that reference each other may describe more than fits into memory.
 pub(super) const MADE_BYTES: usize = 64 << 10;
-/// Most parts of schemas that are looked through for the properties of one example.
+/// Most parts of schemas that are searched for the properties of one example.
 const MAX_LOOKS: usize = 20_000;
-/// Entries of a list of choices or examples that are looked at.
+/// Most entries of a list of choices or examples.
 const CHOICES: usize = 8;
 /// Largest compiled expression.
 const MAX_COMPILED: usize = 256 << 10;
-/// Longest text that is made up.
+/// Longest generated text.
 const MAX_TEXT: usize = 1000;
-/// Longest list that is made up.
+/// Longest generated list.
 const MAX_ITEMS: usize = 50;
-/// Longest expression that a text is made for.
+/// Longest expression for which a text is generated.
 const MAX_PATTERN: usize = 1000;
-/// Stands for a random UUID until it is written.
+/// Placeholder of a random UUID until the file is written.
 pub(super) const UUID: &str = "00000000-0000-4000-8000-000000000000";
 
-/// Makes up values.
+/// Generates values.
 pub(super) struct Sampler<'m, 'v> {
     pub(super) spec: &'m Spec<'v>,
-    /// How much larger the example that is being made up may become.
+    /// Remaining bytes for the present example.
     room: Cell<usize>,
-    /// Whether something had no room in it.
+    /// True if a part did not fit.
     is_cut: Cell<bool>,
-    /// How many more parts of schemas are looked through for properties of the example at hand.
+    /// Remaining parts of schemas to search for properties of the present example.
     looks: Cell<usize>,
 }
 
@@ -48,13 +48,13 @@ impl<'m, 'v> Sampler<'m, 'v> {
         }
     }
 
-    /// Whether a value had no room since this was asked last.
+    /// Returns true if a value did not fit since the last call.
     pub(super) fn was_cut(&self) -> bool {
         self.is_cut.take()
     }
 
-    /// The example of a media type or a parameter, or one by its schema. Swagger 2 has the schema's keys in the parameter
-    /// itself.
+    /// The example of a media type or a parameter, or one by its schema. In Swagger 2 the parameter itself has the
+    /// schema's keys.
     pub(super) fn of(&self, described: &'v Value) -> Value {
         self.looks.set(MAX_LOOKS);
         let content = described.get("content").and_then(Value::as_object);
@@ -74,13 +74,13 @@ impl<'m, 'v> Sampler<'m, 'v> {
         }
     }
 
-    /// A value that a schema describes, as large as it may be.
+    /// A value of a schema, as large as allowed.
     pub(super) fn made_up(&self, schema: &'v Value) -> Value {
         self.room.set(MADE_BYTES);
         self.value("", schema, 0)
     }
 
-    /// Whether there is room for so many bytes more, which are then taken.
+    /// Reserves bytes; returns true if there is room for them.
     fn has_room(&self, bytes: usize) -> bool {
         let left = self.room.get().checked_sub(bytes);
         match left {
@@ -90,8 +90,8 @@ impl<'m, 'v> Sampler<'m, 'v> {
         left.is_some()
     }
 
-    /// A value that the description gives, with the types of its schema: what YAML takes for a number or a switch is the
-    /// text that the file has where a text belongs.
+    /// A value of the description, with the types of its schema: a YAML number or boolean is the text of the file if
+    /// the schema needs a text.
     fn fitted(&self, given: &'v Value, schema: Option<&'v Value>) -> Value {
         let schema = schema.map(|schema| self.spec.of(schema));
         match given {
@@ -121,7 +121,7 @@ impl<'m, 'v> Sampler<'m, 'v> {
         }
     }
 
-    /// The schema of a property, which may stand in a part of its object's.
+    /// The schema of a property, which may be in a part of its object's.
     pub(super) fn property(
         &self,
         schema: &'v Value,
@@ -149,11 +149,11 @@ impl<'m, 'v> Sampler<'m, 'v> {
         left.is_some()
     }
 
-    /// A value that a schema describes.
+    /// A value of a schema.
     fn value(&self, name: &str, schema: &'v Value, depth: usize) -> Value {
         let schema = self.spec.of(schema);
         if let Some(given) = given(schema) {
-            // One that is given for the whole is taken as it is.
+            // An example of the whole is used unchanged.
             return match depth == 0 || self.has_room(bytes(given)) {
                 true => self.fitted(given, Some(schema)),
                 false => Value::Null,
@@ -277,7 +277,7 @@ impl<'m, 'v> Sampler<'m, 'v> {
         }
     }
 
-    /// Its required properties, and those with an example; all where none is required.
+    /// Its required properties, and those with an example; all if none is required.
     fn object(&self, schema: &'v Value, depth: usize) -> Value {
         let properties = schema.get("properties").and_then(Value::as_object);
         let required = schema.get("required").and_then(Value::as_array);
@@ -352,7 +352,7 @@ impl<'m, 'v> Sampler<'m, 'v> {
     }
 }
 
-/// A value that a schema gives itself.
+/// An example or default within a schema.
 fn given(schema: &Value) -> Option<&Value> {
     let listed = |key: &str| {
         let all = schema.get(key)?.as_array()?;
@@ -367,7 +367,7 @@ fn given(schema: &Value) -> Option<&Value> {
         .or_else(|| listed("enum"))
 }
 
-/// The type of a schema, be it implied.
+/// The type of a schema, explicit or implied.
 pub(super) fn kind(schema: &Value) -> &str {
     match schema.get("type") {
         Some(Value::String(kind)) => kind.as_str(),
@@ -389,7 +389,7 @@ pub(super) fn kind(schema: &Value) -> &str {
     }
 }
 
-/// About how many bytes a value takes.
+/// Approximate size of a value in bytes.
 fn bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => 1 + text.len(),
@@ -401,14 +401,14 @@ fn bytes(value: &Value) -> usize {
     }
 }
 
-/// A limit of a number, and whether it is itself excluded.
+/// A limit of a number, and whether it is exclusive.
 type NumberLimit = (f64, bool);
 
-/// The limits of a number: the least and the most, and whether each of them is itself excluded.
+/// The limits of a number: minimum and maximum, and whether each is exclusive.
 fn limits(schema: &Value) -> (Option<NumberLimit>, Option<NumberLimit>) {
     let limit = |key: &str, exclusive: &str, tighter: fn(f64, f64) -> f64| {
         let own = schema.get(key).and_then(Value::as_f64);
-        // OpenAPI 3.0 has a switch there, 3.1 a number.
+        // OpenAPI 3.0 has a boolean there, 3.1 a number.
         let other = schema.get(exclusive);
         let is_excluded = other.and_then(Value::as_bool) == Some(true);
         match (own, other.and_then(Value::as_f64)) {
@@ -449,7 +449,7 @@ fn integer(schema: &Value) -> Value {
         true => high.unwrap_or(0).div_euclid(step).saturating_mul(step),
         false => up,
     };
-    // Limits beyond 2^53 are exact where they are whole.
+    // Integral limits beyond 2^53 are exact.
     let exact = |key: &str| {
         schema
             .get(key)
@@ -492,7 +492,7 @@ fn number(schema: &Value) -> Value {
     let value = match step {
         Some(step) => {
             let size = step.as_f64().unwrap_or(1.0);
-            // As many decimals as the step has, or a product of it is none of its multiples.
+            // As many decimals as the step has, since rounding could break multiples.
             let decimals = step
                 .to_string()
                 .split_once('.')
@@ -564,7 +564,7 @@ fn string(name: &str, schema: &Value) -> Value {
     json!(made.chars().take(most).collect::<String>())
 }
 
-/// A text that a regular expression matches, of a length within the limits.
+/// A text that matches a regular expression, with a length within the limits.
 fn matching(pattern: &str, least: usize, most: usize) -> Option<String> {
     if pattern.len() > MAX_PATTERN {
         return None;
@@ -572,7 +572,7 @@ fn matching(pattern: &str, least: usize, most: usize) -> Option<String> {
     let hir = regex_syntax::parse(pattern).ok()?;
     let mut builder = RegexBuilder::new(pattern);
     let regex = builder.size_limit(MAX_COMPILED).build().ok()?;
-    // What may come again comes more often until the text is long enough.
+    // Optional repetitions increase until the text is long enough.
     let tries = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256]
         .into_iter()
         .chain([least as u32]);
@@ -583,7 +583,7 @@ fn matching(pattern: &str, least: usize, most: usize) -> Option<String> {
         if (least..=most).contains(&length) && regex.is_match(&text) {
             return Some(text);
         }
-        // An expression that is tied to no end matches within a longer text.
+        // An unanchored expression matches within a longer text.
         if length < least {
             text.extend(std::iter::repeat_n('a', least - length));
             if regex.is_match(&text) {
@@ -594,7 +594,7 @@ fn matching(pattern: &str, least: usize, most: usize) -> Option<String> {
     None
 }
 
-/// Appends what an expression matches, with `more` repetitions than it needs; nothing where the text becomes too long.
+/// Appends a match of an expression, with `more` repetitions than the minimum; `None` if the text becomes too long.
 fn write(hir: &Hir, more: u32, out: &mut String) -> Option<()> {
     if out.len() > MAX_TEXT {
         return None;
@@ -620,7 +620,7 @@ fn write(hir: &Hir, more: u32, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// A character of a class: a letter or a digit where there is one.
+/// A character of a class: a letter or a digit if possible.
 fn one_of(class: &Class) -> Option<char> {
     let ranges: Vec<(char, char)> = match class {
         Class::Unicode(class) => class
@@ -669,7 +669,7 @@ mod tests {
     }
 
     proptest! {
-        /// Numbers keep to all limits that can be kept to.
+        /// Numbers satisfy all satisfiable limits.
         #[test]
         fn numbers_keep_to_their_limits(low in -500..500_i64, width in 20..300_i64, step in 1..10_i64) {
             let schema = json!({ "minimum": low, "exclusiveMaximum": low + width, "multipleOf": step });

@@ -1,11 +1,11 @@
-//! How values of parameters are written (OpenAPI 3, `style` and `explode`; Swagger 2, `collectionFormat`; RFC 6570).
+//! Serialization of parameter values (OpenAPI 3, `style` and `explode`; Swagger 2, `collectionFormat`; RFC 6570).
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::Value;
 
 use super::refs::Spec;
 
-/// What a path or query can't hold as it is.
+/// Characters that a path or query must escape.
 const ESCAPED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -25,13 +25,13 @@ const ESCAPED: &AsciiSet = &CONTROLS
 /// Deepest object that is written as names with brackets.
 const DEPTH: usize = 8;
 
-/// How a parameter is written.
+/// The style of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
     Simple,
     Label,
     Matrix,
-    /// Values between these.
+    /// Values separated by this.
     Form(&'static str),
     DeepObject,
 }
@@ -45,7 +45,7 @@ fn text(parameter: &Value, key: &str) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-/// The style of a parameter, and whether each entry stands by itself.
+/// The style of a parameter, and whether entries are separate.
 fn style_of(parameter: &Value) -> (Style, bool) {
     let (style, explodes) = match text(parameter, "collectionFormat").as_str() {
         "multi" => (Style::Form(","), true),
@@ -63,7 +63,7 @@ fn style_of(parameter: &Value) -> (Style, bool) {
             ("spaceDelimited", _) => (Style::Form("%20"), false),
             ("pipeDelimited", _) => (Style::Form("%7C"), false),
             ("deepObject", _) => (Style::DeepObject, true),
-            // Swagger 2 has lists between commas where it says nothing.
+            // The default of Swagger 2 is lists with commas.
             _ => (Style::Form(","), parameter.get("type").is_none()),
         },
     };
@@ -71,7 +71,7 @@ fn style_of(parameter: &Value) -> (Style, bool) {
     (style, said.unwrap_or(explodes))
 }
 
-/// Entries of a value, each with its name where it is an object's.
+/// Entries of a value, with names if it is an object.
 fn entries(spec: &Spec<'_>, value: &Value) -> Vec<(Option<String>, String)> {
     match value {
         Value::Array(items) => items
@@ -86,7 +86,7 @@ fn entries(spec: &Spec<'_>, value: &Value) -> Vec<(Option<String>, String)> {
     }
 }
 
-/// Entries in one text: `a,b`, or of an object `name,a`, or where each stands by itself `name=a`.
+/// Entries in one text: `a,b`, or for an object `name,a`, or with separate entries `name=a`.
 fn one_text(
     entries: &[(Option<String>, String)],
     separator: &str,
@@ -105,7 +105,7 @@ fn one_text(
         .join(separator)
 }
 
-/// A value in a path: what stands before it, and the value, both encoded.
+/// A value in a path: its prefix, and the value, both encoded.
 pub(super) fn of_path(spec: &Spec<'_>, parameter: &Value, value: &Value) -> (String, String) {
     let name = text(parameter, "name");
     let (style, explodes) = style_of(parameter);

@@ -1,4 +1,4 @@
-//! Values as XML, as a schema's `xml` says it (OpenAPI 3, XML Object).
+//! Values as XML, by a schema's `xml` (OpenAPI 3, XML Object).
 
 use serde_json::{Map, Value};
 
@@ -8,10 +8,10 @@ use crate::text::Text;
 /// Deepest element.
 const DEPTH: usize = 16;
 
-/// Puts something else in the place of a value, by the name of its element.
+/// Replaces a value, by the name of its element.
 type Hide<'h> = &'h mut dyn FnMut(&str, &mut Text);
 
-/// The name of a document's element: what the schema says, or else the last part of its reference.
+/// The name of a document's element: that of the schema, or else the last part of its reference.
 pub(super) fn root_name(schema: &Value) -> String {
     let said = schema.pointer("/xml/name").and_then(Value::as_str);
     let referred = schema.get("$ref").and_then(Value::as_str);
@@ -57,7 +57,7 @@ fn item_name(otherwise: &str, schema: &Value) -> String {
     said.map_or_else(|| otherwise.to_owned(), sound)
 }
 
-/// A document as it is written.
+/// A document in progress.
 struct Writer<'w, 'v> {
     spec: &'w Spec<'v>,
     hide: Hide<'w>,
@@ -117,7 +117,7 @@ impl<'v> Writer<'_, 'v> {
                 self.element(&name, inner, schema, depth + 1);
                 continue;
             };
-            // A list is an element for each entry, within one of its own where the schema wraps it.
+            // A list has an element for each entry, within one of its own if the schema wraps it.
             let one = schema
                 .get("items")
                 .map_or(&Value::Null, |items| spec.of(items));
@@ -157,7 +157,7 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// A name that XML takes.
+/// A valid XML name.
 fn sound(name: &str) -> String {
     let legal = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     let name: String = name.chars().filter(|c| legal(*c)).collect();

@@ -1,8 +1,8 @@
-//! What recorders other than Chromium write, with what they leave out.
+//! The formats of recorders other than Chromium, with their omissions.
 
 use super::*;
 
-/// A page, and a request of a person a while later.
+/// A page, and a person's request a while later.
 fn with(request: Value) -> Imported {
     let page = entry(0, get("/"), answer(200, "text/html", "<p>hi"), "document");
     let then = entry(3000, request, answer(200, "text/html", "done"), "");
@@ -33,7 +33,7 @@ fn holds(imported: &Imported, lines: &[&str]) {
     }
 }
 
-/// Any member may be null, or of another type than the format says.
+/// Any member may be null, or of a wrong type.
 #[test]
 fn a_member_that_is_null_costs_no_request() {
     let whole = entry(
@@ -98,7 +98,7 @@ fn base64_that_is_text_is_that_text() {
     let binary = json!({ "text": "AAEC/w==", "encoding": "base64" });
     let binary = with(put(Some("application/octet-stream"), binary));
     holds(&binary, &["bytes: 4"]);
-    // What is no base64 stays as it is.
+    // Invalid base64 stays unchanged.
     let none = json!({ "text": "not base64!", "encoding": "base64" });
     holds(
         &with(put(Some("text/plain"), none)),
@@ -168,7 +168,7 @@ fn a_missing_content_type_is_that_of_the_body() {
         "{:?}",
         plain.said
     );
-    // The recorder's word for it counts where there is no header.
+    // The recorder's type counts if there is no header.
     let said = with(put(
         None,
         json!({ "mimeType": "application/soap+xml", "text": "<a/>" }),
@@ -176,7 +176,7 @@ fn a_missing_content_type_is_that_of_the_body() {
     holds(&said, &["Content-Type: \"application/soap+xml\""]);
 }
 
-/// Moments in whatever form: the order is that of the recording, and so are the waits.
+/// Times in any form: the order is that of the recording, and so are the waits.
 #[test]
 fn moments_without_a_zone_keep_order_and_waits() {
     let at = |path: &str, started: Value| {
@@ -206,7 +206,7 @@ fn moments_without_a_zone_keep_order_and_waits() {
         assert_eq!(workload.matches("wait:").count(), 1, "{workload}");
         assert!(workload.contains("wait: 1.9s..5.9s"), "{workload}");
     }
-    // One in the middle that says nothing stays there, and no wait of 1970 comes of it.
+    // One without a time in the middle stays there, and causes no wait since 1970.
     let entries = vec![
         at("/one", json!("2026-03-01T08:00:00Z")),
         at("/two", json!("soon")),

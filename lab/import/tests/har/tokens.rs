@@ -1,4 +1,4 @@
-//! Values that answers gave, in the ways in which pages write them.
+//! Values of responses, in the encodings of pages.
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn tokens_are_captured_however_a_page_writes_them() {
     assert!(json.workload.contains("$.proof"), "{}", json.workload);
 }
 
-/// What an answer held and isn't captured is named.
+/// Values of a response that aren't captured are named.
 #[test]
 fn values_that_stay_as_recorded_are_reported() {
     let imported = of(
@@ -75,12 +75,12 @@ fn values_that_stay_as_recorded_are_reported() {
         "{said}"
     );
     assert!(!said.contains("k8Qz") && !said.contains("`word`"), "{said}");
-    // What the person typed before any answer held it is the person's.
+    // A value typed before any response contained it is the person's.
     let typed = of("<p>nothing", "text/html", "seal=k8Qz%2Bp41");
     assert_eq!(frozen(&typed), 0, "{:?}", typed.said);
 }
 
-/// Numbers in JSON come back with their digits.
+/// Numbers in JSON keep their digits.
 #[test]
 fn numbers_of_answers_are_captured_digit_for_digit() {
     const GIVEN: &str = r#"{"user": {"id": 30521}, "order": {"big_id": 618446744073709551557618446744073709551557}}"#;

@@ -1,4 +1,4 @@
-//! The trial under way in charts and tables: through its time, by step, and examples of its errors.
+//! The current trial in charts and tables: over time, by step, and examples of its errors.
 
 use lab_analysis::format::{count, figure};
 use lab_analysis::model::Times;
@@ -12,13 +12,13 @@ use crate::series::Stretch;
 use crate::state::State;
 use crate::trial::{Counted, Measure, PartCounted, Step, Trial};
 
-/// A line of a chart: its words in the key, whose it is, and its points.
+/// A line of a chart: its label, its series, and its points.
 type Drawn = (String, Series, Vec<(f64, Option<f64>)>);
 
 /// A chart: its name, its unit, its lines, the most important last.
 type Of = (String, &'static str, Vec<Drawn>);
 
-/// What happened through the trial.
+/// The trial over time.
 pub(super) fn charts(state: &State) -> Markup {
     let Some(trial) = &state.trial else {
         return html! {};
@@ -74,7 +74,7 @@ fn of(name: &str, unit: &'static str, lines: Vec<Drawn>) -> Of {
     (name.to_owned(), unit, lines)
 }
 
-/// A counter's course from the ramp on, divided by something.
+/// A counter over time from the ramp on, divided by `divide`.
 fn course(counted: &Counted, at: usize, divide: f64) -> Vec<(f64, Option<f64>)> {
     let points = counted.course.of(at).filter(|(t, _)| *t >= 0.0);
     points
@@ -82,7 +82,7 @@ fn course(counted: &Counted, at: usize, divide: f64) -> Vec<(f64, Option<f64>)> 
         .collect()
 }
 
-/// Of all counters of processes, each against its machine's cores; `cores` are those of the machine that conducts.
+/// All counters of processes, each relative to its machine's cores; `cores` are those of the conducting machine.
 fn of_counters(trial: &Trial, cores: f64) -> [Of; 3] {
     let system_cores = trial
         .system_cores
@@ -102,13 +102,13 @@ fn of_counters(trial: &Trial, cores: f64) -> [Of; 3] {
     ]
 }
 
-/// The same of a part of the system, on its machine.
+/// The same for a part of the system, on its machine.
 fn of_part(part: &PartCounted) -> [Of; 3] {
     let cores = part.cores.map_or(1.0, |cores| f64::from(cores.max(1)));
     let counter = |at: usize, divide: f64| course(&part.counted, at, divide);
     let name = pieces::plain(&part.name);
     let mut cpu = vec![drawn("host", Series::First, counter(0, 1.0))];
-    // Without its cores, it is not known what it is a part of.
+    // Without its cores, the reference is unknown.
     if part.cores.is_some() {
         cpu.insert(0, drawn(&name, Series::Second, counter(1, cores)));
     }
@@ -133,7 +133,7 @@ fn io(counted: &Counted) -> Vec<Drawn> {
     ]
 }
 
-/// How coarse the charts are.
+/// The resolution of the charts.
 fn places(trial: &Trial) -> String {
     let stretches = trial.load.stretches();
     let Some(first) = stretches.first() else {
@@ -182,7 +182,7 @@ fn class(series: Series) -> &'static str {
     }
 }
 
-/// Each step's answers, errors, and times.
+/// Each step's responses, errors, and times.
 pub(super) fn steps(state: &State) -> Markup {
     let Some(trial) = &state.trial else {
         return html! {};
@@ -206,7 +206,7 @@ pub(super) fn steps(state: &State) -> Markup {
     }
 }
 
-/// Named transactions, where the workload has any.
+/// Named transactions, if the workload has any.
 fn transactions(trial: &Trial) -> Markup {
     if trial.transactions.is_empty() {
         return html! {};
@@ -224,7 +224,7 @@ fn transactions(trial: &Trial) -> Markup {
     }
 }
 
-/// Numbers that answers tell, where the workload measures any.
+/// Numbers in responses, if the workload measures any.
 fn measures(trial: &Trial) -> Markup {
     if trial.measures.is_empty() {
         return html! {};
@@ -280,7 +280,7 @@ fn row(step: &Step) -> Row {
     Row::new(cells)
 }
 
-/// How many requests failed, by class, and examples.
+/// The number of failed requests, by class, and examples.
 pub(super) fn errors(state: &State) -> Markup {
     let Some(trial) = state
         .trial

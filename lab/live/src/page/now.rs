@@ -1,4 +1,4 @@
-//! Where in the plan the run stands, and the figures of the moment.
+//! The progress of the run in its plan, and the current figures.
 
 use lab_analysis::format::{count, duration, figure, or_none};
 use lab_analysis::model::LoadLine;
@@ -11,10 +11,10 @@ use maud::{Markup, PreEscaped, html};
 use crate::state::{Done, Mode, Outcome, State, phase_words};
 use crate::trial::Trial;
 
-/// Squares of the plan at most.
+/// Most squares of the plan.
 const SQUARES: u32 = 400;
 
-/// Where in the plan it stands, and what is left.
+/// The progress in the plan, and the remaining time.
 pub(super) fn progress(state: &State) -> Markup {
     let (done, valid) = state.counts();
     let all = state.trials.max(u32::try_from(done).unwrap_or(u32::MAX));
@@ -91,7 +91,7 @@ fn square(done: &Done) -> Markup {
     html! { li class=(class) title=(pieces::plain(&title)) { (mark) } }
 }
 
-/// The trial under way, with how far it is.
+/// The current trial, with its progress.
 fn under_way(trial: &Trial) -> Markup {
     let length = (trial.ramp_ms + trial.hold_ms) as f64;
     let again = trial
@@ -114,7 +114,7 @@ fn under_way(trial: &Trial) -> Markup {
     }
 }
 
-/// Of a search: the safe line and the load line of each cell, as far as the trials tell.
+/// For a search: the safe line and the load line of each cell, as far as the trials show them.
 pub(super) fn lines(lines: &[LoadLine], is_over: bool) -> Markup {
     let so_far = if is_over { "" } else { "So far, " };
     html! {
@@ -128,7 +128,7 @@ pub(super) fn lines(lines: &[LoadLine], is_over: bool) -> Markup {
     }
 }
 
-/// The few figures that matter most now.
+/// The most important current figures.
 pub(super) fn tiles(state: &State) -> Markup {
     let Some(trial) = &state.trial else {
         return html! { p.none { "No trial is under way." } };

@@ -1,5 +1,4 @@
-//! What is answered: the page and its files, its parts as they change, the metrics, and what a person
-//! asks of the run.
+//! The responses: the page and its files, its parts as they change, the metrics, and control requests for the run.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -27,12 +26,12 @@ use crate::page::{self, Part};
 use crate::state::Mode;
 use crate::watch::Watch;
 
-/// Parts are looked at this often.
+/// Interval between two checks of parts.
 const TICK: Duration = Duration::from_secs(1);
-/// What a person asks of the run is a word.
+/// Largest control request, which is a word.
 const MOST_ASKED: usize = 256;
 
-/// The page loads its own two files, and speaks to nobody else.
+/// The page loads its own two files, and connects to no other server.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
@@ -51,7 +50,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     guarded(response, POLICY)
 }
 
-/// The response as a browser may use it, by a policy of what its page may load.
+/// Adds security headers to a response, with a policy for its page.
 pub(super) fn guarded(mut response: Response, policy: &'static str) -> Response {
     let headers = response.headers_mut();
     let mut put = |name: HeaderName, value: &'static str| {
@@ -64,7 +63,7 @@ pub(super) fn guarded(mut response: Response, policy: &'static str) -> Response 
     response
 }
 
-/// What is asked for under the token's address, if whoever asks may ask at all.
+/// The path after the token's address, if the client is authorized.
 pub(super) fn admitted(ours: &Token, request: &Request) -> Result<String, Box<Response>> {
     if !gate::is_our_host(request.headers()) {
         let why = "this server answers to addresses and to localhost, not to this name";
@@ -77,7 +76,7 @@ pub(super) fn admitted(ours: &Token, request: &Request) -> Result<String, Box<Re
         return Err(Box::new(text(StatusCode::NOT_FOUND, why)));
     }
     match (request.method(), rest) {
-        // Without its last slash the page would look for its files elsewhere.
+        // Without its last slash the page would request its files from a wrong path.
         (&Method::GET, "?") => Err(Box::new(see(&format!("/{token}/")))),
         _ => Ok(rest.to_owned()),
     }
@@ -125,7 +124,7 @@ async fn measured(shared: &Arc<Shared>) -> Response {
     }
 }
 
-/// The parts of the page that changed, every second, until the run is over.
+/// The changed parts of the page, every second, until the run ends.
 fn events(shared: &Arc<Shared>) -> Response {
     let Ok(permit) = Arc::clone(&shared.readers).try_acquire_owned() else {
         return text(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open");
@@ -151,11 +150,11 @@ struct Reader {
 enum Stage {
     /// Nothing was sent yet.
     First,
-    /// The run goes on.
+    /// The run is in progress.
     On,
-    /// All parts were sent; the page is to be told.
+    /// All parts were sent; the end is to be sent.
     Last,
-    /// The page knows.
+    /// The end was sent.
     Over,
 }
 
@@ -179,7 +178,7 @@ fn stream(reader: Reader) -> impl Stream<Item = Result<Event, Infallible>> {
             let seen = looked(&reader.shared, |watch, parts| {
                 (watch.is_some_and(is_over), Arc::clone(parts))
             });
-            // An archive that can't be read is said by the page when it is loaded again.
+            // The page reports an unreadable archive when it is reloaded.
             let Ok((over, parts)) = seen.await else {
                 return None;
             };
@@ -193,13 +192,13 @@ fn stream(reader: Reader) -> impl Stream<Item = Result<Event, Infallible>> {
     })
 }
 
-/// Whether nothing more comes.
+/// Returns true if no more data follows.
 fn is_over(watch: &Watch) -> bool {
     matches!(watch.state().mode, Mode::Ended | Mode::Interrupted)
 }
 
 impl Reader {
-    /// The parts that this page has not, or otherwise; `None` if it has them all.
+    /// The parts that are new or changed for this page; `None` if there are none.
     fn changed(&mut self, parts: &[Part]) -> Option<String> {
         let mut changed = serde_json::Map::new();
         for part in parts {
@@ -212,7 +211,7 @@ impl Reader {
     }
 }
 
-/// What a person asks of the run.
+/// Handles a control request for the run.
 async fn control(shared: &Arc<Shared>, request: Request) -> Response {
     if !gate::is_own_page(request.headers()) {
         return text(

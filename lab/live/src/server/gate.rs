@@ -1,4 +1,4 @@
-//! Who may ask: the token, the host, and where a request comes from. It answers nothing.
+//! Access checks: the token, the host, and the origin of a request. It sends no response.
 
 use std::net::IpAddr;
 
@@ -6,15 +6,15 @@ use axum::http::HeaderMap;
 use axum::http::header::{HOST, HeaderName, ORIGIN};
 use subtle::ConstantTimeEq as _;
 
-/// Says where a request comes from; sent by every browser of today, and by no page's script.
+/// The origin of a request; sent by every current browser, and not settable by scripts.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The fewest characters of a token that is given: 16 of these have 95 bits.
+/// The fewest characters of a given token: 16 of these have 95 bits.
 const LEAST: usize = 16;
-/// The most.
+/// The most characters.
 const MOST: usize = 128;
 
-/// What is in the address of the page: 128 random bits, or what somebody chose.
+/// The secret in the page's address: 128 random bits, or the user's choice.
 #[derive(Debug, Clone)]
 pub struct Token(String);
 
@@ -25,7 +25,7 @@ impl Token {
         Ok(Self(hex::encode(bits)))
     }
 
-    /// One that is given: letters, digits, `-`, and `_`, 16 of them at least. `None` of any other text.
+    /// A given token: letters, digits, `-`, and `_`, 16 of them at least. `None` for any other text.
     #[must_use]
     pub fn given(text: &str) -> Option<Self> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
@@ -33,20 +33,20 @@ impl Token {
         (is_long && text.bytes().all(fits)).then(|| Self(text.to_owned()))
     }
 
-    /// As it stands in the address.
+    /// Its form in the address.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// Whether this is the token; it takes as long whatever differs.
+    /// Returns true if this is the token, in constant time.
     pub(super) fn is(&self, text: &str) -> bool {
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }
 }
 
-/// Whether the host that a request names is an address or this machine's own name for itself: another
-/// name may have been made to lead here.
+/// Returns true if the host of a request is an address or this machine's own name for itself: another name may have
+/// been made to point here.
 pub(super) fn is_our_host(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     host.is_some_and(|host| {
@@ -61,7 +61,7 @@ pub(super) fn is_our_host(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether a request that changes something comes from the page itself, or from no page at all.
+/// Returns true if a changing request comes from the page itself, or from no page.
 pub(super) fn is_own_page(headers: &HeaderMap) -> bool {
     let of = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(site) = of(FETCH_SITE) {

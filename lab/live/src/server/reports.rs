@@ -1,4 +1,4 @@
-//! A folder of runs as pages: the list of them, and the report of each. They are made when they are asked for.
+//! A folder of runs as pages: the list of them, and the report of each. They are generated on demand.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,15 +11,15 @@ use lab_report::render::pieces::policy;
 use super::answer::{HTML, TEXT, admitted, guarded, of};
 use super::gate::Token;
 
-/// Pages of a folder of runs, each as a whole.
+/// Generates the pages of a folder of runs.
 pub trait Reports: Send {
-    /// The list of runs; it leads to each by `run/NAME`.
+    /// The list of runs, with links to each by `run/NAME`.
     ///
     /// # Errors
     /// Why there is none, in words.
     fn index(&self) -> Result<String, String>;
 
-    /// The report of the run that the list calls `name`; `None` where there is none.
+    /// The report of the run `name` in the list; `None` if there is none.
     ///
     /// # Errors
     /// Why it can't be made, in words.
@@ -43,7 +43,7 @@ async fn answer(State(served): State<Arc<Served>>, request: Request) -> Response
         Ok(rest) => page(&served, request.method(), rest).await,
         Err(refused) => *refused,
     };
-    // A report is a file that brings its look and its script with it.
+    // A report is a file that contains its style and its script.
     guarded(response, policy())
 }
 

@@ -1,4 +1,4 @@
-//! What all answers share: the run, looked at no more often than it takes, and how many look on.
+//! State shared by all responses: the run, read no more often than necessary, and the number of viewers.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,18 +12,18 @@ use crate::clock;
 use crate::page::{Part, parts};
 use crate::watch::{Analyse, Controls, Watch};
 
-/// The archive is looked at no more often than this.
+/// Shortest interval between two reads of the archive.
 const LOOK: Duration = Duration::from_millis(900);
-/// Pages that are kept up to date at once.
+/// Most pages that receive updates at once.
 const READERS: usize = 16;
 
-/// What all answers share.
+/// State shared by all responses.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) token: Token,
     source: Mutex<Source>,
     pub(super) readers: Arc<Semaphore>,
-    /// Becomes true when the run's process has nothing more to tell.
+    /// Becomes true when the run's process has ended.
     pub(super) ended: signal::Receiver<bool>,
 }
 
@@ -68,7 +68,7 @@ impl Source {
         }
     }
 
-    /// The run as it stands, looked at just now; `None` until it has an archive.
+    /// Reads the current state of the run; `None` until it has an archive.
     fn look(&mut self, is_last: bool) -> Result<Option<&Watch>, ArchiveError> {
         if self.watch.is_none() {
             self.begin()?;
@@ -86,7 +86,7 @@ impl Source {
         Ok(Some(watch))
     }
 
-    /// Opens the archive. A run that has just begun may have none yet.
+    /// Opens the archive. A run that has just started may have none yet.
     fn begin(&mut self) -> Result<(), ArchiveError> {
         if !self.dir.join("manifest.json").exists() {
             return Ok(());
@@ -99,7 +99,7 @@ impl Source {
     }
 }
 
-/// Looks at the run, and makes something of it, beside the thread that serves.
+/// Reads the run and maps it, outside the serving thread.
 pub(super) async fn looked<T: Send + 'static>(
     shared: &Arc<Shared>,
     make: impl FnOnce(Option<&Watch>, &Arc<Vec<Part>>) -> T + Send + 'static,

@@ -1,5 +1,5 @@
-//! Which file systems an owner lets runs have made for their trials. Root makes and mounts them: by other options than
-//! harmless ones a device that is no trial's is written, or a folder read that no study may read. It makes none.
+//! File systems that an owner allows runs to make for their trials. Root makes and mounts them: unsafe options could
+//! write to another device, or read a folder that no study may read. It makes none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use lab_host::disk;
 use lab_study::{Filesystem, FilesystemSpec, filesystem, size};
 use serde::Deserialize;
 
-/// Mount options that a study may give any file system: none of them names a file, a device, or a program.
+/// Mount options that a study may set for any file system: none of them names a file, a device, or a program.
 const HARMLESS: [&str; 57] = [
     "acl",
     "allocsize",
@@ -68,7 +68,7 @@ const HARMLESS: [&str; 57] = [
     "wsync",
 ];
 
-/// The section as it is written.
+/// The section as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Section {
@@ -76,7 +76,7 @@ pub(super) struct Section {
     most: String,
     #[serde(default)]
     options: BTreeSet<String>,
-    /// By the kind of file system: what is harmless to one program names a device to another.
+    /// Keyed by the kind of file system: an option that is harmless to one program names a device to another.
     #[serde(default)]
     mkfs: BTreeMap<String, Vec<String>>,
 }
@@ -84,18 +84,18 @@ pub(super) struct Section {
 /// File systems that may be made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Filesystems {
-    /// None of any other.
+    /// The allowed kinds.
     kinds: BTreeSet<Filesystem>,
-    /// None is larger.
+    /// The largest allowed size.
     most: u64,
-    /// Mount options beside those that are harmless, as they are written.
+    /// Mount options besides the harmless ones, as written.
     options: BTreeSet<String>,
-    /// What the program that makes one of a kind may be told: all the words of a study, one line each.
+    /// Allowed arguments of mkfs by kind: all the words of a study, one line each.
     mkfs: BTreeSet<(Filesystem, Vec<String>)>,
 }
 
 impl Section {
-    /// What it says, if it makes sense.
+    /// Validates the section.
     pub(super) fn parse(self) -> Result<Filesystems, String> {
         let named = |problem: String| format!("`filesystems`: {problem}");
         let kinds = self.kinds.iter().map(|kind| filesystem(kind));
@@ -116,7 +116,7 @@ impl Section {
     }
 }
 
-/// The words of each line that may be said where file systems of a kind are made.
+/// Parses the allowed mkfs arguments of a kind, one line each.
 fn lines_of(kind: &str, lines: &[String]) -> Result<Vec<(Filesystem, Vec<String>)>, String> {
     let kind = filesystem(kind).map_err(|error| error.to_string())?;
     let words = |line: &String| line.split_whitespace().map(str::to_owned).collect();
@@ -124,12 +124,12 @@ fn lines_of(kind: &str, lines: &[String]) -> Result<Vec<(Filesystem, Vec<String>
 }
 
 impl Filesystems {
-    /// Whether any may be made.
+    /// Returns true if any file system may be made.
     pub(super) fn any(&self) -> bool {
         !self.kinds.is_empty()
     }
 
-    /// What is refused of one, each in a sentence, and then what keeps this machine from making it.
+    /// The reasons to refuse a file system, one sentence each, followed by what this machine lacks to make it.
     pub(super) fn refused(&self, spec: &FilesystemSpec) -> Vec<String> {
         let kind = spec.kind.name();
         let not_listed = |what: String, list: &str| {
@@ -164,8 +164,8 @@ impl Filesystems {
     }
 }
 
-/// Whether a mount option says nothing but how a file system does its work. A path or a device has other characters in
-/// it than such a value.
+/// Returns true if a mount option only affects how a file system works. A path or a device has characters that such a
+/// value has not.
 fn is_harmless(option: &str) -> bool {
     let (name, value) = option.split_once('=').unwrap_or((option, ""));
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_:".contains(c);
@@ -198,7 +198,7 @@ mod tests {
         section.parse().unwrap()
     }
 
-    /// What is refused beside what this machine lacks.
+    /// Asserts what is refused, apart from what this machine lacks.
     #[track_caller]
     fn check(spec: &FilesystemSpec, most: &str, expected: &str) {
         let said = allowed(most).refused(spec);
@@ -240,14 +240,14 @@ mod tests {
             let said = format!("the mount option {option} is not allowed");
             check(&spec(&format!("noatime,{option}"), &[]), "4 GB", &said);
         }
-        // Whole lines: words that are allowed together are not each by itself.
+        // Whole lines: words that are allowed together are not allowed alone.
         for words in [
             &["-m"][..],
             &["reflink=0"],
             &["-m", "reflink=0", "/dev/sda"],
             &["-p", "/etc"],
             &["-m reflink=0"],
-            // It is ext4's.
+            // An option of ext4.
             &["-J", "device=x"],
         ] {
             check(&spec("", words), "4 GB", "mkfs.xfs with ");

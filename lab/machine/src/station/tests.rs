@@ -1,5 +1,5 @@
-//! Both sides over channels of this process, with real programs: what an agent does on a machine, and that nothing
-//! of it stays.
+//! Both sides over channels of this process, with real programs: the effects of an agent on a machine, and that none of
+//! them remain.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -103,7 +103,7 @@ impl Stage {
         self.folder.path().join("output")
     }
 
-    /// A way to the station, for a trial whose system this is.
+    /// A connection to the station, for a trial with this system.
     fn open(&self, setup: Setup) -> (Afar, JoinHandle<Result<(), String>>) {
         let (peer, thread) = self.way();
         let afar = Afar::new((peer, Hand::Left), Some(setup), self.output());
@@ -133,7 +133,7 @@ impl Stage {
     }
 }
 
-/// A shell that says that it is ready, then does this.
+/// A shell that reports that it is ready, then runs `then`.
 fn setup(then: &str) -> Setup {
     let script = format!("echo \"$$ is ready\"; {then}");
     Setup {
@@ -410,7 +410,7 @@ fn data_that_can_not_be_removed_is_told() {
     let started = afar.start(&never()).unwrap();
     let data = PathBuf::from(&started.setting.scratch);
     let work = data.ancestors().nth(2).unwrap().to_path_buf();
-    // Not before it is known to be ready: its output is moved away, too.
+    // Not before it is known to be ready: its output is moved, too.
     fs::write(data.join("go"), "").unwrap();
     until("it is moved away", || work.is_file());
     let stopped = afar.stop();
@@ -479,7 +479,7 @@ fn an_order_that_is_too_long_is_not_kept() {
 fn what_is_told_of_a_start_may_be_as_long_as_its_order() {
     let stage = Stage::new();
     let mut long = setup("exec sleep 600");
-    // The kernel takes none that is longer, and the last one counts.
+    // The kernel accepts no longer one, and the last one counts.
     let variable = ("WHERE".to_owned(), "x".repeat(120_000));
     long.spec.env = vec![variable; 10];
     let (mut afar, _served) = stage.open(long);
@@ -497,7 +497,7 @@ fn a_server_that_nobody_finds_is_told() {
     assert!(!afar.watch(port, None, &never()).unwrap());
     afar.look_around().unwrap();
     let around = afar.looked_around().unwrap().unwrap();
-    // It would be one of them.
+    // The system would be one of them.
     let others = [&around.others_before, &around.others_during];
     assert!(!around.knows_system && others.iter().all(|others| others.is_empty()));
     let counts = afar.count(shared(), Duration::from_secs(1), DEADLINE);
@@ -555,7 +555,7 @@ fn commands_prepare_a_system_on_its_machine() {
         PathBuf::from(&started.setting.scratch),
         stage.folder.path().join("users"),
     );
-    // Several pieces, then a list that is shorter than the one before.
+    // Several pieces, then a list that is shorter than the first.
     for list in [
         "{\"index\":0,\"name\":\"ada\"}\n".repeat(40_000),
         String::new(),
@@ -598,7 +598,7 @@ fn a_command_is_cut_short_with_its_trial() {
     fs::write(&users, "").unwrap();
     let cut = afar.prepare(0, &users, &AtomicBool::new(true));
     assert!(matches!(cut, Err(Failed::Interrupted)), "{cut:?}");
-    // It is not asked for the end of its system: it would not answer before the end of the command.
+    // It gets no order to stop: it would not answer before the end of the command.
     assert_eq!(afar.stop().unwrap(), None);
     drop(afar);
     served.join().unwrap().unwrap();

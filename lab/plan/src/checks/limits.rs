@@ -13,22 +13,22 @@ pub enum Unit {
     Milliseconds,
 }
 
-/// A limit of a check. A figure beyond it warns, or makes the trial no measurement.
+/// A limit of a check. A figure above it warns, or makes the trial invalid.
 #[derive(Debug, PartialEq)]
 pub struct Limit {
     /// Its name under `checks:` of a study.
     pub key: &'static str,
-    /// What is held against it.
+    /// The figure that it limits.
     pub figure: &'static str,
-    /// Of the figure and of both limits.
+    /// Unit of the figure and of both limits.
     pub unit: Unit,
-    /// Beyond this the check warns, unless a study says otherwise.
+    /// The check warns above this, unless a study sets its own.
     pub warn: Option<f64>,
-    /// Beyond this the trial is no measurement, unless a study says otherwise.
+    /// The trial is invalid above this, unless a study sets its own.
     pub invalid: Option<f64>,
 }
 
-/// Keys that studies may still have and that nothing judges any more, each with the reason.
+/// Keys that studies may still have and that are no longer judged, each with the reason.
 pub const RETIRED: &[(&str, &str)] = &[
     (
         "littles_law",
@@ -88,7 +88,7 @@ pub const DELIVERED_LOAD: Limit = percent(
     Some(2.0),
     Some(2.0),
 );
-/// Load in a stage of a load that changes.
+/// Load in a stage of a changing load.
 pub const STAGE_LOAD: Limit = percent(
     "stage_load",
     "load delivered in a stage, below the load offered in it",
@@ -137,22 +137,22 @@ pub const LATENESS_TAIL: Limit = ms(
     Some(100.0),
     Some(100.0),
 );
-/// Where response times count from the plan, lateness is part of them: it must be small beside the
-/// service time that is measured. Of a millisecond no limit speaks: that is what machines do.
+/// If response times count from the plan, lateness is part of them: it must be small relative to the measured service
+/// time. Lateness below a millisecond has no limit: it is normal for machines.
 pub const LATENESS_OF_SERVICE: Limit = percent(
     "lateness_of_service",
     "of arrivals: lateness of sends, p99, of the median service time (0 up to 1 ms late)",
     Some(10.0),
     Some(100.0),
 );
-/// How late the generator reads is part of every time that it measures. Up to 0.1 ms any machine is late.
+/// The delay of the generator's reads is part of every measured time. Up to 0.1 ms is normal for any machine.
 pub const LOOP_LAG: Limit = percent(
     "loop_lag",
     "what reading late added to the mean, p50, or p95 of service times, of that figure",
     Some(10.0),
     Some(30.0),
 );
-/// A p99 is easily spoiled where nothing else is.
+/// A p99 is easily affected by unrelated events.
 pub const LOOP_LAG_TAIL: Limit = percent(
     "loop_lag_tail",
     "what reading late added to the p99 of service times, of that figure",
@@ -173,7 +173,7 @@ pub const GENERATOR_CPU: Limit = percent(
     Some(80.0),
     None,
 );
-/// CPU time that a hypervisor gave to others.
+/// CPU time that a hypervisor gave to other guests.
 pub const STOLEN_CPU: Limit = percent(
     "stolen_cpu",
     "CPU that the hypervisor gave to others, of all cores",
@@ -202,7 +202,7 @@ pub const CLOCK_JUMPS: Limit = ms(
     Some(10.0),
     Some(1000.0),
 );
-/// Half of the shortest way there and back: agents begin together no better than that.
+/// Half of the shortest round-trip time: the error of a common start of agents.
 pub const AGENT_CLOCK_BOUND: Limit = ms(
     "agent_clock_bound",
     "how far off an agent's clock may be from what is known of it",
@@ -231,14 +231,14 @@ pub const GENERATOR_THROTTLED: Limit = percent(
     Some(0.0),
     Some(1.0),
 );
-/// More of the trial than this without a window, or covered twice, is no record of it.
+/// A record is invalid if more of the trial than this has no window, or is covered twice.
 pub const WINDOW_GAPS: Limit = percent(
     "window_gaps",
     "trial without a window, or covered twice",
     Some(0.0),
     Some(1.0),
 );
-/// Ramp and hold may last this much longer or shorter than planned.
+/// Ramp and hold may be this much longer or shorter than planned.
 pub const ELAPSED: Limit = percent(
     "elapsed",
     "length of ramp and hold, off their plan",
@@ -282,7 +282,7 @@ pub const PROFILE_NAMES: Limit = percent(
     Some(10.0),
     None,
 );
-/// What sampling costs; a study's `budget` is in the place of the limit.
+/// The cost of sampling; a study's `budget` replaces the limit.
 pub const SAMPLING_COST: Limit = percent(
     "sampling_cost",
     "CPU per transaction that sampling costs the system, at least",
@@ -299,14 +299,14 @@ pub const UNSAMPLED: Limit = percent(
 /// A server that closes idle connections under more requests than this makes them take longer than
 /// their recorded times.
 pub const RESENT: Limit = percent("resent", "requests sent again", Some(0.1), None);
-/// Requests under way for less than this at the end are the usual ones.
+/// Requests in flight for less than this at the end are normal.
 pub const UNANSWERED: Limit = ms(
     "unanswered",
     "age of the oldest request without an answer at the end (or ten times p99, if that is more)",
     Some(1000.0),
     None,
 );
-/// More are a fault of the workload or of the server's answers.
+/// More are a fault of the workload or of the server's responses.
 pub const SKIPPED_STEPS: Limit =
     percent("skipped_steps", "steps that were skipped", Some(0.5), None);
 /// A store's files grow in steps.

@@ -1,5 +1,5 @@
-//! The table of checks: for each its title, its question, where the cause lies if it fails, its limits, and the
-//! advice that goes with a failure. A check that isn't in the table doesn't compile.
+//! The table of checks: for each its title, its question, the usual cause of a failure, its limits, and the advice for
+//! a failure. A check that isn't in the table doesn't compile.
 
 use std::borrow::Cow;
 

@@ -69,7 +69,7 @@ fn mount_options_say_how_and_not_what() {
     assert_eq!(mount_options("noatime").unwrap(), "noatime");
     let two = "data=journal,commit=30";
     assert_eq!(mount_options(two).unwrap(), two);
-    // Of another name, though it begins like one that is refused.
+    // Another name with the start of a refused one.
     assert!(mount_options("rodir,looped=1").is_ok());
     for wrong in [
         "",

@@ -59,7 +59,7 @@ fn one_value_is_taken_once() {
     let told = [("Accept".to_owned(), "item".to_owned(), 0.75)];
     assert_eq!(found(&dry, false), told);
     assert_eq!(found(&dry, true), told);
-    // Read, not taken, it stays.
+    // A value that is read, not taken, stays.
     let mut look = step("Look", request("{{ pick(item) }}/{{ item }}", &[]));
     look.repeat = 4;
     assert!(found(&workload(vec![open, look]), false).is_empty());
@@ -87,7 +87,7 @@ fn what_is_left_out_by_chance_fills_nothing() {
     );
     let close = step("Close", request("{{ take(item) }}", &[]));
     let mut visitors = workload(vec![read, open, close]);
-    // What a list of an earlier session has left is the answers' business; somebody new has none.
+    // The remains of a list depend on the responses; a new user has none.
     visitors.session.visitor = Visitor::New;
     let told = found(&visitors, false);
     let [(step, variable, part)] = &told[..] else {
@@ -104,7 +104,7 @@ fn a_step_before_the_one_that_fills_it_is_skipped_once() {
     let late = workload(vec![look.clone(), open.clone()]);
     let told = [("Look".to_owned(), "item".to_owned(), 1.0 / 64.0)];
     assert_eq!(found(&late, false), told);
-    // Who arrives may have what another one left.
+    // An arriving session may get the remains of another one.
     assert!(found(&late, true).is_empty());
     let mut set_up = late;
     set_up.setup = vec![open];
@@ -135,8 +135,7 @@ fn needs_name_who_fills_them() {
     assert_eq!(workload(vec![read, open]).needs(), [need]);
 }
 
-/// What a step does with which variable, what it captures into which, in which part of the sessions, and how
-/// often.
+/// The use of a variable by a step, its capture target, its chance, and its rounds.
 type Drawn = (u8, Slot, Option<(Slot, bool)>, Option<f64>, u32);
 
 fn drawn() -> impl Strategy<Value = Drawn> {
@@ -168,7 +167,7 @@ fn made(group: u32, (uses, of, gives, part, repeat): &Drawn) -> Step {
     made
 }
 
-/// How often a user who goes the same ways skips each step, where every list that is read has so many entries.
+/// Number of skips of each step for a user with the same draws, if every list that is read has so many entries.
 fn skipped(workload: &Workload, entries: usize, skips: &mut [u32], user: u32) {
     let identity = User {
         index: user,
@@ -217,7 +216,7 @@ proptest! {
         let counts = workload.counts(&supply, 1, false);
         let mut skips = vec![0; steps.len()];
         (0..USERS).for_each(|user| skipped(&workload, entries, &mut skips, user));
-        // What nobody fills is told when a workload is read, and how long lists are nobody knows.
+        // Unset variables are reported when a workload is read, and the lengths of lists are unknown.
         let filled = |slot| steps.iter().any(|step| step.2.is_some_and(|(of, _)| of == slot));
         let is_list = |step: &Drawn| step.2.is_some_and(|(_, many)| many);
         let is_known = filled(0) && filled(1) && !steps.iter().any(is_list);

@@ -1,10 +1,8 @@
-//! When sessions arrive: one seeded stream, from which the driver takes them and the plan counts
-//! them.
+//! Arrival times of sessions: one seeded stream, from which the driver takes them and the plan counts them.
 //!
-//! Arrivals are those of a process with one event per unit of time on average, mapped through the
-//! rate that the load has then (Lewis & Shedler 1979: a unit-rate process seen through the
-//! inverse of the cumulative rate has just that rate). So a ramp of another length moves arrivals
-//! and draws none anew.
+//! Arrivals are a process with one event per unit of time on average, mapped through the load's rate at that time
+//! (Lewis & Shedler 1979: a unit-rate process seen through the inverse of the cumulative rate has just that rate). So a
+//! ramp of another length moves arrivals and draws none again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +15,8 @@ use crate::timeline::{Replay, Timeline};
 
 /// The arrivals of one trial, in order and without end, or to the end of a recording.
 ///
-/// Their rate follows a [`Profile`], unless they are recorded. Several workers or processes share
-/// a stream by each walking all of it and taking every n-th arrival by its number.
+/// Their rate follows a [`Profile`], unless they are recorded. Several workers or processes share a stream: each
+/// generates all of it and takes every n-th arrival by its number.
 #[derive(Debug, Clone)]
 pub struct ArrivalStream(Source);
 
@@ -38,7 +36,7 @@ struct Drawn {
     next: u64,
 }
 
-/// One session's beginning.
+/// The start of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
     /// In the order of arrival, from 0, or from the first row of a recording; it names the session's own
@@ -61,7 +59,7 @@ impl ArrivalStream {
         }))
     }
 
-    /// Those of a recording, whose rows are these.
+    /// The arrivals of a recording with these rows.
     #[must_use]
     pub fn recorded(timeline: &Timeline, data: Option<&Arc<Data>>) -> Self {
         Self(Source::Recorded(Replay::new(timeline, data)))

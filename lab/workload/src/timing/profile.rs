@@ -1,27 +1,27 @@
-//! How the rate of arrivals changes with time, and how many are to be expected until then.
+//! The rate of arrivals over time, and their expected number.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::stage::Stage;
 
-/// A rate that stays, or changes in a straight line, stretch after stretch.
+/// A rate that is constant or changes linearly, section by section.
 #[derive(Debug, Clone)]
 pub struct Profile(Arc<[Stretch]>);
 
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     start_s: f64,
-    /// Infinite of the last one.
+    /// Infinite for the last one.
     length_s: f64,
     from_per_s: f64,
     to_per_s: f64,
-    /// Arrivals to be expected before it.
+    /// Expected arrivals before it.
     before: f64,
 }
 
 impl Profile {
-    /// A rate that rises from 0 over the ramp, then stays; it is positive and finite.
+    /// A rate that rises from 0 over the ramp, then is constant; it is positive and finite.
     #[must_use]
     pub fn ramp(rate_per_s: f64, ramp: Duration) -> Self {
         let rise = (ramp.as_secs_f64(), 0.0, rate_per_s);
@@ -37,7 +37,7 @@ impl Profile {
         Self::of(stages.iter().map(stretch).chain([nothing]))
     }
 
-    /// Of lengths in s with the rates at both of their ends.
+    /// A profile of lengths in s with the rates at both of their ends.
     fn of(parts: impl IntoIterator<Item = (f64, f64, f64)>) -> Self {
         let (mut start_s, mut before) = (0.0, 0.0);
         let stretch = |(length_s, from_per_s, to_per_s): (f64, f64, f64)| {
@@ -55,7 +55,7 @@ impl Profile {
         Self(parts.into_iter().map(stretch).collect())
     }
 
-    /// The arrivals to be expected until `time` after the beginning.
+    /// The expected arrivals until `time` after the start.
     #[must_use]
     pub fn expected(&self, time: Duration) -> f64 {
         let time = time.as_secs_f64();
@@ -68,18 +68,18 @@ impl Profile {
         stretch.before + stretch.from_per_s * within + rise
     }
 
-    /// When so many arrivals are to be expected: the inverse of [`Profile::expected`], and
-    /// [`Duration::MAX`] for more than ever come.
+    /// The time at which so many arrivals are expected: the inverse of [`Profile::expected`], and [`Duration::MAX`]
+    /// beyond the last one.
     #[must_use]
     pub fn time_of(&self, units: f64) -> Duration {
-        // A stretch in which nothing arrives begins and ends with the same number.
+        // A section without arrivals starts and ends with the same number.
         let at = self.0.partition_point(|one| one.before <= units);
         let Some(stretch) = self.0.get(at.saturating_sub(1)) else {
             return Duration::MAX;
         };
         let left = (units - stretch.before).max(0.0);
         let (from, slope) = (stretch.from_per_s, stretch.slope());
-        // The root of the quadratic equation in the form that loses no digits where the slope is small.
+        // The root of the quadratic equation in the form that is stable where the slope is small.
         let root = from + (from * from + 2.0 * slope * left).max(0.0).sqrt();
         let within = match left > 0.0 || root > 0.0 {
             true => 2.0 * left / root,

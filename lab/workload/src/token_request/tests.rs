@@ -45,7 +45,7 @@ fn user() -> UserScope {
     UserScope::unset(&names, (&Arc::<Given>::default(), None), user)
 }
 
-/// Sets the captures of an answer.
+/// Sets the captures of a response.
 fn answered(scope: &mut UserScope, kind: &[&str], expires_in: &[&str], refresh: &[&str]) {
     scope.set_found(0, &["t1"]);
     scope.set_found(1, kind);
@@ -133,7 +133,7 @@ fn the_newest_refresh_token_counts_until_the_server_refuses_it() {
     without.take(&mut scope, 0).unwrap();
     assert!(!without.has_refresh(&scope));
     with.take(&mut scope, 0).unwrap();
-    // An answer without one leaves the old one (RFC 6749, section 6).
+    // A response without one keeps the old one (RFC 6749, section 6).
     answered(&mut scope, &[], &[], &[]);
     with.take(&mut scope, 0).unwrap();
     assert_eq!(scope.get("auth_refresh_token").as_deref(), Some("r1"));

@@ -1,8 +1,8 @@
-//! Two systems of a duet, by the one way to their agent.
+//! Two systems of a duet, over one connection to their agent.
 
 use super::*;
 
-/// Two systems of a duet, told by one way.
+/// Two systems of a duet, over one connection.
 struct Duet {
     afars: [Afar; 2],
     served: JoinHandle<Result<(), String>>,
@@ -63,7 +63,7 @@ fn two_systems_of_a_duet_are_beside_each_other_and_nothing_stays() {
             rows.len() >= 2
         });
     }
-    // One ends, and the other goes on.
+    // One ends, and the other continues.
     assert_eq!(left.stop().unwrap(), None);
     assert!(!folder(&started[0]).exists() && folder(&started[1]).exists());
     right.look().unwrap();
@@ -96,7 +96,7 @@ fn one_that_ends_by_itself_is_told_of_alone() {
     });
     assert!(matches!(failed, Some(Failed::System(_))), "{failed:?}");
     right.look().unwrap();
-    // It ended otherwise than it was told to, which is noted.
+    // It did not end by the order to stop, which is noted.
     assert!(left.stop().is_ok());
     assert_eq!(right.stop().unwrap(), None);
     duet.end().unwrap();
@@ -110,7 +110,7 @@ fn both_end_with_the_way_to_them() {
     let [left, right] = &mut duet.afars;
     left.start(&never()).unwrap();
     right.start(&never()).unwrap();
-    // What makes no sense to one of them is the end of both.
+    // A malformed order to one system ends both.
     assert!(left.ask_raw(b"shell").is_ok());
     for afar in [left, right] {
         let mut failed = None;
