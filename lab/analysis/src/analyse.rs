@@ -1,4 +1,4 @@
-//! A whole run: what each part says of it, put together.
+//! Analyses a whole run: combines the results of all parts.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ use crate::{
     profiles, repeated, sample, unmeasured, waits,
 };
 
-/// What a reader of a duet's figures must know.
+/// The notes on a duet's figures that a reader needs.
 const HALF: &str = "A duet: two variants ran at the same time, each with its own generator, and shared this \
                     machine. What is compared is how they differ; what either takes or carries is that of \
                     half a machine beside a busy other half, and says little of a whole one.";
@@ -37,7 +37,7 @@ pub fn analyse(run: &Run) -> Result<Analysis, ReportError> {
     analyse_by(run, None)
 }
 
-/// Analyses an archive as if its study named this measure as the one that decides; `None` leaves it as it is.
+/// Analyses an archive as if its study named this measure as the deciding one; `None` leaves the study's choice.
 ///
 /// # Errors
 /// See [`ReportError`]: the archive's own study, plan, or histograms can't be used, or the measure is of a step that
@@ -127,7 +127,7 @@ fn explained(
     found.chain(usl.map(capacity::sentence)).collect()
 }
 
-/// The plan of a run, with another measure that decides if there is one.
+/// The plan of a run, with the deciding measure replaced if another one is given.
 fn plan_by(run: &Run, decides: Option<Decides>) -> Result<Plan, ReportError> {
     let mut plan = lab_trial::plan(run)?;
     plan.question.decides = decides.or(plan.question.decides);
@@ -198,9 +198,9 @@ fn inputs<'a>(
         .collect()
 }
 
-/// Judges all trials, finds the warm-up of each cell from those that are measurements (or, without
-/// any, from all), and takes the figures after it. A search went on from each trial as it was judged
-/// when it ended, alone: so its report judges it.
+/// Judges all trials, finds the warm-up of each cell from its valid trials (or, without any, from all), and computes
+/// the figures after the warm-up. A search judged each trial alone, when the trial ended; the report of a search judges
+/// it in the same way.
 fn analyse_trials(
     inputs: &[Input<'_>],
     is_search: bool,
@@ -232,8 +232,8 @@ fn analyse_trials(
         .collect()
 }
 
-/// Cells that are compared lose the same part of their holds, the longest that one of them needs: what a cell
-/// does at first would else be in the one's figures and not in the other's. Holds of other lengths keep their own.
+/// Compared cells lose the same part of their holds: the longest warm-up among them. Otherwise, effects of a cell's
+/// start would be in the figures of one and not of the other. Holds of other lengths keep their own warm-up.
 fn in_common(inputs: &[Input<'_>], own: Vec<Warmup>) -> Vec<Warmup> {
     let times = |input: &Input<'_>| (input.planned.load.ramp_ms, input.planned.load.hold_ms);
     let cut = |of: &Input<'_>| {
@@ -296,7 +296,7 @@ fn headline_of(
     with_answer(headline, summary, answer)
 }
 
-/// The sentences above the report: how a search ended beside why there is no measurement, or what failed.
+/// The sentences above the report: how a search ended, and why no trial is valid or what failed.
 fn headline(
     (summary, lines): (&Summary, &[LoadLine]),
     why: Option<String>,
@@ -317,7 +317,7 @@ fn headline(
     sentences.join(" ")
 }
 
-/// The answer stands first, but for what took it away.
+/// Puts the answer first, unless the run has a failure that prevents one.
 fn with_answer(headline: String, summary: &Summary, answer: Option<&Answer>) -> String {
     match (answer, summary.outcome) {
         (None, _) => headline,
@@ -326,7 +326,7 @@ fn with_answer(headline: String, summary: &Summary, answer: Option<&Answer>) -> 
     }
 }
 
-/// What the limits, the load lines, and the figures show, in this order.
+/// The results of the limits, the load lines, and the figures, in this order.
 fn findings_of(
     found: &findings::Facts<'_>,
     is_duet: bool,
@@ -390,7 +390,7 @@ fn summarise(
         thresholds: thresholds().count(),
         thresholds_failed: thresholds().filter(|threshold| !threshold.holds).count(),
         cells_without_valid_trial: ran.len() - measured.len(),
-        // A search goes beyond what the server takes, and its line says how much that is.
+        // A search exceeds the capacity of the server; its load line reports the excess.
         least_part_of_load: trials
             .iter()
             .filter(|_| plan.search.is_none())
@@ -412,15 +412,15 @@ fn summarise(
     summary
 }
 
-/// Whether a cell has no valid trial because `abort_on` ended its trials, or those that ran beside them.
+/// Returns true if a cell has no valid trial because `abort_on` ended its trials, or trials that ran at the same time.
 fn is_aborted(summary: &Summary, samples: &[CellSample], label: &str) -> bool {
     let sample = samples.iter().find(|one| one.label == label);
     let by_itself = |of: &CellSample| of.count(Fate::Aborted) + of.count(Fate::Valid) > 0;
     summary.aborted > 0 && sample.is_some_and(by_itself)
 }
 
-/// `lines` are those of a search. It goes beyond what the system and the generator can do: a level at which
-/// one of them fails is an answer, unless its search ended by that.
+/// `lines` are the load lines of a search. A search exceeds the capacity of the system and the generator: a level at
+/// which one of them fails is a result, unless it ended the search.
 fn outcome(
     summary: &Summary,
     (lines, is_lacking): (Option<&[LoadLine]>, bool),

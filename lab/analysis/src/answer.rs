@@ -1,10 +1,9 @@
-//! The answer to what a study asks of its comparisons: by the measures that decide, in one sentence.
+//! The answer to a study's question about its comparisons: by the deciding measures, in one sentence.
 //!
-//! Green means shown. A study asks for a verdict where it names the measure that decides, or where it has
-//! variants and blocks enough for a verdict: then noise that leaves room for a difference that
-//! matters is no answer, and no answer is no success. Where only a factor's levels are described, a study of
-//! so many blocks asks that there be verdicts at all. What doesn't decide is exploratory: it turns
-//! nothing. It knows no exit codes.
+//! Green means shown. A study asks for a verdict if it names the deciding measure, or if it has variants and enough
+//! blocks for a verdict. Then, noise that leaves room for a relevant difference is no answer, and no answer is no
+//! success. If a study only describes a factor's levels, that many blocks ask for any verdicts at all. All other
+//! measures are exploratory: they change no result. This module knows no exit codes.
 
 use lab_plan::{Decides, Question};
 use lab_stats::exchange::Exchange;
@@ -16,26 +15,25 @@ use crate::model::{
 };
 use crate::sample::Standing;
 
-/// All that there is to say where a rate of failures decides, and there is none: nothing else decides
-/// without a comparison.
+/// The sentence for runs in which an error rate decides and nothing fails: without a comparison, nothing else decides.
 const NOTHING_FAILED: &str = "Equal: no trial has a failure of the kind that decides.";
 
-/// Comparisons that a sentence tells; the tables have all.
+/// The maximum number of comparisons in a sentence; the tables have all.
 const MOST_TOLD: usize = 3;
 
-/// The measures that decide.
+/// The deciding measures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deciding {
-    /// In the order of weight.
+    /// In the order of importance.
     pub measures: Vec<Measure>,
-    /// Whether a study, or whoever asks, names them.
+    /// Whether the study or the caller names them.
     pub named: bool,
-    /// Measures that would decide, and of which interference leaves nothing to say.
+    /// Deciding measures for which interference leaves no verdict.
     pub open: Vec<Measure>,
 }
 
 impl Deciding {
-    /// The measure that is named with its guard, or else the usual ones of these trials.
+    /// The named measure with its guard, or else the default measures for these trials.
     pub(crate) fn of(named: Option<Decides>, fixed_rate: bool, trials: &[TrialAnalysis]) -> Self {
         Self::named_or_usual(named, fixed_rate, &[trials])
     }
@@ -59,7 +57,7 @@ impl Deciding {
         }
     }
 
-    /// The measure that is named, and the error rate as a guard: what fails is in no time of an answer.
+    /// The named measure, with the error rate as a guard: failed requests are in no response time.
     fn guarded(named: Measure, trials: &[&[TrialAnalysis]]) -> Self {
         let guard = fails(trials).then_some(Measure::ErrorRate);
         let guard = guard.filter(|guard| *guard != named);
@@ -70,21 +68,21 @@ impl Deciding {
         }
     }
 
-    /// [`Measure::DECIDING`], but for the mean where a trial has too few samples for a p95, and for the
-    /// transfer rate where sessions carry something. Where the plan fixes the rate and every trial had all of
-    /// it, throughput is the plan's: it can't differ, and its noise takes no answer away.
+    /// [`Measure::DECIDING`], but the mean if a trial has too few samples for a p95, and the transfer rate if sessions
+    /// transfer data. If the plan fixes the rate and every trial reached it, throughput is the plan's: it can't differ,
+    /// and its noise prevents no answer.
     fn usual(fixed_rate: bool, trials_of: &[&[TrialAnalysis]]) -> Self {
         let trials = || trials_of.iter().copied().flatten();
         let valid = || trials().filter(|t| t.verdict == Verdict::Valid);
         let has_all = |measure: Measure| valid().all(|trial| measure.of(trial).is_some());
         let has_any = |measure: Measure| valid().any(|trial| measure.of(trial).is_some());
         let is_planned = fixed_rate && valid().all(|trial| trial.part_of_load().is_none());
-        // Of a duet the mean as well: beside interference a bound can be shown for it alone.
+        // Duets also have the mean: beside interference, only the mean can have a bound.
         let is_duet = trials().any(|trial| trial.duet.is_some());
         let mean = is_duet.then_some(Measure::Mean);
         let decides = |measure: &Measure| match measure {
             Measure::Throughput => !is_planned,
-            // The mean stands in for a p95 that is missing.
+            // The mean replaces a missing p95.
             Measure::P95 => !is_duet || has_all(Measure::P95),
             _ => true,
         };
@@ -102,7 +100,7 @@ impl Deciding {
         }
     }
 
-    /// All measures, the one that is named first.
+    /// All measures, the named one first.
     #[must_use]
     pub fn in_order(&self) -> Vec<Measure> {
         let named = self.measures.first().filter(|_| self.named);
@@ -110,7 +108,7 @@ impl Deciding {
         named.copied().into_iter().chain(others).collect()
     }
 
-    /// Sets measures apart of which no comparison decides any more.
+    /// Separates the measures whose comparisons no longer decide.
     pub(crate) fn keep(&mut self, comparisons: &[Comparison]) {
         let decides = |measure: &Measure| {
             let of_measure = || comparisons.iter().filter(|one| one.metric == *measure);
@@ -120,7 +118,7 @@ impl Deciding {
         (self.measures, self.open) = measures.into_iter().partition(decides);
     }
 
-    /// The sentence on the measures that are set apart; empty without any.
+    /// The sentence on the measures that don't decide; empty without any.
     fn left_open(&self) -> String {
         match self.open.is_empty() {
             true => String::new(),
@@ -131,13 +129,13 @@ impl Deciding {
         }
     }
 
-    /// Whether it is one of them.
+    /// Returns true if the measure is one of the deciding ones.
     #[must_use]
     pub fn has(&self, measure: Measure) -> bool {
         self.measures.contains(&measure)
     }
 
-    /// The answer that they give.
+    /// The answer from the deciding measures.
     #[must_use]
     pub fn answer(&self, decision: Decision, sentence: String, is_gate: bool) -> Answer {
         Answer {
@@ -150,27 +148,27 @@ impl Deciding {
     }
 }
 
-/// Whether a valid trial has a failed request: then the error rate decides as well, since a release that fails
-/// more often is worse, however quick its answers are.
+/// Returns true if a valid trial has a failed request. Then the error rate decides as well: a release that fails more
+/// often is worse, however fast its responses are.
 fn fails(trials: &[&[TrialAnalysis]]) -> bool {
     let trials = trials.iter().copied().flatten();
     let mut valid = trials.filter(|trial| trial.verdict == Verdict::Valid);
     valid.any(|trial| Measure::ErrorRate.of(trial) > Some(0.0))
 }
 
-/// Two cells whose comparison the answer hangs on.
+/// Two cells whose comparison decides the answer.
 pub(crate) struct AskedPair<'a> {
     pub(crate) a: &'a str,
     pub(crate) b: &'a str,
-    /// Blocks with a valid trial of both.
+    /// Blocks with a valid trial of both cells.
     pub(crate) blocks: usize,
-    /// Throughput follows the number of users, so it decides only between equal ones.
+    /// Throughput follows the number of users, so it decides only between cells with equal numbers.
     pub(crate) same_users: bool,
-    /// How their samples stand.
+    /// The completeness of their samples.
     pub(crate) standing: &'a Standing,
 }
 
-/// What the study asks, answered; `None` where it asks nothing of its comparisons.
+/// The answer to the study's question; `None` if the study asks nothing of its comparisons.
 pub(crate) fn of_run(
     study: &Question,
     has_variants: bool,
@@ -204,7 +202,7 @@ pub(crate) fn of_run(
     Some(deciding.answer(decision, sentence, has_variants))
 }
 
-/// The sentence on the first candidate whose system failed where its baseline's did not.
+/// The sentence on the first candidate whose system failed although its baseline's did not.
 #[must_use]
 pub fn worse<'a>(mut standings: impl Iterator<Item = &'a Standing>) -> Option<String> {
     standings.find_map(|standing| match standing {
@@ -213,8 +211,8 @@ pub fn worse<'a>(mut standings: impl Iterator<Item = &'a Standing>) -> Option<St
     })
 }
 
-/// What is worse besides where one measure alone decides: it turns nothing, and is said all the same.
-/// Empty where nothing is.
+/// Measures that are worse although they don't decide, if the study names one deciding measure. They are reported and
+/// change no result. Empty without any.
 #[must_use]
 pub fn besides(deciding: &Deciding, all: &[Comparison], sides: &Sides<'_>) -> String {
     let is_worse =
@@ -233,7 +231,7 @@ pub fn besides(deciding: &Deciding, all: &[Comparison], sides: &Sides<'_>) -> St
     }
 }
 
-/// Why a verdict that is asked for isn't there. A study that describes its cells asks for one of any.
+/// Why a requested verdict is missing. A study that describes its cells requests a verdict of any measure.
 fn unanswered(
     study: &Question,
     deciding: &Deciding,
@@ -281,7 +279,7 @@ fn unanswered(
     ))
 }
 
-/// Whether every deciding measure of a pair has a verdict.
+/// Returns true if every deciding measure of a pair has a verdict.
 fn has_verdicts(
     pair: &AskedPair<'_>,
     deciding: &Deciding,
@@ -292,7 +290,7 @@ fn has_verdicts(
     deciding.measures.iter().all(|measure| {
         let mut of_pair = decide.iter().filter(of_pair);
         let found = of_pair.find(|one| one.metric == *measure);
-        // Two cells without a failure have no rates that could differ.
+        // Two cells without a failure have no error rates to compare.
         let no_failure = measure.is_rate() && (!deciding.named || pair.blocks >= least);
         let others_decide = !deciding.named && !pair.same_users && *measure == Measure::Throughput;
         found.map_or(no_failure || others_decide, |one| one.verdict.is_some())
@@ -303,8 +301,8 @@ fn names(measures: &[Measure]) -> Vec<String> {
     measures.iter().map(|m| m.name().to_owned()).collect()
 }
 
-/// What comparisons that all have a verdict come to. Only a variant can be worse than another; of the
-/// levels of a factor a difference of either sign is an answer.
+/// The answer from comparisons that all have a verdict. Only a variant can be worse than another; for the levels of a
+/// factor, a difference of either sign is an answer.
 #[must_use]
 pub fn decision(decide: &[&Comparison], is_gate: bool) -> Decision {
     let any = |wanted: &dyn Fn(Difference) -> bool| {
@@ -330,20 +328,20 @@ pub fn decision(decide: &[&Comparison], is_gate: bool) -> Decision {
     }
 }
 
-/// What is compared with what, in words that a sentence can begin with: *b*, and *a*.
+/// The two compared cells, *b* and *a*, in words that can begin a sentence.
 pub type Sides<'a> = dyn Fn(&Comparison) -> (String, String) + 'a;
 
 fn between_cells(one: &Comparison) -> (String, String) {
     (one.b.clone(), one.a.clone())
 }
 
-/// The decision in a sentence, with the figures that it hangs on.
+/// The decision in a sentence, with the figures behind it.
 #[must_use]
 pub fn sentence(decision: Decision, decide: &[&Comparison], sides: &Sides<'_>) -> String {
     let of = |wanted: &dyn Fn(Difference) -> bool| -> Vec<&Comparison> {
         let is = |one: &&&Comparison| one.verdict.is_some_and(wanted);
         let mut found: Vec<&Comparison> = decide.iter().filter(is).copied().collect();
-        // By how many times what matters.
+        // The ratio to the smallest relevant difference.
         let far = |one: &Comparison| one.ratio.ln().abs() / one.matters.max(f64::MIN_POSITIVE);
         found.sort_by(|x, y| far(y).total_cmp(&far(x)));
         found
@@ -371,7 +369,7 @@ pub fn sentence(decision: Decision, decide: &[&Comparison], sides: &Sides<'_>) -
                 Some(why) => format!("; {why}"),
                 None => format!(". From {matters} on it matters"),
             };
-            // What is shown stands first: that something else is open doesn't take it back.
+            // A shown difference stands first: open comparisons don't take it back.
             let shown = worst(&of(&Difference::is_better), "is better than");
             worst(&open, "beside").map(|text| match shown {
                 Some(shown) => format!("{shown}. Could not tell: {text}{end}"),
@@ -386,7 +384,7 @@ pub fn sentence(decision: Decision, decide: &[&Comparison], sides: &Sides<'_>) -
     text.map_or_else(|| NOTHING_FAILED.to_owned(), |text| format!("{text}."))
 }
 
-/// Further comparisons; those of other sides are told with them.
+/// Further comparisons; those of other pairs are named with their cells.
 fn more(rest: &[&Comparison], sides: &Sides<'_>, first: (&str, &str)) -> String {
     let told = rest.iter().take(MOST_TOLD - 1).map(|one| {
         let (b, a) = sides(one);
@@ -416,14 +414,14 @@ fn figures(one: &Comparison) -> String {
             format!("95 % sure: {low} to {high}")
         },
     );
-    // A bound beyond twice the time says nothing.
+    // A bound beyond twice the time carries no information.
     let bound = one.worse_at_most.filter(|bound| bound.part < 1.0);
     let at_most = bound.map(|bound| at_most(bound, one));
     let at_most = at_most.unwrap_or_default();
     format!("{name} {} ({sure}{at_most})", one.metric.change(one.ratio))
 }
 
-/// `; at most 3.1 % worse, with what interference hides`: the bound that is shown.
+/// `; at most 3.1 % worse, with what interference hides`: the shown bound.
 fn at_most(bound: WorseAtMost, one: &Comparison) -> String {
     let part = bound.part.max(0.0) * 100.0;
     let unit = if one.metric.is_rate() {
@@ -438,13 +436,13 @@ fn at_most(bound: WorseAtMost, one: &Comparison) -> String {
     format!("; at most {part:.1}{unit} worse{hidden}")
 }
 
-/// The smallest difference that matters: `2 %`, of a rate `0.1 points`.
+/// The smallest relevant difference: `2 %`, of a rate `0.1 points`.
 fn matters(one: &Comparison) -> String {
     let unit = if one.metric.is_rate() { "points" } else { "%" };
     format!("{} {unit}", times(one.matters * 100.0))
 }
 
-/// The verdict with what it leaves open: `equal within 2 %`.
+/// The verdict with its margin: `equal within 2 %`.
 #[must_use]
 pub fn verdict_words(one: &Comparison) -> String {
     let within = || matters(one);

@@ -1,4 +1,4 @@
-//! What the systems of a run's trials count of themselves, by cell, and what of it differs between cells.
+//! The systems' own counters in a run's trials, by cell, and their differences between cells.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,13 +14,13 @@ use crate::compare::{MOST_PAIRS, Trials, pairs};
 use crate::duet::swapped;
 use crate::model::{CellSummary, TrialAnalysis, Verdict};
 
-/// Counters of an ask that `result.json` has, the largest of each column.
+/// The maximum number of counters of an ask in `result.json`: the largest of each column.
 const MOST_COUNTERS: usize = 200;
 
-/// The asks of the valid trials, by trial. What is damaged or missing is a note of its trial.
+/// The asks of the valid trials, by trial. A damaged or missing ask is a note of its trial.
 type Asked = HashMap<u32, Vec<OfTrial>>;
 
-/// What the systems of a run count: by cell, and what of it differs.
+/// The systems' own counters in a run: by cell, and their differences.
 pub(crate) fn of_run(
     plan: &Plan,
     inputs: &[Input<'_>],
@@ -78,7 +78,7 @@ fn asked(inputs: &[Input<'_>], trials: &mut [TrialAnalysis]) -> Asked {
     found
 }
 
-/// Transactions between two moments; of a window that lies in part between them, that part.
+/// Transactions between two moments; a window that is partly between them counts for that part.
 fn transactions(data: &TrialData, steps: usize, (from, to): (f64, f64)) -> f64 {
     let part = |start: f64, end: f64| {
         let length = end - start;
@@ -96,7 +96,7 @@ fn transactions(data: &TrialData, steps: usize, (from, to): (f64, f64)) -> f64 {
     windows.sum()
 }
 
-/// What is counted in each cell, the largest counters of each column first.
+/// The counters of each cell, the largest of each column first.
 fn summarise(cells: &[CellSummary], trials: &[TrialAnalysis], asked: &Asked) -> Vec<CountedSeries> {
     let by_cell: Vec<(&CellSummary, Vec<&OfTrial>)> = cells
         .iter()
@@ -168,7 +168,7 @@ fn mean_of(cell: &CellSummary, name: &str, series: &Series, own: &[&OfTrial]) ->
     }
 }
 
-/// Compares what each cell counts with its baseline; empty for a run that asked nothing.
+/// Compares the counters of each cell with those of its baseline; empty for a run without asks.
 fn differences(
     plan: &Plan,
     cells: &[CellSummary],

@@ -1,5 +1,5 @@
-//! What the server could carry, as far as the numbers bear it: the resource that limits it (the
-//! utilisation law) and how throughput scales with users (the universal scalability law).
+//! The capacity of the server, as far as the numbers support it: the resource that limits it (the utilisation law) and
+//! how throughput scales with users (the universal scalability law).
 
 use lab_plan::Question;
 use lab_stats::usl::{self, Usl};
@@ -9,19 +9,19 @@ use crate::model::{CellSummary, Measure, Scaling, TrialAnalysis, UslPoint, Verdi
 
 /// A resource that is busy for less than this part of the time limits nothing yet.
 const IDLE: f64 = 0.5;
-/// The part of a disk's traffic that must be the system's before its time is laid to it.
+/// The minimum part of a disk's traffic that is the system's, for its busy time to be attributed to the system.
 const OWN: f64 = 0.8;
 
-/// A resource that is busy, with the part of the time and what that is laid to.
+/// A busy resource, with the busy part of the time and the cause.
 pub(crate) struct Bottleneck {
     pub(crate) is_cpu: bool,
-    /// The part of a sentence on it.
+    /// The clause on this resource.
     pub(crate) words: String,
 }
 
-/// Utilisation U = X·D: the resource with the largest demand D per transaction limits throughput to
-/// 1 ÷ D. Source: Denning & Buzen, "The Operational Analysis of Queueing Network Models" (1978). `None` where all are
-/// idle; of a disk also where others, or nobody known, used it.
+/// Utilisation U = X·D: the resource with the largest demand D per transaction limits throughput to 1 ÷ D. Source:
+/// Denning & Buzen, "The Operational Analysis of Queueing Network Models" (1978). `None` if all are idle, and for a
+/// disk that other or unknown programs used as well.
 pub(crate) fn bottleneck(cores: u64, cell: &CellSummary) -> Option<Bottleneck> {
     let throughput = cell.throughput_per_s?.mean;
     let cores = lab_trial::as_f64(cores);
@@ -43,8 +43,8 @@ pub(crate) fn bottleneck(cores: u64, cell: &CellSummary) -> Option<Bottleneck> {
     Some(Bottleneck { is_cpu, words })
 }
 
-/// How busy the system kept its disk, in per cent: `None` where less than nearly all of the disk's traffic is the system's
-/// own, as the kernel charges it to its processes (`/proc/PID/io`).
+/// How busy the system kept its disk, in per cent. `None` if the system's own traffic, as the kernel charges it to its
+/// processes (`/proc/PID/io`), is less than nearly all of the disk's traffic.
 pub(crate) fn disk_busy(cell: &CellSummary) -> Option<f64> {
     let system = |name: &str| counter(&cell.system, name);
     let own = system("read_kb_per_s")? + system("write_kb_per_s")?;
@@ -90,8 +90,8 @@ fn interval(one: usl::Fitted) -> crate::model::Estimate {
     }
 }
 
-/// Points of the law through the range that was measured: its curve bends most near one user, so
-/// they stand evenly on the scale of logs.
+/// Points of the law across the measured range. The curve bends most near one user, so the points are evenly spaced on
+/// a logarithmic scale.
 const CURVE_POINTS: u32 = 48;
 
 fn curve(fitted: &Usl, measured: &[(f64, f64)]) -> Vec<UslPoint> {

@@ -1,4 +1,4 @@
-//! Cells: means over their valid trials. Invalid trials are counted and left out of every figure.
+//! Cells: means over their valid trials. Invalid trials are counted and excluded from every figure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +15,13 @@ use crate::model::{
 use crate::published::transfer;
 use crate::repeated;
 
-/// One summary per cell that ran, in the order of the study's levels.
+/// One summary per executed cell, in the order of the study's levels.
 pub(crate) fn summarise(
     study: &Question,
     steps: &[String],
     trials: &[TrialAnalysis],
 ) -> Vec<CellSummary> {
-    // A control is for comparing; a search varies the users within a cell.
+    // A control exists for comparison; a search varies the users within a cell.
     let mut cells: Vec<(&Cell, u32)> = Vec::new();
     for trial in trials.iter().filter(|trial| !trial.control) {
         if !cells.contains(&(&trial.cell, trial.users)) {
@@ -41,7 +41,7 @@ pub(crate) fn summarise(
         .collect()
 }
 
-/// Where each level stands in its factor, factors in file order.
+/// The position of each level in its factor, factors in file order.
 fn position(study: &Question, cell: &Cell) -> Vec<usize> {
     study
         .matrix
@@ -55,7 +55,7 @@ fn position(study: &Question, cell: &Cell) -> Vec<usize> {
         .collect()
 }
 
-/// The figure with parts that the study names, over the valid trials.
+/// The figure that the study defines by parts, over the valid trials.
 fn deciding(named: Option<Decides>, valid: &[&TrialAnalysis]) -> Option<Estimate> {
     let Some(Decides::Named(named)) = named else {
         return None;
@@ -118,7 +118,7 @@ fn cell_summary(
     }
 }
 
-/// Over all attempts; a quantile that lies beyond any limit in a trial has no mean.
+/// Over all attempts; a quantile that is beyond any limit in a trial has no mean.
 fn with_failures(valid: &[&TrialAnalysis]) -> Option<TimesSummary> {
     let all = || valid.iter().map(|trial| &trial.response_with_failures_ms);
     let over = |of: fn(&Attempts) -> Attempt| {
@@ -252,7 +252,7 @@ fn transactions(valid: &[&TrialAnalysis]) -> Vec<TransactionSummary> {
     names.map(|one| summary(&one.name)).collect()
 }
 
-/// Trials of a cell share the same.
+/// Trials of a cell have the same queues and pools.
 fn queues(valid: &[&TrialAnalysis]) -> Vec<QueueSummary> {
     let first = valid.first().map_or(&[][..], |trial| &trial.queues);
     let summary = |(at, queue): (usize, &QueueAnalysis)| {
@@ -272,7 +272,7 @@ fn queues(valid: &[&TrialAnalysis]) -> Vec<QueueSummary> {
     first.iter().enumerate().map(summary).collect()
 }
 
-/// Trials of a cell measure the same.
+/// Trials of a cell have the same measures.
 fn measures(valid: &[&TrialAnalysis]) -> Vec<MeasureSummary> {
     let first = valid.first().map_or(&[][..], |trial| &trial.measures);
     let summary = |(at, measure): (usize, &MeasureAnalysis)| {

@@ -1,4 +1,4 @@
-//! Judgements on a run as a whole: did its trials begin alike, and did their order matter?
+//! Judgements on a run as a whole: whether its trials began alike, and whether their order matters.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use lab_trial::format::{count, list, percent, signed_percent, times};
 
 use crate::model::{Check, CheckOutcome, Measure, TrialAnalysis, Verdict};
 
-/// Smaller differences of a cell's data are none: a store's files grow in steps.
+/// Smaller differences of a cell's data are ignored: a store's files grow in steps.
 const DATA_SLACK_BYTES: f64 = 262_144.0;
-/// Fewer trials than this have no order to speak of.
+/// The minimum number of trials for a check of their order.
 const LEAST_TRIALS: usize = 6;
-/// More trials than this that stand out are counted, not named.
+/// The maximum number of deviating trials that are named; more are counted.
 const MOST_NAMED: usize = 6;
-/// What an order would show in.
+/// The measures in which an order effect would show.
 const MEASURES: [Measure; 3] = [Measure::Throughput, Measure::Mean, Measure::Cpu];
 
 /// Checks of the run.
@@ -38,7 +38,7 @@ pub(crate) fn of_run(
     ]
 }
 
-/// Trials of a cell begin with the same data, kernel settings, and configuration.
+/// Checks that trials of a cell begin with the same data, kernel settings, and configuration.
 fn starting_state(study: &Question, run: &Run, trials: &[TrialAnalysis]) -> Check {
     let id = CheckId::SameStartingState;
     let mut cells: BTreeMap<String, Vec<&TrialRecord>> = BTreeMap::new();
@@ -104,7 +104,7 @@ fn data(record: &TrialRecord) -> u64 {
     own + parts.map(|state| state.data_bytes).sum::<u64>()
 }
 
-/// What differs between two trials of a cell.
+/// The differences between two trials of a cell.
 fn differing(first: &TrialRecord, other: &TrialRecord, tolerated: f64) -> Vec<String> {
     let mut differs = Vec::new();
     if let Some(off) = data_off(first, other).filter(|off| off.abs() > tolerated) {
@@ -131,7 +131,7 @@ fn differing(first: &TrialRecord, other: &TrialRecord, tolerated: f64) -> Vec<St
     differs
 }
 
-/// What differs on one machine, but its data.
+/// The differences on one machine, except its data.
 fn differing_states(a: &StartingState, b: &StartingState) -> Vec<String> {
     let mut differs = Vec::new();
     if a.kernel_hash != b.kernel_hash {
@@ -151,9 +151,9 @@ fn differing_states(a: &StartingState, b: &StartingState) -> Vec<String> {
     differs
 }
 
-/// Is there a trend over the order of trials? Cells and blocks are taken out first. In randomised
-/// blocks of several cells it is the position within the block that is looked at, which the
-/// randomisation makes exchangeable; with one cell it is the order of all trials.
+/// Checks for a trend over the order of trials. Effects of cells and blocks are removed first. In randomised blocks of
+/// several cells, the check uses the position within the block, which randomisation makes exchangeable; with one cell,
+/// it uses the order of all trials.
 fn order(study: &Question, seed: u64, trials: &[TrialAnalysis]) -> Check {
     let id = CheckId::OrderOfTrials;
     let valid: Vec<&TrialAnalysis> = trials
@@ -176,7 +176,7 @@ fn order(study: &Question, seed: u64, trials: &[TrialAnalysis]) -> Check {
     let Some((measure, strongest)) = strongest else {
         return not_judged(id, "trials don't vary, or no block has two cells");
     };
-    // As many tests as measures: Bonferroni keeps false alarms at their level.
+    // There are as many tests as measures: Bonferroni keeps the rate of false alarms at the level.
     let p = (strongest.p * as_f64(found.len() as u64)).min(1.0);
     let within = if one_cell {
         "from trial to trial"
@@ -198,8 +198,8 @@ fn order(study: &Question, seed: u64, trials: &[TrialAnalysis]) -> Check {
     check(id, outcome, evidence)
 }
 
-/// Logs of a measure less the means of cell and block, in the order measured: a group per block, or
-/// all trials of the only cell.
+/// Logs of a measure minus the means of cell and block, in the order of measurement: a group per block, or all trials
+/// of the only cell.
 fn groups(valid: &[&TrialAnalysis], measure: Measure, one_cell: bool) -> Option<Vec<Vec<f64>>> {
     let values: Option<Vec<f64>> = valid
         .iter()

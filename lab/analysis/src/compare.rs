@@ -1,10 +1,9 @@
-//! Cells compared: each with the cell that differs from it in one factor only, at that factor's
-//! first level; and each factor's levels over all cells (main effects).
+//! Compares each cell with the cell that differs from it in one factor only, at that factor's first level; and each
+//! factor's levels over all cells (main effects).
 //!
-//! Only valid trials count, paired by block; what is missing bars what is good of an answer
-//! ([`crate::sample`]). The comparisons of cells that decide (those of the
-//! deciding measures, along the variants where there are any) are tested together, and so are all
-//! others, and all main effects: the p of each of these families are joint.
+//! Only valid trials count, paired by block; missing trials exclude good verdicts ([`crate::sample`]). The deciding
+//! comparisons of cells (those of the deciding measures, along the variants if there are any) are tested together. So
+//! are all other comparisons, and all main effects: the p of each of these families are joint.
 
 #[cfg(test)]
 mod simulations;
@@ -23,10 +22,10 @@ use crate::model::{
 };
 use crate::sample::{CellSample, Consumer, Standing};
 
-/// Most pairs of cells that are compared: nine measures each at most.
+/// The maximum number of compared pairs of cells, with at most nine measures each.
 pub(crate) const MOST_PAIRS: usize = 40;
 
-/// All that is said of differences.
+/// All results on differences.
 pub(crate) struct Differences {
     pub(crate) comparisons: Vec<Comparison>,
     /// Empty with fewer than two factors, where they would repeat the comparisons.
@@ -34,11 +33,11 @@ pub(crate) struct Differences {
     /// The control beside its cell.
     pub(crate) control: Vec<Comparison>,
     pub(crate) inference: Inference,
-    /// What the study asks of its comparisons, answered.
+    /// The answer to the study's question about its comparisons.
     pub(crate) answer: Option<Answer>,
 }
 
-/// Compares what there is to compare.
+/// Compares the cells of a run.
 pub(crate) fn compare(
     plan: &Plan,
     trials: &[TrialAnalysis],
@@ -109,7 +108,7 @@ pub(crate) fn compare(
     }
 }
 
-/// The pairs that are compared, and the number of those beyond the most.
+/// The compared pairs, and the number of pairs beyond the maximum.
 fn compared_pairs<'a>(plan: &'a Plan, cells: &'a [CellSummary]) -> (Vec<Pair<'a>>, usize) {
     let mut pairs = pairs(plan, cells);
     let left_out = pairs.len().saturating_sub(MOST_PAIRS);
@@ -117,7 +116,7 @@ fn compared_pairs<'a>(plan: &'a Plan, cells: &'a [CellSummary]) -> (Vec<Pair<'a>
     (pairs, left_out)
 }
 
-/// The pairs that the answer hangs on: those of variants, where there are any.
+/// The pairs that decide the answer: those of variants, if there are any.
 fn asked<'a>(
     pairs: &'a [Pair<'_>],
     standings: &'a [Standing],
@@ -137,7 +136,7 @@ fn asked<'a>(
     asked.collect()
 }
 
-/// Takes what is good from comparisons of pairs whose samples are not complete.
+/// Removes good verdicts from comparisons of pairs whose samples are incomplete.
 fn bar(comparisons: &mut [Comparison], pairs: &[Pair<'_>], standings: &[Standing]) {
     for (pair, standing) in pairs.iter().zip(standings) {
         let Some(why) = standing.reason() else {
@@ -150,7 +149,7 @@ fn bar(comparisons: &mut [Comparison], pairs: &[Pair<'_>], standings: &[Standing
     }
 }
 
-/// The same of levels of a factor, each over several pairs.
+/// The same for levels of a factor, each over several pairs.
 fn bar_levels(effects: &mut [Comparison], pairs: &[Pair<'_>], standings: &[Standing]) {
     for (pair, standing) in pairs.iter().zip(standings) {
         let Some(why) = standing.reason() else {
@@ -165,7 +164,7 @@ fn bar_levels(effects: &mut [Comparison], pairs: &[Pair<'_>], standings: &[Stand
     }
 }
 
-/// The control beside the cell that it repeats, paired by block like any other two.
+/// Compares the control with the cell that it repeats, paired by block like any two cells.
 fn control(cells: &[CellSummary], trials: &Trials<'_>) -> Vec<Draft> {
     let cell = cells.iter().find(|cell| trials.has_control(&cell.cell));
     let Some(cell) = cell else {
@@ -186,8 +185,8 @@ fn control(cells: &[CellSummary], trials: &Trials<'_>) -> Vec<Draft> {
     drafts.collect()
 }
 
-/// By measure, what the study asks for, or the far end of the control's interval: the same system
-/// under two labels seemed to differ by as much, so no smaller difference can be claimed.
+/// By measure, the study's smallest relevant difference, or the far end of the control's interval if that is larger:
+/// the same system under two labels seemed to differ by as much, so no smaller difference can be claimed.
 fn claims(smallest: f64, control: &[Comparison]) -> Vec<Claim> {
     let far = |one: &Comparison| {
         let (low, high) = one.interval?;
@@ -213,7 +212,7 @@ pub(crate) struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// How its sample stands.
+    /// The completeness of its sample.
     fn standing(&self, samples: &[CellSample]) -> Standing {
         let of = |cell: &CellSummary| {
             let mut all = samples.iter();
@@ -239,9 +238,9 @@ pub(crate) struct Names {
     b: String,
 }
 
-/// Each cell with its baseline in each factor, variants first, then factors and cells in the order of
-/// the study. A search has none: it chooses loads by what it saw, so no two trials make a pair. Of a
-/// duet, variants alone ran side by side.
+/// Each cell with its baseline in each factor, variants first, then factors and cells in the order of the study. A
+/// search has no pairs: it chooses loads by earlier results, so no two trials make a pair. In a duet, only variants ran
+/// at the same time.
 pub(crate) fn pairs<'a>(plan: &'a Plan, cells: &'a [CellSummary]) -> Vec<Pair<'a>> {
     let mut pairs = Vec::new();
     if plan.search.is_some() {
@@ -273,14 +272,14 @@ pub(crate) fn baseline(factor: &Factor, cell: &Cell) -> Option<Cell> {
     })
 }
 
-/// Throughput follows the number of users, so it isn't compared between different numbers.
+/// Throughput follows the number of users, so it is only compared between equal numbers.
 fn measures(all: &[Measure], pairs: &[Pair<'_>]) -> Vec<Measure> {
     let same_users = pairs.iter().all(|pair| pair.a.users == pair.b.users);
     let compared = |measure: &&Measure| same_users || **measure != Measure::Throughput;
     all.iter().filter(compared).copied().collect()
 }
 
-/// Level by level of each factor, over all pairs that differ in it.
+/// Compares the levels of each factor, over all pairs that differ in it.
 fn main_effects(plan: &Plan, cells: &[CellSummary], trials: &Trials<'_>) -> Vec<Draft> {
     if plan.question.matrix.len() < 2 {
         return Vec::new();
@@ -313,11 +312,11 @@ fn main_effects(plan: &Plan, cells: &[CellSummary], trials: &Trials<'_>) -> Vec<
     drafts
 }
 
-/// Trials that count, by block.
+/// The counted trials, by block.
 pub(crate) struct Trials<'a> {
     valid: Vec<&'a TrialAnalysis>,
     pub(crate) blocks: u32,
-    /// Those that ran side by side.
+    /// The trials that ran at the same time.
     duets: Option<&'a Duets>,
 }
 
@@ -326,7 +325,7 @@ impl<'a> Trials<'a> {
         Self::that(trials, |trial| trial.verdict == Verdict::Valid)
     }
 
-    /// Those of which `counts` is true.
+    /// The trials for which `counts` is true.
     pub(crate) fn that(
         trials: &'a [TrialAnalysis],
         counts: impl Fn(&TrialAnalysis) -> bool,
@@ -374,16 +373,15 @@ impl<'a> Trials<'a> {
         measure.of(valid.find(found)?)
     }
 
-    /// Whether a trial of a cell has no value because some operations took too long. Without its block
-    /// the comparison would be of the quick trials.
+    /// Returns true if a trial of a cell has no value because some operations took too long. Without its block, only
+    /// fast trials would be compared.
     fn is_cut(&self, cell: &CellSummary, measure: Measure) -> bool {
         let mut of_cell = self.valid.iter().filter(|trial| trial.cell == cell.cell);
         of_cell.any(|trial| measure.is_cut(trial))
     }
 
-    /// One comparison over all of `pairs`: a block counts if it has every one of them, so that no
-    /// block's mean is over other cells than the next one's. `None` without any block, and where times
-    /// are bounds.
+    /// One comparison over all of `pairs`. A block counts if it has every one of them, so that the means of all blocks
+    /// are over the same cells. `None` without any block, and if times are bounds.
     pub(crate) fn draft(
         &self,
         names: Names,
@@ -426,7 +424,7 @@ impl<'a> Trials<'a> {
         })
     }
 
-    /// The same of values of *a* and *b* with the log of their ratio, as `of_block` finds them.
+    /// The same for values of *a* and *b* with the log of their ratio, as `of_block` returns them.
     fn draft_of(
         &self,
         names: Names,
@@ -449,21 +447,21 @@ impl<'a> Trials<'a> {
                 values.iter().map(|v| v.2).sum::<f64>() / n
             }));
         }
-        // Where nothing fails there is nothing to compare.
+        // Without failures there are no error rates to compare.
         let nothing = measure.is_rate() && draft.sums == (0.0, 0.0);
         (draft.blocks() > 0 && !nothing).then_some(draft)
     }
 }
 
-/// A comparison before it is judged.
+/// A comparison before judgement.
 pub(crate) struct Draft {
     names: Names,
     measure: Measure,
-    /// Log ratio, where the block has both.
+    /// The log ratio, if the block has both.
     pub(crate) by_block: Vec<Option<f64>>,
-    /// Values of *a* and *b* over the blocks that count.
+    /// Values of *a* and *b* over the counted blocks.
     sums: (f64, f64),
-    /// Why what is good can't be said of it: blocks with valid trials of both have no such figure.
+    /// Why a good verdict is impossible: blocks with valid trials of both have no such figure.
     missing: Option<String>,
 }
 
@@ -473,7 +471,7 @@ impl Draft {
     }
 }
 
-/// Whether the first of these rows of log ratios is called a difference, where all decide together.
+/// Returns true if the first of these rows of log ratios is a difference when all rows decide together.
 #[cfg(test)]
 pub(crate) fn first_is_shown(rows: &[Vec<f64>], relevant: f64) -> bool {
     let draft = |row: &Vec<f64>| Draft {
@@ -493,8 +491,8 @@ pub(crate) fn first_is_shown(rows: &[Vec<f64>], relevant: f64) -> bool {
     judged.first().is_some_and(Comparison::is_shown)
 }
 
-/// Those that decide are tested together, and so are the others: what is looked at besides takes
-/// nothing from the answer.
+/// The deciding comparisons are tested together, and so are the others: exploratory comparisons cost the answer no
+/// power.
 pub(crate) fn judge(
     drafts: Vec<Draft>,
     margins: &dyn Fn(Measure) -> Margins,
@@ -526,7 +524,7 @@ pub(crate) fn judge(
         .collect()
 }
 
-/// One that decides nothing yet.
+/// A comparison without a verdict yet.
 fn comparison(
     draft: Draft,
     p: Option<(f64, f64)>,
@@ -580,7 +578,7 @@ fn comparison(
     compared
 }
 
-/// Why so few blocks have no verdict.
+/// The reason for no verdict with so few blocks.
 fn too_few(test: Exchange<'_>, count: usize) -> String {
     let least = Exchange::least_blocks(test.swapped.is_some());
     let (blocks, alpha) = (plural(count, "paired block"), times(ALPHA));
@@ -597,7 +595,7 @@ fn too_few(test: Exchange<'_>, count: usize) -> String {
     )
 }
 
-/// By what differences of a measure are judged: a control may have shown that small ones can't be claimed.
+/// The smallest relevant difference of a measure: the control may show that small differences can't be claimed.
 #[must_use]
 pub fn margins(claims: &[Claim], smallest: f64, measure: Measure) -> Margins {
     let matters = measure.matters(smallest);

@@ -5,9 +5,9 @@ use lab_trial::Input;
 
 use crate::model::{CellSummary, CpuProfile, FunctionTime, ThreadTime, TrialAnalysis, Verdict};
 
-/// Functions that `result.json` has.
+/// The maximum number of functions in `result.json`.
 const MOST_FUNCTIONS: usize = 100;
-/// Groups of threads that `result.json` has.
+/// The maximum number of groups of threads in `result.json`.
 const MOST_THREADS: usize = 50;
 
 /// The profile of a trial, over the hold after its warm-up.
@@ -50,7 +50,7 @@ fn lost(made: &lab_archive::Profiled) -> f64 {
     lab_stats::ratio(lost, lost + read).unwrap_or_default()
 }
 
-/// Where the CPU time goes in each cell that has a profile.
+/// The distribution of CPU time over functions, for each cell with a profile.
 pub(crate) fn summarise(
     cells: &[CellSummary],
     trials: &[TrialAnalysis],

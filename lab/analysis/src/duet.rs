@@ -1,9 +1,9 @@
-//! Duets: trials that ran at the same time. Which pairs count, and what their windows come to, moment by
-//! moment (Bulej et al., "Duet Benchmarking: Improving Measurement Accuracy in the Cloud", ICPE 2020).
+//! Duets: trials that ran at the same time. Selects the pairs that count, and compares their windows at the same time
+//! (Bulej et al., "Duet Benchmarking: Improving Measurement Accuracy in the Cloud", ICPE 2020).
 //!
-//! A window of the one is compared with the same window of the other, so that a disturbance of both
-//! cancels, however long it lasts. The mean over a block's windows is the block's value: the trials remain
-//! the unit. What the test makes of it is `lab_stats::duet`'s.
+//! A window of one trial is compared with the same window of the other, so that a disturbance of both cancels, however
+//! long it lasts. The mean over a block's windows is the block's value: the trials remain the unit. The test is in
+//! `lab_stats::duet`.
 
 use std::collections::BTreeMap;
 
@@ -25,11 +25,11 @@ use crate::model::{
     WorseAtMost,
 };
 
-/// Into how many windows a hold is cut: as many of these as there are answers enough for, on both sides.
+/// Numbers of windows per hold: the largest for which both sides have enough responses.
 const CUTS: [usize; 6] = [48, 24, 12, 6, 3, 1];
-/// A mean of fewer answers than this is mostly chance.
+/// A mean of fewer responses than this is mostly chance.
 const LEAST_ANSWERS: u64 = 20;
-/// The part of the windows that must have their figure on both sides.
+/// The minimum part of the windows that have their figure on both sides.
 const MOST: f64 = 0.9;
 /// Measures compared by window. A named response time or throughput is too, unless its scope is a stage; all others are
 /// compared trial by trial.
@@ -41,26 +41,26 @@ const BY_WINDOW: [Measure; 5] = [
     Measure::P99,
 ];
 
-/// Of the CPU of cores that both may use: beyond this part they wait for each other.
+/// The part of the CPU of shared cores beyond which the two trials wait for each other.
 const CROWDED: f64 = 0.7;
 /// Measures of which [`lab_stats::interference`] bounds what a disturbance hides; there is no bound for quantiles.
 const BOUNDED: [Measure; 2] = [Measure::Mean, Measure::Throughput];
 
-/// The pairs of a run that count.
+/// The counted pairs of a run.
 pub(crate) struct Duets {
     /// By block: whether the second variant was on the left.
     pub(crate) swapped: Vec<bool>,
     /// By trial of the first variant and of the second.
     pairs: BTreeMap<(u32, u32), Pair>,
-    /// How many of them were disturbed so much that they would be no measurements by themselves.
+    /// The number of pairs with a disturbance that would make each trial alone invalid.
     disturbed: usize,
-    /// In how many both together took most of the cores that they shared.
+    /// The number of pairs in which both trials together used most of their shared cores.
     crowded: usize,
-    /// Whether they shared any.
+    /// Whether the trials shared any cores.
     together: bool,
-    /// Whether they were on another machine than their generators.
+    /// Whether the systems were on another machine than their generators.
     elsewhere: bool,
-    /// In how many of these the generators could not be moved.
+    /// The number of these pairs in which the generators could not be moved.
     stayed: usize,
 }
 
@@ -78,8 +78,7 @@ struct Pair {
     crowding: f64,
 }
 
-/// A trial without its partner is no measurement: its figures are those of a machine that nobody else
-/// used, or a variant that failed did.
+/// A trial without its peer is invalid: it had the machine for itself, or the variant in the peer failed.
 pub(crate) fn couple(trials: &mut [TrialAnalysis]) {
     let verdicts: BTreeMap<u32, _> = trials
         .iter()
@@ -98,7 +97,7 @@ pub(crate) fn couple(trials: &mut [TrialAnalysis]) {
 }
 
 impl Duets {
-    /// Of a plan that has any, the pairs in which both trials are measurements.
+    /// The pairs in which both trials are valid, for a plan that has pairs.
     pub(crate) fn of(
         plan: &Plan,
         inputs: &[Input<'_>],
@@ -146,10 +145,10 @@ impl Duets {
         }))
     }
 
-    /// Corrects the verdicts where interference or crowding hides a part of a difference in more than one pair in
-    /// ten. A difference that is shown stays. Nothing is called equal. Beside interference the mean and throughput
-    /// may be not worse, by a bound that allows for what is hidden. Quantiles have no such bound: unless the study
-    /// names one, they decide nothing that they don't show.
+    /// Corrects the verdicts if interference or crowding hides a part of a difference in more than one pair in ten. A
+    /// shown difference stays; no measure is called equal. Beside interference, the mean and throughput may be not
+    /// worse, by a bound that includes the hidden part. Quantiles have no such bound: unless the study names one, they
+    /// decide only by the differences that they show.
     pub(crate) fn withhold(&self, comparisons: &mut [Comparison], test: Exchange<'_>, named: bool) {
         let is_often = |count: usize| count * 10 > self.pairs.len();
         let (crowded, disturbed) = (is_often(self.crowded), is_often(self.disturbed));
@@ -159,7 +158,7 @@ impl Duets {
         let depends = |one: &&mut Comparison| depends_on_the_machine(one.metric);
         for one in comparisons.iter_mut().filter(depends) {
             let is_shown = one.verdict.is_some_and(Difference::is_shown);
-            // A reason bars all that is good: figures are missing.
+            // A reason excludes every good verdict: figures are missing.
             if one.verdict.is_none() || is_shown || one.reason.is_some() {
                 continue;
             }
@@ -173,7 +172,7 @@ impl Duets {
         }
     }
 
-    /// The one-sided bound on how much worse *b* is, whatever interference hides; 95 % confidence.
+    /// The one-sided bound on how much worse *b* is, including what interference hides; 95 % confidence.
     fn bound(&self, one: &Comparison, test: Exchange<'_>) -> Option<WorseAtMost> {
         if !BOUNDED.contains(&one.metric) {
             return None;
@@ -198,7 +197,7 @@ impl Duets {
         part.is_finite().then_some(WorseAtMost { part, stretch })
     }
 
-    /// What *b* has more than *a*, on the measure's scale; `None` where no window tells.
+    /// The excess of *b* over *a*, on the measure's scale; `None` if no window has a figure.
     pub(crate) fn difference(
         &self,
         a: &TrialAnalysis,
@@ -206,7 +205,7 @@ impl Duets {
         measure: Measure,
     ) -> Option<f64> {
         let paired = self.pairs.get(&(a.id, b.id))?;
-        // A named figure of few answers has none by windows: then all pairs are compared trial by trial.
+        // A named figure with few responses has none by windows: then all pairs are compared trial by trial.
         let has_windows = |pair: &Pair| pair.windows.iter().any(|(one, _)| *one == measure);
         let is_named = matches!(measure, Measure::Named(_));
         if is_by_window(measure) && (!is_named || self.pairs.values().all(has_windows)) {
@@ -218,7 +217,7 @@ impl Duets {
         Some(measure.scaled(measure.of(b)?)? - measure.scaled(measure.of(a)?)?)
     }
 
-    /// What a report tells of them: of the measures that decide.
+    /// The duet's part of a report, for the deciding measures.
     pub(crate) fn told(
         &self,
         trials: &[TrialAnalysis],
@@ -306,8 +305,8 @@ impl Used {
     }
 }
 
-/// What two trials took of the CPU of the cores that both could use, with their generators: on another machine, which has
-/// so many for them, without. `None` where each had its half, or the kernel tells nothing.
+/// The part of the shared cores' CPU that two trials used, with their generators. On a remote host, which has
+/// `there` cores for the systems, without generators. `None` if each had its half, or the kernel reports nothing.
 fn used((a, b): (&TrialAnalysis, &TrialAnalysis), there: Option<u32>) -> Option<Used> {
     a.duet.as_ref().filter(|duet| duet.together)?;
     if let Some(cores) = there {
@@ -326,7 +325,7 @@ fn used((a, b): (&TrialAnalysis, &TrialAnalysis), there: Option<u32>) -> Option<
     })
 }
 
-/// Whether a trial is of the variant that the other is compared with.
+/// Returns true if a trial is of the baseline variant.
 fn is_first(plan: &Plan, trial: &TrialAnalysis) -> bool {
     variant_of(plan).is_some_and(|first| trial.cell.get(VARIANT) == Some(first))
 }
@@ -349,7 +348,7 @@ pub(crate) fn swapped(plan: &Plan) -> Vec<bool> {
     (0..plan.question.trials).map(is_swapped).collect()
 }
 
-/// Whether a measure is compared window by window.
+/// Returns true if a measure is compared window by window.
 fn is_by_window(measure: Measure) -> bool {
     match measure {
         Measure::Named(named) => {
@@ -360,7 +359,7 @@ fn is_by_window(measure: Measure) -> bool {
     }
 }
 
-/// Whether a disturbance of the machine may hide a difference in it.
+/// Returns true if a disturbance of the machine may hide a difference in the measure.
 fn depends_on_the_machine(measure: Measure) -> bool {
     match measure {
         Measure::Named(named) => named.metric().is_time() || named.metric() == Metric::Throughput,
@@ -368,7 +367,7 @@ fn depends_on_the_machine(measure: Measure) -> bool {
     }
 }
 
-/// The named figure that decides, where it is compared window by window.
+/// The named figure that decides, if it is compared window by window.
 fn named_by_window(plan: &Plan) -> Option<Named> {
     match plan.question.decides {
         Some(Decides::Named(named)) => Some(named).filter(|one| is_by_window(Measure::Named(*one))),
@@ -412,7 +411,7 @@ fn pair(
     })
 }
 
-/// The mean of all windows' answers.
+/// The mean of all windows' responses.
 fn mean_of(windows: &[Histogram<u64>]) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0.0);
     for window in windows {
@@ -423,7 +422,7 @@ fn mean_of(windows: &[Histogram<u64>]) -> Option<f64> {
     lab_stats::ratio(sum, count)
 }
 
-/// A measure in so many windows; `None` where too many of them have no figure.
+/// A measure in this many windows; `None` if too many of them have no figure.
 fn by_parts(finest: &[Vec<Histogram<u64>>; 2], parts: usize, measure: Measure) -> Option<Windows> {
     let of_side = |side: &Vec<Histogram<u64>>| -> Vec<Option<f64>> {
         side.chunks(CUTS[0] / parts)
@@ -435,8 +434,8 @@ fn by_parts(finest: &[Vec<Histogram<u64>>; 2], parts: usize, measure: Measure) -
     (as_f64(found.paired as u64) >= MOST * as_f64(parts as u64)).then_some(found)
 }
 
-/// The measure of some neighbouring windows together, on the scale on which it is compared. All
-/// windows are equally long, so that of throughput the number of answers is as good.
+/// The measure over some neighbouring windows, on its scale of comparison. All windows are equally long, so the number
+/// of responses stands for throughput.
 fn value(part: &[Histogram<u64>], measure: Measure) -> Option<f64> {
     let mut merger = Merger::default();
     for histogram in part {

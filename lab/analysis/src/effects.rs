@@ -1,4 +1,4 @@
-//! What the comparisons say, in sentences: one per level of a factor, by the mean response.
+//! Sentences on the comparisons: one per level of a factor, by the mean response.
 
 use lab_trial::format::{figure, list, ratio_or_percent, signed_percent};
 
@@ -6,10 +6,10 @@ use crate::answer::verdict_words;
 use crate::compare::Differences;
 use crate::model::{Comparison, Difference, Measure};
 
-/// More sentences than this aren't read; the tables have all.
+/// The maximum number of sentences; the tables have all.
 const MOST: usize = 12;
 
-/// The sentences; with too few blocks one that says so, if the study asks for comparisons at all.
+/// The sentences; with too few blocks, one that reports this if the study asks for comparisons at all.
 pub(crate) fn sentences(differences: &Differences) -> Vec<String> {
     let (comparisons, main_effects) = (&differences.comparisons, &differences.main_effects);
     let of = if main_effects.is_empty() {
@@ -46,7 +46,7 @@ fn by_factor(effects: &[Comparison]) -> impl Iterator<Item = Vec<&Comparison>> {
         .map(|levels| levels.iter().collect())
 }
 
-/// What a factor does to the mean response, where no verdict is possible.
+/// The effect of a factor on the mean response, if no verdict is possible.
 fn unjudged(levels: &[&Comparison]) -> Option<String> {
     let means: Vec<&&Comparison> = levels
         .iter()
@@ -75,7 +75,7 @@ fn unjudged(levels: &[&Comparison]) -> Option<String> {
     ))
 }
 
-/// What each one more of a factor that is a number costs in memory, unless noise may be all of it.
+/// The memory per unit of a numeric factor, unless the cost may be noise alone.
 fn memory(levels: &[&Comparison]) -> Option<String> {
     let mut memory = levels.iter().filter(|one| one.metric == Measure::Memory);
     let last = memory.next_back()?;
@@ -98,7 +98,7 @@ fn memory(levels: &[&Comparison]) -> Option<String> {
     ))
 }
 
-/// What the control says of the study.
+/// The sentence on the control.
 fn claim(differences: &Differences) -> Option<String> {
     let claims = &differences.inference.claims;
     let parts: Vec<String> = claims

@@ -1,4 +1,4 @@
-//! Sentences that the numbers support, and the one that stands above the report.
+//! Sentences that the numbers support, and the headline of the report.
 
 use lab_archive::model::Environment;
 use lab_plan::{Level, Metric};
@@ -18,12 +18,12 @@ use crate::model::{
 };
 use crate::published::transfer;
 
-/// Differences in response below this aren't worth a sentence.
+/// Smaller differences in response get no sentence.
 const NOTABLE_RATIO: f64 = 1.1;
-/// More levels that fell short of their load than this are counted, not named.
+/// The maximum number of levels short of their load that are named; more are counted.
 const MOST_PARTS: usize = 4;
 
-/// One sentence that says what came out.
+/// The headline: one sentence on the result.
 pub(crate) fn headline(
     study: &StudyFacts,
     summary: &Summary,
@@ -59,7 +59,7 @@ pub(crate) fn headline(
     }
 }
 
-/// The limit that `abort_on` found passed first, where, and in how many trials.
+/// The limit of `abort_on` that was exceeded first, where, and in how many trials.
 fn aborted(trials: &[TrialAnalysis]) -> String {
     let ended: Vec<&TrialAnalysis> = trials.iter().filter(|trial| trial.aborted).collect();
     let first = ended.first().map_or("", |trial| trial.label.as_str());
@@ -72,7 +72,7 @@ fn aborted(trials: &[TrialAnalysis]) -> String {
     )
 }
 
-/// The first failure of a kind: where, in how many trials, and what it was.
+/// The first failure of each kind: where, in how many trials, and its message.
 fn failure(
     what: &str,
     trials: &[TrialAnalysis],
@@ -99,7 +99,7 @@ fn failure(
     )
 }
 
-/// The failed threshold that is furthest beyond its limit, with its step or stage, what was measured, and where.
+/// The failed threshold that is furthest beyond its limit, with its step or stage, the measured value, and the cell.
 fn worst_threshold(trials: &[TrialAnalysis]) -> Option<String> {
     let failed = trials
         .iter()
@@ -109,7 +109,7 @@ fn worst_threshold(trials: &[TrialAnalysis]) -> Option<String> {
     let beyond = |one: &ThresholdResult| {
         let value = one.value.filter(|_| !one.beyond).unwrap_or(f64::INFINITY);
         let ratio = lab_stats::ratio(value, one.limit).unwrap_or(f64::INFINITY);
-        // Of a throughput less is worse.
+        // For throughput, lower is worse.
         match one.metric {
             Metric::Throughput => 1.0 / ratio,
             _ => ratio,
@@ -145,8 +145,7 @@ fn worst_cell(cells: &[CellSummary]) -> String {
         .unwrap_or_else(|| "see the thresholds".to_owned())
 }
 
-/// `took only 62 % of the planned load at 3,000 users`, of the cells where that is so; the worst
-/// trial counts.
+/// `took only 62 % of the planned load at 3,000 users`, for the cells short of their load; the worst trial counts.
 fn took(cells: &[CellSummary], trials: &[TrialAnalysis]) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     for cell in cells {
@@ -237,7 +236,7 @@ pub fn most_loaded(cells: &[CellSummary]) -> Option<&CellSummary> {
         .max_by_key(|cell| cell.users)
 }
 
-/// The least loaded cell that differs from `high` in nothing but the number of users.
+/// The least loaded cell that differs from `high` only in the number of users.
 fn least_loaded<'a>(cells: &'a [CellSummary], high: &CellSummary) -> Option<&'a CellSummary> {
     cells
         .iter()
@@ -255,7 +254,7 @@ fn differ_in_users_only(one: &CellSummary, other: &CellSummary) -> bool {
     })
 }
 
-/// What findings come from.
+/// The inputs of the findings.
 pub(crate) struct Facts<'a> {
     pub(crate) study: &'a StudyFacts,
     pub(crate) environment: &'a Environment,
@@ -265,7 +264,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) published: &'a [PublishedTable],
 }
 
-/// What else the numbers say, in the order of weight.
+/// All other findings, in the order of importance.
 pub(crate) fn findings(facts: &Facts<'_>) -> Vec<String> {
     let Facts {
         study,
@@ -329,9 +328,8 @@ fn errors(cells: &[CellSummary]) -> Option<String> {
     })
 }
 
-/// What took longer than the time limit; the first few by name.
-/// Requests sent twice are no errors, and no sign of health: a server that closes or resets each
-/// fiftieth connection must not look flawless.
+/// Requests that were sent again, if they are more than a small part. They are no errors, but no sign of health: a
+/// server that closes or resets each fiftieth connection must not look flawless.
 fn resends(trials: &[TrialAnalysis]) -> Option<String> {
     /// As a part of all requests.
     const TOLD: f64 = 0.001;
@@ -431,8 +429,7 @@ fn counter(counters: &crate::model::Counters, name: &str) -> Option<f64> {
     counters.get(name).copied().flatten()
 }
 
-/// How much of its own cores each side used. The host's average would hide a side that has used up
-/// its share.
+/// How much of its own cores each side used. The host's average would hide a side that used all of its cores.
 fn headroom(facts: &Facts<'_>) -> Option<String> {
     let cell = most_loaded(facts.cells)?;
     let of_cell = |trial: &&TrialAnalysis| cell.is_of(trial) && trial.verdict == Verdict::Valid;
@@ -469,8 +466,8 @@ fn headroom(facts: &Facts<'_>) -> Option<String> {
     ))
 }
 
-/// CPU of the generator's workers in per cent of their cores; `None` where a trial can't tell.
-/// Several workers may share a core.
+/// CPU of the generator's worker in per cent of its cores; `None` if a trial lacks it. Several workers may share a
+/// core.
 fn generator_percent(
     environment: &Environment,
     cell: &CellSummary,
@@ -496,15 +493,15 @@ fn generator_percent(
     used?.into_iter().collect::<WeightedMean>().mean()
 }
 
-/// What is said of the CPU that is left.
+/// The sentence on the CPU that is left.
 struct CpuLeft {
     words: &'static str,
-    /// Whether a CPU is the limit, and whether that is the system's own.
+    /// Whether a CPU is the limit, and whether it is the system's own.
     is_limit: bool,
     is_systems: bool,
 }
 
-/// `shared` is the use of all cores, where both sides run on the same ones.
+/// `shared` is the use of all cores, if both sides run on the same ones.
 fn cpu_left(system: f64, generator: Option<f64>, shared: Option<f64>) -> CpuLeft {
     let (limit, little) = (90.0, 70.0);
     let other = generator.unwrap_or_default();
@@ -554,8 +551,7 @@ fn demand(cells: &[CellSummary]) -> Option<String> {
     })
 }
 
-/// The published figures that ours is closest to and furthest from; those that differ by
-/// construction don't take part.
+/// The published figures that are closest to and furthest from ours, except those that differ by construction.
 fn furthest(study: &StudyFacts, published: &[PublishedTable]) -> Option<String> {
     let distance = |entry: &&Entry| entry.ratio.map_or(0.0, |ratio| ratio.ln().abs());
     let sped_up = crate::model::speed_note(study.speed);

@@ -1,33 +1,33 @@
-//! Whether a generator can be trusted where it is, now: what the trial against a server that does
-//! nothing came to, and how much load that is good for. It knows nothing of how the trial was run.
+//! Judges whether a generator is fit on its current host: from the trial against a no-op server, and the load that the
+//! generator can produce. This module doesn't know how the trial ran.
 
 use crate::model::{Analysis, CheckOutcome, Verdict};
 use crate::unmeasured::cause;
 
 /// The generator's cores should be no busier than this: the limit of the check on its CPU.
 const BUSY_PART: f64 = 0.80;
-/// Of the load that goes as fast as answers come, nothing can be told.
+/// The reason if the load is as fast as the responses.
 const UNSEEN: &str = "how much the generator drives could not be seen: the load that goes as fast as answers come did \
                       not run to its end";
-/// What to do about that.
+/// The remedy for this.
 const AGAIN: &str =
     "Calibrate again when nothing else uses this machine, or for longer (--seconds).";
 
 /// Whether a generator is fit to measure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitness {
-    /// Whether a trial would be a measurement as far as generator and machine go.
+    /// Whether a trial would be valid as far as generator and machine go.
     pub fit: bool,
-    /// Why not, or what is doubtful, a sentence each.
+    /// Reasons and doubts, a sentence each.
     pub why: Vec<String>,
-    /// What to do about it, in the same order.
+    /// Remedies, in the same order.
     pub advice: Vec<String>,
-    /// Requests per second that the generator's cores have room for; `None` where it was not seen what they reach.
+    /// Requests per second that the generator's cores have room for; `None` if their maximum is unknown.
     pub requests_per_s: Option<f64>,
 }
 
-/// Judges by the trial in which users mostly wait. `reached_per_s` is what the generator reached as
-/// fast as answers came, where that could be told, `busy_part` how busy its cores were then.
+/// Judges by the trial in which users mostly wait. `reached_per_s` is the generator's rate at full speed, if it is
+/// known, and `busy_part` the load of its cores at that rate.
 #[must_use]
 pub fn fitness(waiting: &Analysis, reached_per_s: Option<f64>, busy_part: Option<f64>) -> Fitness {
     let mut trials = waiting.trials.iter();
@@ -39,7 +39,7 @@ pub fn fitness(waiting: &Analysis, reached_per_s: Option<f64>, busy_part: Option
         false => CheckOutcome::Invalid,
     };
     let told = || waiting.reasons.iter().filter(|one| one.outcome >= least);
-    // Beyond what was reached nothing was seen; within it, some of the cores' time stays free.
+    // Nothing is known beyond the reached rate; within it, some of the cores' time stays free.
     let part = busy_part.filter(|part| *part > 0.0).unwrap_or(1.0);
     let requests_per_s = reached_per_s.map(|reached| reached * (BUSY_PART / part).min(1.0));
     let mut why: Vec<String> = told()

@@ -1,5 +1,5 @@
-//! Blocks of a duet that count on neither side, with the reason. It reads trials as each is by itself, before
-//! the partner of an invalid one becomes invalid as well.
+//! Blocks of a duet that count on neither side, with the reason. This module reads each trial by itself, before the
+//! peer of an invalid trial becomes invalid as well.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn of_pair(pair: [&Trial; 2], plan: &Plan, trials: &[TrialAnalysis]) -> Option<L
     }
     let fates = [&left, &right].map(|attempts| {
         let each: Vec<Fate> = attempts.iter().map(|one| Fate::of(one)).collect();
-        // A valid attempt whose partner was invalid has another after it, or is the last.
+        // A valid attempt whose peer was invalid has another attempt after it, or is the last.
         match each.last() {
             Some(_) => Fate::of_attempts(&each),
             None => Fate::NotRun,
@@ -56,7 +56,7 @@ fn of_pair(pair: [&Trial; 2], plan: &Plan, trials: &[TrialAnalysis]) -> Option<L
     })
 }
 
-/// The fate that says most about why a pair doesn't count.
+/// The fate that best explains why a pair doesn't count.
 fn graver(fates: [Fate; 2]) -> Fate {
     let order = [
         Fate::Died,
@@ -67,7 +67,7 @@ fn graver(fates: [Fate; 2]) -> Fate {
         Fate::NotRun,
     ];
     let found = order.into_iter().find(|one| fates.contains(one));
-    // Both have a valid attempt, but not the same one: something outside disturbed the other side each time.
+    // Both have a valid attempt, but not the same one: an outside disturbance hit the other side each time.
     found.unwrap_or(Fate::Disturbed)
 }
 
@@ -86,7 +86,7 @@ fn words(trial: &TrialAnalysis, fate: Fate) -> String {
     format!("trial {} ({}): {what}", trial.name(), trial.label)
 }
 
-/// Adds to an answer how many pairs are left out: `2 of 16 pairs count on neither side: 2 disturbed from outside.`
+/// Adds the number of skipped pairs to an answer: `2 of 16 pairs count on neither side: 2 disturbed from outside.`
 pub(crate) fn add_to(answer: &mut Option<Answer>, left_out: &[LeftOut], plan: &Plan) {
     let Some(answer) = answer.as_mut().filter(|_| !left_out.is_empty()) else {
         return;

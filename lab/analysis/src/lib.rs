@@ -1,8 +1,8 @@
 //! From an archive to an [`Analysis`]: figures, checks, verdicts, comparisons, the load line.
 //!
-//! [`analyse()`] judges a run; [`power`] tells what a study can show before it runs, [`fitness()`] whether a
-//! generator is fit to measure. All are pure: the same archive gives the same analysis, on any machine, at any
-//! time. Nothing here runs, measures, opens a file, or lays anything out.
+//! [`analyse()`] judges a run; [`power`] estimates what a study can show before it runs, [`fitness()`] whether a
+//! generator is fit to measure. All are pure: the same archive gives the same analysis, on any machine, at any time.
+//! This crate runs, measures, opens, and renders nothing.
 //!
 //! ```text
 //! trials (lab_trial) ─cells→ means over valid trials ─→ comparisons, published figures, findings, headline

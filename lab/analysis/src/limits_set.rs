@@ -1,9 +1,9 @@
-//! What is said of limits of checks that a study sets itself.
+//! Sentences on the limits of checks that a study sets itself.
 
 use lab_plan::checks::{Limit, Limits, limits};
 use lab_trial::format;
 
-/// That there are such limits; `None` where there are none.
+/// Reports that the study sets such limits; `None` if it sets none.
 pub(crate) fn sentence(words: &[String]) -> Option<String> {
     (!words.is_empty()).then(|| {
         format!(

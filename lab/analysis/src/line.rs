@@ -1,5 +1,5 @@
-//! The load line: the most users that a system carries within thresholds, of each cell that was
-//! searched; and the judgement of one trial that a search goes on from.
+//! The load line: the most users that a system sustains within thresholds, for each cell of a search; and the judgement
+//! of one trial, from which a search continues.
 
 use lab_plan::{Cell, Find, HowEnded, Plan, SearchEnd};
 use lab_stats::isotonic::{self, CONFIDENCE, Ceiling};
@@ -72,7 +72,7 @@ fn line(
     }
 }
 
-/// How a search ended, by its trials: an archive of an earlier version doesn't say it.
+/// The end of a search, derived from its trials: an archive of an earlier version doesn't record it.
 fn end(rules: &Rules, tried: &[Tried]) -> SearchEnd {
     SearchEnd {
         how: match rules.next(tried) {
@@ -83,7 +83,7 @@ fn end(rules: &Rules, tried: &[Tried]) -> SearchEnd {
     }
 }
 
-/// The lower bound of disturbed trials, where it is above what was measured.
+/// The lower bound from disturbed trials, if it is above the measured one.
 fn lower_bound(tried: &[Tried], measured: u32) -> Option<LowerBound> {
     let found = search::lower_bound(tried)?;
     (found.level > measured).then_some(LowerBound {
@@ -94,7 +94,7 @@ fn lower_bound(tried: &[Tried], measured: u32) -> Option<LowerBound> {
     })
 }
 
-/// The safe line of these trials. Those beyond the generator's limit aren't measured, and so don't count.
+/// The safe line of these trials. Levels beyond the generator's limit aren't measured, and so don't count.
 fn safe(tried: &[Tried], wanted: f64) -> Option<SafeLine> {
     let measured = tried.iter();
     let measured = measured.filter_map(|one| Some((one.level, one.judgement.carried()?)));
@@ -152,12 +152,12 @@ fn levels(tried: &[Tried]) -> Vec<LineLevel> {
 
 /// Verdict on a line that is shown to be lower.
 const FEWER: &str = "fewer";
-/// Verdict on lines that the intervals don't tell apart.
+/// Verdict on lines whose intervals don't separate them.
 const NO_DIFFERENCE: &str = "no difference shown";
-/// Of a line that isn't there.
+/// The text for a missing line.
 const NO_LINE: &str = "no line";
 
-/// Each line beside the first.
+/// Compares each line with the first.
 pub(crate) fn differences(lines: &[LoadLine]) -> Vec<LineDifference> {
     let Some((first, others)) = lines.split_first() else {
         return Vec::new();
@@ -172,10 +172,9 @@ fn less(b: Option<u32>, a: Option<u32>) -> Option<f64> {
     Some(f64::from(b?) - f64::from(a?))
 }
 
-/// A line beside another: what both intervals allow, at least as sure as each of them alone is that
-/// the difference isn't outside, less the error of the other (Bonferroni). Each end asks for one end of
-/// each line, so an open end on the far side leaves the verdict, as does a line below all numbers
-/// tried.
+/// Compares a line with another: the verdict that both intervals allow, at least as sure as each of them alone is that
+/// the difference isn't outside, less the error of the other (Bonferroni). Each end needs one end of each line. So an
+/// open end on the far side leaves the verdict, as does a line below all numbers tried.
 fn difference(first: &LoadLine, other: &LoadLine) -> LineDifference {
     let least = less(other.low, first.high);
     let most = less(other.high, first.low);
@@ -196,11 +195,11 @@ fn difference(first: &LoadLine, other: &LoadLine) -> LineDifference {
     }
 }
 
-/// A line of a later run beside an earlier one's: worse, or shown not to be (non-inferiority), or neither.
+/// Compares a line of a later run with an earlier one's: worse, or shown not to be (non-inferiority), or neither.
 /// Intervals that overlap are no answer.
 ///
-/// What doesn't matter is the part `relevant` of the earlier line, or as much as the searches' own
-/// resolution, whichever is more. A line that isn't there is no answer, either.
+/// Irrelevant is a difference within the part `relevant` of the earlier line, or within the searches' own resolution,
+/// whichever is larger. A missing line is no answer, either.
 #[must_use]
 pub fn regression(first: &LoadLine, other: Option<&LoadLine>, relevant: f64) -> LineDifference {
     let Some(other) = other else {
@@ -219,7 +218,7 @@ pub fn regression(first: &LoadLine, other: Option<&LoadLine>, relevant: f64) -> 
     let mut found = difference(first, other);
     let part = relevant.max(first.resolution).max(other.resolution);
     let margin = part * first.users.map_or(0.0, f64::from);
-    // A search that ended before it met a line asks whether the other carries as much as it did.
+    // For a search that ended before it reached a line, the question is whether the other sustains as much.
     let asked = first
         .high
         .or(first.users.filter(|_| first.ceiling.is_some()));
@@ -235,10 +234,9 @@ pub fn regression(first: &LoadLine, other: Option<&LoadLine>, relevant: f64) -> 
     found
 }
 
-/// The lines in words, as they stand above the report: what is safe first, then where half of the trials
-/// hold.
+/// The lines in words, for the top of the report: the safe line first, then the line that half of the trials hold.
 ///
-/// A search that is not finished says so first.
+/// An unfinished search is reported first.
 pub(crate) fn headline(lines: &[LoadLine]) -> Option<String> {
     let first = lines.first()?;
     if lines.iter().any(|line| !line.finished) {
@@ -316,15 +314,15 @@ fn unfinished(line: &LoadLine) -> String {
     }
 }
 
-/// `500 users are safe: we are 95 % sure that at least 95 % of the trials hold (72 of 72 did)`, or what
-/// fewer trials tell.
+/// `500 users are safe: we are 95 % sure that at least 95 % of the trials hold (72 of 72 did)`, or the statement that
+/// fewer trials allow.
 pub fn safe_words(line: &LoadLine) -> String {
     let Some(safe) = line.safe else {
         return "no number of users is shown to be safe".to_owned();
     };
     let users = count(u64::from(safe.users));
     let sure = percent_text(line.confidence);
-    // Never more than is shown: 94.9 is not 95.
+    // Rounds down, to claim no more than is shown: 94.9 is not 95.
     let part = percent_text((safe.part * 100.0).floor() / 100.0);
     let did = format!("{} of {} did", safe.held, safe.trials);
     if safe.part >= safe.wanted {
@@ -386,7 +384,7 @@ fn percent_text(part: f64) -> String {
     percent(part * 100.0).replace(".0 %", " %")
 }
 
-/// One line beside another.
+/// Compares one line with another.
 pub fn difference_sentence(one: &LineDifference) -> String {
     let by = |users: f64| {
         let sign = if users < 0.0 { "−" } else { "+" };

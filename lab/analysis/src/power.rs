@@ -1,6 +1,6 @@
-//! What a study of so many blocks can show, before it runs: the least p of a pair, and the blocks
-//! that a difference needs by how far pairs spread, beside all that is judged together with it. It knows
-//! no words and no times.
+//! What a study of this many blocks can show, before it runs: the smallest p of a pair, and the blocks that a
+//! difference needs by the spread of pairs, beside all that is judged together with it. This module knows no words and
+//! no times.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +21,9 @@ use crate::model::{Analysis, Measure, Verdict};
 /// The smallest relevant difference of a function, as a fraction of the smallest relevant difference of the whole.
 pub(crate) const OF_SMALLEST: f64 = 0.25;
 
-/// The difference that four of five studies find in a function with this share of the CPU time, as a part of all CPU time.
-/// `samples` are those of a trial; `smallest` is the smallest difference of the whole that matters. `None` with too few
-/// blocks.
+/// The difference that four of five studies find in a function with this share of the CPU time, as a part of all CPU
+/// time. `samples` are those of a trial; `smallest` is the smallest relevant difference of the whole. `None` with too
+/// few blocks.
 #[must_use]
 pub fn detectable_in_function(
     share: f64,
@@ -34,11 +34,11 @@ pub fn detectable_in_function(
     detectable(share, samples, blocks).map(|part| part.max(OF_SMALLEST * smallest))
 }
 
-/// The differences that are asked about, as parts.
+/// The assumed differences, as parts.
 pub const EFFECTS: [f64; 3] = [0.02, 0.05, 0.10];
-/// The spreads that stand for those of a run that isn't there yet.
+/// The assumed spreads if there is no earlier run.
 pub const SPREADS: [f64; 3] = [0.02, 0.03, 0.05];
-/// What an earlier run tells the spread of.
+/// The measures whose spread an earlier run shows.
 const MEASURES: [Measure; 4] = [
     Measure::Mean,
     Measure::P95,
@@ -46,25 +46,25 @@ const MEASURES: [Measure; 4] = [
     Measure::Cpu,
 ];
 
-/// The study that is asked about.
+/// The design of a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Design {
-    /// Blocks that it runs.
+    /// The number of its blocks.
     pub blocks: usize,
-    /// Differences within this part are called none.
+    /// Differences within this part count as none.
     pub relevant: f64,
     /// Seed of the simulated studies.
     pub seed: u64,
     /// The comparisons that decide together; see [`family`].
     pub family: Vec<Member>,
-    /// The measure that decides, where the study names one.
+    /// The deciding measure, if the study names one.
     pub decides: Option<Decides>,
     /// Whether the variants run two at a time.
     pub duet: bool,
 }
 
 impl Design {
-    /// Blocks in which an unchanged build is shown not to be worse, by how far pairs spread.
+    /// Blocks in which an unchanged build is shown not to be worse, by the spread of pairs.
     #[must_use]
     pub fn unchanged(&self, spread: f64) -> Needed {
         let found = not_worse_blocks(self.relevant, spread, USUAL_POWER);
@@ -72,9 +72,8 @@ impl Design {
     }
 }
 
-/// The comparisons that the answer of a study hangs on: every cell with its baseline, along the variants
-/// where there are any, in each measure that decides. `users` tells how many users a cell has: throughput
-/// follows them.
+/// The comparisons that decide the answer of a study: every cell with its baseline, along the variants if there are
+/// any, in each deciding measure. `users` returns the number of users of a cell: throughput follows it.
 #[must_use]
 pub fn family(question: &Question, users: &dyn Fn(&Cell) -> Option<u32>) -> Vec<Member> {
     let cells = &question.cells;
@@ -101,23 +100,23 @@ pub fn family(question: &Question, users: &dyn Fn(&Cell) -> Option<u32>) -> Vec<
     pairs.into_iter().flat_map(of_pair).collect()
 }
 
-/// What a design can show.
+/// The power of a design.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Power {
     /// Whether its blocks are enough for any verdict.
     pub reach: Reach,
     /// The blocks that differences need.
     pub needed: NeededBlocks,
-    /// What its blocks show, where they are enough for any verdict and a spread is known.
+    /// The power of its blocks, if they are enough for any verdict and a spread is known.
     pub shown: Option<Shown>,
 }
 
-/// In what part of the studies a difference is shown, beside all that is judged together with it.
+/// The part of the studies that show a difference, beside all that is judged together with it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shown {
-    /// Whose spread; `None` of a guess.
+    /// The source of the spread; `None` for a guess.
     pub measure: Option<Measure>,
-    /// How far pairs spread.
+    /// The spread of pairs.
     pub spread: f64,
     /// For each of [`EFFECTS`].
     pub parts: [f64; EFFECTS.len()],
@@ -126,16 +125,16 @@ pub struct Shown {
 /// Whether there are enough blocks for any verdict on a pair.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reach {
-    /// There are.
+    /// Enough.
     Verdict {
-        /// The p where all blocks agree: the least that the sign-flip test has.
+        /// The p if all blocks agree: the smallest that the sign-flip test can give.
         p: f64,
     },
-    /// There are not.
+    /// Too few.
     NoVerdict {
-        /// The fewest blocks that are enough.
+        /// The minimum number of blocks.
         least_blocks: usize,
-        /// What p has to be below.
+        /// The limit that p must be below.
         alpha: f64,
     },
 }
@@ -145,45 +144,45 @@ pub enum Reach {
 pub enum NeededBlocks {
     /// By the spread of an earlier run.
     ByRun(Vec<OfMeasure>),
-    /// By the spreads that a run might have: per spread of [`SPREADS`], in the order of [`EFFECTS`].
+    /// By assumed spreads: per spread of [`SPREADS`], in the order of [`EFFECTS`].
     ByGuess([[Needed; EFFECTS.len()]; SPREADS.len()]),
 }
 
 /// A row of [`NeededBlocks::ByRun`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OfMeasure {
-    /// Whose differences.
+    /// The source of the differences.
     pub measure: Measure,
-    /// Whether it decides, beside all others that do; else the figures are of one comparison alone.
+    /// Whether it decides, together with all others that do; else the figures are of one comparison alone.
     pub decides: bool,
-    /// How far they spread, and what each of [`EFFECTS`] needs; `None` where the run doesn't tell.
+    /// Their spread, and the blocks that each of [`EFFECTS`] needs; `None` if the run lacks it.
     pub found: Option<(f64, [Needed; EFFECTS.len()])>,
 }
 
-/// Blocks for a difference to be shown in four of five studies.
+/// The blocks for a difference to be shown in four of five studies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needed {
-    /// So many.
+    /// This many.
     Blocks(usize),
-    /// More than are looked at.
+    /// More than the maximum that is tried.
     MoreThan(usize),
-    /// No number is enough: the difference is within what is called none.
+    /// No number is enough: the difference is within the margin that counts as none.
     Irrelevant,
 }
 
-/// How far differences spread in an earlier run.
+/// The spread of differences in an earlier run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spreads {
-    /// The standard deviation of a pair's log ratio over blocks by measure, where the run tells.
+    /// The standard deviation of a pair's log ratio over blocks by measure, if the run has it.
     pub by_measure: Vec<(Measure, Option<f64>)>,
-    /// Of a duet: the same of pairs that ran at once, window by window, in what decides.
+    /// For a duet: the same for pairs that ran at once, window by window, in the deciding measures.
     pub of_duet: Option<f64>,
-    /// Whether they are of the very cells that were asked for.
+    /// Whether they are of exactly the requested cells.
     pub same_cells: bool,
 }
 
 impl Power {
-    /// What `design` can show, by the spreads of an earlier run where there is one.
+    /// The power of `design`, by the spreads of an earlier run if there is one.
     #[must_use]
     pub fn of(design: &Design, earlier: Option<&Spreads>) -> Self {
         let needed = match earlier {
@@ -215,7 +214,7 @@ impl Reach {
             let p = least_p(on_left, blocks - on_left);
             return Self::Verdict { p };
         }
-        // Of all sign patterns, two are as far out: all blocks one way, and all the other.
+        // Of all sign patterns, two are as extreme: all blocks one way, and all the other.
         let p = 2.0 * 0.5_f64.powi(i32::try_from(blocks).unwrap_or(i32::MAX));
         Self::Verdict { p }
     }
@@ -241,7 +240,7 @@ fn by_run(design: &Design, spreads: &Spreads) -> Vec<OfMeasure> {
     rows
 }
 
-/// What the design's blocks show of the first measure that decides, or by a middling guess.
+/// The power of the design's blocks for the first deciding measure, or by a middling guess.
 fn shown(design: &Design, needed: &NeededBlocks) -> Option<Shown> {
     let (measure, spread) = match needed {
         NeededBlocks::ByGuess(_) => (None, SPREADS[SPREADS.len() / 2]),
@@ -287,8 +286,8 @@ fn of_effects(design: &Design, family: &[Member], spread: f64) -> [Needed; EFFEC
 }
 
 impl Spreads {
-    /// The spreads in a run, of the usual measures and the one that `decides`: over the cells that are
-    /// `planned` where it has two of them or more, else over all of its cells.
+    /// The spreads in a run, for the usual measures and the one that `decides`: over the `planned` cells if the run has
+    /// two of them or more, else over all of its cells.
     #[must_use]
     pub fn of(analysis: &Analysis, planned: &[&Cell], decides: Option<Decides>) -> Self {
         let (rows, same_cells) = match rows(analysis, &|cell| planned.contains(&cell)) {
@@ -310,7 +309,7 @@ impl Spreads {
     }
 }
 
-/// How far the pairs of a duet spread within each of both ways to take the places.
+/// The spread of a duet's pairs within each of the two assignments of sides.
 fn of_duet(analysis: &Analysis) -> Option<f64> {
     let blocks = &analysis.duet.as_ref()?.blocks;
     let (mut squares, mut freedom) = (0.0, 0.0);
@@ -331,7 +330,7 @@ type Row = BTreeMap<u32, usize>;
 /// Rows by label; a control is a row of its own.
 type Rows = BTreeMap<(String, bool), Row>;
 
-/// The rows of all cells that are wanted.
+/// The rows of all requested cells.
 fn rows(analysis: &Analysis, wanted: &dyn Fn(&Cell) -> bool) -> Rows {
     let mut rows = Rows::new();
     for (at, trial) in analysis.trials.iter().enumerate() {
@@ -417,7 +416,7 @@ mod tests {
         assert_eq!(unknown.found, None);
     }
 
-    /// Cells of a factor `n` with so many levels, in so many blocks.
+    /// Cells of a factor `n` with this many levels, in this many blocks.
     fn question(levels: i64, decides: Option<Decides>) -> Question {
         let level = lab_plan::Level::Int;
         Question {
@@ -448,7 +447,7 @@ mod tests {
         assert_eq!(members(1, None, &same), 0);
     }
 
-    /// The plan's figure beside what the analysis makes of simulated studies.
+    /// Compares the plan's figure with the analysis of simulated studies.
     #[test]
     fn the_analysis_shows_as_often_as_the_plan_says() {
         use lab_stats::family::simulate;

@@ -9,7 +9,7 @@ use lab_trial::checks::later_attempt;
 
 use crate::model::{TrialAnalysis, Verdict};
 
-/// In the order in which they ran; a repeat has a higher number than trials that came after it.
+/// In the order in which they ran; a repeat has a higher number than later trials.
 pub(crate) fn in_order(trials: &[TrialData]) -> Vec<&TrialData> {
     let mut all: Vec<&TrialData> = trials.iter().collect();
     if all.iter().any(|data| data.record.attempt_of.is_some()) {
@@ -18,7 +18,7 @@ pub(crate) fn in_order(trials: &[TrialData]) -> Vec<&TrialData> {
     all
 }
 
-/// Leaves the first measurement among the attempts at each trial as the one that counts.
+/// Selects the first valid attempt at each trial as the one that counts.
 pub(crate) fn choose(trials: &mut [TrialAnalysis]) {
     let mut last: BTreeMap<u32, usize> = BTreeMap::new();
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
@@ -41,7 +41,7 @@ pub(crate) fn choose(trials: &mut [TrialAnalysis]) {
     }
 }
 
-/// Trials of a cell that ended before their load, and no other, from which a run ends.
+/// The number of trials that ended before their load, without any other trial of the cell, that ends a run.
 const UNSTARTED: usize = 2;
 
 /// The first cell whose first trial and its repeat both ended before their load.
@@ -60,18 +60,18 @@ pub(crate) fn unstarted(trials: &[TrialAnalysis]) -> Option<String> {
     unstarted.next().map(|(label, _)| label.to_owned())
 }
 
-/// Trials of the plan, by what their attempts came to.
+/// Trials of the plan, by the outcome of their attempts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Planned {
-    /// That ran.
+    /// Executed trials.
     pub(crate) complete: usize,
-    /// That have a measurement.
+    /// Trials with a valid attempt.
     pub(crate) valid: usize,
-    /// That have none, the last time for a reason outside system and generator.
+    /// Trials without one, the last attempt for a reason outside system and generator.
     pub(crate) disturbed: usize,
 }
 
-/// Counts trials of the plan, whatever number of attempts they took.
+/// Counts trials of the plan, regardless of the number of attempts.
 pub(crate) fn count<'a>(trials: impl IntoIterator<Item = &'a TrialAnalysis>) -> Planned {
     let mut last: BTreeMap<u32, (bool, bool)> = BTreeMap::new();
     for trial in trials {

@@ -1,4 +1,4 @@
-//! What the server could carry: the busiest resource, demand per transaction, scaling with users.
+//! The capacity of the server: the busiest resource, demand per transaction, scaling with users.
 
 use crate::support::{Made, Shape};
 

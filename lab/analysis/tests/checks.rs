@@ -1,4 +1,4 @@
-//! What a verdict does to the figures of a run.
+//! Effects of a verdict on the figures of a run.
 
 use crate::support::{Made, Shape, check, trial};
 use lab_analysis::model::{CheckOutcome, Outcome, Verdict};
@@ -22,7 +22,7 @@ fn a_warm_up_is_cut() {
         "{} ms",
         warm.warmup_cut_ms
     );
-    // What is left is as if there had been none; the time it took is not in the rate either.
+    // The remaining figures equal those of a trial without a slow start; the excluded time is not in the rate either.
     let (mean, usual) = (warm.response_ms.mean, always.response_ms.mean);
     assert!(
         (mean.unwrap() / usual.unwrap() - 1.0).abs() < 0.01,
@@ -45,7 +45,7 @@ fn a_warm_up_is_cut() {
     );
 }
 
-/// What the one cell does at first would else be in its figures and not in the other's.
+/// Otherwise, effects of a cell's start would be in the figures of one and not of the other.
 #[test]
 fn cells_that_are_compared_lose_the_same_warm_up() {
     let slow = Shape {

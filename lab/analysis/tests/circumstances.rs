@@ -1,4 +1,4 @@
-//! What surrounds a trial: each fact made to pass, warn, and invalidate; and the run as a whole.
+//! The environment of a trial: each fact made to pass, warn, and invalidate; and the run as a whole.
 
 use crate::support::{Made, Shape, check};
 use lab_analysis::model::CheckOutcome::{self, Pass, Warn};
@@ -133,7 +133,7 @@ fn trials_of_a_cell_begin_alike() {
 #[test]
 fn an_order_that_matters_is_a_warning() {
     let shape = |at: u64, step: u64| Shape {
-        // Noise of a few per cent, and what the order adds.
+        // Noise of a few per cent, and the effect of the order.
         response_us: 20_000 + [3, 9, 1, 7, 5, 11, 2][at as usize] * 60 + at * step,
         ..Shape::default()
     };

@@ -1,5 +1,4 @@
-//! Duets: two variants at the same time, window by window, whatever the sides differ in and whatever
-//! disturbs both.
+//! Duets: two variants at the same time, window by window, with differences between the sides and disturbances of both.
 
 use crate::support::{Made, Shape};
 use lab_analysis::Analysis;
@@ -18,7 +17,7 @@ trials: 8
 duet: true
 ";
 
-/// What a trial takes, by block, whether it is of the second variant, and its side.
+/// The response time of a trial, by block, whether it is of the second variant, and its side.
 type Takes<'a> = &'a dyn Fn(u32, bool, Side) -> Shape;
 
 fn run(takes: Takes<'_>) -> Analysis {
@@ -115,8 +114,8 @@ fn a_slower_variant_is_found_beside_noise_that_both_share() {
     assert_eq!(analysis.inference.least_blocks, 8);
 }
 
-/// A disturbance hides a part of a difference: one that shows is there, equality doesn't show, and of the mean
-/// there is a bound.
+/// A disturbance hides a part of a difference: a shown difference stands, equality is never shown, and the mean has a
+/// bound.
 #[test]
 fn beside_others_a_difference_and_a_bound_are_shown_and_equality_is_not() {
     let slower = run(&disturbed(0.05));
@@ -185,8 +184,8 @@ fn figure_of_one_step_is_compared_window_by_window() {
     assert_eq!(found.verdict, Some(Difference::CouldNotTell), "{found:?}");
 }
 
-/// Both together take more of the cores that they share than leaves room for both; on halves, the same CPU is
-/// each one's own.
+/// Both together use so much of their shared cores that they wait for each other; on halves, the same CPU is each one's
+/// own.
 #[test]
 fn where_both_get_in_each_others_way_equality_is_not_shown() {
     let busy = |system_cpu: f64, together: bool| {
@@ -217,7 +216,7 @@ fn where_both_get_in_each_others_way_equality_is_not_shown() {
 }
 
 /// Every way in which one side of a block can be missing: a failure of the system counts for or against it, a
-/// disturbance leaves the block out on both sides, and all else takes the answer away. Each is counted and shown.
+/// disturbance excludes the block on both sides, and all else prevents an answer. Each is counted and shown.
 #[test]
 fn missing_side_of_a_block_counts_by_its_reason() {
     let message = || "gone".to_owned();

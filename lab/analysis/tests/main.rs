@@ -1,4 +1,4 @@
-//! What an analysis says about archives that are made up in every number.
+//! Analyses of archives that are made up in every number.
 //! One program, since each would be linked by itself.
 
 mod capacity;

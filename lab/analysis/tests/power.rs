@@ -1,4 +1,4 @@
-//! How far pairs spread in a run, as its analysis tells: what planning another one goes by.
+//! The spread of pairs in a run, from its analysis, as planning of another run uses it.
 
 use crate::support::{Made, Shape};
 use lab_analysis::Analysis;

@@ -1,22 +1,22 @@
-//! What surrounded a trial, besides its load: the state it began in, the clock, other programs,
-//! and limits. Raw facts; what changes over time is in `monitor.csv`.
+//! The environment of a trial: its starting state, the clocks, other programs,
+//! and limits. Raw facts; values that change over time are in `monitor.csv`.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What surrounded a trial. What was not found out is absent.
+/// The environment of a trial. Facts that could not be determined are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Circumstances {
-    /// What the trial began with, before its ramp.
+    /// The state before the ramp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starting_state: Option<StartingState>,
     /// Two clocks over ramp and hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
-    /// What was seen of the machine before the system was started, and how long a quiet one was waited
-    /// for.
+    /// The state of the machine before the system was started, and the time waited for an idle
+    /// machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quiet: Option<QuietGate>,
     /// Programs that are neither the lab nor the system, while the system started and was set up;
@@ -26,25 +26,25 @@ pub struct Circumstances {
     /// The same over ramp and hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others_during: Vec<OtherProgram>,
-    /// Limits, and how near ramp and hold came to them.
+    /// Limits, and the highest use of each in ramp and hold.
     pub limits: LimitsReached,
-    /// Who drove the load, where agents did.
+    /// The agents that generated the load, if any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Agent>,
-    /// Who had the system, where that ran on another machine.
+    /// The agent that ran the system, if the system ran on another machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_agent: Option<Agent>,
-    /// What surrounded the system on that machine, over ramp and hold.
+    /// The environment of the system on that machine, over ramp and hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_host: Option<SystemHost>,
-    /// Parts of the system on machines of their own, in the order in which they were started; those that users came to
-    /// are not among them.
+    /// Parts of the system on machines of their own, in starting order, without the part to which
+    /// users connected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<SystemPart>,
 }
 
 impl Circumstances {
-    /// What is recorded of a part; begun with its name.
+    /// Returns the record of a part, and creates it if it is absent.
     pub fn part(&mut self, name: &str) -> &mut SystemPart {
         let at = self.parts.iter().position(|part| part.name == name);
         let at = at.unwrap_or_else(|| {
@@ -62,31 +62,31 @@ impl Circumstances {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SystemPart {
-    /// That of its last process.
+    /// The name of its last process.
     pub name: String,
-    /// Who had it.
+    /// The agent that ran it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Agent>,
-    /// What surrounded it, over ramp and hold.
+    /// Its environment, over ramp and hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<SystemHost>,
-    /// What the trial began with there, before its ramp.
+    /// The state of its machine before the ramp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starting_state: Option<StartingState>,
 }
 
-/// What surrounded a system on a machine that did not conduct.
+/// The environment of a system on a remote machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SystemHost {
     /// The machine's cores.
     pub cores: u32,
-    /// Those that the system may use.
+    /// The cores that the system may use.
     pub system_cores: u32,
     /// Two clocks over ramp and hold.
     pub clocks: Clocks,
-    /// Whether any process of the system was known there: of a server that was not found, no other programs are told,
-    /// since it would be one of them.
+    /// Whether any process of the system was known there. If the server was not found, other programs are not
+    /// listed, since the server would be one of them.
     pub knows_system: bool,
     /// Programs that are neither the agent nor the system, while the system started and was set up; the busiest
     /// three.
@@ -105,7 +105,7 @@ impl Default for SystemHost {
             cores: 0,
             system_cores: 0,
             clocks: Clocks::default(),
-            // Records that say nothing of it are of systems that were known.
+            // Records without the field are of systems that were known.
             knows_system: true,
             others_before: Vec::new(),
             others_during: Vec::new(),
@@ -114,7 +114,7 @@ impl Default for SystemHost {
     }
 }
 
-/// A program that drove a part of the load, or had the system, wherever it ran.
+/// A program that generated a part of the load, or ran the system, on any machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Agent {
@@ -130,47 +130,47 @@ pub struct Agent {
     pub workers: u32,
     /// Its part of the load, against the others' weights.
     pub weight: u32,
-    /// How much more its monotonic clock read than that of the machine that conducted, where that was
-    /// known best, ms.
+    /// The offset of its monotonic clock from the conductor's clock (positive if ahead), at the best
+    /// measurement, ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset_ms: Option<f64>,
-    /// The offset was off by no more, ms; the most at any time of the trial.
+    /// The maximum error of the offset at any time of the trial, ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound_ms: Option<f64>,
-    /// What two measurements of the offset, one after the other, were apart beyond their bounds, ms; the
-    /// most of the trial. Clocks do not part like that: one of them stood still, or was another.
+    /// The largest difference of two successive measurements of the offset beyond their bounds, ms.
+    /// Clocks do not drift like that: one of them stood still, or was replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub apart_ms: Option<f64>,
-    /// How much faster its clock went than that of the machine that conducted, in millionths: the slope of the
-    /// line through all measurements. `None` where these say less than what is unknown of each.
+    /// The drift of its clock against the conductor's clock, in millionths (positive if faster): the slope of the
+    /// line through all measurements. `None` where the drift is smaller than the measurement error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drift_ppm: Option<f64>,
 }
 
-/// The wait for a quiet machine before a trial.
+/// The wait for an idle machine before a trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QuietGate {
-    /// Whether the machine was quiet in the end; else patience was over.
+    /// Whether the machine was idle in the end; otherwise the maximum wait was over.
     pub quiet: bool,
-    /// How long it was waited for.
+    /// The time waited.
     pub waited_ms: u64,
-    /// What disturbed at the last look, each in words with its limit; empty of a quiet machine.
+    /// The disturbances at the last check, each in words with its limit; empty for an idle machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disturbed_by: Vec<String>,
-    /// CPU that the hypervisor gave to others at the last look; 100 = all cores.
+    /// CPU that the hypervisor gave to others at the last check; 100 = all cores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steal_percent: Option<f64>,
-    /// CPU that other programs used at the last look; 100 = all cores.
+    /// CPU that other programs used at the last check; 100 = all cores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others_percent: Option<f64>,
-    /// Time in which some task waited for memory at the last look.
+    /// Time in which some task waited for memory at the last check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_pressure_percent: Option<f64>,
-    /// Time in which some task waited for a disk at the last look.
+    /// Time in which some task waited for a disk at the last check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_pressure_percent: Option<f64>,
-    /// Requests that the disk had waiting or under way at the last look, on average.
+    /// Average number of requests that the disk had waiting or under way at the last check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_queue: Option<f64>,
 }
@@ -181,17 +181,17 @@ pub struct QuietGate {
 pub struct StartingState {
     /// Size of the files in the system's data folder, after setup.
     pub data_bytes: u64,
-    /// How many files those are.
+    /// The number of files.
     pub data_files: u64,
     /// `uname -r`.
     pub kernel_release: String,
-    /// Kernel settings by name (`net.ipv4.tcp_rmem`, or a path): those that the study touches, and
-    /// a fixed list of those that matter to a server. Settings that are not there are left out.
+    /// Kernel settings by name (`net.ipv4.tcp_rmem`, or a path): the settings that the study changes, and
+    /// a fixed list of settings relevant to a server. Absent settings are skipped.
     pub kernel_settings: BTreeMap<String, String>,
     /// Hash of all of these, `blake3:…`.
     pub kernel_hash: String,
-    /// Hash of the system's configuration (program, arguments, environment, files), `blake3:…`;
-    /// what differs by trial in any case, such as a port, is not in it.
+    /// Hash of the system's configuration (program, arguments, environment, files), `blake3:…`,
+    /// without values that differ by trial in any case, such as a port.
     pub configuration_hash: String,
     /// Drawn by the kernel at each start of the machine.
     pub boot_id: String,
@@ -205,8 +205,8 @@ pub struct Clocks {
     pub wall_start_ms: i64,
     /// The calendar's clock at the end, ms since 1970.
     pub wall_end_ms: i64,
-    /// What the monotonic clock counted between the same two moments, ms. Where the calendar's
-    /// clock counted otherwise, it was set or slewed, or the machine was suspended.
+    /// The duration between the same two moments on the monotonic clock, ms. If the calendar's
+    /// clock shows another duration, it was set or slewed, or the machine was suspended.
     pub monotonic_ms: f64,
 }
 
@@ -219,12 +219,12 @@ pub struct OtherProgram {
     pub cpu_percent: f64,
 }
 
-/// Limits, and how near ramp and hold came to them.
+/// Limits, and the highest use of each in ramp and hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LimitsReached {
-    /// Open files of the generator: those of the process that came nearest its own limit, when it did. Records of
-    /// before have the sum over all its processes against the limit of one, as [`Used::is_sum`] tells of some.
+    /// Open files of the generator process that was nearest to its own limit, at that time. Earlier records
+    /// have the sum over all processes against the limit of one; [`Used::is_sum`] detects some of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generator_open_files: Option<Used>,
     /// The same of the system.
@@ -234,10 +234,10 @@ pub struct LimitsReached {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_open_files: Option<Used>,
     /// Ports for outgoing connections of this machine. The number used is an upper bound: files
-    /// that the generator opened for its load, and connections of all that wait for their end.
+    /// that the generator opened for its load, and all connections that wait for their end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ports: Option<Used>,
-    /// Connections that a full queue of a listener on this machine turned away (`ListenOverflows`).
+    /// Connections rejected by the full queue of a listener on this machine (`ListenOverflows`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen_overflows: Option<u64>,
     /// Connections that any listener on this machine dropped (`ListenDrops`).
@@ -257,26 +257,26 @@ pub struct LimitsReached {
 /// How much of a limit was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Used {
-    /// The most at any sample.
+    /// The maximum over all samples.
     pub most: u64,
     /// The limit.
     pub limit: u64,
 }
 
 impl Used {
-    /// Whether it can only be what several had, each under a limit of its own.
+    /// Returns true if the use can only be a sum over several processes, each with a limit of its own.
     #[must_use]
     pub fn is_sum(self) -> bool {
         self.most > self.limit
     }
 }
 
-/// What a CPU quota took away.
+/// The effect of a CPU quota.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throttled {
     /// Periods in which the quota ran out (`nr_throttled`).
     pub periods: u64,
-    /// Time that its processes were held back, over all cores.
+    /// Time that its processes were throttled, over all cores.
     pub ms: u64,
 }
 

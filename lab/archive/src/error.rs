@@ -1,4 +1,4 @@
-//! What can go wrong with an archive. It knows no exit codes and prints nothing.
+//! Errors of an archive. This module knows no exit codes and prints nothing.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub enum ArchiveError {
         /// The folder.
         path: PathBuf,
     },
-    /// A new run was asked for in a folder that holds something.
+    /// The folder of a new run is not empty.
     #[error("{} is not empty; choose another folder, or resume the run in it", path.display())]
     NotEmpty {
         /// The folder.
@@ -50,7 +50,7 @@ pub enum ArchiveError {
         path: PathBuf,
         /// 1-based line, where the format has lines.
         line: Option<u64>,
-        /// What was found.
+        /// The problem.
         problem: String,
     },
     /// A file is not as long as the archive says.
@@ -68,24 +68,24 @@ pub enum ArchiveError {
     Version {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The version in the file.
         found: String,
-        /// What this version reads.
+        /// The version that this program reads.
         known: &'static str,
     },
-    /// A resume was asked for with something that the run was not made from.
+    /// The inputs of a resume differ from those of the run.
     #[error("{} cannot be resumed: its {what} is {archived}, now it is {now}", path.display())]
     Different {
         /// The folder.
         path: PathBuf,
-        /// What differs.
+        /// The input that differs.
         what: &'static str,
         /// In the archive.
         archived: String,
         /// Now.
         now: String,
     },
-    /// A resume was asked for with a text that is not what the run was made from.
+    /// A text given for a resume differs from the run's.
     #[error(
         "{} cannot be resumed: line {line} of {file} was {archived}, now it is {now}",
         path.display()
@@ -102,15 +102,15 @@ pub enum ArchiveError {
         /// Now, likewise.
         now: String,
     },
-    /// A resume was asked for with a file or plan that has changed since the run began.
+    /// A file or plan given for a resume has changed since the run began.
     #[error("{} cannot be resumed: {what} has changed since", path.display())]
     Changed {
         /// The folder.
         path: PathBuf,
-        /// What has changed.
+        /// The file or plan that has changed.
         what: String,
     },
-    /// A trial was asked for that is already complete.
+    /// The trial is already complete.
     #[error("trial {id} is already complete in {}", path.display())]
     TrialComplete {
         /// The run's folder.
@@ -129,7 +129,7 @@ pub enum ArchiveError {
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 }

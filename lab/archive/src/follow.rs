@@ -1,7 +1,7 @@
-//! Reads an archive as it grows: what happened, and the windows, histograms, and counters of a trial
-//! under way. It reads each byte once, and judges nothing.
+//! Reads an archive as it grows: events, and the windows, histograms, and counters of a running
+//! trial. It reads each byte once, and does not judge trials.
 //!
-//! Only whole lines count; the rest of a line comes with the next look. A trial's files stay readable
+//! Only whole lines count; the rest of a line is read at the next poll. A trial's files stay readable
 //! when its folder gets its final name.
 
 use std::fs::File;
@@ -19,10 +19,10 @@ use crate::{
     monitor, names,
 };
 
-/// Most that one look takes in of one file; the rest comes with the next.
+/// The maximum that one poll reads from a file; the next poll reads the rest.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// An archive that somebody may be writing.
+/// An archive that another process may be writing.
 #[derive(Debug)]
 pub struct Follow {
     dir: PathBuf,
@@ -31,7 +31,7 @@ pub struct Follow {
     trial: Option<Trial>,
 }
 
-/// What was added to a trial since the last look.
+/// The data added to a trial since the last poll.
 #[derive(Debug, Default)]
 pub struct Growth {
     /// Its windows.
@@ -42,7 +42,7 @@ pub struct Growth {
     pub columns: Vec<String>,
     /// Time in ms on the trial's clock, then one value per column; `None` is a gap.
     pub rows: Vec<(f64, Vec<Option<f64>>)>,
-    /// Whether there may be more at once.
+    /// Whether more data may be available at once.
     pub more: bool,
 }
 
@@ -83,22 +83,22 @@ impl Follow {
         &self.dir
     }
 
-    /// What ran.
+    /// Returns the manifest.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The plan as it is now: that of a search grows.
+    /// Returns the current plan; the plan of a search grows.
     ///
     /// # Errors
-    /// If it can't be read or is no JSON.
+    /// If it can't be read or is not JSON.
     pub fn plan(&self) -> Result<Value, ArchiveError> {
         let path = self.dir.join(names::PLAN);
         wire::json(&path, &wire::read(&path)?)
     }
 
-    /// What happened since the last look. A line that says nothing known is left out.
+    /// Returns the events since the last poll. Lines with unknown events are skipped.
     ///
     /// # Errors
     /// [`ArchiveError::Read`].
@@ -108,7 +108,7 @@ impl Follow {
         Ok(known.collect())
     }
 
-    /// The trial that was begun last and isn't complete, by its folder; for archives without events.
+    /// Returns the incomplete trial that began last, by its folder; for archives without events.
     ///
     /// # Errors
     /// [`ArchiveError::Read`].
@@ -117,7 +117,7 @@ impl Follow {
         Ok(folders.filter(|(_, partial)| *partial).map(|f| f.0).max())
     }
 
-    /// The raw facts of a trial; `None` until it is complete.
+    /// Returns the raw facts of a trial; `None` until it is complete.
     ///
     /// # Errors
     /// [`ArchiveError::Read`], [`ArchiveError::Version`], [`ArchiveError::Damaged`].
@@ -130,7 +130,7 @@ impl Follow {
         Ok(Some(record))
     }
 
-    /// From now on the growth of this trial is read, from its beginning.
+    /// Starts to read the growth of this trial, from its beginning.
     pub fn begin(&mut self, id: u32) {
         self.trial = Some(Trial {
             folders: [
@@ -144,7 +144,7 @@ impl Follow {
         });
     }
 
-    /// What was added to the trial since the last look; nothing where none was begun.
+    /// Returns the data added to the trial since the last poll; empty if none was begun.
     ///
     /// # Errors
     /// [`ArchiveError::Read`]; [`ArchiveError::Damaged`] names the file.
@@ -162,8 +162,8 @@ impl Trial {
 
     fn growth(&mut self) -> Result<Growth, ArchiveError> {
         let mut growth = Growth::default();
-        // Histograms are flushed right after the window that they belong to: looked at after it, few
-        // windows lack theirs for a look.
+        // Histograms are flushed right after the window that they belong to. If they are read after it, few
+        // windows lack theirs in a poll.
         let (windows, hlog, monitor) = (names::WINDOWS, names::HLOG, names::MONITOR);
         let [path, _] = self.paths(windows);
         for line in self.windows.lines(&self.paths(windows))? {
@@ -199,18 +199,18 @@ impl Trial {
     }
 }
 
-/// The lines of a file that grows.
+/// A growing file, read by lines.
 #[derive(Debug, Default)]
 struct Tail {
     file: Option<File>,
-    /// Of a line whose end is yet to come.
+    /// The start of a line whose end is not yet written.
     partial: Vec<u8>,
     was_cut: bool,
 }
 
 impl Tail {
-    /// The whole lines since the last look, with their ends, of the first of these files that is
-    /// there; none where none is.
+    /// Returns the whole lines since the last poll, with their ends, of the first of these files that
+    /// exists; none if no file does.
     fn lines(&mut self, paths: &[PathBuf]) -> Result<Vec<Vec<u8>>, ArchiveError> {
         if self.file.is_none() {
             self.file = open(paths)?;

@@ -25,7 +25,7 @@ use lab_stats::encoding::{decode_v2, encode_v2};
 
 use crate::{ArchiveError, Series};
 
-/// First lines of the file; the legend's wording is what the Java tools write.
+/// First lines of the file; the legend has the wording of the Java tools.
 pub(crate) const HEADER: &str = "\
 #[plimsoll steps: values in microseconds, times in seconds from the start of the ramp]
 #[Histogram log format version 1.3]
@@ -48,7 +48,7 @@ const DEFLATED: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
 /// One histogram of one series over one interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interval {
-    /// What was counted.
+    /// The series of the histogram.
     pub series: Series,
     /// Start, in whole ms on the trial's clock.
     pub start_ms: u64,
@@ -65,7 +65,7 @@ impl Interval {
         decode_v2(&self.encoded).expect("it was read once when the file was read")
     }
 
-    /// The histogram's counts, in µs, without those that are zero: all that most need of it.
+    /// Returns the histogram's counts, in µs, without zero counts; sufficient for most callers.
     #[must_use]
     pub fn counts(&self) -> Sparse {
         let mut counts = Sparse::default();
@@ -73,7 +73,7 @@ impl Interval {
         counts
     }
 
-    /// The same in place of what is there, for who reads many.
+    /// Reads the counts into an existing buffer, for callers that read many histograms.
     pub fn read_counts(&self, into: &mut Sparse) {
         let read = into.read(&self.encoded);
         read.expect("it was read once when the file was read");
@@ -118,12 +118,12 @@ impl Default for Deflated {
 }
 
 impl Deflated {
-    /// What is plain as a zlib stream of its own.
+    /// Compresses the plain bytes as a zlib stream of their own.
     fn deflate(&mut self) -> Result<(), String> {
         self.compress.reset();
         self.stream.clear();
         loop {
-            // What doesn't fit goes on in the next round.
+            // The next round continues with bytes that don't fit.
             self.stream.reserve(self.plain.len() / 2 + 256);
             let done = usize::try_from(self.compress.total_in()).map_err(|e| e.to_string())?;
             let rest = &self.plain[done..];
@@ -174,7 +174,7 @@ impl Encoder {
         self.tagged(&series.to_string(), start, end, histogram)
     }
 
-    /// The same under any tag that has neither spaces nor commas.
+    /// The same, with any tag that has neither spaces nor commas.
     pub(crate) fn tagged(
         &mut self,
         tag: &str,
@@ -262,7 +262,7 @@ impl Decoder {
         if largest.is_some_and(|us| us > LONGEST_US) {
             return Err("the histogram has values of more than fifty days".to_owned());
         }
-        // Its memory grows with the largest value, whatever range the file says.
+        // Its memory grows with the largest value, independent of the range in the file.
         let mut histogram = Histogram::new(3).map_err(|e| e.to_string())?;
         let added = self.counts.add_to(&mut histogram);
         added.map_err(|e| e.to_string())?;
@@ -374,7 +374,7 @@ mod tests {
             .to_vec()
     }
 
-    /// As if each were compressed by a compressor of its own, which is how they always were.
+    /// Compresses with a new compressor for each, as earlier versions always did.
     fn alone(plain: &[u8]) -> Vec<u8> {
         let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(plain).unwrap();

@@ -4,7 +4,7 @@
 //! RUN/manifest.json            what ran: study, seed, speed, environment, versions
 //! RUN/plan.json                the plan, as `lab-study` made it (opaque here)
 //! RUN/files/…                  study, workload, and published files, byte for byte
-//! RUN/events.jsonl             what happened and when, one [`EventLine`] a line; for who watches
+//! RUN/events.jsonl             events and their times, one [`EventLine`] a line; for observers
 //! RUN/trials/001/trial.json    raw facts of a trial; its presence marks the trial complete
 //! RUN/trials/001/windows.jsonl one [`WindowLine`] a line
 //! RUN/trials/001/steps.hlog    HdrHistogram interval log, V2 deflate, µs, tag `NN/outcome/kind`;
@@ -14,7 +14,7 @@
 //! RUN/trials/001/waits.pb.gz  the profile of its waits, pprof; likewise
 //! RUN/trials/001/threads.csv  the time of its groups of threads, a line for each second and group; likewise
 //! RUN/trials/001/latency.hlog the scheduling latency of its groups of threads, µs, tag = group; likewise
-//! RUN/trials/001/asked.jsonl   what the system said that it counts, where it was asked (opaque here)
+//! RUN/trials/001/asked.jsonl   counters that the system reported, where queried (opaque here)
 //! RUN/trials/001/system.log    what the system under test printed: its first and its last 16 MiB
 //! RUN/trials/001/system.NAME.log   the same of a part of it on another machine
 //! RUN/trials/002.partial/      a trial under way, or one that a killed run left behind
@@ -73,12 +73,12 @@ pub const PROBE: &str = "probe";
 /// The setting of a trial's system that says whether its certificate was checked; only where it was
 /// not, as [`UNCHECKED`].
 pub const CERTIFICATES: &str = "certificates";
-/// What [`CERTIFICATES`] is where users took any.
+/// The value of [`CERTIFICATES`] if users accepted any certificate.
 pub const UNCHECKED: &str = "not checked";
 
-/// Begins the settings of a trial's system that say on whose machine a part of it ran, with the part's name after it.
+/// Prefix of the settings of a trial's system that name the machine of a part; the part's name follows.
 pub const MACHINE_OF: &str = "machine of ";
 
-/// The setting of a trial's system that says which version of HTTP its users asked for; only where that
+/// The setting of a trial's system with the version of HTTP that its users requested; only where that
 /// is not 1.1.
 pub const HTTP: &str = "http";

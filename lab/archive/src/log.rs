@@ -1,5 +1,5 @@
-//! `events.jsonl`: what happened in a run and when, a line each, for who watches it go on. No figure of
-//! a report comes from it, and a run without it is as good.
+//! `events.jsonl`: the events of a run with their times, one per line, for observers of the run. No figure of
+//! a report depends on it, and a run without it is complete.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -15,24 +15,24 @@ use crate::{ArchiveError, ErrorExample, TrialEnd, names};
 pub struct EventLine {
     /// When, RFC 3339.
     pub at: String,
-    /// What.
+    /// The event.
     #[serde(flatten)]
     pub what: Happening,
 }
 
-/// What happened.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
 pub enum Happening {
-    /// A run begins, or goes on.
+    /// A run begins or resumes.
     RunStarted {
         /// The process that conducts it.
         pid: u32,
-        /// Trials of the plan; of a search, those that it takes at most.
+        /// Trials of the plan; for a search, the maximum number.
         trials: u32,
-        /// Those that an earlier attempt completed.
+        /// Trials that an earlier attempt completed.
         completed: u32,
-        /// Ramps and holds of the others.
+        /// Ramps and holds of the remaining trials.
         planned_ms: u64,
     },
     /// A trial begins.
@@ -55,19 +55,19 @@ pub enum Happening {
         /// Length of its hold.
         hold_ms: u64,
     },
-    /// The trial waits for a quiet machine.
+    /// The trial waits for an idle machine.
     Waiting {
-        /// What disturbs, each in words with its limit.
+        /// The disturbances, each in words with its limit.
         disturbed_by: Vec<String>,
-        /// How long it waits at most from now on.
+        /// The maximum remaining wait.
         left_ms: u64,
     },
-    /// The system's machine, which is another one, counts what becomes of its system.
+    /// Counters of the remote system host are available.
     CountedThere {
         /// Its cores.
         cores: u32,
     },
-    /// The machine of a part of the system counts what becomes of that.
+    /// Counters of the remote host of a part of the system are available.
     PartCountedThere {
         /// The part's name.
         part: String,
@@ -79,7 +79,7 @@ pub enum Happening {
         /// Which.
         phase: String,
     },
-    /// Setup goes on.
+    /// Progress of the setup.
     Setup {
         /// 0-based number of the setup step.
         step: u32,
@@ -109,9 +109,9 @@ pub enum Happening {
         errors: u64,
         /// From the start of its system to the end.
         took_ms: u64,
-        /// Why it is no measurement, what explains the rest first; empty of a measurement.
+        /// The reasons why the trial is invalid, the main reason first; empty for a valid trial.
         failed: Vec<String>,
-        /// Of a search: whether a measurement holds what the search is subject to.
+        /// For a search: whether a valid trial meets the search's conditions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         carried: Option<bool>,
     },
@@ -125,12 +125,12 @@ pub enum Happening {
         /// Whether trials of its plan are missing.
         interrupted: bool,
     },
-    /// What a later version tells.
+    /// An event of a later version.
     #[serde(other)]
     Unknown,
 }
 
-/// Writes `events.jsonl`, after what an earlier attempt at the run left there.
+/// Appends to `events.jsonl`, after the lines of earlier attempts at the run.
 #[derive(Debug)]
 pub struct EventLog {
     file: File,
@@ -148,10 +148,10 @@ impl EventLog {
         Ok(Self { file })
     }
 
-    /// Writes a line, at once and in one piece: whoever reads along sees whole lines.
+    /// Writes a line at once and in one piece, so that concurrent readers see whole lines.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Errors of the write.
     pub fn put(&mut self, line: &EventLine) -> std::io::Result<()> {
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');

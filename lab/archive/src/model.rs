@@ -37,26 +37,26 @@ pub struct Manifest {
     /// Names of the transactions, by the number in their tags. Empty in archives of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transactions: Vec<String>,
-    /// What the answers of the steps tell besides, in the order of the steps and of what each measures.
+    /// Further numbers in the answers of the steps, in the order of the steps and of their measures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<MeasureName>,
     /// Files kept under `files/`, the study first, then the workload.
     pub files: Vec<String>,
 }
 
-/// A number that the answers of a step tell.
+/// A number in the answers of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasureName {
     /// Index into [`Manifest::steps`].
     pub step: u16,
     /// Its name.
     pub name: String,
-    /// What it is counted in; empty of a mere number.
+    /// Its unit; empty for a plain number.
     pub unit: String,
 }
 
 impl Manifest {
-    /// The measure at this place among those of a step.
+    /// Returns the measure of a step at this place.
     #[must_use]
     pub fn measure(&self, step: u16, place: u16) -> Option<&MeasureName> {
         let mut of_step = self.measures.iter().filter(|one| one.step == step);
@@ -134,7 +134,7 @@ pub struct TrialRecord {
     /// for a connection; they are in no other figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<Unanswered>,
-    /// What the disk alone did with what the sessions carry, where the study asks for it.
+    /// The measured speed of the disk alone with the data of the sessions, where the study asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<RawBaseline>,
     /// How the profile in `cpu.pb.gz` was made, where there is one.
@@ -143,20 +143,20 @@ pub struct TrialRecord {
     /// How the waits of the system's threads were recorded, where they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waited>,
-    /// What the generator used during the hold.
+    /// The resources that the generator used during the hold.
     pub generator: GeneratorHealth,
     /// Size of the system's data before the ramp.
     pub start_data_bytes: u64,
-    /// What surrounded the trial.
+    /// The environment of the trial.
     #[serde(default)]
     pub circumstances: Circumstances,
     /// Settings the system was started with, for the reader.
     pub system_settings: BTreeMap<String, String>,
-    /// What else its reader must know.
+    /// Warnings for the reader.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noted: Vec<Noted>,
-    /// What those who had the system, or made its settings, say of it in sentences: how it ended, what was padded …
-    /// Earlier versions said here all that is noted.
+    /// Remarks of the programs that ran the system, or made its settings: how it ended, what was padded …
+    /// Earlier versions recorded all warnings here.
     pub notes: Vec<String>,
 }
 
@@ -189,33 +189,33 @@ fn is_none(count: &u32) -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "how")]
 pub enum TrialEnd {
-    /// Ran to the end of its hold.
+    /// The trial ran to the end of its hold.
     Complete,
     /// The system under test failed: did not start, or died.
     SystemFailed {
-        /// What happened, with the last lines of its output.
+        /// The failure, with the last lines of its output.
         message: String,
     },
-    /// The preparation failed. The trial offered no load, so it says nothing about the system under load.
+    /// The preparation failed. The trial offered no load, so it gives no information about the system under load.
     PreparationFailed {
-        /// What failed, and how.
+        /// The failed step, and its error.
         message: String,
         /// Where the cause lies.
         cause: PreparationCause,
     },
-    /// A generator process ended before its time; of the load a part was missing.
+    /// A generator process ended early; a part of the load was missing.
     GeneratorFailed {
-        /// Which, how it ended, and its last words.
+        /// The process, how it ended, and its last output.
         message: String,
     },
-    /// An agent was lost that drove a part of the load, or the way to it; of the load a part was missing.
+    /// An agent with a part of the load, or the connection to it, was lost; a part of the load was missing.
     AgentLost {
-        /// Which, and what was seen of the loss.
+        /// The agent, and the symptoms of the loss.
         message: String,
     },
-    /// The study's `abort_on` ended it before its time, to protect the system.
+    /// The study's `abort_on` ended the trial early, to protect the system.
     Aborted {
-        /// What was passed, and when.
+        /// The violated limit, and the time.
         message: String,
     },
 }
@@ -294,17 +294,17 @@ pub struct GeneratorHealth {
     pub rss_mb_max: f64,
 }
 
-/// One line of `clocks.jsonl`: what an agent's monotonic clock was known to be off, as measured then. It is asked each
-/// second; there is a line when another measurement became the best of the last 64.
+/// One line of `clocks.jsonl`: the measured offset of an agent's monotonic clock. The clock is queried each
+/// second; a line is written when another measurement becomes the best of the last 64.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClockLine {
     /// When, on the trial's clock; before its 0 with a minus.
     pub t_ms: f64,
     /// The agent.
     pub agent: String,
-    /// How much more its clock read than that of the machine that conducted.
+    /// The offset of its clock from the conductor's clock, positive if ahead.
     pub offset_ms: f64,
-    /// The offset was off by no more.
+    /// The maximum error of the offset.
     pub bound_ms: f64,
 }
 
@@ -315,7 +315,7 @@ pub struct WindowLine {
     pub start_ms: f64,
     /// End on the trial's clock, as planned.
     pub end_ms: f64,
-    /// When the generator really handed the window over, on the trial's clock.
+    /// The time at which the generator actually delivered the window, on the trial's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handed_over_ms: Option<f64>,
     /// Counts over all steps.

@@ -23,7 +23,7 @@ impl MonitorTable {
         self.columns.iter().position(|c| c == name)
     }
 
-    /// Time and value of one column, gaps left out. Empty if there is no such column.
+    /// Returns time and value of one column, without gaps. Empty if there is no such column.
     pub fn series<'a>(&'a self, name: &str) -> impl Iterator<Item = (f64, f64)> + use<'a> {
         let column = self.column(name);
         self.rows

@@ -6,7 +6,7 @@ use crate::ArchiveError;
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const PLAN: &str = "plan.json";
-/// Field of a plan whose trials are chosen as the run goes on.
+/// Field of a plan whose trials are chosen during the run.
 pub(crate) const PLAN_SEARCH: &str = "search";
 /// Field of a plan's trials.
 pub(crate) const PLAN_TRIALS: &str = "trials";
@@ -27,7 +27,7 @@ pub(crate) const WAITS: &str = "waits.pb.gz";
 pub(crate) const THREADS: &str = "threads.csv";
 /// Scheduling latency of groups of threads.
 pub(crate) const LATENCY: &str = "latency.hlog";
-/// What a trial's system said that it counts, line by line.
+/// The counters that a trial's system reported, line by line.
 pub(crate) const ASKED: &str = "asked.jsonl";
 /// No larger profile, and no larger [`ASKED`], is written or read.
 pub(crate) const MOST_PROFILE_BYTES: u64 = 16 << 20;
@@ -43,7 +43,7 @@ pub(crate) fn partial_folder(dir: &Path, id: u32) -> PathBuf {
     dir.join(TRIALS).join(format!("{id:03}{PARTIAL}"))
 }
 
-/// The trial that a folder's name stands for, and whether it is partial.
+/// Parses a folder's name: the trial, and whether it is partial.
 pub(crate) fn parse_trial_folder(name: &str) -> Option<(u32, bool)> {
     let (digits, partial) = match name.strip_suffix(PARTIAL) {
         Some(digits) => (digits, true),
@@ -53,7 +53,7 @@ pub(crate) fn parse_trial_folder(name: &str) -> Option<(u32, bool)> {
     (format!("{id:03}") == digits).then_some((id, partial))
 }
 
-/// Where a kept file lies: below `files/`, whatever its name says.
+/// Returns the path of a kept file: always below `files/`, whatever its name contains.
 pub(crate) fn kept_file(dir: &Path, name: &str) -> Result<PathBuf, ArchiveError> {
     let plain = Path::new(name)
         .components()

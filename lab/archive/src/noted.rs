@@ -1,23 +1,23 @@
-//! What a trial's reader must know besides its figures, as facts: who reports puts them into words.
+//! Warnings about a trial besides its figures, as facts; the reports put them into words.
 
 use serde::{Deserialize, Serialize};
 
-/// One of them. What it is about, and is recorded elsewhere in the trial, is not said again.
+/// A warning. It does not repeat facts that are recorded elsewhere in the trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Noted {
-    /// The system was attached to, and is on whatever cores it is.
+    /// The system was attached to, so its cores were not chosen by the lab.
     NotPinned,
     /// The generator and the system share a core.
     SharedCore,
-    /// Threads of the system had left its cores, and were put back before the ramp.
+    /// Threads of the system had left its cores, and were moved back before the ramp.
     PutBack {
         /// How many.
         threads: u64,
         /// The system's cores, such as `2-3`.
         cores: String,
     },
-    /// The kernel made something else of a setting.
+    /// The kernel changed the value of a setting.
     KernelMade {
         /// The setting.
         name: String,
@@ -26,7 +26,7 @@ pub enum Noted {
         /// As it was during the trial.
         in_force: String,
     },
-    /// The latency of the cores was not the study's: another program wants less.
+    /// The latency of the cores was not the study's: another program requests less.
     LatencyAsked {
         /// The setting.
         name: String,
@@ -35,17 +35,17 @@ pub enum Noted {
         /// As it was during the trial.
         in_force: String,
     },
-    /// The load was driven by the agents that the trial's circumstances name.
+    /// The agents in the trial's circumstances generated the load.
     DrivenByAgents,
-    /// The system ran on the machine of the agent that the trial's circumstances name.
+    /// The system ran on the machine of the agent in the trial's circumstances.
     RanElsewhere {
-        /// Its part of this name did; all of it unless said.
+        /// The name of its part; `None` for the whole system.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         part: Option<String>,
     },
     /// The system's agent found no process that listens there and that it may watch.
     NotWatched {
-        /// Where users come to.
+        /// The port that users connect to.
         port: u16,
     },
     /// Answers of the system's node_exporter are missing.
@@ -56,7 +56,7 @@ pub enum Noted {
         asked: u64,
         /// How many answers are missing.
         missing: u64,
-        /// Why the last of them is; empty where none came in time.
+        /// The reason for the last missing answer; empty for a timeout.
         problem: String,
     },
     /// The hold was too short to judge the generator by its CPU.
@@ -68,35 +68,35 @@ pub enum Noted {
         /// Length of the hold.
         held_ms: u64,
     },
-    /// The kernel does not tell how long the generator waited for a core.
+    /// The kernel does not report how long the generator waited for a core.
     WaitsUnknown,
-    /// The end of its time cut the sequence.
+    /// The sequence was truncated at its deadline.
     SequenceCut {
         /// Sessions begun.
         begun: u64,
         /// Sessions planned.
         sessions: u64,
     },
-    /// What became of requests that took long.
+    /// How requests beyond the timeout were counted.
     RequestTimeout {
-        /// The longest that one may take, in µs.
+        /// The timeout of a request, in µs.
         after_us: u64,
-        /// Whether such a step has a bound instead of times; it is an error otherwise.
+        /// Whether such a step has a bound instead of times; otherwise the request is an error.
         bounds: bool,
     },
-    /// The study asks for a profile, and none could be taken.
+    /// The study asks for a profile, and none could be recorded.
     NotProfiled {
         /// Why.
         problem: String,
     },
-    /// A newer version noted it, and this one can't say what it is.
+    /// A warning of a newer version, unknown to this one.
     #[serde(other)]
     Newer,
 }
 
 impl Noted {
-    /// The texts that somebody wrote, who may have written a secret. A part's name is none: the trial's
-    /// circumstances have it as it is, and it is looked up there.
+    /// Returns the texts written by users or other programs, which may contain a secret. A part's name is excluded: the
+    /// trial's circumstances have it unmasked, and it is looked up there.
     pub fn texts(&mut self) -> Vec<&mut String> {
         match self {
             Self::KernelMade {

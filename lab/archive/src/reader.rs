@@ -19,7 +19,7 @@ use crate::{
 pub struct Run {
     /// The folder it was read from.
     pub dir: PathBuf,
-    /// What ran.
+    /// The manifest.
     pub manifest: Manifest,
     /// The plan, as `lab-study` wrote it.
     pub plan: Value,
@@ -43,19 +43,19 @@ pub struct TrialData {
     /// Counters of host and processes.
     pub monitor: MonitorTable,
     /// The CPU profile of the system, a pprof file as it lies on disk, or why it can't be read; `None` where none was
-    /// recorded. Figures need no profile, so that a damaged one leaves the rest as it is.
+    /// recorded. No figure needs the profile, so a damaged one does not affect the rest.
     pub cpu_profile: Option<Result<Vec<u8>, String>>,
-    /// What the threads of the system waited for.
+    /// The waits of the system's threads.
     pub waits: Waits,
-    /// What the system said that it counts, `asked.jsonl` as it lies on disk, or why it can't be read; `None` where it
-    /// was not asked.
+    /// The counters that the system reported: `asked.jsonl` as it lies on disk, or why it can't be read; `None` if the
+    /// system was not queried.
     pub asked: Option<Result<Vec<u8>, String>>,
 }
 
 impl Run {
     /// Reads and checks the archive in `dir`.
     ///
-    /// A trial folder without `trial.json` is listed in [`Run::incomplete`] and left out.
+    /// A trial folder without `trial.json` is listed in [`Run::incomplete`] and skipped.
     ///
     /// # Errors
     /// [`ArchiveError::NotAnArchive`], [`ArchiveError::Version`]; [`ArchiveError::Damaged`] and
@@ -64,7 +64,7 @@ impl Run {
         Self::read(dir, |_| true)
     }
 
-    /// As [`Run::open`], with the data of one trial only: those of a long run take their time.
+    /// As [`Run::open`], with the data of one trial only: reading all data of a long run takes time.
     ///
     /// # Errors
     /// As [`Run::open`].
@@ -72,11 +72,11 @@ impl Run {
         Self::read(dir, |trial| trial == id)
     }
 
-    /// What the system printed during a trial; `None` if nothing was kept. No figure needs it, so that
-    /// it is not read with the rest.
+    /// Returns the output of the system during a trial; `None` if none was kept. No figure needs it, so it
+    /// is not read with the rest.
     ///
     /// # Errors
-    /// If it is there and can't be read.
+    /// If it exists and can't be read.
     pub fn output(&self, id: u32) -> Result<Option<Vec<u8>>, ArchiveError> {
         let path = names::trial_folder(&self.dir, id).join(names::SYSTEM_LOG);
         if path.exists() {
@@ -176,7 +176,7 @@ impl TrialData {
     }
 }
 
-/// How many steps and transactions a manifest names.
+/// The numbers of steps and transactions in a manifest.
 #[derive(Clone, Copy)]
 struct Named {
     steps: usize,
@@ -191,7 +191,7 @@ impl Named {
         }
     }
 
-    /// What is wrong with counts or times of a step; `what` has them.
+    /// Returns the problem with counts or times of a step; `what` names them.
     fn step(self, step: u16, what: &str) -> Option<String> {
         let Self { steps, .. } = self;
         let problem = || format!("{what} of step {step}; the manifest has {steps} steps");

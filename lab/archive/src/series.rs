@@ -15,28 +15,28 @@ pub enum Series {
         /// Where the time counts from.
         kind: Kind,
     },
-    /// Numbers that the answers of a step told, in thousandths: `NN/measure/0`.
+    /// Numbers in the answers of a step, in thousandths: `NN/measure/0`.
     Measure {
         /// Index into [`crate::Manifest::steps`].
         step: u16,
-        /// Which of the step's, from 0; see [`crate::Manifest::measures`].
+        /// The index among the step's measures, from 0; see [`crate::Manifest::measures`].
         place: u16,
     },
     /// Times of one transaction: `t00/ok/time`.
     Transaction {
         /// Index into [`crate::Manifest::transactions`].
         transaction: u16,
-        /// Whether it was completed. A failed one has no time, and of an unanswered one it is the time so far.
+        /// Whether it was completed. A failed one has no time; the time of an unanswered one is the time so far.
         outcome: Outcome,
-        /// Whether the think times within it count.
+        /// Whether it includes think times.
         elapsed: bool,
     },
-    /// How much later than meant requests were sent: `lateness`.
+    /// Lateness of sends against their planned times: `lateness`.
     Lateness,
-    /// How much later than it became readable something was read: `loop`. Absent in archives of
+    /// Delay of a read after its data became readable: `loop`. Absent in archives of
     /// generators that didn't sample it.
     Loop,
-    /// How long sessions of a sequence took, those in which a request failed left out: `session`.
+    /// Durations of the sessions of a sequence, without sessions with a failed request: `session`.
     Session,
 }
 
@@ -45,7 +45,7 @@ pub enum Series {
 pub enum Outcome {
     /// It did.
     Ok,
-    /// It failed, in whatever way.
+    /// It failed, for any reason.
     Error,
     /// It had no response when the drive ended; its times are ages then.
     Unanswered,
@@ -70,9 +70,9 @@ impl Outcome {
 pub enum Kind {
     /// From the planned send where there is a plan, else from the actual send.
     Response,
-    /// From the actual send; kept apart only where there is a plan.
+    /// From the actual send; separate only where there is a plan.
     Service,
-    /// Of the whole only what asking for the server's addresses took.
+    /// The part of the whole for resolving the server's addresses.
     Dns,
     /// Likewise opening the connection.
     Connect,
@@ -84,17 +84,17 @@ pub enum Kind {
     Wait,
     /// Likewise from there to the last byte.
     Receive,
-    /// Of a stream of events what the first one took, from where the response time counts.
+    /// For a stream of events: the time to the first one, from the start of the response time.
     FirstEvent,
-    /// Of each further event what it took after the one before.
+    /// The time from one event to the next.
     BetweenEvents,
-    /// How long a user waited for what a step takes from a queue: no part of a request.
+    /// The time that a user waited for an entry of a queue: not part of a request.
     QueueWait,
-    /// How long a user waited for a row of a pool before a session that begins with a step.
+    /// The time that a user waited for a row of a pool before a session that begins with a step.
     LeaseWait,
 }
 
-/// What stands in the place of an outcome in tags of measures.
+/// The text in the place of an outcome in tags of measures.
 const MEASURE: &str = "measure";
 
 impl Kind {
@@ -108,13 +108,13 @@ impl Kind {
         Self::Receive,
     ];
 
-    /// The waits for what users share.
+    /// The waits for shared state.
     pub const SHARED: [Self; 2] = [Self::QueueWait, Self::LeaseWait];
 
     /// The times of events, of requests that listen for them.
     pub const EVENTS: [Self; 2] = [Self::FirstEvent, Self::BetweenEvents];
 
-    /// As tags and results write it.
+    /// Returns the name in tags and results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

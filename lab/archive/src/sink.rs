@@ -76,20 +76,20 @@ pub(crate) fn sync_folder(dir: &Path) -> Result<(), ArchiveError> {
         .map_err(ArchiveError::write(dir))
 }
 
-/// Creates a folder, and those above it, their names durable; what is there already is fine.
+/// Creates a folder and its parents, with durable names; existing folders are no error.
 pub(crate) fn folder(dir: &Path) -> Result<(), ArchiveError> {
     let missing: Vec<&Path> = dir.ancestors().take_while(|at| !at.exists()).collect();
     fs::create_dir_all(dir).map_err(ArchiveError::write(dir))?;
     for made in missing.iter().rev() {
         let above = made.parent().unwrap_or(Path::new(""));
-        // A relative path begins where the program stands.
+        // A relative path starts in the working directory.
         let here = above.as_os_str().is_empty();
         sync_folder(if here { Path::new(".") } else { above })?;
     }
     Ok(())
 }
 
-/// Removes a folder and what is in it; one that is not there is fine.
+/// Removes a folder and its content; a missing folder is no error.
 pub(crate) fn remove_folder(dir: &Path) -> Result<(), ArchiveError> {
     match fs::remove_dir_all(dir) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(ArchiveError::write(dir)(e)),

@@ -49,8 +49,8 @@ pub struct ThreadsLine {
 /// The scheduling latency of thread groups by name, in µs.
 pub type Latencies = BTreeMap<String, Histogram<u64>>;
 
-/// What is recorded of the waits of a trial's system. Each file is `None` where none was recorded; no figure needs them,
-/// so that a damaged one, which is an error, leaves the rest as it is.
+/// The recorded waits of a trial's system. Each file is `None` where none was recorded. No figure needs these files,
+/// so a damaged one, which is an error, does not affect the rest.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Waits {
     /// `waits.pb.gz` as it lies on disk: a profile of kind [`lab_profile::Kind::Off`].
@@ -86,7 +86,7 @@ impl Waits {
     }
 }
 
-/// The bytes of a file of at most 16 MiB that figures don't need, or what is wrong with it; `None` where there is none.
+/// Reads a file of at most 16 MiB that figures don't need; `None` where there is none.
 pub(crate) fn whole(folder: &Path, name: &str, sizes: &Sizes) -> Option<Result<Vec<u8>, String>> {
     bounded(
         folder,
@@ -97,7 +97,7 @@ pub(crate) fn whole(folder: &Path, name: &str, sizes: &Sizes) -> Option<Result<V
     )
 }
 
-/// What a file holds, or what is wrong with it.
+/// Returns the parsed file, or the problem with it.
 fn bounded<T>(
     folder: &Path,
     name: &str,
@@ -221,7 +221,7 @@ fn parse_threads(path: &Path, bytes: &[u8]) -> Result<Vec<ThreadsLine>, ArchiveE
         let problem = format!("the first columns are not {}", COLUMNS.join(","));
         return Err(ArchiveError::damaged(path, Some(1), problem));
     }
-    // Columns of classes that a later version has are left out.
+    // Columns of a later version's classes are skipped.
     let columns = header
         .iter()
         .map(|name| Class::named(name.strip_suffix("_ms")?));

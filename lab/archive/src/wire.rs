@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ArchiveError, Manifest, TrialRecord};
 
-/// Largest file that the reader takes in; an hour at 3000 users writes some 20 MB.
+/// Largest file that the reader loads; an hour at 3000 users writes some 20 MB.
 pub(crate) const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// Largest file that the reader goes through line by line; what it keeps of each is a good half of that.
+/// Largest file that the reader parses line by line; the data kept in memory is a good half of that.
 const MAX_LOG_BYTES: u64 = 16 << 30;
 
-/// Size of each file that a record stands for, by its path below the record's folder.
+/// Size of each file that belongs to a record, by its path below the record's folder.
 pub(crate) type Sizes = BTreeMap<String, u64>;
 
 /// `manifest.json`.
@@ -24,7 +24,7 @@ pub(crate) type Sizes = BTreeMap<String, u64>;
 pub(crate) struct ManifestFile {
     #[serde(flatten)]
     pub(crate) manifest: Manifest,
-    /// Of `plan.json` and the kept files.
+    /// Sizes of `plan.json` and the kept files.
     #[serde(default)]
     pub(crate) file_bytes: Sizes,
 }
@@ -34,7 +34,7 @@ pub(crate) struct ManifestFile {
 pub(crate) struct TrialFile {
     #[serde(flatten)]
     pub(crate) record: TrialRecord,
-    /// Of the data files of the trial.
+    /// Sizes of the trial's data files.
     #[serde(default)]
     pub(crate) file_bytes: Sizes,
 }
@@ -57,7 +57,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ArchiveError> {
     Ok(bytes)
 }
 
-/// As [`read`], and the size must be the one in `sizes`, if that names the file.
+/// As [`read`]; the size must also be the one in `sizes`, if that names the file.
 pub(crate) fn read_sized(path: &Path, name: &str, sizes: &Sizes) -> Result<Vec<u8>, ArchiveError> {
     let bytes = read(path)?;
     let found = bytes.len() as u64;
@@ -101,7 +101,7 @@ pub(crate) fn json<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, 
         .map_err(|e| ArchiveError::damaged(path, Some(e.line() as u64).filter(|l| *l > 0), e))
 }
 
-/// Parses JSON of a known version; the version is looked at before anything else.
+/// Parses JSON of a known version; checks the version first.
 pub(crate) fn versioned<T: DeserializeOwned>(
     path: &Path,
     bytes: &[u8],

@@ -59,7 +59,7 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Removes all trials and writes another plan of the same study: for trials that can't run as they were
+    /// Removes all trials and writes another plan of the same study, for trials that can't run as
     /// planned.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl RunWriter {
         self.write_head(manifest, plan, files)
     }
 
-    /// All but the trials; the manifest comes last.
+    /// Writes all but the trials; the manifest last.
     fn write_head(
         &self,
         manifest: &Manifest,
@@ -113,12 +113,12 @@ impl RunWriter {
         sink::publish(&path, &bytes)
     }
 
-    /// Goes on with the archive in `dir`, made from the same study, seed, speed, plan, and files.
-    /// What a killed run left of an unfinished trial is removed.
+    /// Resumes the archive in `dir`, made from the same study, seed, speed, plan, and files.
+    /// Removes the remains of an unfinished trial of a killed run.
     ///
     /// # Errors
     /// [`ArchiveError::NotAnArchive`], [`ArchiveError::Different`], [`ArchiveError::Changed`],
-    /// [`ArchiveError::Busy`], and what reading and writing may give.
+    /// [`ArchiveError::Busy`], and the errors of reading and writing.
     pub fn open_for_resume(
         dir: &Path,
         manifest: &Manifest,
@@ -167,7 +167,7 @@ impl RunWriter {
         Ok(folders.map(|(id, _)| id).filter(complete).collect())
     }
 
-    /// The trial of the plan that a complete trial repeats; `None` of the plan's own.
+    /// Returns the trial of the plan that a complete trial repeats; `None` for the plan's own trials.
     ///
     /// # Errors
     /// If its record can't be read.
@@ -177,21 +177,21 @@ impl RunWriter {
         Ok(trial.record.attempt_of)
     }
 
-    /// The plan as it is in the archive.
+    /// Returns the plan in the archive.
     ///
     /// # Errors
-    /// If it can't be read or is no JSON.
+    /// If it can't be read or is not JSON.
     pub fn plan(&self) -> Result<Value, ArchiveError> {
         let path = self.dir.join(names::PLAN);
         wire::json(&path, &wire::read(&path)?)
     }
 
-    /// Puts another plan into the archive, whole or not at all: one whose trials are chosen as the
-    /// run goes on has a trial more.
+    /// Replaces the plan in the archive, whole or not at all. A plan whose trials are chosen during
+    /// the run grows by a trial.
     ///
     /// # Errors
-    /// [`ArchiveError::Unwritable`] for a plan that can't grow (it has no `search`), and what
-    /// writing may give.
+    /// [`ArchiveError::Unwritable`] for a plan that can't grow (it has no `search`), and the
+    /// errors of the write.
     pub fn replace_plan(&self, plan: &Value) -> Result<(), ArchiveError> {
         let path = self.dir.join(names::PLAN);
         if !grows(plan) {
@@ -221,7 +221,7 @@ impl RunWriter {
         TrialWriter::begin(partial, names::trial_folder(&self.dir, id), id)
     }
 
-    /// Removes what is there of an unfinished trial.
+    /// Removes the files of an unfinished trial.
     ///
     /// # Errors
     /// If the folder can't be removed.
@@ -264,7 +264,7 @@ fn keep_file(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), ArchiveError> {
     sink::publish(&path, bytes)
 }
 
-/// Whether trials are added to a plan as the run goes on. All else in it is fixed from the start.
+/// Returns true if trials are added to a plan during the run. All else in it is fixed from the start.
 fn grows(plan: &Value) -> bool {
     plan.get(names::PLAN_SEARCH)
         .is_some_and(|search| !search.is_null())
@@ -289,7 +289,7 @@ fn pretty(path: &Path, value: &impl serde::Serialize) -> Result<Vec<u8>, Archive
     Ok(bytes)
 }
 
-/// What must not change between the trials of a run.
+/// The facts that must not change between the trials of a run.
 fn machine(manifest: &Manifest) -> String {
     let Environment {
         kernel,
@@ -365,7 +365,7 @@ fn same_run(
     Ok(())
 }
 
-/// Whether the archive keeps what these files are now; else what is the first that isn't so.
+/// Checks that the archive keeps these files in their present form; else returns the first difference.
 fn same_files(dir: &Path, files: &[(String, Vec<u8>)]) -> Result<(), ArchiveError> {
     for (name, bytes) in files {
         let kept = wire::read(&names::kept_file(dir, name)?).ok();
@@ -418,7 +418,7 @@ pub struct TrialWriter {
     encoder: Encoder,
     monitor: Option<MonitorSink>,
     clocks: Option<Sink>,
-    /// Profiles, and what belongs to them, by the names of their files.
+    /// Profiles, and the files that belong to them, by file name.
     profiles: Vec<(&'static str, Sink)>,
 }
 
@@ -446,7 +446,7 @@ impl TrialWriter {
         })
     }
 
-    /// Writes what an agent's clock was known to be off.
+    /// Writes a measurement of an agent's clock offset.
     ///
     /// # Errors
     /// [`ArchiveError::Write`], for a full disk too.
@@ -461,13 +461,13 @@ impl TrialWriter {
         sink.put(&bytes)
     }
 
-    /// The file that the system's output goes to.
+    /// Returns the path of the file for the system's output.
     #[must_use]
     pub fn output_path(&self) -> PathBuf {
         self.partial.join(names::SYSTEM_LOG)
     }
 
-    /// Writes a window, and hands all that was written before it to the system.
+    /// Writes a window, and flushes all earlier writes to the operating system.
     ///
     /// # Errors
     /// [`ArchiveError::Write`], for a full disk too.
@@ -481,7 +481,7 @@ impl TrialWriter {
         self.monitor.as_mut().map_or(Ok(()), |m| m.sink.flush())
     }
 
-    /// Writes one interval histogram (µs); times round to whole ms. An empty one is left out.
+    /// Writes one interval histogram (µs); times round to whole ms. Skips an empty one.
     ///
     /// # Errors
     /// [`ArchiveError::Write`], for a full disk too.
@@ -582,7 +582,7 @@ impl TrialWriter {
         self.keep(names::LATENCY, &bytes)
     }
 
-    /// Writes what the system said that it counts.
+    /// Writes the counters that the system reported.
     ///
     /// # Errors
     /// As [`TrialWriter::cpu_profile`].
@@ -641,7 +641,7 @@ impl TrialWriter {
     }
 }
 
-/// Of the system, and of its parts on other machines.
+/// Syncs the outputs of the system, and of its parts on other machines.
 fn sync_outputs(folder: &Path) -> Result<(), ArchiveError> {
     let files = std::fs::read_dir(folder).map_err(ArchiveError::write(folder))?;
     for file in files.flatten().map(|file| file.path()) {

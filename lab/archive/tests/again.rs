@@ -11,7 +11,7 @@ fn a_run_that_begins_again_keeps_no_trial_and_resumes_by_its_new_plan() {
     let dir = dir.path().join("run");
     let writer = create(&dir);
     fill(writer.trial(1).unwrap(), 1);
-    // One that is under way.
+    // An incomplete one.
     let under_way = writer.trial(2).unwrap();
     let plan = json!({"trials": [{"id": 1}, {"id": 2}], "question": {"duet": false}});
     writer.begin_again(&manifest(), &plan, &files()).unwrap();

@@ -381,7 +381,7 @@ fn a_file_cut_off_anywhere_is_named() {
             cuts += 1;
             match Run::open(dir.path()) {
                 Err(e) => assert!(e.to_string().contains(&name), "{name} cut at {length}: {e}"),
-                // The closing newline of JSON carries nothing; the system's output is not read.
+                // The closing newline of JSON has no content; the system's output is not read.
                 Ok(run) if name == "system.log" => assert_eq!(run, whole),
                 Ok(run) => assert_eq!((run, length), (whole.clone(), bytes.len() - 1), "{name}"),
             }
@@ -517,7 +517,7 @@ fn a_run_resumes_with_the_trials_that_are_missing() {
     );
 }
 
-/// How far an attempt at a trial got before its run was killed.
+/// The progress of an attempt at a trial before its run was killed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cut {
     /// Its folder was made.

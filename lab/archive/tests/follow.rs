@@ -76,7 +76,7 @@ proptest! {
                 look(&mut follow);
             }
         }
-        // The folder gets its name between two looks.
+        // The folder gets its final name between two polls.
         trial.finish(&record()).unwrap();
         look(&mut follow);
         let run = Run::open(&dir).unwrap();

@@ -1,4 +1,4 @@
-//! The key `ask` of study files: which commands and addresses of a system say what it counts, and how their answers are
+//! The key `ask` of study files: the commands and addresses of a system that return counters, and how their answers are
 //! read.
 //!
 //! Pure: text → file → template → [`AskSpec`] in a cell. It starts no command and reads no answer.

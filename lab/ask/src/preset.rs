@@ -1,4 +1,4 @@
-//! What common systems count, as data: files in `presets/`. Nothing here knows a product.
+//! The counters of common systems, as data: files in `presets/`. No code here depends on a product.
 
 use std::sync::LazyLock;
 
@@ -24,11 +24,11 @@ pub(crate) static PRESETS: LazyLock<Vec<(&'static str, Preset)>> = LazyLock::new
     FILES.into_iter().map(read).collect()
 });
 
-/// What is asked of a common system.
+/// The queries for a common system.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Preset {
-    /// The client, to which what is asked is appended.
+    /// The client, to which the query is appended.
     #[serde(default)]
     pub(crate) command: Vec<String>,
     /// An address, in the place of a client.

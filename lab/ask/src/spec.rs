@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 /// Letters of a program's name or an address in words.
 const MOST_LETTERS: usize = 30;
 
-/// What a system is asked.
+/// A query to a system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskSpec {
     /// Its name, such as `db.statements`.
     pub name: String,
-    /// Who answers.
+    /// The source of the answer.
     pub by: By,
     /// How answers are read.
     #[serde(flatten)]
     pub how: How,
 }
 
-/// Who answers.
+/// The source of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
@@ -31,7 +31,7 @@ pub enum By {
 }
 
 impl AskSpec {
-    /// With what a trial fills in, by name.
+    /// Returns the query with the trial's values filled in, by name.
     #[must_use]
     pub fn filled(&self, with: &[(String, String)]) -> Self {
         let fill = |text: &String| {
@@ -66,7 +66,7 @@ impl AskSpec {
     }
 }
 
-/// What stands in a text until a trial fills it in.
+/// The placeholder in a text until a trial fills in the value.
 #[must_use]
 pub fn filled_in(name: &str) -> String {
     format!("{{{{ {name} }}}}")

@@ -1,4 +1,4 @@
-//! The asks of a system as written, with references to factors, and what they come to in a cell.
+//! The asks of a system: as written, with references to factors, and resolved in a cell.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,20 +14,20 @@ use crate::file::AskFile;
 use crate::preset::{PRESETS, Preset, PresetAsk};
 use crate::spec::{AskSpec, By, filled_in};
 
-/// The port that users of the system come to.
+/// The port that users of the system connect to.
 pub const PORT: &str = "port";
 /// The first process of the system.
 pub const PID: &str = "pid";
 /// Most asks of a system.
 const MOST_ASKS: usize = 16;
-/// How often states may be asked for.
+/// The bounds of the interval at which states may be queried.
 const ROWS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
 
 /// The asks of a system, still with references to factors.
 #[derive(Debug, Clone, Default)]
 pub struct AskTemplate {
     asks: Vec<One>,
-    /// Names of what a trial fills in.
+    /// Names that a trial fills in.
     filled_in: Vec<String>,
 }
 
@@ -45,13 +45,13 @@ enum ByTemplate {
 }
 
 impl AskTemplate {
-    /// Whether nothing is asked.
+    /// Returns true if there are no queries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.asks.is_empty()
     }
 
-    /// What is asked in `cell`.
+    /// Returns the queries in `cell`.
     ///
     /// # Errors
     /// A text that can't be rendered in the cell, or that is no address.
@@ -85,7 +85,7 @@ fn text(written: &str) -> Result<String, TextError> {
     }
 }
 
-/// An address; blanks of what a trial fills in are none of its own.
+/// Parses an address; spaces within a trial's placeholders are not part of it.
 fn address(written: &str) -> Result<String, TextError> {
     let text = written.trim();
     let plain = text.replace("{{ ", "").replace(" }}", "");
@@ -104,7 +104,7 @@ fn address(written: &str) -> Result<String, TextError> {
     }
 }
 
-/// The asks of a system whose texts may name `factors` and `filled_in`; problems are noted, and `None` is given then.
+/// The asks of a system whose texts may name `factors` and `filled_in`. Reports problems, and returns `None` then.
 pub fn templates(
     asks: &Table<AskFile>,
     (factors, filled_in): (&[String], &[String]),
@@ -251,7 +251,7 @@ impl Reader<'_> {
         found.asks.iter().map(one).collect()
     }
 
-    /// What the file says of reading beside what is known.
+    /// Merges the file's parsing settings into the known ones.
     fn how(&mut self, mut how: How, file: &AskFile) -> Option<How> {
         if let Some(count) = &file.count {
             let rows = parsed(
@@ -335,7 +335,7 @@ impl Reader<'_> {
         words.into_iter().collect()
     }
 
-    /// Texts of a preset, whose place is that of its name.
+    /// Texts of a preset, located at its name.
     fn words(&mut self, preset: &At<Scalar>, words: &[String]) -> Option<Vec<Setting>> {
         let word = |word: &String| {
             let at = At {
@@ -364,7 +364,7 @@ impl Reader<'_> {
     }
 }
 
-/// A key beside a preset that says what the preset says. A client is no address, and the other way round.
+/// Returns a key that contradicts the preset. A client is no address, and the other way round.
 fn said_beside<'f>(file: &'f AskFile, preset: &Preset) -> Option<(&'static str, &'f Span)> {
     let http = file.http.as_ref().map(|at| &at.span);
     let command = file.command.as_ref().map(|at| &at.span);

@@ -1,15 +1,15 @@
-//! What a system counted in one trial, per transaction.
+//! The counters of a system in one trial, per transaction.
 
 use std::collections::BTreeMap;
 
 use crate::recorder::Recorded;
 use crate::series::Series;
 
-/// The least part of the hold that lies between the first and the last answer.
+/// The minimum part of the hold between the first and the last answer.
 const LEAST_PART: f64 = 0.5;
-/// How long after the end of the hold an answer still counts: the end is asked for at the end.
+/// The latest time after the end of the hold at which an answer still counts: the last query is sent at the end.
 const AFTER_MS: f64 = 2_000.0;
-/// How much earlier than the begin of the hold an answer may be, by rounding.
+/// The earliest time before the start of the hold at which an answer counts, due to rounding.
 const BEFORE_MS: f64 = 50.0;
 
 /// The counters of one ask in one trial.
@@ -23,13 +23,13 @@ pub struct OfTrial {
     pub units: BTreeMap<Series, String>,
     /// Transactions between the first and the last answer.
     pub transactions: f64,
-    /// What the reader of the trial must know.
+    /// Warnings for the reader of the trial.
     pub notes: Vec<String>,
 }
 
 impl OfTrial {
-    /// What was counted from `from_ms` to `to_ms` on the trial's clock, where `transactions` says how many there were
-    /// between two moments.
+    /// Returns the counters from `from_ms` to `to_ms` on the trial's clock; `transactions` returns the number of
+    /// transactions between two moments.
     #[must_use]
     pub fn of(
         recorded: &Recorded,
@@ -100,8 +100,8 @@ impl OfTrial {
     }
 }
 
-/// The difference between the first and the last value; a counter that comes later began at 0. `None` where it went
-/// back or vanished.
+/// The difference between the first and the last value; a counter that appears later began at 0. `None` if it
+/// decreased or vanished.
 fn change(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let mut first = None;
     let mut last: Option<f64> = None;
@@ -116,7 +116,7 @@ fn change(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     Some(last.unwrap_or_default() - first.unwrap_or_default())
 }
 
-/// What is said of answers that are missing.
+/// Returns the warning about missing answers.
 fn missing(recorded: &Recorded) -> Option<String> {
     let Recorded {
         name,

@@ -1,9 +1,9 @@
 //! Which counters of a system differ between cells, beyond noise.
 //!
 //! Trials are paired by block, as in all comparisons; all counters of an ask over all pairs of cells are one family, by
-//! the permutation test of [`lab_stats::paired::max_t_scaled`]. Where the answer says how many events a counter sums up
+//! the permutation test of [`lab_stats::paired::max_t_scaled`]. Where the answer has the number of events in a counter
 //! (`calls` beside `total_exec_time`, `x_count` beside `x_sum`), its noise is that of so many events, moderated as the
-//! samples of functions are (`lab_stats::moderated`). Of other counters nothing is known beforehand: |Σd| ÷ √Σd².
+//! samples of functions are (`lab_stats::moderated`). Of other counters no noise is known in advance: |Σd| ÷ √Σd².
 //!
 //! No common factor is taken out, as it is of functions: statements and lock waits don't share one.
 
@@ -23,9 +23,9 @@ use crate::words;
 const MOST_OF_FAMILY: usize = 10_000;
 /// Most findings of a pair of cells.
 const MOST_FINDINGS: usize = 200;
-/// The part of the smallest difference that matters of a whole, from which on a part of it matters.
+/// The fraction of a whole's equivalence margin from which on a difference of a part is relevant.
 const OF_SMALLEST: f64 = 0.25;
-/// Columns that say how many events the other columns of the same labels sum up.
+/// Columns with the number of events that the other columns of the same labels sum up.
 const EVENTS: [&str; 3] = ["calls", "count_star", "count"];
 
 /// The parameters of a comparison.
@@ -33,9 +33,9 @@ const EVENTS: [&str; 3] = ["calls", "count_star", "count"];
 pub struct Rules<'a> {
     /// The seed of the random sign patterns.
     pub seed: u64,
-    /// The smallest difference of a whole that matters, as a part.
+    /// The equivalence margin of a whole, as a fraction.
     pub smallest: f64,
-    /// By block, of duets: whether the variants have changed sides.
+    /// For duets, by block: whether the variants have changed sides.
     pub swapped: Option<&'a [bool]>,
 }
 
@@ -46,7 +46,7 @@ pub struct Sides<'a> {
     pub a: &'a str,
     /// The other cell.
     pub b: &'a str,
-    /// What was counted, by block; `None` where a trial lacks it.
+    /// The counters, by block; `None` where a trial lacks them.
     pub blocks: Vec<Option<(&'a OfTrial, &'a OfTrial)>>,
 }
 
@@ -80,14 +80,14 @@ impl Column {
         self.pairs.iter().map(|pair| pair.a + pair.b).sum()
     }
 
-    /// Whether enough was counted to compare.
+    /// Returns true if the counts suffice for a comparison.
     fn is_testable(&self) -> bool {
         let is_large = self.events.as_ref().is_none_or(|events| has_enough(events));
         self.pairs.len() >= LEAST_BLOCKS && self.size() > 0.0 && is_large
     }
 }
 
-/// Compares what one ask counted in all pairs of cells. Pairs without a block that has both are left out.
+/// Compares the counters of one ask in all pairs of cells. Pairs without a block that has both are skipped.
 #[must_use]
 pub fn compare(ask: &str, pairs: &[Sides<'_>], rules: Rules<'_>) -> Vec<AskDifference> {
     let mut tables: Vec<Table<'_, '_>> = pairs.iter().filter_map(Table::of).collect();
@@ -263,7 +263,7 @@ impl<'s, 'a> Table<'s, 'a> {
     }
 }
 
-/// The values of a counter in the blocks that have them. A trial whose answers lack it has counted nothing of it.
+/// The values of a counter in the blocks that have both. If a trial's answers lack the counter, its value is 0.
 fn column(series: &Series, both: &[(usize, &OfTrial, &OfTrial)]) -> Column {
     let of =
         |trial: &OfTrial, series: &Series| trial.values.get(series).copied().unwrap_or(Some(0.0));
@@ -288,7 +288,7 @@ fn column(series: &Series, both: &[(usize, &OfTrial, &OfTrial)]) -> Column {
             .map(|(_, a, b)| Some(of(a, &name)? + of(b, &name)?))
             .collect();
         let counts: f64 = counts.filter(|_| is_known)?.iter().sum();
-        // What one event counts, on average over both sides: which exchanged sides don't change.
+        // The average value of one event over both sides, which a permutation of the sides doesn't change.
         let of_one = pairs.iter().map(|pair| pair.a + pair.b).sum::<f64>() / counts;
         let transactions = mean(scales.iter().copied());
         let scaled = |value: f64| value / of_one * transactions;
@@ -311,13 +311,13 @@ fn column(series: &Series, both: &[(usize, &OfTrial, &OfTrial)]) -> Column {
     }
 }
 
-/// The column that says how many events this one sums up: itself, if it counts them.
+/// Returns the column with the number of events that this one sums up: itself, if it counts events.
 fn events_column(series: &Series) -> Option<String> {
     match series.column.strip_suffix("_sum") {
         Some(name) => Some(format!("{name}_count")),
         None if series.column.ends_with("_count") => Some(series.column.clone()),
         None => {
-            // The labels of a table's row tell whose events these are.
+            // The labels of a table's row identify the events.
             let lower = series.column.to_ascii_lowercase();
             let of_rows = !series.labels.is_empty();
             let own = EVENTS.iter().find(|name| **name == lower);

@@ -1,4 +1,4 @@
-//! `asked.jsonl`: for each ask a line about what is counted, then a line for each answer.
+//! `asked.jsonl`: for each ask a line about its counters, then a line for each answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ const MOST_LINES: usize = 100_000;
 pub struct BadLine {
     /// From 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
@@ -54,8 +54,8 @@ struct Counter {
 /// Largest file.
 const MOST_BYTES: usize = 16 << 20;
 
-/// The text of a file, of at most 16 MiB: of what is larger, answers between others and the counters that changed least
-/// are left out.
+/// The text of a file, of at most 16 MiB. Of larger data, intermediate answers and the counters that changed least
+/// are dropped.
 #[must_use]
 pub fn to_jsonl(mut all: Vec<Recorded>) -> String {
     loop {
@@ -247,7 +247,7 @@ mod tests {
         let read = from_jsonl(text.as_bytes()).unwrap().remove(0);
         assert_eq!(read.series.len(), 1_000);
         assert_eq!(read.left_out, 3 + 1_000);
-        // Those that changed most are left, and the first and the last answer.
+        // The counters that changed most are left, and the first and the last answer.
         assert!(read.series[0].0.labels[0].1.starts_with("1000 "));
         assert!((read.answers.last().unwrap().t_ms - 19.0).abs() < 1e-9);
     }

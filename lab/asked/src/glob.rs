@@ -1,11 +1,11 @@
 //! Patterns of names, in which `*` is any text and `?` any letter.
 
-/// Whether a name matches one of these patterns.
+/// Returns true if a name matches one of these patterns.
 pub(crate) fn matches_any(patterns: &[String], name: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, name))
 }
 
-/// Takes at most pattern × name steps: after a mismatch only the last `*` takes one letter more.
+/// Needs at most pattern × name steps: after a mismatch only the last `*` matches one letter more.
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());

@@ -10,11 +10,11 @@ use crate::glob::matches_any;
 
 /// How often counters are read, unless the hold is short or very long.
 pub const EVERY: Duration = Duration::from_secs(10);
-/// A hold has so many answers, unless they would be less than [`SHORTEST`] apart.
+/// The minimum number of answers in a hold, unless their interval would be shorter than [`SHORTEST`].
 const LEAST_ANSWERS: u32 = 6;
 /// The shortest time between two answers of counters.
 const SHORTEST: Duration = Duration::from_millis(500);
-/// Most answers that are kept of an ask; of a longer hold they are further apart.
+/// Most answers that are kept of an ask; in a longer hold their interval is longer.
 const MOST_ANSWERS: u32 = 500;
 
 /// The form of an answer.
@@ -46,7 +46,7 @@ impl Read {
 pub struct How {
     /// Their form.
     pub read: Read,
-    /// Of states: each row of an answer counts as the time since the answer before, which is this long.
+    /// For states: each row of an answer counts as the time since the answer before, which is this long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_ms: Option<u64>,
     /// Patterns of the counters that are kept; all if empty.
@@ -61,7 +61,7 @@ pub struct How {
     /// Counters of a JSON document by name, with the paths of their numbers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<String, JsonPath>,
-    /// Whether texts of labels are kept; otherwise a hash takes their place.
+    /// Whether texts of labels are kept; otherwise a hash replaces them.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub text: bool,
 }
@@ -94,7 +94,7 @@ impl PartialEq for How {
 }
 
 impl How {
-    /// Reads answers of this form with nothing else said.
+    /// Returns the settings for answers of this form, with defaults.
     #[must_use]
     pub fn of(read: Read) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl How {
         }
     }
 
-    /// How often the system is asked during a hold of this length.
+    /// Returns the interval of queries during a hold of this length.
     #[must_use]
     pub fn every(&self, hold: Duration) -> Duration {
         match self.rows_ms {
@@ -121,7 +121,7 @@ impl How {
         self.keep.is_empty() || matches_any(&self.keep, column)
     }
 
-    /// Whether a column of a table is a label, whatever is in it. Ids are numbers that count nothing.
+    /// Returns true if a column of a table is always a label. Ids are numbers that count nothing.
     pub(crate) fn is_label(&self, column: &str) -> bool {
         self.rows_ms.is_some()
             || column.eq_ignore_ascii_case("id")
@@ -129,7 +129,7 @@ impl How {
             || matches_any(&self.labels, column)
     }
 
-    /// The unit of a counter, as the study says or as its name shows.
+    /// The unit of a counter, from the study or from its name.
     pub(crate) fn unit(&self, column: &str) -> Option<String> {
         let said = self.units.iter().find(|(pattern, _)| {
             let pattern = std::slice::from_ref(*pattern);
@@ -142,7 +142,7 @@ impl How {
     }
 }
 
-/// How far apart answers are that are kept. Short holds have several, since some begin with a warm-up that counts in no
+/// Returns the interval of kept answers. Short holds have several, since some begin with a warm-up that counts in no
 /// figure.
 pub(crate) fn kept_every(hold: Duration) -> Duration {
     let short = (hold / LEAST_ANSWERS).max(SHORTEST);

@@ -1,5 +1,5 @@
-//! What a system counts of itself: the answers of its commands and addresses as counters, their differences per
-//! transaction, and what of these differs between cells.
+//! Counters that a system keeps of itself: parses the answers of its commands and addresses, computes differences per
+//! transaction, and compares them between cells.
 //!
 //! Pure: it starts no command, opens no socket, reads no clock, and knows no study.
 //!

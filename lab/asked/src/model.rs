@@ -1,4 +1,4 @@
-//! What systems count, as `result.json` has it. Values are per transaction.
+//! The counters of systems, as in `result.json`. Values are per transaction.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -37,21 +37,21 @@ pub struct CountedSeries {
 }
 
 impl CountedSeries {
-    /// The largest of its means.
+    /// Returns the largest of its means.
     #[must_use]
     pub fn size(&self) -> f64 {
         let means = self.cells.iter().filter_map(|cell| cell.per_transaction);
         means.map(f64::abs).fold(0.0, f64::max)
     }
 
-    /// What is counted, in so many letters: the texts of its labels.
+    /// Returns the texts of its labels, shortened to this number of letters.
     #[must_use]
     pub fn subject(&self, letters: usize) -> String {
         let labels: Vec<&str> = self.labels.iter().map(|(_, text)| text.as_str()).collect();
         shortened(&labels.join(", "), letters)
     }
 
-    /// The value in a cell, with its unit.
+    /// Returns the value in a cell, with its unit.
     #[must_use]
     pub fn figure(&self, cell: &CountedMean) -> Option<String> {
         let mean = cell.per_transaction?;
@@ -59,7 +59,7 @@ impl CountedSeries {
     }
 }
 
-/// The largest counters of an ask, so many in all: those of times first, and of each column the same number.
+/// Returns the largest counters of an ask, at most `most`: times first, and the same number of each column.
 #[must_use]
 pub fn largest<'a>(all: &'a [CountedSeries], ask: &str, most: usize) -> Vec<&'a CountedSeries> {
     let of_ask = || all.iter().filter(|one| one.ask == ask);

@@ -11,7 +11,7 @@ use crate::series::Series;
 pub const WITHIN: Duration = Duration::from_secs(1);
 /// Largest answer.
 pub const MOST_ANSWER_BYTES: usize = 4 << 20;
-/// Most counters of an ask that are kept, by how much they changed.
+/// Most counters of an ask that are kept: the ones with the largest change.
 pub const MOST_SERIES: usize = 2_000;
 /// Most values that are kept of an ask.
 const MOST_VALUES: usize = 500_000;
@@ -19,12 +19,12 @@ const MOST_VALUES: usize = 500_000;
 const MOST_FOLLOWED: usize = MOST_READ;
 /// Most lines about answers that are missing.
 const MOST_PROBLEMS: usize = 100;
-/// Of no more answers than this none is left out to save space.
+/// Up to this number of answers, none is dropped to save space.
 const FEW_ANSWERS: usize = 8;
-/// A row counts for at most so many times the usual time between two answers.
+/// A row counts for at most this many times the usual time between two answers.
 const MOST_PERIODS: f64 = 2.0;
 
-/// One answer, or why there is none.
+/// One answer, or the reason for its absence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// On the trial's clock.
@@ -38,13 +38,13 @@ pub struct Answer {
 pub struct Recorded {
     /// The name of the ask.
     pub name: String,
-    /// What is counted, with its unit.
+    /// The counters, with their units.
     pub series: Vec<(Series, Option<String>)>,
-    /// Counters that were left out, since there were too many.
+    /// Number of counters dropped because there were too many.
     pub left_out: u64,
-    /// How often the system was asked.
+    /// Number of queries.
     pub asked: u64,
-    /// How many answers are missing.
+    /// Number of missing answers.
     pub missed: u64,
     /// In order of time.
     pub answers: Vec<Answer>,
@@ -69,16 +69,16 @@ impl Recorded {
     }
 }
 
-/// Takes answers as they come.
+/// Records answers as they arrive.
 #[derive(Debug)]
 pub struct Recorder {
     how: How,
     every: Duration,
     recorded: Recorded,
     places: HashMap<Series, usize>,
-    /// Counters beyond those that are followed.
+    /// Number of counters beyond the maximum.
     unfollowed: u64,
-    /// Of states: the time that rows were there so far, and when the last answer came.
+    /// For states: the time that rows existed so far, and the time of the last answer.
     states: Vec<f64>,
     last: Option<Duration>,
     kept: Option<Duration>,
@@ -107,7 +107,7 @@ impl Recorder {
         }
     }
 
-    /// Takes an answer of the moment `at`, or why there is none. `is_last` says that no other one comes.
+    /// Records an answer at the moment `at`, or the reason for its absence. `is_last` marks the last answer.
     pub fn take(&mut self, at: Duration, answer: Result<&str, String>, is_last: bool) {
         self.recorded.asked += 1;
         let reading = answer.and_then(|text| read(&self.how, text).map_err(|e| e.to_string()));
@@ -182,12 +182,12 @@ impl Recorder {
         self.states.iter().copied().map(Some).collect()
     }
 
-    /// What is kept.
+    /// Returns the recorded data.
     #[must_use]
     pub fn finish(self) -> Recorded {
         let mut recorded = self.recorded;
         let all = recorded.series.len();
-        // Counters that came later are not in earlier answers.
+        // Counters that appeared later are missing in earlier answers.
         for values in recorded
             .answers
             .iter_mut()
@@ -205,7 +205,7 @@ impl Recorder {
     }
 }
 
-/// Keeps the counters that changed most, among those of their column.
+/// Keeps the counters with the largest change, among those of their column.
 fn keep_largest(recorded: &mut Recorded, most: usize) {
     let changed = |place: usize| {
         let values = || {

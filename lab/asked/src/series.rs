@@ -1,11 +1,11 @@
-//! What is counted: a column, and the labels that tell its counters apart.
+//! A series of counters: a column, and the labels that distinguish its counters.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Letters of a label's text that are kept.
+/// Most letters of a label's text that are kept.
 const MOST_LETTERS: usize = 300;
 
 /// One counter.
@@ -57,7 +57,7 @@ impl fmt::Display for Series {
     }
 }
 
-/// The text of a label as it is kept: one line of printable letters, not too long. `None` of an empty one.
+/// Returns the text of a label as it is kept: one line of printable letters, not too long. `None` for an empty one.
 pub(crate) fn label(text: &str) -> Option<String> {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     let mut kept = String::new();
@@ -79,13 +79,13 @@ pub(crate) fn label(text: &str) -> Option<String> {
     (!kept.is_empty()).then_some(kept)
 }
 
-/// What stands for a text that is not kept: the same for the same text.
+/// Returns the replacement of a text that is not kept: the same for the same text.
 pub(crate) fn hashed(text: &str) -> String {
     let hash = lab_filters::sha256(text.as_bytes());
     format!("#{}", &hash[..8])
 }
 
-/// The begin and the end of a long text: a statement ends with what it looks for.
+/// Returns the start and the end of a long text: a statement ends with its conditions.
 pub(crate) fn shortened(text: &str, letters: usize) -> String {
     let all: Vec<char> = text.chars().collect();
     if all.len() <= letters {

@@ -1,4 +1,4 @@
-//! Units of counters: what their names show, and how their figures are written.
+//! Units of counters: derived from their names, and how their figures are written.
 
 /// The unit that the name of a counter shows, by the conventions of Prometheus and of common servers.
 pub(crate) fn of_name(column: &str) -> Option<&'static str> {
@@ -35,7 +35,7 @@ fn microseconds(unit: &str) -> Option<f64> {
     }
 }
 
-/// Whether this is a unit of time.
+/// Returns true for a unit of time.
 pub(crate) fn is_time(unit: Option<&str>) -> bool {
     unit.and_then(microseconds).is_some()
 }
@@ -64,7 +64,7 @@ pub(crate) fn value(value: f64, unit: Option<&str>, interval: Option<(f64, f64)>
     format!("{}{shown}{}", number(value), interval.unwrap_or_default())
 }
 
-/// What values of this size are multiplied by, and the unit that they are shown in.
+/// Returns the factor for values of this size, and the unit in which they are shown.
 fn scale(largest: f64, unit: Option<&str>) -> (f64, String) {
     let Some(unit) = unit else {
         return (1.0, String::new());

@@ -1,4 +1,4 @@
-//! What a system counts differently, in sentences.
+//! Differences of a system's counters, in sentences.
 
 use crate::model::{AskDifference, CounterDifference};
 use crate::series::shortened;
@@ -95,7 +95,7 @@ fn sentence(group: &[&CounterDifference]) -> String {
     format!("{subject}{}{more}.", named.join(", "))
 }
 
-/// What was counted: the texts of its labels.
+/// The subject of the counter: the texts of its labels.
 fn subject(of: &CounterDifference) -> Option<String> {
     let texts: Vec<String> = of
         .labels

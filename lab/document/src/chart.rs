@@ -1,24 +1,24 @@
-//! What charts show: lines, bands, bars, intervals, as figures. It knows no size, colour, or markup.
+//! Contents of charts: lines, bands, bars, intervals, as figures. This module knows no size, colour, or markup.
 
 use lab_analysis::model::LoadLine;
 
-/// A chart with a name for those who don't see it.
+/// A chart with a name for readers without sight.
 #[derive(Debug, Clone)]
 pub enum Chart {
-    /// Lines against something.
+    /// Lines against an axis.
     Plot(Plot),
-    /// A bar per step.
+    /// One bar per step.
     Bars(Bars),
-    /// An interval per comparison.
+    /// One interval per comparison.
     Intervals(Intervals),
 }
 
-/// What a mark stands for in the key of a chart.
+/// The meaning of a mark in the key of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// The line that matters most.
+    /// The main line.
     First,
-    /// The line beside it.
+    /// The other line.
     Second,
     /// A published line.
     Published,
@@ -26,9 +26,9 @@ pub enum Mark {
     PublishedAt,
     /// A bar.
     Bar,
-    /// What doesn't count yet.
+    /// The part that doesn't count yet.
     Ramp,
-    /// Where something may lie.
+    /// The range of a value.
     Band,
     /// An interval.
     Interval,
@@ -36,115 +36,115 @@ pub enum Mark {
     Shown,
 }
 
-/// Whose a line is.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Series {
-    /// The one that matters most.
+    /// The main line.
     First,
-    /// What stands beside it.
+    /// Another line of ours.
     Second,
-    /// What was published.
+    /// A published line.
     Published,
 }
 
 /// A line; a missing value breaks it.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// Whose it is.
+    /// The kind of the line.
     pub series: Series,
-    /// Across, and up.
+    /// The points: across, and up.
     pub points: Vec<(f64, Option<f64>)>,
 }
 
-/// What lines are drawn against.
+/// The horizontal axis of lines.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Across {
-    /// Levels that were run, from 0 on, or decades apart where `may_be_log`; a dot at each.
+    /// Executed levels, from 0 on, or on a logarithmic axis if `may_be_log`; a dot at each.
     Levels {
-        /// Whether the levels may stand decades apart.
+        /// Whether the axis may be logarithmic.
         may_be_log: bool,
     },
-    /// Seconds of a trial up to its end; up to `counts_from` nothing counts.
+    /// Seconds of a trial up to its end; nothing counts up to `counts_from`.
     Time {
         /// The end of the trial.
         end: f64,
         /// The end of ramp and warm-up.
         counts_from: f64,
-        /// What all panels of this figure show at the top.
+        /// The top value of all panels of this figure.
         most: f64,
     },
     /// Numbers from 0 on that lie close to each other.
     Numbers,
 }
 
-/// Lines against something.
+/// Lines against an axis.
 #[derive(Debug, Clone)]
 pub struct Plot {
-    /// What it shows.
+    /// The title.
     pub name: String,
-    /// What the lines are drawn against.
+    /// The horizontal axis.
     pub across: Across,
     /// The lines, the last on top.
     pub lines: Vec<Line>,
-    /// Where the first line may lie: across, lower end, upper end.
+    /// The range of the first line: across, lower end, upper end.
     pub band: Vec<(f64, Option<f64>, Option<f64>)>,
-    /// What was measured.
+    /// The measured points.
     pub dots: Vec<(f64, f64)>,
-    /// A place of its own.
+    /// A highlighted place.
     pub mark: Option<f64>,
-    /// Stretches that follow each other, by their ends, and whether each is shaded.
+    /// Consecutive stretches, by their ends, and whether each is shaded.
     pub stretches: Vec<(f64, bool)>,
 }
 
 /// Bars of means with a whisker to p95 and a mark at the published mean.
 #[derive(Debug, Clone)]
 pub struct Bars {
-    /// What they show.
+    /// The title.
     pub name: String,
     /// One per step.
     pub bars: Vec<Bar>,
-    /// What the longest bar stands for.
+    /// The value of the longest bar.
     pub most_ms: f64,
 }
 
 /// One step's bar.
 #[derive(Debug, Clone)]
 pub struct Bar {
-    /// Of what.
+    /// The name.
     pub name: String,
     /// Mean response.
     pub mean_ms: Option<f64>,
     /// p95 of the responses.
     pub p95_ms: Option<f64>,
-    /// What is known in the place of a mean: `> 5 min`.
+    /// The known bound in the place of a mean: `> 5 min`.
     pub bound: Option<String>,
     /// The published mean.
     pub published_ms: Option<f64>,
-    /// What was published in the place of a figure.
+    /// The published text in the place of a figure.
     pub published_words: Option<String>,
 }
 
 /// Ratios with their intervals around 1.
 #[derive(Debug, Clone)]
 pub struct Intervals {
-    /// What they show.
+    /// The title.
     pub name: String,
     /// One per comparison.
     pub rows: Vec<Interval>,
-    /// Ratios within this part of 1 don't matter.
+    /// Ratios within this part of 1 are irrelevant.
     pub relevant: f64,
 }
 
 /// A ratio with its interval.
 #[derive(Debug, Clone, Copy)]
 pub struct Interval {
-    /// Of what.
+    /// The name.
     pub name: &'static str,
     /// The ratio.
     pub ratio: f64,
     /// Its interval, where there is one.
     pub interval: Option<(f64, f64)>,
-    /// Whether it is called a difference.
+    /// Whether it is shown to be a difference.
     pub is_shown: bool,
 }
 
@@ -186,7 +186,7 @@ impl Plot {
         (!is_empty).then(|| Self::new(name, across, lines))
     }
 
-    /// Lines and no more.
+    /// Lines without a band, points, or a place.
     #[must_use]
     pub fn new(name: String, across: Across, lines: Vec<Line>) -> Self {
         Self {
@@ -205,7 +205,7 @@ impl Plot {
 const FAR: f64 = 2.5;
 
 impl Bars {
-    /// Bars; `None` if none shows anything.
+    /// Bars; `None` if no step has a value.
     #[must_use]
     pub fn new(name: String, bars: Vec<Bar>, most_ms: f64) -> Option<Self> {
         let shows = |bar: &Bar| bar.bound.is_some() || bar.mean_ms.is_some_and(|_| most_ms > 0.0);
@@ -217,8 +217,7 @@ impl Bars {
         })
     }
 
-    /// What the longest of these bars stands for: our largest figure, or the largest published one if
-    /// that is near.
+    /// The value of the longest of these bars: our largest figure, or the largest published one if that is near.
     #[must_use]
     pub fn scale<'a>(bars: impl IntoIterator<Item = &'a Bar> + Clone) -> f64 {
         let all = || bars.clone().into_iter();
@@ -260,7 +259,7 @@ pub struct LinePlace {
 }
 
 impl LinePlace {
-    /// Where the line stands among the levels that were tried.
+    /// The position of the line among the levels that were tried.
     #[must_use]
     pub fn of(line: &LoadLine) -> Self {
         let up_to = |users: u32| {

@@ -1,7 +1,7 @@
-//! What a report says, in the order in which it says it: headings, sentences, lists, figures, charts.
+//! The contents of a report, in order: headings, sentences, lists, figures, charts.
 //!
-//! A section is written once, into blocks that carry meaning; a renderer lays them out for its medium
-//! and leaves out what the medium can't show. Nothing here knows a width, a colour, or markup.
+//! Sections consist of blocks with a meaning; a renderer lays them out for its medium and skips what the medium can't
+//! show. Nothing here knows a width, a colour, or markup.
 
 pub mod chart;
 
@@ -14,124 +14,124 @@ use lab_profile::flame::Graph;
 /// A report, or a comparison of two runs.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// What kind of document it is: `Plimsoll report`.
+    /// The kind of document: `Plimsoll report`.
     pub kind: &'static str,
-    /// What it is about.
+    /// The subject.
     pub title: String,
-    /// What ran and when, a line each.
+    /// The run and its time, a line each.
     pub origin: Vec<String>,
-    /// What it comes to; a sentence or two.
+    /// The result; a sentence or two.
     pub verdict: Badge,
-    /// Whether nothing in it is a result: then it is short where there is little room.
+    /// Whether it contains no result: then it is short on small media.
     pub is_void: bool,
-    /// What a reader must know at once besides.
+    /// Notes that a reader needs first.
     pub badges: Vec<Badge>,
-    /// One sentence that says what came out.
+    /// The headline: one sentence on the result.
     pub headline: String,
-    /// The most load that a system carries, and what was tried.
+    /// The most load that a system sustains, and the levels that were tried.
     pub load_lines: Vec<LoadLine>,
     /// Sentences that the figures support.
     pub findings: Vec<String>,
     /// The rest, in order.
     pub sections: Vec<Section>,
-    /// Which program made it, from what.
+    /// The program that made it, and its input.
     pub made_by: String,
 }
 
-/// A short statement and how good it is.
+/// A short statement with a rating.
 #[derive(Debug, Clone)]
 pub struct Badge {
     /// The statement.
     pub text: String,
-    /// How good it is.
+    /// The rating.
     pub tone: Tone,
 }
 
-/// How good something is.
+/// A rating.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tone {
     /// Neither good nor bad.
     Plain,
     /// As it should be.
     Good,
-    /// Worth a look.
+    /// Worth attention.
     Warn,
     /// Not as it should be.
     Bad,
 }
 
-/// A heading with what stands under it. A section that has nothing for a medium isn't there.
+/// A heading with blocks under it. A section without content for a medium is skipped.
 #[derive(Debug, Clone)]
 pub struct Section {
     /// Its heading.
     pub title: String,
-    /// What it is to the whole.
+    /// Its role in the document.
     pub role: Role,
-    /// In order.
+    /// Its blocks, in order.
     pub blocks: Vec<Block>,
 }
 
-/// What a section is to the document.
+/// The role of a section in the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Why a run is not what it was meant to be: before everything else.
+    /// Reasons why a run isn't as planned: before everything else.
     Lead,
     /// A part of the report.
     Body,
-    /// No result: apart from the report, in grey, and marked with these words all over.
+    /// No result: separate from the report, in grey, and marked with these words on every part.
     Apart(&'static str),
-    /// Where and how it was measured: a terminal says it first and without a heading, all else last.
+    /// The environment of the measurement: a terminal shows it first and without a heading, all other media last.
     Circumstances,
-    /// To look at, to look up, or to learn from: only a page has room for it.
+    /// Details for reference: only a page has room for them.
     Page,
 }
 
-/// What stands under a heading.
+/// A block of a section.
 #[derive(Debug, Clone)]
 pub enum Block {
     /// One or more sentences.
     Paragraph(String),
     /// Sentences beside each other.
     List(Vec<String>),
-    /// Lines as a program printed them, under who did.
+    /// Lines as a program printed them, under the program's name.
     Printed(String, Vec<String>),
-    /// Names with values; `sentence` says them where there are no columns.
+    /// Names with values; `sentence` replaces them on media without columns.
     Facts {
         /// All of them in one sentence.
         sentence: String,
         /// Name and value.
         items: Vec<(&'static str, String)>,
     },
-    /// The few figures that matter most; a page only.
+    /// The few most important figures; a page only.
     KeyFigures(Vec<KeyFigure>),
     /// Rows under heads of columns.
     Table(Table),
-    /// A table that is for looking things up, under what it holds; a page only.
+    /// A table for reference, under its title; a page only.
     Fold(String, Table),
-    /// A table of which the report says the gist elsewhere; not on a terminal.
+    /// A table whose main results the report states elsewhere; not on a terminal.
     Lookup(Table),
     /// Names down, cells of the study across, published figures beside ours.
     Figures(Figures),
-    /// A measure each, one factor down, the other across.
+    /// A table per measure, one factor down, the other across.
     Matrices(Vec<Matrix>),
-    /// What is drawn; a page only.
+    /// Charts; a page only.
     Charts(Charts),
-    /// Functions as they were called; a page only.
+    /// Functions by call path (flame graph); a page only.
     Flame(Graph),
-    /// What groups of threads spend their time on; a page only.
+    /// The time of groups of threads by use; a page only.
     Spent(Bars),
 }
 
-/// A figure that matters most.
+/// One of the most important figures.
 #[derive(Debug, Clone)]
 pub struct KeyFigure {
-    /// What it is.
+    /// The name.
     pub name: &'static str,
     /// The figure.
     pub text: String,
     /// Its unit; may be empty.
     pub unit: &'static str,
-    /// What was published in its place.
+    /// The published figure in its place.
     pub published: Option<Published>,
 }
 
@@ -149,17 +149,17 @@ pub struct Published {
 /// Groups of rows under heads of columns; the first cell of a row is its name.
 #[derive(Debug, Clone)]
 pub struct Table {
-    /// What it holds.
+    /// The title.
     pub name: &'static str,
-    /// What a row is about: `trial`.
+    /// The subject of a row: `trial`.
     pub row: &'static str,
-    /// What a group is; empty where there is one without a name.
+    /// The subject of a group; empty if there is one group without a name.
     pub group: &'static str,
     /// A head per cell of a row.
     pub columns: Vec<Column>,
-    /// In order.
+    /// The groups, in order.
     pub groups: Vec<Group>,
-    /// Whether another order of rows tells more.
+    /// Whether sorting its rows is useful.
     pub sorts: bool,
 }
 
@@ -168,11 +168,11 @@ pub struct Table {
 pub struct Column {
     /// Its head.
     pub head: String,
-    /// What stands in it.
+    /// The kind of its contents.
     pub kind: Kind,
 }
 
-/// What stands in a column.
+/// The kind of a column's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Figures.
@@ -187,76 +187,74 @@ pub enum Kind {
     Ratio,
 }
 
-/// A row of a table; where there are no columns, a sentence.
+/// A row of a table; on media without columns, a sentence.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// A cell per column.
     pub cells: Vec<Cell>,
-    /// The same in a sentence; `None` where figures stand below each other, or the group's summary
-    /// says it.
+    /// The same in a sentence; `None` if figures are in columns on all media, or the group's summary states it.
     pub sentence: Option<String>,
-    /// Whether it counts nowhere.
+    /// Whether it is excluded from every result.
     pub struck: bool,
-    /// Whether it matters less than the others.
+    /// Whether it is less important than the others.
     pub muted: bool,
 }
 
 /// A cell of a table.
 #[derive(Debug, Clone)]
 pub struct Cell {
-    /// What stands in it.
+    /// The text.
     pub text: String,
-    /// What it is sorted by; the text without one.
+    /// The sort key; without one, the text.
     pub value: Option<f64>,
-    /// How good it is.
+    /// The rating.
     pub tone: Tone,
-    /// Whether it is an outcome: a page marks it, and where there is no colour a bad one stands in
-    /// capitals.
+    /// Whether it is an outcome: a page marks it, and without colour a bad one is in capitals.
     pub is_outcome: bool,
-    /// Where a page leads from it.
+    /// The target of its link on a page.
     pub link: Option<String>,
 }
 
 /// Rows that belong together.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// To what they belong; may be empty.
+    /// The name of the group; may be empty.
     pub name: String,
-    /// How they are introduced.
+    /// The introduction.
     pub heading: Heading,
-    /// In order.
+    /// The rows, in order.
     pub rows: Vec<Row>,
 }
 
-/// How a group of rows is introduced.
+/// The introduction of a group of rows.
 #[derive(Debug, Clone)]
 pub enum Heading {
     /// Not at all.
     None,
     /// By its name.
     Name,
-    /// By a sentence that sums them up; who reads it may skip the rows that are as they should be.
+    /// By a sentence that sums them up; the reader may skip rows without a problem.
     Summary(Badge),
 }
 
 /// Figures of each cell of the study, published ones beside them.
 #[derive(Debug, Clone)]
 pub struct Figures {
-    /// What they are.
+    /// The title.
     pub name: &'static str,
-    /// What a row is.
+    /// The subject of a row.
     pub of: &'static str,
     /// The cells of the study.
     pub cells: Vec<CellHead>,
-    /// The figures of an entry, where there is more than one.
+    /// The figures of an entry, if there is more than one.
     pub parts: Vec<Part>,
     /// The rows.
     pub rows: Vec<FigureRow>,
-    /// What must be said of all published figures; `None` where there are none.
+    /// The notes on all published figures; `None` without any.
     pub published: Option<PublishedNote>,
 }
 
-/// What must be said of published figures that stand beside ours.
+/// The notes on published figures beside ours.
 #[derive(Debug, Clone)]
 pub struct PublishedNote(pub Option<String>);
 
@@ -265,49 +263,49 @@ pub struct PublishedNote(pub Option<String>);
 pub struct CellHead {
     /// The cell in words.
     pub label: String,
-    /// Trials that are measurements.
+    /// Valid trials.
     pub valid: usize,
-    /// All of them.
+    /// All trials.
     pub trials: usize,
 }
 
 /// One of the figures of an entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// What it is.
+    /// The name.
     pub name: &'static str,
-    /// Whether it is there only where there is room.
+    /// Whether it is only shown on media with room for it.
     pub is_detail: bool,
 }
 
 /// A row of figures.
 #[derive(Debug, Clone)]
 pub struct FigureRow {
-    /// What they are.
+    /// The name.
     pub name: String,
     /// One per cell of the study.
     pub entries: Vec<FigureEntry>,
-    /// Whether any published figure stands beside one of them.
+    /// Whether any of them has a published figure.
     pub has_published: bool,
 }
 
-/// What stands in a row for one cell of the study.
+/// The entry of a row for one cell of the study.
 #[derive(Debug, Clone, Default)]
 pub struct FigureEntry {
     /// One per part.
     pub figures: Vec<Figure>,
-    /// What is known where operations took too long, in the place of the figures that are no detail.
+    /// The known bound if operations took too long; it replaces the figures that are no detail.
     pub bound: Option<Figure>,
-    /// What was published.
+    /// The published figures.
     pub published: Option<Published>,
 }
 
 /// A figure and its value.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// As read.
+    /// The text.
     pub text: String,
-    /// What it is sorted by.
+    /// The sort key.
     pub value: Option<f64>,
 }
 
@@ -324,23 +322,23 @@ pub struct Matrix {
     pub rows: Vec<(String, Vec<MatrixEntry>)>,
 }
 
-/// What stands where two levels cross.
+/// The entry where two levels cross.
 #[derive(Debug, Clone)]
 pub struct MatrixEntry {
     /// The mean.
     pub mean: String,
-    /// Its interval; empty of a single trial.
+    /// Its interval; empty for a single trial.
     pub spread: String,
-    /// What was published; may be empty.
+    /// The published figure; may be empty.
     pub published: String,
 }
 
-/// Charts beside each other, with what their marks mean.
+/// Charts beside each other, with the meaning of their marks.
 #[derive(Debug, Clone, Default)]
 pub struct Charts {
-    /// What they show; may be empty.
+    /// The title; may be empty.
     pub lead: String,
-    /// What the marks mean.
+    /// The meaning of the marks.
     pub key: Vec<(Mark, String)>,
     /// The charts.
     pub cards: Vec<Card>,
@@ -349,20 +347,20 @@ pub struct Charts {
 /// A card with one chart or more.
 #[derive(Debug, Clone)]
 pub struct Card {
-    /// What it shows.
+    /// The title.
     pub title: String,
     /// The unit of its figures, or how many there are.
     pub unit: String,
-    /// A judgement on what it shows.
+    /// A rating of its contents.
     pub badge: Option<Badge>,
     /// Its charts or figures.
     pub content: Content,
 }
 
-/// What stands in a card.
+/// The contents of a card.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// One chart; words where there is nothing to draw.
+    /// One chart; a text if there is nothing to draw.
     Chart(Option<Chart>, &'static str),
     /// Charts with names and units below each other.
     Panels(Vec<(&'static str, &'static str, Option<Chart>)>),
@@ -381,7 +379,7 @@ impl Section {
         }
     }
 
-    /// What only a page has room for.
+    /// A section for which only a page has room.
     #[must_use]
     pub fn of_page(title: impl Into<String>, blocks: Vec<Block>) -> Self {
         Self {
@@ -414,14 +412,14 @@ impl Table {
         }
     }
 
-    /// All rows, whatever they belong to.
+    /// All rows, of all groups.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
         self.groups.iter().flat_map(|group| &group.rows)
     }
 }
 
 impl Row {
-    /// A row without more.
+    /// A row without marks.
     #[must_use]
     pub fn new(cells: Vec<Cell>) -> Self {
         Self {
@@ -432,7 +430,7 @@ impl Row {
         }
     }
 
-    /// The same, if it matters less than the others.
+    /// Marks the row as less important than the others if `muted`.
     #[must_use]
     pub fn muted(self, muted: bool) -> Self {
         Self { muted, ..self }
@@ -440,7 +438,7 @@ impl Row {
 }
 
 impl Column {
-    /// What stands in it under its head.
+    /// The kind of contents under a column's head.
     #[must_use]
     pub fn new(head: impl Into<String>, kind: Kind) -> Self {
         Self {
@@ -451,7 +449,7 @@ impl Column {
 }
 
 impl Figure {
-    /// A figure; without one, the mark for none.
+    /// A figure; without one, the mark for a missing value.
     #[must_use]
     pub fn new(value: Option<f64>, show: impl Fn(f64) -> String) -> Self {
         Self {
@@ -462,7 +460,7 @@ impl Figure {
 }
 
 impl Cell {
-    /// A text, neither good nor bad.
+    /// A text without a rating.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self {
@@ -474,7 +472,7 @@ impl Cell {
         }
     }
 
-    /// A figure; without one, the mark for none.
+    /// A figure; without one, the mark for a missing value.
     #[must_use]
     pub fn number(value: Option<f64>) -> Self {
         Self {
@@ -493,7 +491,7 @@ impl Cell {
         }
     }
 
-    /// What it says where there is no colour.
+    /// The text on media without colour.
     #[must_use]
     pub fn without_colour(&self) -> String {
         if self.is_outcome && self.tone == Tone::Bad {

@@ -10,7 +10,7 @@ use crate::roots::Roots;
 use crate::stat::Stat;
 use crate::tree::ProcessTable;
 
-/// Reads the CPU time of a process with its descendants, and of what is held with it.
+/// Reads the CPU time of a process with its descendants, and of the processes that its hold selects.
 ///
 /// Processes that ended keep counting. The counter is that of the control group where the system has one of version 2,
 /// in microseconds; otherwise it is summed over the processes, in ticks of the kernel.
@@ -23,7 +23,7 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// Counts the process `pid`, its descendants, and what is held with it. Reads no counter yet.
+    /// Selects the process `pid`, its descendants, and the processes in `hold`. Reads no counter yet.
     #[must_use]
     pub fn new(roots: Roots, pid: u32, hold: Option<Hold>) -> Self {
         // No process has an id beyond i32; such a one is never found.

@@ -10,7 +10,7 @@ use crate::roots::Roots;
 /// A whole disk, not a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Device {
-    /// As in `/proc/diskstats`.
+    /// The name in `/proc/diskstats`.
     pub(crate) name: String,
     pub(crate) major: i32,
     pub(crate) minor: i32,
@@ -29,7 +29,7 @@ pub(crate) fn under(roots: &Roots, dir: &Path) -> Option<Device> {
 }
 
 /// The device that `/proc/self/mountinfo` names for a file system. Files in btrfs have the number of their
-/// subvolume, which no mount has: there the mount that the folder lies below tells.
+/// subvolume, which no mount has: the innermost mount above the folder is used then.
 fn mounted_device(roots: &Roots, number: &str, dir: &Path) -> Option<PathBuf> {
     let mounts = mounts(roots).ok()?;
     let of_number = mounts.iter().find(|mount| mount.number == number);
@@ -59,7 +59,7 @@ fn whole_disk(entry: &Path) -> Option<Device> {
     })
 }
 
-/// As glibc splits `dev_t`.
+/// The major number, as glibc splits `dev_t`.
 fn major(number: u64) -> u64 {
     (number >> 8 & 0xfff) | (number >> 32 & 0xffff_f000)
 }

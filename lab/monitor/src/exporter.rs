@@ -1,8 +1,8 @@
-//! The text that Prometheus exporters answer with, line by line. It knows no metric by name and
+//! Parses the text of Prometheus exporters, line by line. It knows no metric by name and
 //! fetches nothing.
 //!
 //! The format is "Prometheus text exposition format 0.0.4": `name{label="value",…} number [time]`;
-//! a line that begins with `#` says something about a name.
+//! a line that begins with `#` is a comment or metadata of a name.
 
 use std::borrow::Cow;
 
@@ -26,8 +26,8 @@ impl Sample<'_> {
     }
 }
 
-/// The samples of an answer. Lines that are none are left out: one of a collector that nobody
-/// asks for must not cost the others.
+/// The samples of an answer. Invalid lines are skipped: an invalid line of an unused
+/// collector must not cost the others.
 pub fn samples(text: &str) -> impl Iterator<Item = Sample<'_>> {
     text.lines().filter_map(sample)
 }
@@ -65,7 +65,7 @@ fn is_name(c: char) -> bool {
 /// Names and values.
 pub type Labels<'a> = Vec<(&'a str, Cow<'a, str>)>;
 
-/// What stands in braces, and what follows them.
+/// Parses the text in braces; returns the rest, too.
 fn labels(mut rest: &str) -> Option<(Labels<'_>, &str)> {
     let mut labels = Vec::new();
     loop {
@@ -89,7 +89,7 @@ fn labels(mut rest: &str) -> Option<(Labels<'_>, &str)> {
     }
 }
 
-/// Text up to its closing quote, without its escapes, and what follows.
+/// Parses text up to its closing quote, without its escapes; returns the rest, too.
 fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let mut plain: Option<String> = None;
     let mut chars = text.char_indices();
@@ -116,7 +116,7 @@ fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     None
 }
 
-/// As Go writes numbers: also `+Inf`, `-Inf`, `NaN`, and `1e+09`.
+/// Parses numbers as Go writes them: also `+Inf`, `-Inf`, `NaN`, and `1e+09`.
 fn number(word: &str) -> Option<f64> {
     match word {
         "+Inf" => Some(f64::INFINITY),

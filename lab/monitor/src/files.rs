@@ -1,4 +1,4 @@
-//! Files that are open, against what limits them: those of a process against its own limit, those of all against the
+//! Open files and their limits: those of a process against its own limit, those of all against the
 //! kernel's.
 
 use std::cmp::Ordering;
@@ -16,12 +16,12 @@ use crate::stat::Stat;
 pub struct FilesUsed {
     /// Open at once.
     pub open: u64,
-    /// As many may be.
+    /// The limit.
     pub limit: u64,
 }
 
 impl FilesUsed {
-    /// By the part of the limit that is used; there is no limit of 0 files that anything runs under.
+    /// Compares by the used fraction of the limit; no process runs under a limit of 0 files.
     fn nearer(self, other: Self) -> Ordering {
         let own = u128::from(self.open) * u128::from(other.limit);
         own.cmp(&(u128::from(other.open) * u128::from(self.limit)))
@@ -36,8 +36,8 @@ impl FilesUsed {
     }
 }
 
-/// Which process of a tree came nearest its own limit. What each had open at the most is remembered, so that a limit
-/// is read only where a process has more open than ever.
+/// Finds the process of a tree that was nearest to its own limit. The maximum of each is stored, so that a limit
+/// is read only when a process exceeds its maximum.
 #[derive(Debug, Default)]
 pub(crate) struct Fullest {
     most: HashMap<(i32, u64), u64>,
@@ -45,7 +45,7 @@ pub(crate) struct Fullest {
 }
 
 impl Fullest {
-    /// Takes in what these have open now, and says how many that are; `None` where that can't be read of one.
+    /// Adds the number of files that the processes have open now, and returns it; `None` if it can't be read for one.
     pub(crate) fn add(&mut self, proc: &Path, stats: &[(i32, Stat)]) -> Option<u64> {
         let mut most = HashMap::with_capacity(stats.len());
         let mut sum = Some(0);
@@ -57,7 +57,7 @@ impl Fullest {
             let before = self.most.get(&process).copied();
             if before.is_none_or(|before| open > before) {
                 let limit = open_files_limit(proc, *pid);
-                // A limit may be set below what is open; more than all of it can't be used.
+                // A limit may be set below the number of open files; the use is capped at the limit.
                 let used = limit.map(|limit| FilesUsed {
                     open: open.min(limit),
                     limit,
@@ -92,7 +92,7 @@ fn open_files(proc: &Path, pid: i32) -> Option<u64> {
 pub(crate) struct AllFiles(Option<FilesUsed>);
 
 impl AllFiles {
-    /// Reads what is open now: `OPEN FREE LIMIT`, where nothing is ever free since Linux 2.6.
+    /// Reads the number of open files now: `OPEN FREE LIMIT`, where FREE is always 0 since Linux 2.6.
     pub(crate) fn add(&mut self, roots: &Roots) {
         let read = || {
             let text = fs::read_to_string(roots.proc.join("sys/fs/file-nr")).ok()?;
@@ -103,7 +103,7 @@ impl AllFiles {
         self.0 = FilesUsed::nearest(self.0, read());
     }
 
-    /// `None` also where there is no limit to speak of: the kernel's own default on 64 bits is more than memory holds.
+    /// `None` also without an effective limit: the kernel's own default on 64 bits is more than memory holds.
     pub(crate) fn nearest(&self) -> Option<FilesUsed> {
         let is_one = |used: &FilesUsed| used.limit < i64::MAX as u64;
         self.0.filter(is_one)

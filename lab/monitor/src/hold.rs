@@ -1,5 +1,5 @@
-//! Processes that belong together whatever became of their parents: those of a control group, or those
-//! that carry a mark in their environment. It starts and ends none.
+//! Processes that belong together independent of their parents: those of a control group, or those
+//! with a mark in their environment. It starts and ends none.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use crate::roots::Roots;
 use crate::stat::Stat;
 
-/// Most control groups below one that are looked at; a server that makes more is no server.
+/// Most control groups below one that are read; no real server creates more.
 const MOST_GROUPS: usize = 10_000;
 
-/// What tells the processes of a system from all others, also those that left their parents (`setsid`,
+/// Selects the processes of a system among all others, also those that left their parents (`setsid`,
 /// a second fork).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hold {
     /// The folder of a control group that nothing else is in.
     pub cgroup: Option<PathBuf>,
-    /// Without one: a variable that their environment has, as `NAME=value`.
+    /// Without a control group: a variable in their environment, as `NAME=value`.
     pub mark: String,
-    /// Without one: the process that orphans go to. One of its children that leads a session of its own
-    /// is held, whatever its environment; but not these.
+    /// Without a control group: the process that adopts orphans. Its children that lead a session of their own
+    /// are selected, whatever their environment, except these.
     pub reaper: Option<(u32, BTreeSet<i32>)>,
 }
 
@@ -36,7 +36,7 @@ impl Hold {
         found.into_iter().filter(lives).collect()
     }
 
-    /// Those that carry the mark, wherever they are.
+    /// Returns all processes with the mark.
     #[must_use]
     pub fn marked(&self, proc: &Path) -> BTreeSet<i32> {
         let has_mark = |pid: i32| {
@@ -75,7 +75,7 @@ fn processes(proc: &Path) -> impl Iterator<Item = i32> + use<> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Of the group and all below it.
+/// Returns the processes of the group and of all groups below it.
 fn in_group(folder: &Path) -> BTreeSet<i32> {
     let mut found = BTreeSet::new();
     for folder in groups_below(folder) {

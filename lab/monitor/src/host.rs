@@ -127,8 +127,8 @@ fn pages_scanned(path: &Path) -> Option<u64> {
     (!found.is_empty()).then(|| found.iter().sum())
 }
 
-/// What devices received and sent. Loopback counts once, since each of its bytes is sent and
-/// received here; virtual devices beside real ones carry bytes that those count already.
+/// Bytes that devices received and sent. Loopback counts once, since each of its bytes is sent and
+/// received here; virtual devices beside real ones carry bytes that are already counted.
 fn network_bytes(roots: &Roots) -> Option<u64> {
     let InterfaceDeviceStatus(all) =
         InterfaceDeviceStatus::from_file(roots.proc.join("net/dev")).ok()?;

@@ -1,4 +1,4 @@
-//! Sums of counters whose owners come and go, and rates of counters that only grow.
+//! Sums of counters whose owners start and end, and rates of counters that only grow.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -22,7 +22,7 @@ impl<K> Default for Ledger<K> {
 }
 
 impl<K: Eq + Hash> Ledger<K> {
-    /// Takes the owners' counters and returns the sum since they began.
+    /// Updates the owners' counters and returns the sum since they began.
     pub(crate) fn update(&mut self, now: impl IntoIterator<Item = (K, u64)>) -> u64 {
         let mut next = HashMap::with_capacity(self.last.len());
         for (owner, count) in now {

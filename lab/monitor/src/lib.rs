@@ -1,9 +1,9 @@
-//! Samples counters of the host and of processes from `/proc`. It judges no measurement; [`quiet`] tells
-//! whether a machine is fit to begin one.
+//! Samples counters of the host and of processes from `/proc`. It judges no trial; [`quiet`] decides
+//! whether a machine is idle enough to begin one.
 //!
-//! It reads no clock: a sample's time comes in, and rates are between it and the one before. A
+//! It reads no clock: the caller passes a sample's time, and rates are between it and the sample before. A
 //! counter that can't be read (an old kernel, a container, a process that ended) is a gap, never
-//! an error: a measurement goes on without it.
+//! an error: the measurement continues without it.
 //!
 //! # What the columns mean
 //!
@@ -20,14 +20,14 @@
 //! | `host.disk_service_ms` | busy time ÷ transfers, `svctm` of sar; a gap without transfers |
 //! | `host.memory_committed_mb` | `Committed_AS`; the percentage is of memory and swap, `%commit` of sar |
 //! | `host.memory_available_mb` | `MemAvailable` |
-//! | `host.scan_rate_pages_per_s` | pages looked at for reclaim, by whatever thread |
-//! | `host.network_kb_per_s` | received and sent by devices; what goes over loopback counts once |
+//! | `host.scan_rate_pages_per_s` | pages scanned for reclaim, by any thread |
+//! | `host.network_kb_per_s` | received and sent by devices; loopback traffic counts once |
 //! | `host.context_switches_per_s` | of all cores |
 //! | `host.pressure_*_some_percent` | time in which some task waited for it |
 //! | `host.tcp_sockets`, `host.tcp_time_wait` | open now; waiting for their end now |
-//! | `host.listen_overflows_per_s`, `…drops…` | connections that a listener's full queue, or a listener, turned away |
-//! | `host.cpu_others_percent` | work of all that is none of the processes below; 100 = all cores |
-//! | `generator_host.*` | where `host.*` is another machine, as node_exporter (see below) or an agent tells it: this one |
+//! | `host.listen_overflows_per_s`, `…drops…` | connections rejected by a listener's full queue, or by a listener |
+//! | `host.cpu_others_percent` | CPU of all programs except the processes below; 100 = all cores |
+//! | `generator_host.*` | this machine, if `host.*` is another machine (from node_exporter, see below, or an agent) |
 //! | `NAME.cpu_percent` … | of the process and its descendants; 100 = one core |
 //! | `NAME.cpu_ms_total` | user and system time since the processes began |
 //! | `NAME.rss_mb` | resident memory; pages shared within the tree count more than once |
@@ -73,23 +73,23 @@ use crate::process::Process;
 use crate::remote::Remote;
 use crate::tree::ProcessTable;
 
-/// Column of what is none of the processes.
+/// Column of the programs outside the processes.
 const OTHERS: &str = "cpu_others_percent";
 
-/// What to sample.
+/// The processes and devices to sample.
 #[derive(Debug, Clone, Default)]
 pub struct MonitorSpec {
     /// A folder; the disk columns are of the device under it. `None` leaves them gaps.
     pub data_dir: Option<PathBuf>,
-    /// Processes by the name that their columns get. A process that is below another one of these
+    /// Processes by the name of their columns. A process below another one of these
     /// counts for itself only.
     pub processes: Vec<(String, u32)>,
-    /// What holds more processes than those below the first one, by the name of their columns.
+    /// Selectors of further processes than those below the first one, by the name of their columns.
     pub holds: Vec<(String, Hold)>,
-    /// The `host.` columns are of another machine, whose answers come by [`Monitor::take_remote`];
-    /// those of this one are `generator_host.` then.
+    /// The `host.` columns are of a remote machine, whose answers [`Monitor::take_remote`] receives;
+    /// the columns of this machine are `generator_host.` then.
     pub remote: bool,
-    /// Where the kernel's files are.
+    /// The location of the kernel's files.
     pub roots: Roots,
 }
 
@@ -157,11 +157,11 @@ impl Monitor {
         }
     }
 
-    /// Takes in what the other machine's node_exporter answered at `at`, on the clock of the
-    /// samples. The next sample has it; further ones have gaps until there is another answer.
+    /// Records the answer of the remote node_exporter at `at`, on the clock of the
+    /// samples. The next sample has it; further samples have gaps until the next answer.
     ///
     /// # Errors
-    /// [`NotAnExporter`]: the answer holds none of its metrics.
+    /// [`NotAnExporter`]: the answer has none of the exporter's metrics.
     pub fn take_remote(&mut self, at: Duration, answer: &str) -> Result<(), NotAnExporter> {
         match &mut self.remote {
             Some(remote) => remote.take(at, answer),
@@ -181,8 +181,8 @@ impl Monitor {
         self.host.device()
     }
 
-    /// Of all processes that were sampled by this name, what the one had open that came nearest its own limit, and
-    /// when it did: the sum over several says nothing, since each has a limit for itself.
+    /// Returns the open files of the process of this name that was nearest to its own limit, and the
+    /// time. A sum over processes would be meaningless, since each has a limit for itself.
     #[must_use]
     pub fn nearest_files(&self, name: &str) -> Option<FilesUsed> {
         let at = self.names.iter().position(|one| one == name)?;
@@ -215,7 +215,7 @@ impl Monitor {
         for process in &mut self.processes {
             let sampled = process.sample(&self.table, passed);
             let cpu = sampled[process::CPU_PERCENT];
-            // The kernel counts the machine's ticks and a process's nanoseconds apart.
+            // The kernel counts the machine in ticks and a process in nanoseconds.
             values[others] = values[others]
                 .zip(cpu)
                 .map(|(all, own)| (all - own).max(0.0));

@@ -1,5 +1,5 @@
-//! Limits of the machine and of processes, and counts of what they turned away or held back. All
-//! of it is read at once and remembered nowhere.
+//! Limits of the machine and of processes, and counts of rejected connections and throttling. All
+//! values are read at once; no state is kept.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,7 +16,7 @@ pub struct ListenFailures {
     pub drops: u64,
 }
 
-/// Reads them from `/proc/net/netstat`; `None` where the kernel does not tell.
+/// Reads them from `/proc/net/netstat`; `None` where the kernel does not report them.
 #[must_use]
 pub fn listen_failures(roots: &Roots) -> Option<ListenFailures> {
     let text = fs::read_to_string(roots.proc.join("net/netstat")).ok()?;
@@ -42,7 +42,7 @@ pub(crate) fn open_files_limit(proc: &Path, pid: i32) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// What the CPU quotas of a process's control groups took away since these were made.
+/// Throttling by the CPU quotas of a process's control groups since their creation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Throttling {
     /// Periods in which a quota ran out.
@@ -81,7 +81,7 @@ pub fn throttling(roots: &Roots, pid: u32) -> Option<Throttling> {
     found
 }
 
-/// Where the control groups with a CPU quota are, and which of them it is: a line of
+/// Returns the folder of the control groups with a CPU quota, and the group's path: a line of
 /// `/proc/PID/cgroup` is `ID:CONTROLLERS:PATH`; version 2 has no controllers.
 fn cpu_group<'a>(root: &Path, lines: &'a str) -> Option<(PathBuf, &'a str)> {
     let mut groups = lines.lines().filter_map(|line| {

@@ -1,4 +1,4 @@
-//! Which process of this machine listens on a port.
+//! Finds the process of this machine that listens on a port.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::path::Path;
 use procfs::net::{TcpNetEntry, TcpState, tcp, tcp6};
 use procfs::process::{FDTarget, Process, all_processes};
 
-/// A process that takes connections, and that may be watched by who asks.
+/// A listening process that the caller may watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listener {
     /// Its id; of several that share the socket, the one that started the others.

@@ -1,4 +1,4 @@
-//! What is mounted where. It judges nothing, and follows no links.
+//! The table of mounts. It judges nothing, and follows no links.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,26 +11,26 @@ use crate::roots::Roots;
 pub struct Mount {
     /// The number of its device, `MAJOR:MINOR`.
     pub number: String,
-    /// Where it is mounted.
+    /// The mount point.
     pub at: PathBuf,
     /// Its kind.
     pub kind: String,
-    /// What is mounted, for the most part a device.
+    /// The mounted source, usually a device.
     pub source: String,
     /// Options of the mount, then of the file system, each once.
     pub options: String,
 }
 
-/// All that is mounted, in the order of mounting.
+/// Returns all mounts, in the order of mounting.
 ///
 /// # Errors
-/// Where the kernel doesn't tell.
+/// If the kernel's table can't be read.
 pub fn mounts(roots: &Roots) -> io::Result<Vec<Mount>> {
     let text = std::fs::read_to_string(roots.proc.join("self/mountinfo"))?;
     Ok(text.lines().filter_map(mount).collect())
 }
 
-/// The one that a path without links lies below; of two at the same place the later one.
+/// Returns the mount of a path without links; of two at the same place the later one.
 #[must_use]
 pub fn mount_of<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount> {
     let above = mounts.iter().filter(|mount| path.starts_with(&mount.at));

@@ -10,7 +10,7 @@ use crate::stat::Stat;
 /// The process that orphans go to.
 const FIRST: i32 = 1;
 
-/// What a program used between two looks.
+/// The CPU use of a program between two looks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
     /// Its name, at most 15 characters, as the kernel cuts it.
@@ -51,9 +51,9 @@ impl Programs {
         Self { processes }
     }
 
-    /// The programs that used most since `earlier`, without the processes `except` and their
-    /// descendants; those under half a percent are left out. A process that began and ended in
-    /// between counts for the one that waited for it, such as a compiler for its build tool.
+    /// The programs with the most CPU since `earlier`, without the processes `except` and their
+    /// descendants; programs under half a percent are skipped. A process that began and ended in
+    /// between counts for the process that waited for it, such as a compiler for its build tool.
     #[must_use]
     pub fn busiest(
         &self,
@@ -92,7 +92,7 @@ impl Programs {
         let (own, ended) = before.map_or((0, 0), |seen| {
             (seen.stat.ticks(), seen.stat.ended_children_ticks)
         });
-        // What a child had used before it was seen to be gone was not used since.
+        // CPU that a child used before it was seen to be gone was not used since.
         let known: u64 = earlier
             .processes
             .iter()
@@ -104,8 +104,8 @@ impl Programs {
         now.stat.ticks().saturating_sub(own) + ended.saturating_sub(known)
     }
 
-    /// Whether `pid` may be who waited for a process that is gone: its parent; or, if that is gone too,
-    /// the next one above that is left, or the first process, which orphans go to.
+    /// Returns true if `pid` may have waited for an ended process: its parent; or, if that has ended, too,
+    /// the next living ancestor, or the first process, which adopts orphans.
     fn may_have_waited(&self, pid: i32, gone: &Seen, earlier: &Self) -> bool {
         let mut above = gone.stat.parent;
         if above == pid {
@@ -143,7 +143,7 @@ impl Programs {
     }
 }
 
-/// What stands in the parentheses of a `stat` line, which may itself hold some.
+/// The text in the parentheses of a `stat` line, which may itself contain parentheses.
 fn name_of(line: &[u8]) -> Option<String> {
     let start = line.iter().position(|b| *b == b'(')? + 1;
     let end = line.iter().rposition(|b| *b == b')')?;

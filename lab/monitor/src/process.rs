@@ -30,7 +30,7 @@ pub(crate) const COLUMNS: [&str; 11] = [
 /// Index of `cpu_percent`.
 pub(crate) const CPU_PERCENT: usize = 0;
 
-/// One process with its descendants, and what they counted so far.
+/// One process with its descendants, and their counters so far.
 #[derive(Debug)]
 pub(crate) struct Process {
     /// Its place among the roots of the table.
@@ -160,7 +160,7 @@ fn storage(proc: &Path, pid: i32) -> Option<(u64, u64)> {
     Some((io.read_bytes, io.write_bytes))
 }
 
-/// What the scheduler counted for a thread since it began.
+/// The scheduler's counters of a thread since its start.
 #[derive(Debug, Clone, Copy)]
 struct Scheduled {
     thread: i32,

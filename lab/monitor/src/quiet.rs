@@ -1,17 +1,17 @@
-//! Whether a machine is quiet, and how long to wait for it. It reads no clock and lets no time pass:
-//! both are its caller's.
+//! Checks whether a machine is idle, and controls the wait for it. It reads no clock and does not sleep:
+//! the caller does both.
 
 use std::path::Path;
 use std::time::Duration;
 
 use crate::{Monitor, MonitorSpec, Roots, thermal_throttles};
 
-/// Looks in a row that must be quiet once one was not: a pause between two disturbances is none.
+/// Successive looks that must be idle after a disturbance: a pause between two disturbances doesn't count.
 const IN_A_ROW: u32 = 3;
 /// The name of the own processes in the monitor's columns.
 const OWN: &str = "own";
 
-/// What went on between two looks, besides the own processes; `None` where the kernel doesn't tell.
+/// Activity of the machine between two looks, without the own processes; `None` where the kernel has no data.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Seen {
     /// CPU that the hypervisor gave to others; 100 = all cores.
@@ -33,22 +33,22 @@ pub struct Seen {
 /// Up to how much of each a machine is quiet, in the units of [`Seen`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Of [`Seen::steal_percent`].
+    /// Limit of [`Seen::steal_percent`].
     pub steal_percent: f64,
-    /// Of [`Seen::others_percent`].
+    /// Limit of [`Seen::others_percent`].
     pub others_percent: f64,
-    /// Of [`Seen::run_queue_percent`].
+    /// Limit of [`Seen::run_queue_percent`].
     pub run_queue_percent: f64,
-    /// Of [`Seen::memory_pressure_percent`].
+    /// Limit of [`Seen::memory_pressure_percent`].
     pub memory_pressure_percent: f64,
-    /// Of [`Seen::io_pressure_percent`].
+    /// Limit of [`Seen::io_pressure_percent`].
     pub io_pressure_percent: f64,
-    /// Of [`Seen::disk_queue`].
+    /// Limit of [`Seen::disk_queue`].
     pub disk_queue: f64,
 }
 
 impl Limits {
-    /// What is over them, each in words: `other programs use 31 % of all cores (quiet: 10 %)`.
+    /// Returns the exceeded limits, each in words: `other programs use 31 % of all cores (quiet: 10 %)`.
     #[must_use]
     pub fn disturbances(&self, seen: &Seen) -> Vec<String> {
         let of_cores = |what: &str, found: f64, limit: f64| {
@@ -93,7 +93,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// What process `own` and those below it do is no disturbance; the disk is the one under `folder`.
+    /// Excludes process `own` and its descendants; the disk is the one under `folder`.
     #[must_use]
     pub fn new(own: u32, folder: Option<&Path>) -> Self {
         let spec = MonitorSpec {
@@ -108,7 +108,7 @@ impl Watch {
         }
     }
 
-    /// What was seen since the last look; the first one only remembers. `now` is on any clock that
+    /// Returns the activity since the last look; the first look only stores values. `now` is on any clock that
     /// doesn't step.
     pub fn look(&mut self, now: Duration) -> Seen {
         let values = self.monitor.sample(now);
@@ -131,19 +131,19 @@ impl Watch {
     }
 }
 
-/// What to do after a look.
+/// The action after a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Begin: the machine is quiet.
     Quiet,
-    /// Begin all the same: patience is over.
+    /// Begin despite the disturbance: the maximum wait is over.
     Unquiet,
     /// Look again.
     Wait,
 }
 
-/// Waits for a quiet stretch, but not for ever. A machine that is quiet at the first look is taken as
-/// such; one that wasn't must be quiet three times in a row.
+/// Waits for an idle period, up to a maximum. A machine that is idle at the first look is accepted;
+/// otherwise it must be idle three times in a row.
 #[derive(Debug, Clone, Copy)]
 pub struct Gate {
     patience: Duration,
@@ -154,7 +154,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// With no patience, the first look is the last.
+    /// With a maximum wait of 0, the first look is the last.
     #[must_use]
     pub fn new(patience: Duration) -> Self {
         Self {
@@ -166,12 +166,12 @@ impl Gate {
         }
     }
 
-    /// Takes a look in that lasted so long.
+    /// Records a look of this duration.
     pub fn look(&mut self, lasted: Duration, is_quiet: bool) -> Next {
         self.looks += 1;
         self.in_a_row = if is_quiet { self.in_a_row + 1 } else { 0 };
         self.disturbed |= !is_quiet;
-        // The first look is no waiting: there is one in any case.
+        // The first look is not a wait: it happens in any case.
         if self.looks > 1 {
             self.waited += lasted;
         }
@@ -184,13 +184,13 @@ impl Gate {
         }
     }
 
-    /// How long it has waited, the first look left out.
+    /// The time waited, without the first look.
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.waited
     }
 
-    /// How long it will wait at most from now on.
+    /// The maximum remaining wait.
     #[must_use]
     pub fn left(&self) -> Duration {
         self.patience.saturating_sub(self.waited)
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(LIMITS.disturbances(&loud), said);
     }
 
-    /// What comes of these looks of a second each, and after how many.
+    /// Returns the outcome of looks of a second each, and their number.
     fn after(patience_s: u64, looks: impl IntoIterator<Item = bool>) -> (Next, usize, Duration) {
         let mut gate = Gate::new(Duration::from_secs(patience_s));
         let mut number = 0;
@@ -279,7 +279,7 @@ mod tests {
         let mut watch = Watch::new(std::process::id(), Some(Path::new("/tmp")));
         assert_eq!(watch.look(Duration::ZERO).others_percent, None);
         let seen = watch.look(Duration::from_secs(1));
-        // Whatever it is, it is said in words.
+        // Every disturbance is described in words.
         let said = LIMITS.disturbances(&seen);
         assert!(said.iter().all(|text| !text.is_empty()), "{said:?}");
     }

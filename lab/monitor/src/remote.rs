@@ -1,17 +1,17 @@
-//! Counters of another machine, as Prometheus' node_exporter tells them, in the columns of a host.
+//! Counters of a remote machine from Prometheus' node_exporter, in the columns of a host.
 //!
 //! | column | metric of node_exporter |
 //! |---|---|
 //! | `cpu_*_percent` | `node_cpu_seconds_total`, all cores, by mode |
 //! | `disk_*` | `node_disk_*_total`, all devices but partitions, loop, ram, dm, md; busy is that of the busiest |
 //! | `memory_*` | `node_memory_{Committed_AS,MemTotal,SwapTotal,MemAvailable}_bytes` |
-//! | `scan_rate_pages_per_s` | `node_vmstat_pgscan_*`, which its default leaves out |
+//! | `scan_rate_pages_per_s` | `node_vmstat_pgscan_*`, which is off by default |
 //! | `network_kb_per_s` | `node_network_{receive,transmit}_bytes_total`, loopback once, without virtual devices |
 //! | `context_switches_per_s` | `node_context_switches_total` |
 //! | `pressure_*_some_percent` | `node_pressure_*_waiting_seconds_total` |
 //! | `tcp_*`, `listen_*` | `node_sockstat_TCP_{inuse,tw}`, `node_netstat_TcpExt_Listen*` |
 //!
-//! What an exporter doesn't tell is a gap.
+//! A metric that an exporter lacks is a gap.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::host::HostRates;
 
 const KB: f64 = 1024.0;
 const MB: f64 = 1024.0 * 1024.0;
-/// Devices of another machine that are looked at; none has as many.
+/// Most devices of a remote machine that are read; no machine has as many.
 const MAX_DEVICES: usize = 1000;
 
 /// An answer that no node_exporter gives.
@@ -43,7 +43,7 @@ pub(crate) struct Remote {
     fresh: Option<[Option<f64>; HostRates::COLUMNS.len()]>,
 }
 
-/// What one answer tells: sums by a name of ours, and those of devices.
+/// The counters of one answer: sums by our names, and those of devices.
 #[derive(Debug, Default)]
 struct Counters {
     sums: BTreeMap<&'static str, f64>,
@@ -61,7 +61,7 @@ struct Disk {
 }
 
 impl Remote {
-    /// Takes an answer of `at` in.
+    /// Records the answer of the moment `at`.
     pub(crate) fn take(&mut self, at: Duration, text: &str) -> Result<(), NotAnExporter> {
         let now = Counters::read(text);
         if now.sums.is_empty() {
@@ -153,7 +153,7 @@ fn sum_of(rest: &str, sample: &Sample<'_>) -> Option<&'static str> {
             "idle" => Some("idle"),
             _ => None,
         },
-        // What goes over loopback is received and sent by the same machine.
+        // Loopback traffic is received and sent by the same machine.
         "network_receive_bytes_total" => is_network(sample.label("device")?, false),
         "network_transmit_bytes_total" => is_network(sample.label("device")?, true),
         _ if rest.starts_with("vmstat_pgscan_") => {

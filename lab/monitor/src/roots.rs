@@ -1,8 +1,8 @@
-//! Where the kernel's files are.
+//! The location of the kernel's files.
 
 use std::path::PathBuf;
 
-/// Where the kernel's files are; others than the default only in tests.
+/// The location of the kernel's files; differs from the default only in tests.
 #[derive(Debug, Clone)]
 pub struct Roots {
     /// `/proc`

@@ -3,18 +3,18 @@
 use std::fs;
 use std::path::Path;
 
-/// What is needed of `/proc/PID/stat`. Parsed here and not by the library: this runs for each new
+/// The needed fields of `/proc/PID/stat`. Parsed here and not by the library: this runs for each new
 /// process of the machine, and the library's parser fills fifty fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) parent: i32,
     /// The process that began its session.
     pub(crate) session: i32,
-    /// It has ended, and nobody has asked how.
+    /// It has ended, and its parent has not waited for it.
     pub(crate) is_zombie: bool,
     pub(crate) user_ticks: u64,
     pub(crate) system_ticks: u64,
-    /// Of children that ended and were waited for, with theirs.
+    /// CPU time of ended children that the process waited for, with their own children.
     pub(crate) ended_children_ticks: u64,
     pub(crate) threads: u64,
     /// Ticks after boot; with the id it names a process for good.

@@ -1,4 +1,4 @@
-//! Which processes are below which. It reads no counters but parents.
+//! The tree of processes. It reads no counters, only parents.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,8 +7,8 @@ use crate::hold::Hold;
 use crate::roots::Roots;
 use crate::stat::Stat;
 
-/// Parents of all processes, kept up to date cheaply: a look at the folder only when the machine
-/// made a process or thread since the last one, and a read only for ids not seen before.
+/// Parents of all processes, updated cheaply: the folder is read only when the machine
+/// created a process or thread since the last update, and a process only if its id is new.
 #[derive(Debug)]
 pub(crate) struct ProcessTable {
     files: Roots,
@@ -17,12 +17,12 @@ pub(crate) struct ProcessTable {
     forks: Option<u64>,
 }
 
-/// A process that counts for itself, also below another one, with what holds more than is below it.
+/// A process with counters of its own, also below another one, with a selector of further processes.
 #[derive(Debug)]
 struct Root {
     pid: i32,
     hold: Option<Hold>,
-    /// As of the last look.
+    /// The processes at the last look.
     held: Vec<i32>,
 }
 
@@ -51,7 +51,7 @@ impl ProcessTable {
         &self.files.proc
     }
 
-    /// Takes in new processes. `forks` is the machine's count of them; unknown means always look.
+    /// Adds new processes. `forks` is the machine's count of them; if unknown, the folder is always read.
     pub(crate) fn refresh(&mut self, forks: Option<u64>) {
         if forks.is_some() && forks == self.forks {
             return;
@@ -82,8 +82,8 @@ impl ProcessTable {
         self.parents = parents;
     }
 
-    /// A root's process, what is held with it, and all descendants, without those that count for
-    /// themselves.
+    /// A root's process, the processes that its hold selects, and all descendants, without other
+    /// roots.
     pub(crate) fn tree(&self, root: usize) -> Vec<i32> {
         let own = &self.roots[root];
         let mut tree = vec![own.pid];
@@ -102,7 +102,7 @@ impl ProcessTable {
         tree
     }
 
-    /// Whether there is something to count: the root's own process, or any of a hold.
+    /// Returns true if any process can be counted: the root's own process, or any of a hold.
     pub(crate) fn lives(&self, root: usize, found: &[(i32, Stat)]) -> bool {
         let root = &self.roots[root];
         match root.hold {

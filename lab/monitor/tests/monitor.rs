@@ -308,7 +308,7 @@ fn trees_are_summed_and_named_processes_count_for_themselves() {
     second.check("system.write_kb_per_s", 4.0);
     second.check("system.context_switches_per_s", 20.0);
     second.check("generator.cpu_percent", 0.0);
-    // 40 switches of the made-up thread come with 40 ms of waiting.
+    // 40 switches of the simulated thread have 40 ms of waiting.
     second.check("system.run_queue_percent", 2.0);
 }
 

@@ -6,7 +6,7 @@ use lab_monitor::{Monitor, MonitorSpec, NotAnExporter, Roots};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// An answer after so many seconds of the same load.
+/// Returns an answer after this number of seconds of the same load.
 fn answer(seconds: f64) -> String {
     let mut text = String::from("# HELP node_cpu_seconds_total Seconds the CPUs spent.\n");
     for (mode, share) in [
@@ -159,7 +159,7 @@ fn an_answer_that_fails_to_come_is_a_row_of_gaps() {
         rate.is_some_and(|rate| (rate - 5000.0).abs() < 1e-6),
         "over the gap: {rate:?}"
     );
-    // It started anew.
+    // The exporter restarted.
     monitor.take_remote(5 * SECOND, &answer(0.0)).unwrap();
     let anew = monitor.sample(5 * SECOND);
     assert_eq!(get(&monitor, &anew, "host.context_switches_per_s"), None);

@@ -1,4 +1,4 @@
-//! Stacked bars: what groups of threads spend their time on; and the same as SVG.
+//! Stacked bars of the time of thread groups, by use; also as SVG.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use crate::waits::{Class, GroupTime};
 
 /// Height of a bar with its name above it.
 const ROW: usize = 38;
-/// Groups whose time is a smaller part of the largest group's have no bar.
+/// Groups with a smaller fraction of the largest group's time have no bar.
 const LEAST_SHARE: f64 = 0.002;
 
-/// What a part of a bar is.
+/// The use of time that a part of a bar shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spent {
     /// On a CPU.
@@ -20,7 +20,7 @@ pub enum Spent {
 }
 
 impl Spent {
-    /// What it is, in words.
+    /// Returns its label.
     pub const fn label(self) -> &'static str {
         match self {
             Self::OnCpu => "on a CPU",
@@ -41,10 +41,10 @@ impl Spent {
     }
 }
 
-/// A bar for each group of threads. Waits for work are left out, which are most of the time of most threads.
+/// A bar for each group of threads, without waits for work, which are most of the time of most threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
-    /// What they show.
+    /// The subject of the bars.
     pub name: String,
     /// `µs per transaction`.
     pub unit: String,
@@ -57,7 +57,7 @@ pub struct Bars {
 pub struct Bar {
     /// The group.
     pub name: String,
-    /// Its time by what it was spent on, in µs.
+    /// Its time by use, in µs.
     pub parts: Vec<(Spent, f64)>,
 }
 
@@ -93,7 +93,7 @@ impl Bars {
         Self { name, unit, bars }
     }
 
-    /// What the bars show, each once.
+    /// Returns the uses that the bars show, each once.
     pub fn key(&self) -> Vec<Spent> {
         let mut key: Vec<Spent> = Vec::new();
         for (spent, _) in self.bars.iter().flat_map(|bar| &bar.parts) {
@@ -109,7 +109,7 @@ impl Bars {
         key
     }
 
-    /// The bars as an SVG element, whose colours the page's style sheet says; `figure` shows numbers.
+    /// Returns the bars as an SVG element; the page's style sheet sets the colours. `figure` formats numbers.
     pub fn svg(&self, figure: &dyn Fn(f64) -> String) -> String {
         let most = self.bars.iter().map(Bar::us).fold(0.0, f64::max);
         let height = self.bars.len() * ROW;

@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use crate::model::{Function, Kind, Line, Location, Mapping, Profile, Sample, Wait};
 
-/// Puts a profile together and keeps what is equal once.
+/// Assembles a profile and stores equal parts once.
 ///
 /// Positions that the methods return are those in the profile that [`Builder::finish`] returns.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +60,7 @@ impl Builder {
         position(&mut self.profile.functions, &mut self.functions, function)
     }
 
-    /// The position of a location, whose positions of mapping and functions are this builder's.
+    /// Returns the position of a location, whose positions of mapping and functions are this builder's.
     pub fn location(&mut self, location: Location) -> usize {
         position(&mut self.profile.locations, &mut self.locations, location)
     }
@@ -70,12 +70,12 @@ impl Builder {
         named(&mut self.profile.threads, &mut self.threads, name)
     }
 
-    /// The position of what ends waits, such as `http-* in handle`.
+    /// Returns the position of a waker (the code that ends waits), such as `http-* in handle`.
     pub fn waker(&mut self, name: &str) -> usize {
         named(&mut self.profile.wakers, &mut self.wakers, name)
     }
 
-    /// The position of a location that stands for something else than code, such as [`Profile::BROKEN`].
+    /// Returns the position of a placeholder location, such as [`Profile::BROKEN`].
     pub fn placeholder(&mut self, name: &str) -> usize {
         let function = self.function(Function {
             name: name.to_owned(),
@@ -99,7 +99,7 @@ impl Builder {
         }
     }
 
-    /// Adds a sample, whose positions are this builder's. Counts and times of equal samples are added up.
+    /// Adds a sample, whose positions are this builder's. Sums counts and times of equal samples.
     pub fn add(&mut self, sample: Sample) {
         let key = (sample.stack, sample.thread, sample.second, sample.wait);
         if let Some(index) = self.samples.get(&key) {

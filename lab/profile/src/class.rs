@@ -93,7 +93,7 @@ impl Class {
         }
     }
 
-    /// What a thread does that waits for it: `waiting for a lock`.
+    /// Returns the description of a thread in this wait: `waiting for a lock`.
     pub const fn doing(self) -> &'static str {
         match self {
             Self::NoCore => "ready, but without a core",
@@ -111,7 +111,7 @@ impl Class {
         }
     }
 
-    /// Whether a thread that waits like this usually has nothing to do.
+    /// Returns true if a thread in this wait is usually idle.
     pub const fn is_waiting_for_work(self) -> bool {
         match self {
             Self::Network | Self::Poll | Self::Sleep | Self::Idle => true,

@@ -29,7 +29,7 @@ impl Names {
         })
     }
 
-    /// Whether a position is a placeholder, such as `[other]`, and not a function. Placeholders are not compared.
+    /// Returns true for the position of a placeholder, such as `[other]`, which is no function and is not compared.
     pub fn is_placeholder(&self, position: usize) -> bool {
         [Profile::BROKEN, Profile::OTHER, Profile::UNKNOWN].contains(&self.name(position))
     }
@@ -47,9 +47,9 @@ pub struct Sampled {
     pub stacks: Vec<(Vec<usize>, u64)>,
     /// Samples.
     pub samples: u64,
-    /// CPU time of the system per transaction, which all stacks together stand for.
+    /// CPU time of the system per transaction: the total of all stacks.
     pub us_per_transaction: f64,
-    /// CPU time of stacks whose innermost function has no name that other builds share, in nanoseconds.
+    /// CPU time of stacks whose innermost function has no name common to all builds, in nanoseconds.
     pub unnamed_ns: u64,
 }
 
@@ -81,14 +81,14 @@ impl Sampled {
         self.stacks.iter().map(|(_, ns)| ns).sum()
     }
 
-    /// Whether there is something to compare.
+    /// Returns true if there is data to compare.
     pub fn is_usable(&self) -> bool {
         let us = self.us_per_transaction;
         self.samples > 0 && self.whole_ns() > 0 && us.is_finite() && us > 0.0
     }
 }
 
-/// Which samples of a function a column counts.
+/// The samples of a function that a column counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
     /// The function's own code.
@@ -99,16 +99,16 @@ pub enum Part {
     Path,
 }
 
-/// What a column counts: samples of a function, or of a call path, by its node.
+/// The subject of a column: samples of a function, or of a call path, by its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Column {
-    /// Which of its samples.
+    /// The part of its samples.
     pub of: Part,
     /// The position of its key among [`Names`]; of a path, of its last function.
     pub function: usize,
-    /// Of a path: its node.
+    /// For a path: its node.
     pub node: usize,
-    /// Of a path: how many functions it has.
+    /// For a path: its number of functions.
     pub depth: usize,
 }
 
@@ -117,7 +117,7 @@ pub type Nanoseconds = Vec<[u64; 2]>;
 /// The frames of a stack, and the call paths that end there.
 pub type Frames = (Vec<usize>, Vec<usize>);
 
-/// What was sampled, added up in whole numbers: columns of the same stacks are then equal exactly.
+/// Sums of samples, as whole numbers: columns of the same stacks are then exactly equal.
 #[derive(Default)]
 pub struct Counts {
     /// Stacks, in a fixed order.

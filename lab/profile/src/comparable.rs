@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{Builder, Function, Key, Line, Location, Mapping, Profile, Sample, Wait};
 
-/// Which information about functions some profile of a run lacks.
+/// The information about functions that some profile of a run lacks.
 #[derive(Debug, Default)]
 pub struct Common {
-    /// Files, by base name, whose inlined functions some profile doesn't have.
+    /// Base names of files for which some profile lacks the inlined functions.
     not_inlined: HashSet<String>,
-    /// Functions, by name, whose source file some profile doesn't have.
+    /// Names of functions for which some profile lacks the source file.
     without_file: HashSet<String>,
     /// Files, by base name, of which several builds were sampled.
     of_several_builds: HashSet<String>,
@@ -24,7 +24,7 @@ pub struct Comparable {
 }
 
 impl Common {
-    /// Collects what is missing in some of these profiles.
+    /// Collects the data that some of these profiles lack.
     pub fn of<'a>(profiles: impl Iterator<Item = &'a Profile>) -> Self {
         let mut common = Self::default();
         let mut builds: HashMap<&str, &str> = HashMap::new();
@@ -77,7 +77,7 @@ impl Common {
             unnamed_ns += if is_unnamed { sample.ns } else { 0 };
             let thread = profile.threads.get(sample.thread);
             let thread = builder.thread(thread.map_or("", String::as_str));
-            // Comparisons are by class; what ended a wait isn't compared.
+            // Comparisons are by class, and ignore wakers.
             let wait = sample.wait.map(|wait| Wait {
                 waker: None,
                 ..wait
@@ -149,7 +149,7 @@ impl Common {
         }
     }
 
-    /// Whether a function has no name, only an address in its file, and several builds of the file were sampled.
+    /// Returns true for a function without a name, only an address in its file, of which several builds were sampled.
     fn is_unnamed(&self, file: &str, name: &str) -> bool {
         let place = name
             .strip_prefix(file)

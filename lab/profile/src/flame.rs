@@ -1,4 +1,4 @@
-//! What a flame graph shows: functions as they were called, each as a part of the whole; and the same as SVG.
+//! Flame graphs: functions in calling order, each as a fraction of the whole; also as SVG.
 
 mod svg;
 
@@ -6,7 +6,7 @@ use crate::key::Key;
 use crate::model::{Profile, Weight};
 use crate::tree::Tree;
 
-/// Call paths with a smaller part of the whole are left out.
+/// Call paths with a smaller fraction of the whole are skipped.
 const LEAST_SHARE: f64 = 0.001;
 /// Frames above each other.
 const MOST_DEPTH: usize = 200;
@@ -15,12 +15,12 @@ const FAMILIES: u8 = 6;
 /// Grades of a difference.
 const GRADES: u8 = 3;
 
-/// A flame graph: callers above what they called.
+/// A flame graph: callers above callees.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graph {
-    /// What it shows.
+    /// The subject of the graph.
     pub name: String,
-    /// What its width is: `CPU time`.
+    /// The quantity of its width: `CPU time`.
     pub width: &'static str,
     /// Each after its caller; the first is the whole.
     pub frames: Vec<Frame>,
@@ -35,24 +35,24 @@ pub struct Frame {
     pub name: String,
     /// The base name of its source file; may be empty.
     pub file: String,
-    /// How many callers it has; 0 is the whole.
+    /// The number of its callers; 0 is the whole.
     pub depth: usize,
-    /// Where it begins, as a part of the whole.
+    /// Its start, as a fraction of the whole.
     pub start: f64,
-    /// Its CPU time with what it called, as a part of the whole.
+    /// Its CPU time with its callees, as a fraction of the whole.
     pub share: f64,
-    /// The CPU time of its own code, as a part of the whole.
+    /// The CPU time of its own code, as a fraction of the whole.
     pub own: f64,
-    /// Its CPU time with what it called, in µs per transaction.
+    /// Its CPU time with its callees, in µs per transaction.
     pub us: Option<f64>,
-    /// What its colour says.
+    /// The meaning of its colour.
     pub tint: Tint,
 }
 
-/// What the colour of a frame says.
+/// The meaning of a frame's colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tint {
-    /// A part of the program, so that neighbours are told apart.
+    /// A part of the program, so that neighbours differ.
     Family(u8),
     /// Nothing.
     Plain,
@@ -64,16 +64,16 @@ pub enum Tint {
     Less(u8),
 }
 
-/// What is drawn, and how much of it.
+/// The subject of a graph, and the level of detail.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// What the graph shows.
+    /// The subject of the graph.
     pub name: String,
-    /// What its width is: `CPU time`.
+    /// The quantity of its width: `CPU time`.
     pub width: &'static str,
-    /// What the whole stands for, in µs of CPU time per transaction.
+    /// The CPU time of the whole, in µs per transaction.
     pub us_per_transaction: Option<f64>,
-    /// Frames at most: with more of them, the smallest are left out.
+    /// Most frames: the smallest frames beyond it are skipped.
     pub most: usize,
 }
 
@@ -82,7 +82,7 @@ pub struct Options {
 pub type Difference<'a> = &'a dyn Fn(&[&Key]) -> Option<f64>;
 
 impl Graph {
-    /// The flame graph of a tree of calls. With a difference, only what differs is coloured, and its callers are outlined.
+    /// Returns the flame graph of a call tree. A difference colours differing frames and outlines their callers.
     pub fn of(tree: &Tree, options: &Options, difference: Option<Difference<'_>>) -> Self {
         let mut drawn = Drawn {
             tree,
@@ -125,7 +125,7 @@ fn nanoseconds(weight: Weight) -> f64 {
     weight.ns as f64
 }
 
-/// The smallest part of the whole that is drawn. A callee is never larger than its caller, so the caller of each frame
+/// The smallest fraction of the whole that is drawn. A callee is never larger than its caller, so each frame's caller
 /// is drawn, too.
 fn least_share(tree: &Tree, most: usize) -> f64 {
     let whole = nanoseconds(tree.nodes[0].total).max(1.0);
@@ -136,7 +136,7 @@ fn least_share(tree: &Tree, most: usize) -> f64 {
         .collect();
     shares.sort_by(|a, b| b.total_cmp(a));
     let first_left_out = shares.get(most.max(1)).copied().unwrap_or_default();
-    // Frames as small as the first frame beyond the limit are left out, too.
+    // Frames as small as the first frame beyond the limit are skipped, too.
     LEAST_SHARE.max(first_left_out * (1.0 + 1e-9))
 }
 
@@ -149,7 +149,7 @@ struct Drawn<'a> {
 }
 
 impl Drawn<'_> {
-    /// Adds a node and what it called, the largest first.
+    /// Adds a node and its callees, the largest first.
     fn add(&mut self, node: usize, depth: usize, start: f64) {
         let known = &self.tree.nodes[node];
         let whole = self.whole;
@@ -186,7 +186,7 @@ impl Drawn<'_> {
     }
 }
 
-/// The part of the program that a function is of: its crate, package, or namespace, where it has one.
+/// Returns the part of the program of a function: its crate, package, or namespace, where it has one.
 fn family(name: &str, depth: usize) -> Tint {
     let is_plain = depth < 2 || name == Profile::BROKEN || name == Profile::OTHER;
     if is_plain {
@@ -220,7 +220,7 @@ fn graded(difference: f64) -> Tint {
     }
 }
 
-/// Outlines the callers of what differs, so that it is found.
+/// Outlines the callers of differing frames, to make these easy to find.
 fn outline(frames: &mut [Frame]) {
     let mut above: Vec<usize> = Vec::new();
     for at in 0..frames.len() {

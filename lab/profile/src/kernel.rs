@@ -25,7 +25,7 @@ const ENTRIES: [(&str, &str); 6] = [
 ];
 
 impl Profile {
-    /// Whether a location is of the kernel.
+    /// Returns true if a location is in the kernel.
     pub(crate) fn is_of_kernel(&self, location: usize) -> bool {
         let mapping = |mapping: usize| &self.mappings[mapping];
         let Location { mapping: at, .. } = self.locations[location];
@@ -54,7 +54,7 @@ impl Mapping {
     }
 }
 
-/// The system call that a function of the kernel carries out.
+/// The system call that a function of the kernel implements.
 pub(crate) fn call(name: &str) -> Option<&str> {
     CALLS.iter().find_map(|begin| name.strip_prefix(begin))
 }

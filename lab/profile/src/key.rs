@@ -1,11 +1,11 @@
-//! What a function and a thread are known by over builds and trials.
+//! Keys that identify functions and threads across builds and trials.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::model::Function;
 
-/// What a function is known by in several builds of a program.
+/// Identifies a function across builds of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The demangled name without the parts that change with each build: hashes, crate disambiguators, and clone
@@ -68,7 +68,7 @@ fn without_hash(name: &str) -> &str {
     }
 }
 
-/// Without the last suffix of a clone: `.llvm.123`, `.part.0`, `.cold`, or what demanglers make of them.
+/// Removes the last suffix of a clone: `.llvm.123`, `.part.0`, `.cold`, or its demangled form.
 fn without_clone(name: &str) -> &str {
     if let Some(start) = name.strip_suffix(']')
         && let Some((start, clone)) = start.rsplit_once(" [clone ")
@@ -102,7 +102,7 @@ fn is_clone(suffix: &str) -> bool {
     kind.is_some_and(digits)
 }
 
-/// Without the disambiguators of crates: `core[7e2a5fb0d8c4ad21]::fmt` becomes `core::fmt`.
+/// Removes the disambiguators of crates: `core[7e2a5fb0d8c4ad21]::fmt` becomes `core::fmt`.
 fn without_disambiguators(name: &str) -> Cow<'_, str> {
     let mut kept: Option<String> = None;
     let mut from = 0;

@@ -1,11 +1,11 @@
-//! What a profile is made of.
+//! The model of a profile.
 
 use std::iter::Sum;
 use std::ops::AddAssign;
 
 use crate::class::Class;
 
-/// What the samples of a profile are.
+/// The kind of a profile's samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Samples of threads on a CPU, with CPU time.
@@ -18,7 +18,7 @@ pub enum Kind {
 /// The samples of one profile, and the tables that they refer to by position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// What its samples are.
+    /// The kind of its samples.
     pub kind: Kind,
     /// Executables and libraries whose code was sampled.
     pub mappings: Vec<Mapping>,
@@ -28,7 +28,7 @@ pub struct Profile {
     pub locations: Vec<Location>,
     /// Names of threads.
     pub threads: Vec<String>,
-    /// What ended waits: the group and the function of the thread that did it, such as `http-* in handle`.
+    /// Wakers: the group and the function of the thread that ended a wait, such as `http-* in handle`.
     pub wakers: Vec<String>,
     /// Samples, equal ones of a second as one.
     pub samples: Vec<Sample>,
@@ -75,7 +75,7 @@ pub struct Line {
 /// Samples with one stack, of one thread name, in one second of the hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// Positions in [`Profile::locations`], the innermost first. A stack that broke ends with a location whose function
+    /// Positions in [`Profile::locations`], the innermost first. A truncated stack ends with a location whose function
     /// is [`Profile::BROKEN`].
     pub stack: Vec<usize>,
     /// The position in [`Profile::threads`].
@@ -87,16 +87,16 @@ pub struct Sample {
     /// The CPU time that they stand for, in nanoseconds; of waits, their length. The sum over a CPU profile is the CPU time
     /// of the system while it was sampled.
     pub ns: u64,
-    /// Of a profile of waits: what the thread waited for.
+    /// In a profile of waits: the thread's wait.
     pub wait: Option<Wait>,
 }
 
-/// What a thread waited for while it was off the CPU.
+/// The wait of a thread while it was off the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wait {
     /// The kind of wait.
     pub class: Class,
-    /// What ended it: a position in [`Profile::wakers`], where it is known.
+    /// The waker: a position in [`Profile::wakers`], where it is known.
     pub waker: Option<usize>,
 }
 
@@ -110,7 +110,7 @@ impl Sample {
     }
 }
 
-/// Samples and the time that they stand for.
+/// A number of samples and their time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weight {
     /// The number of samples.
@@ -161,7 +161,7 @@ impl Profile {
 
     /// The name of the function that ends a stack which couldn't be followed to the start of its thread.
     pub const BROKEN: &str = "[unwound no further]";
-    /// The name of the function that stands for all stacks beyond what a file may hold.
+    /// The name of the function that replaces all stacks beyond the file's limit.
     pub const OTHER: &str = "[other]";
     /// The mapping of the kernel's code, and the name of its functions where nothing else is known of them.
     pub const KERNEL: &str = "[kernel]";

@@ -18,12 +18,12 @@ pub const MOST_UNCOMPRESSED_BYTES: usize = 128 << 20;
 const MOST_STACKS: usize = 200_000;
 /// Locations in a stack that is written, as many as the kernel reports at most.
 const MOST_STACK: usize = 127;
-/// Functions at one location in a file that is written: one that was compiled, and those inlined there.
+/// The maximum number of functions at one location in a written file: a compiled one, and the functions inlined there.
 const MOST_INLINED: usize = 32;
 /// Bytes of a text. C++ has names of kilobytes.
 const MOST_TEXT_BYTES: usize = 16 << 10;
 
-// What a file that is read may hold. All that is written is within it.
+// Limits of a file to read. Every written file is within them.
 const MOST_MAPPINGS: usize = 64 << 10;
 const MOST_FUNCTIONS: usize = 1 << 20;
 const MOST_LOCATIONS: usize = 1 << 20;
@@ -43,9 +43,9 @@ const NANOSECONDS: &str = "nanoseconds";
 const SECOND: &str = "second";
 const SECONDS: &str = "seconds";
 const THREAD: &str = "thread";
-/// What a thread waited for: the name of a [`Class`](crate::class::Class).
+/// Label of the class of a wait: the name of a [`Class`](crate::class::Class).
 const CLASS: &str = "class";
-/// What ended a wait.
+/// Label of a waker.
 const WAKER: &str = "waker";
 
 impl Kind {

@@ -65,7 +65,7 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// What a bounded profile has lost.
+/// The losses of a bounded profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lost {
     pub(crate) other_stacks: usize,
@@ -106,7 +106,7 @@ impl Profile {
         into.finish()
     }
 
-    /// The profile with so many different stacks at most, each of so many frames at most.
+    /// Returns the profile with at most this number of different stacks, and of frames in each.
     ///
     /// The rarest stacks become [`Profile::OTHER`]; a stack with too many frames keeps the innermost and ends with
     /// [`Profile::BROKEN`].

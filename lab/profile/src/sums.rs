@@ -25,7 +25,7 @@ pub struct FunctionSum {
     pub key: Key,
     /// Samples in code of the function itself.
     pub own: Weight,
-    /// Samples in the function and in what it called. A stack counts once, however often the function is in it.
+    /// Samples in the function and in its callees. A stack counts once, however often the function is in it.
     pub total: Weight,
 }
 
@@ -60,7 +60,7 @@ struct Growing<'a> {
 }
 
 impl Growing<'_> {
-    /// Counts a sample. The innermost part of its stack that is the kernel's counts as one function.
+    /// Counts a sample. The kernel's part of its stack, which is the innermost, counts as one function.
     fn add(&mut self, index: usize, sample: &Sample) {
         let profile = self.profile;
         let of_kernel = |location: &&usize| profile.is_of_kernel(**location);

@@ -1,4 +1,4 @@
-//! What all pictures need: texts and places as SVG has them.
+//! Helpers for all pictures: texts and positions in SVG.
 
 /// A text that can't end an element or an attribute.
 pub(crate) fn escaped(text: &str) -> String {

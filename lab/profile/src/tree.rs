@@ -11,7 +11,7 @@ use crate::model::{Profile, Weight};
 /// Children of the root are the functions that threads start with, or groups of threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// What nodes refer to.
+    /// The keys of the nodes.
     pub keys: Vec<Key>,
     /// The nodes, each after its parent; the first is the root.
     pub nodes: Vec<Node>,
@@ -24,11 +24,11 @@ pub struct Node {
     pub key: Option<usize>,
     /// The position of its caller in [`Tree::nodes`]; none for the root.
     pub parent: Option<usize>,
-    /// Positions of what it called: the node with the most CPU time first.
+    /// Positions of its callees: the node with the most CPU time first.
     pub children: Vec<usize>,
     /// Samples in its own code.
     pub own: Weight,
-    /// Samples in its own code and in what it called.
+    /// Samples in its own code and in its callees.
     pub total: Weight,
 }
 
@@ -87,7 +87,7 @@ impl Tree {
         tree
     }
 
-    /// Puts children with more CPU time first, and those with equal times by name.
+    /// Sorts children by CPU time, the largest first, and equal times by name.
     fn sort(&mut self) {
         for index in 0..self.nodes.len() {
             let mut children = std::mem::take(&mut self.nodes[index].children);
@@ -105,7 +105,7 @@ impl Tree {
         self.nodes[node].key.map(|key| &self.keys[key])
     }
 
-    /// The keys on the way from the root to a node, the outermost first.
+    /// Returns the keys from the root to a node, the outermost first.
     pub fn path(&self, node: usize) -> Vec<&Key> {
         let parents = std::iter::successors(Some(node), |node| self.nodes[*node].parent);
         let mut path: Vec<&Key> = parents.filter_map(|node| self.key(node)).collect();

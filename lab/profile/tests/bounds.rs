@@ -1,4 +1,4 @@
-//! What a file may hold, and what is wrong with one that can't be read.
+//! The limits of a file, and the errors of files that can't be read.
 
 use std::io::Write as _;
 
@@ -188,7 +188,7 @@ fn refuses_what_grows_too_large() {
     ));
 }
 
-/// A profile of so many stacks: all pairs and so on of a few functions, so that there are few locations.
+/// Returns a profile with this number of stacks: all combinations of a few functions, so that there are few locations.
 fn of_stacks(stacks: u64, length: usize) -> Profile {
     let mut builder = Builder::default();
     let digits: Vec<usize> = (0..16)

@@ -1,9 +1,9 @@
-//! Flame graphs: what is drawn of a tree, and where.
+//! Flame graphs: which frames of a tree are drawn, and where.
 
 use lab_profile::flame::{Frame, Graph, Options, Tint};
 use lab_profile::{Builder, Key, Profile, Sample, Tree};
 
-/// Of stacks, the outermost function first, with their samples.
+/// Builds a tree from stacks, the outermost function first, with their samples.
 fn tree(stacks: &[(&str, u64)]) -> Tree {
     let mut builder = Builder::default();
     let thread = builder.thread("http-0");

@@ -49,7 +49,7 @@ fn go_tool_pprof_reads_our_file() {
     assert!(text.contains("File: server"), "{text}");
 }
 
-/// What `go tool pprof` says of a profile; `None` without Go.
+/// Returns the output of `go tool pprof` for a profile; `None` without Go.
 fn top(profile: &Profile, what: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("profile.pb.gz");

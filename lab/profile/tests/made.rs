@@ -1,4 +1,4 @@
-//! Profiles made by hand, and that a file keeps all of them.
+//! Profiles made by hand; a file preserves all of them.
 
 use std::io::Read as _;
 
@@ -82,7 +82,7 @@ impl Stacks {
     }
 }
 
-/// What a profile says, whatever the order of its tables: a line per sample.
+/// Returns a profile's content, independent of the order of its tables: a line per sample.
 pub(crate) fn told(profile: &Profile) -> Vec<String> {
     let line = |line: &Line| {
         let function = &profile.functions[line.function];

@@ -1,4 +1,4 @@
-//! What profiles of waits come to: sums by function, differences between variants, and scheduling latencies.
+//! Results of profiles of waits: sums by function, differences between variants, and scheduling latencies.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! What stacks of real programs wait for. Most stacks were read with `gdb` and from `/proc/PID/stack` (Linux 6.18).
+//! Wait classes of the stacks of real programs. Most were read with `gdb` and from `/proc/PID/stack` (Linux 6.18).
 
 use std::sync::LazyLock;
 
@@ -264,7 +264,7 @@ fn futex_waits_of_rust() {
     ] {
         assert_eq!(parking_lot(more), class, "{more}");
     }
-    // A task on a worker of tokio: types of the callers say nothing.
+    // A task on a worker of tokio: types of the callers don't identify it.
     let task = "std::sys::sync::mutex::futex::Mutex::lock_contended;shop::handle;std::thread::local::LocalKey<tokio::runtime::scheduler::multi_thread::park::Inner::park>::with;tokio::runtime::scheduler::multi_thread::worker::run";
     assert_eq!(std(task), Class::Lock);
 }

@@ -1,4 +1,4 @@
-//! The page of one request under load: whether that was a measurement, and the figures.
+//! The page of one request under load: whether the measurement is valid, and the figures.
 
 use std::fmt::Write as _;
 
@@ -9,16 +9,16 @@ use crate::model::{Check, CheckOutcome, Times, TrialAnalysis, Verdict};
 /// Columns of the page.
 pub const WIDTH: usize = 80;
 
-/// Most examples of errors.
+/// The maximum number of examples of errors.
 const EXAMPLES: usize = 3;
-/// Most letters of one: answers that were not expected are a part of it.
+/// The maximum length of an example in characters: it contains parts of unexpected responses.
 const MOST_CHARS: usize = 300;
 
-/// What an error says, for who reads it.
+/// The text of an error for a reader.
 type Cure<'a> = &'a dyn Fn(&str) -> String;
 
-/// What came out, [`WIDTH`] columns wide, and where its report is. What an error says has keys of studies, which whoever
-/// has none reads by `cure`.
+/// The result, [`WIDTH`] columns wide, and the path of its report. Errors contain keys of studies; `cure` rewrites them
+/// for callers without a study.
 #[must_use]
 pub fn page(analysis: &Analysis, report: &str, cure: Cure<'_>) -> String {
     let mut text = String::new();
@@ -43,13 +43,13 @@ pub fn page(analysis: &Analysis, report: &str, cure: Cure<'_>) -> String {
     text
 }
 
-/// Whether all that was sent failed: then there is nothing to tell but why.
+/// Returns true if all requests failed: then the page has only the reasons.
 #[must_use]
 pub fn is_unanswered(trial: &TrialAnalysis) -> bool {
     trial.system_failure.is_none() && trial.transactions == 0 && trial.errors > 0
 }
 
-/// The checks that did not pass, and how many did.
+/// The checks that did not pass, and the number of those that did.
 struct Judged<'a> {
     passed: usize,
     invalid: Vec<&'a Check>,
@@ -69,7 +69,7 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// Whether it is a measurement.
+    /// The verdict on the measurement.
     fn headline(&self, trial: &TrialAnalysis, cure: Cure<'_>) -> String {
         if let Some(failure) = &trial.system_failure {
             let failure = cure(failure);
@@ -101,7 +101,7 @@ impl<'a> Judged<'a> {
         textwrap::fill(&line, WIDTH)
     }
 
-    /// What speaks against it, a paragraph each.
+    /// The reasons against it, a paragraph each.
     fn told(&self) -> String {
         let mut text = String::new();
         for check in self.invalid.iter().chain(&self.warning) {
@@ -169,7 +169,7 @@ fn figures(trial: &TrialAnalysis, cure: Cure<'_>, text: &mut String) {
     times(&trial.response_ms, text);
 }
 
-/// Errors that differ, each whole: its end is mostly the cure.
+/// Distinct errors, each whole: the end of an error is mostly the cure.
 fn examples(trial: &TrialAnalysis, cure: Cure<'_>, text: &mut String) {
     let mut told: Vec<String> = Vec::new();
     for example in &trial.error_examples {
@@ -187,7 +187,7 @@ fn examples(trial: &TrialAnalysis, cure: Cure<'_>, text: &mut String) {
     }
 }
 
-/// No longer than a few lines.
+/// Truncates a text to a few lines.
 fn cut(text: &str) -> String {
     match text.chars().count() > MOST_CHARS {
         true => text.chars().take(MOST_CHARS - 1).chain(['…']).collect(),
@@ -226,7 +226,7 @@ fn errors(trial: &TrialAnalysis) -> String {
     }
 }
 
-/// What it cost the server, where its process is known.
+/// The server's cost, if its process is known.
 fn server(trial: &TrialAnalysis) -> String {
     let counter = |name: &str| trial.system.get(name).copied().flatten();
     let Some(cpu) = counter("cpu_percent") else {
@@ -243,7 +243,7 @@ fn server(trial: &TrialAnalysis) -> String {
     )
 }
 
-/// How near the generator was to what it can do: then it is measured, and not the server.
+/// The load of the generator: near its maximum, the figures are of the generator, and not of the server.
 fn generator(trial: &TrialAnalysis) -> String {
     let late = match (trial.lateness_ms.p99, trial.lateness_ms.max) {
         (Some(p99), _) => format!("sent up to {} ms late (p99)", ms(p99)),

@@ -1,9 +1,8 @@
-//! From an [`Analysis`] to what people and programs read.
+//! Renders an [`Analysis`] for people and programs.
 //!
-//! [`sections`] says what people read of it, as one [`document`], which [`render`] lays out for each
-//! medium; [`mod@write`] does both, and writes the figures for programs. All is pure: the same analysis
-//! gives the same report, on any machine, at any time. Nothing here judges, runs, measures, or opens a
-//! file.
+//! [`sections`] builds a [`document`] for people, and [`render`] lays it out for each medium; [`mod@write`] does both,
+//! and writes the figures for programs. All is pure: the same analysis gives the same report, on any machine, at any
+//! time. This crate judges, runs, measures, and opens nothing.
 
 pub mod bench;
 pub mod render;

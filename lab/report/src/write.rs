@@ -1,8 +1,8 @@
 //! Writers: an [`Analysis`], or a comparison of two runs, as text. They judge nothing, measure nothing,
 //! and open no file.
 //!
-//! For people, it becomes a [`Document`](crate::document::Document) that a renderer lays out; for programs, its figures are
-//! written as they are.
+//! For people, it becomes a [`Document`](crate::document::Document) that a renderer lays out; for programs, its figures
+//! are written unchanged.
 
 mod checks;
 mod csv;
@@ -47,7 +47,7 @@ pub fn runs_github(runs: &RunComparison) -> String {
     github::github(&comparison(runs))
 }
 
-/// What is wrong in a run, as a code-quality report for GitLab, which points to the study's file.
+/// The problems of a run, as a code-quality report for GitLab, which points to the study's file.
 ///
 /// # Errors
 /// None in practice: every value has a JSON form.
@@ -55,7 +55,7 @@ pub fn gitlab(analysis: &Analysis, study_file: &str) -> serde_json::Result<Strin
     json::pretty(&gitlab::gitlab(analysis, study_file))
 }
 
-/// The same of a comparison of runs.
+/// The same for a comparison of runs.
 ///
 /// # Errors
 /// None in practice: every value has a JSON form.
@@ -63,7 +63,7 @@ pub fn runs_gitlab(runs: &RunComparison, study_file: &str) -> serde_json::Result
     json::pretty(&gitlab::of_runs(runs, study_file))
 }
 
-/// The run as k6's `--summary-export` has it.
+/// The run in the format of k6's `--summary-export`.
 ///
 /// # Errors
 /// None in practice: every value has a JSON form.

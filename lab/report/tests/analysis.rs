@@ -276,7 +276,7 @@ fn each_side_is_held_against_its_own_cores() {
     );
 }
 
-/// Users and threads vary, and threads matter more.
+/// Users and threads vary, and threads have the larger effect.
 fn two_factors() -> Made {
     let mut made = Made::default();
     made.study = made

@@ -1,4 +1,4 @@
-//! What a study asks of its comparisons, answered: green means shown.
+//! The answer to a study's question: green means shown.
 
 use crate::support::{Made, Shape};
 use lab_analysis::Analysis;
@@ -17,7 +17,7 @@ order: listed
 trials: BLOCKS
 ";
 
-/// Two trials per block: what the second takes beside the first, and how far each block is off that.
+/// Two trials per block: the ratio of the second to the first, and the deviation of each block from it.
 pub(crate) fn made(study: &str, blocks: usize, times: f64, noise: f64) -> Made {
     let shape = |at: usize| {
         let off = 1.0 + noise * ((at * 7919 % 13) as f64 / 6.0 - 1.0);
@@ -38,7 +38,7 @@ fn decision(of: &Analysis) -> Option<Decision> {
     of.answer.as_ref().map(|answer| answer.decision)
 }
 
-/// Two variants that are compared by `measure`; of the second one each nth request fails after the first block.
+/// Two variants that are compared by `measure`; in the second one, each nth request fails after the first block.
 pub(crate) fn decided_by(measure: &str, fails_every: u64) -> Made {
     let study = format!("{VARIANTS}decides: {measure}\n");
     let mut made = made(&study, 6, 1.2, 0.01);
@@ -57,7 +57,7 @@ fn a_step_decides_by_a_quantile_of_its_own() {
     assert_eq!(answer.decided_by[0].name(), "p90 response in “Write”");
     let text = serde_json::to_value(answer).unwrap();
     assert_eq!(text["decided_by"], serde_json::json!([named]));
-    // The figure is the step's own, which each trial has besides.
+    // The figure is the step's own, beside the trial's.
     let own = |trial: &lab_analysis::model::TrialAnalysis| {
         let mut steps = trial.steps.iter();
         steps
@@ -69,7 +69,7 @@ fn a_step_decides_by_a_quantile_of_its_own() {
     for trial in &analysis.trials {
         assert_eq!(trial.deciding.as_ref().unwrap().value, own(trial));
     }
-    // Where every eighth request fails, a failure stands at p90, and half of all are still answered.
+    // If every eighth request fails, p90 is a failure, and half of all requests still succeed.
     let failing = |measure| {
         decided_by(measure, 8).analysis().trials[3]
             .deciding
@@ -151,7 +151,7 @@ fn a_question_without_a_pair_is_not_answered() {
     assert!(!text.contains("A valid measurement"), "{text}");
 }
 
-/// Levels that are described ask for no verdict, whatever a nuisance does; only that there be pairs.
+/// Described levels need no verdict, whatever disturbs them; they only need pairs.
 #[test]
 fn a_factor_is_described_and_needs_no_verdict() {
     let factor = "\
@@ -178,12 +178,12 @@ trials: BLOCKS
     let analysis = without.analysis();
     assert_eq!(decision(&analysis), Some(Decision::NotAnswered));
     assert_eq!(analysis.summary.outcome, Outcome::CouldNotTell);
-    // One block of variants is a look, and says that it can judge nothing.
+    // One block of variants is a first look, and its report states that it can judge nothing.
     let look = made(VARIANTS, 1, 1.0, 0.0).analysis();
     assert_eq!((decision(&look), look.summary.outcome), (None, Outcome::Ok));
 }
 
-/// The measure that a study names decides alone; what is worse besides is said, and turns nothing.
+/// The measure that a study names decides alone; other worse measures are reported, and change no result.
 #[test]
 fn a_named_measure_decides_alone() {
     let named = |measure: &str| format!("{VARIANTS}decides: {measure}\n");
@@ -197,7 +197,7 @@ fn a_named_measure_decides_alone() {
     let besides =
         "Exploratory, and deciding nothing: variant after is worse than variant before in ";
     assert!(slower.headline.contains(besides), "{}", slower.headline);
-    // It stands first, and its rows and cases say what hangs on it.
+    // It is first, and its rows and cases are marked as deciding.
     assert_eq!(slower.comparisons[0].metric, Measure::Cpu);
     let deciding = slower.comparisons.iter().filter(|one| one.decides);
     assert_eq!(deciding.count(), 1);
@@ -216,7 +216,7 @@ fn a_named_measure_decides_alone() {
         xml.contains("exploratory, decides nothing: slower"),
         "{xml}"
     );
-    // Its own verdict turns the answer, and a noisy neighbour doesn't.
+    // Its own verdict changes the answer, and a noisy other measure doesn't.
     let worse = made(&named("response_time.p95"), 6, 1.2, 0.01).analysis();
     assert_eq!(decision(&worse), Some(Decision::Worse));
     assert_eq!(worse.summary.outcome, Outcome::Regression);
@@ -224,7 +224,7 @@ fn a_named_measure_decides_alone() {
     assert_eq!(decision(&noisy), Some(Decision::CouldNotTell));
 }
 
-/// Where nothing fails a rate of failures has no comparison, and is equal all the same, given the blocks.
+/// Without failures an error rate has no comparison, but is equal with enough blocks.
 #[test]
 fn a_rate_that_decides_is_equal_where_nothing_fails() {
     let study = format!("{VARIANTS}decides: error_rate\n");

@@ -1,4 +1,4 @@
-//! Loads that no users make: sessions that arrive, and sessions one after the other.
+//! Loads without users: sessions that arrive, and sessions one after the other.
 
 use crate::support::{Made, STUDY, Shape, WORKLOAD};
 use lab_analysis::model::{CheckOutcome, TrialAnalysis};
@@ -46,7 +46,7 @@ fn began(part: f64) -> Shape {
 fn arrivals_against_the_plan() {
     for load in [POISSON, EVEN] {
         check(load, began(1.0), "arrivals", Pass);
-        // The plan draws the same arrivals, so that few missing ones tell.
+        // The plan draws the same arrivals, so a few missing ones are significant.
         check(load, began(0.97), "arrivals", Invalid);
         check(load, began(1.03), "arrivals", Invalid);
     }
@@ -92,7 +92,7 @@ fn service_stands_beside_response() {
     );
     let page = html(&analysis);
     assert!(page.contains("service mean"));
-    // Users who wait for their answers have one time only.
+    // Users who wait for their responses have one time only.
     let users = terminal(&Made::default().analysis(), 80);
     assert!(!users.contains("service mean"), "{users}");
 }

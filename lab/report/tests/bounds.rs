@@ -44,7 +44,7 @@ fn what_takes_too_long_is_a_bound() {
     let [p95, p99, max, errors] = trial.thresholds.as_slice() else {
         panic!("four thresholds");
     };
-    // One in fifty took too long: that leaves p95 among the times that are known.
+    // One in fifty took too long: p95 is still among the known times.
     assert!(p95.holds && p95.value.is_some() && errors.holds, "{p95:?}");
     for unknown in [p99, max] {
         assert!(!unknown.holds && unknown.value.is_none());
@@ -76,7 +76,7 @@ fn every_format_has_the_bound() {
     let csv = steps_csv(&analysis);
     let (_, first) = csv.split_once('\n').unwrap();
     let first = first.lines().next().unwrap();
-    // The last column is empty: it is no attempt of another trial.
+    // The last column is empty: the trial is no repeat of another one.
     assert!(
         first.ends_with(&format!(",{},5000,", bound.over)),
         "{first}"

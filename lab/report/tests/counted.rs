@@ -1,4 +1,4 @@
-//! What a report says of the counters of the system itself.
+//! Reports on the system's own counters.
 
 use lab_analysis::model::TrialAnalysis;
 use lab_analysis::{Analysis, analyse};
@@ -44,7 +44,7 @@ fn recorded(trial: u32, is_after: bool, ends: (f64, f64)) -> Recorded {
     }
 }
 
-/// Two variants in so many blocks, whose systems were asked.
+/// Two variants in this many blocks, whose systems were asked.
 fn made(blocks: usize) -> Analysis {
     let mut run = answers::made(answers::VARIANTS, blocks, 1.0, 0.01).run();
     let bare = analyse(&run).unwrap();
@@ -63,7 +63,7 @@ fn made(blocks: usize) -> Analysis {
     analyse(&run).unwrap()
 }
 
-/// One in which a statement differs, and one in which blocks are missing.
+/// A run in which a statement differs, and one in which blocks are missing.
 pub(crate) fn analyses() -> [Analysis; 2] {
     [made(8), made(6)]
 }

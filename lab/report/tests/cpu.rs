@@ -1,4 +1,4 @@
-//! What a report says of CPU profiles.
+//! Reports on CPU profiles.
 
 use lab_analysis::{Analysis, analyse};
 use lab_archive::Run;
@@ -7,7 +7,7 @@ use lab_report::write::{html, markdown, terminal};
 
 use crate::support::Made;
 
-/// A profile of a server of 40 functions with so much more work in one of them, in each second from the first on.
+/// A profile of a server of 40 functions with this much more work in one of them, in each second from the first on.
 fn profile(extra: u64, seconds: u32) -> Profile {
     let mut builder = Builder::default();
     let mapping = builder.mapping(Mapping {

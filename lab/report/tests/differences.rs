@@ -1,4 +1,4 @@
-//! Differences between cells: paired by block over valid trials, judged together, said in words.
+//! Differences between cells: paired by block over valid trials, judged together, put into sentences.
 
 use std::sync::LazyLock;
 
@@ -62,10 +62,10 @@ fn a_real_difference_is_called_one() {
     assert!((mean.p.unwrap() - 2.0 / 64.0).abs() < 0.07, "{mean:?}");
     assert!((mean.p_single.unwrap() - 2.0 / 64.0).abs() < 1e-12);
     assert!((mean.difference - (mean.mean_b - mean.mean_a)).abs() < 1e-9);
-    // A made-up server sends what was planned, whatever it takes.
+    // A made-up server sends the planned responses, however long they take.
     let throughput = of(&analysis.comparisons, FEW, MANY, Measure::Throughput);
     assert_eq!(throughput.verdict, Some(Difference::Equal));
-    // Throughput follows the users; it isn't compared between different numbers of them.
+    // Throughput follows the users; it is only compared between equal numbers of them.
     let follows = |one: &&Comparison| one.b == LOADED && one.metric == Measure::Throughput;
     assert!(analysis.comparisons.iter().find(follows).is_none());
     let said = analysis.findings.join("\n");
@@ -162,7 +162,7 @@ fn result_json_has_the_keys_that_programs_rely_on() {
     assert!(verdicts.contains("equal"), "{verdicts:?}");
 }
 
-/// The part of a page that is about differences.
+/// The part of a page on differences.
 fn part(text: &str, from: &str, to: &str) -> String {
     let start = text.find(from).unwrap();
     let end = text[start..].find(to).unwrap();

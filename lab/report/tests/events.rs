@@ -1,4 +1,4 @@
-//! When events came, beside the other figures of steps.
+//! Times of events, beside the other figures of steps.
 
 use crate::support::{Made, Shape, WORKLOAD};
 use lab_report::write::html;

@@ -1,5 +1,5 @@
-//! Five made-up archives in the formats that people read: the smallest word for word, the others by the
-//! sentences that each format must contain. `result.json` is checked in `result`.
+//! Five made-up archives in the formats for people: the smallest word for word, the others by the sentences that each
+//! format must contain. `result.json` is checked in `result`.
 //!
 //! Nothing in these texts depends on the machine: the archives are made up in every number.
 
@@ -8,7 +8,7 @@ use crate::support::{Made, STUDY, Shape, WORKLOAD};
 use lab_report::bench;
 use lab_report::write::{comparisons_csv, html, junit, markdown, steps_csv, terminal};
 
-/// One healthy level, and one that failed requests, skipped steps, and came late.
+/// One healthy level, and one with failed requests, skipped steps, and delays.
 pub(crate) fn calendar() -> Made {
     let mut made = Made::default();
     made.shapes[1] = Shape {
@@ -189,7 +189,7 @@ fn sessions_that_arrive() {
     );
 }
 
-/// Whoever puts one request under load, and takes any certificate, reads so before the figures.
+/// For one request under load that accepts any certificate, the note is before the figures.
 #[test]
 fn the_page_of_one_request_says_that_no_certificate_was_checked() {
     let cure = |said: &str| said.replace("`insecure: true`", "`--insecure`");

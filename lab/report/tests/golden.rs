@@ -1,12 +1,12 @@
 //! Three runs of real servers, kept in `tests/golden`, are read and analysed as on the day they ran.
 //!
-//! These archives stay readable for ever: a format that changes gets another version, and the reader
-//! keeps both. So an archive here is never made anew; newer formats add theirs beside. `result.json` in
-//! each is what the program wrote right after the run; where a figure changes for a reason, the new text
-//! (this test says where it lies) replaces it, and the commit tells the reason.
+//! These archives stay readable for ever: a format that changes gets another version, and the reader keeps both. So an
+//! archive here is never made anew; newer formats add theirs beside. `result.json` in each is the program's output
+//! right after the run. If a figure changes for a reason, the new text (this test prints its path) replaces it, and the
+//! commit states the reason.
 //!
-//! They were made by `plimsoll run tests/golden/studies/NAME.study.yaml --out tests/golden/NAME`; of
-//! what it writes, only the rendered reports are left out.
+//! They were made by `plimsoll run tests/golden/studies/NAME.study.yaml --out tests/golden/NAME`; only the rendered
+//! reports are left out of its output.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use serde_json::Value;
 
 /// Sums over other orders or by another libm differ by less.
 const RELATIVE: f64 = 1e-9;
-/// More differences than this say nothing more.
+/// The maximum number of differences that are printed.
 const TOLD: usize = 20;
 
 fn folder(name: &str) -> PathBuf {
@@ -32,7 +32,7 @@ fn folder(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Where two values differ, as `path: stored → now`.
+/// The differences between two values, as `path: stored → now`.
 fn differences(path: &str, stored: &Value, now: &Value, found: &mut Vec<String>) {
     match (stored, now) {
         (Value::Object(a), Value::Object(b)) => {
@@ -118,8 +118,8 @@ fn a_search_for_the_load_line() {
     assert!(line.levels.len() >= 2, "{line:?}");
 }
 
-/// A search goes on from each trial as it is judged when it ends. Its report judges them the same, and
-/// by that the rules lead the same way again.
+/// A search judges each trial when it ends, and continues from it. Its report judges the trials in the same way, and so
+/// the rules lead to the same levels again.
 #[test]
 fn a_finished_search_is_judged_as_it_went() {
     let run = run("search");

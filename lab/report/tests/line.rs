@@ -8,7 +8,7 @@ use lab_report::write::{html, json, junit_of_runs, markdown, terminal};
 use lab_stats::search::Judgement;
 use lab_trial::judge_trial;
 
-/// Up to 130 users the made-up server answers within 100 ms, beyond it does not.
+/// Up to 130 users the made-up server responds within 100 ms, beyond it does not.
 fn shape(users: u32) -> Shape {
     Shape {
         response_us: if users <= 130 { 10_000 } else { 60_000 },
@@ -79,7 +79,7 @@ fn a_line_with_its_interval() {
     keep("line.html", &page);
 }
 
-/// Beyond the line the server takes a part of the load: that is what the search is for.
+/// Beyond the line the server handles a part of the load: the search looks for this point.
 #[test]
 fn the_key_figures_are_those_of_the_line() {
     let mut made = one(&TRIED);
@@ -130,7 +130,7 @@ fn a_lower_line_is_a_regression() {
         same.headline,
         "Could not tell: run b carries at most 11.0 users fewer than run a; from 6.40 on it matters."
     );
-    // Where the search was cut off, the line has open ends: nothing can be said.
+    // If the search was interrupted, the line has open ends: there is no verdict.
     let short = one(&TRIED[..4]).analysis();
     let open = compare_runs(&a, &short).unwrap();
     assert_eq!(open.outcome, RunOutcome::TooFewValidTrials);
@@ -162,7 +162,7 @@ fn two_runs_that_carry_all_they_are_asked_for_show_no_regression() {
     let same = compare_runs(&a, &a).unwrap();
     assert_eq!(same.outcome, RunOutcome::Ok, "{}", same.headline);
     assert_eq!(same.load_lines[0].is_regression, Some(false));
-    // One that was not asked for as much has an open end where it counts.
+    // A search with smaller loads has an open end where it counts.
     let less = compare_runs(&a, &one(&TRIED[..4]).analysis()).unwrap();
     assert_ne!(less.outcome, RunOutcome::Ok);
 }
@@ -203,8 +203,8 @@ fn a_ceiling_is_said_as_such() {
     keep("ceiling.html", &html(&analysis));
 }
 
-/// Trials of one level begin differently. Each is judged by itself, in the report as when it ended: a cut
-/// common to the level would be another one for those without a slow beginning.
+/// Trials of one level begin differently. Each is judged by itself, in the report as at its end: a warm-up common to
+/// the level would be another one for those without a slow beginning.
 #[test]
 fn a_trial_of_a_search_has_its_own_warmup() {
     let mut made = one(&TRIED);
@@ -228,7 +228,7 @@ fn a_trial_of_a_search_has_its_own_warmup() {
             .map(|trial| trial.warmup_cut_ms)
             .fold(0.0, f64::max)
     };
-    // 4 s of the hold were slow; what noise alone cuts is less.
+    // 4 s of the hold were slow; noise alone cuts less.
     let (slow, others) = (at_line(true), at_line(false));
     assert!(slow >= 4_000.0 && others < 4_000.0, "{slow} {others}");
 }
@@ -336,7 +336,7 @@ fn a_slower_variant_is_shown_beside_a_control() {
     assert_eq!(memory.unwrap().verdict, Some(Difference::Equal));
 }
 
-/// For looking at it.
+/// Writes a report for visual checks.
 fn keep(name: &str, text: &str) {
     if let Ok(folder) = std::env::var("KEEP_REPORTS") {
         std::fs::write(std::path::Path::new(&folder).join(name), text).unwrap();

@@ -1,4 +1,4 @@
-//! Figures of parts of a run: the steps that a tag has, and the numbers that answers tell.
+//! Figures of parts of a run: the steps with a tag, and the numbers in responses.
 
 use crate::support::{Made, STUDY, Shape, WORKLOAD};
 use lab_analysis::Analysis;
@@ -67,7 +67,7 @@ fn named_transactions_have_a_file_of_their_own() {
     let row = rows.lines().next().unwrap();
     assert!(row.contains(&format!(",session,{counts},")), "{row}");
     assert_eq!(rows.lines().count(), 1);
-    // Whose sessions are no transactions has the line of names alone.
+    // A CSV without transactions has only the line of names.
     let none = transactions_csv(&Made::default().analysis());
     assert_eq!(none.lines().count(), 1, "{none}");
 }
@@ -210,7 +210,7 @@ fn numbers_that_answers_tell_have_their_figures() {
         (measure.name.as_str(), measure.unit.as_str()),
         ("queued", "messages")
     );
-    // Of each answer of the hold one, and one more at its end.
+    // One from each response of the hold, and one more at its end.
     assert_eq!(values.count, read.response_ms.count + 1, "{read:?}");
     assert_eq!((values.p50, values.max), (Some(12.5), Some(125.0)));
     let text = terminal(&analysis, 80);
@@ -228,6 +228,6 @@ fn numbers_that_answers_tell_have_their_figures() {
         "{rows}"
     );
     assert!(json(&analysis).unwrap().contains("\"unit\": \"messages\""));
-    // Whoever measures nothing has the columns of ever.
+    // A run without measures has the default columns.
     assert!(!steps_csv(&Made::default().analysis()).contains("queued"));
 }

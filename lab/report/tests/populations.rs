@@ -8,8 +8,8 @@ use lab_report::write::{html, terminal};
 const MIX: &str = "load: { users: 200, ramp: 6s, hold: 24s, mix: [{ population: readers, share: 3 }, \
                    { population: writers, share: 1 }] }";
 
-/// Two populations of one workload. The made-up server takes longer for every further step, so that the
-/// second population's answers are slower.
+/// Two populations of one workload. The made-up server takes longer for every further step, so that the second
+/// population's responses are slower.
 pub(crate) fn made() -> Made {
     let line = STUDY.lines().find(|line| line.starts_with("load:"));
     Made {
@@ -64,7 +64,7 @@ fn what_holds_of_one_cycle_is_not_asked_of_several() {
     }
 }
 
-/// The check on populations where the second one had so much of its planned load.
+/// The check on populations if the second one had this part of its planned load.
 fn of_populations(made: Made, part: f64) -> Check {
     let shape = Shape {
         short_steps: Some((3..6, part)),

@@ -1,4 +1,4 @@
-//! What a report says of functions that differ between variants.
+//! Reports on functions that differ between variants.
 
 use lab_analysis::model::{Difference, SamplesOf, TrialAnalysis};
 use lab_analysis::{Analysis, analyse};
@@ -46,7 +46,7 @@ fn profile(trial: u64, is_after: bool) -> Profile {
     builder.finish()
 }
 
-/// Two variants in so many blocks, whose trials have profiles.
+/// Two variants in this many blocks, whose trials have profiles.
 fn made(blocks: usize) -> Analysis {
     let mut run = answers::made(answers::VARIANTS, blocks, 1.0, 0.01).run();
     let bare = analyse(&run).unwrap();

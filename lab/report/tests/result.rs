@@ -1,5 +1,5 @@
-//! `result.json` is what its schema, `docs/result.schema.json`, says: no more keys, none that nothing
-//! fills, and the numbers as they were computed.
+//! `result.json` matches its schema, `docs/result.schema.json`: no more keys, none that is never filled, and the
+//! numbers as they were computed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -62,7 +62,7 @@ const WITHOUT_EXAMPLE: &[&str] = &[
     "TrialAnalysis.repeated_by",
 ];
 
-/// Requests that fail, listen for events, begin traces, and measure what answers report.
+/// Requests that fail, listen for events, begin traces, and measure numbers in responses.
 fn eventful() -> Made {
     let shape = Shape {
         events: true,
@@ -82,7 +82,7 @@ fn eventful() -> Made {
     }
 }
 
-/// Users from one on, at enough levels for the scalability law.
+/// Users from one up, at enough levels for the scalability law.
 fn levels() -> Made {
     let users = "[1, 2, 5, 10, 20, 40, 80]".to_owned();
     Made {
@@ -161,7 +161,7 @@ fn examples() -> Vec<Analysis> {
     examples
 }
 
-/// A schema that allows no key beyond those that it lists.
+/// A schema without additional keys.
 fn closed(mut schema: Value) -> Value {
     match &mut schema {
         Value::Object(of) => {

@@ -10,7 +10,7 @@ use lab_report::write::{
     junit, junit_of_runs, runs_csv, runs_html, runs_json, runs_markdown, runs_terminal,
 };
 
-/// One cell, so many blocks; responses take `times` as long, with noise of a per cent.
+/// One cell, this many blocks; responses take `times` as long, with noise of a per cent.
 fn run(blocks: u32, times: f64, noise: u64) -> Made {
     let shape = |at: u64| Shape {
         response_us: (20_000.0 * times * (1.0 + ((at + noise) * 7919 % 13) as f64 / 1300.0)) as u64,
@@ -93,7 +93,7 @@ fn what_two_runs_can_show_is_told_before_they_run() {
     assert_eq!(TwoRuns::of(&design(3), 1, &[]), Err(4), "the fewest blocks");
     let guessed = TwoRuns::of(&design(6), 1, &[]).unwrap();
     assert!(guessed.told.is_none() && guessed.spread.of_runs.is_none());
-    // Runs of one build that spread by some 6 % show no 10 %, and blocks that spread by less would.
+    // Runs of one build that spread by some 6 % can't show 10 %; blocks that spread by less could.
     let earlier = RUNS_OF_A.map(|times| analysis(6, times, 0));
     let told = TwoRuns::of(&design(6), 1, &earlier).unwrap();
     let of_runs = told.spread.of_runs.unwrap();
@@ -104,7 +104,7 @@ fn what_two_runs_can_show_is_told_before_they_run() {
     assert!(few.spread.of_runs.is_none() && few.runs == 3);
 }
 
-/// The gate's own flag goes before the later study's word, and that before the earlier one's.
+/// The gate's own flag overrides the later study, and the later study overrides the earlier one.
 #[test]
 fn a_named_measure_decides_between_runs() {
     let named = |times: f64, measure: &str| {
@@ -179,7 +179,7 @@ fn blocks_of_one_seed_are_pairs() {
     let paired = compared(std::slice::from_ref(&a), std::slice::from_ref(&b), &[]);
     assert!(paired.paired);
     says(&paired, "Paired by block: all runs have seed 1");
-    // Of six signs the pattern that was seen and its mirror image are two in 64.
+    // Of six signs the observed pattern and its mirror image are two in 64.
     assert!((p95(&paired).p_single.unwrap() - 2.0 / 64.0).abs() < 1e-12);
     let mut other = b.clone();
     other.study.seed = 2;
@@ -192,7 +192,7 @@ fn blocks_of_one_seed_are_pairs() {
         width(&paired),
         width(&unpaired)
     );
-    // Where a block is missing in one run five are left, too few for signs: nothing is lost by that.
+    // If a block is missing in one run five are left, too few for signs: nothing is lost by that.
     let mut short = b;
     short.trials[2].verdict = lab_analysis::model::Verdict::Invalid;
     let fewer = compared(&[a], &[short], &[]);
@@ -200,12 +200,12 @@ fn blocks_of_one_seed_are_pairs() {
     says(&fewer, "a pair needs 6 blocks");
 }
 
-/// What a run has to itself is not the build's: runs tell it, or it is said that none does.
+/// An effect of one run is not one of the build: several runs show it, or the report states that none does.
 #[test]
 fn runs_of_one_build_tell_how_far_runs_spread() {
     let a = RUNS_OF_A.map(|times| analysis(6, times, 0));
     let b = [analysis(6, 1.06, 5)];
-    // By its blocks alone run b is 6 % slower beyond all doubt, and nothing tells of runs.
+    // By its blocks alone run b is 6 % slower beyond all doubt, and nothing shows the spread of runs.
     let alone = compared(&a[..1], &b, &[]);
     assert_eq!(alone.outcome, RunOutcome::Regression);
     assert_eq!(
@@ -218,7 +218,7 @@ fn runs_of_one_build_tell_how_far_runs_spread() {
         "{said}"
     );
     says(&alone, "may be the run's and not the build's");
-    // Beside four runs of the baseline it is one among them.
+    // Four runs of the baseline show that it is within their spread.
     let beside = compared(&a, &b, &[]);
     assert_eq!(
         beside.outcome,
@@ -230,7 +230,7 @@ fn runs_of_one_build_tell_how_far_runs_spread() {
     assert_eq!((spread.told_by, spread.runs), (SpreadBasis::Runs, 4));
     assert!((0.04..0.09).contains(&spread.deviation), "{spread:?}");
     assert_eq!(beside.further_a.len(), 3);
-    // Earlier runs of the study tell as well, and no others do.
+    // Earlier runs of the study show the spread as well, and no others do.
     let earlier = compared(&a[..1], &b, &a[1..]);
     assert_eq!(
         p95(&earlier).run_spread.unwrap().told_by,
@@ -255,7 +255,7 @@ fn runs_of_one_build_tell_how_far_runs_spread() {
     let others = compared(&a[..1], &b, &elsewhere);
     assert!(others.earlier.is_empty(), "{:?}", others.earlier);
     assert_eq!(others.outcome, RunOutcome::Regression);
-    // One that is slower by more than runs spread is found.
+    // A build that is slower by more than runs spread is detected.
     let slower = compared(&a, &[1.5, 1.6].map(|times| analysis(6, times, 5)), &[]);
     assert_eq!(
         slower.outcome,
@@ -309,7 +309,7 @@ fn other_work_is_refused_and_other_machines_are_told() {
         matches!(refused, Err(CannotCompare::Workload { .. })),
         "{refused:?}"
     );
-    // A comment and prose don't change what users do.
+    // A comment and prose don't change the users' actions.
     let mut made = run(4, 1.0, 0);
     made.workload = format!("# a comment\nabout: Prose.\n{}", made.workload);
     assert!(compare_runs(&a, &made.analysis()).is_ok());
@@ -405,7 +405,7 @@ fn what_runs_call_themselves_stays_text() {
     }
 }
 
-/// For looking at it, and for checking it against a schema.
+/// Writes files for visual checks, and for checks against a schema.
 fn keep(name: &str, text: &str) {
     if let Ok(folder) = std::env::var("KEEP_REPORTS") {
         std::fs::write(std::path::Path::new(&folder).join(name), text).unwrap();

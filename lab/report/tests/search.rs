@@ -1,5 +1,5 @@
-//! How a search ended: what its headline, its badge, and its result say, computed from the trials where the
-//! archive doesn't say it.
+//! The end of a search: its headline, its badge, and its result, computed from the trials if the archive doesn't record
+//! the end.
 
 use crate::support::{Made, STUDY, Shape};
 use lab_analysis::model::Outcome;
@@ -12,7 +12,7 @@ use lab_report::write::{json, junit, terminal};
 enum Trial {
     Held,
     Missed,
-    /// Other programs took the CPU; whether the limit held all the same.
+    /// Other programs used the CPU; whether the limit still held.
     Disturbed(bool),
     /// The users could not be registered.
     Unprepared,
@@ -292,7 +292,7 @@ fn a_failed_preparation_is_no_failure_of_the_system() {
     );
     assert_eq!(analysis.trials[1].checks[0].id.title(), "preparation");
     assert!(analysis.trials[1].system_failure.is_none());
-    // A repeat that worked is a measurement, and nothing is left of the failure but its line.
+    // A successful repeat is valid, and only its line remains of the failure.
     made.shapes.push(Shape {
         attempt_of: Some(2),
         ..Shape::default()

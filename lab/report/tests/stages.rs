@@ -69,7 +69,7 @@ fn no_stage_is_taken_for_a_steady_state() {
     assert_eq!(steady.unwrap().outcome, CheckOutcome::NotJudged);
 }
 
-/// The check on stages where the one at this place had so much of its planned load.
+/// The check on stages if the stage at this index had this part of its planned load.
 fn of_stages(at: usize, part: f64) -> Check {
     let shape = Shape {
         short_stage: Some((at, part)),

@@ -1,4 +1,4 @@
-//! Requests that are to be found in the system's traces.
+//! Requests that are in the system's traces.
 
 use crate::support::{Made, Shape};
 use lab_report::write::{json, markdown};

@@ -1,4 +1,4 @@
-//! What sessions of a sequence carried, beside the disk alone and beside published figures.
+//! Transfers of a sequence's sessions, beside the disk alone and beside published figures.
 
 use crate::support::{Made, Shape};
 use lab_analysis::model::{Analysis, Measure};

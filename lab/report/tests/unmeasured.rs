@@ -1,4 +1,4 @@
-//! Runs that the machine spoiled: they say why first, and what still holds stands apart.
+//! Disturbed runs: their reports state the reason first, and keep the remaining results apart.
 
 use crate::support::{Made, Shape};
 use lab_analysis::Analysis;
@@ -145,7 +145,7 @@ fn cpu_demand_is_not_compared_where_more_than_times_is_spoiled() {
     let analysis = made.analysis();
     assert_eq!(analysis.summary.valid, 0);
     assert!(analysis.demand.is_none(), "{:?}", analysis.demand);
-    // Where it isn't steady the report says so and compares nothing.
+    // If it isn't steady, the report states this and compares nothing.
     let mut made = spoiled(6, 2, 0.8);
     for (at, shape) in made.shapes.iter_mut().enumerate() {
         shape.system_cpu = Some(if at % 3 == 0 { 80.0 } else { 40.0 });
@@ -220,7 +220,7 @@ fn a_server_that_does_not_start_says_so_in_its_own_lines() {
 #[test]
 fn of_several_attempts_the_last_stands_in_its_block_and_a_trial_counts_once() {
     let mut made = spoiled(4, 99, 1.0);
-    // The last attempt is quicker than what it is beside; the first was not.
+    // The last attempt is faster than its peers in the block; the first was not.
     let again = |response_us, started| Shape {
         response_us,
         attempt_of: Some(1),
@@ -241,7 +241,7 @@ fn of_several_attempts_the_last_stands_in_its_block_and_a_trial_counts_once() {
     let mean = &analysis.exploratory[0];
     assert_eq!((mean.blocks, mean.lower, mean.higher), (4, 3, 1));
 
-    // Where the last attempt is a measurement, the disturbed ones stand for nothing.
+    // If the last attempt is valid, the disturbed ones are not used.
     let last = made.shapes.last_mut().unwrap();
     last.circumstances = disturbed(0.1, 0.1);
     let analysis = made.analysis();

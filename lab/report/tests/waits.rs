@@ -1,4 +1,4 @@
-//! What a report says of waits and of scheduling.
+//! Reports on waits and scheduling.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use lab_report::write::{html, markdown, terminal};
 
 use crate::answers;
 
-/// How long a thread waits in a second of a trial, in ms, before and after the change.
+/// The waits of a thread in a second of a trial, in ms, before and after the change.
 const LOCK: [u64; 2] = [60, 180];
 const NO_CORE: [u64; 2] = [40, 240];
 
@@ -101,7 +101,7 @@ fn profile(trial: u64, is_after: bool) -> Profile {
     builder.finish()
 }
 
-/// How threads spent each second.
+/// The states of threads in each second.
 fn threads(trial: u64, is_after: bool) -> Vec<ThreadsLine> {
     let at = usize::from(is_after);
     let ms = |ms: u64| ms * 1_000_000;
@@ -151,7 +151,7 @@ fn waits(trial: u64, is_after: bool) -> Waits {
     }
 }
 
-/// Two variants in so many blocks, the second of which responds `times` as long as the first.
+/// Two variants in this many blocks, the second of which responds `times` as long as the first.
 fn run(blocks: usize, times: f64) -> Run {
     // The variants run one after the other.
     let study = format!("{}duet: false\n", answers::VARIANTS);

@@ -1,4 +1,4 @@
-//! What people read, word for word; and that no input can act on a page or a terminal.
+//! Texts for people, word for word; and checks that no input can act on a page or a terminal.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use crate::support::{Made, Shape};
 use lab_report::write::{gitlab, html, json, markdown, steps_csv, terminal};
 use proptest::prelude::*;
 
-/// One healthy trial, and one that is not a measurement.
+/// One healthy trial, and an invalid one.
 fn mixed() -> Made {
     let mut made = Made::default();
     made.shapes[1] = Shape {
@@ -39,7 +39,7 @@ fn what_is_wrong_for_gitlab() {
     insta::assert_snapshot!(text);
     let fine = gitlab(&Made::default().analysis(), "x").unwrap();
     assert!(!fine.contains("critical"), "{fine}");
-    // GitLab tells what is new by the fingerprints: each is there once, and has no figure.
+    // GitLab recognises new findings by the fingerprints: each is there once, and has no figure.
     let findings: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
     let of = |one: &serde_json::Value| one["fingerprint"].as_str().unwrap().to_owned();
     let prints: std::collections::BTreeSet<String> = findings.iter().map(of).collect();
@@ -96,7 +96,7 @@ fn the_page_of_many_trials_stays_small() {
 
 const SCRIPT: &str = "<script>alert(1)</script>\"'><img onerror=x>`|\u{1b}[2J";
 
-/// An analysis with `text` wherever a run or a file gives text.
+/// An analysis with `text` in every field from a run or a file.
 fn hostile(text: &str) -> lab_analysis::Analysis {
     static PLAIN: LazyLock<lab_analysis::Analysis> = LazyLock::new(|| {
         let shape = Shape {

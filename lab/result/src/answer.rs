@@ -1,4 +1,4 @@
-//! What a run, or two runs beside each other, answer to the question that was asked.
+//! The answer of a run, or of two runs beside each other, to the study's question.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Whether the question has an answer.
+    /// Returns true if the question has an answer.
     #[must_use]
     pub fn is_known(self) -> bool {
         !matches!(self, Self::NotAnswered | Self::CouldNotTell)

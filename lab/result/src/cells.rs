@@ -1,4 +1,4 @@
-//! What is said of a cell: means over its valid trials.
+//! The results of a cell: means over its valid trials.
 
 use std::collections::BTreeMap;
 
@@ -88,8 +88,8 @@ pub struct CellSummary {
 }
 
 impl CellSummary {
-    /// Whether a trial is one of these: a search has several numbers of users in a cell, and a control is for
-    /// comparing.
+    /// Returns true if a trial is of this cell. A search has several numbers of users in a cell, and a control exists
+    /// for comparison.
     #[must_use]
     pub fn is_of(&self, trial: &TrialAnalysis) -> bool {
         trial.cell == self.cell && trial.users == self.users && !trial.control

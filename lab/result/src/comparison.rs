@@ -1,4 +1,4 @@
-//! What is said of two cells, or of two levels of a factor: one measure of *b* beside that of *a*.
+//! The comparison of two cells, or of two levels of a factor: one measure of *b* beside that of *a*.
 
 use lab_counts::{ErrorClass, Metric};
 use lab_plan::{Decides, Named};
@@ -96,7 +96,7 @@ pub struct WorseAtMost {
 }
 
 impl WorseAtMost {
-    /// Of an interval of differences as measured, where it has shown that *b* is not worse.
+    /// The bound from an interval of differences as measured, if it shows that *b* is not worse.
     #[must_use]
     pub fn of(verdict: Option<Difference>, measure: Measure, one_sided: Bounds) -> Option<Self> {
         let part = measure.ratio(measure.worse_end(one_sided)) - 1.0;
@@ -128,13 +128,13 @@ pub enum SpreadBasis {
 }
 
 impl Comparison {
-    /// Whether a difference is called one.
+    /// Returns true if the verdict is a difference.
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.verdict.is_some_and(Difference::is_shown)
     }
 
-    /// Takes a verdict that is good for *b*: `why` trials or figures are missing. One that speaks against it
+    /// Removes a verdict that is good for *b*, because trials or figures are missing (`why`). A verdict against *b*
     /// stays.
     pub fn bar(&mut self, why: &str) {
         self.worse_at_most = None;
@@ -176,7 +176,7 @@ pub enum Difference {
 }
 
 impl Difference {
-    /// What a verdict on a measure is called.
+    /// The name of a verdict on a measure.
     #[must_use]
     pub fn of(verdict: lab_stats::Verdict, measure: Measure) -> Self {
         match (verdict, measure.is_cost()) {
@@ -192,25 +192,25 @@ impl Difference {
         }
     }
 
-    /// Whether a difference is called one.
+    /// Returns true if the verdict is a difference.
     #[must_use]
     pub fn is_shown(self) -> bool {
         self.is_better() || self.is_worse()
     }
 
-    /// Whether *b* is called better.
+    /// Returns true if *b* is better.
     #[must_use]
     pub fn is_better(self) -> bool {
         matches!(self, Self::Faster | Self::UsesLess | Self::FailsLess)
     }
 
-    /// Whether *b* is called worse.
+    /// Returns true if *b* is worse.
     #[must_use]
     pub fn is_worse(self) -> bool {
         matches!(self, Self::Slower | Self::UsesMore | Self::FailsMore)
     }
 
-    /// Whether it speaks against *b* neither by a difference nor by noise.
+    /// Returns true if neither a difference nor noise is evidence against *b*.
     #[must_use]
     pub fn is_good(self) -> bool {
         self.is_better() || matches!(self, Self::Equal | Self::NotWorse)
@@ -297,12 +297,12 @@ impl From<Decides> for Measure {
     }
 }
 
-/// Rates that differ by less, as a part of all requests, are alike: a tenth of a percentage point, as
-/// much as a search allows to fail at all.
+/// Error rates that differ by less, as a part of all requests, are equal: a tenth of a percentage point, which is also
+/// the error rate that a search allows.
 const RATE_MATTERS: f64 = 0.001;
 
 impl Measure {
-    /// All that have no parts, in the order that reports show.
+    /// All measures without parts, in the order of reports.
     pub const ALL: [Self; 12] = [
         Self::Throughput,
         Self::Mean,
@@ -318,8 +318,8 @@ impl Measure {
         Self::Resends,
     ];
 
-    /// What decides unless a study names a measure: what users feel, and how much is carried. A
-    /// nuisance such as p99 or the memory decides nothing that nobody asked.
+    /// The deciding measures unless a study names one: those that users feel, and the throughput. Others, such as p99
+    /// or the memory, decide nothing without a request.
     pub const DECIDING: [Self; 2] = [Self::P95, Self::Throughput];
 
     /// In words.
@@ -359,13 +359,13 @@ impl Measure {
         }
     }
 
-    /// Whether it is a cost rather than a speed.
+    /// Returns true if it is a cost rather than a speed.
     #[must_use]
     pub fn is_cost(self) -> bool {
         matches!(self, Self::Cpu | Self::Memory)
     }
 
-    /// Whether it is a rate that may be 0: its differences are in percentage points.
+    /// Returns true if it is a rate that may be 0: its differences are in percentage points.
     #[must_use]
     pub fn is_rate(self) -> bool {
         match self {
@@ -375,8 +375,8 @@ impl Measure {
         }
     }
 
-    /// A value on the scale on which differences are judged: its logarithm, or of a rate its part of
-    /// all requests. `None` where it has no place there.
+    /// A value on the scale of judgement: its logarithm, or for a rate its part of all requests. `None` if it has no
+    /// place there.
     #[must_use]
     pub fn scaled(self, value: f64) -> Option<f64> {
         match self.is_rate() {
@@ -385,7 +385,7 @@ impl Measure {
         }
     }
 
-    /// What a difference on that scale comes to: see [`Comparison::ratio`].
+    /// Converts a difference on that scale into a ratio: see [`Comparison::ratio`].
     #[must_use]
     pub fn ratio(self, difference: f64) -> f64 {
         match self.is_rate() {
@@ -394,7 +394,7 @@ impl Measure {
         }
     }
 
-    /// The smallest difference that matters, where `smallest` does for what has a ratio.
+    /// The smallest relevant difference; `smallest` applies to measures with a ratio.
     #[must_use]
     pub fn matters(self, smallest: f64) -> f64 {
         match self.is_rate() {
@@ -403,14 +403,14 @@ impl Measure {
         }
     }
 
-    /// A [`Comparison::ratio`] in words: `+12.5 %`, `×3.60`, or of a rate `+1.2 points`.
+    /// A [`Comparison::ratio`] in words: `+12.5 %`, `×3.60`, or for a rate `+1.2 points`.
     #[must_use]
     pub fn change(self, ratio: f64) -> String {
         if !self.is_rate() {
             return lab_trial::format::ratio_or_percent(ratio);
         }
         let points = (ratio - 1.0) * 100.0;
-        // An interval's end that is hundredths of a point is no zero.
+        // An interval's end of hundredths of a point must not become zero.
         let sign = if points < -0.005 { "−" } else { "+" };
         format!("{sign}{:.2} points", points.abs())
     }
@@ -424,7 +424,7 @@ impl Measure {
         }
     }
 
-    /// Which way it is better.
+    /// The direction that is better.
     #[must_use]
     pub fn better(self) -> Better {
         match self {
@@ -434,8 +434,8 @@ impl Measure {
         }
     }
 
-    /// Whether the trial's value is not known because operations took longer than the load's time limit:
-    /// what is left of it would be that of the quick ones.
+    /// Returns true if the trial's value is unknown because operations took longer than the load's time limit: the
+    /// value of the remaining ones would be that of the fast ones.
     #[must_use]
     pub fn is_cut(self, trial: &TrialAnalysis) -> bool {
         let is_time = match self {
@@ -446,7 +446,7 @@ impl Measure {
         is_time && trial.steps.iter().any(|step| step.bound.is_some())
     }
 
-    /// Whether a failed request stands where the trial's value would be.
+    /// Returns true if a failed request is at the place of the trial's value.
     #[must_use]
     pub fn is_beyond(self, trial: &TrialAnalysis) -> bool {
         let all = &trial.response_with_failures_ms;
@@ -459,8 +459,8 @@ impl Measure {
         }
     }
 
-    /// A trial's value. Times are over all attempts, as those of thresholds are: a failed request is slower than
-    /// any limit, and a quantile at which one stands has no value.
+    /// A trial's value. Times are over all attempts, as those of thresholds are: a failed request is slower than any
+    /// limit, and a quantile at a failed request has no value.
     #[must_use]
     pub fn of(self, trial: &TrialAnalysis) -> Option<f64> {
         let all = &trial.response_with_failures_ms;

@@ -1,4 +1,4 @@
-//! What is said of trials that ran at the same time.
+//! The results of trials that ran at the same time.
 
 use schemars::JsonSchema;
 use serde::Serialize;

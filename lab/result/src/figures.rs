@@ -16,7 +16,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of one value per trial; a trial without one leaves the cell without one.
+    /// The estimate from one value per trial; a trial without a value leaves the cell without one.
     pub fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().collect::<Option<_>>()?;
         let interval = mean_interval(&values)?;

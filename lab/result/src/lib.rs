@@ -1,4 +1,4 @@
-//! The analysis of a run, as `result.json` has it (schema `plimsoll.result/1`), and the one rule of which trials count.
+//! The analysis of a run, as `result.json` has it (schema `plimsoll.result/1`), and the one rule for counting trials.
 //!
 //! Times end in `_ms`, rates in `_per_s`. A quantile that its sample can't support, and a counter
 //! that was never sampled, is `null`, never a number. Reports read nothing but this.

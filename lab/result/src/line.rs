@@ -1,4 +1,4 @@
-//! What is said of the load that a system carries: the load line, and how throughput scales.
+//! The results on the load that a system sustains: the load line, and how throughput scales.
 
 use lab_plan::{Cell, SearchEnd};
 use schemars::JsonSchema;

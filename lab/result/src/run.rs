@@ -258,7 +258,7 @@ pub enum Outcome {
 }
 
 impl Summary {
-    /// Whether the system went beyond a limit: a threshold, or one of `abort_on`.
+    /// Returns true if the system exceeded a limit: a threshold, or one of `abort_on`.
     #[must_use]
     pub fn is_beyond_limit(&self) -> bool {
         self.thresholds_failed > 0 || self.aborted > 0
@@ -266,19 +266,19 @@ impl Summary {
 }
 
 impl Analysis {
-    /// Whether published figures stand beside those of any cell.
+    /// Returns true if any cell has published figures beside its own.
     #[must_use]
     pub fn has_published(&self) -> bool {
         self.published.iter().any(|table| !table.entries.is_empty())
     }
 
-    /// What is said beside published figures when the run was sped up; `None` at speed 1.
+    /// The note on published figures if the run was sped up; `None` at speed 1.
     #[must_use]
     pub fn speed_note(&self) -> Option<String> {
         speed_note(self.study.speed)
     }
 
-    /// What users spoke, where they asked for another version of HTTP than 1.1.
+    /// The protocol of the users, if they asked for another version of HTTP than 1.1.
     #[must_use]
     pub fn http_note(&self) -> Option<String> {
         let asked: Vec<_> = self
@@ -312,7 +312,7 @@ impl Analysis {
         }
     }
 
-    /// What must be said where users spoke with whoever answered.
+    /// The note on runs in which users accepted any certificate.
     #[must_use]
     pub fn certificates_note(&self) -> Option<String> {
         let unchecked = |trial: &&TrialAnalysis| {
@@ -333,7 +333,7 @@ impl Analysis {
     }
 }
 
-/// What is said beside published figures at a speed other than 1.
+/// The note on published figures at a speed other than 1.
 pub fn speed_note(speed: f64) -> Option<String> {
     ((speed - 1.0).abs() > 1e-9)
         .then(|| format!("at --speed {speed}: load per user is {speed} times the report's"))

@@ -1,10 +1,10 @@
-//! Which trials a comparison counts: the one rule for matrix comparisons, duets, comparisons of runs,
-//! and histories.
+//! The one rule for the trials that a comparison counts: for matrix comparisons, duets, comparisons of runs, and
+//! histories.
 //!
-//! A planned trial never leaves a sample silently. What is missing because of the system is evidence
-//! against it: the trials that are left would be a choice of the good ones (informative censoring). What
-//! is missing because of the environment says nothing of the system: the run repeats it, and meanwhile its
-//! block is left out on both sides. All else that is missing takes the answer away.
+//! A planned trial never leaves a sample silently. A trial that is missing because of the system is evidence against
+//! it: the remaining trials would be a choice of the good ones (informative censoring). A trial that is missing because
+//! of the environment is no evidence on the system: the run repeats it, and meanwhile its block is excluded on both
+//! sides. Any other missing trial prevents an answer.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// All, the good one first.
+    /// All fates, the good one first.
     pub const ALL: [Self; 7] = [
         Self::Valid,
         Self::Disturbed,
@@ -49,7 +49,7 @@ impl Fate {
         Self::NotRun,
     ];
 
-    /// The fate of a trial that ran, by itself: the partner of a duet doesn't change it.
+    /// The fate of a trial that ran, by itself: the peer in a duet doesn't change it.
     #[must_use]
     pub fn of(trial: &TrialAnalysis) -> Self {
         match (&trial.system_failure, trial.verdict, trial.cause) {
@@ -72,7 +72,7 @@ impl Fate {
         stays.into_iter().find(has).or(last).unwrap_or(Self::NotRun)
     }
 
-    /// Whether the system is the reason.
+    /// Returns true if the system is the reason.
     #[must_use]
     pub fn is_failure(self) -> bool {
         match self {
@@ -95,7 +95,7 @@ impl Fate {
         }
     }
 
-    /// With how many of all trials it befell: `the system failed in 2 of 8 trials`.
+    /// The fate with its number of trials: `the system failed in 2 of 8 trials`.
     fn words(self, of: &str) -> String {
         match self {
             Self::Valid => format!("{of} are valid"),
@@ -142,7 +142,7 @@ pub enum Counts {
     Worse,
 }
 
-/// The rule.
+/// The rule: returns the effect of a trial with this fate.
 #[must_use]
 pub fn counts(fate: Fate, side: Side, consumer: Consumer) -> Counts {
     match (fate, side, consumer) {
@@ -170,8 +170,8 @@ pub struct CellSample {
     pub fates: BTreeMap<Fate, u32>,
 }
 
-/// A sample for each planned cell; none of a search, whose trials are chosen as it goes and count in its
-/// line. Trials come in the order in which they ran, each as it is by itself.
+/// A sample for each planned cell; none for a search, which chooses its trials as it runs and counts them in its line.
+/// Trials are in the order in which they ran, each judged by itself.
 pub fn samples(plan: &Plan, trials: &[TrialAnalysis]) -> Vec<CellSample> {
     let mut samples: Vec<CellSample> = Vec::new();
     if plan.search.is_some() {
@@ -212,14 +212,14 @@ impl CellSample {
         self.fates.values().sum()
     }
 
-    /// The trials of both, of several runs of one build.
+    /// Adds the trials of another run of the same build.
     pub fn add(&mut self, other: &Self) {
         for (fate, count) in &other.fates {
             *self.fates.entry(*fate).or_default() += count;
         }
     }
 
-    /// The graver of what its trials count for.
+    /// The most severe effect of its trials.
     #[must_use]
     pub fn counts(&self, side: Side, consumer: Consumer) -> Counts {
         let some = self.fates.iter().filter(|(_, count)| **count > 0);
@@ -227,7 +227,7 @@ impl CellSample {
         each.max().unwrap_or(Counts::Repeat)
     }
 
-    /// The trials that count for so much, in words: `the system failed in 2 of 8 trials of run b`.
+    /// The trials with the wanted effect, in words: `the system failed in 2 of 8 trials of run b`.
     fn words(&self, name: &str, wanted: Counts, (side, consumer): (Side, Consumer)) -> String {
         let all = plural(self.planned() as usize, "trial");
         let is_wanted =
@@ -253,7 +253,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Of a candidate `b` beside its baseline `a`, each with its name in words. `None` is a cell that a side
+    /// Judges a candidate `b` beside its baseline `a`, each with its name in words. `None` is a cell that a side
     /// doesn't have.
     #[must_use]
     pub fn of(
@@ -293,7 +293,7 @@ impl Standing {
         }
     }
 
-    /// Why nothing good can be said, the end of a sentence; `None` where the figures decide.
+    /// Why a good verdict is impossible, as the end of a sentence; `None` if the figures decide.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -309,8 +309,8 @@ mod tests {
     use Consumer::{History, Run, Runs};
     use Counts::{Included, NoAnswer, Repeat, Worse};
 
-    /// Of each fate what it counts for: of the baseline and of the candidate in a run, the same between runs, and
-    /// in a history.
+    /// The effect of each fate: for the baseline and for the candidate in a run, the same between runs, and in a
+    /// history.
     const TABLE: [(Fate, [Counts; 5]); 7] = [
         (Fate::Valid, [Included; 5]),
         (Fate::Disturbed, [Repeat; 5]),

@@ -1,4 +1,4 @@
-//! What sessions carried, as `result.json` has it, beside what the disk alone does with as much.
+//! Transfers of sessions in `result.json`, beside the same transfers by the disk alone.
 
 use schemars::JsonSchema;
 use serde::Serialize;

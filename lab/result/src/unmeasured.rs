@@ -1,5 +1,5 @@
-//! What is said of a run that the machine spoiled: why its trials are no measurements, and what still
-//! holds of them. No threshold, no gate, and no average reads any of it.
+//! Results of a disturbed run: why its trials are invalid, and which results remain valid. No threshold, no gate, and
+//! no average reads any of it.
 
 use lab_plan::Cell;
 use lab_plan::checks::{Cause, CheckId, Unit};
@@ -86,7 +86,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// Of these values; `None` without any.
+    /// The range of these values; `None` without any.
     #[must_use]
     pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         values.fold(None, |range: Option<Self>, value| {

@@ -1,4 +1,4 @@
-//! What the threads of the system waited for, in `result.json`. Times are of all threads together, in microseconds per
+//! The waits of the system's threads, in `result.json`. Times are of all threads together, in microseconds per
 //! transaction (or per second, as `per` says). A wait is not a part of the response time, unless the thread served that
 //! request.
 

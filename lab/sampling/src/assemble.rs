@@ -10,7 +10,7 @@ use crate::names::{Name, Named, Names};
 use crate::spaces::Place;
 use crate::stacks::{Frame, Key, OTHER, Stacks};
 
-/// The name of the function that stands for stacks that were not sampled.
+/// The name of the function that represents stacks that were not sampled.
 const NOT_SAMPLED: &str = "[not sampled]";
 /// Functions that threads begin with.
 const STARTS: [&str; 16] = [
@@ -82,7 +82,7 @@ pub(crate) struct Assembled {
     pub(crate) other: u64,
 }
 
-/// `weight` is the CPU time that a sample of a block stands for, in nanoseconds.
+/// `weight` is the CPU time of a sample of a block, in nanoseconds.
 pub(crate) fn profile(
     stacks: &Stacks,
     modules: &Modules,
@@ -167,8 +167,8 @@ impl Stack {
     }
 }
 
-/// Chains of frame pointers don't say whether they broke: they are whole if their outermost function is one that threads
-/// begin with.
+/// Chains of frame pointers carry no sign of a break: they are whole if their outermost function is a thread's
+/// start function.
 fn is_whole(frames: &[Frame], names: &Names, modules: &Modules) -> bool {
     let Some((end, rest)) = frames.split_last() else {
         return true;
@@ -190,12 +190,12 @@ fn is_whole(frames: &[Frame], names: &Names, modules: &Modules) -> bool {
         _ => None,
     };
     let file = path.and_then(|path| path.rsplit('/').next()).unwrap_or("");
-    // A chain that broke in the library right away has nothing else.
+    // A chain that broke immediately in the library has no other frames.
     let users = frames.iter().filter(|one| matches!(one, Frame::User(_)));
     users.count() >= 2 && C_LIBRARIES.iter().any(|library| file.starts_with(library))
 }
 
-/// Whether the innermost function has a name. Kernel code always counts as named: at worst it is `[kernel]`.
+/// Returns true if the innermost function has a name. Kernel code always counts as named: at worst it is `[kernel]`.
 fn is_named(frames: &[Frame], names: &Names) -> bool {
     let Some(innermost) = frames.first() else {
         return false;

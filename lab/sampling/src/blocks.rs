@@ -74,8 +74,8 @@ impl Blocks {
         blocks.collect()
     }
 
-    /// The CPU time that a sample of each block stands for, in nanoseconds: over ten seconds at least, the CPU time of the
-    /// system by its samples, so that neither lost samples nor the rate matters.
+    /// The CPU time of a sample of each block, in nanoseconds: over at least ten seconds, the CPU time of the
+    /// system divided by its samples, so that neither lost samples nor the rate affect it.
     pub(crate) fn weights(&self) -> BTreeMap<u32, f64> {
         let mut spans: Vec<(Vec<u32>, Part, u64)> = Vec::new();
         let is_done =

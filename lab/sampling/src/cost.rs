@@ -1,4 +1,4 @@
-//! What a sample costs on this machine, and the rate that a budget allows.
+//! The cost of a sample on this machine, and the rate that a budget allows.
 
 use std::hint::black_box;
 
@@ -16,10 +16,10 @@ const PAIRS: u32 = 5;
 const SPAN_NS: i64 = 20_000_000;
 /// Stacks and the other programs' load on caches cost more than the empty loop shows.
 const MARGIN: f64 = 1.5;
-/// The part of the budget that sampling is planned to use.
+/// The fraction of the budget that sampling is planned to use.
 const USED: f64 = 0.5;
 
-/// The highest rate whose samples stay within half of the budget, a part of the CPU time.
+/// Returns the highest rate whose samples stay within half of the budget, a fraction of the CPU time.
 pub(crate) fn rate(budget: f64) -> f64 {
     choose(budget, measured().unwrap_or(15e-6))
 }

@@ -1,4 +1,4 @@
-//! What unwinding and naming need of an executable: segments, unwind tables, build id. Files may be hostile: every size
+//! Data of an executable for unwinding and naming: segments, unwind tables, build id. Files may be hostile: every size
 //! has a bound, and the library checks every offset.
 
 use std::ops::Range;
@@ -45,7 +45,7 @@ impl Elf {
     pub fn read<'data>(data: impl ReadRef<'data>) -> Option<Self> {
         let file: ElfFile64<'data, Little, _> = ElfFile::parse(data).ok()?;
         let headers = file.elf_program_headers().iter().take(MOST_SEGMENTS);
-        // By their flags: linkers put parts of several segments on one page, so that a page says nothing.
+        // By their flags: linkers put parts of several segments on one page, so a page doesn't identify its segment.
         let code =
             headers.filter(|one| one.p_type(Little) == PT_LOAD && one.p_flags(Little) & PF_X != 0);
         let code = code.map(|one| Segment {

@@ -23,7 +23,7 @@ pub enum Refused {
     /// The kernel has no such events.
     #[error("the kernel has no performance events (perf_event_open)")]
     NoEvents,
-    /// None of the system's processes lives, or none is known.
+    /// No process of the system is alive, or none is known.
     #[error("no process of the system is known on this machine")]
     NoProcess,
     /// The kernel lets this user lock too little memory for the samples.

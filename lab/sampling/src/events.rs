@@ -18,7 +18,7 @@ use crate::error::Refused;
 pub(crate) const MOST_FRAMES: usize = 127;
 /// The part of a user's stack that is copied. Stacks of asynchronous Rust are deep: 32 KiB cut half of them.
 const COPY: u32 = 64 * 1024 - 8;
-/// A ring holds the records of this long, since the thread that drains it comes after all others.
+/// The time whose records a ring can hold. It is long, since the thread that drains the ring has the lowest priority.
 const RING_SECONDS: f64 = 0.5;
 /// Bytes of a sample with call chains alone, at most nearly.
 const CHAIN_BYTES: f64 = 1500.0;
@@ -39,7 +39,7 @@ const REGISTERS: u64 = 0;
 /// The settings of the kernel's events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
-    /// A copy of the user's stack in each sample, with registers, besides the chain of frame pointers.
+    /// A copy of the user's stack in each sample, with registers, in addition to the chain of frame pointers.
     pub(crate) copies: bool,
     /// The id of the control group in each sample.
     pub(crate) group: bool,
@@ -137,14 +137,14 @@ impl Events {
             .try_for_each(|core| core.counter.disable())
     }
 
-    /// Sets the time between two samples of a core. It begins anew.
+    /// Sets the time between two samples of a core, and restarts it.
     pub(crate) fn period(&self, period_ns: u64) -> io::Result<()> {
         self.cores
             .iter()
             .try_for_each(|core| core.sampler.sample_on(period_ns.max(1)))
     }
 
-    /// Takes all records, in the order of time.
+    /// Removes and returns all records, in the order of time.
     pub(crate) fn drain(&self) -> Vec<Event> {
         let mut found = Vec::new();
         for core in &self.cores {
@@ -197,7 +197,7 @@ pub(crate) fn stamped() -> Opts {
     }
 }
 
-/// Samples with stacks; with copies of the users' stacks, if so asked.
+/// Samples with stacks; with copies of the users' stacks, if requested.
 pub(crate) fn stacks(copies: bool) -> SampleFormat {
     SampleFormat {
         call_chain: Some(ChainOf {
@@ -205,7 +205,7 @@ pub(crate) fn stacks(copies: bool) -> SampleFormat {
             exclude_user: false,
             exclude_kernel: false,
             defer_user: false,
-            // As many as the kernel allows.
+            // The kernel's maximum.
             max_stack_frames: 0,
         }),
         user_stack: copies.then_some(Size(COPY)),
@@ -224,7 +224,7 @@ fn largest_ring(cores: usize, asked: Asked) -> u8 {
     ring(cores, asked.rate * 1.5 * stack_bytes(asked.copies))
 }
 
-/// The size of a ring that holds half a second of so many bytes a second, as a power of two of pages.
+/// Returns the size of a ring for half a second at this rate, as a power of two of pages.
 pub(crate) fn ring(cores: usize, bytes_a_second: f64) -> u8 {
     let bytes = bytes_a_second * RING_SECONDS;
     let pages = (bytes / procfs::page_size() as f64).max(1.0) as usize;

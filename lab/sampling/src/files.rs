@@ -13,7 +13,7 @@ use crate::elf::Elf;
 
 /// Larger files are not read.
 const LARGEST_FILE: u64 = 4 * 1024 * 1024 * 1024;
-/// The most files that are opened. Each stays open until its names have been looked up.
+/// Most files that are opened. Each stays open until its names have been looked up.
 const MOST_FILES: usize = 500;
 /// The most bytes that are read of the vDSO.
 const LARGEST_VDSO: u64 = 256 * 1024;
@@ -21,7 +21,7 @@ const LARGEST_VDSO: u64 = 256 * 1024;
 /// A file with code.
 #[derive(Debug)]
 pub(crate) struct Module {
-    /// As the system sees it.
+    /// The path as the system sees it.
     pub(crate) path: String,
     /// Kept open, so that it is the one that was sampled.
     pub(crate) file: Option<File>,

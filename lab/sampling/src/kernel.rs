@@ -7,7 +7,7 @@ use crate::files;
 /// Larger files are not read; a kernel with all its modules has 15 MB.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
-/// The kernel's functions by address. Its addresses serve only to look up names.
+/// The kernel's functions by address. Its addresses are used only to look up names.
 #[derive(Debug, Default)]
 pub(crate) struct Kernel {
     functions: Vec<(u64, Box<str>)>,

@@ -1,8 +1,8 @@
 //! Samples the call stacks of the processes of a system, by the performance events of the Linux kernel, and names them.
 //!
 //! Events are on whole cores, and samples are sorted by control group and process: an event of a group would start and
-//! stop a timer at each switch. The time between samples is random, so that it can't fall into step with requests. Nothing
-//! else in the lab knows `perf_event_open`.
+//! stop a timer at each switch. The time between samples is random, to avoid a beat with requests. No other
+//! crate of the lab uses `perf_event_open`.
 #![cfg(target_os = "linux")]
 
 mod assemble;

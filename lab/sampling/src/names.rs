@@ -30,7 +30,7 @@ pub(crate) struct Name {
 pub(crate) struct Named {
     /// The innermost inlined function first; never empty.
     pub(crate) names: Vec<Name>,
-    /// Whether the function has a name, not only a place in its file.
+    /// Whether the function has a name, not only an address in its file.
     pub(crate) known: bool,
 }
 
@@ -140,7 +140,7 @@ fn of_file(module: &Module, addresses: &[u64]) -> Vec<(u64, Named)> {
     named.collect()
 }
 
-/// By the symbols and the debug information of the file, or those of a debug file that is installed for its build id.
+/// Names by the symbols and the debug information of the file, or of the installed debug file for its build id.
 fn symbols(module: &Module, addresses: &[u64]) -> Option<Vec<Option<Named>>> {
     let file = module.file.as_ref()?;
     // The file that is open, whatever is at its path by now.
@@ -198,7 +198,7 @@ fn name(function: &str, code: Option<&CodeInfo<'_>>) -> Name {
     }
 }
 
-/// Without symbols functions are told apart by where they begin in the file.
+/// Without symbols, the start address in the file identifies a function.
 fn by_bounds(module: &Module, address: u64) -> Named {
     let path = module.path.as_str();
     let base = path.rsplit('/').next().unwrap_or(path);

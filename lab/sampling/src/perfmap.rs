@@ -11,7 +11,7 @@ use crate::files;
 
 /// Larger files are not read.
 const LARGEST: u64 = 64 * 1024 * 1024;
-/// Longer names are cut.
+/// Longer names are truncated.
 const LONGEST_NAME: usize = 1000;
 
 /// Looks up the names of addresses of a process; empty without a file.

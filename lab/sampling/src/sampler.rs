@@ -36,23 +36,23 @@ const MOST_SAMPLES: f64 = 1_000_000.0;
 const BUSY_CORES: usize = 8;
 /// Bounds of the rate that a study may ask for.
 const RATES: std::ops::RangeInclusive<f64> = 1.0..=4999.0;
-/// Frame pointers are good enough if so many of a hundred stacks have all their frames.
+/// Frame pointers are good enough if at least this percentage of stacks has all frames.
 const GOOD_PERCENT: u64 = 98;
 /// Stacks that the choice between pointers and copies needs.
 const ENOUGH: u64 = 50;
 
-/// What to sample, and how.
+/// The target and the settings of sampling.
 #[derive(Debug, Clone)]
 pub struct Spec {
     /// The system's process.
     pub pid: u32,
     /// Finds processes of the system that are not descendants of `pid`.
     pub hold: Option<Hold>,
-    /// Samples a second of a core; `None` takes what the budget allows.
+    /// Samples a second of a core; `None` selects the rate that the budget allows.
     pub rate: Option<f64>,
-    /// How stacks are found; `None` tries both and chooses.
+    /// The unwinding method; `None` tries both and chooses.
     pub frames: Option<Frames>,
-    /// The part of the system's CPU time that sampling may cost.
+    /// The fraction of the system's CPU time that sampling may cost.
     pub budget: f64,
     /// Length of the hold.
     pub length: Duration,
@@ -60,16 +60,16 @@ pub struct Spec {
     pub seed: u64,
     /// The most that is recorded of waits: the level; `None` records nothing of them.
     pub waits: Option<u8>,
-    /// Regular expressions of functions in which threads have nothing to do, besides those that are known.
+    /// Regular expressions of functions in which threads are idle, besides the built-in ones.
     pub idle: Vec<String>,
 }
 
-/// What was recorded in a hold.
+/// The records of a hold.
 #[derive(Debug)]
 pub struct Recorded {
     /// The profile of CPU time, and how it was taken; `None` where the kernel refuses samples to this user.
     pub cpu: Option<(Profile, Profiled)>,
-    /// What threads waited for; `None` where it wasn't wanted.
+    /// The waits of the threads; `None` if they were not requested.
     pub waits: Option<RecordedWaits>,
 }
 
@@ -97,7 +97,7 @@ pub struct Sampler {
     off_seconds: Vec<u32>,
     waits: Option<Waits>,
     refused: Option<Refused>,
-    /// Whether all is open that the hold needs.
+    /// Whether everything is open that the hold needs.
     is_prepared: bool,
 }
 
@@ -144,7 +144,7 @@ impl Sampler {
         let frames = spec.frames;
         let (events, refused) = match opened(&cores, frames, &groups, rate) {
             Ok(events) => (events, None),
-            // What needs no samples is recorded without them.
+            // Data that needs no samples is recorded without them.
             Err(refused) if spec.waits.is_some() => (Events::default(), Some(refused)),
             Err(refused) => return Err(refused),
         };
@@ -183,7 +183,7 @@ impl Sampler {
         self.refused.as_ref()
     }
 
-    /// How stacks are found, once that is chosen.
+    /// Returns the unwinding method, once it is chosen.
     #[must_use]
     pub fn frames(&self) -> Option<Frames> {
         self.frames
@@ -246,7 +246,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Does what is due, and returns when it is to be called next at the latest.
+    /// Performs due work, and returns the latest time of the next call.
     pub fn turn(&mut self, clock: impl Fn() -> Duration) -> Duration {
         let now = clock();
         if matches!(&self.phase, Phase::Holding(holding) if now >= holding.next) {
@@ -255,7 +255,7 @@ impl Sampler {
         self.drain();
         let due = self.with_waits(|waits, _, shared| waits.turn(now, shared, &clock));
         if now >= self.redraw_at {
-            // Fails only if the event is gone. Then samples are missing, and the check of their number warns.
+            // Fails only if the event is closed. Then samples are missing, and the check of their number warns.
             let _ = self.redraw(now);
         }
         let due = due.flatten().unwrap_or(now + DRAIN).min(now + DRAIN);
@@ -286,14 +286,14 @@ impl Sampler {
 
     /// Ends the hold.
     pub fn end(&mut self, clock: impl Fn() -> Duration) {
-        // Refused only where the event is gone.
+        // Fails only if the event is closed.
         let _ = self.events.disable();
         self.spend(clock());
         self.drain();
         self.with_waits(|waits, _, shared| waits.end(shared, &clock));
     }
 
-    /// Names what was sampled and puts it together; the system must still run. Afterwards nothing is sampled.
+    /// Names the samples and assembles the profile; the system must still run. Stops sampling.
     #[must_use]
     pub fn finish(mut self) -> Recorded {
         let waits = self
@@ -329,7 +329,7 @@ impl Sampler {
         (done.profile, facts)
     }
 
-    /// Chooses between frame pointers and copies by the stacks that were compared; copies if those were too few.
+    /// Chooses between frame pointers and copies by the compared stacks; copies if there were too few.
     /// `agree` receives the choice and may replace it.
     ///
     /// # Errors
@@ -363,7 +363,7 @@ impl Sampler {
             Frames::Copies
         };
         self.frames = Some(agree(frames));
-        // The memory of the old events counts against what the kernel allows.
+        // The memory of the old events counts against the kernel's limit.
         self.events = Events::default();
         self.events = opened(&self.cores, self.frames, &self.groups, self.rate)?;
         // Records lost while both ways were compared are not losses of the profile.
@@ -445,7 +445,7 @@ impl Sampler {
     /// Updates the processes and control groups of the system.
     fn members(&mut self) {
         if self.refused.is_some() {
-            // Without events nothing says that a process has ended.
+            // Without events, the end of a process is not reported.
             self.pids.clear();
         }
         self.pids.extend(self.cpu.processes());
@@ -584,7 +584,7 @@ fn opened(
     }
 }
 
-/// What records waits, if that is wanted.
+/// Creates the recorder of waits, if requested.
 fn waits(spec: &Spec, cores: usize, refused: Option<&Refused>) -> Result<Option<Waits>, Refused> {
     let Some(level) = spec.waits else {
         return Ok(None);
@@ -605,7 +605,7 @@ fn rate(spec: &Spec, cores: usize) -> f64 {
     asked.min(most).clamp(*RATES.start(), *RATES.end())
 }
 
-/// The ids of a control group of version 2 and of all below it: those of their folders.
+/// Returns the ids of a control group of version 2 and of all groups below it, which are the inodes of their folders.
 fn groups(folder: &Path) -> HashSet<u64> {
     if !folder.join("cgroup.controllers").exists() {
         return HashSet::new();

@@ -5,14 +5,14 @@ use std::time::Duration;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A period is this part of the nominal one, at least and at most.
+/// The minimum and maximum of a period, as a fraction of the nominal one.
 const LEAST: f64 = 0.6;
 const MOST: f64 = 1.4;
 /// A new period is drawn this often, or every ten periods if that is longer. Setting a period restarts the timer, so a
 /// long period would never end if periods were set more often.
 const REDRAW: Duration = Duration::from_millis(100);
 const PERIODS: f64 = 10.0;
-/// One unit of time in so many is not sampled.
+/// One of this number of time units is not sampled.
 const BLOCK: u64 = 6;
 /// Blocks of a hold, at most. Longer holds have longer units than a second.
 const MOST_BLOCKS: u64 = 600;
@@ -31,7 +31,7 @@ impl Periods {
         let rate = rate.max(0.1);
         let redraw = REDRAW.max(Duration::from_secs_f64(PERIODS / rate));
         let mut period = 1.0 / rate;
-        // The last period before a new one is cut off, which a shorter nominal one makes up for.
+        // The last period before a new one is truncated; a shorter nominal one compensates for it.
         for _ in 0..20 {
             period *= mean_rate(period, redraw.as_secs_f64()) / rate;
         }
@@ -42,7 +42,7 @@ impl Periods {
         }
     }
 
-    /// How long a period stays.
+    /// Returns how long a period is kept.
     pub(crate) fn redraw(&self) -> Duration {
         self.redraw
     }
@@ -53,7 +53,7 @@ impl Periods {
     }
 }
 
-/// Samples a second if a period between 0.6 and 1.4 times this one is drawn anew after `redraw`.
+/// Samples a second if a new period between 0.6 and 1.4 times this one is drawn after each `redraw`.
 fn mean_rate(period: f64, redraw: f64) -> f64 {
     const STEPS: u32 = 1000;
     let samples = (0..STEPS).map(|step| {
@@ -68,7 +68,7 @@ fn fraction(random: &mut Xoshiro256PlusPlus) -> f64 {
     (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Which seconds are sampled: of each block of six, all but one, which is drawn at random.
+/// The sampled seconds: of each block of six, all but one, which is drawn at random.
 #[derive(Debug, Clone)]
 pub(crate) struct Switching {
     first: u64,
@@ -98,7 +98,7 @@ impl Switching {
         u32::try_from(self.units(at) / BLOCK).unwrap_or(u32::MAX)
     }
 
-    /// Whether a moment is sampled.
+    /// Returns true if a moment is sampled.
     pub(crate) fn is_on(&self, at: Duration) -> bool {
         let unit = self.units(at);
         let off = self.off.get((unit / BLOCK) as usize);

@@ -1,4 +1,4 @@
-//! Which code is mapped where in the memory of the system's processes, while processes start, fork, and exit.
+//! The memory maps of the system's processes, kept up to date while processes start, fork, and exit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ const MOST_MAPS: usize = 20_000;
 pub(crate) enum Place {
     /// The number of a file, and the address within the file.
     File(u32, u64),
-    /// Code without a file, which a runtime compiled: known by its address in the process, which is never kept.
+    /// Code without a file, compiled by a runtime: identified by its address in the process, which is never kept.
     Compiled(i32, u64),
 }
 
@@ -53,7 +53,7 @@ struct Map {
 #[derive(Clone, Copy)]
 struct Code {
     module: u32,
-    /// Where the file's address 0 would be.
+    /// The address of the file's offset 0.
     base: u64,
 }
 
@@ -219,7 +219,7 @@ impl Space {
     }
 }
 
-/// Whether a mapping has a name and no file: runtimes keep code that they compile in such memory.
+/// Returns true if a mapping has a name and no file: runtimes keep code that they compile in such memory.
 fn is_compiled(path: &Path) -> bool {
     let path = path.as_os_str().as_bytes();
     let names: [&[u8]; 4] = [b"//", b"/memfd:", b"/dev/zero", b"/SYSV"];

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::spaces::Place;
 
-/// Different stacks that are kept. Beyond it the rarest half becomes [`OTHER`].
+/// Most different stacks. Beyond it the rarest half becomes [`OTHER`].
 pub(crate) const MOST_STACKS: usize = 200_000;
 /// Thread names that are kept.
 const MOST_THREADS: usize = 10_000;
@@ -20,7 +20,7 @@ pub(crate) enum Frame {
     Sleeps(u32),
     /// The stack wasn't sampled.
     NotSampled,
-    /// The stack goes on, and couldn't be followed.
+    /// The stack continues, but couldn't be followed.
     Broken,
     /// The end of a chain of frame pointers. The frames before it show whether the chain is complete.
     Chained,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 
-/// Threads whose names are remembered, at most.
+/// Most threads whose names are stored.
 const MOST: usize = 100_000;
 
 /// Names of threads by their ids.

@@ -1,5 +1,5 @@
-//! Follows copies of stacks by the unwind tables of the files, and by frame pointers where there are none. Nothing else
-//! knows how stacks are unwound.
+//! Follows copies of stacks by the unwind tables of the files, and by frame pointers where there are none. No other
+//! module unwinds stacks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Unwinder {
         }
     }
 
-    /// Takes in a file that is mapped at these addresses; `base` is where its address 0 would be.
+    /// Adds a file that is mapped at these addresses; `base` is where its address 0 would be.
     pub(crate) fn add(&mut self, addresses: Range<u64>, base: u64, elf: &Elf) {
         let data = |section: &Option<Section>| section.as_ref().map(|one| Arc::clone(&one.data));
         let range = |section: &Option<Section>| section.as_ref().map(|one| one.addresses.clone());
@@ -84,14 +84,14 @@ impl Unwinder {
     }
 }
 
-/// Program counter, stack pointer, and what unwinding begins with.
+/// Program counter, stack pointer, and the initial registers of unwinding.
 #[cfg(target_arch = "x86_64")]
 fn registers(values: &[u64]) -> Option<(u64, u64, UnwindRegsNative)> {
     let [frame, stack, counter] = values.try_into().ok()?;
     Some((counter, stack, UnwindRegsNative::new(counter, stack, frame)))
 }
 
-/// Program counter, stack pointer, and what unwinding begins with.
+/// Program counter, stack pointer, and the initial registers of unwinding.
 #[cfg(target_arch = "aarch64")]
 fn registers(values: &[u64]) -> Option<(u64, u64, UnwindRegsNative)> {
     let [frame, link, stack, counter] = values.try_into().ok()?;

@@ -1,5 +1,5 @@
-//! Records what threads of the system wait for: their time on the CPU and without a core, the kernel functions that they
-//! sleep in, and the stacks of their switches, as far as this user may.
+//! Records the waits of the system's threads: their time on the CPU and without a core, the kernel functions that they
+//! sleep in, and the stacks of their switches, as far as this user's permissions allow.
 
 mod collected;
 mod pace;
@@ -32,11 +32,11 @@ use switches::{Begun, Number, Switches};
 use usage::Usage;
 use wchan::{Doing, Rounds};
 
-/// The part of the budget that recording waits may use; samples of CPU time use the other half.
+/// The fraction of the budget that recording waits may use; samples of CPU time use the other half.
 const PART: f64 = 0.5;
 /// Pieces of code that wake threads, at most.
 const MOST_WAKERS: usize = 100_000;
-/// Threads that are looked at when recording goes on after a pause, at most.
+/// Most threads that are read when recording continues after a pause.
 const MOST_LOOKED_AT: usize = 5000;
 
 /// The waits of the hold.
@@ -50,11 +50,11 @@ pub struct RecordedWaits {
     pub latency: Latencies,
     /// The times of the hold on the trial's clock.
     pub hold: (Duration, Duration),
-    /// What threads waited for; `None` where only level 0 was recorded.
+    /// The profile of the waits; `None` where only level 0 was recorded.
     pub profile: Option<Profile>,
 }
 
-/// What the recorder shares with the sampler of CPU time.
+/// State shared with the sampler of CPU time.
 pub(crate) struct Shared<'a> {
     pub(crate) pids: &'a HashSet<i32>,
     pub(crate) spaces: &'a mut Spaces,
@@ -103,7 +103,7 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// Records at most at this level. `refused` says why the kernel gives no records of switches.
+    /// Records at most at this level. `refused` is the reason why the kernel provides no records of switches.
     pub(crate) fn new(
         most: u8,
         (budget, cores): (f64, usize),
@@ -149,7 +149,7 @@ impl Waits {
         }
     }
 
-    /// Opens what the hold needs, once that the way to find stacks is chosen.
+    /// Opens the events for the hold, after the choice of the unwinding method.
     pub(crate) fn prepare(&mut self, cores: &[u32], frames: Frames) {
         if self.got.level < 3 {
             return;
@@ -157,7 +157,7 @@ impl Waits {
         self.copies = frames == Frames::Copies;
         let waking = records::waking();
         let opened = Records::open(cores, self.copies, waking.clone().ok()).or_else(|refused| {
-            // What the tracepoint lacks, the others may have.
+            // Other tracepoints may have data that this one lacks.
             match waking.is_ok() {
                 true => Records::open(cores, self.copies, None),
                 false => Err(refused),
@@ -202,7 +202,7 @@ impl Waits {
         }
     }
 
-    /// Does what is due, and returns when it is to be called again.
+    /// Performs due work, and returns the time of the next call.
     pub(crate) fn turn(
         &mut self,
         now: Duration,
@@ -213,7 +213,7 @@ impl Waits {
             return None;
         }
         let sliced = matches!(self.pace, Pace::Slices { .. });
-        // Moments that are spread out don't fall into step with what the threads do.
+        // Random moments avoid a beat with periodic work of the threads.
         let again = now + Duration::from_millis(20 + self.random.next_u64() % 60);
         if self.got.level < 3 {
             if self.got.level == 1 {
@@ -244,7 +244,7 @@ impl Waits {
         sliced.then_some(self.slice_end.min(again))
     }
 
-    /// Goes on to the next part of the hold, which is recorded or not. `cores_used` is what the system used in the last one.
+    /// Starts the next part of the hold, recorded or not. `cores_used` is the system's use in the last part.
     pub(crate) fn switch(
         &mut self,
         is_on: bool,
@@ -287,7 +287,7 @@ impl Waits {
         self.records = Records::default();
     }
 
-    /// Names what was recorded and puts it together; the system must still run.
+    /// Names the records and assembles the profile; the system must still run.
     pub(crate) fn finish(mut self, modules: &Modules) -> RecordedWaits {
         let on: u64 = self
             .got
@@ -363,9 +363,9 @@ impl Waits {
             .collect();
     }
 
-    /// Begins to record switches; with what each thread does now, unless this is one of many slices.
+    /// Starts to record switches; with the present state of each thread, unless this is one of many slices.
     fn open(&mut self, shared: &mut Shared<'_>, clock: &impl Fn() -> Duration, with_state: bool) {
-        // What came while nothing was recorded.
+        // Drops records from the time without recording.
         self.records.take(u64::MAX);
         let mut begun = Vec::with_capacity(self.looked_at.len());
         for (at, (pid, tid, group)) in self.looked_at.iter().enumerate() {
@@ -393,7 +393,7 @@ impl Waits {
         }
     }
 
-    /// What a thread does; the kernel function if its stack isn't known otherwise.
+    /// Returns the activity of a thread; the kernel function if its stack isn't known otherwise.
     fn does(&self, pid: i32, tid: i32) -> Option<Result<Begun, String>> {
         if self.got.switches.slept(tid) && self.usage.has_slept(pid, tid) {
             return Some(Ok(Begun::SleepsOn));
@@ -405,7 +405,7 @@ impl Waits {
     }
 
     fn close(&mut self, shared: &mut Shared<'_>, clock: &impl Fn() -> Duration) {
-        // Refused only where the event is gone.
+        // Fails only if the event is closed.
         let _ = self.records.disable();
         let now = clock();
         let at = shared.kernel_ns(now);
@@ -425,7 +425,7 @@ impl Waits {
         self.open_at = now;
     }
 
-    /// Takes in records until a moment of the kernel's clock.
+    /// Reads records until a moment of the kernel's clock.
     fn take(&mut self, until: u64, shared: &mut Shared<'_>) {
         let switching = shared.switching;
         let second = |ns: u64| switching.second(Duration::from_nanos(ns));
@@ -471,7 +471,7 @@ impl Waits {
         }
     }
 
-    /// Whether a thread is one of the system's. One that is new is taken in.
+    /// Returns true if a thread is one of the system's. Adds a new one.
     fn knows(&mut self, (pid, tid): (i32, i32), at: u64, shared: &mut Shared<'_>) -> bool {
         if tid <= 0 || !shared.pids.contains(&pid) {
             return false;
@@ -498,7 +498,7 @@ impl Waits {
         (stack != OTHER).then(|| self.got.wakers.intern((group, stack)))
     }
 
-    /// Chooses the pace for what follows by the switches since it was last chosen.
+    /// Chooses the pace for the next part by the switches since the last choice.
     fn choose(&mut self, cores_used: f64) {
         let (all, ours, time) = std::mem::take(&mut self.since);
         let seconds = time.as_secs_f64();
@@ -523,12 +523,12 @@ impl Waits {
         }
     }
 
-    /// Draws the number of switches for one stack anew, so that it doesn't fall into step with what repeats.
+    /// Draws a new number of switches per stack, to avoid a beat with periodic work.
     fn jitter(&mut self) {
         let one_of = self.pace.one_of();
         let spread = one_of / 2;
         let drawn = one_of - spread + self.random.next_u64() % (2 * spread + 1);
-        // Refused only where the event is gone.
+        // Fails only if the event is closed.
         let _ = self.records.one_of(drawn);
     }
 }

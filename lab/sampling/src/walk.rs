@@ -7,7 +7,7 @@ use crate::spaces::Spaces;
 use crate::stacks::Frame;
 use crate::unwind::Stopped;
 
-/// Whether the chain of frame pointers says as much as the copy of the stack; `None` without a copy.
+/// Returns true if the chain of frame pointers has as much information as the copy of the stack; `None` without a copy.
 pub(crate) fn is_equal(spaces: &mut Spaces, sample: &RawSample) -> Option<bool> {
     let stopped = Stopped {
         registers: sample.registers.as_ref()?,
@@ -42,7 +42,7 @@ pub(crate) fn stack(spaces: &mut Spaces, frames: Option<Frames>, sample: &RawSam
             };
             match spaces.follow(sample.pid, stopped) {
                 (followed, true) => (followed, None),
-                // Threads that change to another stack, as those of Go do, have left the copied one.
+                // Threads that switch to another stack, as in Go, have left the copied one.
                 (followed, false) if chain.len() > followed.len() => (chain, Some(Frame::Chained)),
                 (followed, false) => (followed, Some(Frame::Broken)),
             }

@@ -24,7 +24,7 @@ fn spec(subject: &Subject, frames: Option<Frames>) -> Spec {
     }
 }
 
-/// `None` where this user may not sample, which is said.
+/// Opens a sampler; `None` where this user may not sample, which is printed.
 fn open(spec: Spec) -> Option<Sampler> {
     match Sampler::open(spec) {
         Ok(sampler) => Some(sampler),
@@ -76,7 +76,7 @@ fn functions<'p>(profile: &'p Profile, sample: &Sample) -> Vec<&'p str> {
         .collect()
 }
 
-/// Samples of each function of the subject, with what it calls.
+/// Samples of each function of the subject, with its callees.
 fn shares(profile: &Profile) -> HashMap<usize, u64> {
     let mut found = HashMap::new();
     for sample in &profile.samples {

@@ -38,7 +38,7 @@ impl Waiting {
         waiting
     }
 
-    /// The part of their lives that its threads waited, by their own clock.
+    /// Returns the fraction of their lives that its threads waited, by their own clock.
     fn ended(mut self) -> f64 {
         drop(self.child.stdin.take());
         let mut text = String::new();
@@ -84,7 +84,7 @@ fn spec(pid: u32, level: u8) -> Spec {
     }
 }
 
-/// Records a hold of this many seconds; `None` where this user may not, which is said.
+/// Records a hold of this many seconds; `None` where this user may not, which is printed.
 fn record(spec: Spec, seconds: u64) -> Option<Recorded> {
     let level = spec.waits;
     let mut sampler = Sampler::open(spec).unwrap();
@@ -368,7 +368,7 @@ fn level_0_has_times_only() {
     assert!(matches!(Sampler::open(gone), Err(Refused::NoProcess)));
 }
 
-/// Not a test: what another user sees.
+/// Not a test: prints the records of another user.
 #[test]
 #[ignore = "a helper of the test below, which runs it as another user"]
 fn seen_by_another_user() {

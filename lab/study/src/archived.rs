@@ -1,7 +1,7 @@
-//! Plans of archives that an earlier version wrote, brought to the present form.
+//! Converts plans of archives that an earlier version wrote into the present form.
 //!
-//! A plan of version 1 says nothing of what a run is judged by: that is in the study and the workload
-//! as written, which the archive keeps. This is the one place that loads them again.
+//! A plan of version 1 lacks the criteria by which a run is judged. They are in the study and the workload
+//! as written, which the archive keeps. This is the only module that loads them again.
 
 use std::io;
 
@@ -27,7 +27,7 @@ pub enum ArchivedError {
     /// The archived study makes no sense in one of its cells.
     #[error("the archived study can't be planned: {0}")]
     Question(String),
-    /// What it asks has no form on disk.
+    /// The question can't be serialized.
     #[error("what the archived study asks can't be written down")]
     Form(#[source] serde_json::Error),
 }
@@ -50,7 +50,7 @@ pub fn present_plan(
     let loaded = load_archived(name, &Archived(files), overrides)
         .map_err(|error| ArchivedError::Study(Box::new(error)))?;
     let mut question = question(&loaded.study, 1.0).map_err(ArchivedError::Question)?;
-    // What is implied today wasn't when the run was made.
+    // Thresholds that are implied today weren't when the run was made.
     question.thresholds.retain(|threshold| !threshold.implied);
     plan["question"] = serde_json::to_value(question).map_err(ArchivedError::Form)?;
     plan["schema"] = SCHEMA.into();

@@ -1,4 +1,4 @@
-//! A system that runs already, as written, and what it comes to in one cell.
+//! A system that already runs: as written, and resolved in one cell.
 
 use lab_language::{CellError, Optional, Setting, servers, units};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub struct AttachSpec {
     /// A command run on this machine before each trial, which brings it back to its first state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<Vec<String>>,
-    /// What is done to it before the load.
+    /// The preparation before the load.
     #[serde(default, skip_serializing_if = "crate::Preparation::is_empty")]
     pub preparation: crate::Preparation,
 }

@@ -20,7 +20,7 @@ pub(crate) struct CellTemplate {
 }
 
 impl CellTemplate {
-    /// How users reach the system in `cell`: as the system says, and as the load does.
+    /// How users reach the system in `cell`: the system's settings, and the load's.
     pub(crate) fn reach(&self, cell: &Cell) -> Result<ReachSpec, CellError> {
         let mut reach = self.system.of(cell).reach.spec(cell)?;
         let http = reach.http;
@@ -36,7 +36,7 @@ impl CellTemplate {
     }
 }
 
-/// Whether they differ in the variant, and in that alone.
+/// Returns true if they differ only in the variant.
 pub(crate) fn are_partners(one: &Cell, other: &Cell) -> bool {
     let rest = |cell: &Cell| {
         let mut rest = cell.clone();

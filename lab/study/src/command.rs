@@ -1,7 +1,7 @@
-//! A program of any kind as the system under test: as written, and what it comes to in one cell.
+//! A program of any kind as the system under test: as written, and resolved in one cell.
 //!
-//! The port and the scratch folder are known only when a trial starts. Until then they stand in the
-//! texts as they were written, `{{ port }}` and `{{ scratch }}`, so that a plan reads like its study.
+//! The port and the scratch folder are known only when a trial starts. Until then the texts keep the
+//! placeholders `{{ port }}` and `{{ scratch }}`, so that a plan reads like its study.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::{Cell, Level};
 use crate::preparation::{Preparation, PreparationTemplate};
 
-/// What a trial fills in, by name.
+/// The names that a trial fills in.
 pub(crate) const FILLED_IN: [&str; 7] = [
     "port",
     "scratch",
@@ -31,19 +31,19 @@ pub(crate) const SCRATCH: &str = "{{ scratch }}";
 pub(crate) const SECRET: &str = "{{ secret }}";
 pub(crate) const SECRET_FILE: &str = "{{ secret_file }}";
 pub(crate) const PORT_FILE: &str = "{{ port_file }}";
-/// A port that a preset has users come to, where that is another than the one that the server is prepared at.
+/// The port to which a preset directs users, where it differs from the port used for the preparation.
 pub(crate) const USERS_PORT: &str = "{{ users_port }}";
-/// What follows the name of a process where its port is meant.
+/// The suffix of a process name that stands for its port.
 pub(crate) const OF_PORT: &str = "_port";
-/// What follows it where the address of its machine is meant.
+/// The suffix of a process name that stands for the address of its machine.
 pub(crate) const OF_ADDRESS: &str = "_address";
 /// The program that conducts, which a preset may start.
 pub(crate) const PROGRAM: &str = "{{ program }}";
-/// The same one, as studies name it.
+/// The program itself, as studies name it.
 const PLIMSOLL: &str = "{{ plimsoll }}";
-/// Where users reach the machine of the system.
+/// The address at which users reach the system's machine.
 pub(crate) const ADDRESS: &str = "{{ address }}";
-/// Longest time for anything a command does beside the load.
+/// Longest time for any action of a command outside the load.
 const MAX_TIME: Duration = Duration::from_secs(3600);
 const DEFAULT_WITHIN: Duration = Duration::from_secs(30);
 const DEFAULT_GRACE: Duration = Duration::from_secs(10);
@@ -72,14 +72,14 @@ pub struct CommandSpec {
     /// A program to run before; empty = none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reset: Vec<String>,
-    /// What it is asked to end with.
+    /// The signal that asks it to end.
     pub stop_signal: StopSignal,
     /// How long that may take.
     pub stop_grace_ms: u64,
-    /// What is done to it before the load.
+    /// The preparation before the load.
     #[serde(default, skip_serializing_if = "Preparation::is_empty")]
     pub preparation: Preparation,
-    /// The preset that it was made of, where a study names one.
+    /// The preset that it was built from, where a study names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<PresetUse>,
     /// Its name among the processes of the system, where there are several.
@@ -91,7 +91,7 @@ pub struct CommandSpec {
     pub before: Vec<(String, CommandSpec)>,
 }
 
-/// What a preset came to, in its own words.
+/// A preset, as used by a study.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PresetUse {
     /// Settings for the archive's reader.
@@ -101,14 +101,14 @@ pub struct PresetUse {
     pub notes: Vec<String>,
 }
 
-/// What a trial fills in.
+/// The values that a trial fills in.
 #[derive(Debug, Clone, Default)]
 pub struct FilledIn {
     /// A free port; 0 for a program that chooses one itself.
     pub port: u16,
     /// Another one, for users.
     pub users_port: u16,
-    /// Those of the processes before it, by name.
+    /// The ports of the processes before it, by name.
     pub ports: Vec<(String, u16)>,
     /// A folder that is fresh for each trial.
     pub scratch: String,
@@ -120,7 +120,7 @@ pub struct FilledIn {
     pub port_file: String,
     /// The program that conducts.
     pub program: String,
-    /// Where users reach the machine: 127.0.0.1, where they are on it.
+    /// The address at which users reach the machine: 127.0.0.1 if they are on it.
     pub address: String,
 }
 
@@ -156,7 +156,7 @@ pub enum StopSignal {
 }
 
 impl CommandSpec {
-    /// Whether it chooses its port itself, and writes it to a file.
+    /// Returns true if it chooses its port itself, and writes it to a file.
     #[must_use]
     pub fn writes_port(&self) -> bool {
         let names = |text: &String| text.contains(PORT_FILE);
@@ -165,13 +165,13 @@ impl CommandSpec {
             || self.files.iter().any(|(_, text)| names(text))
     }
 
-    /// Whether users come to a port of their own.
+    /// Returns true if users connect to a port of their own.
     #[must_use]
     pub fn has_users_port(&self) -> bool {
         self.start.iter().any(|text| text.contains(USERS_PORT))
     }
 
-    /// With what a trial fills in, in all texts.
+    /// Returns the command with the trial's values filled in, in all texts.
     #[must_use]
     pub fn filled(&self, with: &FilledIn) -> Self {
         self.with_texts(&|text| {
@@ -191,7 +191,7 @@ impl CommandSpec {
         })
     }
 
-    /// With where processes on other machines listen, by name, in all texts.
+    /// Fills in the addresses of processes on other machines, by name, in all texts.
     #[must_use]
     pub fn beside(&self, others: &[(String, SocketAddr)]) -> Self {
         self.with_texts(&|text| {
@@ -202,7 +202,7 @@ impl CommandSpec {
         })
     }
 
-    /// With all texts changed so, those of the processes before it, too.
+    /// Applies `text` to all texts, also to those of the processes before it.
     fn with_texts(&self, text: &dyn Fn(&String) -> String) -> Self {
         let pair = |(name, value): &(String, String)| (name.clone(), text(value));
         Self {
@@ -234,7 +234,7 @@ impl CommandSpec {
         }
     }
 
-    /// Whether any of its texts, or of those before it, has this in it.
+    /// Returns true if any text of it, or of the processes before it, contains `what`.
     pub(crate) fn names(&self, what: &str) -> bool {
         let seen = RefCell::new(false);
         let _same = self.with_texts(&|text| {
@@ -269,11 +269,11 @@ pub(crate) struct CommandTemplate {
     pub(crate) signal: Option<Setting>,
     pub(crate) grace: Option<Setting>,
     pub(crate) preparation: PreparationTemplate,
-    /// The machine of one of several processes, and what is set around it.
+    /// The machine of one of several processes, and the settings around it.
     pub(crate) host: HostTemplate,
     /// Its name among the processes of the system, where there are several.
     pub(crate) name: Option<String>,
-    /// Those that start before it.
+    /// The processes that start before it.
     pub(crate) before: Vec<(String, CommandTemplate)>,
 }
 
@@ -328,12 +328,12 @@ impl CommandTemplate {
     }
 }
 
-/// Where the port of a process stands until a trial fills it in.
+/// Returns the placeholder for the port of a process.
 pub(crate) fn port_of(name: &str) -> String {
     format!("{{{{ {name}{OF_PORT} }}}}")
 }
 
-/// Where the address of its machine stands, where that is another one.
+/// Returns the placeholder for the address of its machine, if that is another one.
 pub(crate) fn address_of(name: &str) -> String {
     format!("{{{{ {name}{OF_ADDRESS} }}}}")
 }
@@ -370,7 +370,7 @@ fn path(text: &str) -> Result<String, TextError> {
 }
 
 fn expression(text: &str) -> Result<String, TextError> {
-    // Each of a regular expression's lines is a fault of the same text; the last one says which.
+    // Each line of a regular expression's error is about the same text; the last one names the fault.
     let filled = text
         .replace(PORT, "1")
         .replace(SCRATCH, "/")

@@ -1,4 +1,4 @@
-//! The load of a study as written, and what it comes to in one cell.
+//! The load of a study as written, and resolved in one cell.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::mix::MixTemplate;
 use crate::model::Cell;
 use crate::stages::{self, Level};
 
-/// Most processes that drive one load.
+/// The number of processes that generate one load.
 const GENERATORS: std::ops::RangeInclusive<u64> = 1..=64;
-/// The time that a sequence may take, unless a study says otherwise.
+/// The time limit of a sequence, unless a study sets another.
 const SEQUENCE_LIMIT: Duration = Duration::from_secs(600);
 
-/// What follows the last moment of a recording, for the answers to it.
+/// The time after the last moment of a recording, for the answers to it.
 const LAST_ANSWERS_MS: u64 = 1000;
 /// Longest window of a sequence: its hold is far longer than the sequence itself.
 const LONGEST_WINDOW_OF_SEQUENCE_MS: u64 = 100;
@@ -34,12 +34,12 @@ pub(crate) struct LoadTemplate {
     pub(crate) time_limit: Option<Setting>,
     pub(crate) generators: GeneratorsTemplate,
     pub(crate) connections: Option<Setting>,
-    /// Whether what users speak goes over HTTP/2 anyhow.
+    /// Whether the users' protocol uses HTTP/2 in any case.
     pub(crate) over_http2: bool,
     pub(crate) sources: Vec<AddressRange>,
 }
 
-/// What drives a load, the number of processes still with references to factors.
+/// The generators of a load; the number of processes may still refer to factors.
 #[derive(Debug, Clone)]
 pub(crate) enum GeneratorsTemplate {
     /// One process.
@@ -48,10 +48,10 @@ pub(crate) enum GeneratorsTemplate {
     Away(Agents),
 }
 
-/// Who makes it, still with references to factors.
+/// The users of a load, still with references to factors.
 #[derive(Debug, Clone)]
 pub(crate) enum WhoTemplate {
-    /// Users who all do the same.
+    /// Users who all run the same workload.
     One(KindTemplate),
     /// Several populations at the same time.
     Mix(MixTemplate),
@@ -140,8 +140,8 @@ fn hold(text: &str, kind: &Kind, pace: Option<Duration>) -> Result<Duration, Tex
 }
 
 impl Load {
-    /// As a trial has it. A speed divides times and multiplies rates; what may be late at any
-    /// speed, an answer or the end of a sequence, keeps its limit.
+    /// Returns the load of a trial. The speed divides times and multiplies rates. Limits that hold at any
+    /// speed (of a late answer, of the end of a sequence) stay as they are.
     pub(crate) fn spec(&self, speed: f64) -> LoadSpec {
         let is_sequence = matches!(self.kind.kind, LoadKind::Sequence { .. });
         let stages = at_speed(self.kind.kind, &self.kind.stages, speed).1;
@@ -199,7 +199,7 @@ fn faster(timeline: &Timeline, speed: f64) -> Timeline {
     }
 }
 
-/// What makes sessions begin, and how that changes with time, at a speed: it multiplies rates.
+/// Scales the kind of load and its stages to a speed, which multiplies rates.
 fn at_speed(kind: LoadKind, stages: &[Stage], speed: f64) -> (LoadKind, Vec<Stage>) {
     match kind {
         LoadKind::Arrival {

@@ -1,4 +1,4 @@
-//! What makes sessions begin as a study has it, and what that comes to in one cell.
+//! The kinds of load (what starts sessions): as a study writes them, and resolved in one cell.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::model::Cell;
 use crate::stages::{self, Level, StageTemplate};
 use crate::timeline::TimelineTemplate;
 
-/// Sessions under way at once, unless a study says otherwise.
+/// The maximum number of concurrent sessions, unless a study sets another.
 const SESSIONS_AT_ONCE: u32 = 1000;
-/// Most sessions of a sequence.
+/// The number of sessions of a sequence.
 const SESSIONS: std::ops::RangeInclusive<u64> = 1..=10_000_000;
-/// What makes sessions begin, still with references to factors.
+/// The kind of load, still with references to factors.
 #[derive(Debug, Clone)]
 pub(crate) enum KindTemplate {
     Users(Setting),
@@ -28,11 +28,11 @@ pub(crate) enum KindTemplate {
     },
     /// Sessions that arrive as recorded.
     Timeline(Box<TimelineTemplate>, Option<Box<ArrivalTemplate>>),
-    /// Users whose number a search chooses, with the fewest that it tries.
+    /// A search chooses the number of users; the value is the minimum that it tries.
     Searched(u32),
 }
 
-/// What makes sessions begin in one cell, at speed 1.
+/// The kind of load in one cell, at speed 1.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Kind {
     pub(crate) kind: LoadKind,
@@ -56,7 +56,7 @@ impl Kind {
 /// Sessions that arrive, still with references to factors.
 #[derive(Debug, Clone)]
 pub(crate) struct ArrivalTemplate {
-    /// With stages none: they say it.
+    /// Absent with stages, which set the rate.
     pub(crate) rate: Option<Setting>,
     pub(crate) spacing: Option<Setting>,
     /// Sessions under way at once.
@@ -114,7 +114,7 @@ impl KindTemplate {
     }
 }
 
-/// Sessions that arrive at this rate, and how many may be under way.
+/// Sessions that arrive at this rate, with the maximum number of concurrent ones.
 fn arrivals(
     rate_per_s: f64,
     template: Option<&ArrivalTemplate>,

@@ -1,7 +1,7 @@
 //! Study and workload files: text to a validated study or workload, and a study to a seeded plan of
 //! trials.
 //!
-//! Pure: it reads no clock, opens no socket, and reads files only through what it is given.
+//! Pure: it reads no clock, opens no socket, and reads files only through the reader that it is given.
 
 mod archived;
 mod attach;

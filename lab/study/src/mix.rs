@@ -1,4 +1,4 @@
-//! The populations of a load, still with references to factors, and what they come to in one cell.
+//! The populations of a load: still with references to factors, and resolved in one cell.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const SHARES: std::ops::RangeInclusive<u64> = 1..=10_000;
 /// Populations, still with references to factors.
 #[derive(Debug, Clone)]
 pub(crate) struct MixTemplate {
-    /// What they share; `None` where each has a load of its own.
+    /// The load that they share; `None` where each has a load of its own.
     pub(crate) shared: Option<Box<KindTemplate>>,
     pub(crate) populations: Vec<PopulationTemplate>,
 }
@@ -98,7 +98,7 @@ impl PopulationTemplate {
     }
 }
 
-/// What sessions of all of them together begin by.
+/// The kind of load of all populations together.
 fn kind(populations: &[Population]) -> LoadKind {
     let arrivals = populations.iter().filter_map(|one| match one.kind {
         LoadKind::Arrival {
@@ -114,7 +114,7 @@ fn kind(populations: &[Population]) -> LoadKind {
     })
 }
 
-/// Gives each population its part of a load.
+/// Assigns each population its part of a load.
 fn divide(load: &Kind, populations: &mut [Population]) {
     let shares: Vec<u32> = populations.iter().filter_map(|one| one.share).collect();
     let sum: f64 = shares.iter().copied().map(f64::from).sum();

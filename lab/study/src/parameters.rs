@@ -7,7 +7,7 @@ use crate::model::{Cell, Level};
 /// The workload's parameters, some with values of the study, still with references to factors.
 #[derive(Debug, Clone)]
 pub(crate) struct ParametersTemplate {
-    /// As the workload has them.
+    /// The workload's values.
     pub(crate) defaults: Cell,
     /// Each is a name among the defaults.
     pub(crate) set: Vec<(String, Setting)>,

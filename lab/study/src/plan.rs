@@ -1,4 +1,4 @@
-//! From a study to its trials: which cells, in which order, with what load, and what to expect.
+//! From a study to its trials: their cells, order, load, and prediction.
 //!
 //! A plan is a function of the study, the seed, and the speed; the same three give the same bytes.
 
@@ -34,7 +34,7 @@ pub use lab_plan::{FramesWanted, HowEnded, Profiling, SCHEMA, SearchEnd, WaitsWa
 /// Slowest and fastest speed.
 pub const SPEEDS: std::ops::RangeInclusive<f64> = 0.001..=100_000.0;
 
-/// What a plan takes from the command line.
+/// The options of a plan from the command line.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanOptions {
     /// Divides waits, pace, ramp, and hold.
@@ -63,27 +63,27 @@ pub struct Plan {
     pub title: String,
     /// Seed of all randomness.
     pub seed: u64,
-    /// What waits, pace, ramp, and hold are divided by.
+    /// The divisor of waits, pace, ramp, and hold.
     pub speed: f64,
     /// Day 0 of the date functions.
     pub dates_from: jiff::civil::Date,
-    /// Whether each trial also measures what the disk alone does with what its sessions carry.
+    /// Whether each trial also measures how fast the disk alone stores the data of its sessions.
     #[serde(default, skip_serializing_if = "is_false")]
     pub raw_baseline: bool,
-    /// In run order; of a study that searches for the load line, those that have been chosen.
+    /// The trials in run order; in a search for the load line, the trials chosen so far.
     pub trials: Vec<Trial>,
-    /// The search that chooses trials as it goes.
+    /// The search that chooses further trials during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
-    /// How the search of each cell ended, in the order of the cells; empty while it goes on.
+    /// How the search of each cell ended, in the order of the cells; empty while it is running.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub search_ended: Vec<SearchEnd>,
-    /// What the trials are judged by.
+    /// The criteria by which the trials are judged.
     pub question: Question,
 }
 
 impl Plan {
-    /// So many trials, with nothing else asked.
+    /// Returns a plan of these trials, with defaults for all else.
     #[must_use]
     pub fn of(study: &str, seed: u64, trials: Vec<Trial>) -> Self {
         Self {
@@ -102,10 +102,10 @@ impl Plan {
     }
 }
 
-/// What the search for the load line begins with: for each system, the trial whose load it varies.
+/// The start of the search for the load line: for each system, the trial whose load it varies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Search {
-    /// What is searched for.
+    /// The goal of the search.
     pub find: Find,
     /// A trial of each cell; its id, block, and number of users are the search's to choose.
     pub cells: Vec<Trial>,
@@ -123,7 +123,7 @@ pub struct Trial {
     /// A second run of its cell in this block, for comparing the system with itself.
     #[serde(default, skip_serializing_if = "is_false")]
     pub control: bool,
-    /// The trial that runs at the same time, and which half of the machine is whose.
+    /// The trial that runs at the same time, and the half of the machine of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duet: Option<Duet>,
     /// The workload's parameters in this cell.
@@ -131,29 +131,29 @@ pub struct Trial {
     pub parameters: BTreeMap<String, Level>,
     /// How the system is set up.
     pub system: SystemSpec,
-    /// What of it is on other machines than those of its processes that users come to, and is started before these,
+    /// Its parts on other machines than the one to which users connect. They are started before the processes there,
     /// in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartSpec>,
-    /// What is set around it.
+    /// The settings around it.
     #[serde(default, skip_serializing_if = "HostSpec::is_default")]
     pub host: HostSpec,
     /// How its users reach it.
     #[serde(default, skip_serializing_if = "ReachSpec::is_default")]
     pub reach: ReachSpec,
-    /// What it is asked during the hold.
+    /// The queries sent to it during the hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ask: Vec<AskSpec>,
-    /// What it is to carry.
+    /// The load that it receives.
     pub load: LoadSpec,
-    /// How far apart the probe is meant to be sent, ms.
+    /// The planned interval of the probe, ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_every_ms: Option<u64>,
-    /// Connections that a user has at most besides its own, for requests that go out at the same time.
+    /// The maximum number of additional connections of a user, for concurrent requests.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub connections_beside: u32,
-    /// What a server that answers at once would see; `None` where the workload neither waits nor
-    /// paces, so that the server alone decides.
+    /// The prediction for a server that answers at once; `None` where the workload neither waits nor
+    /// paces, so that the server alone determines the rate.
     pub prediction: Option<Prediction>,
 }
 
@@ -180,7 +180,7 @@ impl Trial {
         }
     }
 
-    /// Notes what its workloads, at its speed, let know before it runs.
+    /// Records the warnings about its workloads, at its speed, that are known before the run.
     fn foresee(&mut self, predictor: &mut Predictor, workloads: &[Workload]) {
         let probe = workloads.iter().find_map(|one| one.probe.as_ref());
         self.probe_every_ms = probe.map(|probe| milliseconds(probe.every, 1.0));
@@ -203,7 +203,7 @@ impl Trial {
         all.flat_map(|spec| spec.before.iter().map(|(_, spec)| spec).chain([spec]))
     }
 
-    /// The machines, by what the study calls them, that have a part of its system in place of the one that conducts.
+    /// The machines, by their names in the study, that run a part of its system instead of the conductor's machine.
     pub fn machines(&self) -> impl Iterator<Item = &String> {
         let parts = self.parts.iter().filter_map(|part| part.host.on.as_ref());
         parts.chain(&self.host.on)
@@ -218,7 +218,7 @@ fn is_false(is: &bool) -> bool {
     !is
 }
 
-/// A study that can't be planned as asked.
+/// A study that can't be planned with these options.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlanError {
     /// The speed is no number from 0.001 to 100,000.
@@ -321,7 +321,7 @@ impl Study {
     /// The workloads of a trial at a speed: one, or those of its populations.
     ///
     /// # Errors
-    /// Parameters that make no sense; those of a plan's trials do.
+    /// Invalid parameters; those of a plan's trials are valid.
     pub fn workloads_at(&self, trial: &Trial, speed: f64) -> Result<Vec<Workload>, PlanError> {
         let workloads = self.workloads_with(&trial.load, &trial.parameters);
         let workloads = workloads.map_err(|error| PlanError::Cell(error.to_string()))?;
@@ -330,13 +330,13 @@ impl Study {
 }
 
 impl Plan {
-    /// All trials that the plan knows: those chosen, and those that a search begins with.
+    /// Returns all trials that the plan knows: the chosen ones, and those with which a search begins.
     pub fn every_trial(&self) -> impl Iterator<Item = &Trial> {
         let searched = self.search.iter().flat_map(|search| &search.cells);
         self.trials.iter().chain(searched)
     }
 
-    /// The study's secrets, with what became of them in the cells of this plan.
+    /// Returns the study's secrets, with their values in the cells of this plan.
     #[must_use]
     pub fn secrets(&self, of_study: &Secrets) -> Secrets {
         let mut secrets = of_study.clone();
@@ -349,7 +349,7 @@ impl Plan {
         secrets
     }
 
-    /// A trial that the search chooses: its cell, by its place among [`Search::cells`], with so many
+    /// Returns a trial that the search chooses: its cell, by its index in [`Search::cells`], with this number of
     /// users. `workloads` are [`Study::workloads_at`] the plan's speed. `None` where the plan has no
     /// search or no such cell.
     #[must_use]
@@ -385,7 +385,7 @@ fn trial_of(study: &Study, cell: &Cell, speed: f64) -> Result<Trial, PlanError> 
     let (system, host, reach) = (of.system(cell)?, of.host(cell)?, template.reach(cell)?);
     let mut load = template.load.load(cell, pace)?.spec(speed);
     if !matches!(load.kind, LoadKind::Sequence { .. }) {
-        // Windows of a long trial are long; whoever is to be protected in seconds is looked after by the second.
+        // Windows of a long trial are long. A study with an abort limit of seconds needs windows of a second.
         let soonest = study.abort_on.iter().map(|(_, lasts)| *lasts).min();
         let looks = soonest.map(|lasts| (milliseconds(lasts, speed) / 10).max(1000));
         load.window_ms = load.window_ms.min(looks.unwrap_or(u64::MAX));

@@ -1,8 +1,8 @@
-//! What a system is given before the load (accounts for its users, a state to begin in), and which
-//! folder of that state is kept for the trials that follow: as written, and in one cell.
+//! The preparation of a system before the load (accounts for its users, an initial state), and the folder
+//! of that state that is kept for later trials: as written, and in one cell.
 //!
-//! Requests name variables of users, which are known when a trial runs. Until then they stand as they
-//! were written, with the values that they may name beside them.
+//! Requests name variables of users, which are known when a trial runs. Until then the requests stay as
+//! written, beside the values that they may name.
 
 use std::ops::RangeInclusive;
 
@@ -11,18 +11,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Cell, Level};
 
-/// The variable under which a request for several users holds what `each` makes of them.
+/// The variable with the rendered `each` texts in a request for several users.
 pub const EACH: &str = "each";
-/// What a command of a preparation may name beside the rest.
+/// A further name that a command of a preparation may use.
 pub(crate) const USERS_FILE_NAME: &str = "users_file";
-/// The same as it stands in its words.
+/// The placeholder of that name.
 pub const USERS_FILE: &str = "{{ users_file }}";
 /// Most users of one request.
 const MAX_USERS_PER_REQUEST: u64 = 100_000;
 /// Most disk that one user takes.
 const MAX_DISK_PER_USER: u64 = 1 << 40;
 
-/// What is done to a system before the load.
+/// The preparation of a system before the load.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Preparation {
     /// Gives users their accounts.
@@ -31,25 +31,25 @@ pub struct Preparation {
     /// Fills the state that the load begins with, after that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fill: Vec<Action>,
-    /// The state that is kept; `None` = each trial is prepared anew.
+    /// The state to keep; `None` = each trial is prepared from scratch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Keep>,
-    /// Values that requests may name, beside the trial's levels and parameters.
+    /// Further values that requests may name, in addition to the trial's levels and parameters.
     #[serde(default, skip_serializing_if = "Cell::is_empty")]
     pub values: Cell,
-    /// What the system keeps for each user.
+    /// Disk space that the system uses for each user.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub disk_per_user: u64,
 }
 
 impl Preparation {
-    /// Whether nothing is done, nothing kept, and nothing foreseen.
+    /// Returns true if there are no actions, no kept state, and no disk estimate.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether there is something to do for each user.
+    /// Returns true if there are actions for each user.
     #[must_use]
     pub fn is_of_users(&self) -> bool {
         let of_users = |action: &Action| match action {
@@ -59,12 +59,12 @@ impl Preparation {
         self.actions().any(of_users)
     }
 
-    /// All that is done, in its order.
+    /// Returns all actions, in their order.
     pub fn actions(&self) -> impl Iterator<Item = &Action> {
         self.provision.iter().chain(&self.fill)
     }
 
-    /// With these texts of its commands.
+    /// Returns the preparation with `text` applied to its commands.
     pub(crate) fn with_commands(&self, text: &impl Fn(&String) -> String) -> Self {
         let filled = |action: &Action| match action {
             Action::Command(words) => Action::Command(words.iter().map(text).collect()),
@@ -87,7 +87,7 @@ fn is_zero(bytes: &u64) -> bool {
 pub struct Keep {
     /// A folder within the scratch folder.
     pub folder: String,
-    /// Trials for which this is alike begin with the same state; `None` = those whose system is set
+    /// Trials with the same value begin with the same state; `None` = trials whose system is set
     /// up alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alike: Option<String>,
@@ -119,7 +119,7 @@ pub struct ActionRequest {
     /// The body, piece by piece.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub body: Vec<Piece>,
-    /// What a user is in a request for several.
+    /// The template of one user in a request for several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub each: Vec<Piece>,
     /// At least 1.
@@ -134,9 +134,9 @@ pub struct ActionRequest {
 /// HTTP Basic credentials; both are templates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BasicAuth {
-    /// Who signs in.
+    /// The user name.
     pub username: String,
-    /// With what.
+    /// The password.
     pub password: String,
 }
 
@@ -144,13 +144,13 @@ pub struct BasicAuth {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Piece {
-    /// As it is.
+    /// A literal value.
     Literal(String),
-    /// A template whose text stands as it is.
+    /// A template whose text is used as written.
     Text(String),
     /// A template that becomes a JSON value.
     Json(String),
-    /// A JSON list of what `each` makes of the users.
+    /// A JSON list of the `each` texts of the users.
     Each,
 }
 

@@ -1,5 +1,5 @@
-//! Presets: commands that a study names instead of writing them out. What a preset stands for is data, a file in
-//! `presets/`; nothing here knows a product.
+//! Presets: commands that a study refers to by name. The content of a preset is data, a file in
+//! `presets/`; no code here depends on a product.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::command::{ADDRESS, CommandSpec, PORT_FILE, PROGRAM, SCRATCH, SECRET_FILE, USERS_PORT};
 use crate::model::Cell;
 
-/// Where a preset listens for users of its own machine.
+/// The address on which a preset listens for users of its own machine.
 const HERE: &str = "127.0.0.1";
 /// Placeholders that stay in the command until a trial fills them in.
 const PLACEHOLDERS: [(&str, &str); 8] = [
@@ -25,11 +25,11 @@ const PLACEHOLDERS: [(&str, &str); 8] = [
     ("index", "{{ index }}"),
 ];
 
-/// The groupware server that comes along.
+/// The bundled groupware server.
 pub(crate) static GROUPWARE: LazyLock<Preset> =
     LazyLock::new(|| Preset::parse(include_str!("../presets/groupware.yaml")));
 
-/// What a preset stands for.
+/// The content of a preset.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Preset {
@@ -44,9 +44,9 @@ pub(crate) struct Preset {
 enum Kind {
     /// A whole number from the first to the second.
     Number(u64, u64),
-    /// A size up to so many bytes.
+    /// A size up to this number of bytes.
     Size(u64),
-    /// What is named, and its names.
+    /// The kind of name, and its values.
     Name(String, Vec<String>),
 }
 
@@ -80,14 +80,14 @@ pub(crate) struct PresetTemplate {
     pub(crate) preset: &'static Preset,
     /// Settings by name; the preset knows each of them.
     pub(crate) settings: Vec<(&'static str, Option<Setting>)>,
-    /// Whether users have a name, and so need accounts.
+    /// Whether users have names, and so need accounts.
     pub(crate) has_names: bool,
     /// Whether users deliver mail over SMTP.
     pub(crate) takes_mail: bool,
 }
 
 impl PresetTemplate {
-    /// The command that it is in `cell`; `far` where users come from other machines.
+    /// Returns the command in `cell`; `far` if users are on other machines.
     pub(crate) fn spec(&self, cell: &Cell, far: bool) -> Result<CommandSpec, CellError> {
         let mut known: BTreeMap<&str, Value> = PLACEHOLDERS
             .into_iter()

@@ -1,4 +1,4 @@
-//! Processes of one system in one cell: which of them share a machine, and what their texts may say of each other.
+//! Processes of one system in one cell: which of them share a machine, and how their texts refer to each other.
 
 use lab_language::host::HostSpec;
 use lab_language::{CellError, TextError};
@@ -16,8 +16,8 @@ struct Group<'t> {
 }
 
 impl CommandTemplate {
-    /// What is started in `cell`, by machine: the parts on other machines in their order, and what users come to.
-    /// `around` is what the system says of its machine.
+    /// Returns the commands of `cell` by machine: the parts on other machines in order, and the one that users connect
+    /// to. `around` holds the system's settings for its machine.
     pub(crate) fn machines(
         &self,
         cell: &Cell,
@@ -58,7 +58,7 @@ impl CommandTemplate {
                 }),
             }
         }
-        // What the system says of a machine is of the one that it names, or else of that which users come to.
+        // The system's machine settings apply to the machine that it names, or else to the one that users connect to.
         let meant = groups
             .iter_mut()
             .rev()
@@ -82,7 +82,7 @@ impl CommandTemplate {
         Ok(groups)
     }
 
-    /// Takes in what a process, or the system, says of its machine.
+    /// Merges the machine settings of a process, or of the system.
     fn join(&self, host: &mut HostSpec, more: HostSpec, cell: &Cell) -> Result<(), CellError> {
         let is_set = |path: &String| host.kernel.iter().any(|setting| setting.path == *path);
         let again = more.kernel.iter().any(|setting| is_set(&setting.path));
@@ -105,7 +105,7 @@ impl CommandTemplate {
         Ok(())
     }
 
-    /// What is wrong with where it is.
+    /// Returns the error for an invalid location.
     fn refused(&self, cell: &Cell, message: &str, help: &str) -> CellError {
         let says = self.host.on.as_ref().unwrap_or(&self.start[0]);
         let wrong = |text: &str| Err(TextError::new(message, 0..text.len()).help(help));
@@ -166,7 +166,7 @@ fn part(groups: &[Group<'_>], at: usize, cell: &Cell) -> Result<PartSpec, CellEr
     Ok(PartSpec { spec, host })
 }
 
-/// The cell with what stands for ports and addresses in texts of a machine, until a trial fills them in.
+/// Returns the cell with placeholders for ports and addresses in a machine's texts; a trial fills them in.
 fn known(groups: &[Group<'_>], at: usize, last: &str, cell: &Cell) -> Cell {
     let mut cell = cell.clone();
     for (of, group) in groups.iter().enumerate() {

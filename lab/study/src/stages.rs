@@ -1,4 +1,4 @@
-//! The stages of a load, still with references to factors, and what they come to in one cell.
+//! The stages of a load: still with references to factors, and resolved in one cell.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ pub(crate) struct StageTemplate {
     pub(crate) name: String,
     pub(crate) level: Setting,
     pub(crate) length: Setting,
-    /// Whether it changes the level, or keeps it.
+    /// Whether the stage changes the level, or keeps it.
     pub(crate) ramps: bool,
 }
 
-/// What the levels of stages are.
+/// The unit of the levels of stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
     /// Numbers of users.
@@ -73,7 +73,7 @@ fn length(text: &str) -> Result<Duration, TextError> {
     Ok(length)
 }
 
-/// The stages at a speed, which divides times and multiplies rates.
+/// Returns the stages at a speed, which divides times and multiplies rates.
 pub(crate) fn at_speed(stages: &[Stage], of: Level, speed: f64) -> Vec<Stage> {
     let level = |level: f64| match of {
         Level::Users => level,

@@ -1,5 +1,5 @@
-//! The system under test as written, and what it comes to in one cell: how it is set up, and what
-//! is set around it.
+//! The system under test: as written, and resolved in one cell, with its setup and
+//! the settings around it.
 
 use lab_ask::AskTemplate;
 use lab_language::CellError;
@@ -25,7 +25,7 @@ pub enum SystemSpec {
 }
 
 impl SystemSpec {
-    /// What is done to it before the load.
+    /// The preparation before the load.
     #[must_use]
     pub fn preparation(&self) -> &Preparation {
         match self {
@@ -35,17 +35,17 @@ impl SystemSpec {
     }
 }
 
-/// A part of a system on a machine of its own: processes that are started before those that users come to.
+/// A part of a system on a machine of its own: processes started before the one that users connect to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartSpec {
-    /// The last of its processes, with those before it.
+    /// The last of its processes, with the ones before it.
     pub spec: CommandSpec,
-    /// The machine, which is another one, and what is set around them.
+    /// The machine, which is another one, and the settings around the processes.
     pub host: HostSpec,
 }
 
 impl PartSpec {
-    /// What it is called: by its last process.
+    /// Returns its name, which is that of its last process.
     #[must_use]
     pub fn name(&self) -> &str {
         self.spec.name.as_deref().unwrap_or("part")
@@ -71,7 +71,7 @@ impl SystemsTemplate {
                     _ => "",
                 };
                 let named = variants.iter().find(|(variant, _)| variant == name);
-                // Cells are made of these very names.
+                // Cells are built from these very names.
                 &named.unwrap_or(&variants[0]).1
             }
         }
@@ -111,7 +111,7 @@ impl SystemTemplate {
         }
     }
 
-    /// What is around it in `cell`, on the machine that users come to.
+    /// Returns the settings around it in `cell`, on the machine that users connect to.
     pub(crate) fn host(&self, cell: &Cell) -> Result<HostSpec, CellError> {
         let own = self.host.spec(cell)?;
         match &self.kind {
@@ -120,7 +120,7 @@ impl SystemTemplate {
         }
     }
 
-    /// What is started before it on other machines in `cell`.
+    /// Returns the parts on other machines, started before it, in `cell`.
     pub(crate) fn parts(&self, cell: &Cell) -> Result<Vec<PartSpec>, CellError> {
         match &self.kind {
             KindTemplate::Command(template) => {

@@ -1,4 +1,4 @@
-//! A recorded timeline, still with references to factors, and what it comes to in one cell.
+//! A recorded timeline: still with references to factors, and resolved in one cell.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::model::Cell;
 /// Slowest and fastest replay.
 const SCALES: std::ops::RangeInclusive<f64> = 0.001..=1000.0;
 
-/// A recording, gone through; only how fast it is replayed may be a factor's.
+/// A parsed recording; only its replay speed may depend on a factor.
 #[derive(Debug, Clone)]
 pub(crate) struct TimelineTemplate {
     pub(crate) column: u32,

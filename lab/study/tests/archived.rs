@@ -1,4 +1,4 @@
-//! Plans of earlier versions come to what the present one would have written.
+//! Plans of earlier versions convert to the plan that the present version would have written.
 
 use std::fs;
 use std::io;
@@ -31,7 +31,7 @@ fn load(path: &str, overrides: &[(String, String)]) -> (Loaded, Value) {
     (loaded, serde_json::to_value(plan).expect("JSON"))
 }
 
-/// As version 1 wrote it.
+/// Returns the plan as version 1 wrote it.
 fn version_1(plan: &Value) -> Value {
     let mut plan = plan.clone();
     let fields = plan.as_object_mut().expect("an object");

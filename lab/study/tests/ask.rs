@@ -1,4 +1,4 @@
-//! What a study asks its systems.
+//! The queries of a study to its systems.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::faults::{STUDY, WORKLOAD, load};
 use lab_study::plan::{PlanOptions, plan};
 use lab_study::{AskSpec, By, LoadedAny};
 
-/// What the plan says, or what is wrong.
+/// Returns the plan's queries, or the errors.
 fn asked(ask: &str) -> Result<Vec<AskSpec>, String> {
     asked_of("groupware: { http_threads: 4 }", ask)
 }

@@ -49,10 +49,10 @@ session:
 
 #[test]
 fn all_requests_show_credentials_but_those_that_say_otherwise() {
-    // Of the setup, then of the steps a, b, c (three), f, g, h, i, and j (two).
+    // Requests of the setup, then of the steps a, b, c (three), f, g, h, i, and j (two).
     let digest = shown(&workload(&format!("{STEPS}{DIGEST}")));
     assert_eq!(digest, "dd-------dd-");
-    // Token requests send no credentials but those of the client.
+    // Token requests send only the credentials of the client.
     let tokens = shown(&workload(&format!("{STEPS}{OAUTH2}")));
     assert_eq!(tokens, "-bb-------bb---");
     assert!(!shown(&workload(STEPS)).contains(['b', 'd']));

@@ -1,5 +1,5 @@
-//! `docs/reference.md`: every key of the files that people write, out of their schemas, with examples. The
-//! examples are those of the book and the files that come along, all of which are read by tests as they stand.
+//! `docs/reference.md`: every key of the hand-written files, from their schemas, with examples. The
+//! examples are those of the book and of the bundled files, all of which are read by tests in their present form.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ come along; the tests read them where they stand. What keys mean together is tol
 and [What a workload can say](workloads.md), and [the checks](checks.md) have limits of their own.
 ";
 
-/// A schema, and what is found by it: the kinds of mappings in the order in which they turn up, and by kind and key
+/// A schema, and the data derived from it: the kinds of mappings in order of appearance, and by kind and key
 /// the shortest example.
 struct Found {
     schema: Value,
@@ -39,7 +39,7 @@ impl Found {
         found
     }
 
-    /// What a reference stands for, by its name.
+    /// Resolves a reference by its name.
     fn named<'a>(&'a self, node: &'a Value) -> (Option<&'a str>, &'a Value) {
         let name = node["$ref"].as_str().and_then(|to| to.rsplit('/').next());
         match name {
@@ -54,7 +54,7 @@ impl Found {
         some.filter_map(|of| node[of].as_array()).flatten()
     }
 
-    /// Takes in all mappings below, each once, by the name of their kind or the keys that lead there.
+    /// Collects all mappings below, each once, by the name of their kind or the path of keys.
     fn visit(&mut self, path: &str, node: &Value) {
         let (name, at) = self.named(node);
         let (name, at) = (name.unwrap_or(path).to_owned(), at.clone());
@@ -77,7 +77,7 @@ impl Found {
         }
     }
 
-    /// Takes in the examples of a file.
+    /// Collects the examples of a file.
     fn learn(&mut self, path: &str, node: &Value, value: &Value) {
         let (name, at) = self.named(node);
         let (name, at) = (name.unwrap_or(path).to_owned(), at.clone());
@@ -116,7 +116,7 @@ impl Found {
         }
     }
 
-    /// The kinds that are told of: limits of checks have a page of their own. What others say, too, comes first.
+    /// The documented kinds, without limits of checks, which have a page of their own. Kinds used by others come first.
     fn told_of(&self) -> Vec<&(String, Map<String, Value>)> {
         let kinds = self.kinds.iter();
         let mut kinds: Vec<_> = kinds
@@ -130,7 +130,7 @@ impl Found {
         kinds
     }
 
-    /// The shortest example of a key that says this, of this kind before those of others.
+    /// The shortest example of a key with this description, preferably of this kind.
     fn example(&self, kind: &str, key: &str, says: &str) -> Option<&String> {
         let own = self.examples.get(&(kind.to_owned(), key.to_owned()));
         let mut others = self.kinds.iter().filter_map(|(other, keys)| {
@@ -140,8 +140,8 @@ impl Found {
         own.or_else(|| others.next())
     }
 
-    /// The page's part on these files, and the keys that no example has. A key that says what it says in another
-    /// place is told of once.
+    /// The page's part on these files, and the keys without an example. A key with the same description in another
+    /// place is documented once.
     fn told(&self, out: &mut String) -> Vec<String> {
         let mut missing = Vec::new();
         let mut before: BTreeMap<(&str, String), String> = BTreeMap::new();
@@ -186,7 +186,7 @@ impl Found {
     }
 }
 
-/// Whether a value may be of this schema, as far as mappings and lists tell.
+/// Returns true if a value may match this schema, as far as mappings and lists show.
 fn fits(node: &Value, value: &Value) -> bool {
     let keys = node["properties"].as_object();
     match value {
@@ -248,7 +248,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// An example in a cell of a table, cut where it is long.
+/// Returns an example for a cell of a table, truncated if it is long.
 fn in_code(text: &str) -> String {
     const LONGEST: usize = 120;
     let cut: String = text.chars().take(LONGEST).collect();

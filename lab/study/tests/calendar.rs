@@ -1,4 +1,4 @@
-//! The shipped calendar study: it loads, and plans what the published report did.
+//! The shipped calendar study: it loads, and its plan matches the published report.
 
 use std::path::{Path, PathBuf};
 

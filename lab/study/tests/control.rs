@@ -1,5 +1,5 @@
-//! What depends on the answers: conditions as they are told, faults of conditions, loops, and retries,
-//! and what a plan says of them.
+//! Behaviour that depends on the responses: conditions as written, faults of conditions, loops, and retries,
+//! and their representation in a plan.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ fn conditions_read_values_as_what_they_are() {
         "empty",
         "nothing",
         "unset",
-        // Can't be told without the value.
+        // Can't be decided without the value.
         "unset == 3",
         "unset != 3",
         "unset < 3",
@@ -210,7 +210,7 @@ fn load_of(users: u32, kind: LoadKind) -> LoadSpec {
 
 #[test]
 fn a_plan_knows_fewest_and_most() {
-    // A session of 10 s: a fixed one, up to five rounds of another, and one that may be left out.
+    // A session of 10 s: a fixed one, up to five rounds of another, and an optional one.
     let workload = workload(
         "    - { step: a, wait: 5s, request: GET / }\n    - { step: b, wait: 1s, until: index > 0, \
          at_most: 5, request: GET / }\n    - { step: c, wait: 4s, when: index > 0, request: GET / }\n",
@@ -222,11 +222,11 @@ fn a_plan_knows_fewest_and_most() {
         let whole = plan.range.unwrap().trial;
         (plan.transactions, steps, (whole.low, whole.high))
     };
-    // Of 100 s: 16 short sessions of 6 s begin and send at most, 7 long ones of 14 s at least.
+    // In 100 s: 16 short sessions of 6 s begin and send at most, 7 long ones of 14 s at least.
     let (usual, steps, whole) = range(LoadKind::Users, 10);
     assert_eq!(usual, 10.0 * (10.0 + 10.0 + 9.0));
     assert_eq!(steps[0], (70.0, 160.0));
-    // Most rounds: sessions of 10 s.
+    // The maximum number of rounds: sessions of 10 s.
     assert_eq!(steps[1], (70.0, 490.0));
     assert_eq!(steps[2], (0.0, 90.0));
     assert_eq!(whole, (140.0, 740.0));

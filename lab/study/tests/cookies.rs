@@ -79,7 +79,7 @@ fn a_requests_cookies_take_the_place_of_the_workloads() {
     ];
     assert_eq!(cookies(&workload), expected);
     assert!(workload.session.steps[0].requests[0].headers.is_empty());
-    // As generators get it.
+    // The form that generators receive.
     let message = lab_workload::Message::new(&workload).unwrap();
     assert_eq!(cookies(&message.workload().unwrap()), expected);
 }

@@ -1,4 +1,4 @@
-//! Rows of a file: whose each is, in which order, and what is wrong with a file, with its line.
+//! Rows of a file: their assignment, their order, and errors in a file, with the line.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -97,7 +97,7 @@ fn each_session_has_another_row() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), 20, "{seen:?}");
-    // Of sessions that arrive, whoever carries one out.
+    // For arriving sessions, independent of the user that runs one.
     let mut scope = scope(&workload, 0, 5);
     scope.begin_session(77, ChoiceStream::of_session(1, 0, 77));
     scope.next_cycle();

@@ -1,5 +1,5 @@
-//! Plans of duets: two trials next to each other, each side as often with each variant; and what can't
-//! run at the same time as another.
+//! Plans of duets: two concurrent trials, each side equally often with each variant; and studies that can't
+//! run as duets.
 
 use crate::faults::{Fault, WORKLOAD, load, snapshot};
 use lab_plan::Side;
@@ -98,7 +98,7 @@ fn sides_are_drawn_by_lot_in_equal_shares() {
         let plan = planned(seed);
         let lefts = plan.trials.iter().step_by(2);
         let of_block: Vec<(u32, bool)> = lefts.map(|left| (left.block, is_new(left))).collect();
-        // The same for all pairs of a block: labels are exchanged for all of them together.
+        // The same for all pairs of a block: labels are permuted for all of them together.
         for two in of_block.windows(2).filter(|two| two[0].0 == two[1].0) {
             assert_eq!(two[0].1, two[1].1);
         }
@@ -178,7 +178,7 @@ fn auto_is_a_duet_where_two_variants_are_all_that_is_compared() {
     let both = "  old: { command: { start: [server], port: 8080 } }\n  new: { command: { start: [server, --new], port: 8080 } }\n";
     let own_ports = both.replacen("8080", "8081", 1);
     let variants = &VARIANTS["variants:\n".len()..];
-    // What of the study is another text, whether it is a duet then, and a part of the reason.
+    // The replaced text of the study, whether it is a duet then, and a part of the reason.
     let cases: &[(&str, &str, bool, &str)] = &[
         ("", "", true, "nothing in the study keeps them"),
         (

@@ -1,4 +1,4 @@
-//! Every way in which a file can be wrong, and what the person who wrote it reads.
+//! Every possible error in a file, and the message for its author.
 
 use crate::faults::{Fault, STUDY, WORKLOAD, folder, load, seen, snapshot};
 use lab_study::{LoadedAny, load_any, load_study};

@@ -1,4 +1,4 @@
-//! Faults of what is expected of answers, and of what is captured from them.
+//! Errors in expectations on responses, and in captures from them.
 
 use crate::faults::{Fault, Folder, STUDY, WORKLOAD, load, snapshot};
 
@@ -42,7 +42,7 @@ fn faults_of_answers() {
     insta::assert_snapshot!(snapshot(WORKLOAD, &faults, load));
 }
 
-/// Schemas beside the workload.
+/// A workload with schema files.
 struct WithSchemas(Folder);
 
 impl lab_study::Files for WithSchemas {

@@ -1,4 +1,4 @@
-//! Faults of a load, and of what a study says about its comparisons.
+//! Errors in a load, and in a study's settings for its comparisons.
 
 use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
 use lab_study::LoadedAny;
@@ -69,7 +69,7 @@ fn faults_of_stages() {
     )));
 }
 
-/// A file with rows beside the workload.
+/// A workload with a file of rows.
 struct WithRows(crate::faults::Folder, &'static str);
 
 impl lab_study::Files for WithRows {

@@ -1,4 +1,4 @@
-//! What workloads ask of the environment: told to who runs them, and missed with its place.
+//! Requirements of workloads on the environment: listed for the user, and reported with their place if missing.
 
 use std::io;
 use std::sync::Arc;
@@ -158,7 +158,7 @@ fn who_only_judges_a_file_needs_no_environment() {
                 .to_owned()
         )
     );
-    // With other parameters and values it is the same: what it asks for is in its templates.
+    // Other parameters and values give the same result: the requirements are in the templates.
     let asked: Vec<String> = workload
         .given
         .asked()

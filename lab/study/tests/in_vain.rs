@@ -1,4 +1,4 @@
-//! What is written and changes nothing, or can never work, is found before anything runs.
+//! Settings without effect, and settings that can never work, are found before a run.
 
 use crate::faults::{STUDY, WORKLOAD, load, seen};
 
@@ -30,7 +30,7 @@ fn a_factor_that_no_setting_names_is_an_error() {
         "  users: [10, 20]\n  size: [small, large]\n  zip: [[users, size]]\n",
     );
     assert_eq!(said(&labelled, WORKLOAD), "");
-    // A mistyped use is said once.
+    // A mistyped use is reported once.
     let mistyped = STUDY.replace("{{ users }}", "{{ user }}");
     let told = said(&mistyped, WORKLOAD);
     assert!(
@@ -77,7 +77,7 @@ fn constants_that_never_work_are_told_with_their_place() {
         let told = said(STUDY, &with(expression));
         assert!(told.contains(expected), "{expression}: {told}");
     }
-    // What depends on the user, or on luck, may work.
+    // Expressions that depend on the user, or on chance, may work.
     for expression in [
         "{{ 10 // index }}",
         "{{ 10 // int_in(0, 3) }}",
@@ -114,7 +114,7 @@ fn files_of_a_system_may_loop() {
     let text = &command.files[0].1;
     assert_eq!(text.lines().count(), 10);
     assert!(text.ends_with("9:{{ port }}\n"), "{text}");
-    // What other programs write in braces is theirs.
+    // Braces of other programs' syntax are not templates.
     assert_eq!(said(&system("%{%d/%b/%Y}t {# {{ port }}"), WORKLOAD), "");
     let told = said(&system("{% for i in range(usres) %}{% endfor %}"), WORKLOAD);
     assert!(

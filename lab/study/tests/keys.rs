@@ -1,4 +1,4 @@
-//! Named keys: what is made by them, where they go, and what is wrong with one.
+//! Named keys: values made with them, their destinations, and invalid keys.
 
 use std::io;
 
@@ -190,7 +190,7 @@ fn file_is_judged_where_nobody_tells_the_environment() {
     let mut place = place(KEYS, &steps);
     place.plain = None;
     load(&place);
-    // A secret may be a private key, which is found where it is told.
+    // A secret may be a private key; its misuse is reported once its value is known.
     place.plain = Some(RSA);
     assert!(load_workload("w.yaml", &place).is_err());
     place.plain = None;

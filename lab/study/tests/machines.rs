@@ -1,4 +1,4 @@
-//! Processes of one system on several machines: which are together, what they know of each other, and what is wrong.
+//! Processes of one system on several machines: their grouping, their references to each other, and errors.
 
 use lab_study::plan::{PlanOptions, Trial, plan};
 use lab_study::{Files, SystemSpec, load_study};
@@ -17,7 +17,7 @@ impl Files for Folder {
     }
 }
 
-/// The first trial of a study with such processes, or what is wrong with it.
+/// The first trial of a study with such processes, or its errors.
 fn trial(system: &str) -> Result<Trial, String> {
     let matrix = match system.contains("place") {
         true => "matrix: { place: [db-1] }\n",

@@ -1,5 +1,5 @@
-//! Study files from text to plan, and every way in which one can be wrong.
-//! One program, since each would be linked by itself.
+//! Study files from text to plan, and every possible error in one.
+//! A single test program, since each would be linked separately.
 
 mod archived;
 mod ask;

@@ -1,4 +1,4 @@
-//! Numbers that answers tell, and what steps have in common, as files say them.
+//! Numbers in responses, and defaults that steps share, as written in files.
 
 use crate::faults::{self, Fault, STUDY, WORKLOAD, load, snapshot};
 use lab_study::{LoadedAny, Workload};
@@ -58,7 +58,7 @@ fn an_expression_measures_what_is_there_when_the_answer_is() {
         panic!("two measures")
     };
     let mut numbers = Vec::new();
-    // What isn't there is no number.
+    // A missing value is not a number.
     delivery.read(&mut scope, &mut numbers).unwrap();
     assert_eq!(numbers, [0; 0]);
     scope.set_text(workload.slot("number").unwrap(), "10.5");
@@ -92,7 +92,7 @@ fn measures_and_tags_travel() {
         format!("{:?}", here.measures),
         format!("{:?}", there.measures)
     );
-    // A place beyond the last variable is none.
+    // A slot beyond the last variable is invalid.
     let slot = format!("\"slot\":{}", here.measures[1].slot);
     let (before, after) = text.rsplit_once(&slot).unwrap();
     let bad = format!("{before}\"slot\":900{after}");

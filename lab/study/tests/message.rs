@@ -1,5 +1,5 @@
-//! A workload that travels is the workload that was sent: the same draws, the same requests byte for
-//! byte, for whatever a file can say.
+//! A deserialized workload equals the serialized one: the same draws, and the same requests byte for
+//! byte, for any file.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,7 +19,7 @@ impl Files for Folder {
     }
 }
 
-/// As another process gets it.
+/// Returns the workload as another process receives it.
 fn sent(workload: &Workload) -> Workload {
     let text = serde_json::to_vec(&Message::new(workload).unwrap()).unwrap();
     let message: Message = serde_json::from_slice(&text).unwrap();
@@ -28,7 +28,7 @@ fn sent(workload: &Workload) -> Workload {
 
 fn render(template: &Template, scope: &mut UserScope, out: &mut String) {
     if let Err(error) = template.render(scope, out) {
-        // Which variable is missing, or why an expression fails, is part of what must agree.
+        // The missing variable, or the error of an expression, must agree, too.
         write!(out, "<{error}>").unwrap();
     }
     out.push('\n');
@@ -114,7 +114,7 @@ fn acts(workload: &Workload, index: u32) -> String {
     out
 }
 
-/// Compares what is sent with what arrives; gives what the first user does.
+/// Compares a workload before and after serialization; returns the requests of the first user.
 fn check(workload: &Workload) -> String {
     let arrived = sent(workload);
     assert_eq!(format!("{arrived:?}"), format!("{workload:?}"));

@@ -1,4 +1,4 @@
-//! Requests that go out at the same time: what a file says of them, what a plan knows, and what can't be said.
+//! Concurrent requests: their syntax in a file, their representation in a plan, and invalid uses.
 
 use lab_prediction::{Prediction, Span, predict};
 use lab_study::load_workload;

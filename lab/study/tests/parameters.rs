@@ -109,7 +109,7 @@ fn a_study_sets_them_from_its_factors() {
     let writes = |at: usize| trials[at].prediction.as_ref().unwrap().steps[1].requests;
     assert!(writes(0) > 2 * writes(1), "{} {}", writes(0), writes(1));
     assert!(requests(0) > 0 && requests(1) > 0);
-    // Nothing set, nothing compiled anew.
+    // Without a setting, nothing is recompiled.
     assert!(Arc::ptr_eq(
         &study.workload_with(&Cell::new()).unwrap(),
         &study.workload
@@ -142,7 +142,7 @@ session:
     let names: Vec<&str> = p.steps.iter().map(|step| step.name.as_str()).collect();
     assert_eq!(names, ["Open", "Send", "Read", "Delete", "Look"]);
     assert_eq!(counts[0], 10_000.0);
-    // One alternative excludes the other, and a group goes together.
+    // One alternative excludes the other, and a group is chosen as a whole.
     assert_eq!(counts[1] + counts[2], 10_000.0);
     assert_eq!(counts[2], counts[3]);
     // Five standard errors of the share.

@@ -1,4 +1,4 @@
-//! Laws of plans: the same seed gives the same plan, blocks draw anew, cells of a block alike.
+//! Laws of plans: the same seed gives the same plan; blocks draw independently, cells of a block alike.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ proptest! {
         let bytes = |p: &Plan| serde_json::to_string(p).unwrap();
         let first = plan(&study, &options).unwrap();
         prop_assert_eq!(bytes(&first), bytes(&plan(&study, &options).unwrap()));
-        // What is written reads as the same.
+        // The written plan reads as the same.
         let read: Plan = serde_json::from_str(&bytes(&first)).unwrap();
         prop_assert_eq!(bytes(&read), bytes(&first));
 
@@ -399,7 +399,7 @@ fn a_control_runs_the_first_cell_once_more_in_each_block() {
     );
 }
 
-/// A study with these systems in place of the one that comes along.
+/// A study with these systems instead of the default one.
 fn study_of(systems: &str, extra: &str, load: &str) -> Study {
     let study = format!("study: s\ntitle: S\nworkload: w\n{systems}\nload: {{ {load} }}\n{extra}");
     let workload = format!("workload: w\nsession:\n{SESSION}");
@@ -447,7 +447,7 @@ fn a_search_begins_with_a_trial_of_each_cell() {
     let trial = plan.search_trial(&workloads, 1, 40, (7, 3)).unwrap();
     assert_eq!((trial.id, trial.block, trial.load.users), (7, 3, 40));
     assert_eq!(trial.cell, search.cells[1].cell);
-    // As a study of so many users would have planned it.
+    // The trial that a study with this number of users would have planned.
     let users = "trials: 4\nmatrix: { n: [1] }\n";
     let given = planned(
         &study_of(

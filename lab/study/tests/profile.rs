@@ -1,10 +1,10 @@
-//! The profile that a study asks for.
+//! The profile settings of a study.
 
 use crate::faults::{STUDY, WORKLOAD, load};
 use lab_study::LoadedAny;
 use lab_study::plan::{FramesWanted, PlanOptions, Profiling, WaitsWanted, plan};
 
-/// What the plan says, or what is wrong.
+/// Returns the plan's profiling settings, or the errors.
 fn planned(profile: &str) -> Result<Option<Profiling>, String> {
     let study = format!("{STUDY}profile: {profile}\n");
     match load(study.as_bytes(), WORKLOAD.as_bytes()) {

@@ -1,4 +1,4 @@
-//! Published figures: what `check` finds in them, and their names in an archive.
+//! Published figures: the errors that `check` finds in them, and their names in an archive.
 
 use std::collections::BTreeMap;
 

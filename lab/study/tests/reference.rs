@@ -1,4 +1,4 @@
-//! `docs/workloads.md` says all that a workload can say, and each of its examples is a right one; so is
+//! `docs/workloads.md` documents every key of a workload, and each of its examples is valid; so is
 //! each of the book's other pages and of the README.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ pub(crate) fn page(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).expect(path)
 }
 
-/// What stands behind the opening of each block of YAML, and its text.
+/// Returns the text after the opening of each block of YAML, and the block's text.
 pub(crate) fn examples(page: &str) -> Vec<(&str, &str)> {
     let blocks = page.split("\n```yaml").skip(1);
     let parted = blocks.map(|block| {
@@ -25,7 +25,7 @@ pub(crate) fn examples(page: &str) -> Vec<(&str, &str)> {
     parted.collect()
 }
 
-/// One file, and what it may name.
+/// One file, and the names that it may use.
 struct Example(String);
 
 impl Files for Example {
@@ -45,7 +45,7 @@ impl Files for Example {
     }
 }
 
-/// What services are described by.
+/// The descriptions of services.
 const SHOP: &str = r#"
     syntax = "proto3";
     package shop;
@@ -70,7 +70,7 @@ const CHAT: &str = r#"
 
 /// Whom a study's provisioning may name.
 const NAMED: &str = "user: { name: \"user{{ index }}\" }\n";
-/// What a study's populations may set.
+/// The parameters that a study's populations may set.
 const PARAMETERS: &str = "parameters: { page_size: 20 }\n";
 
 /// The pages with examples of workloads, and of studies.
@@ -123,7 +123,7 @@ impl Files for Folder {
     }
 }
 
-/// An example as a whole workload: that of steps becomes a session.
+/// Returns an example as a whole workload: steps become a session.
 pub(crate) fn whole(kind: &str, text: &str) -> String {
     match kind {
         "step" => {
@@ -134,7 +134,7 @@ pub(crate) fn whole(kind: &str, text: &str) -> String {
     }
 }
 
-/// The keys that an example of a few keys leaves out.
+/// The keys that an example of a few keys lacks.
 const STUDY: [(&str, &str); 5] = [
     ("study", "study: example\n"),
     ("title", "title: Example\n"),
@@ -162,7 +162,7 @@ pub(crate) fn whole_study(text: &str) -> String {
     study
 }
 
-/// What was loaded; fails with what is wrong as a person would read it.
+/// Returns the loaded value; panics with the error message that a user would read.
 fn right<T>(loaded: Result<T, impl miette::Diagnostic>, text: &str) -> T {
     loaded.unwrap_or_else(|error| {
         let mut said = String::new();
@@ -202,7 +202,7 @@ fn every_example_of_a_study_is_a_right_one() {
     for text in blocks {
         let study = whole_study(text);
         let loaded = load_study("example.study.yaml", &Folder(study.clone()), &[]);
-        // Fast, so that long loads are soon gone through.
+        // A high speed, so that long loads take little time.
         let options = PlanOptions {
             speed: 60.0,
             seed: None,

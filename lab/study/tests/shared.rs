@@ -1,4 +1,4 @@
-//! What users share: how it is read, and what is wrong with it.
+//! Shared state of users: its parsing, and its errors.
 
 use std::time::Duration;
 
@@ -233,7 +233,7 @@ fn faults_of_queues_and_pools() {
     ]));
 }
 
-/// Faults of what stands before the session, or in the place of the last request.
+/// Returns the errors for texts before the session, or in the place of the last request.
 fn faults(texts: &[(&'static str, &str, &str)]) -> String {
     let places = ["session:\n", "      request: GET {{ take(links) }}\n"];
     let fault = |(name, shared, step): &(&'static str, &str, &str)| -> (&'static str, String) {

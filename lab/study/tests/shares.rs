@@ -1,4 +1,4 @@
-//! Whose users share connections, over which version of HTTP, and who is refused.
+//! Shared connections: the users that share them, the version of HTTP, and rejected combinations.
 
 use std::io;
 
@@ -49,7 +49,7 @@ impl Files for Folder {
     }
 }
 
-/// What the users of a study speak; or what is wrong with it, in a line.
+/// The protocol settings of a study's users; or the error, in a line.
 fn spoken(of: &Folder) -> Result<HttpSpec, String> {
     let loaded = load_study("s.study.yaml", of, &[]);
     let study = loaded

@@ -1,4 +1,4 @@
-//! What signs requests, as workload files say it.
+//! Request signing, as written in workload files.
 
 use lab_study::load_workload;
 use lab_workload::sign::Sign;
@@ -59,7 +59,7 @@ fn request_step_and_workload_say_what_signs() {
     assert_eq!(kinds(&workload), expected);
     // Each but `b` has the time of day, `c` by its first request.
     assert_eq!(workload.unseeded_steps(), ["a", "c", "f", "g"]);
-    // The same for another process.
+    // The same after serialization for another process.
     let message = serde_json::to_string(&Message::new(&workload).unwrap()).unwrap();
     let message: Message = serde_json::from_str(&message).unwrap();
     let again = message.workload().unwrap();

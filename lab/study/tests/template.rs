@@ -1,4 +1,4 @@
-//! Templates as a workload's author sees them: what they render, what they refuse.
+//! Templates in a workload: their rendered texts, and their errors.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -400,7 +400,7 @@ fn large_filler_is_as_long_as_asked_and_never_twice_the_same() {
     }
 }
 
-/// What a path captures that finds one value at most is read by filters for numbers, and is still a list to what takes
+/// A capture of a path with at most one value works with filters for numbers, and is still a list for filters of
 /// lists.
 #[test]
 fn a_single_captured_value_is_a_value() {
@@ -448,7 +448,7 @@ fn a_single_captured_value_is_a_value() {
     assert_eq!(whole.as_deref(), Ok("18446744073709551557"));
 }
 
-/// What a JSON path captured stays a number, boolean, list, or object where it is all of a value in a JSON body.
+/// A value captured by a JSON path stays a number, boolean, list, or object where it is a whole value in a JSON body.
 #[test]
 fn captured_values_keep_their_types_in_a_json_body() {
     let workload = workload();

@@ -1,5 +1,5 @@
-//! The two evaluators of templates agree: what compiles to plain pieces renders byte for byte as
-//! minijinja renders it, says the same where it can't, and leaves the user in the same state.
+//! The two evaluators of templates agree: a template compiled to plain pieces renders byte for byte as
+//! minijinja renders it, reports the same errors, and leaves the user in the same state.
 
 use std::sync::LazyLock;
 
@@ -57,7 +57,7 @@ const ESCAPES: [Escape; 5] = [
     Escape::Xml,
 ];
 
-/// What a user has after a rendering: the next draws, and what is left of the lists.
+/// Returns the state of a user after a rendering: the next draws, and the remaining list entries.
 fn rest(scope: &mut UserScope) -> String {
     let all = "{{ uuid() }} {{ profile('1 B 50%, 2 B 50%') }} {% for l in links | default([]) %}{{ l }},{% endfor %} \
                {% for n in numbers | default([]) %}{{ n }},{% endfor %}";
@@ -76,7 +76,7 @@ fn render(template: &Template) -> Rendered {
     (result, rest(&mut scope))
 }
 
-/// What an expression in parentheses fails with, as the parser says it.
+/// The error of an expression in parentheses, with the parser's message.
 fn refused(expression: &str, message: &str) -> RenderError {
     let cause = message.strip_prefix(&format!("`({expression})` never works: "));
     RenderError::Failed {
@@ -85,14 +85,14 @@ fn refused(expression: &str, message: &str) -> RenderError {
     }
 }
 
-/// Compares both evaluators, to the word of what fails.
+/// Compares both evaluators, including the text of errors.
 #[track_caller]
 fn agree(expression: &str) {
     compare(expression, true);
 }
 
 /// Compares both evaluators; parentheses alone take an expression to minijinja. Where several parts of an
-/// expression fail, each tells the one that it comes to first: `to_the_word` is for those with one.
+/// expression fail, each reports the first that it evaluates: `to_the_word` is for expressions with one.
 #[track_caller]
 fn compare(expression: &str, to_the_word: bool) {
     for escape in ESCAPES {
@@ -177,7 +177,7 @@ fn failures_are_told_alike() {
     }
 }
 
-/// What stands in a call or alone.
+/// An expression for a call, or on its own.
 fn leaf() -> impl Strategy<Value = String> {
     prop_oneof![
         (-20_i64..40).prop_map(|n| n.to_string()),
@@ -258,7 +258,7 @@ fn filters_fail_alike_in_both() {
     }
 }
 
-/// A published vector of each way to write it down (RFC 4231, 4.3), so that both can't be wrong alike.
+/// A published vector for each notation (RFC 4231, 4.3), so that both can't have the same error.
 #[test]
 fn compiled_chains_give_the_published_values() {
     let template = "{{ ('what do ya want for ' ~ 'nothing?' ~ empty_text) | hmac(empty_text ~ 'Jefe') }} \

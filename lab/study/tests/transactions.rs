@@ -1,4 +1,4 @@
-//! Transactions of a session: how they nest, what may stand within them, and what judges them.
+//! Transactions of a session: their nesting, the steps allowed within them, and their thresholds.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What a session carries, and the raw baseline that a study asks for beside it.
+//! The data that a session transfers, and the raw baseline that a study requests.
 
 use crate::faults::{Fault, STUDY, WORKLOAD, load, snapshot};
 use lab_study::LoadedAny;

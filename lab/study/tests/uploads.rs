@@ -1,4 +1,4 @@
-//! Bodies with the content of files: what goes out, and what is wrong with a file, said with its place.
+//! Bodies with the content of files: the sent bytes, and errors in a file, with their place.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -38,7 +38,7 @@ fn load(request: &str) -> Result<Workload, LoadError> {
     load_workload("w/w.workload.yaml", &folder(request))
 }
 
-/// Content type and body, files as their names; without what stands between the parts.
+/// Content type and body, with files as their names; without the text between the parts.
 fn sent(request: &str) -> String {
     let workload = load(request).unwrap_or_else(|error| panic!("{:?}", error.problems()));
     let user = User {

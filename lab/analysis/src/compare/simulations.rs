@@ -1,5 +1,5 @@
-//! What the answer to a duet of a build beside itself comes to, by the tests as they are. Seeds are printed, so that
-//! a failure can be repeated; the limit is the level and three Monte Carlo standard errors.
+//! Simulates the answer to a duet of a build beside itself, by the tests as they are. Seeds are printed, so that a
+//! failure can be repeated; the limit is the level and three Monte Carlo standard errors.
 
 use lab_stats::exchange::Exchange;
 use lab_stats::verdict::{ALPHA, Margins};
@@ -26,7 +26,7 @@ impl Noise {
     }
 }
 
-/// The decision on a duet of equals: mean, p95, and throughput, which share most of their noise.
+/// The decision on a duet of equal builds: mean, p95, and throughput, which share most of their noise.
 fn decided(noise: &mut Noise, blocks: usize, matters: f64) -> Decision {
     let mut swapped: Vec<bool> = (0..blocks).map(|block| block % 2 == 1).collect();
     for last in (1..blocks).rev() {
@@ -67,7 +67,7 @@ fn unchanged_build_in_a_duet_is_called_different_in_one_study_of_twenty_at_most(
     let seed = 4;
     let mut noise = Noise(Xoshiro256PlusPlus::seed_from_u64(seed));
     for blocks in [8, 12] {
-        // Differences of any size, and those that matter.
+        // Differences of any size, and relevant ones.
         for matters in [1.0e-6, 0.02] {
             let different = |decision| matches!(decision, Decision::Worse | Decision::Better);
             let wrong = (0..STUDIES).filter(|_| different(decided(&mut noise, blocks, matters)));

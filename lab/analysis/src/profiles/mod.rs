@@ -1,13 +1,13 @@
 //! The profiles of cells compared: which functions and call paths take more or less CPU time per transaction.
 //!
 //! Profiles are paired by block, as in all comparisons. The permutation test flips the signs of blocks, also in a duet,
-//! where the difference between the sides counts as noise. Each pair of cells has up to some thousands of columns:
-//! own and total samples of functions, and samples of call paths. All pairs of a run are one family, so the p of each
-//! column is joint over all of them. The comparison is exploratory: it explains a difference, and never decides how a
-//! run ends.
+//! where the difference between the sides counts as noise. Each pair of cells has up to some thousands of columns: own
+//! and total samples of functions, and samples of call paths. All pairs of a run are one family, so the p of each
+//! column is joint over all of them. The comparison is exploratory: it explains a difference, and never decides the
+//! result of a run.
 //!
-//! Columns contain each other: what differs in a function differs in its callers. So flagged columns are reduced to the
-//! most specific ones, the findings (`reduce`), and all stacks without a finding are judged once more, together.
+//! Columns contain each other: a difference in a function is also one in its callers. So flagged columns are reduced to
+//! the most specific ones, the findings (`reduce`), and all stacks without a finding are judged once more, together.
 
 mod of_run;
 #[cfg(test)]
@@ -30,15 +30,15 @@ use crate::model::{
 use crate::power::{OF_SMALLEST, detectable_in_function};
 pub(crate) use of_run::differences;
 
-/// Most columns of a run: with more pairs of cells, each has fewer.
+/// The maximum number of columns of a run: with more pairs of cells, each has fewer.
 const MOST_OF_FAMILY: usize = 10_000;
 /// The share of the function for which a study's smallest detectable difference is given.
 const USUAL_SHARE: f64 = 0.01;
-/// Builds are not compared with more than this part of the CPU time in functions without names.
+/// The maximum part of the CPU time in functions without names for which builds are compared.
 const MOST_UNNAMED: f64 = 0.1;
-/// The most pairs of cells that a run's findings mention.
+/// The maximum number of pairs of cells in a run's findings.
 const MOST_SENTENCES: usize = 5;
-/// Most call paths that have a colour.
+/// The maximum number of coloured call paths.
 const MOST_PATHS: usize = 300;
 
 /// The parameters of a comparison of profiles.
@@ -46,19 +46,19 @@ const MOST_PATHS: usize = 300;
 struct Rules<'a> {
     /// The seed of the random sign patterns.
     seed: u64,
-    /// The smallest difference of the whole that matters, as a part.
+    /// The smallest relevant difference of the whole, as a part.
     smallest: f64,
-    /// By block, of duets: whether the variants have changed sides.
+    /// By block, for duets: whether the variants have changed sides.
     swapped: Option<&'a [bool]>,
 }
 
 impl Rules<'_> {
-    /// The smallest difference of a function that matters, as a part of the whole.
+    /// The smallest relevant difference of a function, as a part of the whole.
     fn least(self) -> f64 {
         OF_SMALLEST * self.smallest
     }
 
-    /// Why the functions of two cells can't be compared.
+    /// The reason why the functions of two cells can't be compared.
     fn reason(self, table: &Table) -> Option<String> {
         let have = table.blocks.len();
         if have < LEAST_BLOCKS {
@@ -99,7 +99,7 @@ pub(crate) fn sentences(differences: &[ProfileDifference]) -> Vec<String> {
         .collect()
 }
 
-/// Compares the profiles of all pairs of cells. Pairs without a block that has both are left out.
+/// Compares the profiles of all pairs of cells. Pairs without a block that has both are skipped.
 fn compare(pairs: &[Sides<'_>], names: &Names, rules: Rules<'_>) -> Vec<ProfileDifference> {
     let tables: Vec<(&Sides<'_>, Table)> = pairs
         .iter()

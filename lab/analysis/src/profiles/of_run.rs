@@ -1,4 +1,4 @@
-//! The profiles of a run's trials as comparisons take them.
+//! Prepares the profiles of a run's trials for comparison.
 
 use std::collections::HashMap;
 

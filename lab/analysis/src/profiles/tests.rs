@@ -1,4 +1,4 @@
-//! Profiles whose truth is known: a server of forty equal functions, `main` → `serve` → `handle` → `work_0` … `work_39`,
+//! Profiles with a known truth: a server of forty equal functions, `main` → `serve` → `handle` → `work_0` … `work_39`,
 //! each a third of its own code and two thirds in `mixing`.
 
 use lab_profile::Key;
@@ -32,7 +32,7 @@ fn forty() -> Truth {
     (0..40).flat_map(work).collect()
 }
 
-/// `truth` with other times for the stacks of which `name` is a part.
+/// `truth` with other times for the stacks that contain `name`.
 fn scaled(truth: &Truth, name: &str, factor: f64) -> Truth {
     let of = |(stack, us): &(String, f64)| {
         let is_part = stack.split(' ').any(|function| function == name);
@@ -80,7 +80,7 @@ impl Lab {
         }
     }
 
-    /// A trial with so many samples per microsecond of a transaction, in which all takes `factor` times as long.
+    /// A trial with this many samples per microsecond of a transaction; everything takes `factor` times as long.
     fn trial(&mut self, truth: &Truth, samples_per_us: f64, factor: f64) -> Sampled {
         let ns = 1e3 / samples_per_us;
         let (mut stacks, mut samples) = (Vec::new(), 0);
@@ -107,7 +107,7 @@ impl Lab {
         }
     }
 
-    /// The difference of two truths over so many blocks; `factor` gives that of each trial.
+    /// The difference of two truths over this many blocks; `factor` gives that of each trial.
     fn study(
         &mut self,
         (a, b): (&Truth, &Truth),

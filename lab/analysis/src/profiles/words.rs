@@ -1,4 +1,4 @@
-//! What the profiles of two cells show, in sentences.
+//! Sentences on the differences between the profiles of two cells.
 
 use lab_trial::format::{
     code as name, count, figure, list, micros as time, plural, plural_count,
@@ -10,9 +10,9 @@ use crate::model::{
     SamplesOf,
 };
 
-/// Functions that are named; all are in `result.json`.
+/// The maximum number of named functions; all are in `result.json`.
 const MOST_NAMED: usize = 10;
-/// Functions that a run's finding names.
+/// The maximum number of functions that a run's finding names.
 const MOST_OF_RUN: usize = 3;
 
 /// All sentences of a comparison; the first one is about the whole CPU time.
@@ -154,7 +154,7 @@ fn moved(of: &MovedFunction) -> String {
     )
 }
 
-/// How many are not named.
+/// The sentence with the number of items that are not named.
 fn more(all: usize, noun: &str) -> Option<String> {
     let more = all.saturating_sub(MOST_NAMED);
     (more > 0).then(|| format!("{} more in result.json.", plural(more, noun)))

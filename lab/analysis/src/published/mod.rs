@@ -1,7 +1,7 @@
-//! What published reports say, beside ours: their figures, their unit of throughput (NotesMark), and
-//! what their sessions carried.
+//! The contents of published reports, beside ours: their figures, their unit of throughput (NotesMark), and their
+//! sessions' transfers.
 //!
-//! It stands apart from the statistics: nothing here changes a verdict.
+//! This module is separate from the statistics: it changes no verdict.
 
 pub(crate) mod tables;
 pub(crate) mod transfer;

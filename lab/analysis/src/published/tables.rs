@@ -1,10 +1,9 @@
 //! Published figures beside ours.
 //!
-//! Two shapes of CSV are understood. *By level*: the first columns name factors of the study and
-//! each row belongs to the cells with those levels; every other column is a metric, or has the mean
-//! response in ms of the step that it is named after. *By step*: the first column is `step`, and a
-//! column `FACTOR_LEVEL` (`users_1000`) has the mean response of that step in ms. Lines that begin
-//! with `#` are the source.
+//! Two shapes of CSV are supported. *By level*: the first columns name factors of the study and each row belongs to the
+//! cells with those levels; every other column is a metric, or has the mean response in ms of the step that it is named
+//! after. *By step*: the first column is `step`, and a column `FACTOR_LEVEL` (`users_1000`) has the mean response of
+//! that step in ms. Lines that begin with `#` are the source.
 
 use jiff::SignedDuration;
 use lab_plan::{Cell, Published, Question};
@@ -18,7 +17,7 @@ use crate::model::{
 
 /// Published and planned lengths that differ by more than this differ by construction.
 const SAME_LENGTH: f64 = 0.01;
-/// Columns that are the monitor's, by its own names.
+/// Columns of the monitor, by its own names.
 const HOST: [&str; 11] = [
     "cpu_percent",
     "disk_transfers_per_s",
@@ -32,14 +31,14 @@ const HOST: [&str; 11] = [
     "network_kb_per_s",
     "scan_rate_pages_per_s",
 ];
-/// Columns that Linux counts otherwise than the reports' system.
+/// Columns that Linux counts differently from the reports' system.
 const COMMITTED: [&str; 2] = ["memory_committed_percent", "memory_committed_mb"];
 /// Columns that hold a mean response.
 const RESPONSES: [&str; 3] = ["response_mean_ms", "response_ms", "response_s"];
 /// Columns that follow from the length of a run.
 const BY_LENGTH: [&str; 3] = ["elapsed", "tps", "average_tps"];
 
-/// Sets every published file of the study beside the cells.
+/// Joins every published file of the study with the cells.
 pub(crate) fn compare(
     study: &Question,
     speed: f64,
@@ -145,7 +144,7 @@ fn by_step(ours: &Ours<'_>, header: &[String], rows: &Rows, table: &mut Publishe
     }
 }
 
-/// One entry for each step of that name; `Open one invitation (2)` is another step of the same.
+/// One entry for each step of that name; `Open one invitation (2)` is another step with this name.
 fn entries_of_step(cell: &CellSummary, step: &str, text: &str, table: &mut PublishedTable) {
     let mine: Vec<&StepSummary> = cell
         .steps
@@ -196,8 +195,8 @@ fn keys(ours: &Ours<'_>, header: &[String]) -> usize {
     header.iter().take_while(is_factor).count()
 }
 
-/// The file as a table; the columns that name a row become one. After a mean response stands the
-/// same as a multiple of the first row's.
+/// Parses the file into a table; the columns that name a row become one. After a mean response follows the same as a
+/// multiple of the first row's.
 fn as_is(keys: usize, header: &[String], rows: &Rows) -> AsIs {
     let response = header
         .iter()
@@ -317,7 +316,7 @@ fn no_counterpart(column: &str) -> &'static str {
     }
 }
 
-/// What is said of figures that follow from a run's length, where the lengths differ.
+/// The note on figures that follow from a run's length, if the lengths differ.
 fn length_note(ours: &Ours<'_>, cell: &CellSummary, published: &str) -> Option<String> {
     let published_ms = parse(published)? * 1000.0;
     let trial = ours.trials.iter().find(|trial| cell.is_of(trial))?;
@@ -359,8 +358,7 @@ fn parse(text: &str) -> Option<f64> {
     })
 }
 
-/// Our figure for a published column: `None` if there is no such thing, `Some(None)` if there is
-/// but it wasn't measured.
+/// Our figure for a published column: `None` if there is no such figure, `Some(None)` if it exists but wasn't measured.
 fn counterpart(ours: &Ours<'_>, cell: &CellSummary, column: &str) -> Option<Option<f64>> {
     let mean = |estimate: Option<crate::model::Estimate>| estimate.map(|estimate| estimate.mean);
     let response = mean(cell.response_ms.mean);

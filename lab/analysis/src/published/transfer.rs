@@ -1,4 +1,4 @@
-//! What the sessions of a cell carried, and what published reports say of it.
+//! The data that a cell's sessions transferred, beside published reports.
 
 use lab_trial::format::{figure, list};
 use lab_trial::{as_f64, kib_per_whole_ms};
@@ -7,9 +7,9 @@ use crate::model::{
     CellSummary, Estimate, PublishedTransfer, Transfer, TransferSummary, TrialAnalysis,
 };
 
-/// More cells than this are left to the table.
+/// The maximum number of cells in sentences; the table has all.
 const MOST_CELLS: usize = 4;
-/// Columns of a published file of transfers, after those that say what was set.
+/// Columns of a published file of transfers, after the columns with the settings.
 const PUBLISHED: [&str; 6] = [
     "count",
     "total_ms",
@@ -19,7 +19,7 @@ const PUBLISHED: [&str; 6] = [
     "mb_per_s",
 ];
 
-/// Over the valid trials of a cell; `None` where they carried nothing, or not all the same.
+/// Over the valid trials of a cell; `None` if they transferred nothing, or not all the same.
 pub(crate) fn of_cell(valid: &[&TrialAnalysis]) -> Option<TransferSummary> {
     let all: Option<Vec<&Transfer>> = valid.iter().map(|trial| trial.transfer.as_ref()).collect();
     let all = all?;

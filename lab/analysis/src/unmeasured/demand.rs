@@ -1,8 +1,8 @@
-//! CPU per transaction, compared where nothing but wall-clock times is spoiled.
+//! CPU per transaction, compared if only wall-clock times are disturbed.
 //!
-//! Whoever takes CPU away from a server makes it answer later, but hardly makes it work more: a trial
-//! that is invalid for such a reason alone still tells what a transaction cost. It is compared like a
-//! measure of valid trials, paired by block and judged by the same test, and speaks of CPU alone.
+//! Other programs that take CPU away from a server delay its responses, but hardly increase its work. So a trial that
+//! is invalid only for this reason still shows the CPU cost of a transaction. The cost is compared like a measure of
+//! valid trials, paired by block and judged by the same test. The verdict is on CPU alone.
 
 use lab_plan::Plan;
 use lab_stats::exchange::Exchange;
@@ -17,13 +17,13 @@ use crate::model::{
     CellSummary, CheckOutcome, Comparison, Demand, Measure, TrialAnalysis, Verdict,
 };
 
-/// More pairs than these are left out.
+/// The maximum number of pairs.
 const MOST_PAIRS: usize = 12;
-/// Demand is steady while its log ratios deviate less from block to block: beyond it, more than
-/// wall-clock time was disturbed (caches, the frequency of the cores).
+/// The maximum standard deviation of log ratios over blocks for steady demand. Beyond it, the disturbance hit more than
+/// wall-clock time (caches, the frequency of the cores).
 const STEADY: f64 = 0.10;
 
-/// Pairs of cells whose measurements give no verdict on CPU; `None` without any.
+/// Pairs of cells whose valid trials give no verdict on CPU; `None` without any.
 pub(crate) fn demand(
     plan: &Plan,
     cells: &[CellSummary],
@@ -58,7 +58,7 @@ pub(crate) fn demand(
         }
     }
     let smallest = plan.question.smallest_difference;
-    // All are one family, and none of them decides anything.
+    // All are one family, and none of them decides.
     let test = Exchange::of_signs(plan.seed);
     let comparisons = judge(steady, &|_| Margins::of(smallest), &|_| false, test);
     (!comparisons.is_empty() || !not_compared.is_empty()).then_some(Demand {

@@ -1,5 +1,5 @@
-//! Where blocks are complete but too noisy to be measurements: how often *b* was lower than *a* in
-//! them. It says where to look next; it is no result, and the sign test of each row stands alone.
+//! Blocks that are complete but too noisy to be valid: how often *b* was lower than *a* in them. This is a hint for
+//! further study and no result; the sign test of each row stands alone.
 
 use lab_plan::Plan;
 use lab_stats::sign_test_p;
@@ -9,12 +9,12 @@ use super::seen::stands;
 use crate::compare::{Pair, Trials, pairs};
 use crate::model::{CellSummary, Exploratory, Measure, Range, TrialAnalysis, Verdict};
 
-/// Fewer blocks have no direction to speak of.
+/// The minimum number of blocks for a direction.
 const LEAST: usize = 3;
-/// Pairs and steps beyond these are left out.
+/// The maximum numbers of pairs and steps.
 const MOST_PAIRS: usize = 12;
 const MOST_STEPS: usize = 12;
-/// What is looked at of a trial as a whole.
+/// The measures of a trial as a whole.
 const MEASURES: [Measure; 5] = [
     Measure::Mean,
     Measure::P50,
@@ -23,8 +23,8 @@ const MEASURES: [Measure; 5] = [
     Measure::Cpu,
 ];
 
-/// Of each pair of cells that has too few blocks of measurements and enough of any trials; nothing
-/// where all trials are measurements.
+/// Rows for each pair of cells with too few valid blocks and enough blocks of any trials; empty if all trials are
+/// valid.
 pub(crate) fn exploratory(
     plan: &Plan,
     cells: &[CellSummary],
@@ -71,7 +71,7 @@ fn of_pair(pair: &Pair<'_>, blocks: &[Both<'_>]) -> Vec<Exploratory> {
     };
     let mut rows: Vec<Exploratory> = measures.filter_map(of_measure).collect();
     let steps = pair.a.steps.iter().take(MOST_STEPS);
-    // Of one step the trial's mean says as much.
+    // For one step, the trial's mean gives the same answer.
     let steps = steps.filter(|_| pair.a.steps.len() > 1);
     rows.extend(steps.filter_map(|step| {
         let mean = |trial: &TrialAnalysis| {

@@ -1,5 +1,5 @@
-//! What is said of trials that are no measurements: why they are none, what was seen in them, what
-//! their CPU demand shows, and where to look next. No threshold, gate, or average reads any of it.
+//! Reports on invalid trials: why they are invalid, what was counted in them, what their CPU demand shows, and hints
+//! for further study. No threshold, gate, or average reads any of it.
 
 mod demand;
 mod exploratory;

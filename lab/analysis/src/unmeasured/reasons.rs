@@ -1,5 +1,5 @@
-//! Why trials are no measurements, or not quite: each check that didn't pass, once over all trials;
-//! and the one sentence that says it first.
+//! Why trials are invalid or doubtful: each check that didn't pass, once over all trials; and the one sentence with the
+//! main reason.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::model::{
     Beyond, Check, CheckOutcome, Figure, Range, Reason, Summary, TrialAnalysis, Verdict,
 };
 
-/// More culprits than these aren't named.
+/// The maximum number of named culprits.
 const MOST_CULPRITS: usize = 4;
 
-/// What failed first, then what warns; within each, what hit the most trials first.
+/// Failed checks first, then warnings; within each, those of the most trials first.
 pub(crate) fn reasons(run: &Run, trials: &[TrialAnalysis]) -> Vec<Reason> {
     let mut found: Vec<Found<'_>> = Vec::new();
     for trial in trials {
@@ -35,14 +35,14 @@ pub(crate) fn reasons(run: &Run, trials: &[TrialAnalysis]) -> Vec<Reason> {
     }
     found.sort_by_key(|one| {
         let check = one[0].1;
-        // What comes from outside is what other checks fail of.
+        // Causes from outside explain why other checks fail.
         let is_outside = check.cause == Some(Cause::Outside);
         std::cmp::Reverse((check.outcome, is_outside, one.len()))
     });
     found.iter().map(|one| reason(run, one)).collect()
 }
 
-/// The trials in which a check came out alike.
+/// The trials in which a check had the same outcome.
 type Found<'a> = Vec<(&'a TrialAnalysis, &'a Check)>;
 
 fn reason(run: &Run, found: &Found<'_>) -> Reason {
@@ -64,8 +64,8 @@ fn reason(run: &Run, found: &Found<'_>) -> Reason {
     }
 }
 
-/// Of one trial what its check says; of several the range of its figure beside the limit, or what the
-/// first of them says.
+/// For one trial, the text of its check; for several, the range of the figure beside the limit, or the text of the
+/// first of them.
 fn evidence(found: &Found<'_>, figure: Option<&Beyond>) -> String {
     let (first, check) = found[0];
     match figure {
@@ -120,7 +120,7 @@ fn range(figure: &Beyond) -> String {
     format!("{least} to {most} {unit}")
 }
 
-/// Programs beside the lab and the system in these trials, by the CPU they used.
+/// Programs other than the lab and the system in these trials, by the CPU they used.
 fn culprits(run: &Run, trials: &[u32]) -> Vec<String> {
     let mut used: Vec<(String, f64)> = Vec::new();
     let data = run.trials.iter();
@@ -146,7 +146,7 @@ fn of_trials(n: usize, all: usize) -> String {
     }
 }
 
-/// Why a run is no measurement, in one sentence; `None` where no check says it.
+/// Why a run is invalid, in one sentence; `None` if no check gives a reason.
 pub(crate) fn why(
     reasons: &[Reason],
     summary: &Summary,
@@ -154,7 +154,7 @@ pub(crate) fn why(
 ) -> Option<String> {
     let main = main_reason(reasons, trials)?;
     let what = cause(main);
-    // Trials of the plan, whatever number of attempts they took.
+    // Counts trials of the plan, regardless of the number of attempts.
     let hit = trials
         .iter()
         .filter(|trial| main.trials.contains(&trial.id));
@@ -183,7 +183,7 @@ pub(crate) fn why(
     ))
 }
 
-/// What may explain the main reason, in words.
+/// Possible causes of the main reason, in words.
 fn perhaps(
     reasons: &[Reason],
     main: &Reason,
@@ -205,7 +205,7 @@ fn perhaps(
     }
 }
 
-/// The reason that the most trials are told as, when they end.
+/// The reason that is the first failed check of the most invalid trials.
 fn main_reason<'r>(reasons: &'r [Reason], trials: &[TrialAnalysis]) -> Option<&'r Reason> {
     let first = |trial: &TrialAnalysis| failed(trial).first().map(|check| check.id);
     let invalid = trials
@@ -213,7 +213,7 @@ fn main_reason<'r>(reasons: &'r [Reason], trials: &[TrialAnalysis]) -> Option<&'
         .filter(|trial| trial.verdict == Verdict::Invalid);
     let told: Vec<CheckId> = invalid.filter_map(first).collect();
     let times = |one: &&Reason| told.iter().filter(|id| **id == one.check).count();
-    // Of as many, the one that stands first in the list.
+    // Among equally frequent reasons, the first in the list.
     let most = reasons.iter().rev().max_by_key(times)?;
     match times(&most) {
         0 => reasons
@@ -223,7 +223,7 @@ fn main_reason<'r>(reasons: &'r [Reason], trials: &[TrialAnalysis]) -> Option<&'
     }
 }
 
-/// What went wrong, as the end of a sentence.
+/// The failure, as the end of a sentence.
 pub(crate) fn cause(reason: &Reason) -> String {
     let much = reason.figure.as_ref().map(range);
     let much = |before: &str| {

@@ -1,10 +1,10 @@
-//! What was counted in the invalid trials of each cell. It knows no comparison.
+//! Counts from the invalid trials of each cell. This module compares nothing.
 
 use lab_trial::as_f64;
 
 use crate::model::{CellSummary, Counters, Range, Seen, TrialAnalysis, Verdict};
 
-/// Of each cell with an invalid trial that ran to its end, in the order of the cells.
+/// For each cell with an invalid trial that ran to its end, in the order of the cells.
 pub(crate) fn seen(cells: &[CellSummary], trials: &[TrialAnalysis]) -> Vec<Seen> {
     cells
         .iter()
@@ -12,13 +12,13 @@ pub(crate) fn seen(cells: &[CellSummary], trials: &[TrialAnalysis]) -> Vec<Seen>
         .collect()
 }
 
-/// Whether it ran and is no measurement.
+/// Returns true if the trial ran and is invalid.
 pub(super) fn is_spoiled(trial: &TrialAnalysis) -> bool {
     trial.verdict == Verdict::Invalid && trial.system_failure.is_none() && trial.transactions > 0
 }
 
-/// Whether it is moreover the last attempt at its trial of the plan: of several, the last one stands
-/// beside other trials of its block.
+/// Returns true if it is also the last attempt at its planned trial: only the last attempt ran next to other trials of
+/// its block.
 pub(super) fn stands(trial: &TrialAnalysis) -> bool {
     is_spoiled(trial) && trial.repeated_by.is_none()
 }

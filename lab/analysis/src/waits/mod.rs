@@ -1,7 +1,7 @@
-//! What the threads of the system waited for: by cell, and compared.
+//! The waits of the system's threads: by cell, and compared.
 //!
-//! The comparison is exploratory, as that of CPU profiles: it never decides how a run ends. The waits of all pairs of
-//! cells are one family of tests, and so are all quantiles of the scheduling latency.
+//! The comparison is exploratory, as that of CPU profiles: it never decides the result of a run. The waits of all pairs
+//! of cells are one family of tests, and so are all quantiles of the scheduling latency.
 
 mod words;
 
@@ -123,7 +123,7 @@ struct Compared<'a> {
 }
 
 impl<'a> Compared<'a> {
-    /// What both trials of each block have.
+    /// The columns that both trials of each block have.
     fn by_block<T>(
         &self,
         pair: &Pair<'a>,

@@ -1,4 +1,4 @@
-//! What differs between the waits of two cells, in sentences.
+//! Sentences on the differences between the waits of two cells.
 
 use lab_profile::waits::ANY_CODE;
 use lab_profile::waits::differences::{CodeDifference, WaitDifference};
@@ -9,11 +9,11 @@ use lab_trial::format::{
 
 use crate::model::{CellScheduling, Comparison, Difference, Measure};
 
-/// Waits that are named; all are in `result.json`.
+/// The maximum number of named waits; all are in `result.json`.
 const MOST_NAMED: usize = 10;
-/// Waits that a run's finding names.
+/// The maximum number of waits that a run's finding names.
 const MOST_OF_RUN: usize = 2;
-/// The part of a longer response time that waiting for a core must come to before it is called the reason.
+/// The minimum part of a longer response time that waits for a core must explain to be called the reason.
 const REASON: f64 = 0.5;
 
 /// All sentences of a comparison; the first one is about all waits.
@@ -56,7 +56,7 @@ fn what(of: &CodeDifference) -> String {
     }
 }
 
-/// The run's finding: what threads wait for longer, or less long.
+/// The run's finding: waits that became longer or shorter.
 pub(super) fn summary(of: &WaitDifference) -> Option<String> {
     let named: Vec<String> = of
         .findings
@@ -73,7 +73,7 @@ pub(super) fn summary(of: &WaitDifference) -> Option<String> {
     })
 }
 
-/// Puts waits for a core into sentences; `of_b` has the distribution of what is compared with the baseline.
+/// Puts waits for a core into sentences; `of_b` has the distribution of the cell that is compared with the baseline.
 pub(super) fn scheduling(
     of: &mut SchedulingDifference,
     comparisons: &[Comparison],
@@ -103,7 +103,7 @@ pub(super) fn scheduling(
     of.sentences = sentences;
 }
 
-/// The slower mean response of which waits for a core are most, where both are beyond noise.
+/// The slower mean response that waits for a core mostly explain, if both are beyond noise.
 fn slower<'a>(
     of: &SchedulingDifference,
     no_core: &NoCore,
@@ -117,7 +117,7 @@ fn slower<'a>(
     })
 }
 
-/// Waits for a core; the reason of longer responses, where they are.
+/// Waits for a core, as the reason of longer responses if they are.
 fn cores(
     of: &SchedulingDifference,
     no_core: &NoCore,

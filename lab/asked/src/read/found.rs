@@ -27,7 +27,7 @@ pub enum Unreadable {
     Form {
         /// The expected form.
         form: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// Nothing in it is a counter that is kept.
@@ -47,7 +47,7 @@ impl Unreadable {
     }
 }
 
-/// Counters as they are found. Those with the same labels are added up.
+/// Counters in the order of the answer. Counters with the same labels are added up.
 pub(super) struct Found<'h> {
     pub(super) how: &'h How,
     pub(super) reading: Reading,
@@ -88,7 +88,7 @@ impl<'h> Found<'h> {
         }
     }
 
-    /// Labels as they are kept. `is_text` says of which a hash is kept in place of the text, where texts are off.
+    /// Returns labels as they are kept. `is_text` selects the labels replaced by a hash where texts are off.
     pub(super) fn labels<'t>(
         &self,
         labels: impl Iterator<Item = (&'t str, &'t str, bool)>,

@@ -1,4 +1,4 @@
-//! Answers as counters. What an answer is made of is a server's: it may be anything.
+//! Parses answers as counters. The server determines the content of an answer: it may be anything.
 
 mod found;
 mod json;
@@ -164,7 +164,7 @@ mod tests {
         );
         let mut how = How::of(Read::Prometheus);
         how.keep = vec!["bare*".to_owned(), "up".to_owned()];
-        // What is kept by name is a counter, unless the server says that it is none.
+        // A metric kept by name is a counter, unless the server gives it another type.
         assert_eq!(shown(&how, text), ["bare_total 7", "bare 8"]);
     }
 }

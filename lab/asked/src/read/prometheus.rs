@@ -19,7 +19,7 @@ pub(super) fn read(how: &How, text: &str, found: &mut Found<'_>) {
     }
 }
 
-/// The types that the server says of its metrics.
+/// The types of the metrics, as the server declares them.
 fn types(text: &str) -> HashMap<&str, &str> {
     let lines = text.lines().filter_map(|line| {
         let mut words = line.strip_prefix("# TYPE ")?.split_ascii_whitespace();
@@ -28,7 +28,7 @@ fn types(text: &str) -> HashMap<&str, &str> {
     lines.collect()
 }
 
-/// Whether this is a counter: by its type, or, where the server says none, by its name or since `keep` names it.
+/// Returns true for a counter: by its type, or, without a type, by its name or because `keep` names it.
 fn counts(how: &How, types: &HashMap<&str, &str>, name: &str) -> bool {
     let is = |kind: &str| types.get(name).is_some_and(|found| *found == kind);
     if is("counter") {
@@ -42,7 +42,7 @@ fn counts(how: &How, types: &HashMap<&str, &str>, name: &str) -> bool {
         .iter()
         .find_map(|end| Some((*end, types.get(name.strip_suffix(end)?)?)));
     match of {
-        // Its sum and its count say the same in two numbers.
+        // Its sum and its count contain the same information in two numbers.
         Some(("_bucket", _)) => false,
         Some((_, kind)) => *kind != "gauge",
         None => !how.keep.is_empty() || name.ends_with("_total"),

@@ -1,5 +1,5 @@
 //! Reduces flagged columns to findings. Of functions and paths that contain each other, the most specific one remains.
-//! Each finding has its caller and the parts of its difference. Code that only moved to another name is reported apart.
+//! Each finding has its caller and the parts of its difference. Code that only moved to another name is separate.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::table::{Stack, Table};
 const UNEXPLAINED: f64 = 0.25;
 /// It also explains the other column if at most this fraction is left, and that is within noise.
 const MOSTLY: f64 = 0.75;
-/// A function that moved has less than this part of its samples in one of the cells.
+/// A function that moved has less than this fraction of its samples in one of the cells.
 const NEARLY_NONE: f64 = 0.05;
 /// A column differs as much as its part if its relative difference is at least this fraction of the part's.
 const AS_MUCH: f64 = 0.5;
@@ -24,13 +24,13 @@ const CALLS: f64 = 0.9;
 const LEAST_PART: f64 = 0.1;
 /// Most callees that are named.
 const MOST_CALLEES: usize = 3;
-/// Most flagged columns that are looked at, the largest differences first.
+/// Most flagged columns that are analysed, the largest differences first.
 pub const MOST_FLAGGED: usize = 300;
 
 /// A column that differs beyond noise.
 #[derive(Clone)]
 pub struct Flagged {
-    /// What it counts.
+    /// Its column.
     pub column: Column,
     /// Its p, alone and over all columns.
     pub p: Adjusted,
@@ -64,14 +64,14 @@ impl Flagged {
         self.sides.0 + self.sides.1
     }
 
-    /// Whether only one of the cells has it.
+    /// Returns true if only one of the cells has it.
     fn is_of_one_side(&self) -> bool {
         let (a, b) = self.sides;
         a.min(b) <= NEARLY_NONE * a.max(b)
     }
 
-    /// Whether little of the difference is left without these stacks, or most of it is gone and what is left is within
-    /// its noise.
+    /// Returns true if these stacks explain the difference: little of it remains without them, or the remainder is less
+    /// than half and within its noise.
     fn is_explained(&self, table: &Table, by: &[bool]) -> bool {
         let is_left = |at: usize| self.inside[at] && !by[at];
         let left = sum(table, is_left);
@@ -82,14 +82,14 @@ impl Flagged {
         is_most_gone && within_noise(table, &table.samples_of(|at, _| is_left(at)))
     }
 
-    /// Whether all stacks of `other` are among these.
+    /// Returns true if all stacks of `other` are among these.
     fn contains(&self, other: &Self) -> bool {
         let mut both = self.inside.iter().zip(&other.inside);
         both.all(|(own, other)| *own || !*other)
     }
 
-    /// Whether `part` is a part of this column that adds nothing to it: the function's own code, or a call path within
-    /// it. The column's relative difference must be at least about as large as that of the part.
+    /// Returns true if `part` is a part of this column that adds no information: the function's own code, or a path
+    /// within it. The column's relative difference must be at least about as large as that of the part.
     fn has_part(&self, part: &Self) -> bool {
         let is_specific = match part.column.of {
             Part::Own => part.column.function == self.column.function,
@@ -114,18 +114,18 @@ fn sum(table: &Table, is_in: impl Fn(usize) -> bool) -> f64 {
     inside.map(|(_, stack)| stack.difference).sum()
 }
 
-/// Whether these samples, the common factor taken out, differ by no more than chance does.
+/// Returns true if these samples, without the common factor, differ by no more than chance.
 fn within_noise(table: &Table, samples: &[Pair]) -> bool {
     has_zero(&differences(samples, &table.factor))
 }
 
-/// Whether differences by block may be 0 on average.
+/// Returns true if differences by block may be 0 on average.
 fn has_zero(by_block: &[f64]) -> bool {
     let bounds = mean_interval(by_block).and_then(|interval| interval.bounds);
     bounds.is_some_and(|(low, high)| low <= 0.0 && high >= 0.0)
 }
 
-/// What is left of flagged columns.
+/// The flagged columns that remain.
 #[derive(Default)]
 pub struct Reduced {
     /// The largest difference first.
@@ -135,13 +135,13 @@ pub struct Reduced {
 }
 
 impl Reduced {
-    /// Whether a stack, by its position, is in no finding.
+    /// Returns true if a stack, by its position, is in no finding.
     pub fn is_rest(&self, at: usize) -> bool {
         !self.findings.iter().any(|finding| finding.inside[at])
     }
 }
 
-/// Reduces flagged columns to findings; they come with the largest difference first.
+/// Reduces flagged columns to findings, sorted by difference, the largest first.
 pub fn reduce(table: &Table, mut flagged: Vec<Flagged>) -> Reduced {
     let moved = moved(table, &flagged);
     for one in &moved {
@@ -224,7 +224,7 @@ pub fn called_by(table: &Table, finding: &Flagged) -> Option<usize> {
     nearest.map(|(function, _)| function)
 }
 
-/// Which part of a finding's difference is its function's own code, and which parts are in functions that it calls.
+/// The part of a finding's difference in its function's own code, and the parts in its callees.
 pub fn parts(table: &Table, finding: &Flagged) -> (f64, Vec<(usize, f64)>) {
     let (mut own, mut called) = (0.0, HashMap::new());
     for stack in finding.stacks(table) {
@@ -244,9 +244,9 @@ pub fn parts(table: &Table, finding: &Flagged) -> (f64, Vec<(usize, f64)>) {
 
 /// The same work under two names.
 pub struct Moved {
-    /// What has less.
+    /// The column with less time.
     pub less: Column,
-    /// What has more.
+    /// The column with more time.
     pub more: Column,
     /// The function that calls both.
     pub within: usize,
@@ -297,7 +297,7 @@ fn moved_within(table: &Table, (less, more): (&Flagged, &Flagged), within: usize
     if left >= UNEXPLAINED * larger {
         return None;
     }
-    // What is left is a difference of its own, unless it is within noise.
+    // The remainder is a difference of its own, unless it is within noise.
     let both = table.samples_of(|at, _| inside[at]);
     // Two tests: in quiet trials a large caller is known better without the common factor, in noisy trials with it.
     let caller = table.samples_of(|_, stack| stack.frames.contains(&within));

@@ -6,11 +6,11 @@ use lab_stats::moderated::{Pair, differences, has_enough, tested};
 use lab_stats::paired;
 use lab_stats::verdict::ALPHA;
 
-/// Two cells, and what was sampled in both of them by block; `None` where one has no valid, profiled trial.
+/// Two cells, and their samples by block; `None` where one has no valid, profiled trial.
 pub struct Sides<'a> {
     /// The baseline.
     pub a: &'a str,
-    /// What is compared with it.
+    /// The cell compared with it.
     pub b: &'a str,
     /// By block.
     pub blocks: Vec<Option<(&'a Sampled, &'a Sampled)>>,
@@ -28,7 +28,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Whether a column counts this stack.
+    /// Returns true if a column counts this stack.
     pub fn is_in(&self, column: Column) -> bool {
         match column.of {
             Part::Own => self.frames.last() == Some(&column.function),
@@ -63,12 +63,12 @@ pub struct Table {
     pub us_per_sample: f64,
     /// CPU time per transaction, by block.
     pub whole: Vec<Pair>,
-    /// The part of the CPU time in code without names that other builds share.
+    /// The fraction of the CPU time in code without names common to all builds.
     pub unnamed: f64,
 }
 
 impl Table {
-    /// Of two cells; `None` without a block that has both.
+    /// The table of two cells; `None` without a block that has both.
     pub fn of(sides: &Sides<'_>, names: &Names) -> Option<Self> {
         let both = sides.blocks.iter().enumerate();
         let both = both.filter_map(|(block, both)| Some((block, (*both)?)));
@@ -106,7 +106,7 @@ impl Table {
 
     fn fill(&mut self, both: &[(&Sampled, &Sampled)], names: &Names) {
         let counts = Counts::of(both, names);
-        // CPU time in nanoseconds becomes samples that all trials would have had for as many transactions.
+        // CPU time in nanoseconds becomes the number of samples that all trials would have for this many transactions.
         let us_per_sample = self.us_per_sample;
         let scale =
             |trial: &Sampled| trial.us_per_transaction / (trial.whole_ns() as f64) / us_per_sample;
@@ -149,7 +149,7 @@ impl Table {
     pub fn tested(&self, most: usize) -> Vec<Tested<'_>> {
         let mut groups = tested(&self.pairs);
         if groups.len() > most {
-            // Functions before paths: the largest paths are those that all stacks begin with.
+            // Functions before paths: the largest paths are the start of all stacks.
             groups.sort_by_key(|group| {
                 let mut columns = group.iter().map(|at| self.columns[*at].of);
                 columns.all(|of| of == Part::Path)
@@ -170,7 +170,7 @@ impl Table {
         groups.into_iter().map(group).collect()
     }
 
-    /// Of columns with equal samples, the most informative one: the innermost whole function.
+    /// Returns the most informative of columns with equal samples: the innermost whole function.
     fn most_telling(&self, columns: &[Column]) -> Column {
         let stack = self.stacks.iter().find(|stack| stack.is_in(columns[0]));
         let depth = |column: &Column| stack.and_then(|stack| stack.frame_of(*column));
@@ -218,7 +218,7 @@ impl Table {
 
 /// Equal columns, tested as one.
 pub struct Tested<'a> {
-    /// The column that stands for all of them.
+    /// The column that represents all of them.
     pub column: Column,
     /// The call paths among them.
     pub paths: Vec<Column>,

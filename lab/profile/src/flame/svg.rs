@@ -1,5 +1,5 @@
-//! A flame graph as SVG. Places and widths are in percent and letters keep their size, so that it is readable on a page of
-//! any width; what doesn't fit is cut off. The page's script zooms and searches.
+//! A flame graph as SVG. Positions and widths are in percent and text keeps its size, so it is readable on a page of
+//! any width; longer text is truncated. The page's script zooms and searches.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ const FEWEST: usize = 3;
 const MOST_OF_TITLE: usize = 200;
 
 impl Graph {
-    /// The graph as an SVG element, whose colours the page's style sheet says; `figure` shows numbers.
+    /// Returns the graph as an SVG element; the page's style sheet sets the colours. `figure` formats numbers.
     pub fn svg(&self, figure: &dyn Fn(f64) -> String) -> String {
         let name = escaped(&self.name);
         let height = self.depth() * ROW;
@@ -61,7 +61,7 @@ fn class(tint: Tint) -> String {
     }
 }
 
-/// The name on a line of its own, then what it takes.
+/// Returns the name on a line of its own, then its figures.
 fn title(frame: &Frame, figure: &dyn Fn(f64) -> String) -> String {
     let name = cut(&frame.name, MOST_OF_TITLE);
     let file = match frame.file.as_str() {

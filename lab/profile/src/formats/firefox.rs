@@ -10,7 +10,7 @@ use fxprof_processed_profile::{
 use crate::key::thread_group;
 use crate::model::{Kind, Profile, Sample};
 
-/// The name of the process that all threads belong to: the file says nothing of processes.
+/// The process name of all threads: the file has no information about processes.
 const PROCESS: &str = "system under test";
 const PROCESS_ID: u32 = 1;
 
@@ -68,7 +68,7 @@ fn by_group(profile: &Profile) -> BTreeMap<String, Vec<&Sample>> {
     groups
 }
 
-/// The CPU time that a sample stands for on average.
+/// The average CPU time of a sample.
 fn interval(profile: &Profile) -> SamplingInterval {
     let all = profile.weight();
     SamplingInterval::from_nanos((all.ns / all.count.max(1)).max(1))

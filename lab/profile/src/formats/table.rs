@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use crate::sums::Sums;
 
-/// The functions with the most CPU time of their own, a line each, `most` of them at most. With a number of transactions,
-/// CPU time is given in µs per transaction, else in ms.
+/// The functions with the most CPU time of their own, a line each, at most `most`. With a number of transactions,
+/// CPU time is in µs per transaction, else in ms.
 ///
-/// Names are shown without control characters, so that nothing in them can steer a terminal.
+/// Names are shown without control characters, so they can't control a terminal.
 pub fn table(sums: &Sums, transactions: Option<f64>, most: usize) -> String {
     let (unit, divisor) = match transactions.filter(|count| *count > 0.0) {
         Some(count) => ("µs/tx", 1e3 * count),

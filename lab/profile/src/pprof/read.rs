@@ -28,7 +28,7 @@ pub enum ReadError {
     TooLarge {
         /// The most bytes that a file may have.
         most: usize,
-        /// Whether compressed or not.
+        /// The size's kind: compressed or not.
         how: &'static str,
     },
     /// The compression is damaged.
@@ -39,7 +39,7 @@ pub enum ReadError {
     TooMany {
         /// The kind of element.
         what: &'static str,
-        /// How many there may be.
+        /// The maximum number.
         most: usize,
     },
     /// Bytes are not a message of `profile.proto`.
@@ -47,7 +47,7 @@ pub enum ReadError {
     Damaged {
         /// The part of the file.
         place: Place,
-        /// What is wrong.
+        /// The problem.
         cause: String,
     },
     /// A number refers to something that isn't there.
@@ -55,7 +55,7 @@ pub enum ReadError {
     Nothing {
         /// The part of the file.
         place: Place,
-        /// What it refers to.
+        /// The referenced item.
         what: &'static str,
         /// The id or the position that isn't there.
         number: i128,
@@ -88,7 +88,7 @@ pub enum ReadError {
     },
 }
 
-/// A part of a file: what it is, and its number among its like, from 1.
+/// A part of a file: its kind, and its number among parts of the same kind, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place(pub &'static str, pub usize);
 
@@ -99,13 +99,13 @@ impl std::fmt::Display for Place {
 }
 
 impl Profile {
-    /// The profile in a pprof file, compressed or not.
+    /// Parses the profile in a pprof file, compressed or not.
     ///
     /// Labels other than `second`, `thread`, and those of waits, and values other than samples and their time, are left out. A
     /// class of waits that isn't known is [`Class::Other`]. Addresses become relative to their files. A location without a function is named by its file and address.
     ///
     /// # Errors
-    /// When the bytes are no such file, or exceed the bounds.
+    /// If the bytes are not a pprof file, or exceed the bounds.
     pub fn from_pprof(bytes: &[u8]) -> Result<Self, ReadError> {
         if bytes.len() > MOST_COMPRESSED_BYTES {
             return Err(ReadError::TooLarge {
@@ -151,7 +151,7 @@ struct Parts<'a> {
     locations: Vec<&'a [u8]>,
     functions: Vec<&'a [u8]>,
     texts: Vec<&'a [u8]>,
-    /// Bytes of the names that were made of texts so far. Many functions may have the same long text for a name.
+    /// Bytes of the names created from texts so far. Many functions may have the same long text for a name.
     name_bytes: usize,
 }
 
@@ -534,7 +534,7 @@ impl Labels {
     }
 }
 
-/// What a sample's labels say of its wait; `wakers` are those that were read before, by the positions of their texts.
+/// Returns the wait in a sample's labels; `wakers` are the ones read so far, by the positions of their texts.
 fn wait(
     parts: &mut Parts<'_>,
     place: Place,

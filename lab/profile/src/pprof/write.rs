@@ -15,12 +15,12 @@ use super::{
 };
 use crate::model::{Line, Profile};
 
-/// A pprof file, and what was dropped or truncated to keep within its bounds.
+/// A pprof file, and the number of items dropped or truncated to stay within its bounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// The file.
     pub bytes: Vec<u8>,
-    /// Different stacks that became [`Profile::OTHER`], the rarest of all.
+    /// Number of different stacks, the rarest of all, that [`Profile::OTHER`] replaced.
     pub other_stacks: usize,
     /// Samples with these stacks.
     pub other_samples: u64,
@@ -131,7 +131,7 @@ fn number(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }
 
-/// The id of what is at a position: ids begin with 1.
+/// The id of the item at a position: ids begin with 1.
 fn id(position: usize) -> u64 {
     position as u64 + 1
 }
@@ -195,7 +195,7 @@ fn mappings<'a>(profile: &'a Profile, texts: &mut Texts<'a>) -> Vec<message::Map
         memory_limit: limits[index],
         filename: texts.of(&mapping.file),
         build_id: texts.of(&mapping.build_id),
-        // Names are in the file already, and readers needn't look for them.
+        // Names are in the file already, so readers needn't resolve them.
         has_functions: true,
         has_filenames: true,
         has_line_numbers: true,

@@ -1,4 +1,4 @@
-//! Which code waits, and for what.
+//! Waits by code and class.
 
 use std::collections::HashMap;
 
@@ -10,17 +10,17 @@ use crate::model::{Profile, Sample};
 /// The code of threads that were interrupted: a thread can lose its core anywhere.
 pub const ANY_CODE: &str = "[any code]";
 
-/// A wait: what for, and in which function.
+/// A wait: its class, and its function.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code {
-    /// What the thread waits for.
+    /// The class of the wait.
     pub class: Class,
     /// The function nearest to the wait that is neither libc's nor a runtime's.
     pub function: String,
 }
 
 impl Code {
-    /// Whether it stands for waits without a known function, such as those whose stacks weren't recorded.
+    /// Returns true for waits without a known function, such as waits whose stacks weren't recorded.
     pub(super) fn is_placeholder(&self) -> bool {
         let name = self.function.as_str();
         name.starts_with('[') && name != ANY_CODE && !name.starts_with(Profile::KERNEL)
@@ -72,7 +72,7 @@ impl<'a> Codes<'a> {
     }
 }
 
-/// What the thread of a sample waited for.
+/// Returns the class of a sample's wait.
 pub fn class_of(sample: &Sample) -> Class {
     sample.wait.map_or(Class::Other, |wait| wait.class)
 }

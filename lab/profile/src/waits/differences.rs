@@ -1,7 +1,7 @@
-//! Which waits of two variants differ: columns by what is waited for and by function, tested together.
+//! Finds waits that differ between two variants: columns by class and by function, tested together.
 //!
-//! Waits for work are left out, since a thread waits for work whenever there is none. No common factor is taken out: if
-//! all waits are longer, that is what is sought. By chance alone, the sum of a column's intervals varies by the sum of
+//! Waits for work are excluded, since a thread waits for work whenever there is none. No common factor is taken out: an
+//! increase of all waits is a result. By chance alone, the sum of a column's intervals varies by the sum of
 //! their squares.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use super::patterns::Patterns;
 use super::summary::{Per, Trial};
 use crate::class::Class;
 
-/// Findings of a pair that are kept.
+/// Most findings of a pair that are kept.
 const MOST_FINDINGS: usize = 100;
 
 /// The waits of one trial by code, without those for work.
@@ -35,7 +35,7 @@ struct Column {
 }
 
 impl Columns {
-    /// The waits of a trial; `None` if its stacks weren't recorded.
+    /// Returns the waits of a trial; `None` if its stacks weren't recorded.
     pub fn of(trial: &Trial<'_>, per: Per, patterns: &Patterns) -> Option<Self> {
         let divisor = trial.divisor(per, trial.recorded_seconds)?;
         let profile = trial.profile?;
@@ -74,7 +74,7 @@ impl Columns {
 pub struct Sides<'a> {
     /// The baseline.
     pub a: &'a str,
-    /// What is compared with it.
+    /// The cell compared with it.
     pub b: &'a str,
     /// By block.
     pub blocks: Vec<Option<(&'a Columns, &'a Columns)>>,
@@ -230,7 +230,7 @@ fn sides_of(pairs: &[(f64, f64)]) -> (f64, f64) {
     (mean(of(|pair| pair.0)), mean(of(|pair| pair.1)))
 }
 
-/// Compares the waits of all pairs of cells, as one family. Pairs without a block that has both are left out.
+/// Compares the waits of all pairs of cells, as one family. Pairs without a block that has both are skipped.
 pub fn compare(pairs: &[Sides<'_>], rules: Rules) -> Vec<WaitDifference> {
     let tables: Vec<Table<'_>> = pairs.iter().filter_map(Table::of).collect();
     let (mut rows, mut scales) = (Vec::new(), Vec::new());

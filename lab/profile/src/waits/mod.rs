@@ -1,4 +1,4 @@
-//! What threads wait for while they are off the CPU: classes of waits, and the time of groups of threads.
+//! The waits of threads while they are off the CPU: classes of waits, and the time of groups of threads.
 
 mod code;
 pub mod differences;

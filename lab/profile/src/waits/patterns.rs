@@ -1,4 +1,4 @@
-//! Says by the functions of a stack what a thread waits for, and which function it was.
+//! Finds the class and the function of a thread's wait by the functions of its stack.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::kernel::call;
 /// The name of a function of a stack, and whether it is the kernel's.
 pub type Frame<'a> = (&'a str, bool);
 
-/// The functions by which waits are told apart.
+/// The functions that identify waits.
 #[derive(Clone, Debug)]
 pub struct Patterns {
     lock: RegexSet,
@@ -29,7 +29,7 @@ pub struct Patterns {
 pub struct BadPattern {
     /// The pattern.
     pub pattern: String,
-    /// What is wrong with it.
+    /// The problem.
     pub cause: regex::Error,
 }
 
@@ -63,9 +63,9 @@ impl Patterns {
         })
     }
 
-    /// What a thread waits for, by its stack, the innermost function first. A thread that was preempted waits for a core.
+    /// Returns the class of a thread's wait by its stack, innermost function first. Preempted threads wait for a core.
     ///
-    /// The innermost kernel function that is known decides. Of a futex, functions of the program do.
+    /// The innermost known kernel function decides. For a futex, functions of the program decide.
     pub fn class(&self, stack: &[Frame<'_>], preempted: bool) -> Class {
         if preempted {
             return Class::NoCore;
@@ -89,7 +89,7 @@ impl Patterns {
         }
     }
 
-    /// What a thread waits for, by the function of the kernel that it sleeps in (`/proc/PID/wchan`).
+    /// Returns the class of a thread's wait by the kernel function in which it sleeps (`/proc/PID/wchan`).
     pub fn of_wchan(&self, wchan: &str) -> Class {
         match of_kernel(&[(wchan.trim(), true)]) {
             Some(Kernel::Is(class) | Kernel::Exactly(class)) => class,
@@ -106,7 +106,7 @@ impl Patterns {
         names.find(|name| !self.is_runtime(name))
     }
 
-    /// Whether a function is of a library that all programs use, such as libc, or of a language's runtime.
+    /// Returns true for a function of a library that all programs use, such as libc, or of a language's runtime.
     pub fn is_runtime(&self, function: &str) -> bool {
         let function = &*essential(function);
         [&self.runtime, &self.lock, &self.condition, &self.either]
@@ -125,7 +125,7 @@ impl Patterns {
             if self.idle.is_match(essential) || self.own_idle.is_match(name) {
                 return Class::Idle;
             }
-            // Of functions that others are made of, the outermost says the most.
+            // Of functions that are used to build others, the outermost is the most specific.
             if self.either.is_match(essential) {
                 found = Class::LockOrCondition;
             } else if self.condition.is_match(essential) {
@@ -151,7 +151,7 @@ impl Patterns {
 /// Functions of the program from its system call outwards that may be libc's for the call.
 const FROM_CALL: usize = 4;
 
-/// What the kernel's functions say, the innermost first.
+/// Returns the meaning of the kernel's functions, the innermost first.
 fn of_kernel(stack: &[Frame<'_>]) -> Option<Kernel> {
     let names = || {
         let kernel = stack.iter().filter(|(_, is_kernel)| *is_kernel);
@@ -185,7 +185,7 @@ fn essential(name: &str) -> Cow<'_, str> {
     let (mut depth, mut before) = (0_usize, ' ');
     for c in name.chars() {
         match c {
-            // `<T as Trait>::function` begins with a type that is a part of the name.
+            // In `<T as Trait>::function`, the type at the start is a part of the name.
             '<' if kept.is_empty() => kept.push(c),
             '<' => depth += 1,
             '>' if before == '-' || before == '=' => {}
@@ -207,7 +207,7 @@ fn essential(name: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// Where the arguments of a function begin, if a name ends with them. Go's `sync.(*Mutex).Lock` doesn't.
+/// Returns the start of a function's arguments, if a name ends with them. Go's `sync.(*Mutex).Lock` doesn't.
 fn arguments(name: &str) -> Option<usize> {
     let whole = name.strip_suffix(" const").unwrap_or(name);
     let mut depth = 0_usize;
@@ -239,7 +239,7 @@ fn of_call(name: &str) -> Option<Kernel> {
     known.map(|(_, what)| *what)
 }
 
-/// What libc's function for a system call says.
+/// Returns the meaning of libc's function for a system call.
 fn of_user(name: &str) -> Option<Kernel> {
     let name = name.trim_start_matches("__GI_").trim_start_matches('_');
     let name = name.strip_suffix("_nocancel").unwrap_or(name);

@@ -17,7 +17,7 @@ pub type Latencies = BTreeMap<String, Histogram<u64>>;
 
 /// The quantiles that are compared.
 const COMPARED: [(&str, f64); 2] = [("p50", 0.5), ("p99", 0.99)];
-/// Groups of threads that are kept.
+/// Most groups of threads that are kept.
 const MOST_GROUPS: usize = 50;
 
 /// The scheduling latency of a group of threads: the time from becoming ready to running.
@@ -37,7 +37,7 @@ pub struct GroupLatency {
     pub max_us: Option<f64>,
 }
 
-/// The latencies of all trials together, by group: those with the most waits first.
+/// Returns the latencies of all trials together, by group, sorted by the number of waits, the largest first.
 pub fn summary(trials: &[&Latencies]) -> Vec<GroupLatency> {
     let groups: BTreeSet<&String> = trials.iter().flat_map(|trial| trial.keys()).collect();
     let mut all: Vec<GroupLatency> = groups
@@ -64,7 +64,7 @@ pub fn summary(trials: &[&Latencies]) -> Vec<GroupLatency> {
     all
 }
 
-/// An empty histogram, with three digits.
+/// Returns an empty histogram, with three digits.
 pub fn empty() -> Histogram<u64> {
     Histogram::new(3).expect("three digits are possible")
 }
@@ -73,7 +73,7 @@ fn us(us: u64) -> f64 {
     us as f64
 }
 
-/// A quantile in µs, if there are enough values.
+/// Returns a quantile in µs, if there are enough values.
 fn supported(histogram: &Histogram<u64>, p: f64) -> Option<f64> {
     let is_supported = supports(histogram.len(), p);
     quantile(histogram, p).filter(|_| is_supported).map(us)
@@ -84,7 +84,7 @@ fn supported(histogram: &Histogram<u64>, p: f64) -> Option<f64> {
 pub struct Sides<'a> {
     /// The baseline.
     pub a: &'a str,
-    /// What is compared with it.
+    /// The cell compared with it.
     pub b: &'a str,
     /// By block.
     pub blocks: Vec<Option<(&'a Latencies, &'a Latencies)>>,
@@ -117,7 +117,7 @@ pub struct LatencyDifference {
     pub differs: bool,
 }
 
-/// Compares quantiles of all pairs of cells, as one family. Ratios that are within `smallest` of 1 don't matter.
+/// Compares quantiles of all pairs of cells, as one family. Ratios within `smallest` of 1 are irrelevant.
 pub fn compare(
     pairs: &[Sides<'_>],
     seed: u64,
@@ -225,7 +225,7 @@ pub struct NoCore {
 }
 
 impl NoCore {
-    /// The difference of both sides by block; `None` without a block.
+    /// Returns the difference of both sides by block; `None` without a block.
     pub fn of(both: &[(f64, f64)], per: Per, (seed, least_blocks): (u64, usize)) -> Option<Self> {
         let differences: Vec<f64> = both.iter().map(|(a, b)| b - a).collect();
         let of = |side: fn(&(f64, f64)) -> f64| {

@@ -1,4 +1,4 @@
-//! What the threads of a system wait for, over the trials of a cell.
+//! The waits of a system's threads, over the trials of a cell.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,13 +13,13 @@ use crate::key::thread_group;
 use crate::model::Profile;
 use crate::tree::Tree;
 
-/// Waits that are kept; the largest.
+/// Most waits that are kept; the largest ones.
 const MOST_WAITS: usize = 100;
-/// Groups of threads that are kept.
+/// Most groups of threads that are kept.
 const MOST_GROUPS: usize = 50;
-/// Groups of threads that are named for one wait.
+/// Most groups of threads that are named for one wait.
 const MOST_WAITING: usize = 3;
-/// What ended a wait, at most so many of each.
+/// Most wakers of a wait.
 const MOST_WAKERS: usize = 3;
 
 /// The waits of one trial, over the hold after its warm-up.
@@ -45,7 +45,7 @@ impl Trial<'_> {
         (!self.groups.is_empty()).then(|| ns as f64 / 1e3 / divisor)
     }
 
-    /// What times are divided by, of so many seconds.
+    /// Returns the divisor of times, for this number of seconds.
     pub(super) fn divisor(&self, per: Per, seconds: f64) -> Option<f64> {
         let divisor = match per {
             Per::Second => seconds,
@@ -67,7 +67,7 @@ pub enum Per {
 }
 
 impl Per {
-    /// A transaction, if all trials have some.
+    /// Returns a transaction, if all trials have some.
     pub fn of<'a>(mut trials: impl Iterator<Item = Trial<'a>>) -> Self {
         let has_some = |trial: Trial<'_>| trial.transactions_per_s.is_some_and(|rate| rate > 0.0);
         match trials.all(has_some) {
@@ -134,7 +134,7 @@ pub struct GroupTime {
 }
 
 impl GroupTime {
-    /// Time on a CPU, and waiting for something else than work.
+    /// Returns the time on a CPU, and waiting for anything except work.
     fn busy_us(&self) -> f64 {
         let blocked = self.blocked_us.iter().flatten();
         let blocked = blocked.filter(|(class, _)| !class.is_waiting_for_work());
@@ -171,7 +171,7 @@ pub struct Waker {
 }
 
 impl Summary {
-    /// The waits of these trials; `None` if none has any.
+    /// Summarises the waits of these trials; `None` if none has any.
     pub fn of(trials: &[Trial<'_>], patterns: &Patterns) -> Option<Self> {
         let per = Per::of(trials.iter().copied());
         let waits = waits(trials, per, patterns);
@@ -263,7 +263,7 @@ fn code_wait((code, sum): (Code, Sum)) -> CodeWait {
     }
 }
 
-/// The entries with the most time.
+/// Returns the entries with the most time.
 fn largest(of: HashMap<String, f64>, most: usize) -> Vec<(String, f64)> {
     let mut of: Vec<(String, f64)> = of.into_iter().collect();
     of.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -271,7 +271,7 @@ fn largest(of: HashMap<String, f64>, most: usize) -> Vec<(String, f64)> {
     of
 }
 
-/// Means over trials. A group that a trial doesn't have counts there as 0.
+/// Returns means over trials. A group that a trial doesn't have counts there as 0.
 fn groups(trials: &[Trial<'_>], per: Per) -> Vec<GroupTime> {
     let with_groups: Vec<_> = trials
         .iter()

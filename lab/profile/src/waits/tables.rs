@@ -1,4 +1,4 @@
-//! The built-in patterns: which functions say what a thread waits for.
+//! The built-in patterns: functions that identify the class of a wait.
 
 use crate::class::Class;
 
@@ -103,18 +103,18 @@ pub(super) const KERNEL: &[(&str, Kernel)] = &[
     ("io_wq_worker", Kernel::Is(Class::Idle)),
 ];
 
-/// What a function of the kernel says.
+/// The meaning of a kernel function.
 #[derive(Clone, Copy)]
 pub(super) enum Kernel {
     /// The class.
     Is(Class),
     /// The class, if the name has nothing after the pattern.
     Exactly(Class),
-    /// A futex: functions of the program say what for.
+    /// A futex: functions of the program determine the class.
     Futex,
 }
 
-/// System calls, by their names, for stacks in which nothing else says what a thread waits for.
+/// System calls, by their names, for stacks without a more specific function.
 pub(super) const CALLS: &[(&[&str], Kernel)] = &[
     (
         &["futex", "futex_wait", "futex_waitv", "futex_time64"],
@@ -224,7 +224,7 @@ pub(super) const IDLE: &[&str] = &[
     r"^scheduler_wait$",
 ];
 
-/// Functions that wait for a condition, which locks are also made of: they count if no other function says more.
+/// Functions that wait for a condition, and from which locks are also built: they count if no other function decides.
 pub(super) const CONDITION: &[&str] = &[
     r"pthread_cond_(timed|clock)?wait",
     r"^cnd_(timed)?wait$",
@@ -238,8 +238,8 @@ pub(super) const CONDITION: &[&str] = &[
     r"^runtime\.note(t)?sleep",
 ];
 
-/// Functions that wait for a lock or for a condition, and don't say which. Condition variables that they are made of say
-/// nothing either.
+/// Functions that wait for either a lock or a condition. Condition variables from which they are built don't
+/// decide either.
 pub(super) const EITHER: &[&str] = &[
     r"\bparking_lot_core::parking_lot::park\b",
     r"^Unsafe_Park$|^Parker::park$|\bLockSupport[.;:]+park|\bUnsafe[.;:]+park\b",
@@ -249,7 +249,7 @@ pub(super) const EITHER: &[&str] = &[
     r"\brocksdb::WriteThread::",
 ];
 
-/// Functions that wake others, or that all programs have: they are not what ended a wait, or who waited.
+/// Functions that wake others, or that all programs have: they are neither the waker nor the waiting code.
 pub(super) const RUNTIME: &[&str] = &[
     // libc and the start of threads.
     r"^_*(GI_)?_*(pthread_|lll_|libc_|futex_|(new_)?sem_|do_futex|mtx_|cnd_|nptl_)|^_*clone3?$",

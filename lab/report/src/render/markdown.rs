@@ -19,7 +19,7 @@ pub fn markdown(document: &Document) -> String {
     }
 }
 
-/// What came out, and its sections after it.
+/// The result, followed by its sections.
 pub(crate) fn in_two(document: &Document) -> (String, String) {
     let mut page = Page::default();
     page.part(format!("# {}", escape(&document.title)));
@@ -52,7 +52,7 @@ pub(crate) fn in_two(document: &Document) -> (String, String) {
     (gist, page.text)
 }
 
-/// What was written last.
+/// The kind of the last text written.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Last {
     #[default]
@@ -61,7 +61,7 @@ enum Last {
     List,
 }
 
-/// The text as it is written: parts with a gap between them.
+/// The output: parts with a gap between them.
 #[derive(Default)]
 struct Page {
     text: String,
@@ -74,12 +74,12 @@ impl Page {
         self.add(&markup, Last::Part);
     }
 
-    /// Sentences that follow each other are one paragraph.
+    /// Consecutive sentences are one paragraph.
     fn sentence(&mut self, text: &str) {
         self.add(&escape(text), Last::Sentence);
     }
 
-    /// Quoted, so that no line of what `write` writes is taken for a result.
+    /// Quotes the output of `write`, so that no line of it is taken for a result.
     fn apart(&mut self, write: impl FnOnce(&mut Self)) {
         let mut inner = Self::default();
         write(&mut inner);
@@ -87,7 +87,7 @@ impl Page {
         self.part(lines.join("\n"));
     }
 
-    /// Lists that follow each other are one list.
+    /// Consecutive lists are one list.
     fn list(&mut self, lines: &[String]) {
         for line in lines {
             self.add(&format!("- {}", escape(line)), Last::List);
@@ -109,7 +109,7 @@ fn body(page: &mut Page, section: &Section) {
     section.blocks.iter().for_each(|one| block(page, one));
 }
 
-/// Indented by four, text shows as it is and nothing in it acts.
+/// Indented by four, text is shown unchanged and nothing in it acts.
 fn printed(page: &mut Page, who: &str, lines: &[String]) {
     page.sentence(who);
     let lines = lines.iter().map(|line| plain(&line.replace('\t', "    ")));
@@ -152,7 +152,7 @@ fn grid(heads: &[(String, Kind)], rows: impl Iterator<Item = Vec<String>>) -> St
     lines.join("\n")
 }
 
-/// What a row belongs to stands first, where there are groups.
+/// The name of a row's group stands first, if there are groups.
 fn table(table: &Table) -> String {
     let has_groups = !table.group.is_empty();
     let group = has_groups.then(|| (table.group.to_owned(), Kind::Text));
@@ -235,7 +235,7 @@ fn matrix_entry(entry: &MatrixEntry) -> String {
     text
 }
 
-/// The load line with what was tried.
+/// The load line with the levels that were tried.
 fn load_line(page: &mut Page, line: &LoadLine, is_one_of_many: bool) {
     let of = match is_one_of_many {
         false => String::new(),
@@ -256,7 +256,7 @@ fn load_line(page: &mut Page, line: &LoadLine, is_one_of_many: bool) {
     page.part(grid(&heads, rows));
 }
 
-/// Text that shows as it is: whatever Markdown or HTML would act on is escaped.
+/// Escapes text, so that Markdown and HTML show it unchanged.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in plain(text).chars() {

@@ -1,5 +1,5 @@
-//! A [`Document`](crate::document::Document) laid out for a medium. A renderer knows blocks and its
-//! medium, and nothing of studies.
+//! Lays out a [`Document`](crate::document::Document) for a medium. A renderer knows blocks and its medium, and nothing
+//! of studies.
 
 mod html;
 mod markdown;

@@ -1,7 +1,7 @@
 //! A document for a terminal: plain text, no colour, understandable as it is.
 //!
-//! Names and messages come from files and from servers: they are shown without control characters,
-//! so that nothing in them can steer the terminal.
+//! Names and messages are from files and servers: they are shown without control characters, so that nothing in them
+//! can steer the terminal.
 
 use crate::document::{
     Block, CellHead, Document, FigureEntry, FigureRow, Figures, Group, Heading, Matrix, Role,
@@ -16,15 +16,15 @@ use lab_analysis::{load_line_figure, safe_line_words};
 const CELL: usize = 17;
 /// The width of the parts of an entry after its first.
 const PART: usize = 8;
-/// The width of names at least.
+/// The minimum width of names.
 const NAMES: usize = 26;
-/// A document without a result has so many lines, and then where it ran and its verdict.
+/// The maximum number of lines of a document without a result, before its environment and its verdict.
 const ONE_SCREEN: usize = 44;
 /// Between two columns of a table.
 const GAP: usize = 2;
-/// A table's heads are at most this wide.
+/// The maximum width of a table's heads.
 const HEAD: usize = 13;
-/// What the line with published figures is called.
+/// The name of the line with published figures.
 const PUBLISHED: &str = "  published";
 
 /// The document in `width` columns (80 suits most terminals).
@@ -32,7 +32,7 @@ const PUBLISHED: &str = "  published";
 pub fn terminal(document: &Document, width: usize) -> String {
     let mut page = Page::new(width);
     page.paragraph(&document.title, 0);
-    // Of several lines, each must be told from the next.
+    // With several lines, each must differ visibly from the next.
     let hang = if document.origin.len() > 1 { 2 } else { 0 };
     for line in &document.origin {
         page.paragraph(line, hang);
@@ -41,7 +41,7 @@ pub fn terminal(document: &Document, width: usize) -> String {
         let all = document.sections.iter();
         all.filter(move |section| section.role == role)
     };
-    // Where something went wrong, what did is read before what it ran on.
+    // After a failure, readers need its reasons before the environment.
     let went_wrong = document.verdict.tone == Tone::Bad;
     if !went_wrong {
         with(Role::Circumstances).for_each(|section| circumstances(&mut page, section));
@@ -84,7 +84,7 @@ fn body(page: &mut Page, section: &Section) {
     section.blocks.iter().for_each(|one| block(page, one));
 }
 
-/// Where and how it was measured, in sentences.
+/// The environment of the measurement, in sentences.
 fn circumstances(page: &mut Page, section: &Section) {
     for block in &section.blocks {
         match block {
@@ -122,8 +122,8 @@ fn list(page: &mut Page, lines: &[String]) {
     }
 }
 
-/// The ship's mark: the ring, the line through it, and how many users it stands for; then what was
-/// tried, from the most down, as a hull stands in the water.
+/// The ship's mark: the ring, the line through it, and its number of users; then the levels that were tried, with the
+/// most users on top, as on a ship's hull.
 fn load_line(page: &mut Page, line: &LoadLine, is_one_of_many: bool) {
     page.section(&match is_one_of_many {
         false => "Load line".to_owned(),
@@ -140,7 +140,7 @@ fn load_line(page: &mut Page, line: &LoadLine, is_one_of_many: bool) {
     }
 }
 
-/// A mark per trial at a level: `●` carried, `○` not carried, `×` no measurement.
+/// A mark per trial at a level: `●` passed, `○` failed, `×` invalid.
 fn marks(line: &LoadLine, at: &LineLevel) -> String {
     let tried = [
         ("●", "carried", at.carried),
@@ -166,7 +166,7 @@ fn marks(line: &LoadLine, at: &LineLevel) -> String {
     format!("{}  {}{here}", left(&marks.concat(), 8), words.join(", "))
 }
 
-/// Rows as sentences where they have any, else in columns.
+/// Rows as sentences if they have any, else in columns.
 fn table(page: &mut Page, table: &Table) {
     let is_introduced = |group: &Group| !matches!(group.heading, Heading::None);
     let is_told = table.rows().any(|row| row.sentence.is_some());
@@ -177,7 +177,7 @@ fn table(page: &mut Page, table: &Table) {
     }
 }
 
-/// Each row in a sentence, under what introduces its group.
+/// Each row in a sentence, under its group's introduction.
 fn groups(page: &mut Page, table: &Table) {
     for group in &table.groups {
         let (dash, hang) = match (&group.heading, group.name.is_empty()) {
@@ -233,7 +233,7 @@ fn figures(page: &mut Page, figures: &Figures) {
     }
 }
 
-/// Places of the parts that a terminal has room for.
+/// Positions of the parts that a terminal has room for.
 fn essential(figures: &Figures) -> impl Iterator<Item = usize> {
     let parts = figures.parts.iter().enumerate();
     parts.filter(|(_, part)| !part.is_detail).map(|(at, _)| at)
@@ -280,7 +280,7 @@ fn figure_row(
         parts_line(&parts)
     });
     let texts: String = texts.collect();
-    // A name that is too long for its column stands on a line of its own.
+    // A name that is too long for its column has a line of its own.
     if row.name.chars().count() < names {
         page.line(&format!("{}{texts}", left(&row.name, names)));
     } else {
@@ -349,8 +349,8 @@ fn columns(page: &mut Page, table: &Table) {
     fitted(page, &lines);
 }
 
-/// Lines of texts, the first to the left, columns as wide as what stands in them; columns that don't
-/// fit stand below, beside the first again.
+/// Lines of texts, the first left-aligned, columns as wide as their contents; columns that don't fit stand below,
+/// beside the first again.
 fn fitted(page: &mut Page, lines: &[Vec<String>]) {
     let count = lines.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {

@@ -1,4 +1,4 @@
-//! A page of plain text: lines, sections, paragraphs wrapped to a width. It knows no report.
+//! A page of plain text: lines, sections, paragraphs wrapped to a width. This module knows no report.
 //!
 //! Text from files and servers is shown without control characters, so that nothing in it can steer
 //! the terminal.
@@ -8,10 +8,10 @@ use crate::format::{NONE, plain};
 /// Narrower than this, columns would collide.
 const LEAST_WIDTH: usize = 60;
 
-/// Stands before every line of what is apart.
+/// The margin of lines that are separate from the report.
 const MARGIN: &str = "┆ ";
 
-/// The page as it is written.
+/// The text of the page.
 pub(crate) struct Page {
     pub(crate) width: usize,
     text: String,
@@ -27,7 +27,7 @@ impl Page {
         }
     }
 
-    /// What `write` writes stands behind a margin, so that no line of it is taken for a result.
+    /// Puts the output of `write` behind a margin, so that no line of it is taken for a result.
     pub(crate) fn apart(&mut self, write: impl FnOnce(&mut Self)) {
         let room = MARGIN.chars().count();
         self.width -= room;
@@ -41,12 +41,12 @@ impl Page {
         self.text
     }
 
-    /// How many lines it has.
+    /// The number of lines.
     pub(crate) fn lines(&self) -> usize {
         self.text.matches('\n').count()
     }
 
-    /// What `write` writes; `None`, and nothing is written, where the page would have more lines then.
+    /// The output of `write`; `None`, and nothing is written, if the page would become too long.
     pub(crate) fn within(&mut self, lines: usize, write: impl FnOnce(&mut Self)) -> Option<()> {
         let before = self.text.len();
         write(self);
@@ -100,7 +100,7 @@ impl Page {
         self.push(&line);
     }
 
-    /// A line as it was printed, cut at the width.
+    /// A line as printed, truncated at the width.
     pub(crate) fn printed(&mut self, line: &str) {
         let line = format!("  | {}", line.replace('\t', "    "));
         let shown = clip(line.trim_end(), self.width);
@@ -134,8 +134,8 @@ pub(crate) fn clip(text: &str, width: usize) -> String {
         .collect()
 }
 
-/// A cell's label as the head of a column: whole where it fits, else the levels without the names
-/// of their factors, as those are what tells columns apart.
+/// A cell's label as the head of a column: whole if it fits, else the levels without the names of their factors, as the
+/// levels distinguish columns.
 pub(crate) fn column_head(label: &str, width: usize) -> String {
     if label.chars().count() <= width {
         return label.to_owned();

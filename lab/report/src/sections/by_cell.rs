@@ -1,12 +1,12 @@
-//! A section that has a table for each cell, as long as they are few enough to be read.
+//! A section with a table for each cell, up to a readable number of cells.
 
 use crate::document::{Block, Section, Table};
 use crate::model::CellSummary;
 
-/// Cells with a table; all are in `result.json`.
+/// The maximum number of cells with a table; all are in `result.json`.
 const MOST_CELLS: usize = 12;
 
-/// The section of these cells under a title, which also says what the cells have; `None` without a cell.
+/// The section of these cells under a title, which also names the subject; `None` without a cell.
 pub(super) fn by_cell(
     title: &str,
     lead: &str,

@@ -1,5 +1,5 @@
-//! Checks on the measurement: how many came out how, what did not pass once over all trials, then
-//! every one of them to look up.
+//! Checks on the measurement: the number of checks by outcome, each check that did not pass once over all trials, then
+//! all checks for reference.
 
 use super::unmeasured::reasons;
 use super::void::is_void;
@@ -11,7 +11,7 @@ use crate::document::{
 use crate::format::{count, duration, plural};
 use crate::model::{Check, CheckOutcome, Reason, TrialAnalysis, Verdict};
 
-/// Warnings beyond these are counted.
+/// The maximum number of warnings in full; more are counted.
 const MOST_WARNINGS: usize = 8;
 
 /// Judgements on the measurement: of the run, then of its trials.
@@ -35,7 +35,7 @@ pub(super) fn checks(analysis: &Analysis) -> Option<Section> {
             rows: rows.collect(),
         };
         let table = table("Checks of the run", vec![run]);
-        // Where no trial is a measurement, nothing is to be learned of them together.
+        // If no trial is valid, statistics over all trials have no meaning.
         blocks.push(match is_void(analysis) {
             true => Block::Lookup(table),
             false => Block::Table(table),

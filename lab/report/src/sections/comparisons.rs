@@ -1,4 +1,4 @@
-//! Comparisons: how each reads, and in which order they stand.
+//! Comparisons: their texts and their order.
 
 use crate::Analysis;
 use crate::chart::{Chart, Interval, Intervals, Mark};
@@ -9,7 +9,7 @@ use crate::format::{NONE, figure, plural, times};
 use crate::model::{Answer, Comparison, Difference};
 use lab_analysis::answer::verdict_words;
 
-/// Pairs with a chart; the table has all.
+/// The maximum number of pairs with a chart; the table has all.
 const MOST_CHARTS: usize = 12;
 
 /// The texts of one comparison.
@@ -52,7 +52,7 @@ pub(crate) fn texts(one: &Comparison) -> Texts {
     }
 }
 
-/// What a reader must know of the control.
+/// The notes on the control.
 fn control_lead(analysis: &Analysis) -> String {
     let text = "The same system under two labels in every block. What seems to differ here is \
                 noise, and no smaller difference is called one in the comparisons";
@@ -89,15 +89,15 @@ pub(super) fn comparisons(analysis: &Analysis) -> Vec<Section> {
     sections
 }
 
-/// Comparisons that belong together: of a pair of cells, or of one cell in two runs.
+/// Comparisons of one group: of a pair of cells, or of one cell in two runs.
 pub(super) struct Pair<'a> {
     pub(super) title: String,
-    /// How many blocks or trials they are over.
+    /// The number of their blocks or trials.
     pub(super) over: String,
     pub(super) comparisons: &'a [Comparison],
 }
 
-/// Neighbouring comparisons of the same pair together.
+/// Groups neighbouring comparisons of the same pair.
 pub(super) fn pairs(comparisons: &[Comparison]) -> Vec<Pair<'_>> {
     comparisons
         .chunk_by(|one, next| (&one.a, &one.b) == (&next.a, &next.b))
@@ -149,8 +149,7 @@ fn interval(one: &Comparison) -> Interval {
     }
 }
 
-/// Every comparison, those of a pair together. Where the study names the measure that decides, its
-/// rows say so.
+/// Every comparison, those of a pair together. If the study names the deciding measure, its rows are marked.
 pub(super) fn table(of: &'static str, pairs: &[Pair<'_>], answer: Option<&Answer>) -> Table {
     let columns = [
         ("measure", Kind::Text),
@@ -220,7 +219,7 @@ fn row(one: &Comparison, named: bool) -> Row {
     }
 }
 
-/// Which of the comparisons that are `judged` decide, and what the others are.
+/// Which of the comparisons that are `judged` decide, and the role of the others.
 pub(super) fn families(answer: Option<&Answer>, deciding: usize, judged: usize) -> String {
     let others = judged.saturating_sub(deciding);
     let named = answer.filter(|answer| answer.named);
@@ -238,7 +237,7 @@ pub(super) fn families(answer: Option<&Answer>, deciding: usize, judged: usize) 
     }
 }
 
-/// What a reader must know before the comparisons.
+/// The notes before the comparisons.
 fn lead(analysis: &Analysis) -> String {
     let rule = &analysis.inference;
     let mut text = match analysis.duet {

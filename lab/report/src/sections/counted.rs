@@ -1,15 +1,15 @@
-//! What the systems count of themselves, per transaction, and what of it differs.
+//! The systems' own counters, per transaction, and their differences.
 
 use lab_asked::{CountedSeries, largest};
 
 use crate::Analysis;
 use crate::document::{Block, Cell, Column, Kind, Row, Section, Table};
 
-/// Rows of an ask's table.
+/// The maximum number of rows of an ask's table.
 const ROWS: usize = 20;
-/// Letters of what is counted, beside figures in a terminal.
+/// The maximum length of a counter's name beside figures in a terminal.
 const LETTERS: usize = 38;
-/// Cells that have a column.
+/// The maximum number of cells with a column.
 const MOST_CELLS: usize = 4;
 
 const LEAD: &str = "Counters of the system itself, read during the hold after warm-up: how much they rose per \

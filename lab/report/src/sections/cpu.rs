@@ -1,4 +1,4 @@
-//! Where the CPU time of the system goes, by function, of each cell with a profile.
+//! The CPU time of the system, by function, for each cell with a profile.
 
 use lab_profile::Profile;
 
@@ -8,23 +8,23 @@ use crate::flame::{Graph, Options};
 use crate::format::{count, figure, list, ms, percent, plural};
 use crate::model::{CpuProfile, FunctionTime, ThreadTime};
 
-/// Cells that are shown; all are in `result.json`.
+/// The maximum number of cells; all are in `result.json`.
 const MOST_CELLS: usize = 12;
-/// Frames of all flame graphs of a page together, of about 300 bytes each.
+/// The maximum number of frames of all flame graphs of a page together, of about 300 bytes each.
 const MOST_FRAMES: usize = 1_000;
 /// Rows of each cell's table, with few cells and with many cells.
 const ROWS: (usize, usize) = (10, 5);
-/// Cells that have the longer table.
+/// The maximum number of cells with the longer table.
 const FEW_CELLS: usize = 4;
-/// Rows of the tables for looking functions up, of all cells together.
+/// The maximum number of rows of the reference tables, over all cells.
 const MOST_FUNCTIONS: usize = 200;
-/// Letters of a function's name beside four columns of figures in a terminal.
+/// The maximum length of a function's name beside four columns of figures in a terminal.
 const LETTERS: usize = 38;
-/// Letters of a function's name where there is room.
+/// The maximum length of a function's name in a wide column.
 const LETTERS_OF_LOOKUP: usize = 140;
-/// Groups of threads that are named.
+/// The maximum number of named groups of threads.
 const MOST_THREADS: usize = 6;
-/// Stacks that broke are worth a sentence from this part on, in percent.
+/// The minimum part of broken stacks, in percent, for a sentence on them.
 const BROKEN_PERCENT: f64 = 5.0;
 
 const LEAD: &str = "Samples of the call stacks of the system's threads over the hold after warm-up. Self is the \
@@ -79,7 +79,7 @@ fn of_cell(profile: &CpuProfile, cells: usize, names_cell: bool) -> Vec<Block> {
     blocks
 }
 
-/// What the profile shows, in a sentence or two.
+/// The main results of the profile, in a sentence or two.
 fn sentence(profile: &CpuProfile, names_cell: bool) -> String {
     let whole = match profile.us_per_transaction {
         Some(us) => format!("{} ms of CPU per transaction", ms(us / 1000.0)),

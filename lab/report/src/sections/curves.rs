@@ -1,4 +1,4 @@
-//! What is drawn against what varies: users, another number, the rate of arrivals, the scalability law.
+//! Curves over a factor: users, another number, the rate of arrivals, the scalability law.
 
 use lab_plan::Level;
 
@@ -11,7 +11,7 @@ use crate::document::{Block, Card, Charts, Content, Section};
 use crate::format::{figure, times};
 use crate::model::{Arrivals, CellSummary, Estimate, Scaling, StepSummary, UslPoint, Verdict};
 
-/// Fewer levels than this make no curve.
+/// The minimum number of levels for a curve.
 const LEAST_LEVELS: usize = 3;
 
 fn section(title: String, lead: &str, key: &[(Mark, &str)], cards: Vec<Card>) -> Section {
@@ -43,7 +43,7 @@ fn card(name: &str, across: &str, unit: &str, lines: Vec<Line>) -> Option<Card> 
 const USERS: &str = "users";
 const ARRIVALS: &str = "the rate of arrivals";
 
-/// A line in the order of what it is drawn against.
+/// A line in the order of its horizontal axis.
 fn line(series: Series, points: impl Iterator<Item = (f64, Option<f64>)>) -> Line {
     let mut points: Vec<_> = points.collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -139,7 +139,7 @@ pub(super) fn against_level(analysis: &Analysis) -> Option<Section> {
     Some(section(title, lead, &key, cards.collect()))
 }
 
-/// How many levels of the factor ran; none if any is no number.
+/// The number of executed levels of the factor; none if any is no number.
 fn levels(analysis: &Analysis, factor: &str) -> usize {
     let cells = analysis.cells.iter();
     let levels: Option<Vec<f64>> = cells
@@ -228,7 +228,7 @@ fn law_facts(usl: &Scaling) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A cell whose sessions arrive on their own.
+/// A cell whose sessions arrive independently (open model).
 struct Arriving<'a> {
     cell: &'a CellSummary,
     arrivals: Arrivals,
@@ -254,14 +254,14 @@ fn arriving<'a>(analysis: &Analysis, cell: &'a CellSummary) -> Option<Arriving<'
     })
 }
 
-/// Load offered and load delivered where sessions arrive on their own at two rates or more.
+/// Offered and delivered load, if sessions arrive independently at two rates or more.
 pub(super) fn arrivals(analysis: &Analysis) -> Option<Section> {
     let cells = analysis.cells.iter();
     let cells: Vec<Arriving<'_>> = cells.filter_map(|cell| arriving(analysis, cell)).collect();
     let mut rates: Vec<f64> = cells.iter().map(|it| it.arrivals.planned_per_s).collect();
     rates.sort_by(f64::total_cmp);
     rates.dedup();
-    // Several cells of one rate would stand above each other.
+    // Several cells with one rate would overlap.
     if rates.len() < 2 || rates.len() < cells.len() {
         return None;
     }

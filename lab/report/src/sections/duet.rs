@@ -1,4 +1,4 @@
-//! Trials that ran at the same time: how they were compared, and what that does not say.
+//! Trials that ran at the same time: the method of their comparison, and its limits.
 
 use crate::Analysis;
 use crate::document::{Block, Cell, Column, Kind, Row, Section, Table};
@@ -31,10 +31,10 @@ const NOT_SAID: [&str; 3] = [
      their difference seems smaller than it would be with each alone.",
 ];
 
-/// Pairs beyond these are counted.
+/// The maximum number of pairs; more are counted.
 const MOST_LEFT_OUT: usize = 6;
 
-/// The section, where the study asks for duets.
+/// The section, if the study asks for duets.
 pub(super) fn duet(analysis: &Analysis) -> Option<Section> {
     let duet = analysis.duet.as_ref()?;
     let places = match (duet.together, duet.elsewhere) {
@@ -56,7 +56,7 @@ pub(super) fn duet(analysis: &Analysis) -> Option<Section> {
     Some(Section::new("Duet", blocks))
 }
 
-/// What a disturbance leaves to be said.
+/// The verdicts that remain possible beside a disturbance.
 fn disturbed(duet: &Duet) -> Option<String> {
     (duet.disturbed > 0).then(|| {
         format!(
@@ -93,7 +93,7 @@ fn left_out(duet: &Duet) -> Vec<Block> {
     vec![Block::Paragraph(lead), Block::List(lines)]
 }
 
-/// What did not happen that is said to.
+/// The note on generators that could not be moved.
 fn stayed(duet: &Duet) -> Option<String> {
     (duet.stayed > 0).then(|| {
         format!(
@@ -105,7 +105,7 @@ fn stayed(duet: &Duet) -> Option<String> {
     })
 }
 
-/// What it means that they got in each other's way.
+/// The consequences of contention between the trials.
 fn crowded(duet: &Duet) -> Option<String> {
     (duet.crowded > 0).then(|| {
         format!(
@@ -119,7 +119,7 @@ fn crowded(duet: &Duet) -> Option<String> {
     })
 }
 
-/// What the places differ in.
+/// The differences between the sides.
 fn sides(duet: &Duet) -> Option<String> {
     let of_measure = |one: &crate::model::SideEffect| {
         format!("{} {}", one.metric.name(), one.metric.change(one.ratio))

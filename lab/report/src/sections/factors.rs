@@ -34,7 +34,7 @@ const MEASURES: [MeasureOf; 14] = [
     ("page scans, per s", |it| counter(&it.host, "scan_rate_pages_per_s"), &["scan_rate_pages_per_s"]),
 ];
 
-/// What is of interest only beside a report that has it.
+/// A measure that only matters beside a report that has it.
 const OF_REPORTS: [&str; 3] = [
     "notesmark_tpm",
     "memory_committed_mb",
@@ -45,8 +45,8 @@ fn counter(counters: &crate::model::Counters, name: &str) -> Option<f64> {
     counters.get(name).copied().flatten()
 }
 
-/// One table per measure, the first factor down, the second across; none unless the study has exactly
-/// two factors of two levels or more.
+/// One table per measure, the first factor down, the second across; none unless the study has exactly two factors of
+/// two levels or more.
 pub(super) fn two_factors(analysis: &Analysis) -> Option<Section> {
     let axes = Axes::of(analysis)?;
     let mut matrices = Vec::new();
@@ -74,8 +74,8 @@ pub(super) fn two_factors(analysis: &Analysis) -> Option<Section> {
     Some(Section::new(title, blocks))
 }
 
-/// Each cell's mean response as a multiple of the first one's: what the absolute figures hide where
-/// they are small, and the other way round.
+/// Each cell's mean response as a multiple of the first one's: it shows what the absolute figures hide if they are
+/// small, and vice versa.
 fn relative(axes: &Axes<'_>) -> Option<Matrix> {
     let first = axes.analysis.cells.first()?;
     let response = |cell: &CellSummary| mean(cell.response_ms.mean);
@@ -98,7 +98,7 @@ fn relative(axes: &Axes<'_>) -> Option<Matrix> {
 /// Published columns that hold a mean response.
 const RESPONSE: &[&str] = &["response_mean_ms", "response_ms", "response_s"];
 
-/// Steps that get a chart each, where levels are compared step by step.
+/// The maximum number of steps with a chart each, if levels are compared step by step.
 pub(super) const FEW_STEPS: usize = 4;
 
 /// The levels of the first and of the second factor of a study that has exactly two, of two levels
@@ -107,7 +107,7 @@ pub(super) fn levels_of_two(analysis: &Analysis) -> Option<(Vec<&Level>, Vec<&Le
     let [down, across] = analysis.study.factors.as_slice() else {
         return None;
     };
-    // A search varies the users within a cell, so that a mean over the cell says nothing.
+    // A search varies the users within a cell, so that a mean over the cell has no meaning.
     if !analysis.load_lines.is_empty() {
         return None;
     }
@@ -115,7 +115,7 @@ pub(super) fn levels_of_two(analysis: &Analysis) -> Option<(Vec<&Level>, Vec<&Le
     (rows.len() >= 2 && columns.len() >= 2).then_some((rows, columns))
 }
 
-/// The two factors with their levels, and the cells where they cross.
+/// The two factors with their levels, and their cells.
 struct Axes<'a> {
     down: &'a str,
     across: &'a str,
@@ -149,7 +149,7 @@ impl<'a> Axes<'a> {
         })
     }
 
-    /// `None` where no cell has a figure, and where all are 0 and nothing published stands beside.
+    /// `None` if no cell has a figure, and if all are 0 without a published figure.
     fn matrix(
         &self,
         title: &str,
@@ -188,7 +188,7 @@ impl<'a> Axes<'a> {
     }
 }
 
-/// The published figure as it was published, with its unit where that isn't ours.
+/// The published figure in its original form, with its unit if that isn't ours.
 fn as_published(entry: &Entry) -> String {
     let is_seconds = entry.metric.ends_with("_s") && !entry.metric.ends_with("_per_s");
     format!(
@@ -225,7 +225,7 @@ fn levels<'a>(analysis: &'a Analysis, factor: &str) -> Vec<&'a Level> {
     levels
 }
 
-/// `10.9…11.6`, or nothing of a single trial.
+/// `10.9…11.6`, or empty for a single trial.
 fn spread(estimate: Option<Estimate>) -> String {
     let bounds = estimate.and_then(|estimate| Some((estimate.low?, estimate.high?)));
     bounds.map_or_else(String::new, |(low, high)| {

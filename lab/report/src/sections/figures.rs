@@ -1,4 +1,4 @@
-//! What tables of figures share: means, counts, heads, and what is said of published figures.
+//! Common parts of tables of figures: means, counts, heads, and the notes on published figures.
 
 use crate::Analysis;
 use crate::document::{Cell, CellHead, FigureRow, Figures, PublishedNote};
@@ -19,7 +19,7 @@ pub(super) fn cell_heads(analysis: &Analysis) -> Vec<CellHead> {
     cells.collect()
 }
 
-/// What must be said of published figures, where there are any in the rows.
+/// The notes on published figures, if there are any in the rows.
 pub(super) fn published_note(analysis: &Analysis, rows: &[FigureRow]) -> Option<PublishedNote> {
     let has_any = rows.iter().any(|row| row.has_published);
     has_any.then(|| PublishedNote(analysis.speed_note()))
@@ -35,7 +35,7 @@ pub(super) fn counted(count: u64) -> Cell {
     }
 }
 
-/// A mean of counts: as a count where it is whole or large.
+/// A mean of counts: as a count if it is whole or large.
 pub(super) fn whole(value: f64) -> String {
     if value < 99.5 && value.fract() != 0.0 {
         return figure(value);
@@ -49,7 +49,7 @@ pub(super) fn whole(value: f64) -> String {
     count(n)
 }
 
-/// Without the columns of cells that have no measurement: all that could stand in them is dashes.
+/// Removes the columns of cells without a valid trial: they would contain only dashes.
 pub(super) fn measured(analysis: &Analysis, mut figures: Figures) -> Figures {
     let is_measured: Vec<bool> = analysis.cells.iter().map(has_valid).collect();
     figures.cells = kept(figures.cells, &is_measured);
@@ -71,9 +71,9 @@ fn kept<T>(all: Vec<T>, is_kept: &[bool]) -> Vec<T> {
         .collect()
 }
 
-/// Which cells have no column; `None` where all have one.
+/// The cells without a column; `None` if all have one.
 pub(super) fn without_valid(analysis: &Analysis) -> Option<String> {
-    /// More are counted, not named.
+    /// The maximum number of named cells; more are counted.
     const MOST: usize = 6;
     let cells = analysis.cells.iter().filter(|cell| !has_valid(cell));
     let labels: Vec<String> = cells.map(|cell| cell.label.clone()).collect();

@@ -1,4 +1,4 @@
-//! The runs of studies over time: a line per run, what changed between them, when figures changed.
+//! The runs of studies over time: a line per run, changes between them, and the times when figures changed.
 
 use lab_history::{Change, History, Point, RunLine, Series, StudyHistory};
 
@@ -10,7 +10,7 @@ use crate::document::{
 use crate::format::{figure, list, plural, ratio_or_percent, times};
 use crate::model::Outcome;
 
-/// What is said of runs over time. `link` leads from a page to the report of a run, by its folder.
+/// The document on runs over time. `link` returns a page's link to the report of a run, by its folder.
 #[must_use]
 pub fn history(history: &History, link: &dyn Fn(&str) -> String) -> Document {
     let runs: usize = history.studies.iter().map(|one| one.runs.len()).sum();
@@ -88,7 +88,7 @@ fn of_study(study: &StudyHistory, link: &dyn Fn(&str) -> String) -> Section {
 
 fn table(study: &StudyHistory, link: &dyn Fn(&str) -> String) -> Table {
     let names: Vec<&str> = study.runs.iter().map(|run| name(study, run)).collect();
-    // A folder's name has the time, unless somebody named it.
+    // A folder's name has the time, unless a user named the folder.
     let is_dated = names.iter().all(|name| is_time(name));
     let mut columns = vec![Column::new("run", Kind::Text)];
     if !is_dated {
@@ -123,7 +123,7 @@ fn table(study: &StudyHistory, link: &dyn Fn(&str) -> String) -> Table {
     Table::new("Runs", "run", columns, rows)
 }
 
-/// What decides, or why there is nothing to decide by.
+/// The deciding measures, or the reason why there are none.
 fn decides(run: &RunLine) -> String {
     match (&run.decisive, &run.why) {
         (Some(one), _) => format!("{} {}", short(one.measure), one.words),
@@ -132,12 +132,12 @@ fn decides(run: &RunLine) -> String {
     }
 }
 
-/// `p95` of `p95 response`: a line is short.
+/// `p95` for `p95 response`: a line is short.
 fn short(measure: &str) -> &str {
     measure.strip_suffix(" response").unwrap_or(measure)
 }
 
-/// A folder's name without its study: what tells it from the other runs.
+/// A folder's name without its study: the part that differs between runs.
 fn name<'a>(study: &StudyHistory, run: &'a RunLine) -> &'a str {
     let rest = run.folder.strip_prefix(&study.study);
     let rest = rest.and_then(|rest| rest.strip_prefix('-'));
@@ -174,7 +174,7 @@ fn tone(run: &RunLine) -> Tone {
     }
 }
 
-/// What is another since the run before, in a sentence.
+/// The changes since the run before, in a sentence.
 fn changed(study: &StudyHistory, run: &RunLine) -> Option<String> {
     let of = |text: &str| {
         if text.is_empty() {
@@ -284,7 +284,7 @@ fn card(series: &Series) -> Card {
     }
 }
 
-/// The mean of the stretch in which a point lies; none where nothing changes.
+/// The mean of the segment that contains a point; none if nothing changes.
 fn mean(series: &Series, point: &Point) -> Option<f64> {
     let mut changes = series.changes.iter().rev();
     let since = changes.find(|change| change.run <= point.run);

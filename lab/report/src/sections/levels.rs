@@ -1,5 +1,5 @@
-//! Figures per level: what is shown of each cell, from where, how, and which published columns stand
-//! beside it; and those of the cell that matters most.
+//! Figures per level: the rows for each cell, with source, format, and equivalent published columns; and the figures of
+//! the most important cell.
 
 use super::figures::{cell_heads, mean, measured, published_note, whole, without_valid};
 use super::published::{Entries, further_metrics};
@@ -19,13 +19,13 @@ enum Of {
     System(&'static str),
 }
 
-/// A row of the table: its name, where its figures come from, how they are shown, and the published
-/// columns that mean the same.
+/// A row of the table: its name, the source of its figures, their format, and the published columns with the same
+/// meaning.
 struct Measure {
     name: &'static str,
     of: Of,
     is_count: bool,
-    /// It is there to stand beside a published figure, and without one says nothing.
+    /// Whether the row is shown only beside a published figure.
     is_of_report: bool,
     published: &'static [&'static str],
 }
@@ -144,7 +144,7 @@ pub(super) fn levels(analysis: &Analysis) -> Option<Section> {
     Some(Section::new("Per level", blocks))
 }
 
-/// All rows that have anything to show; published figures that no row holds get rows of their own.
+/// All rows with content; published figures without a row get rows of their own.
 fn rows(analysis: &Analysis) -> Vec<FigureRow> {
     let mut rows = Vec::new();
     let mut shown: Vec<&str> = Vec::new();
@@ -203,7 +203,7 @@ fn key_cell(analysis: &Analysis) -> Option<&CellSummary> {
     at_line.or_else(|| most_loaded(&analysis.cells))
 }
 
-/// The figures of the cell that matters most.
+/// The figures of the most important cell.
 pub(super) fn key_figures(analysis: &Analysis) -> Option<Section> {
     let cell = key_cell(analysis)?;
     let at = analysis

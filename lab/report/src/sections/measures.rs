@@ -1,4 +1,4 @@
-//! Numbers that answers told besides: the length of a queue, the size of a heap.
+//! Numbers from responses: the length of a queue, the size of a heap.
 
 use super::by_cell::by_cell;
 use super::figures::{counted, mean};
@@ -6,7 +6,7 @@ use crate::Analysis;
 use crate::document::{Cell, Column, Kind, Row, Section, Table};
 use crate::model::{CellSummary, MeasureSummary};
 
-/// A table for each cell; `None` where nothing is measured.
+/// A table for each cell; `None` without any measures.
 pub(super) fn measures(analysis: &Analysis) -> Option<Section> {
     let cells = analysis.cells.iter();
     let cells: Vec<&CellSummary> = cells.filter(|cell| !cell.measures.is_empty()).collect();

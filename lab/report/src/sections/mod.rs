@@ -1,5 +1,4 @@
-//! The sections of a report, each written once: an analysis as a
-//! [`Document`]. They know no medium.
+//! The sections of a report, each written once: they render an analysis as a [`Document`]. They know no medium.
 
 mod by_cell;
 mod checks;
@@ -43,7 +42,7 @@ use crate::model::Outcome;
 use void::is_void;
 use words::{pinning, setups, trial_notes, verdict};
 
-/// What is said of a run.
+/// The document on a run.
 #[must_use]
 pub fn report(analysis: &Analysis) -> Document {
     let study = &analysis.study;
@@ -97,7 +96,7 @@ fn tone(analysis: &Analysis) -> Tone {
     }
 }
 
-/// In the order of the report.
+/// The sections, in the order of the report.
 fn sections(analysis: &Analysis) -> Vec<Section> {
     let first = [
         unmeasured::lead(analysis),
@@ -154,7 +153,7 @@ fn notes(analysis: &Analysis) -> Option<Section> {
     (!notes.is_empty()).then(|| Section::new("Notes", vec![Block::List(notes)]))
 }
 
-/// Where and how it was measured.
+/// The environment of the measurement.
 fn circumstances(analysis: &Analysis) -> Section {
     let (study, machine) = (&analysis.study, &analysis.environment);
     let processor = format!("{} × {}", machine.cores, machine.cpu);

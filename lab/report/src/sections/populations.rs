@@ -7,7 +7,7 @@ use crate::document::{Cell, Column, Kind, Row, Section, Table};
 use crate::format::{duration, figure, or_none, percent};
 use crate::model::{CellSummary, Estimate, PopulationPlan, PopulationSummary, TimesSummary};
 
-/// A table for each cell; `None` where all users do the same.
+/// A table for each cell; `None` without populations.
 pub(super) fn populations(analysis: &Analysis) -> Option<Section> {
     let cells = analysis.cells.iter();
     let cells: Vec<&CellSummary> = cells.filter(|cell| !cell.populations.is_empty()).collect();

@@ -10,9 +10,9 @@ use crate::flame::{Graph, Options};
 use crate::format::plural;
 use crate::model::ProfileDifference;
 
-/// Pairs of cells that are shown; all are in `result.json`.
+/// The maximum number of pairs of cells; all are in `result.json`.
 const MOST_PAIRS: usize = 12;
-/// Frames of all flame graphs of the section together.
+/// The maximum number of frames of all flame graphs of the section together.
 const MOST_FRAMES: usize = 1_000;
 
 const LEAD: &str = "The profiles of two variants, paired by block: own code of functions, functions with what they call, \
@@ -55,7 +55,7 @@ fn of_pair(of: &ProfileDifference, frames: usize) -> Vec<Block> {
         .collect()
 }
 
-/// The calls of both cells, in which paths are coloured whose difference is beyond noise; `None` where there is none.
+/// The calls of both cells; paths with a difference beyond noise are coloured. `None` if there is none.
 fn graph(of: &ProfileDifference, most: usize) -> Option<Block> {
     let tree = of.tree.as_ref()?;
     let largest = of

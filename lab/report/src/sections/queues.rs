@@ -1,4 +1,4 @@
-//! Queues and pools that users share.
+//! Shared queues and pools of users.
 
 use super::by_cell::by_cell;
 use super::figures::{counted, mean};
@@ -6,7 +6,7 @@ use crate::Analysis;
 use crate::document::{Cell, Column, Kind, Row, Section, Table};
 use crate::model::{CellSummary, QueueSummary};
 
-/// A table for each cell; `None` where users share no queue and no row.
+/// A table for each cell; `None` if users share no queue and no row.
 pub(super) fn queues(analysis: &Analysis) -> Option<Section> {
     let cells = analysis.cells.iter();
     let cells: Vec<&CellSummary> = cells.filter(|cell| !cell.queues.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Two runs beside each other: what it comes to, what else differs, every verdict.
+//! Compares two runs: the result, other differences, every verdict.
 
 use super::comparisons::{Pair, families, intervals, table};
 use crate::document::{Badge, Block, Document, Section, Tone};
@@ -6,10 +6,10 @@ use crate::format::{plural, times};
 use lab_analysis::line_difference_sentence;
 use lab_comparison::{RunComparison, RunFacts, RunOutcome};
 
-/// Cells with a chart; the table has all.
+/// The maximum number of cells with a chart; the table has all.
 const MOST_CHARTS: usize = 24;
 
-/// What is said of two runs.
+/// The document on two runs.
 #[must_use]
 pub fn comparison(runs: &RunComparison) -> Document {
     let title = match runs.a.title == runs.b.title {
@@ -84,7 +84,7 @@ fn verdict(outcome: RunOutcome) -> Badge {
     }
 }
 
-/// What a reader must know before the verdicts.
+/// The notes before the verdicts.
 fn lead(runs: &RunComparison) -> String {
     let families = match runs.judged {
         0 => String::new(),
@@ -108,7 +108,7 @@ fn lead(runs: &RunComparison) -> String {
     )
 }
 
-/// Every run on a line of its own; earlier ones tell one thing only, so their number is enough.
+/// Every run on a line of its own; earlier runs only show the spread, so their number is enough.
 fn origin(runs: &RunComparison) -> Vec<String> {
     let side = |name: &'static str, first: &RunFacts, further: &[RunFacts]| {
         let all = std::iter::once(first).chain(further);
@@ -135,7 +135,7 @@ fn run(name: &str, facts: &RunFacts) -> String {
     )
 }
 
-/// What differs in the setup, in sentences.
+/// The differences in the setup, in sentences.
 fn setup(runs: &RunComparison) -> Vec<String> {
     let some = |text: &str| {
         if text.is_empty() {

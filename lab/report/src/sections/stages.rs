@@ -8,7 +8,7 @@ use crate::document::{Cell, Column, Kind, Row, Section, Table};
 use crate::format::{duration, figure, percent};
 use crate::model::{CellSummary, StagePlan, StageSummary};
 
-/// A table for each cell; `None` where no load has stages.
+/// A table for each cell; `None` if no load has stages.
 pub(super) fn stages(analysis: &Analysis) -> Option<Section> {
     let cells = analysis.cells.iter().filter(|cell| !cell.stages.is_empty());
     let cells: Vec<&CellSummary> = cells.collect();

@@ -14,18 +14,17 @@ use crate::document::{
 use crate::format::{bare_level, bound, figure};
 use crate::model::{CellSummary, StepSummary, TimesSummary};
 
-/// Cards of one section: more would outgrow a page that people can read.
+/// The maximum number of cards of one section, so that people can read the page.
 const MOST_CARDS: usize = 24;
 
-/// Bars of a study in which steps are compared with each other: there they are the answer, and stand
-/// before everything else.
+/// Bars of a study that compares steps with each other: they are the answer there, and come before everything else.
 pub(super) fn steps_first(analysis: &Analysis) -> Option<Section> {
     let cards = side_by_side(analysis)?;
     let blocks = vec![Block::Charts(charts(analysis, cards))];
     Some(Section::of_page("Per step", blocks))
 }
 
-/// Steps down, cells across; bars before them, unless they stand further up.
+/// Steps down, cells across; bars before them, unless they are at the top of the report.
 pub(super) fn steps(analysis: &Analysis) -> Option<Section> {
     if analysis.cells.iter().all(|cell| cell.valid_trials == 0) {
         return None;
@@ -54,8 +53,7 @@ pub(super) fn steps(analysis: &Analysis) -> Option<Section> {
 /// Phases, in their order, as archives and results name them.
 const PHASES: [&str; 6] = ["dns", "connect", "tls", "blocked", "wait", "receive"];
 
-/// A figure of one of the times of a step's requests: its name, of which time, as archives name that, and
-/// what of it.
+/// A figure of one of the times of a step's requests: its name, the time by its name in archives, and the statistic.
 type TimeFigure = (&'static str, &'static str, fn(&TimesSummary) -> Option<f64>);
 
 const EVENTS: [TimeFigure; 4] = [
@@ -65,7 +63,7 @@ const EVENTS: [TimeFigure; 4] = [
     ("between: p95", "between_events", |times| mean(times.p95)),
 ];
 
-/// When events came, of steps whose requests listen for them.
+/// Times of events, for steps whose requests listen for events.
 pub(super) fn events(analysis: &Analysis) -> Option<Section> {
     let listens = |at: &usize| has_time(analysis, |step| step == *at, "first_event");
     let steps: Vec<usize> = (0..analysis.study.steps.len()).filter(listens).collect();
@@ -84,7 +82,7 @@ pub(super) fn events(analysis: &Analysis) -> Option<Section> {
     ))
 }
 
-/// Where the time of requests went: steps down, cells across. Archives of earlier versions don't say.
+/// The parts of the time of requests: steps down, cells across. Archives of earlier versions lack them.
 pub(super) fn phases(analysis: &Analysis) -> Option<Section> {
     let had = |phase: &&str| has_time(analysis, |_| true, phase);
     let of = |phase| -> TimeFigure { (phase, phase, |times| mean(times.mean)) };
@@ -105,7 +103,7 @@ pub(super) fn phases(analysis: &Analysis) -> Option<Section> {
     ))
 }
 
-/// Whether valid trials have timed this in one of the steps.
+/// Returns true if valid trials have this time for one of the steps.
 fn has_time(analysis: &Analysis, of: impl Fn(usize) -> bool, time: &str) -> bool {
     let valid = analysis.cells.iter().filter(|cell| cell.valid_trials > 0);
     let mut steps = valid.flat_map(|cell| cell.steps.iter().enumerate());
@@ -236,7 +234,7 @@ fn bars_card(title: &str, unit: String, bars: Option<Bars>) -> Card {
     }
 }
 
-/// The bar of a step of the cell at a place.
+/// The bar of a step in the cell at an index.
 fn bar(analysis: &Analysis, at: usize, step: &StepSummary) -> Bar {
     let published = Entries::of_step(analysis, &step.name);
     let entry = published.at(at);
@@ -251,7 +249,7 @@ fn bar(analysis: &Analysis, at: usize, step: &StepSummary) -> Bar {
     }
 }
 
-/// What goes down the page, and what is compared within a card: a factor each, with its levels.
+/// The factor down the page and the factor within a card, each with its levels.
 type Sides<'a> = [(&'a str, Vec<&'a Level>); 2];
 
 fn sides(analysis: &Analysis) -> Option<Sides<'_>> {
@@ -260,7 +258,7 @@ fn sides(analysis: &Analysis) -> Option<Sides<'_>> {
         return None;
     };
     let (first, second) = ((down.as_str(), first), (across.as_str(), second));
-    // Variants are what is compared.
+    // Variants are compared within a card.
     let sides = match first.0 == VARIANT {
         true => [second, first],
         false => [first, second],

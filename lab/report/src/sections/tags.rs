@@ -1,4 +1,4 @@
-//! The tags of steps: figures of the steps that have each.
+//! The tags of steps: figures of the steps with each tag.
 
 use super::by_cell::by_cell;
 use super::figures::{mean, whole};
@@ -6,7 +6,7 @@ use crate::Analysis;
 use crate::document::{Cell, Column, Kind, Row, Section, Table};
 use crate::model::{CellSummary, TagSummary};
 
-/// A table for each cell; `None` where no step has a tag.
+/// A table for each cell; `None` if no step has a tag.
 pub(super) fn tags(analysis: &Analysis) -> Option<Section> {
     let cells = analysis.cells.iter();
     let cells: Vec<&CellSummary> = cells.filter(|cell| !cell.tags.is_empty()).collect();

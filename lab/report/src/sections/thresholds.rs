@@ -1,4 +1,4 @@
-//! Judgements on the server: one by one where it fails, in a line for all trials where it holds.
+//! Judgements on the server: each failed one, and a line over all trials for the passed ones.
 
 use super::void::is_void;
 use super::words::{threshold_value, threshold_words};
@@ -10,7 +10,7 @@ use crate::model::{ThresholdResult, TrialAnalysis, Verdict};
 /// A threshold in a trial.
 type Judged<'a> = (&'a TrialAnalysis, &'a ThresholdResult);
 
-/// What is said of one.
+/// The result of a threshold.
 #[derive(Clone, Copy, PartialEq)]
 enum Outcome {
     Holds,
@@ -48,7 +48,7 @@ impl Outcome {
 pub(super) fn thresholds(analysis: &Analysis) -> Option<Section> {
     let mut by_words: Vec<(String, Vec<Judged>)> = Vec::new();
     for trial in &analysis.trials {
-        // That what nobody asked for holds is no news.
+        // A passed threshold that the study doesn't set is no news.
         let told = |one: &&ThresholdResult| !(one.implied && one.holds);
         for threshold in trial.thresholds.iter().filter(told) {
             let words = threshold_words(threshold);
@@ -70,7 +70,7 @@ pub(super) fn thresholds(analysis: &Analysis) -> Option<Section> {
     Some(Section::new("Thresholds", vec![Block::Table(table)]))
 }
 
-/// What fails, and what could not be measured, trial by trial; then the others together.
+/// Failed and unmeasured thresholds, trial by trial; then the others together.
 fn rows(words: &str, judged: &[Judged]) -> Vec<Row> {
     let (together, alone): (Vec<Judged>, Vec<Judged>) = judged
         .iter()
@@ -88,7 +88,7 @@ fn rows(words: &str, judged: &[Judged]) -> Vec<Row> {
     rows
 }
 
-/// Of some of all trials that have this threshold, of which the same is to be said.
+/// Part of all trials with this threshold, with the same result.
 fn row(words: &str, alike: &[Judged], all: usize) -> Row {
     let (trial, threshold) = alike[0];
     let outcome = Outcome::of(&alike[0]);

@@ -1,4 +1,4 @@
-//! Named transactions: steps that belong together, and the session as a whole.
+//! Named transactions: groups of steps, and the session as a whole.
 
 use super::by_cell::by_cell;
 use super::figures::{counted, mean};
@@ -6,7 +6,7 @@ use crate::Analysis;
 use crate::document::{Cell, Column, Kind, Row, Section, Table};
 use crate::model::{CellSummary, TransactionSummary};
 
-/// A table for each cell; `None` where no session has more than one request.
+/// A table for each cell; `None` if no session has more than one request.
 pub(super) fn transactions(analysis: &Analysis) -> Option<Section> {
     let cells = analysis.cells.iter();
     let cells: Vec<&CellSummary> = cells

@@ -1,4 +1,4 @@
-//! Trials one by one: their figures, and what happened through them.
+//! Trials one by one: their figures, and their course over time.
 
 use super::words::millis;
 use crate::Analysis;
@@ -9,7 +9,7 @@ use crate::document::{
 use crate::format::count;
 use crate::model::{Attempt, BEYOND, Counters, Point, Sample, TrialAnalysis, Verdict};
 
-/// Trials with charts; all are in the archive.
+/// The maximum number of trials with charts; all are in the archive.
 const MOST_CARDS: usize = 24;
 
 fn badge(trial: &TrialAnalysis) -> Badge {
@@ -38,7 +38,7 @@ pub(super) fn trials(analysis: &Analysis) -> Option<Section> {
         ("verdict", Kind::Text),
     ];
     let figures = figures.map(|head| (head, Kind::Number));
-    // Beside the times of those answered, only where some failed.
+    // Beside the times of successful requests, only if some failed.
     let failed = analysis.trials.iter();
     let failed = failed.map(|trial| trial.response_with_failures_ms.failed);
     let any_failed = failed.sum::<u64>() > 0;
@@ -94,7 +94,7 @@ pub(super) fn machines(analysis: &Analysis) -> Option<Section> {
         }
     };
     let rows = parted.into_iter().flat_map(|trial| {
-        // Of what users come to, what is left of the sum.
+        // For the machine that users connect to, the rest of the sum.
         let own = |name: &str| {
             let parts = trial.parts.iter();
             let of_parts: Option<f64> = parts.map(|part| counter(&part.system, name)).sum();
@@ -183,7 +183,7 @@ const PANELS: [Panel; 4] = [
     }),
 ];
 
-/// Where sessions arrive on their own.
+/// For sessions that arrive independently.
 const SESSIONS: Panel = ("Sessions", "arriving per s; waiting", |trial| {
     #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
     let waiting = |point: &Point| Some(point.waiting as f64);
@@ -193,7 +193,7 @@ const SESSIONS: Panel = ("Sessions", "arriving per s; waiting", |trial| {
     ]
 });
 
-/// Where their number changes.
+/// For a changing number of users.
 const USERS: Panel = ("Users", "there, or sessions under way", |trial| {
     vec![load(trial, Series::First, |point| {
         Some(f64::from(point.users))
@@ -246,7 +246,7 @@ pub(super) fn through_trials(analysis: &Analysis) -> Option<Section> {
 }
 
 fn trial_card(trial: &TrialAnalysis, panels: &[Panel], most: &[f64]) -> Card {
-    // A sequence ends when its sessions did, long before what the plan allows it.
+    // A sequence ends with its sessions, long before the time limit of the plan.
     let planned_ms = trial.ramp_ms + trial.hold_ms;
     let end = millis(planned_ms.min(trial.elapsed_ms)) / 1000.0;
     let counts_from = (millis(trial.ramp_ms) + trial.warmup_cut_ms) / 1000.0;
@@ -272,7 +272,7 @@ fn trial_card(trial: &TrialAnalysis, panels: &[Panel], most: &[f64]) -> Card {
     }
 }
 
-/// The ends of its stages, and which of them ramp.
+/// The ends of its stages, and whether each ramps.
 fn stretches(trial: &TrialAnalysis) -> Vec<(f64, bool)> {
     let plans = trial.stages.iter().map(|stage| &stage.plan);
     let end = |start_ms, length_ms| millis(start_ms + length_ms) / 1000.0;

@@ -1,6 +1,5 @@
-//! What a report says where trials are no measurements: why, first of all; then, apart from all
-//! figures, what was seen in them, and where to look next. And CPU demand, which has a verdict of its
-//! own.
+//! Reports on invalid trials: their reasons, first of all; then, separate from all figures, their counts, and hints for
+//! further study. CPU demand has a verdict of its own.
 
 use lab_plan::checks::CheckId;
 
@@ -12,18 +11,18 @@ use crate::document::{Block, Cell, Column, Group, Heading, Kind, Role, Row, Sect
 use crate::format::{NONE, figure, list, plural, ratio};
 use crate::model::{CheckOutcome, Exploratory, Range, Reason, Seen, Times, TrialAnalysis, Verdict};
 
-/// Reasons beyond these are counted.
+/// The maximum number of reasons; more are counted.
 const MOST_REASONS: usize = 6;
-/// Lines of a system's output.
+/// The maximum number of lines of a system's output.
 const MOST_LINES: usize = 12;
-/// Cells beyond these are counted.
+/// The maximum number of cells; more are counted.
 const MOST_CELLS: usize = 16;
-/// Rows that a terminal has room for; a page has all.
+/// The maximum number of rows in a terminal; a page has all.
 const MOST_TOLD: usize = 12;
-/// Of steps, rows with a larger p are left to pages.
+/// Rows of steps with a larger p are only on pages.
 const TELLING: f64 = 0.05;
 
-/// Why trials are no measurements: a line per reason, what the system said last, and what to do.
+/// Why trials are invalid: a line per reason, the last output of the system, and the remedies.
 pub(super) fn lead(analysis: &Analysis) -> Option<Section> {
     if analysis.summary.invalid == 0 {
         return None;
@@ -43,7 +42,7 @@ pub(super) fn lead(analysis: &Analysis) -> Option<Section> {
     })
 }
 
-/// How an unlucky run goes on.
+/// The next steps after a run without a result.
 fn way_on(disturbed: usize) -> Option<String> {
     let trials = plural(disturbed, "trial");
     let was = if disturbed == 1 { "was" } else { "were" };
@@ -69,7 +68,7 @@ pub(super) fn reasons(reasons: &[&Reason], most: usize, analysis: &Analysis) -> 
     lines
 }
 
-/// A reason with its count, its figure, its culprits, and what to do: `12 × other programs: …`.
+/// A reason with its count, its figure, its culprits, and the remedy: `12 × other programs: …`.
 fn reason(reason: &Reason, analysis: &Analysis) -> String {
     let culprits = match reason.culprits.as_slice() {
         [] => String::new(),
@@ -81,7 +80,7 @@ fn reason(reason: &Reason, analysis: &Analysis) -> String {
         _ => "",
     };
     let evidence = match reason.check {
-        // The headline says how it failed.
+        // The headline has the kind of failure.
         CheckId::SystemUnderTest | CheckId::Preparation => String::new(),
         _ => format!(": {}{culprits}", reason.evidence.trim_end_matches('.')),
     };
@@ -103,7 +102,7 @@ fn reason(reason: &Reason, analysis: &Analysis) -> String {
     )
 }
 
-/// What the first system that failed printed last.
+/// The last output of the first system that failed.
 fn last_words(analysis: &Analysis) -> Option<Block> {
     let failed = analysis.trials.iter();
     let message = |trial: &TrialAnalysis| {
@@ -126,8 +125,7 @@ fn range(range: Range, show: fn(f64) -> String) -> String {
     format!("{least} to {most}")
 }
 
-/// Counts of trials that are no measurements, and what a transaction cost in them; before the figures
-/// where a cell has nothing else.
+/// Counts of invalid trials, and the cost of a transaction in them; before the figures if a cell has nothing else.
 pub(super) fn seen(analysis: &Analysis) -> Option<Section> {
     let shown: Vec<&Seen> = analysis.seen.iter().filter(|seen| seen.is_all).collect();
     let shown = match shown.is_empty() {
@@ -183,7 +181,7 @@ pub(super) fn seen(analysis: &Analysis) -> Option<Section> {
     })
 }
 
-/// Response times by step in invalid trials: a hint, as of a `bench` that was disturbed.
+/// Response times by step in invalid trials: a hint, as for a disturbed `bench`.
 fn times_seen(analysis: &Analysis, shown: &[&Seen]) -> Option<Table> {
     let columns = [
         ("cell", Kind::Text),
@@ -231,7 +229,7 @@ fn times_seen(analysis: &Analysis, shown: &[&Seen]) -> Option<Table> {
     (!rows.is_empty()).then(|| Table::new(name, "step", columns, rows))
 }
 
-/// The verdict on CPU per transaction where only times were spoiled.
+/// The verdict on CPU per transaction if only times were disturbed.
 pub(super) fn demand(analysis: &Analysis) -> Option<Section> {
     let demand = analysis.demand.as_ref()?;
     let mut lead = "Where nothing but wall-clock times was spoiled, what a transaction cost the system \
@@ -249,7 +247,7 @@ pub(super) fn demand(analysis: &Analysis) -> Option<Section> {
     Some(Section::new("CPU demand alone", blocks))
 }
 
-/// Blocks that are complete and no measurements: how often one side was lower.
+/// Blocks that are complete but invalid: how often one side was lower.
 pub(super) fn exploratory(analysis: &Analysis) -> Option<Section> {
     let rows = &analysis.exploratory;
     if rows.is_empty() {

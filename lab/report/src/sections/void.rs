@@ -1,9 +1,9 @@
-//! Whether a run has anything to show.
+//! Checks whether a run has any results.
 
 use crate::Analysis;
 use crate::model::{Outcome, Verdict};
 
-/// Whether nothing of a run is a measurement: then tables of figures have nothing to show.
+/// Returns true if a run has no valid trial: then tables of figures are empty.
 pub(super) fn is_void(analysis: &Analysis) -> bool {
     let mut trials = analysis.trials.iter();
     trials.all(|trial| trial.verdict == Verdict::Invalid)

@@ -1,4 +1,4 @@
-//! What the threads of the system wait for, and how long they wait for a core, of each cell where it was recorded.
+//! The waits of the system's threads, and their waits for a core, for each cell with a recording.
 
 use std::collections::BTreeSet;
 
@@ -13,17 +13,17 @@ use crate::flame::{Graph, Options};
 use crate::format::{count, micros, ms, plural};
 use crate::model::{CellScheduling, CellWaits};
 
-/// Cells and pairs of cells that are shown; all are in `result.json`.
+/// The maximum number of cells and pairs of cells; all are in `result.json`.
 const MOST_CELLS: usize = 12;
-/// Groups of threads that are shown.
+/// The maximum number of groups of threads.
 const MOST_GROUPS: usize = 8;
-/// Waits that are shown, and those for work beside them.
+/// The maximum number of waits, and of waits for work beside them.
 const ROWS: (usize, usize) = (10, 3);
-/// Waits whose end is told.
+/// The maximum number of waits whose end is shown.
 const MOST_ENDS: usize = 3;
-/// Frames of all flame graphs of the section together.
+/// The maximum number of frames of all flame graphs of the section together.
 const MOST_FRAMES: usize = 1_000;
-/// Letters of a function's name beside other columns in a terminal, and where there is room.
+/// The maximum length of a function's name beside other columns in a terminal, and in a wide column.
 const LETTERS: (usize, usize) = (34, 140);
 
 const LEAD: &str = "Waits and times are those of the hold after warm-up, per transaction (per second without any). Threads that \
@@ -87,7 +87,7 @@ fn left_out(all: usize, what: &str) -> Option<Block> {
     (more > 0).then(|| Block::Paragraph(sentence()))
 }
 
-/// A sentence that sums up, and those below it.
+/// A sentence that sums up, and the sentences below it.
 fn sentences(of: &[String]) -> Vec<Block> {
     let mut sentences = of.iter().cloned();
     let first = sentences.next().map(Block::Paragraph);
@@ -141,7 +141,7 @@ fn of_cell(cell: &CellWaits, name: Option<&str>, frames: usize) -> Vec<Block> {
     blocks
 }
 
-/// What threads did, in a sentence or two.
+/// The states of threads, in a sentence or two.
 fn sentence(cell: &CellWaits, name: Option<&str>) -> String {
     let summary = &cell.summary;
     let at = name.map_or_else(String::new, |name| format!("At {name}: "));
@@ -186,7 +186,7 @@ fn ended(of: &CodeWait) -> Option<String> {
     ))
 }
 
-/// The time of groups of threads by what it was spent on; columns that all groups leave empty are left out.
+/// The time of groups of threads by use; columns without values are skipped.
 fn groups(all: &[GroupTime]) -> Table {
     let shown = &all[..all.len().min(MOST_GROUPS)];
     let blocked = || shown.iter().filter_map(|group| group.blocked_us.as_ref());

@@ -1,5 +1,4 @@
-//! Sentences of more than one section: how the run was set up, what it comes to, what a reader must
-//! know.
+//! Sentences of more than one section: the setup of the run, its result, and notes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +10,13 @@ use crate::format::part_of_load;
 use crate::format::{duration, figure, list, or_none, plural};
 use crate::model::{CheckOutcome, Outcome, ThresholdResult, TrialAnalysis};
 
-/// Kinds of failed requests beyond these are counted.
+/// The maximum number of kinds of failed requests; more are counted.
 const MOST_FAILURES: usize = 6;
-/// Most slow requests that are named.
+/// The maximum number of named slow requests.
 const MOST_SLOW: usize = 5;
-/// More trials than these are counted, not named.
+/// The maximum number of named trials; more are counted.
 const MOST_TRIALS: usize = 8;
-/// More cells of one setting set than this are counted, not named.
+/// The maximum number of named cells with one set of settings; more are counted.
 const MOST_LABELS: usize = 4;
 
 /// Which cores each side had, in words.
@@ -39,7 +38,7 @@ pub(crate) fn pinning(analysis: &Analysis) -> String {
     )
 }
 
-/// How the system was set up: what all trials had, a line per distinct set of the rest, and what `--set` changed.
+/// The system's settings: those of all trials, a line per distinct set of the rest, and the changes by `--set`.
 pub(crate) fn setups(analysis: &Analysis) -> Vec<String> {
     let trials = &analysis.trials;
     let mut common = trials
@@ -95,7 +94,7 @@ fn settings<'a>(some: impl Iterator<Item = (&'a String, &'a String)>) -> String 
     some.collect::<Vec<_>>().join(", ")
 }
 
-/// The measured value in the unit that a reader expects, or why there is none.
+/// The measured value in a readable unit, or why there is none.
 pub(crate) fn threshold_value(threshold: &ThresholdResult) -> String {
     let value = threshold.value;
     match (&threshold.reason, threshold.metric) {
@@ -128,8 +127,7 @@ pub(crate) fn outcome(outcome: CheckOutcome) -> &'static str {
     }
 }
 
-/// What was cut off the holds, the same of all trials of a cell; more cells than this are told by
-/// their number.
+/// The part cut off the holds as warm-up, the same for all trials of a cell; more cells than this are only counted.
 fn warm_up(analysis: &Analysis) -> Option<String> {
     const MOST: usize = 12;
     let mut cut: Vec<String> = Vec::new();
@@ -161,7 +159,7 @@ fn warm_up(analysis: &Analysis) -> Option<String> {
     })
 }
 
-/// What a reader must know where response and service times are two.
+/// The note on studies in which response and service times differ.
 pub(crate) fn service_note(analysis: &Analysis) -> Option<String> {
     let has_plan = analysis.cells.iter().any(|cell| cell.service_ms.is_some());
     has_plan.then(|| {
@@ -189,7 +187,7 @@ pub(crate) fn trial_notes(analysis: &Analysis) -> Vec<String> {
     notes
 }
 
-/// Examples of failed requests, each kind once: the first of them, and in how many trials there are such.
+/// Examples of failed requests, one per kind: the first one, and the number of trials with this kind.
 fn failures(analysis: &Analysis) -> Vec<String> {
     let mut kinds: Vec<(&TrialAnalysis, usize, BTreeSet<u32>)> = Vec::new();
     for trial in &analysis.trials {
@@ -230,7 +228,7 @@ fn failures(analysis: &Analysis) -> Vec<String> {
     said.chain(more).collect()
 }
 
-/// The slowest requests of all trials that are to be found in the system's traces.
+/// The slowest requests of all trials that are in the system's traces.
 fn slowest(analysis: &Analysis) -> Vec<String> {
     let of_trial = |trial: &'_ TrialAnalysis| {
         let id = trial.id;
@@ -253,7 +251,7 @@ fn trace(id: Option<&str>) -> String {
     id.map_or_else(String::new, |id| format!(" (trace {id})"))
 }
 
-/// Which trials: `trial 3`, `trials 1, 3, and 4`; many are counted.
+/// Names of trials: `trial 3`, `trials 1, 3, and 4`; many are counted.
 pub(crate) fn which(trials: &[u32]) -> String {
     let names: Vec<String> = trials.iter().map(u32::to_string).collect();
     match trials.len() {
@@ -263,7 +261,7 @@ pub(crate) fn which(trials: &[u32]) -> String {
     }
 }
 
-/// What the run comes to, in a sentence or two.
+/// The result of the run, in a sentence or two.
 pub(crate) fn verdict(analysis: &Analysis) -> String {
     let summary = &analysis.summary;
     let trials = format!(

@@ -12,7 +12,7 @@ use crate::sections::Entries;
 
 const TIMES: [&str; 8] = ["mean", "min", "p50", "p90", "p95", "p99", "p999", "max"];
 
-/// One row per trial and step. An empty field is a figure that isn't there.
+/// One row per trial and step. A missing figure is an empty field.
 #[must_use]
 pub fn steps_csv(analysis: &Analysis) -> String {
     let measured = measured(analysis);
@@ -24,7 +24,7 @@ pub fn steps_csv(analysis: &Analysis) -> String {
     text(lines)
 }
 
-/// One row per trial and named transaction, the session first. An empty field is a figure that isn't there.
+/// One row per trial and named transaction, the session first. A missing figure is an empty field.
 #[must_use]
 pub fn transactions_csv(analysis: &Analysis) -> String {
     let mut header = place_header(analysis);
@@ -72,7 +72,7 @@ fn place_header(analysis: &Analysis) -> Vec<String> {
     of_trial.into_iter().chain(factors).collect()
 }
 
-/// Which trial a row is of.
+/// The columns that identify a row's trial.
 fn place(analysis: &Analysis, trial: &TrialAnalysis) -> Vec<String> {
     let verdict = match trial.verdict {
         Verdict::Valid => "valid",
@@ -91,7 +91,7 @@ fn count(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// The names of what answers told besides, each once: behind all else, a row has columns for each.
+/// The names of the measures from responses, each once: each has columns at the end of a row.
 fn measured(analysis: &Analysis) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for one in analysis.trials.iter().flat_map(|trial| &trial.measures) {
@@ -275,7 +275,7 @@ fn published_mean(analysis: &Analysis, trial: &TrialAnalysis, step: &StepAnalysi
 
 fn number(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| {
-        // Four decimals, and of what is small four digits: no p is 0.
+        // Four decimals, and four digits for small values, so that no p is 0.
         let decimals = match value.abs() {
             small if small > 0.0 && small < 0.1 => 3 - small.log10().floor() as i32,
             _ => 4,

@@ -1,12 +1,12 @@
-//! A summary for a job of GitHub Actions: what came out, in Markdown, and the whole report folded under it.
+//! A summary for a job of GitHub Actions: the result, in Markdown, and the whole report folded under it.
 //!
-//! GitHub shows nothing of a summary over 1 MiB (GitHub, "Workflow commands for GitHub Actions", *Adding a
-//! job summary*), so that the report is cut at a line where it would be longer.
+//! GitHub shows nothing of a summary over 1 MiB (GitHub, "Workflow commands for GitHub Actions", *Adding a job
+//! summary*), so a longer report is truncated at the end of a line.
 
 use crate::document::{Document, Tone};
 use crate::render;
 
-/// Bytes of a summary; a job's own words may come on top.
+/// The maximum size of a summary in bytes; a job may add texts of its own.
 const MOST: usize = 1_000_000;
 
 const OPEN: &str = "<details><summary>The whole report</summary>\n\n";
@@ -33,7 +33,7 @@ pub(super) fn github(document: &Document) -> String {
     }
 }
 
-/// As many whole lines as there is room for, and whether any are missing.
+/// The whole lines that fit, and whether any are missing.
 fn cut(text: &str, room: usize) -> (&str, bool) {
     if text.len() <= room {
         return (text, false);

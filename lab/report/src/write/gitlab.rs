@@ -1,8 +1,8 @@
-//! What is wrong, as GitLab's merge requests show it: a code-quality report
+//! The problems of a run for GitLab's merge requests: a code-quality report
 //! (<https://docs.gitlab.com/ci/testing/code_quality/>, the fields of its section on other tools).
 //!
-//! GitLab tells new findings from old ones by their fingerprints, so that no figure is in one: a threshold
-//! that is missed again is the same finding.
+//! GitLab recognises new findings by their fingerprints, so no fingerprint contains a figure: a threshold that fails
+//! again is the same finding.
 
 use lab_analysis::model::Decision;
 use lab_comparison::{RunComparison, RunOutcome};
@@ -28,11 +28,11 @@ pub(super) struct Finding {
 enum Severity {
     /// The measurement is doubtful.
     Info,
-    /// A trial is no measurement.
+    /// A trial is invalid.
     Minor,
-    /// What was asked has no answer.
+    /// The question has no answer.
     Major,
-    /// The server missed what was asked.
+    /// The server missed a requirement.
     Critical,
     /// It failed.
     Blocker,
@@ -49,14 +49,14 @@ struct Lines {
     begin: u32,
 }
 
-/// Findings about a study, whose file they point to.
+/// Findings about a study; they point to its file.
 struct Findings<'a> {
     study: &'a str,
     path: &'a str,
     all: Vec<Finding>,
 }
 
-/// What is wrong in a run.
+/// The problems of a run.
 pub(super) fn gitlab(analysis: &Analysis, path: &str) -> Vec<Finding> {
     let mut findings = Findings::new(&analysis.study.name, path);
     let trials = &analysis.trials;
@@ -99,7 +99,7 @@ pub(super) fn gitlab(analysis: &Analysis, path: &str) -> Vec<Finding> {
     findings.all
 }
 
-/// What is wrong in a comparison of runs.
+/// The problems in a comparison of runs.
 pub(super) fn of_runs(runs: &RunComparison, path: &str) -> Vec<Finding> {
     let mut findings = Findings::new(&runs.b.study, path);
     match (&runs.answer, runs.outcome) {
@@ -119,7 +119,7 @@ impl<'a> Findings<'a> {
         Self { study, path, all }
     }
 
-    /// Of what is found again only the first is kept.
+    /// Of equal findings, only the first is kept.
     fn put(&mut self, check_name: &'static str, severity: Severity, what: &str, text: &str) {
         let fingerprint = format!("plimsoll/{}/{check_name}/{}", self.study, plain(what));
         if self.all.iter().any(|one| one.fingerprint == fingerprint) {

@@ -9,7 +9,7 @@ use lab_comparison::RunComparison;
 use crate::Analysis;
 
 /// The analysis as indented JSON with a final line end.
-///
+/// # Errors
 /// # Errors
 /// None in practice: an analysis holds nothing that JSON can't.
 pub fn json(analysis: &Analysis) -> Result<String, serde_json::Error> {

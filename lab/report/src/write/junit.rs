@@ -1,9 +1,8 @@
-//! `junit.xml`: what a build server shows as tests. A case per trial, with the checks that it failed, per threshold of a
+//! `junit.xml`: test results for a build server. It has a case per trial, with its failed checks, per threshold of a
 //! cell, and per comparison that decides or shows a difference: tens of cases, not hundreds.
 //!
-//! An *error* is a measurement that is none or that leaves open what was asked, a *failure* is a server
-//! that missed what was asked, and what can't be judged and nobody asked for is *skipped*: the three
-//! are never mixed up.
+//! An *error* is an invalid measurement or one that leaves the question open, a *failure* is a server that missed a
+//! requirement, and a case that can't be judged and isn't required is *skipped*: the three are never mixed up.
 
 use std::time::Duration;
 
@@ -21,13 +20,13 @@ use crate::sections::{outcome, texts, threshold_value, threshold_words};
 
 use Came::{Broken, Failed, Passed, Skipped};
 
-/// How a case came out, with what is shown beside what didn't pass and else kept as output.
+/// The outcome of a case, with a text that is shown if it didn't pass and else kept as output.
 enum Came {
     Passed(String),
     Skipped(String),
-    /// The server missed what was asked.
+    /// The server missed a requirement.
     Failed(String),
-    /// The measurement is none.
+    /// The measurement is invalid.
     Broken(String),
 }
 
@@ -103,7 +102,7 @@ fn trial(trial: &TrialAnalysis) -> TestCase {
     made
 }
 
-/// Those of the run as a whole that did not pass. Those of a trial are told with it.
+/// The checks of the run as a whole that did not pass. A trial's case has the trial's own checks.
 fn checks(analysis: &Analysis) -> Vec<TestCase> {
     let of = |check: &Check| {
         let advice = check.advice.as_deref().unwrap_or_default();
@@ -161,10 +160,10 @@ fn thresholds(analysis: &Analysis) -> Vec<TestCase> {
     cases.collect()
 }
 
-/// A threshold as a trial met it.
+/// The result of a threshold in a trial.
 type OfTrial<'a> = (&'a TrialAnalysis, &'a ThresholdResult);
 
-/// What was asked, answered.
+/// The answer to the study's question.
 fn answer(class: &str, answer: Option<&Answer>) -> Vec<TestCase> {
     let case = answer.map(|answer| {
         let came = match answer.decision {
@@ -177,16 +176,16 @@ fn answer(class: &str, answer: Option<&Answer>) -> Vec<TestCase> {
     case.into_iter().collect()
 }
 
-/// What hangs on a comparison.
+/// The role of a comparison.
 #[derive(Clone, Copy)]
 enum Weight {
-    /// The answer, and *b* is meant not to be worse.
+    /// It decides the answer, and *b* must not be worse.
     Gate,
-    /// The answer, which a difference of either sign is.
+    /// It decides the answer, and a difference of either sign is one.
     Description,
-    /// Nothing: others decide.
+    /// No role: others decide.
     Exploratory,
-    /// Nothing: no comparison is asked for.
+    /// No role: the study asks for no comparison.
     Unasked,
 }
 
@@ -201,8 +200,8 @@ impl Weight {
     }
 }
 
-/// Where the answer hangs on it, a worse one is a failure of the server, and one without a verdict is a
-/// failure of the measurement. An exploratory one turns nothing, and says so.
+/// For a deciding comparison, a worse one is a failure of the server, and one without a verdict is a failure of the
+/// measurement. An exploratory comparison changes no result, and is marked as exploratory.
 fn comparison(class: &str, one: &Comparison, weight: Weight) -> TestCase {
     let shown = texts(one);
     let reason = one.reason.as_ref();
@@ -267,7 +266,7 @@ fn case(class: &str, name: &str, came: Came) -> TestCase {
     made
 }
 
-/// Text that XML takes: without the characters that XML 1.0 forbids.
+/// Valid XML text: without the characters that XML 1.0 forbids.
 fn text_of(text: &str) -> String {
     plain(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

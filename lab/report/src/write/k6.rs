@@ -1,9 +1,8 @@
-//! The end of a test as k6's `--summary-export` writes it, for programs that read that file.
+//! The end-of-test summary in the format of k6's `--summary-export`, for programs that read that file.
 //!
-//! k6 knows one load; here it is that of the cell under the most load, over its valid trials: counts are
-//! sums, the least and largest are of all, and other figures are means over trials, as in the report.
-//! Other cells and steps are submetrics, named as k6 names those with tags. A threshold is `true` where
-//! it was crossed in any valid trial, as in k6.
+//! k6 knows one load; here it is the load of the cell under the most load, over its valid trials: counts are sums,
+//! minimum and maximum are of all, and other figures are means over trials, as in the report. Other cells and steps are
+//! submetrics, named as k6 names those with tags. A threshold is `true` if it was crossed in any valid trial, as in k6.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +10,7 @@ use crate::Analysis;
 use crate::model::{CellSummary, Estimate, ThresholdResult, TimesSummary, TrialAnalysis, Verdict};
 use lab_plan::{Metric, Scope};
 
-/// k6's number of the group that has no name: the MD5 of nothing.
+/// k6's id of the group without a name: the MD5 of the empty string.
 const ROOT: &str = "d41d8cd98f00b204e9800998ecf8427e";
 const DURATION: &str = "http_req_duration";
 const REQUESTS: &str = "http_reqs";
@@ -71,7 +70,7 @@ fn of_cell(metrics: &mut Map<String, Value>, cell: &CellSummary, trials: &[&Tria
     let mut put = |name: &str, value: Value| metrics.insert(name.to_owned(), value);
     put(DURATION, trend(&cell.response_ms));
     put(REQUESTS, count(answered + failed));
-    // What k6 asks is whether a request failed.
+    // k6 counts whether a request failed.
     put(FAILED, rate(failed as usize, answered as usize));
     put("iterations", count(sessions));
     put(
@@ -98,7 +97,7 @@ fn of_step(metric: &str, step: &str) -> String {
     format!("{metric}{{step:{step}}}")
 }
 
-/// k6's name of how long a transaction takes with the think times in it: of the whole session that of an iteration, of
+/// k6's name for the duration of a transaction with its think times: for the whole session that of an iteration, for
 /// any other that of a group.
 fn of_transaction(name: &str, has_populations: bool) -> String {
     match name.split_once('/').filter(|_| has_populations) {
@@ -108,7 +107,7 @@ fn of_transaction(name: &str, has_populations: bool) -> String {
     }
 }
 
-/// A figure that the sample can't support is left out: k6's readers take every value for a number.
+/// A figure that the sample can't support is skipped: k6's readers take every value for a number.
 fn trend(times: &TimesSummary) -> Value {
     let mean = |one: Option<Estimate>| one.map(|one| one.mean);
     let all = [
@@ -154,7 +153,7 @@ fn thresholds(metrics: &mut Map<String, Value>, trial: &TrialAnalysis, has_popul
     }
 }
 
-/// Notes whether a threshold was crossed, as it may have been in an earlier trial.
+/// Records whether a threshold was crossed, as it may have been in an earlier trial.
 fn cross(metrics: &mut Map<String, Value>, metric: String, one: &ThresholdResult) {
     let metric = metrics.entry(metric).or_insert(json!({}));
     let crossed = &mut metric["thresholds"][&one.text];

@@ -1,4 +1,4 @@
-//! The made-up run of lab/analysis, which the tests here report on.
+//! The made-up run of lab/analysis, for the tests of reports here.
 
 #[path = "../../../analysis/tests/support/mod.rs"]
 mod made;

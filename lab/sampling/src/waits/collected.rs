@@ -1,4 +1,4 @@
-//! What was recorded of the waits of a hold, still without names.
+//! The recorded waits of a hold, still without names.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) struct Row {
     pub(crate) found: Found,
 }
 
-/// What was recorded in all of the hold.
+/// The records of the whole hold.
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub(crate) level: u8,

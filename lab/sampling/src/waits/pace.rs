@@ -4,40 +4,40 @@ use std::time::Duration;
 
 /// CPU time that a pair of switches costs with its two records.
 const SWITCH: f64 = 0.85e-6;
-/// What the stack of a switch costs on top, and the stack of a waking thread.
+/// The additional cost of the stack of a switch, and of the stack of a waking thread.
 const STACK: f64 = 3.5e-6;
 const WAKER: f64 = 2.1e-6;
-/// What a copy of 64 KiB of a stack costs on top.
+/// The additional cost of a copy of 64 KiB of a stack.
 const COPY: f64 = 6e-6;
 /// Stacks a second of a core, at most, by frame pointers and by copies: rings and the lab's thread have to take them in.
 const MOST_CHAINS: f64 = 2000.0;
 const MOST_COPIES: f64 = 250.0;
-/// One of so many switches has its stack recorded. Prime numbers don't fall into step with what repeats.
+/// One of so many switches has its stack recorded. Prime numbers avoid a beat with periodic work.
 const ONE_OF: [u64; 9] = [1, 2, 3, 5, 11, 23, 47, 97, 199];
-/// In slices of the time, one of so many; fewer where slices would be rare.
+/// In slices of the time, one of this number; fewer where slices would be rare.
 const IN_SLICES: u64 = 11;
 const MOST_IN_SLICES: u64 = 47;
-/// Slices are not rare if they are this part of the time.
+/// Slices are not rare from this fraction of the time on.
 const MANY_SLICES: f64 = 0.25;
 /// The length of a slice.
 pub(crate) const SLICE: Duration = Duration::from_millis(100);
-/// A system that uses less than this of a core is taken to use so much: what is recorded of it costs little in any case.
+/// The minimum number of cores that a system is taken to use: below it, recording costs little in any case.
 const LEAST_CORES: f64 = 0.25;
-/// Fewer slices a second than this say too little.
+/// The minimum number of slices a second for a meaningful record.
 const FEWEST_SLICES: f64 = 1.0;
 
 /// How switches are recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pace {
-    /// All switches; one of so many with its stack.
+    /// All switches; one of `one_of` with its stack.
     All { one_of: u64 },
-    /// In slices of time, drawn at random; this part of all slices.
+    /// In slices of time, drawn at random; this fraction of all slices.
     Slices { one_of: u64, part: f64 },
     /// Not at all: there are too many switches.
     Off,
 }
 
-/// What the pace depends on.
+/// The inputs of the pace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     /// Switches of the system's threads in a second.
@@ -58,7 +58,7 @@ impl Pace {
         }
     }
 
-    /// The pace that costs at most this part of the system's CPU time, or of a quarter of a core if that is more.
+    /// Returns the pace that costs at most this fraction of the system's CPU time, or of a quarter of a core if larger.
     pub(crate) fn choose(load: Load, part: f64) -> Self {
         let most = part * load.cores.max(LEAST_CORES);
         let cost = |one_of: u64| {

@@ -1,7 +1,7 @@
-//! Puts intervals and names together as a profile of waits, and divides the time of thread groups by class.
+//! Combines intervals and names into a profile of waits, and divides the time of thread groups by class.
 //!
-//! Stacks are those of some intervals. They stand for all intervals of their group that are as long, within a factor of
-//! two, and of the same kind. The sums of a group are then made the times that the scheduler counted.
+//! Stacks are those of some intervals. They represent all intervals of their group of the same length (within a
+//! factor of two) and kind. The sums of a group are then scaled to the times that the scheduler counted.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,16 +16,16 @@ use crate::assemble::NamedStacks;
 use crate::files::Modules;
 use crate::stacks::Frame;
 
-/// A wait has a waker of its stack's wakers if so many were recorded for the stack.
+/// The minimum number of wakers recorded for a stack to assign them to its waits.
 const ENOUGH_WAKERS: u64 = 3;
 /// Slices show waits that are shorter than this on average, in nanoseconds, as often as they are.
 const SHORT_NS: f64 = 20e6;
-/// So many readings of the functions that threads of a group sleep in say how their time was divided.
+/// The minimum number of readings of a group's sleeping functions for a division of its time.
 const ENOUGH_READS: u64 = 30;
-/// Wakers of a stack that are told apart.
+/// Most distinct wakers of a stack.
 const MOST_WAKERS: usize = 3;
 
-/// What samples of the profile differ by.
+/// The fields that distinguish samples of the profile.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Column {
     second: u32,
@@ -60,7 +60,7 @@ pub(super) fn of(waits: &Collected, modules: &Modules) -> (Profile, Vec<ThreadsL
     (profile, lines)
 }
 
-/// Numbers of stacks and groups, with those that only the table of threads has.
+/// Numbers of stacks and groups, including groups that only the table of threads has.
 struct Numbers {
     frames: Vec<Frame>,
     stacks: Vec<Vec<u32>>,
@@ -127,7 +127,7 @@ fn targets(waits: &Collected) -> BTreeMap<String, Times> {
     targets
 }
 
-/// By the records of switches.
+/// Builds the columns from the records of switches.
 fn switched(waits: &Collected, numbers: &Numbers, named: &mut Named<'_>) -> Columns {
     let not_sampled = numbers.not_sampled;
     let mut by_kind: BTreeMap<(Number, Kind), Columns> = BTreeMap::new();
@@ -198,7 +198,7 @@ fn scale(all: &mut Columns, columns: Columns, target_ns: f64) {
     }
 }
 
-/// Each piece with the intervals that it stands for; those that nothing stands for have no stack.
+/// Each piece with the intervals that it represents; intervals without a representative have no stack.
 fn weighted(waits: &Collected, not_sampled: Number) -> Vec<(Piece, Estimate)> {
     let switches = &waits.switches;
     let mut sampled: HashMap<Stratum, Sum> = HashMap::new();
@@ -207,7 +207,7 @@ fn weighted(waits: &Collected, not_sampled: Number) -> Vec<(Piece, Estimate)> {
         all.count += sum.count;
         all.ns += sum.ns;
     }
-    // Intervals of a length that has no stacks are like those of the nearest length that has some.
+    // Intervals of a length without stacks are like intervals of the nearest length with stacks.
     let nearest = |stratum: &Stratum| {
         let alike = sampled.iter().filter(|(other, sum)| {
             (other.group, other.kind) == (stratum.group, stratum.kind) && sum.ns > 0
@@ -345,7 +345,7 @@ fn second(row: &Row) -> u32 {
     u32::try_from(row.from.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// How often each function was found on the stacks of sleeping threads of a group.
+/// Returns how often each function was found on the stacks of sleeping threads of a group.
 fn sleeps<'w>(rows: impl Iterator<Item = &'w Row>, group: &str) -> BTreeMap<&'w str, u64> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for (function, count) in rows.filter_map(|row| row.found.get(group)).flatten() {
@@ -354,8 +354,8 @@ fn sleeps<'w>(rows: impl Iterator<Item = &'w Row>, group: &str) -> BTreeMap<&'w 
     sums
 }
 
-/// Where switches were recorded in slices, waits that are not much shorter are cut, and many of them are missing. The kernel
-/// functions that threads were found in say how much time such a kind of wait took; stacks say which code waited.
+/// Where switches were recorded in slices, long waits are truncated, and many of them are missing. Readings of the
+/// sleeping kernel functions give the time of each kind of wait; stacks give the waiting code.
 fn by_sleeps(
     waits: &Collected,
     numbers: &Numbers,
@@ -427,7 +427,7 @@ fn by_sleeps(
     weighted
 }
 
-/// By the kernel functions that threads were found in.
+/// Builds the columns from the kernel functions in which threads were found.
 fn found(waits: &Collected, numbers: &Numbers) -> Columns {
     let mut all = Columns::new();
     let mut together: HashMap<&str, BTreeMap<&str, u64>> = HashMap::new();

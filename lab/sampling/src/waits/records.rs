@@ -19,12 +19,12 @@ const SWITCH_BYTES: f64 = 50_000.0 * 2.0 * 48.0;
 /// Stacks a second of a core for which a ring has room.
 const STACKS: f64 = 2000.0;
 const COPIES: f64 = 250.0;
-/// Where the kernel says the numbers of its tracepoints. Nothing is mounted for this.
+/// Where the kernel lists the numbers of its tracepoints. Nothing is mounted for this.
 const TRACEPOINTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// The place of the woken thread's id in the data of `sched_waking`: after eight bytes of every tracepoint and the name.
 const WOKEN_AT: usize = 24;
 
-/// One record. Those of a thread are in the order of time.
+/// One record. The records of a thread are in the order of time.
 #[derive(Debug)]
 pub(crate) enum Recorded {
     /// The stack of a thread that is about to leave its core.
@@ -42,7 +42,7 @@ pub(crate) enum Recorded {
     Exited {
         tid: i32,
     },
-    /// A thread, whose stack this is, wakes another one.
+    /// The thread with this stack wakes another one.
     Waking {
         woken: i32,
         by: Box<RawSample>,
@@ -58,7 +58,7 @@ pub(crate) enum Recorded {
 #[derive(Default)]
 pub(crate) struct Records {
     cores: Vec<Core>,
-    /// What came before its time.
+    /// Records that arrived before their turn.
     early: Vec<(u64, Recorded)>,
     is_on: bool,
 }
@@ -147,7 +147,7 @@ impl Records {
         })
     }
 
-    /// Whether wakings are among the records.
+    /// Returns true if wakings are among the records.
     pub(crate) fn has_wakers(&self) -> bool {
         self.cores.iter().any(|core| core.wakers.is_some())
     }
@@ -162,7 +162,7 @@ impl Records {
         self.counters().try_for_each(Counter::disable)
     }
 
-    /// Records the stack of one of so many switches from now on.
+    /// Records the stack of one of `many` switches from now on.
     pub(crate) fn one_of(&self, many: u64) -> io::Result<()> {
         self.cores.iter().try_for_each(|core| {
             core.stacks.1.sample_on(many.max(1))?;
@@ -171,7 +171,7 @@ impl Records {
         })
     }
 
-    /// Takes all records until a moment of the kernel's clock, in the order of time. At that moment or later rings may
+    /// Returns all records until a moment of the kernel's clock, in order of time. At that moment or later, rings may
     /// hold records of one core and not yet of another.
     pub(crate) fn take(&mut self, until: u64) -> Vec<(u64, Recorded)> {
         let mut found = std::mem::take(&mut self.early);
@@ -186,7 +186,7 @@ impl Records {
                 found.extend(records.filter_map(|(_, record)| recorded(record, ring == 0)));
             }
         }
-        // The stack of a switch comes before the switch.
+        // The stack of a switch precedes the switch.
         found.sort_by_key(|(time, record)| (*time, !matches!(record, Recorded::Stack(_))));
         let late = found.partition_point(|(time, _)| *time < until);
         self.early = found.split_off(late);
@@ -228,7 +228,7 @@ fn recorded(record: Record, switches: bool) -> Option<(u64, Recorded)> {
                 },
                 Switch::InFrom(_) => Recorded::Came { pid, tid },
             };
-            // A thread that is gone has no id.
+            // An ended thread has no id.
             (tid > 0).then_some((time, record))
         }
         Record::Sample(mut sample) => {

@@ -1,5 +1,5 @@
-//! What threads do between their switches: intervals off the CPU, from records in the order of time. It reads no clock and
-//! knows no kernel.
+//! The activity of threads between switches: intervals off the CPU, from records in the order of time. It reads no
+//! clock and is independent of the kernel.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,7 +23,7 @@ pub(crate) type Number = u32;
 pub(crate) enum Kind {
     /// It could run and had to leave its core.
     Preempted,
-    /// It sleeps. The time from waking to running is part of it where the waking wasn't recorded.
+    /// It sleeps. Includes the time from waking to running if the waking wasn't recorded.
     Blocked,
     /// It was woken and waits for a core.
     Woken,
@@ -43,9 +43,9 @@ pub(crate) struct Piece {
     pub(crate) second: u32,
     pub(crate) stratum: Stratum,
     pub(crate) stack: Number,
-    /// What ended the interval.
+    /// The waker that ended the interval.
     pub(crate) waker: Option<Number>,
-    /// Whether the stack is known without sampling. Such pieces stand for themselves only.
+    /// Whether the stack is known without sampling. Such pieces represent only themselves.
     pub(crate) is_known: bool,
 }
 
@@ -74,7 +74,7 @@ enum Stack {
     Known(Number),
 }
 
-/// The end of a wait: when the thread was woken, and by what.
+/// The end of a wait: its time, and its waker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waking {
     at: At,
@@ -108,7 +108,7 @@ struct Thread {
     since: Since,
 }
 
-/// What a thread did since the last mark.
+/// The activity of a thread since the last mark.
 #[derive(Clone, Copy, Debug, Default)]
 struct Since {
     at: At,
@@ -116,7 +116,7 @@ struct Since {
     preempted_ns: u64,
 }
 
-/// What a thread does when a window is opened.
+/// The activity of a thread when a window is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begun {
     /// It runs or is ready to.
@@ -138,7 +138,7 @@ pub(crate) struct Switches {
     window: Option<At>,
     /// The trial's clock at 0 of the kernel's.
     zero_ns: u64,
-    /// All intervals whose stacks are left to chance, by second.
+    /// All intervals whose stacks are sampled at random, by second.
     pub(crate) exact: HashMap<(Stratum, u32), Sum>,
     /// Intervals with stacks.
     pub(crate) pieces: HashMap<Piece, Sum>,
@@ -171,7 +171,7 @@ impl Switches {
         self.threads.get(&tid).map(|thread| thread.group)
     }
 
-    /// Takes in a thread, which does this now.
+    /// Adds a thread with its present activity.
     pub(crate) fn thread(&mut self, tid: i32, group: Number, does: Option<Begun>) {
         let Some(window) = self.window else { return };
         let old = self.before.get(&tid).map(|thread| thread.state);
@@ -196,7 +196,7 @@ impl Switches {
         self.put(tid, group, state, window);
     }
 
-    /// Whether a thread slept with a known stack when the last window was closed.
+    /// Returns true if a thread slept with a known stack when the last window was closed.
     pub(crate) fn slept(&self, tid: i32) -> bool {
         let thread = self.threads.get(&tid);
         thread.is_some_and(|thread| {
@@ -238,7 +238,7 @@ impl Switches {
         std::mem::take(&mut self.ended)
     }
 
-    /// Opens a window of records. The caller then takes in all threads.
+    /// Opens a window of records. The caller then adds all threads.
     pub(crate) fn open(&mut self, at: At) {
         self.window = Some(at);
         self.before = std::mem::take(&mut self.threads);
@@ -250,7 +250,7 @@ impl Switches {
             .retain(|tid, thread| !matches!(thread.state, State::Off(_)) || lives(*tid));
     }
 
-    /// Closes the window. Intervals go on in the next one, if the caller says so.
+    /// Closes the window. Intervals continue in the next one, if the caller requests it.
     pub(crate) fn close(&mut self, at: At, second: &impl Fn(u64) -> u32) {
         if self.window.take().is_none() {
             return;
@@ -276,7 +276,7 @@ impl Switches {
         }
     }
 
-    /// Takes in a thread of which nothing is known yet.
+    /// Adds a thread of which nothing is known yet.
     pub(crate) fn appeared(&mut self, tid: i32, group: Number, at: At) {
         self.put(tid, group, State::Unknown, at);
     }
@@ -429,7 +429,7 @@ impl Switches {
         self.latency.entry(group).or_insert_with(new)
     }
 
-    /// Adds a part of an interval to the seconds in which it was.
+    /// Adds a part of an interval to its seconds.
     fn part(
         &mut self,
         (from, to): (At, At),

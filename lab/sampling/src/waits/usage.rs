@@ -54,7 +54,7 @@ struct Thread {
     at: Duration,
 }
 
-/// What `schedstat` contains.
+/// The counters of `schedstat`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counters {
     on_ns: u64,
@@ -101,7 +101,7 @@ impl Usage {
                 let known = known.filter(|known| known.counters.runs <= counters.runs);
                 let (before, since) = match known {
                     Some(known) => (known.counters, known.at),
-                    // What ran before the first reading isn't counted.
+                    // CPU time before the first reading isn't counted.
                     None if self.read_at == Duration::MAX => (counters, now),
                     None => (Counters::default(), self.began(*pid, tid, now)),
                 };
@@ -145,7 +145,7 @@ impl Usage {
             .collect();
     }
 
-    /// Whether a thread has not had a core since the mark.
+    /// Returns true if a thread has not had a core since the mark.
     pub(crate) fn has_slept(&self, pid: i32, tid: i32) -> bool {
         let before = self.marked.get(&tid).copied();
         before.is_some() && before == Counters::read(pid, tid).map(|now| now.runs)

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::time::Duration;
 
-/// What a reading costs on the lab's cores, at most nearly.
+/// The approximate maximum cost of a reading on the lab's cores.
 const READ: f64 = 10e-6;
 /// Rounds over all threads in a second, at most.
 const MOST_ROUNDS: f64 = 20.0;
 /// Names of functions that are kept.
 const MOST_FUNCTIONS: usize = 2000;
 
-/// What a thread does.
+/// The activity of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
     /// It runs, or is ready to.
@@ -20,7 +20,7 @@ pub(crate) enum Doing {
     Sleeps(String),
 }
 
-/// `None` if the thread has ended or this user may not look.
+/// Returns `None` if the thread has ended or this user may not read it.
 pub(crate) fn doing(pid: i32, tid: i32) -> Option<Doing> {
     let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/wchan")).ok()?;
     let name = name.trim();
@@ -30,7 +30,7 @@ pub(crate) fn doing(pid: i32, tid: i32) -> Option<Doing> {
     Some(Doing::Sleeps(name.chars().take(100).collect()))
 }
 
-/// How often threads of a group were found in a function.
+/// The number of times that threads of a group were found in a function.
 pub(crate) type Found = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// Reads threads in turn, at moments that are spread out.
@@ -49,7 +49,7 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// `budget` is a part of one core.
+    /// `budget` is a fraction of one core.
     pub(crate) fn new(budget: f64) -> Self {
         Self {
             most_a_second: budget / READ,
@@ -92,7 +92,7 @@ impl Rounds {
         *of_group.entry(function).or_default() += 1;
     }
 
-    /// What was found since the last call.
+    /// Returns the findings since the last call.
     pub(crate) fn take(&mut self) -> Found {
         std::mem::take(&mut self.found)
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How many functions there are.
+/// The number of functions.
 pub(crate) const FUNCTIONS: usize = 8;
 
 static ENDED: AtomicBool = AtomicBool::new(false);
@@ -77,7 +77,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// This program, as a process of its own.
+    /// Starts this program as a process of its own.
     pub(crate) fn start() -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--ignored", "--exact", "subject::works", "--nocapture"]);

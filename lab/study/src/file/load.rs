@@ -168,7 +168,7 @@ impl Decode for LoadFile {
             problems.push(other.problem(message, "leave this out"));
         }
         if let ([mix], true) = (mix.as_slice(), file.timeline.is_some()) {
-            // A recording has one moment for each session, and who of several comes then is nobody's to say.
+            // A recording has one moment for each session, and does not assign it to one of several populations.
             let message = "a timeline is replayed by one population of a mix";
             let mut problem = mix.problem(message, "leave this out, or the other");
             let help = "write `timeline` under the population that replays it; or let a column of the data say \

@@ -66,7 +66,7 @@ impl Decode for PopulationFile {
         let parameters = fields.optional("parameters", problems);
         let loads = [
             fields.named(&["share", "users", "arrival"]),
-            // An `arrival` may say its connections.
+            // An `arrival` may set its connections.
             fields.named(&["share", "users", "timeline"]),
         ];
         fields.finish(problems);

@@ -1,7 +1,7 @@
 //! Study files as written: the shape that the JSON Schema describes.
 //!
-//! Only the shape is checked here: keys, lists, mappings. What a text means is for `load`. Types
-//! print back to YAML, and what is printed reads as the same.
+//! Only the shape is checked here: keys, lists, mappings. `load` checks the meaning of a text. Types
+//! print back to YAML, and the printed text reads as the same.
 
 mod abort;
 mod arrival;

@@ -1,4 +1,4 @@
-//! Parse ∘ print: whatever a file can say, printed as YAML, reads as the same.
+//! Parse ∘ print: any file, printed as YAML, reads as the same.
 
 use lab_language::{
     BasicFile, Decode, FilesystemFile, OneOrMany, Problems, SourceFile, Span, node,
@@ -100,7 +100,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Boxed: what a strategy is made of lies on the stack, and a study is made of many.
+/// Boxed: the parts of a strategy lie on the stack, and a study has many.
 fn scalar() -> BoxedStrategy<At<Scalar>> {
     prop_oneof![
         any::<bool>().prop_map(Scalar::Bool),

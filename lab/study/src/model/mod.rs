@@ -1,7 +1,7 @@
-//! The validated model of a study: what a plan is made from. Its workload's is `lab-workload`'s.
+//! The validated model of a study, from which a plan is made. The model of its workload is in `lab-workload`.
 //!
-//! Every value here has passed validation; a wrong state can't be written. It knows nothing of
-//! files and lines (see `read`), of time, or of sockets.
+//! Every value here has passed validation; an invalid state can't be written. The model is independent of
+//! files and lines (see `read`), of time, and of sockets.
 
 mod study;
 
@@ -16,8 +16,8 @@ pub use study::{Requires, Study, StudyWorkload};
 /// Most trials of a plan.
 pub const MAX_TRIALS: usize = 10_000;
 
-/// How often a trial that was disturbed is repeated, where a study says nothing.
+/// The maximum number of repeats of a disturbed trial, unless a study sets another.
 pub const REPEATS: u32 = 3;
 
-/// The smallest relative difference that matters, where a study names none.
+/// The equivalence margin (a relative difference), where a study names none.
 pub const SMALLEST_DIFFERENCE: f64 = 0.02;

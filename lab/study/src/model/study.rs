@@ -17,11 +17,11 @@ use crate::demand::GeneratorsTemplate;
 pub struct StudyWorkload {
     /// At speed 1 and with its own parameters.
     pub workload: Arc<Workload>,
-    /// As written, for compiling it with other parameters.
+    /// The parsed file, for compiling it with other parameters.
     pub(crate) file: Arc<WorkloadFile>,
 }
 
-/// What the systems of a study need on the machine that starts them.
+/// The requirements of a study's systems on the machine that starts them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Requires {
     /// Names of programs in `PATH`, or whole paths, in which a `*` is any one folder.
@@ -39,10 +39,10 @@ pub struct Study {
     pub title: String,
     /// The question and its background, in prose; may be empty.
     pub about: String,
-    /// What the virtual users do, at speed 1 and with the workload's own parameters; that of a trial
+    /// The virtual users' workload, at speed 1 and with its own parameters. The workload of a trial
     /// is [`Study::workload_with`] its parameters.
     pub workload: Arc<Workload>,
-    /// What the users of each population do, in their order; empty where all users do the same.
+    /// The workloads of the populations, in their order; empty where all users run the same workload.
     pub populations: Vec<StudyWorkload>,
     /// The varied factors, in file order. Never empty levels.
     pub matrix: Vec<Factor>,
@@ -50,38 +50,38 @@ pub struct Study {
     pub cells: Vec<Cell>,
     /// Number of blocks: how often each cell runs.
     pub trials: u32,
-    /// How often a trial is repeated that is no measurement for a reason outside system and generator.
+    /// The maximum number of repeats of a trial that is invalid for a reason outside system and generator.
     pub repeats: u32,
     /// Seed of all randomness.
     pub seed: u64,
-    /// What its systems need on the machine that starts them.
+    /// The requirements of its systems on the machine that starts them.
     pub requires: Requires,
     /// Judgements on the server.
     pub thresholds: Vec<Threshold>,
-    /// What ends a trial before its time, and how long it has to be so at speed 1.
+    /// The conditions that end a trial early, and how long each must last at speed 1.
     pub abort_on: Vec<(Threshold, Duration)>,
     /// Limits of checks on the measurement that the study sets itself.
     pub checks: Limits,
-    /// Published figures to set beside ours.
+    /// Published figures to compare with ours.
     pub published: Vec<Published>,
     /// The order of cells in a block.
     pub order: Order,
     /// Day 0 of the date functions.
     pub dates_from: Date,
-    /// The smallest relative difference that matters to whoever asks; a fraction.
+    /// The equivalence margin: the smallest relative difference of practical relevance; a fraction.
     pub smallest_difference: f64,
     /// The measure that comparisons are decided by, where the study names one.
     pub decides: Option<Decides>,
-    /// Whether the first of `cells` runs a second time in each block, as a control: the same under
-    /// two labels, whose spread bounds what the study can claim.
+    /// Whether the first of `cells` runs a second time in each block, as a control: the same cell under
+    /// two labels, whose spread bounds the differences that the study can detect.
     pub control: bool,
     /// Whether the two variants run at the same time.
     pub duet: bool,
-    /// Whether each stays on a half of the machine then.
+    /// Whether each variant then stays on one half of the machine.
     pub apart: bool,
     /// The reason for running the variants side by side or in sequence; `None` without two variants.
     pub pairing: Option<Pairing>,
-    /// Whether each trial also measures what the disk alone does with what its sessions carry.
+    /// Whether each trial also measures how fast the disk alone stores the data of its sessions.
     pub raw_baseline: bool,
     /// The profile that each trial takes of its system.
     pub profile: Option<Profiling>,
@@ -89,7 +89,7 @@ pub struct Study {
     pub find: Option<Find>,
     /// The system and load as written, still with references to factors; see [`crate::plan`].
     pub(crate) cell_template: CellTemplate,
-    /// Of what the workload's file says, whatever its comments, its prose, and its layout.
+    /// The hash of the values in the workload's file, without its comments, prose, and layout.
     pub(crate) workload_sha256: String,
     /// The workload as written, for compiling it with other parameters.
     pub(crate) workload_file: Arc<WorkloadFile>,

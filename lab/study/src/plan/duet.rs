@@ -1,4 +1,4 @@
-//! Which trials run at the same time, and on which side each does.
+//! Concurrent trials, and the side of each.
 
 use lab_plan::{Duet, Side};
 
@@ -16,8 +16,8 @@ pub(super) fn sides(blocks: u32, seed: u64) -> Vec<bool> {
     sides
 }
 
-/// The cells of a block with those next to each other, left and right, that differ in the variant
-/// alone. A study that has duets has two variants.
+/// Pairs the cells of a block, left and right, so that both cells of a pair differ only in the
+/// variant. A study with duets has two variants.
 pub(super) fn in_pairs(order: &[usize], cells: &[Cell], swapped: bool) -> Vec<usize> {
     let mut paired = Vec::with_capacity(order.len());
     for at in order {
@@ -26,15 +26,15 @@ pub(super) fn in_pairs(order: &[usize], cells: &[Cell], swapped: bool) -> Vec<us
         }
         let partner = (0..cells.len()).find(|other| are_partners(&cells[*other], &cells[*at]));
         let Some(partner) = partner else { continue };
-        // The cells of the first variant stand before those of the second.
+        // The cells of the first variant precede those of the second.
         let (a, b) = (partner.min(*at), partner.max(*at));
         paired.extend(if swapped { [b, a] } else { [a, b] });
     }
     paired
 }
 
-/// The partner and the side of a trial, by its number: the left one of two comes first, and numbers
-/// begin with 1.
+/// Returns the peer and the side of a trial, by its number: the left one of two comes first, and numbers
+/// start at 1.
 pub(super) fn beside(id: u32) -> Duet {
     match id % 2 {
         1 => Duet {

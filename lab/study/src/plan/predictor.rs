@@ -1,4 +1,4 @@
-//! What the trials of a plan come to: those alike in workload, block, and load share one replay.
+//! Predicts the trials of a plan; those alike in workload, block, and load share one replay.
 
 use lab_prediction::{Prediction, predict, predict_mix};
 use lab_workload::{LoadSpec, Workload};
@@ -15,7 +15,7 @@ pub(super) struct Predictor {
     known: Vec<(Key, Option<Prediction>)>,
 }
 
-/// The parameters stand for the workload that they make.
+/// The parameters identify the resulting workload.
 type Key = (u32, LoadSpec, Cell);
 
 impl Predictor {
@@ -28,7 +28,7 @@ impl Predictor {
         }
     }
 
-    /// What a trial of `block` comes to; the workloads, which `parameters` and the load make, are at the
+    /// Predicts a trial of `block`. The workloads, which follow from `parameters` and the load, are at the
     /// plan's speed: one, or those of its populations.
     pub(super) fn predict(
         &mut self,

@@ -1,4 +1,4 @@
-//! What a study asks, as the plan keeps it for who judges the run.
+//! The question of a study, as the plan keeps it for the code that judges the run.
 
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ fn workloads(study: &Study) -> Vec<(&str, &Workload)> {
     each
 }
 
-/// The steps whose requests the seed doesn't fix, whatever population does them.
+/// The steps whose requests the seed doesn't fix, in all populations.
 fn unseeded_steps(study: &Study) -> Vec<String> {
     let of = |(population, workload): (&str, &Workload)| {
         let steps = workload.unseeded_steps().into_iter();
@@ -121,7 +121,7 @@ fn unseeded_steps(study: &Study) -> Vec<String> {
     workloads(study).into_iter().flat_map(of).collect()
 }
 
-/// What users share, whatever population they are of.
+/// The state that users share, in all populations.
 fn shared(study: &Study) -> Vec<SharedOutline> {
     let mut shared: Vec<SharedOutline> = Vec::new();
     for (population, workload) in workloads(study) {
@@ -161,7 +161,7 @@ fn kind(one: &SharedState) -> lab_plan::SharedKind {
     }
 }
 
-/// What all steps need of answers, whatever population does them.
+/// The response data that the steps need, in all populations.
 fn needs(study: &Study) -> Vec<Need> {
     let mut needs = Vec::new();
     for (population, workload) in workloads(study) {
@@ -227,7 +227,7 @@ fn session(parameters: Cell, workload: &Workload) -> SessionOutline {
     }
 }
 
-/// Each step with the requests that count as it, those of a list at their most.
+/// Each step with the requests that count as it; of a list, the maximum number.
 fn steps(steps: &[Step]) -> Vec<StepOutline> {
     let mut requests = vec![0; steps.len()];
     for (at, step) in steps.iter().enumerate() {

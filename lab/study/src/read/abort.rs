@@ -1,4 +1,4 @@
-//! What ends a trial before its time, judged: `error_rate > 50%`.
+//! Validates the conditions that end a trial early: `error_rate > 50%`.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::extent::MAX_PHASE;
 use crate::file::AbortFile;
 use crate::model::{Metric, Threshold};
 
-/// How long a limit has to be passed, unless a study says otherwise.
+/// The minimum duration of a violation, unless a study sets another.
 const USUAL: Duration = Duration::from_secs(10);
 
 /// A limit, and how long it has to be passed at speed 1.
@@ -36,7 +36,7 @@ fn abort(file: &AbortFile, problems: &mut Problems) -> Option<(Threshold, Durati
     Some((when?, lasts?))
 }
 
-/// The name of a metric, and what a threshold on it would say.
+/// Parses the metric's name and the limit as a threshold.
 fn limit(text: &str) -> Result<Threshold, TextError> {
     const METRICS: [(&str, Metric); 4] = [
         ("error_rate", Metric::ErrorRate),
@@ -54,7 +54,7 @@ fn limit(text: &str) -> Result<Threshold, TextError> {
         let at = text.len() - trimmed.len();
         return Err(TextError::new(message, at..at + name.len()).help(help));
     };
-    // Of a rate there is one figure.
+    // A rate has a single figure.
     let is_bare = rest.trim_start().starts_with(['<', '>']);
     if is_bare && metric.is_time() {
         let error = TextError::new(

@@ -11,7 +11,7 @@ use crate::file::{At, ChecksFile, LimitFile, Scalar};
 /// No limit is longer.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// The limits of a table; what is wrong with one is noted, and it is left out.
+/// Reads the limits of a table. An invalid limit is reported and skipped.
 pub(super) fn limits(table: &ChecksFile, problems: &mut Problems) -> Limits {
     let mut limits = BTreeMap::new();
     for (key, written) in table.0.iter() {

@@ -75,8 +75,8 @@ pub(super) fn template(
     })
 }
 
-/// What texts of a command may name: factors, and these that its trial fills in. `None` when a problem was
-/// noted: no factor has the name of one of them.
+/// The names that a command's texts may use: factors, and the names that its trial fills in. `None` when a problem was
+/// noted: no factor may have one of these names.
 pub(super) fn with_filled_in(
     file: &StudyFile,
     filled_in: &[String],

@@ -40,14 +40,14 @@ pub(super) fn decides(
     None
 }
 
-/// What is wrong with a text that is no measure.
+/// Returns the error for a text that is not a measure.
 fn unknown(text: &str) -> (String, String) {
     let (message, help) = unknown_name("measure", text, &Decides::names());
     let parts = format!("with parts: {}", Named::EXAMPLES.join(", "));
     (message, format!("{help}; {parts}"))
 }
 
-/// What is wrong with a measure of a part that the load doesn't have.
+/// Returns the error for a measure of a part that the load doesn't have.
 fn unknown_part(measure: Decides, parts: &Parts) -> Option<(String, String)> {
     let Decides::Named(named) = measure else {
         return None;

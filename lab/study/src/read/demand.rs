@@ -63,7 +63,7 @@ pub(super) fn template(
     })
 }
 
-/// The addresses that connections come from. They are this machine's, and those of agents are others'.
+/// The source addresses of connections. They belong to this machine, so agents can't use them.
 fn sources(load: &LoadFile, settings: &mut Settings<'_>) -> Option<Vec<AddressRange>> {
     let written = load.sources.as_ref().map_or(&[][..], OneOrMany::as_slice);
     let generators = load.generators.as_ref().map(|at| &at.value);

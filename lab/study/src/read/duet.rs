@@ -9,7 +9,7 @@ use crate::file::StudyFile;
 use crate::model::{Cell, Metric, Study, Threshold, VARIANT};
 use crate::system::SystemSpec;
 
-/// Why, and what to do about it.
+/// The reason, and the remedy.
 type Refusal = (String, &'static str);
 
 /// Keeps each variant on a half of the machine.
@@ -17,7 +17,7 @@ const APART: &str = "apart";
 /// Leaves it to the lab.
 const AUTO: &str = "auto";
 
-/// What a study asks for.
+/// The study's setting of `duet`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Auto,
@@ -26,7 +26,7 @@ enum Asked {
     Apart,
 }
 
-/// The study with its variants two at a time where `duet` asks for that, or where `auto` comes to it.
+/// Pairs the study's variants where `duet` asks for it, or where `auto` selects it.
 pub(super) fn paired(study: Study, file: &StudyFile, problems: &mut Problems) -> Study {
     let Some(asked) = asked(file, problems) else {
         return study;
@@ -79,8 +79,8 @@ fn asked(file: &StudyFile, problems: &mut Problems) -> Option<Asked> {
     }
 }
 
-/// The first part of a study, as a reason, that needs the figures of a whole machine: a duet has none. The
-/// machine and the first blocks are looked at later (`lab_conduct::settle`).
+/// Returns the first part of a study, as a reason, that needs the figures of a whole machine: a duet has none. The
+/// machine and the first blocks are checked later (`lab_conduct::settle`).
 fn asks_more(study: &Study, file: &StudyFile) -> Option<String> {
     let is_absolute = |one: &&Threshold| one.metric.is_time() || one.metric == Metric::Throughput;
     let least = lab_plan::MIN_DUET_BLOCKS;
@@ -131,7 +131,7 @@ fn has_two(file: &StudyFile) -> bool {
     variants.is_some_and(|table| table.value.iter().count() == 2)
 }
 
-/// What can be told from the file.
+/// Checks what the file alone determines.
 fn of_study(file: &StudyFile) -> Option<Refusal> {
     let load = &file.load.value;
     let (message, help) = if !has_two(file) {
@@ -166,7 +166,7 @@ fn of_study(file: &StudyFile) -> Option<Refusal> {
     Some((message.to_owned(), help))
 }
 
-/// What only the cells tell, since their settings may name factors. A setting that makes no sense is
+/// Checks what only the cells determine, since their settings may name factors. An invalid setting is
 /// reported elsewhere.
 fn of_cells(cells: &[Cell], template: &CellTemplate) -> Option<Refusal> {
     cells.iter().find_map(|cell| {
@@ -226,7 +226,7 @@ fn settings(cell: &Cell, template: &CellTemplate) -> Option<(SystemSpec, HostSpe
     Some((of_cell.system(cell).ok()?, of_cell.host(cell).ok()?))
 }
 
-/// Ports that the processes of a system listen on without being given one.
+/// Returns the ports on which the processes of a system listen without a setting.
 fn fixed_ports(system: &SystemSpec) -> Vec<u16> {
     let SystemSpec::Command(spec) = system else {
         return Vec::new();

@@ -9,9 +9,9 @@ use crate::extent::USERS;
 use crate::file::{At, FindFile, Scalar, StudyFile};
 use crate::model::{Find, Threshold};
 
-/// How near the levels beside the line come, unless a study says otherwise.
+/// The distance between the levels around the line, unless a study sets another.
 const RESOLUTION: f64 = 0.05;
-/// Trials at each of them, unless a study says otherwise.
+/// The number of trials at each of them, unless a study sets another.
 const REPEATS: u32 = 6;
 
 /// The search of a study, if it has one; the outer `None` when a problem was noted.
@@ -64,7 +64,7 @@ pub(super) fn find(
     }))
 }
 
-/// What a search chooses is not for the study to say.
+/// Rejects settings that the search itself chooses.
 fn chooses_itself(file: &StudyFile, problems: &mut Problems) -> Option<()> {
     let load = &file.load.value;
     let kinds = [

@@ -1,4 +1,4 @@
-//! What drives the load of a study, judged.
+//! Validates the load generators of a study.
 
 use lab_language::{Agents, TextError, Which, agents, parsed, units};
 
@@ -11,7 +11,7 @@ const AGENTS: std::ops::RangeInclusive<u64> = 1..=1000;
 /// Largest part of the load, in relation to the others'.
 const WEIGHT: std::ops::RangeInclusive<u64> = 1..=1000;
 
-/// What drives the load; `None` when a problem was noted.
+/// Returns the load generators; `None` when a problem was noted.
 pub(super) fn template(
     file: Option<&At<GeneratorsFile>>,
     settings: &mut Settings<'_>,
@@ -101,7 +101,7 @@ fn number(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u32, TextE
     units::whole_number(text, range).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// A value that names no factor: agents are those of all trials of a run.
+/// Reads a value that may not name a factor: agents are the same in all trials of a run.
 fn value<T>(
     field: &str,
     at: &At<Scalar>,

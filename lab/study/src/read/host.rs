@@ -1,4 +1,4 @@
-//! What is set on the machine of a system, or of a process of it.
+//! Reads the settings of the machine of a system, or of a process of it.
 
 use lab_language::host::{HostTemplate, KernelTemplate, twice};
 use lab_language::machine;
@@ -7,7 +7,7 @@ use super::settings::Settings;
 use super::storage;
 use crate::file::{At, Scalar, StorageFile, Table};
 
-/// What is written of a machine.
+/// The settings of a machine, as written.
 pub(super) struct Around<'a> {
     pub(super) kernel: &'a Table<At<Scalar>>,
     pub(super) cpus: Option<&'a At<Scalar>>,
@@ -15,7 +15,7 @@ pub(super) struct Around<'a> {
     pub(super) on: Option<&'a At<Scalar>>,
 }
 
-/// What is set around a system, or a process of it; `None` when a problem was noted.
+/// Returns the settings around a system, or a process of it; `None` when a problem was noted.
 pub(super) fn host(around: &Around<'_>, settings: &mut Settings<'_>) -> Option<HostTemplate> {
     let kernel = kernel(around.kernel, settings);
     let cpus = settings.optional("cpus", around.cpus);

@@ -1,4 +1,4 @@
-//! What makes sessions begin, as a study says it: settings as templates, each with its place.
+//! Reads the kind of load of a study: settings as templates, each with its place.
 
 use super::settings::{Settings, note};
 use super::{stages, timeline};
@@ -7,7 +7,7 @@ use crate::kinds::{ArrivalTemplate, KindTemplate};
 use crate::model::Workload;
 use crate::stages::Level;
 
-/// What makes sessions begin; `None` when a problem was noted.
+/// Returns the kind of load; `None` when a problem was noted.
 pub(super) fn kind(
     file: &StudyFile,
     workload: &Workload,
@@ -94,7 +94,7 @@ pub(super) fn replayed(
     Some(KindTemplate::Timeline(Box::new(template?), arrival))
 }
 
-/// Sessions that arrive at a rate that is said with them.
+/// Reads sessions that arrive at a rate given with them.
 pub(super) fn rated(at: &At<ArrivalFile>, settings: &mut Settings<'_>) -> Option<KindTemplate> {
     if at.value.rate.is_none() {
         let help = "write `rate: 100/s`, or give the load `stages` with a `rate` each";

@@ -1,10 +1,10 @@
-//! What loading a study gives.
+//! The results of loading a study.
 
 use lab_language::Secrets;
 
 use crate::model::Study;
 
-/// A study with the files that it was made of.
+/// A study with the files from which it was loaded.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The validated study.
@@ -12,6 +12,6 @@ pub struct Loaded {
     /// Name in the archive and content, byte for byte but for secrets, which are masked: `study.yaml`,
     /// `workload.yaml`, and the published figures.
     pub files: Vec<(String, Vec<u8>)>,
-    /// What is to be masked wherever it would be kept or shown.
+    /// The values to mask wherever they would be kept or shown.
     pub secrets: Secrets,
 }

@@ -1,4 +1,4 @@
-//! The matrix of a study judged: its factors, and the cells that they come to.
+//! Validates the matrix of a study: its factors, and the resulting cells.
 
 use std::collections::HashSet;
 
@@ -109,7 +109,7 @@ fn check_factor(
     true
 }
 
-/// The cells in file order: combinations, without those that linked factors or `exclude` rule out,
+/// Returns the cells in file order: combinations, without those that linked factors or `exclude` rule out,
 /// then those of `include`. `None` when a problem was noted.
 pub(super) fn cells(
     file: &StudyFile,

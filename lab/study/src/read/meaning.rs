@@ -1,5 +1,5 @@
-//! A hash of what a file says, whatever its comments, its quotes, and the order of its keys: that of
-//! the values in it, so that another version of this program comes to the same one.
+//! A hash of the values in a file, independent of its comments, its quotes, and the order of its keys,
+//! so that another version of this program computes the same hash.
 
 use std::collections::BTreeMap;
 

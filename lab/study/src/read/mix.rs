@@ -17,7 +17,7 @@ pub(super) fn workloads(file: &StudyFile) -> impl Iterator<Item = &At<Scalar>> {
     populations.map(|one| one.value.workload.as_ref().unwrap_or(&file.workload))
 }
 
-/// Notes what is wrong with the names of populations, and a workload that none of them does.
+/// Reports invalid names of populations, and a workload that no population uses.
 pub(super) fn check_names(file: &StudyFile, problems: &mut Problems) {
     let Some(mix) = &file.load.value.mix else {
         return;
@@ -80,7 +80,7 @@ pub(super) fn check_shared(
     }
 }
 
-/// What is wrong with a queue of which one side is missing.
+/// Returns the error for a queue of which one side is missing.
 fn one_sided(one: &SharedState, all: &[(&At<Scalar>, &Workload)]) -> Option<String> {
     let (name, SharedKind::Queue { .. }) = (&one.name, &one.kind) else {
         return None;
@@ -95,7 +95,7 @@ fn one_sided(one: &SharedState, all: &[(&At<Scalar>, &Workload)]) -> Option<Stri
     }
 }
 
-/// The populations, `None` when a problem was noted. `shared` is what they share, if the load says so.
+/// Returns the populations, `None` when a problem was noted. `shared` is their common load, if the load has one.
 pub(super) fn template(
     file: &StudyFile,
     at: &At<Vec<At<PopulationFile>>>,

@@ -1,6 +1,6 @@
-//! From files to a validated study or workload, and from what is wrong to a [`LoadError`].
+//! From files to a validated study or workload, or to a [`LoadError`].
 //!
-//! Files come through [`Files`]; nothing here opens one.
+//! Files are read through [`Files`]; no code here opens one.
 
 mod abort;
 mod argv;
@@ -67,10 +67,10 @@ pub fn load_study(
     study::load(path, files, (bytes, root), overrides, Age::New)
 }
 
-/// As [`load_study`], for a study that was run by an earlier version: what that let pass passes.
+/// As [`load_study`], for a study that an earlier version ran: accepts all that the earlier version accepted.
 ///
 /// # Errors
-/// As there.
+/// As for [`load_study`].
 pub(crate) fn load_archived(
     path: &str,
     files: &dyn Files,
@@ -89,7 +89,7 @@ pub fn load_workload(path: &str, files: &dyn Files) -> Result<Workload, LoadErro
     lab_language::read_workload(&root, files).map(|(workload, _)| workload)
 }
 
-/// Loads a study or a workload, whichever the file is: its first key says so.
+/// Loads a study or a workload, as the file's first key determines.
 ///
 /// # Errors
 /// As [`load_study`] and [`load_workload`]; or that the file is neither.
@@ -116,16 +116,16 @@ pub fn load_any(path: &str, files: &dyn Files) -> Result<LoadedAny, LoadError> {
 impl Study {
     /// The workload at speed 1 with these parameters, those of a [`crate::plan::Trial`]: a parameter
     /// is a constant of the workload's templates, so each set of values has a workload of its own.
-    /// What is missing has the workload's own value.
+    /// A missing parameter has the workload's own value.
     ///
     /// # Errors
-    /// Values that make no sense in the workload; those of a plan's trials do.
+    /// Values that are invalid in the workload; those of a plan's trials are valid.
     pub fn workload_with(&self, parameters: &Cell) -> Result<Arc<Workload>, LoadError> {
         with(&self.workload, &self.workload_file, parameters)
     }
 
     /// The workloads of a load at speed 1: those of its populations, in their order, or that of all users
-    /// with these parameters. The first that has a probe alone sends one.
+    /// with these parameters. Only the first workload with a probe sends it.
     ///
     /// # Errors
     /// As [`Study::workload_with`].

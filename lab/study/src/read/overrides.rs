@@ -8,8 +8,8 @@ use lab_language::{
 /// Deepest path.
 const MAX_DEPTH: usize = 16;
 
-/// Puts one value into the tree; keys that are not there are added, and judged with the rest.
-/// The value of a secret is learned.
+/// Puts one value into the tree. Absent keys are added, and validated with the rest.
+/// The value of a secret is added to `secrets`, to be masked.
 pub(super) fn apply(
     root: &mut Node,
     path: &str,

@@ -14,8 +14,8 @@ use crate::file::{At, Scalar, StudyFile, Table};
 use crate::model::{Cell, StudyWorkload, Workload};
 use crate::parameters::ParametersTemplate;
 
-/// The parameters that the study gives its own workload; `None` when a problem was noted. `others` are the
-/// workloads of its populations: what one of them has is no mistake.
+/// Returns the parameters that the study sets for its own workload; `None` when a problem was noted. `others` are
+/// the workloads of its populations, whose parameters are valid names, too.
 pub(super) fn template(
     file: &StudyFile,
     workload: &WorkloadFile,
@@ -34,7 +34,7 @@ pub(super) fn template(
     })
 }
 
-/// Those of a population: the study's for its workload, but for what it says itself.
+/// Returns the parameters of a population: the study's for its workload, overridden by its own.
 pub(super) fn of_population(
     file: &StudyFile,
     own: &Table<At<Scalar>>,
@@ -84,7 +84,7 @@ fn set(
         let setting = settings.required(&format!("parameter {}", name.value), value)?;
         Some((name.value.clone(), setting))
     });
-    // Each is looked at, whatever is wrong with the one before.
+    // Each is checked, even if the one before is invalid.
     each.collect::<Vec<_>>().into_iter().collect()
 }
 
@@ -140,7 +140,7 @@ pub(super) fn check_cells(
     }
 }
 
-/// Why the workload's rows can't be given to a load, if they can't.
+/// Returns the reason why the workload's rows can't be assigned to a load, if any.
 fn no_rows(file: &StudyFile, workload: &Workload, load: &LoadSpec) -> Option<Problem> {
     let data = workload.data.as_ref()?;
     let place = file.load.span.first_line();
@@ -210,7 +210,7 @@ fn cell_problem(file: &StudyFile, error: &CellError) -> Problem {
             ..problem
         };
     }
-    // The text is made of factors, so a place in it is no place in the file.
+    // The text is rendered from factors, so a position in it is not a position in the file.
     let label = format!("`{}` in one of the cells", error.text);
     let problem = span.first_line().problem(message, label);
     Problem {

@@ -1,4 +1,4 @@
-//! What a threshold may be about: steps, stages, and populations of a study, by their names.
+//! The parts of a study that a threshold may name: steps, stages, and populations.
 
 use lab_workload::{Step, step_of};
 

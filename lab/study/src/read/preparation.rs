@@ -18,7 +18,7 @@ use crate::preparation::{
 /// The seed of the plan, which requests may name.
 const SEED: &str = "seed";
 
-/// What is written of a preparation.
+/// A preparation, as written.
 pub(super) struct Written<'a> {
     pub(super) provision: &'a [ActionFile],
     pub(super) fill: &'a [ActionFile],
@@ -74,7 +74,7 @@ fn command(words: &At<Vec<At<Scalar>>>, settings: &mut Settings<'_>) -> Option<A
 /// Judges the texts of requests.
 struct Compiler<'a, 's> {
     variables: &'a [String],
-    /// The users' variables, and what a setting may name.
+    /// The users' variables, and the names that a setting may use.
     known: Vec<String>,
     settings: &'a mut Settings<'s>,
 }

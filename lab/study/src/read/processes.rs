@@ -9,9 +9,9 @@ use crate::system::KindTemplate;
 
 /// Most processes of a system.
 const MOST: usize = 32;
-/// What a trial doesn't fill in where others have to know the port.
+/// The setting with which a trial fills in no port, though other processes need it.
 const NOT_FILLED_IN: &str = "port_file";
-/// A name whose port is another thing.
+/// A reserved name: its port has another meaning.
 const TAKEN: &str = "users";
 
 /// The processes; `None` when a problem was noted.
@@ -76,10 +76,10 @@ pub(super) fn template(
     Some(KindTemplate::Command(Box::new(main)))
 }
 
-/// Notes what is said at the process that users come to, whichever it is about.
+/// Reports settings that belong to the process that users connect to.
 fn prepares_nothing(file: &CommandFile, last: &str, settings: &mut Settings<'_>) -> Option<()> {
     let says = [
-        // That of another machine makes its processes begin alike.
+        // On another machine, it makes that machine's processes start from the same state.
         ("reset", file.reset.is_some() && file.on.is_none()),
         ("provision", !file.provision.is_empty()),
         ("fill", !file.fill.is_empty()),

@@ -1,4 +1,4 @@
-//! The profile that a study asks for.
+//! Reads the profile settings of a study.
 
 use lab_language::{Problems, TextError, parsed, switch, units};
 use lab_plan::{FramesWanted, Profiling, WaitsWanted};
@@ -10,7 +10,7 @@ const RATES: std::ops::RangeInclusive<u64> = 1..=4999;
 /// Parts of the CPU time that sampling may cost.
 const BUDGETS: std::ops::RangeInclusive<f64> = 0.001..=0.5;
 
-/// `None` where no profile is asked for.
+/// Returns the profile settings; `None` if the study requests no profile.
 pub(super) fn profile(file: Option<&ProfileFile>, problems: &mut Problems) -> Option<Profiling> {
     match file? {
         ProfileFile::Switch(at) => switch(Some(at), problems).then(Profiling::default),

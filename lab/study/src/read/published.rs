@@ -5,7 +5,7 @@ use lab_language::{Files, Problems, SourceFile, Span, first_file, node};
 use crate::file::StudyFile;
 use crate::model::Published;
 
-/// The figures that a study names, each with a name of its own.
+/// Returns the figures that a study names, each with a name of its own.
 pub(super) fn published(
     path: &str,
     file: &StudyFile,

@@ -7,7 +7,7 @@ use lab_workload::Workload;
 use super::settings::{Settings, note};
 use crate::file::{HttpFile, SystemFile};
 
-/// How the users of `system` reach it; `None` when a problem was noted.
+/// Returns how the users of `system` reach it; `None` when a problem was noted.
 pub(super) fn template(
     system: &SystemFile,
     workload: &Workload,
@@ -83,7 +83,7 @@ fn speech(
     })
 }
 
-/// Notes what makes no sense beside what else the system says.
+/// Reports settings that contradict other settings of the system.
 fn fitting(system: &SystemFile, settings: &mut Settings<'_>) -> Option<()> {
     let mut refuse = |at: &Span, message: &str, help: &str| note(at, message, help, settings);
     let place = |at: &Option<At<Scalar>>| at.as_ref().map(|at| at.span.clone());

@@ -1,4 +1,4 @@
-//! What a study needs on this machine.
+//! Reads the requirements of a study on this machine.
 
 use lab_language::{At, Problems, Scalar};
 

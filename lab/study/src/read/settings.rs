@@ -29,7 +29,7 @@ impl Settings<'_> {
         }
     }
 
-    /// As `required`, for what may be left out.
+    /// As `required`, for optional settings.
     pub(super) fn optional(
         &mut self,
         field: &str,
@@ -42,7 +42,7 @@ impl Settings<'_> {
     }
 }
 
-/// Notes what is wrong at a place, and what helps.
+/// Reports a problem at a place, with the remedy.
 pub(super) fn note<T>(
     span: &Span,
     message: &str,
@@ -52,7 +52,7 @@ pub(super) fn note<T>(
     note_problem(span, message, help, settings.problems)
 }
 
-/// The same of what is no setting.
+/// The same for a value that is not a setting.
 pub(super) fn note_problem<T>(
     span: &Span,
     message: &str,

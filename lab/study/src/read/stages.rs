@@ -7,7 +7,7 @@ use super::settings::{Settings, note};
 use crate::file::{At, Scalar, StageFile};
 use crate::stages::{Level, StageTemplate};
 
-/// The stages, and what their levels are; `None` when a problem was noted.
+/// Returns the stages, and the unit of their levels; `None` when a problem was noted.
 pub(super) fn templates(
     at: &At<Vec<At<StageFile>>>,
     settings: &mut Settings<'_>,
@@ -42,7 +42,7 @@ pub(super) fn templates(
     Some((of, templates?))
 }
 
-/// As the file names it, or else its number.
+/// Returns the name in the file, or else the number.
 pub(super) fn name_of(number: usize, stage: &StageFile) -> String {
     let name = stage.stage.as_ref().map(At::text);
     name.unwrap_or_else(|| number.to_string())

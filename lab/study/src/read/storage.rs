@@ -1,11 +1,11 @@
-//! Where a system's data lies: its settings as templates, each with its place.
+//! The location of a system's data: its settings as templates, each with its place.
 
 use lab_language::{FilesystemTemplate, StorageTemplate};
 
 use super::settings::Settings;
 use crate::file::{At, StorageFile};
 
-/// That of a system which may leave it out.
+/// Returns the storage settings of a system for which they are optional.
 pub(super) fn template(
     file: Option<&At<StorageFile>>,
     settings: &mut Settings<'_>,

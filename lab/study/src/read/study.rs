@@ -30,7 +30,7 @@ use crate::model::{
 /// The seed of a study that names none.
 const DEFAULT_SEED: u64 = 1;
 
-/// Loads a study whose file is read already.
+/// Loads a study from its parsed file.
 pub(super) fn load(
     path: &str,
     files: &dyn Files,
@@ -64,7 +64,7 @@ fn judged(
     for (key, value) in sets {
         overrides::apply(&mut root, key, value, secrets)?;
     }
-    // Again, for what `--set` put in.
+    // Again, for the values of `--set`.
     kept::learn(&root, secrets);
     let file = decode::<StudyFile>(&root)?;
     let mut archived = vec![("study.yaml".to_owned(), bytes)];
@@ -78,7 +78,7 @@ fn judged(
     let published = published::published(path, &file, files, &mut archived, &mut problems);
     let words = workloads.as_ref().map(Workloads::words);
     let study = workloads.and_then(|read| validate(&file, &read, published, &mut problems));
-    // A name that is mistyped where it is used is said there alone.
+    // A mistyped name is reported only where it is used.
     if age == unused::Age::New && problems.is_empty() {
         unused::factors(&root, &file, &mut problems);
         unused::parameters(&file, &words.unwrap_or_default(), &mut problems);
@@ -94,7 +94,7 @@ fn judged(
 struct WorkloadRead {
     workload: Arc<Workload>,
     written: Arc<WorkloadFile>,
-    /// Of what it says.
+    /// The hash of its content.
     sha256: String,
     words: template_words::Words,
 }
@@ -103,7 +103,7 @@ struct WorkloadRead {
 struct Workloads {
     /// The study's own first, each once.
     each: Vec<WorkloadRead>,
-    /// Which of them each population does, in their order.
+    /// The workload of each population, as an index, in their order.
     populations: Vec<usize>,
 }
 
@@ -113,7 +113,7 @@ impl Workloads {
         words.cloned().collect()
     }
 
-    /// Of what all of them say.
+    /// The hash of all their contents.
     fn sha256(&self) -> String {
         let each = self.each.iter().map(|read| read.sha256.clone());
         let all = each.reduce(|one, other| meaning::with(&one, &other));
@@ -130,7 +130,7 @@ impl Workloads {
     }
 }
 
-/// The study's own workload and those of its populations. `None` where a file is missing, which is a
+/// Returns the study's own workload and those of its populations. `None` where a file is missing, which is a
 /// problem of the study.
 fn workloads(
     path: &str,
@@ -160,7 +160,7 @@ fn workloads(
     Ok(each.map(|each| Workloads { each, populations }))
 }
 
-/// The workload. A missing file is a problem of the study; a wrong one has problems of its own.
+/// Returns the workload. A missing file is a problem of the study; an invalid one has problems of its own.
 fn workload(
     path: &str,
     name: &At<Scalar>,
@@ -188,7 +188,7 @@ fn workload(
     let places = kept::credentials(&root, secrets);
     let (workload, written) = lab_language::read_workload(&root, files)?;
     let sha256 = meaning::sha256(&root, &["workload", "about", "least_users"]);
-    // What files beside it say is said by the workload.
+    // The hashes of the files beside it are taken from the workload.
     let rows = workload.rows().map(|data| &data.sha256);
     let others = rows.chain(workload.files.iter().map(|file| &file.sha256));
     let schemas = workload.schemas().map(JsonSchema::sha256);
@@ -286,7 +286,7 @@ fn about(file: &StudyFile) -> String {
     about.map_or_else(String::new, |about| about.text().trim().to_owned())
 }
 
-/// A search goes beyond what the system carries, so it is its own limits that are judged.
+/// A search exceeds the sustainable load, so its own limits are judged.
 fn implied(thresholds: Vec<Threshold>, searches: bool) -> Vec<Threshold> {
     if searches {
         return thresholds;
@@ -310,7 +310,7 @@ fn smallest_difference(at: Option<&At<Scalar>>, problems: &mut Problems) -> f64 
     given.unwrap_or(SMALLEST_DIFFERENCE)
 }
 
-/// What the disk alone does is asked of a sequence of transfers that a server here stores.
+/// Validates the raw baseline, which requires a sequence of transfers that a local server stores.
 fn raw_baseline(file: &StudyFile, workload: &Workload, problems: &mut Problems) -> bool {
     let at = file.raw_baseline.as_ref();
     if !switch(at, problems) {

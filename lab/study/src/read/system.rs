@@ -56,7 +56,7 @@ fn template(
         (None, Some(command), _) => self::command(file, command, variables, settings),
         (None, None, Some(attach)) => self::attach(system, attach, variables, settings),
         (None, None, None) => {
-            // Where that is missing, too, it was noted when the file's shape was read.
+            // If that is missing, too, the error was reported when the file's shape was read.
             let processes = system.processes.as_ref();
             processes.and_then(|all| processes::template((file, all), variables, settings))
         }
@@ -78,7 +78,7 @@ fn template(
     })
 }
 
-/// What a system is asked, from this machine. Its texts know of a trial what is known once the system runs.
+/// The queries that this machine sends to a system. Their texts may use values known once the system runs.
 fn ask(system: &SystemFile, settings: &mut Settings<'_>) -> Option<AskTemplate> {
     if system.ask.is_empty() {
         return Some(AskTemplate::default());
@@ -184,7 +184,7 @@ fn groupware(
     })
 }
 
-/// A command, which also knows what its trial fills in.
+/// Reads a command, whose texts may use the names that its trial fills in.
 fn command(
     file: &StudyFile,
     file_of: &CommandFile,

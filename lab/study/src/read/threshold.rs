@@ -72,8 +72,8 @@ fn aggregate(metric: Metric, text: &str) -> Result<Aggregate, TextError> {
     }
 }
 
-/// Milliseconds, a fraction, or per second. What has no unit is refused: whether `50` means milliseconds, as
-/// with k6, and `0.1` a tenth or a thousandth, a reader of the file can't know.
+/// Parses milliseconds, a fraction, or a rate per second. A number without a unit is rejected: `50` may mean
+/// milliseconds, as with k6, and `0.1` a tenth or a thousandth.
 fn limit(metric: Metric, text: &str) -> Result<f64, TextError> {
     let trimmed = text.trim();
     if number(trimmed).is_some() {
@@ -101,7 +101,7 @@ fn number(text: &str) -> Option<f64> {
     (number.is_finite() && number >= 0.0).then_some(number)
 }
 
-/// What a limit without a unit may have meant.
+/// Suggests the units of a limit without one.
 fn with_unit(metric: Metric, number: &str) -> String {
     match metric {
         Metric::ErrorRate | Metric::Resends => {

@@ -1,5 +1,5 @@
-//! Thresholds: which metric, of which step, against which limit; and the one that holds unless a
-//! study says otherwise.
+//! Thresholds: the metric, the step, and the limit; and the default threshold, unless a
+//! study overrides it.
 
 use lab_language::{Problems, TextError, parsed, unknown_name};
 
@@ -10,7 +10,7 @@ use lab_plan::Scope;
 use crate::file::{At, Scalar, Table};
 use crate::model::{Metric, Threshold};
 
-/// The thresholds of a table; what is wrong with one is noted, and it is left out.
+/// Reads the thresholds of a table. An invalid one is reported and skipped.
 pub(super) fn thresholds(
     table: &Table<Vec<At<Scalar>>>,
     parts: &Parts,
@@ -29,7 +29,7 @@ pub(super) fn thresholds(
     all
 }
 
-/// With the limit on the error rate that holds where the study sets none for all its steps.
+/// Adds the default limit on the error rate, unless the study sets one for all its steps.
 pub(super) fn with_error_rate(
     mut thresholds: Vec<Threshold>,
     implied: Threshold,
@@ -66,7 +66,7 @@ fn threshold_key(
     Some((metric, scope.map_err(noted).ok()?))
 }
 
-/// The scope of a threshold, by what stands behind `{`.
+/// Reads the scope of a threshold, from the text after `{`.
 fn scope(key: &str, metric: Metric, rest: Option<&str>, parts: &Parts) -> Result<Scope, TextError> {
     let of_events = matches!(metric, Metric::FirstEvent | Metric::BetweenEvents);
     let of_transactions = metric.is_of_transactions();
@@ -179,7 +179,7 @@ fn known_tag(key: &str, name: &str, known: &[String]) -> Result<Scope, TextError
     known_name("tag", (key, name), known, none).map(Scope::Tag)
 }
 
-/// A name in a key, if it is known; `none` is said where there are no names at all.
+/// Looks up a name in a key; `none` is the message where there are no names at all.
 fn known_name(
     what: &str,
     (key, name): (&str, &str),

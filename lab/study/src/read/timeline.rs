@@ -1,4 +1,4 @@
-//! A recorded timeline judged: which column of which rows, and what is replayed of it.
+//! Validates a recorded timeline: the column, the rows, and the part to replay.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::file::{At, Scalar, TimelineFile};
 use crate::model::Workload;
 use crate::timeline::TimelineTemplate;
 
-/// The timeline; `None` when a problem was noted. It goes through the whole column.
+/// Returns the timeline; `None` when a problem was noted. Reads the whole column.
 pub(super) fn template(
     at: &At<TimelineFile>,
     workload: &Workload,

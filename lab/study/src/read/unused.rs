@@ -7,7 +7,7 @@ use lab_language::template_words::{Words, gather};
 
 use crate::file::{MatrixFile, StudyFile};
 
-/// Whether a study is yet to be run. What an earlier version let pass is read as it was.
+/// Whether a study is yet to be run. A study that an earlier version accepted is read as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Age {
     New,
@@ -38,7 +38,7 @@ pub(super) fn factors(root: &Node, file: &StudyFile, problems: &mut Problems) {
     }
 }
 
-/// Whether its levels go with those of a factor that is used: then they are labels.
+/// Returns true if its levels are linked to those of a used factor: then they are labels.
 fn is_linked(name: &str, matrix: &MatrixFile, used: &Words) -> bool {
     matrix.zip.iter().any(|group| {
         let mut names = group.value.iter().map(|one| one.text());

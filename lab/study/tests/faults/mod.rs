@@ -1,5 +1,5 @@
-//! Files with faults: a right study and workload, one text of which is replaced, and what a person
-//! reads then.
+//! Files with faults: a valid study and workload with one text replaced, and the resulting message
+//! for the user.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -106,7 +106,7 @@ fn cpu_time() -> Duration {
     Duration::from_nanos(on_cpu.unwrap())
 }
 
-/// What a person sees, without colour.
+/// Returns the message as displayed, without colour.
 pub(crate) fn seen(error: &LoadError) -> String {
     let mut out = String::new();
     GraphicalReportHandler::new_themed(GraphicalTheme::none())
@@ -119,7 +119,7 @@ pub(crate) fn seen(error: &LoadError) -> String {
         .collect()
 }
 
-/// One fault: a text of the study or workload and what stands there instead.
+/// One fault: a text of the study or workload, and its replacement.
 pub(crate) type Fault = (&'static str, &'static str, &'static str);
 
 pub(crate) fn snapshot(

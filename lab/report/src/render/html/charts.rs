@@ -1,4 +1,4 @@
-//! Charts of the page: cards beside each other, under what their marks mean.
+//! Charts of the page: cards beside each other, under the meaning of their marks.
 
 use lab_profile::bars::Bars;
 use maud::{Markup, PreEscaped, html};
@@ -47,7 +47,7 @@ pub(super) fn flame(graph: &Graph) -> Markup {
     }
 }
 
-/// Bars of groups of threads, with what their colours mean.
+/// Bars of groups of threads, with the meaning of their colours.
 pub(super) fn spent(bars: &Bars) -> Markup {
     html! {
         @if !bars.bars.is_empty() {
@@ -109,7 +109,7 @@ fn card(card: &Card) -> Markup {
     }
 }
 
-/// What a reader must know of a chart's axes, after the unit.
+/// The notes on a chart's axes, after the unit.
 fn scales(content: &Content) -> &'static str {
     match content {
         Content::Chart(Some(Chart::Plot(plot)), _) => svg::scales(plot),

@@ -1,5 +1,4 @@
-//! Figures of the page: the few that matter most, those of each cell of the study, and those of two
-//! factors.
+//! Figures of the page: the few most important ones, those of each cell of the study, and those of two factors.
 
 use maud::{Markup, html};
 
@@ -102,7 +101,7 @@ fn entry(figures: &Figures, entry: &FigureEntry) -> Markup {
     html! {
         @for (at, figure) in entry.figures.iter().enumerate() {
             @match &entry.bound {
-                // What is known stands for what isn't.
+                // The known bound replaces unknown figures.
                 Some(bound) if Some(at) == essential => (number(bound, at)),
                 _ => (number(figure, at)),
             }

@@ -1,8 +1,7 @@
 //! A document as one HTML file that needs no network, follows light and dark, and prints.
 //!
-//! Everything that comes from a study, a server, or a machine is escaped; the page's own policy
-//! forbids any load. The script only sorts and copies tables, and zooms into flame graphs: without it nothing is
-//! missing.
+//! Every text from a study, a server, or a machine is escaped; the page's own policy forbids any load. The script only
+//! sorts and copies tables, and zooms into flame graphs: without it nothing is missing.
 
 mod charts;
 mod figures;
@@ -23,7 +22,7 @@ use parts::{class_of, facts, judged, list};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// What the page may do: show itself.
+/// The page's content security policy: it loads nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// The document as an HTML file.
@@ -54,7 +53,7 @@ pub fn html(document: &Document) -> String {
             }
         }
     };
-    // Nothing in a text may steer whoever reads the file, nor reorder a line.
+    // No character in a text may steer the reader's terminal or reorder a line.
     let page = page.into_string();
     let lines: Vec<String> = page.split('\n').map(plain).collect();
     lines.join("\n")
@@ -87,7 +86,7 @@ fn brand(kind: &str) -> Markup {
     }
 }
 
-/// What it comes to.
+/// The result.
 fn sum_up(document: &Document) -> Markup {
     html! {
         div.pills {

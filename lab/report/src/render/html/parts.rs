@@ -1,4 +1,4 @@
-//! Parts that stand in more than one place of a page.
+//! Parts of several sections of a page.
 
 use maud::{Markup, html};
 
@@ -13,7 +13,7 @@ pub(super) fn class_of(tone: Tone) -> &'static str {
     }
 }
 
-/// A judgement with the mark that says the same without colour.
+/// A judgement with a mark that has the same meaning without colour.
 pub(super) fn judged(tone: Tone, text: &str) -> String {
     match tone {
         Tone::Plain => text.to_owned(),

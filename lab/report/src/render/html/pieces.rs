@@ -1,5 +1,5 @@
-//! Pieces of a page, for who keeps a page of their own up to date: the report's look, tables, and
-//! charts, each as HTML by itself. What comes from a study, a server, or a machine is escaped.
+//! Pieces of a page, for callers with a page of their own: the report's look, tables, and charts, each as HTML by
+//! itself. Text from a study, a server, or a machine is escaped.
 
 use maud::{Markup, html};
 
@@ -9,31 +9,31 @@ use crate::document::{Block, Document, Role};
 use crate::format;
 use crate::render::svg;
 
-/// What a page looks like, in light and dark.
+/// The style of a page, in light and dark.
 #[must_use]
 pub fn style() -> &'static str {
     STYLE
 }
 
-/// What makes tables sort and copy: `dress(element)` does it to all that are in an element.
+/// The script that sorts and copies tables: `dress(element)` adds this to all tables in an element.
 #[must_use]
 pub fn script() -> &'static str {
     SCRIPT
 }
 
-/// What a document's page may do, for who serves it: show itself.
+/// The content security policy for the server of a document's page: the page loads nothing.
 #[must_use]
 pub fn policy() -> &'static str {
     POLICY
 }
 
-/// The ship's mark with what kind of page it is.
+/// The ship's mark with the kind of page.
 #[must_use]
 pub fn brand(kind: &str) -> String {
     super::brand(kind).into_string()
 }
 
-/// What a document comes to: its verdict, its load lines, its findings.
+/// The result of a document: its verdict, its load lines, its findings.
 #[must_use]
 pub fn summary(document: &Document) -> String {
     steady(&sum_up(document))
@@ -59,7 +59,7 @@ pub fn chart(chart: &Chart) -> String {
     steady(&svg::chart(chart))
 }
 
-/// A text without what could steer its reader or reorder a line.
+/// Removes characters that could steer the reader's terminal or reorder a line.
 #[must_use]
 pub fn plain(text: &str) -> String {
     format::plain(text)

@@ -1,5 +1,4 @@
-//! What a page has room for: a document without what would outgrow a page that people can read, and a
-//! sentence for whatever is left out.
+//! Limits a document to the size of a readable page, with a sentence for each removed part.
 
 use crate::document::{Block, Document, Figures, Group, Heading, Table};
 use crate::format::plural;
@@ -9,7 +8,7 @@ const MOST_CELLS: usize = 24;
 /// Rows of a table.
 const MOST_ROWS: usize = 300;
 
-/// The document as far as a page has room for it.
+/// The document, limited to the size of a page.
 pub(super) fn fitted(document: &Document) -> Document {
     let mut fitted = document.clone();
     let mut left_out: Vec<String> = Vec::new();
@@ -33,7 +32,7 @@ fn left_out(all: usize, most: usize, noun: &str) -> Option<String> {
     })
 }
 
-/// Rows in folds take no room until they are opened; how many folds there are is told in their place.
+/// Rows in folds take no room until they are opened; the renderer of folds limits and reports their number.
 fn rows(table: &mut Table) -> Option<String> {
     let is_fold = |group: &Group| matches!(group.heading, Heading::Summary(_));
     let mut all = 0;

@@ -1,4 +1,4 @@
-//! Tables of the page. A number carries its value in `data-v`, so that sorting sorts numbers.
+//! Tables of the page. A number has its value in `data-v`, so that sorting compares numbers.
 
 use maud::{Markup, html};
 
@@ -6,9 +6,9 @@ use super::parts::{class_of, frame, judged};
 use crate::document::{Badge, Cell, Column, Group, Heading, Kind, Row, Table, Tone};
 use crate::format::plural;
 
-/// More folds than these are closed.
+/// With more problematic folds than these, all folds are closed.
 const MOST_OPEN: usize = 2;
-/// Folds of a page: more would outgrow what people can read.
+/// The maximum number of folds of a page that people can read.
 const MOST_FOLDS: usize = 24;
 
 fn heads(columns: &[Column]) -> Markup {
@@ -36,7 +36,7 @@ fn cell_class(kind: Kind, cell: &Cell) -> String {
         Kind::Published => "pub",
         Kind::Ratio => "ratio",
     };
-    // What is judged stays readable in a row that is struck out.
+    // Judgements stay readable in a row that is struck out.
     let kept = if cell.is_outcome { " keep" } else { "" };
     let tone = class_of(cell.tone);
     let gap = if tone.is_empty() { "" } else { " " };
@@ -103,8 +103,8 @@ fn rows_of(table: &Table, rows: &[Row]) -> Markup {
     }
 }
 
-/// The worst go first where not all are shown. A few that are not as they should be are open: of
-/// many the same is said once, above them.
+/// The worst come first if not all are shown. A few problematic ones are open; for many, the text above them states the
+/// common problem once.
 fn folds(table: &Table, mut groups: Vec<&Group>) -> Markup {
     let worst = |group: &Group| {
         let cells = group.rows.iter().flat_map(|row| &row.cells);

@@ -44,7 +44,7 @@ fn bar_row(drawing: &mut Drawing, bar: &Bar, top: f64, most_ms: f64) {
         full(drawing, x(mean).max(LEFT + 1.0), Ink::First);
     }
     if bar.bound.is_some() {
-        // All of the track and an arrow: nobody knows how far it goes.
+        // All of the track and an arrow: the end is unknown.
         full(drawing, RIGHT, Ink::First);
         let (top, bottom) = ((RIGHT, from - 3.0), (RIGHT, to + 3.0));
         drawing.area(&[top, (RIGHT + 9.0, middle), bottom], Ink::First);
@@ -62,7 +62,7 @@ fn bar_row(drawing: &mut Drawing, bar: &Bar, top: f64, most_ms: f64) {
     }
 }
 
-/// What fits beside the value.
+/// The part of a text that fits beside the value.
 fn name(bar: &Bar) -> String {
     let published = bar.published_words.as_ref();
     let name = published.map_or_else(

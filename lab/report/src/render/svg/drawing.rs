@@ -6,7 +6,7 @@ use maud::{Escaper, Markup, PreEscaped};
 
 use crate::chart::Series;
 
-/// Width of a chart in its own pixels: a card is about as wide, so that letters keep their size.
+/// The width of a chart in its own pixels: a card is about as wide, so that letters keep their size.
 pub(super) const WIDTH: f64 = 340.0;
 
 /// A colour of the page.
@@ -55,7 +55,7 @@ impl From<Series> for Ink {
     }
 }
 
-/// Where a text stands beside its place.
+/// The position of a text relative to its point.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -63,7 +63,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// Letters of charts, in their own pixels.
+/// The font size of charts, in their own pixels.
 const LETTERS: f64 = 12.0;
 
 /// A chart as it is drawn.
@@ -171,7 +171,7 @@ fn path(points: &[(f64, f64)]) -> String {
     text
 }
 
-/// A tenth of a pixel is as fine as anyone sees.
+/// Rounds to a tenth of a pixel, which is as fine as the eye sees.
 fn number(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)

@@ -12,11 +12,11 @@ use lab_analysis::load_line_figure;
 const WIDTH: f64 = 396.0;
 /// Height of a level's row.
 const ROW: f64 = 24.0;
-/// Where the hull's scale stands.
+/// The position of the hull's scale.
 const SCALE_X: f64 = 124.0;
-/// The ring and the bar through it: where, and how large.
+/// The position and size of the ring and the bar through it.
 const RING: (f64, f64) = (54.0, 27.0);
-/// More trials at a level than this are told by their number alone.
+/// With more trials at a level than this, only their number is shown.
 const MOST_MARKS: u32 = 8;
 
 pub(crate) fn hull(line: &LoadLine) -> Markup {
@@ -27,7 +27,7 @@ pub(crate) fn hull(line: &LoadLine) -> Markup {
     let name = format!("Load line: {}", load_line_figure(line));
     let mut drawing = Drawing::new("chart hull", &name, (WIDTH, height));
     if !line.levels.is_empty() {
-        // Between neighbouring levels a band is as high as a line is wide: say where it is all the same.
+        // A band between neighbouring levels has no height of its own: draw it 8 pixels high.
         let half = if place.from == place.to { 4.0 } else { 0.0 };
         let (from, to) = (y(place.from) + half, y(place.to) - half);
         drawing.rectangle((SCALE_X, to), (WIDTH - SCALE_X, from - to), Ink::Band);

@@ -17,7 +17,7 @@ const RIGHT: f64 = WIDTH - 14.0;
 const RATIOS_FROM: f64 = 2.2;
 /// Width of a tick's label at most, in letters of this width.
 const LETTER: f64 = 6.8;
-/// What stands at 1.
+/// The label at 1.
 const SAME: &str = "same";
 
 pub(super) fn intervals(intervals: &Intervals) -> Markup {
@@ -58,7 +58,7 @@ fn row_of(drawing: &mut Drawing, scale: &Scale, row: &Interval, y: f64) {
     drawing.dot((scale.x(row.ratio), y), 4.0, ink);
 }
 
-/// Logarithms of the least and the largest ratio shown.
+/// Logarithms of the smallest and the largest ratio shown.
 struct Scale {
     low: f64,
     high: f64,

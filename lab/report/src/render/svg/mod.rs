@@ -1,5 +1,5 @@
-//! Charts as SVG: what a chart shows, in CSS variables for colours, so that it follows the page's
-//! theme. Titles, units, and keys belong to the page.
+//! Renders charts as SVG, with CSS variables for colours, so that they follow the page's theme. Titles, units, and keys
+//! belong to the page.
 
 mod bars;
 mod drawing;

@@ -7,15 +7,15 @@ use super::scale::{LOG_FROM, Scale, multiples, nice_step};
 use crate::chart::{Across, Line, Plot, Series};
 use crate::format::times;
 
-/// The plot's edges: left of it stand the figures of the axis, below it those of what varies.
+/// The plot's edges: on the left are the figures of the axis, below are those of the factor.
 const LEFT: f64 = 46.0;
 const RIGHT: f64 = WIDTH - 9.0;
 const TOP: f64 = 8.0;
 const BELOW: f64 = 20.0;
-/// How wide a letter is, and how far apart two labels stand at least.
+/// The width of a letter, and the minimum distance between labels.
 const LETTER: f64 = 6.8;
 
-/// What a reader must know of the axes, after the unit.
+/// The notes on the axes, after the unit.
 pub(crate) fn scales(plot: &Plot) -> &'static str {
     let frame = Frame::of(plot);
     match (frame.across_log, frame.up.is_log()) {
@@ -52,14 +52,14 @@ pub(super) fn plot(plot: &Plot) -> Markup {
     drawing.finish()
 }
 
-/// Where things stand, and what the axes say.
+/// The scales and the labels of the axes.
 struct Frame {
     from: f64,
     to: f64,
     across_log: bool,
     up: Scale,
     bottom: f64,
-    /// What varies, with its place.
+    /// Values of the horizontal axis with a tick.
     ticks: Vec<f64>,
     has_dots: bool,
 }
@@ -135,7 +135,7 @@ fn axes(drawing: &mut Drawing, frame: &Frame) {
     }
     let base = [(LEFT, frame.bottom), (RIGHT, frame.bottom)];
     drawing.line(&base, Ink::Axis, 1.0, "");
-    // From the right, as the largest level must have its label; one that would touch it is left out.
+    // From the right, as the largest level must have its label; a label that would touch it is skipped.
     let mut free = f64::INFINITY;
     for tick in frame.ticks.iter().rev() {
         let (words, x) = (times(*tick), frame.x(*tick));

@@ -1,12 +1,12 @@
-//! Scales of axes: where a value stands, and which values are written beside it.
+//! Scales of axes: the positions of values, and the values with labels.
 
-/// Above this ratio of largest to smallest value a linear axis hides the smaller ones.
+/// Above this ratio of largest to smallest value, a linear axis hides the smaller ones.
 pub(super) const LOG_FROM: f64 = 12.0;
 
 /// A scale from its lower to its upper end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Scale {
-    /// From 0 to here.
+    /// From 0 to this value.
     Linear(f64),
     /// Decades between these; both positive.
     Log(f64, f64),
@@ -20,7 +20,7 @@ impl Scale {
         Self::Linear((most / step).ceil() * step)
     }
 
-    /// A scale that shows all values: logarithmic where a linear one would hide the smaller ones.
+    /// A scale that shows all values: logarithmic if a linear one would hide the smaller ones.
     pub(super) fn of(values: &[f64]) -> Self {
         let most = values.iter().copied().fold(0.0, f64::max);
         let positive = values.iter().copied().filter(|value| *value > 0.0);
@@ -36,7 +36,7 @@ impl Scale {
         matches!(self, Self::Log(..))
     }
 
-    /// Where a value stands, 0 … 1.
+    /// The position of a value, 0 … 1.
     pub(super) fn place(self, value: f64) -> f64 {
         match self {
             Self::Linear(end) => value / end,
@@ -118,7 +118,7 @@ mod tests {
         let near = Scale::of(&[11.0, 140.0]);
         assert_eq!(near.ticks(), [10.0, 20.0, 50.0, 100.0, 200.0]);
         assert!((wide.place(1.0)).abs() < 1e-9);
-        // 0 has no place among decades.
+        // 0 has no place on a logarithmic scale.
         assert!(!Scale::of(&[0.0, 1.0, 100.0]).is_log());
     }
 }

@@ -1,5 +1,5 @@
-//! Published figures beside ours: which entry belongs to which cell, how it is shown, and what a reader
-//! must know of it. A part for itself: studies without a published report never come here.
+//! Published figures beside ours: their cells, their format, and the notes on them. A separate module: studies without
+//! a published report don't use it.
 
 mod transfers;
 
@@ -14,7 +14,7 @@ use crate::model::{AsIs, Entry};
 pub(crate) struct Entries<'a>(Vec<Option<&'a Entry>>);
 
 impl<'a> Entries<'a> {
-    /// Those of the first of `columns` that has any; of a step, or of the whole workload.
+    /// The entries of the first of `columns` that has any; of a step, or of the whole workload.
     pub(super) fn of(analysis: &'a Analysis, columns: &[&str], step: Option<&str>) -> Self {
         let found = columns.iter().map(|column| {
             let entry = |cell: &crate::model::CellSummary| {
@@ -36,17 +36,17 @@ impl<'a> Entries<'a> {
         Self::of(analysis, &["response_mean_ms"], Some(step))
     }
 
-    /// Whether any cell has one.
+    /// Returns true if any cell has one.
     pub(super) fn any(&self) -> bool {
         self.0.iter().any(Option::is_some)
     }
 
-    /// That of the cell at a place.
+    /// The entry of the cell at an index.
     pub(crate) fn at(&self, at: usize) -> Option<&'a Entry> {
         self.0.get(at).copied().flatten()
     }
 
-    /// The same as it is shown beside ours.
+    /// The same, formatted to stand beside ours.
     pub(super) fn beside(&self, at: usize) -> Option<Published> {
         self.at(at).map(beside)
     }
@@ -57,7 +57,7 @@ fn all(analysis: &Analysis) -> impl Iterator<Item = &Entry> {
     tables.flat_map(|table| &table.entries)
 }
 
-/// Whether a published mean stands beside that of any step.
+/// Returns true if a published mean stands beside that of any step.
 pub(super) fn has_steps(analysis: &Analysis) -> bool {
     all(analysis).any(|entry| entry.step.is_some() && entry.published.is_some())
 }
@@ -88,14 +88,14 @@ pub(super) fn further_metrics<'a>(
 /// The published figure as shown: grouped like ours if it is a number.
 pub(super) fn published_text(entry: &Entry) -> String {
     match entry.published {
-        // As many digits as published: rounding someone else's figure would misquote it.
+        // As many digits as published: rounding another author's figure would misquote it.
         Some(_) => grouped(&entry.published_text),
         None if entry.published_text.is_empty() => NONE.to_owned(),
         None => entry.published_text.clone(),
     }
 }
 
-/// `11974.5` as `11,974.5`; anything that isn't plain digits stays as it is.
+/// `11974.5` as `11,974.5`; other texts than plain digits stay unchanged.
 fn grouped(text: &str) -> String {
     match text
         .split_once('.')
@@ -107,7 +107,7 @@ fn grouped(text: &str) -> String {
     }
 }
 
-/// Where the figures come from, those that belong to no level of this run, all others, and notes.
+/// The source of the figures, the figures for no level of this run, all others, and notes.
 pub(super) fn published(analysis: &Analysis) -> Option<Section> {
     if analysis.published.is_empty() || analysis.cells.is_empty() {
         return None;
@@ -129,7 +129,7 @@ pub(super) fn published(analysis: &Analysis) -> Option<Section> {
     Some(Section::new("Published figures", blocks))
 }
 
-/// What a reader must know of the published figures, each once, with what it is about.
+/// The notes on the published figures, each once, with its subject.
 fn notes(analysis: &Analysis) -> Vec<String> {
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     for entry in all(analysis) {
@@ -150,7 +150,7 @@ fn notes(analysis: &Analysis) -> Vec<String> {
     notes.chain(left_out).collect()
 }
 
-/// Published figures that belong to no level of this run, as they are.
+/// Published figures for no level of this run, unchanged.
 fn as_is_table(as_is: &AsIs) -> Table {
     let heads = as_is.heads.iter();
     let columns = heads.map(|head| Column::new(head, Kind::Number)).collect();

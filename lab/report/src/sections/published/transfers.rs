@@ -1,4 +1,4 @@
-//! The table of what sessions carried: ours, and what was published.
+//! The table of transfers: ours, and published ones.
 
 use crate::Analysis;
 use crate::document::{Block, Cell, Column, Kind, Row, Section, Table};
@@ -6,7 +6,7 @@ use crate::format::{count, figure, or_none};
 use crate::model::{CellSummary, Estimate, PublishedTransfer, TransferSummary};
 use crate::sections::figures::whole;
 
-/// Of an analysis whose sessions carried anything.
+/// The section, if sessions transferred anything.
 pub(crate) fn transfers(analysis: &Analysis) -> Option<Section> {
     let with = |cell: &CellSummary| Some((cell.label.clone(), cell.transfer.clone()?));
     let ours: Vec<(String, TransferSummary)> = analysis.cells.iter().filter_map(with).collect();
@@ -106,7 +106,7 @@ fn rows(
     all[..shown].iter().map(row).collect()
 }
 
-/// What two of the rows mean.
+/// The meaning of two of the rows.
 const LEGEND: &str = "MB/s of whole ms: KiB of a session ÷ the average cut to whole ms, as \
                       published. MB/s: 10⁶ bytes per second, nothing cut off.";
 
