@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const END: Duration = Duration::from_millis(2);
 /// Largest part of what a command complains about.
 const MOST_COMPLAINT: usize = 4 << 10;
-/// Letters of a complaint that are told.
+/// The maximum letters of a reported error.
 const LETTERS: usize = 200;
 
 /// What a system is asked with.

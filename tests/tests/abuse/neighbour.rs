@@ -38,7 +38,7 @@ impl Seen {
     }
 }
 
-/// Ada, who has a few mails.
+/// Ada, with a few mails.
 pub(crate) struct Neighbour<'a> {
     stage: &'a Stage,
     client: Option<Client>,

@@ -129,7 +129,7 @@ pub struct GroupTime {
     pub no_core_us: f64,
     /// Blocked, by what they waited for; `None` if it isn't known.
     pub blocked_us: Option<BTreeMap<Class, f64>>,
-    /// The rest of their time: blocked, if nobody knows what for.
+    /// The rest of their time: blocked, for an unknown reason.
     pub unknown_us: f64,
 }
 
