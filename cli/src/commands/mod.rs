@@ -42,7 +42,7 @@ use crate::exit::{Exit, Failure};
 pub(crate) const RUNS: &str = "runs";
 
 /// Writes data to stdout. A closed stdout (`| head`) is no failure.
-pub(crate) fn print(data: impl AsRef<[u8]>) -> Result<Exit, Failure> {
+pub(crate) fn print(data: &(impl AsRef<[u8]> + ?Sized)) -> Result<Exit, Failure> {
     match io::stdout().lock().write_all(data.as_ref()) {
         Ok(()) => Ok(Exit::Success),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),

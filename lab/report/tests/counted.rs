@@ -93,7 +93,7 @@ fn the_statement_that_takes_longer_is_named() {
     insta::assert_snapshot!(section.split("\nChecks").next().unwrap());
     assert!(markdown(&analysis).contains("## What the system counted"));
     let page = html(&analysis);
-    assert!(page.contains("select 9 from &lt;things&gt;") && !page.contains("<things>"));
+    assert!(page.contains("`select 4 from &lt;things&gt;") && !page.contains("<things>"));
     let measure = r#""measure": "ask.db.statements.calls{query=\"select 9 from <things> where owner = $1\"}""#;
     let json = serde_json::to_string_pretty(&analysis).unwrap();
     assert!(json.contains(measure));
