@@ -8,6 +8,7 @@ use lab_profile::waits::differences::{Columns, Rules, Sides, compare};
 use lab_profile::waits::scheduling::{self, Latencies};
 use lab_profile::waits::{
     ANY_CODE, Class, Code, GroupTime, Patterns, Per, Summary, ThreadGroup, Trial,
+    settle_idle_groups,
 };
 
 use crate::made::Stacks;
@@ -351,4 +352,34 @@ fn a_thread_without_a_stack_waits_in_the_kernel() {
         .map(|one| one.function.as_str())
         .collect();
     assert_eq!(names, ["[kernel] inet_csk_accept", "[kernel] futex"]);
+}
+
+#[test]
+fn futex_waits_of_threads_that_never_ran_are_for_work() {
+    let futex = "~futex_wait";
+    let mut profile = Stacks::of_waits()
+        .waiting(("sweep", 1), futex, (5, Class::LockOrCondition, None))
+        .waiting(("http-0", 1), futex, (3, Class::LockOrCondition, None))
+        .waiting(("sweep", 1), "main;~do_fsync", (1, Class::Disk, None))
+        .profile();
+    let group = |name: &str, on_cpu_ns| ThreadGroup {
+        name: name.to_owned(),
+        threads: 1,
+        wall_ns: 1_000,
+        on_cpu_ns,
+        no_core_ns: 0,
+        blocked_ns: Some([(Class::LockOrCondition, 600), (Class::Idle, 100)].into()),
+    };
+    let mut groups = [group("sweep", 0), group("http-*", 7)];
+    settle_idle_groups(Some(&mut profile), &mut groups);
+    let classes = |class| {
+        let of_class = profile.samples.iter();
+        let of_class = of_class.filter(|one| one.wait.is_some_and(|wait| wait.class == class));
+        of_class.map(|one| one.count).sum::<u64>()
+    };
+    let found = [Class::Idle, Class::LockOrCondition, Class::Disk].map(classes);
+    assert_eq!(found, [5, 3, 1]);
+    let [idle, busy] = groups.map(|group| group.blocked_ns.unwrap());
+    assert_eq!(idle, [(Class::Idle, 700)].into());
+    assert_eq!(busy[&Class::LockOrCondition], 600);
 }

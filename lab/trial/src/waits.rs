@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use lab_archive::{Latencies, ThreadsLine, TrialData, Waits};
 use lab_profile::Profile;
-use lab_profile::waits::{ThreadGroup, Trial};
+use lab_profile::waits::{ThreadGroup, Trial, settle_idle_groups};
 
 use crate::as_f64;
 use crate::model::{TrialAnalysis, Verdict};
@@ -91,7 +91,7 @@ pub fn waits(data: &TrialData, analysis: &TrialAnalysis) -> TrialWaits {
             }
         },
     };
-    let profile = profile.filter(|profile| !profile.samples.is_empty());
+    let mut profile = profile.filter(|profile| !profile.samples.is_empty());
     let lines = lines(data, analysis).unwrap_or_else(|problem| {
         problems.push(problem);
         Vec::new()
@@ -106,6 +106,8 @@ pub fn waits(data: &TrialData, analysis: &TrialAnalysis) -> TrialWaits {
         ..Waits::default()
     };
     let groups = inside.groups().unwrap_or_else(|| Ok(Vec::new()));
+    let mut groups = groups.unwrap_or_default();
+    settle_idle_groups(profile.as_mut(), &mut groups);
     let latencies = match &data.waits.latency {
         Some(Ok(latencies)) => latencies.clone(),
         Some(Err(problem)) => {
@@ -116,7 +118,7 @@ pub fn waits(data: &TrialData, analysis: &TrialAnalysis) -> TrialWaits {
     };
     TrialWaits {
         profile,
-        groups: groups.unwrap_or_default(),
+        groups,
         latencies,
         recorded_seconds,
         seconds,

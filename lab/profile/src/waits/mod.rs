@@ -7,10 +7,12 @@ pub mod scheduling;
 mod summary;
 mod tables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::model::Profile;
 
 pub use crate::class::Class;
 pub use crate::key::thread_group;
@@ -34,4 +36,33 @@ pub struct ThreadGroup {
     /// Time in which they were blocked, by what they waited for, in nanoseconds; `None` where it isn't known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_ns: Option<BTreeMap<Class, u64>>,
+}
+
+/// Counts waits on futexes as waits for work in groups whose threads never ran: a thread that isn't woken for a whole hold
+/// serves no request.
+pub fn settle_idle_groups(profile: Option<&mut Profile>, groups: &mut [ThreadGroup]) {
+    let idle = groups.iter_mut().filter(|group| group.on_cpu_ns == 0);
+    let names: HashSet<String> = idle
+        .map(|group| {
+            let blocked = group.blocked_ns.iter_mut();
+            for by_class in blocked {
+                if let Some(ns) = by_class.remove(&Class::LockOrCondition) {
+                    *by_class.entry(Class::Idle).or_default() += ns;
+                }
+            }
+            group.name.clone()
+        })
+        .collect();
+    let Some(profile) = profile else { return };
+    let is_idle = |name: &String| names.contains(thread_group(name).as_ref());
+    let threads: Vec<bool> = profile.threads.iter().map(is_idle).collect();
+    for sample in profile.samples.iter_mut().filter(|one| threads[one.thread]) {
+        if let Some(wait) = sample
+            .wait
+            .as_mut()
+            .filter(|wait| wait.class == Class::LockOrCondition)
+        {
+            wait.class = Class::Idle;
+        }
+    }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ThreadGroup;
-use super::code::{Code, Codes, class_of};
+use super::code::{ANY_CODE, Code, Codes, class_of};
 use super::patterns::Patterns;
 use crate::class::Class;
 use crate::key::thread_group;
@@ -98,11 +98,11 @@ impl Per {
 pub struct Summary {
     /// What all times and counts are given for: a transaction, or a second where no transaction was counted.
     pub per: Per,
-    /// How groups of threads spend their time: those with the most time on a CPU or waiting for something else than work
-    /// first, 50 at most. Empty if it wasn't recorded.
+    /// How groups of threads spend their time: those with the most time on a CPU or in waits that are known to be for
+    /// something else than work first, 50 at most. Empty if it wasn't recorded.
     pub groups: Vec<GroupTime>,
-    /// Which code waits, and for what: the longest first, waits for work last, 100 at most. Empty if no stacks were
-    /// recorded.
+    /// Which code waits, and for what: the longest first, then waits of unknown code, waits for work last, 100 at most.
+    /// Empty if no stacks were recorded.
     pub waits: Vec<CodeWait>,
     /// Different waits that were found.
     pub waits_found: usize,
@@ -134,10 +134,12 @@ pub struct GroupTime {
 }
 
 impl GroupTime {
-    /// Returns the time on a CPU, and waiting for anything except work.
+    /// Returns the time on a CPU, and in waits that are known to be for something else than work.
     fn busy_us(&self) -> f64 {
         let blocked = self.blocked_us.iter().flatten();
-        let blocked = blocked.filter(|(class, _)| !class.is_waiting_for_work());
+        let is_known = |class: Class| !matches!(class, Class::LockOrCondition | Class::Other);
+        let blocked =
+            blocked.filter(|(class, _)| !class.is_waiting_for_work() && is_known(**class));
         self.on_cpu_us + self.no_core_us + blocked.map(|(_, us)| us).sum::<f64>()
     }
 }
@@ -235,10 +237,12 @@ fn waits(trials: &[Trial<'_>], per: Per, patterns: &Patterns) -> Vec<CodeWait> {
     }
     let mut waits: Vec<CodeWait> = sums.into_iter().map(code_wait).collect();
     waits.sort_by(|a, b| {
-        let by_work = a.is_for_work.cmp(&b.is_for_work);
+        let is_unknown = |one: &CodeWait| one.function.starts_with('[') && one.function != ANY_CODE;
+        let rank = |one: &CodeWait| (one.is_for_work, is_unknown(one));
+        let by_kind = rank(a).cmp(&rank(b));
         let by_time = b.us.total_cmp(&a.us);
         let by_name = (&a.function, a.class).cmp(&(&b.function, b.class));
-        by_work.then(by_time).then(by_name)
+        by_kind.then(by_time).then(by_name)
     });
     waits
 }

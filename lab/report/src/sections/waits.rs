@@ -159,13 +159,15 @@ fn sentence(cell: &CellWaits, name: Option<&str>) -> String {
         format!("; the mean response took {} ms", ms(mean))
     });
     let longest = summary.waits.iter().find(|one| !one.is_for_work);
+    let is_known = longest.is_some_and(|one| !one.function.starts_with('['));
+    let of_known = if is_known { " of known code" } else { "" };
     let longest = longest.map_or_else(String::new, |one| {
         let place = match one.function.as_str() {
             ANY_CODE => String::new(),
             function => format!(" in {}", shortened(function, LETTERS.1)),
         };
         format!(
-            " The longest wait, those for work left out: {} per {} {}{place}.",
+            " The longest wait{of_known}, those for work left out: {} per {} {}{place}.",
             micros(one.us),
             summary.per.word(),
             one.class.doing()
