@@ -10,32 +10,32 @@ use lab_import::har::Noise;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  plimsoll init                                 asks where the server is
-  plimsoll init --url http://127.0.0.1:8080/    asks what is left
+  plimsoll init                                 asks for the server
+  plimsoll init --url http://127.0.0.1:8080/    asks for the rest
   plimsoll init --url http://127.0.0.1:8080/items --users 50 --limit 200ms --yes
 
-It writes NAME.study.yaml and NAME.workload.yaml, which run as they are, with
-comments on what to write next. Files that are there already stay as they are.")]
+Writes NAME.study.yaml and NAME.workload.yaml, which run as they are, with
+comments on what to add next. Existing files are not changed.")]
 pub(crate) struct InitArgs {
-    /// The server, which runs already, with the path of a page
+    /// URL of a page on your running server
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// Users at once
+    /// Number of concurrent users
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) users: Option<u32>,
-    /// How long 95 of 100 answers may take, such as 500ms
+    /// Limit for the p95 response time, such as 500ms
     #[arg(long, value_name = "TIME", value_parser = limit)]
     pub(crate) limit: Option<String>,
-    /// What the files are called; after the server unless given
+    /// Name of the files (default: after the server)
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Folder of the files
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// Ask nothing: what isn't given is as usual (10 users, 500ms)
+    /// Don't ask; use the defaults for missing options (10 users, 500ms)
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Write over files that are there
+    /// Overwrite existing files
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -56,11 +56,11 @@ pub(crate) struct ImportArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportFrom {
-    /// A session that a browser recorded (HAR)
+    /// Import a session that a browser recorded (HAR)
     Har(HarArgs),
-    /// A description of a service (OpenAPI 3 or Swagger 2, JSON or YAML)
+    /// Import an API description (OpenAPI 3 or Swagger 2, JSON or YAML)
     Openapi(OpenApiArgs),
-    /// The access log of a server, or a recording of GoReplay, as load
+    /// Import a server's access log, or a GoReplay recording, as load
     Log(LogArgs),
 }
 
@@ -76,26 +76,26 @@ Examples:
   zcat E2EXAMPLE.*.gz | LC_ALL=C sort | plimsoll import log - --host shop.example
   plimsoll import log haproxy.log --sessions --exact-status
 
-Writes NAME.jsonl, NAME.workload.yaml, and NAME.study.yaml, by which a run sends
-the requests at the moments of the log. Formats are common, combined,
-vhost_combined (Apache, nginx), json, caddy, traefik, envoy, alb (Amazon), haproxy
-(option httplog), w3c (Amazon CloudFront, IIS), gor (GoReplay); nginx's log_format
-and Apache's LogFormat are taken as they are. Lines may have syslog's prefix.
-Values of queries under names such as `token` are dropped, and addresses of
-clients become hashes.")]
+Writes NAME.jsonl, NAME.workload.yaml, and NAME.study.yaml. A run of the study
+sends the requests at the times of the log. Formats are common, combined,
+vhost_combined (Apache, nginx), json, caddy, traefik, envoy, alb (Amazon),
+haproxy (option httplog), w3c (Amazon CloudFront, IIS), gor (GoReplay), and
+nginx's log_format or Apache's LogFormat as configured. Lines may have syslog's
+prefix. Query values under names such as `token` are dropped, and client
+addresses are hashed.")]
 pub(crate) struct LogArgs {
-    /// The log, compressed by gzip or not; `-` reads standard input
+    /// The log, plain or compressed by gzip; `-` reads standard input
     pub(crate) file: PathBuf,
-    /// A name, or the format as the server's configuration has it; found out unless given
+    /// Name of a format, or a format as in the server's configuration (default: detected)
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// Which member of a line of JSON is what: time, method, path, host, status, bytes, client, agent, took (seconds)
+    /// Map fields to members of JSON lines: time, method, path, host, status, bytes, client, agent, took (seconds)
     #[arg(long, value_name = "FIELD=MEMBER,...", value_delimiter = ',', value_parser = field)]
     pub(crate) fields: Vec<(String, String)>,
-    /// Take the requests to this host, and to no other; may be given several times. All unless given
+    /// Import only the requests to this host; may be given several times (default: all)
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<String>,
-    /// Methods that are taken
+    /// Import only requests with these methods
     #[arg(
         long,
         value_name = "METHOD,...",
@@ -106,19 +106,19 @@ pub(crate) struct LogArgs {
     /// Expect the exact status in the log (404) instead of its class (4xx)
     #[arg(long)]
     pub(crate) exact_status: bool,
-    /// Group each client's requests into sessions, with pauses below half an hour; without this, each request is a session
+    /// Group each client's requests into sessions, with pauses below half an hour (default: one session per request)
     #[arg(long)]
     pub(crate) sessions: bool,
-    /// The server that gets the load
+    /// Server that receives the load
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     pub(crate) url: String,
-    /// Spreads requests over the second, where the log has whole seconds
+    /// Seed for spreading requests over the second, if the log has whole seconds
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Path of the files without their ends; after the log, in this folder, unless given
+    /// Path of the files without extensions (default: after the log, in the current folder)
     #[arg(short, long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
-    /// Write over files that are there
+    /// Overwrite existing files
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -134,26 +134,25 @@ fn field(text: &str) -> Result<(String, String), String> {
 #[command(after_help = "\
 To record a session: open the browser's developer tools (F12), the tab
 \"Network\", tick \"Preserve log\", do what a user does, and save all as HAR (with
-content, and with sensitive data where the browser asks).
+content, and with sensitive data if the browser asks).
 
 Examples:
   plimsoll import har session.har
   plimsoll import har session.har --host shop.example --host api.shop.example
   plimsoll import har session.har --without images,fonts,styles,scripts
 
-Pauses of the recording become waits. What an answer gave and a later request
-carries is captured: ids, tokens, hidden fields of forms, where a redirect
-leads. Values under names such as `password` become secret('PASSWORD'): a run
-takes them from its environment. Cookies are kept as browsers keep them. What is
-left out, and values that an answer held but nothing captures, are reported.")]
+Pauses in the recording become waits. Response values that later requests carry
+are captured: ids, tokens, hidden form fields, redirect targets. Values under
+names such as `password` become secret('PASSWORD'): a run takes them from its
+environment. Cookies are handled as in browsers. Skipped requests, and values
+that are in a response but not captured, are reported.")]
 pub(crate) struct HarArgs {
     /// The recording
     pub(crate) file: PathBuf,
-    /// Take the requests to this host, and to no other; may be given several times. The server of the
-    /// first page unless given
+    /// Import only the requests to this host; may be given several times (default: the server of the first page)
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<String>,
-    /// Leave out these kinds of requests: images, fonts, media, styles, scripts, analytics; or `none`
+    /// Skip these kinds of requests: images, fonts, media, styles, scripts, analytics; or `none`
     #[arg(
         long,
         value_name = "KIND,...",
@@ -182,25 +181,25 @@ Examples:
   plimsoll import openapi openapi.yaml
   plimsoll import openapi http://127.0.0.1:8080/openapi.json
 
-Each operation is called once, with the examples of the description: what makes
-something first, what removes it last. Nothing is changed or removed that the
-session didn't make itself. Tokens and passwords are taken from the environment
-of a run. Files that the description refers to are read from its folder and
-below. What is left out is reported.")]
+The session calls each operation once, with the examples of the description:
+first operations that create something, last those that remove it. It changes
+and removes only what it created itself. Tokens and passwords are taken from the
+environment of a run. Files that the description refers to are read from its
+folder and below. Skipped operations are reported.")]
 pub(crate) struct OpenApiArgs {
-    /// The description: a file, or an address
+    /// The description: a file, or a URL
     pub(crate) from: String,
     #[command(flatten)]
     pub(crate) to: ToArgs,
 }
 
-/// Where an imported workload goes.
+/// The destination of an imported workload.
 #[derive(Debug, Args)]
 pub(crate) struct ToArgs {
-    /// The workload file; NAME.workload.yaml after what is imported, unless given; `-` prints it
+    /// Workload file; `-` prints it (default: NAME.workload.yaml, after the source)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -223,7 +222,7 @@ Examples:
   plimsoll man ~/.local/share/man/man1
   plimsoll man man1 && man ./man1/plimsoll-run.1")]
 pub(crate) struct ManArgs {
-    /// Folder that a page for each command is written to; made if it is missing
+    /// Folder for the pages, one per command; created if it is missing
     pub(crate) dir: PathBuf,
 }
 
@@ -240,7 +239,7 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  plimsoll schema study > study.schema.json    for an editor that completes keys
+  plimsoll schema study > study.schema.json    for completion in an editor
   plimsoll schema result                       each key of result.json")]
 pub(crate) struct SchemaArgs {
     /// What to print
@@ -256,6 +255,6 @@ pub(crate) enum SchemaKind {
     Workload,
     /// JSON Schema of `result.json`
     Result,
-    /// The checks on a measurement, with the limits that a study may set under `checks:`
+    /// Checks of a measurement, with the limits that a study may set under `checks:`
     Checks,
 }

@@ -1,4 +1,4 @@
-//! The arguments about load generators on other machines. Text only; there is no code of commands here.
+//! Arguments for load generators on other machines. Text only: the code of the commands is in `commands`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,41 +9,40 @@ use lab_fleet::{Name, Wanted};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  plimsoll hub                                         this machine alone
+  plimsoll hub                                         this machine only
   plimsoll hub --listen 0.0.0.0:4222 --name hub.lan    other machines, too
-  plimsoll agents invite gen-1 > gen-1.token           and, where it is to be:
+  plimsoll agents invite gen-1 > gen-1.token           then, on its machine:
   plimsoll agent --join @gen-1.token
-  plimsoll hub --nats tls://nats.lan:4222 --ca ca.pem  a server that runs already
+  plimsoll hub --nats tls://nats.lan:4222 --ca ca.pem  use a running server
 
-The hub is where agents and runs meet; it measures nothing. At its first start
-it makes keys and a certificate in its folder; every connection to it has TLS.
-It runs the nats-server that is on the path (Debian: apt install nats-server).
-Ctrl-C ends it.")]
+The hub connects agents and runs; it measures nothing. At its first start it
+creates keys and a certificate in its folder; every connection to it has TLS. It
+runs the nats-server on the PATH (Debian: apt install nats-server). Ctrl-C stops
+it.")]
 pub(crate) struct HubArgs {
     #[command(flatten)]
     pub(crate) folder: HubFolder,
-    /// Address to listen on, said at the first start of this hub; 127.0.0.1:4222 unless given; port 0
-    /// takes a free one, for good
+    /// Address to listen on; port 0 picks a free port for good. Set at the first start of this hub
+    /// (default: 127.0.0.1:4222)
     #[arg(long, env = "PLIMSOLL_HUB_LISTEN", value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
-    /// A name, or an address, by which agents reach it, such as hub.lan, said at the first start of this
-    /// hub; the first stands in tokens
+    /// Name or address by which agents reach the hub, such as hub.lan; the first one is in the tokens.
+    /// Set at the first start of this hub
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) name: Vec<String>,
-    /// Meet at this server of NATS, which runs already and has TLS: tls://HOST:PORT. Says what its
-    /// configuration has to include, and whether it lets this machine in; runs nothing
+    /// Use this running NATS server, which must have TLS: tls://HOST:PORT. Reports what its
+    /// configuration has to include, and whether it accepts this machine; runs nothing
     #[arg(long, value_name = "URL", conflicts_with_all = ["listen", "name"])]
     pub(crate) nats: Option<String>,
-    /// File with the certificate (PEM) of who vouches for that server, said the first time
+    /// File with the certificate (PEM) of that server's authority; needed the first time
     #[arg(long, value_name = "FILE", requires = "nats")]
     pub(crate) ca: Option<PathBuf>,
 }
 
-/// Where a hub keeps its keys.
+/// The folder with the keys of a hub.
 #[derive(Debug, Args)]
 pub(crate) struct HubFolder {
-    /// Folder of the hub; `hub` in /var/lib/plimsoll for root, in ~/.local/state/plimsoll for others,
-    /// unless given
+    /// Folder of the hub (default: `hub` in /var/lib/plimsoll for root, in ~/.local/state/plimsoll for others)
     #[arg(long, env = "PLIMSOLL_HUB", value_name = "DIR")]
     pub(crate) hub: Option<PathBuf>,
 }
@@ -51,10 +50,10 @@ pub(crate) struct HubFolder {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  plimsoll agents invite gen-1 > gen-1.token   a new agent's token, told once
-  plimsoll agents list                         who is there, and works for whom
-  plimsoll agents stop gen-1                   end an agent's program
-  plimsoll agents remove gen-1                 take its token back")]
+  plimsoll agents invite gen-1 > gen-1.token   a new agent's token, shown once
+  plimsoll agents list                         connected agents, and their runs
+  plimsoll agents stop gen-1                   stop an agent's program
+  plimsoll agents remove gen-1                 revoke its token")]
 pub(crate) struct AgentsArgs {
     #[command(subcommand)]
     pub(crate) command: AgentsCommand,
@@ -62,17 +61,17 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
-    /// Make a token with which an agent joins, and print it: who has it is that agent
+    /// Create and print a token; its holder joins as this agent
     Invite {
         /// The agent's name: a-z, 0-9, and - between them
         name: Name,
-        /// For somebody who runs studies by agents from another machine, and is no agent
+        /// Create a token for running studies by agents from another machine, not for an agent
         #[arg(long)]
         conductor: bool,
         #[command(flatten)]
         folder: HubFolder,
     },
-    /// Show the agents that are there
+    /// List the connected agents
     List {
         /// Print JSON
         #[arg(long)]
@@ -80,30 +79,29 @@ pub(crate) enum AgentsCommand {
         #[command(flatten)]
         fleet: FleetArgs,
     },
-    /// End an agent's program
+    /// Stop an agent's program
     Stop {
         /// The agent
         name: Name,
-        /// Also when it works for a run, whose trial is then no measurement
+        /// Stop it even if it works for a run; the trial is then invalid
         #[arg(long)]
         force: bool,
         #[command(flatten)]
         fleet: FleetArgs,
     },
-    /// Take a token back: its owner is cut off, and can't come again
+    /// Revoke a token: its owner is disconnected, and can't rejoin
     Remove {
-        /// Whose
+        /// The name of its owner
         name: Name,
         #[command(flatten)]
         folder: HubFolder,
     },
 }
 
-/// How the hub is reached.
+/// The token with which the hub is reached.
 #[derive(Debug, Args)]
 pub(crate) struct FleetArgs {
-    /// File with the token of `plimsoll agents invite NAME --conductor`; that of the hub on this machine
-    /// unless given
+    /// File with the token of `plimsoll agents invite NAME --conductor` (default: that of the hub on this machine)
     #[arg(long, env = "PLIMSOLL_FLEET", value_name = "FILE")]
     pub(crate) fleet: Option<PathBuf>,
 }
@@ -114,15 +112,15 @@ Examples:
   plimsoll agent --join @gen-1.token
   ssh hub plimsoll agents invite gen-2 | plimsoll agent --join -
   plimsoll agent --join @gen-1.token --cores 2-3 --label rack=b
-  plimsoll agent --join @gen-1.token --calibrate     where machines differ
-  plimsoll agent --join @db-1.token --allow db.toml  for systems, too
+  plimsoll agent --join @gen-1.token --calibrate     if machines differ
+  plimsoll agent --join @db-1.token --allow db.toml  also for systems
 
-An agent waits for runs and drives its part of their load. It dials out to the
-hub, listens nowhere, and starts nothing but load, and what --allow lets it. A
-run that it does not hear for twelve seconds has it no more: its users stop,
-and its system ends. Ctrl-C ends it.")]
+An agent waits for runs, and drives its part of their load. It connects to the
+hub, listens on no port, and starts only load, and what --allow permits. Without
+a message from its run for twelve seconds, it leaves the run: its users stop,
+and its system ends. Ctrl-C stops the agent.")]
 pub(crate) struct AgentArgs {
-    /// Where its token is: @FILE, or - for standard input
+    /// Token of the agent: @FILE, or - for standard input
     #[arg(
         long,
         env = "PLIMSOLL_JOIN",
@@ -130,25 +128,26 @@ pub(crate) struct AgentArgs {
         hide_env_values = true
     )]
     pub(crate) join: String,
-    /// Cores for its users, one worker each, such as 0-3 or 1,3; all that it may use unless given
+    /// Cores for its users, one worker each, such as 0-3 or 1,3 (default: all that it may use)
     #[arg(long, env = "PLIMSOLL_CORES", value_name = "LIST", value_parser = cores)]
     pub(crate) cores: Option<Cores>,
-    /// Its part of a load against those of other agents, 1 to 1000; as many as it has cores unless given
+    /// Weight of its part of a load relative to other agents, 1 to 1000 (default: its number of cores)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) weight: Option<u32>,
-    /// Measure first, for some ten seconds, how many requests it drives: its part of a load beside agents
-    /// that have done the same is as large as that
+    /// Measure first, for about ten seconds, how many requests it drives. The result is its weight
+    /// beside agents that have measured, too
     #[arg(long, conflicts_with = "weight")]
     pub(crate) calibrate: bool,
-    /// What runs may choose it by; may be given several times
+    /// Label by which runs can choose it; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     pub(crate) label: Vec<(String, String)>,
-    /// Let runs have their system on this machine (`on` in a study): a file that says where users reach it, and
-    /// lists the programs, folders, and kernel settings that a run may use. No study gets more
+    /// Let runs have their system on this machine (`on` in a study). The file has the address for
+    /// users, and lists the programs, folders, and kernel settings that a run may use; no study gets
+    /// more
     #[arg(long, env = "PLIMSOLL_ALLOW", value_name = "FILE")]
     pub(crate) allow: Option<PathBuf>,
-    /// Folder for the number of its last lease; `agent-NAME` in /var/lib/plimsoll for root, in
-    /// ~/.local/state/plimsoll for others, unless given
+    /// Folder for the number of its last lease (default: `agent-NAME` in /var/lib/plimsoll for root, in
+    /// ~/.local/state/plimsoll for others)
     #[arg(long, env = "PLIMSOLL_STATE", value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
 }
@@ -157,12 +156,12 @@ pub(crate) struct AgentArgs {
 #[derive(Debug, Clone)]
 pub(crate) struct Cores(pub(crate) Vec<usize>);
 
-/// Agents in the place of this machine's generator.
+/// Agents that replace this machine's generator.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "By agents on other machines")]
 pub(crate) struct RunAgentsArgs {
-    /// Drive the load by agents: so many, those of these names (gen-1,gen-2), or all with a label
-    /// (rack=b); those that the study names unless given
+    /// Drive the load by agents: a number of them, their names (gen-1,gen-2), or all with a label
+    /// (rack=b) (default: those in the study)
     #[arg(long, value_name = "WHICH", value_parser = wanted)]
     pub(crate) agents: Option<Wanted>,
     #[command(flatten)]

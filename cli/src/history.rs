@@ -1,4 +1,4 @@
-//! The arguments of commands about runs over time.
+//! Arguments of the commands that list runs over time.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,28 +12,28 @@ pub(crate) const ANY_PORT: &str = "127.0.0.1:0";
 #[command(after_help = "\
 Examples:
   plimsoll runs                                  the runs in runs/
-  plimsoll runs --study calendar-load            of one study
-  plimsoll runs --search users=500               whose settings, machine, or words have this
+  plimsoll runs --study calendar-load            the runs of one study
+  plimsoll runs --search users=500               the runs with this text
   plimsoll runs /srv/ci/runs --format html > index.html
 
-A line is a run: valid trials of all, the verdict, and what decides with its
-interval over the trials: the load line, else the deciding comparison of a
-study that asks for a verdict, else the p95 response under the most load. `≠`
-marks a run whose machine, version of plimsoll, or study differs from the run
-before.
+Each line is a run: its valid trials out of all, its verdict, and the deciding
+figure with its interval over the trials: the load line, else the deciding
+comparison of a study that asks for a verdict, else the p95 response under the
+highest load. `≠` marks a run whose machine, plimsoll version, or study differs
+from the run before.
 
-Below stands at which run a figure changed: E-divisive change points
+The changes of a figure, with their runs, follow: E-divisive change points
 (Matteson & James 2014) whose means differ as well, over runs of the same
-study file with the same settings. Where nothing changes, the chance that
-any is shown in a study is 5 %, however many figures it has. Fewer than eight
-runs show little: four before a change and four from it on.")]
+study file with the same settings. If nothing changes, the chance that any is
+shown in a study is 5 %, however many figures it has. Fewer than eight runs show
+little: a change needs four runs before it and four from it on.")]
 pub(crate) struct RunsArgs {
-    /// Where the archives are, one folder each
+    /// Folder with the archives, one subfolder each
     #[arg(default_value = "runs")]
     pub(crate) folder: PathBuf,
     #[command(flatten)]
     pub(crate) which: Which,
-    /// What to print; pages link to the report of each run beside them
+    /// Output format; pages link to the report of each run beside them
     #[arg(long, value_enum, default_value_t = RunsFormat::Terminal)]
     pub(crate) format: RunsFormat,
 }
@@ -44,28 +44,28 @@ Examples:
   plimsoll serve-reports                          the runs in runs/
   plimsoll serve-reports /srv/ci/runs --listen 127.0.0.1:8081
 
-The page lists the runs as `plimsoll runs` does, with trends, and leads to the
-report of each. Pages are made when they are asked for, from the archives as
-they are then. The address has a token in it: who has the address may read.")]
+The page lists the runs as `plimsoll runs` does, with trends, and links to their
+reports. Each request renders its page from the current archives. The address
+contains a token: everyone with the address has read access.")]
 pub(crate) struct ServeReportsArgs {
-    /// Where the archives are, one folder each
+    /// Folder with the archives, one subfolder each
     #[arg(default_value = "runs")]
     pub(crate) folder: PathBuf,
     #[command(flatten)]
     pub(crate) which: Which,
-    /// Where to serve the pages; port 0 is any free one
+    /// Address to serve the pages on; port 0 selects a free port
     #[arg(long, env = "PLIMSOLL_LISTEN_REPORTS", value_name = "ADDR", default_value = ANY_PORT)]
     pub(crate) listen: SocketAddr,
 }
 
-/// Which of the runs in a folder.
+/// Filters for the runs in a folder.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Which {
-    /// Of this study only
+    /// Include only runs of this study
     #[arg(long, value_name = "NAME")]
     pub(crate) study: Option<String>,
-    /// Only those that have this in their names, title, sentence of the verdict, levels, overrides, or
-    /// machine; capitals don't matter
+    /// Include only runs with this text in their names, title, verdict sentence, levels, overrides, or
+    /// machine; case doesn't matter
     #[arg(long, value_name = "TEXT")]
     pub(crate) search: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! Whether a run has a live page, and at which address: by the command line, else if there is a terminal whose user can
-//! open it in a browser.
+//! Decides whether a run has a live page, and at which address: by the command line, else by default if the user of the
+//! run's terminal can open it in a browser.
 
 use std::io::{IsTerminal, stderr};
 use std::net::{AddrParseError, Ipv4Addr, SocketAddr};
@@ -12,12 +12,12 @@ use crate::history::ANY_PORT;
 /// The value for no page.
 const OFF: &str = "off";
 
-/// The page of a run.
+/// The live page of a run.
 #[derive(Debug, Args)]
 pub(crate) struct LiveArgs {
-    /// Where to serve the page that shows the run as it goes on, and can pause, skip, and stop it; its
-    /// address, with a token in it, is printed. Without this option there is one on a terminal, on this
-    /// machine alone, but not in a pipeline (CI) or over SSH
+    /// Address of the live page, which shows the run and can pause, skip, and stop it; its URL, with a
+    /// token, is printed. By default, a run on a terminal has a page for this machine only, but not in
+    /// a pipeline (CI) or over SSH
     #[arg(
         long,
         env = "PLIMSOLL_LIVE",
@@ -28,11 +28,11 @@ pub(crate) struct LiveArgs {
         value_parser = asked
     )]
     live: Option<PageFlag>,
-    /// The token in the page's address; random unless given. A Prometheus configuration can then name
-    /// `ADDR/TOKEN/metrics` before the run. 16 letters, digits, `-`, or `_` at least
+    /// Token in the page's address (default: random). With a given token, a Prometheus configuration
+    /// can name `ADDR/TOKEN/metrics` before the run. At least 16 letters, digits, `-`, or `_`
     #[arg(long, env = "PLIMSOLL_LIVE_TOKEN", value_name = "TOKEN", value_parser = token, hide_env_values = true)]
     live_token: Option<Token>,
-    /// Serve no page; `PLIMSOLL_LIVE=off` says so for good
+    /// Serve no page; `PLIMSOLL_LIVE=off` makes that permanent
     #[arg(long, overrides_with = "live")]
     no_live: bool,
 }

@@ -1,4 +1,4 @@
-//! The arguments of the commands for operators of a groupware server. Text only; there is no code of commands here.
+//! Arguments of the commands for operators of a groupware server. Text only: their code is in `commands`.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -15,8 +15,7 @@ pub(crate) struct StoreArgs {
 pub(crate) enum StoreCommand {
     /// Copy all records into an empty data folder or database
     Copy(CopyArgs),
-    /// Say of records that they were put back as they were earlier, by a snapshot or
-    /// a dump
+    /// Mark records as restored to an earlier state by a snapshot or dump
     Restored(RestoredArgs),
 }
 
@@ -26,14 +25,14 @@ Examples:
   plimsoll store restored /var/lib/plimsoll
   plimsoll store restored postgres://plimsoll@db.example.org/plimsoll
 
-What `data restore` and `store copy` make says so itself. After anything else
-that brings records back as they were, such as a snapshot of the disk,
-pg_restore, or a recovery to a point in time, say it by this, once, before a
-server starts: the next one that starts gives each mailbox new numbers
-(UIDVALIDITY, MODSEQ), so that no program that keeps a copy takes a message of
-now for one that was lost. No server may use the records meanwhile.")]
+`data restore` and `store copy` mark what they write themselves. After any other
+way to restore earlier records, such as a snapshot of the disk, pg_restore, or a
+recovery to a point in time, run this command once, before a server starts. The
+next server that starts gives each mailbox new numbers (UIDVALIDITY, MODSEQ), so
+that clients with a copy take no new message for a lost one. No server may use
+the records meanwhile.")]
 pub(crate) struct RestoredArgs {
-    /// The data folder or the URL of the database
+    /// Data folder, or URL of the database
     #[arg(value_name = "RECORDS")]
     pub(crate) records: String,
 }
@@ -44,19 +43,18 @@ Examples:
   plimsoll store copy plimsoll-data postgres://plimsoll@db.example.org/plimsoll
   plimsoll store copy postgres://plimsoll@localhost/plimsoll new-data
 
-No server may use either meanwhile. Records are counted on both sides and
-compared by a hash; a copy that was cut off goes on when the same command is
-given again, and no server starts on one that isn't finished. Attachments stay
-in their folder: take `content` along where a server gets another one.
+No server may use either side meanwhile. Records are counted on both sides and
+compared by a hash. The same command resumes an interrupted copy; no server
+starts on an unfinished one. Attachments stay in their folder: take `content`
+along if a server gets another folder.
 
-The password of a database is taken from PGPASSWORD or ~/.pgpass; it needn't be
-in the address, which others on this machine can see while the command runs.")]
+The password of a database is taken from PGPASSWORD or ~/.pgpass. It needn't be
+in the URL, which other users of this machine can see while the command runs.")]
 pub(crate) struct CopyArgs {
-    /// The data folder or the URL of the database to copy from
+    /// Data folder, or URL of the database, to copy from
     #[arg(value_name = "FROM")]
     pub(crate) from: String,
-    /// The data folder or the URL of the database to copy to; it is made if it isn't
-    /// there
+    /// Data folder, or URL of the database, to copy to; created if it is missing
     #[arg(value_name = "TO")]
     pub(crate) to: String,
 }
@@ -74,46 +72,47 @@ pub(crate) struct DataArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DataCommand {
-    /// Back up the data of a server, which may run meanwhile
+    /// Back up the data of a server, which may be running
     Backup(BackupArgs),
     /// List the backups in a folder
     List(ListArgs),
-    /// Read backups to the last byte: is all of it there, and right?
+    /// Read backups to the last byte, and verify that they are complete and intact
     Check(CheckDataArgs),
-    /// Make a data folder from a backup
+    /// Create a data folder from a backup
     Restore(RestoreDataArgs),
-    /// Say to which moments the kept changes lead
+    /// Show the moments that the kept changes lead to
     Changes(ChangesArgs),
-    /// Give the room back to the disk that deletions have left in the records' file
+    /// Return the space that deletions left in the records' file to the disk
     Compact(CompactArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  plimsoll data backup /backup/plimsoll                    of the data in ./plimsoll-data
+  plimsoll data backup /backup/plimsoll        of the data in ./plimsoll-data
   plimsoll data backup /backup/plimsoll --data /var/lib/plimsoll --keep 14
 
-All records are those of one moment, with all attachments that they refer to; attachments that an
-earlier backup has are not copied again. It has its name when it is whole and was checked: one that
-was cut off counts for nothing, and the next backup removes it. Run it as the user that the server
-runs as. Not in it: the admin token, and uploads under way, which their clients go on with.")]
+All records are of one moment, with all attachments that they refer to.
+Attachments that an earlier backup has are not copied again. A backup gets its
+name once it is complete and verified; the next backup removes an interrupted
+one. Run the command as the user of the server. Not included: the admin token,
+and uploads in progress, which their clients resume.")]
 pub(crate) struct BackupArgs {
-    /// The folder of backups; new, empty, or with backups in it
+    /// Folder of backups: new, empty, or with backups in it
     pub(crate) folder: PathBuf,
     #[command(flatten)]
     pub(crate) server: DataFolder,
-    /// The object store that the attachments are in, as `plimsoll serve` has it; in the backup they are files
+    /// Object store of the attachments, as in `plimsoll serve`; in the backup they are files
     #[arg(long, env = "PLIMSOLL_CONTENT", value_name = "URL")]
     pub(crate) content: Option<String>,
-    /// Remove all backups but the newest N afterwards, and the attachments that only those had
+    /// Afterwards, remove all backups but the newest N, and the attachments that only those had
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep: Option<u32>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// The folder of backups
+    /// Folder of backups
     pub(crate) folder: PathBuf,
 }
 
@@ -123,9 +122,9 @@ Examples:
   plimsoll data check /backup/plimsoll
   plimsoll data check /backup/plimsoll --backup 20261122T084500Z")]
 pub(crate) struct CheckDataArgs {
-    /// The folder of backups
+    /// Folder of backups
     pub(crate) folder: PathBuf,
-    /// Only the backup of this name
+    /// Check only the backup of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) backup: Option<String>,
 }
@@ -139,26 +138,25 @@ Examples:
     --changes /var/lib/plimsoll
   plimsoll serve --data restored --check
 
-The newest backup is taken, or with --at the last one that was begun by then. A
-server that keeps its changes (`serve --keep-changes 7d`) leads further: with
---changes, the backup is brought forward to that very moment, whether or not the
-server runs.
+Restores the newest backup, or with --at the last one started by then. If a
+server keeps its changes (`serve --keep-changes 7d`), --changes brings the
+backup forward to exactly that moment, whether or not the server runs.
 
-The data folder has its name when it is whole; nothing is ever overwritten.
-Kernel settings that a killed run left are put back by `plimsoll restore`.")]
+The data folder gets its name once it is complete; nothing is ever overwritten.
+Kernel settings that a killed run left are restored by `plimsoll restore`.")]
 pub(crate) struct RestoreDataArgs {
-    /// The folder of backups
+    /// Folder of backups
     pub(crate) folder: PathBuf,
-    /// The data folder to make, which must not be there, or be empty
+    /// Data folder to create; must be missing or empty
     #[arg(long, value_name = "DIR")]
     pub(crate) to: PathBuf,
-    /// The last backup that was begun by this moment, as in 2026-11-22T08:45:00Z
+    /// Restore the last backup started by this moment, as in 2026-11-22T08:45:00Z
     #[arg(long, value_name = "TIME", conflicts_with = "backup")]
     pub(crate) at: Option<jiff::Timestamp>,
     /// With --at: bring the backup forward by the changes that this data folder has kept
     #[arg(long, value_name = "DIR", requires = "at")]
     pub(crate) changes: Option<PathBuf>,
-    /// The backup of this name
+    /// Restore the backup of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) backup: Option<String>,
 }
@@ -168,8 +166,9 @@ pub(crate) struct RestoreDataArgs {
 Examples:
   plimsoll data changes --data /var/lib/plimsoll
 
-Each line is a log without a gap: a backup that was made while it was kept can be
-brought to any moment of it. `plimsoll serve --keep-changes 7d` keeps one.")]
+Each line is a log without a gap. A backup made while the log was kept can be
+brought forward to any moment of it. `plimsoll serve --keep-changes 7d` keeps
+one.")]
 pub(crate) struct ChangesArgs {
     #[command(flatten)]
     pub(crate) server: DataFolder,
@@ -180,19 +179,19 @@ pub(crate) struct ChangesArgs {
 Examples:
   plimsoll data compact --data /var/lib/plimsoll
 
-A server gives room back by itself while nobody writes. Files that an older
-version made can't be made shorter that way until this was done once, while no
-server runs on them. A second file is written meanwhile, and takes the place of
-the first when it is whole: whatever ends this before loses nothing.")]
+A server returns space by itself while there are no writes. Files of an older
+version can shrink that way only after this command ran once, while no server
+runs on them. It writes a second file, which replaces the first once it is
+complete; an interruption loses nothing.")]
 pub(crate) struct CompactArgs {
     #[command(flatten)]
     pub(crate) server: DataFolder,
 }
 
-/// Where the server keeps its data.
+/// The data folder of a server.
 #[derive(Debug, Args)]
 pub(crate) struct DataFolder {
-    /// The data folder of the server
+    /// Data folder of the server
     #[arg(
         long,
         env = "PLIMSOLL_DATA",
@@ -202,10 +201,10 @@ pub(crate) struct DataFolder {
     pub(crate) data: PathBuf,
 }
 
-/// Where the server is, and how it is told that an administrator asks.
+/// The URL of a server, and the credentials of its administrator.
 #[derive(Debug, Args)]
 pub(crate) struct ServerArgs {
-    /// The server's address
+    /// URL of the server
     #[arg(
         long,
         env = "PLIMSOLL_SERVER",
@@ -214,7 +213,7 @@ pub(crate) struct ServerArgs {
         global = true
     )]
     pub(crate) server: String,
-    /// File with the admin token; $PLIMSOLL_ADMIN_TOKEN, or else plimsoll-data/admin-token, unless given
+    /// File with the admin token (default: $PLIMSOLL_ADMIN_TOKEN, or else plimsoll-data/admin-token)
     #[arg(
         long,
         env = "PLIMSOLL_ADMIN_TOKEN_FILE",
@@ -222,7 +221,7 @@ pub(crate) struct ServerArgs {
         global = true
     )]
     pub(crate) admin_token_file: Option<PathBuf>,
-    /// Certificates (PEM) to trust instead of those that browsers do
+    /// Certificates (PEM) to trust instead of those that browsers trust
     #[arg(long, env = "PLIMSOLL_CA", value_name = "FILE", global = true)]
     pub(crate) ca: Option<PathBuf>,
 }
@@ -230,14 +229,15 @@ pub(crate) struct ServerArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  plimsoll users add ada                    asks for a password; reads a line of stdin if that is no
-                                            terminal
+  plimsoll users add ada           asks for a password; if stdin is no terminal,
+                                   reads a line of it
   plimsoll users list --json
-  plimsoll users admin ada on               ada manages users in the browser
-  plimsoll users disable ada                ada can't sign in; mail still comes in
-  plimsoll users remove ada --yes           with all mail, meetings, and documents
+  plimsoll users admin ada on      ada manages users in the browser
+  plimsoll users disable ada       ada can't sign in; mail is still received
+  plimsoll users remove ada --yes  with all mail, meetings, and documents
 
-The admin token is never given on the command line: it comes from a file or the environment.")]
+The admin token is read from a file or the environment, never from the command
+line.")]
 pub(crate) struct UsersArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
@@ -247,15 +247,15 @@ pub(crate) struct UsersArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UsersCommand {
-    /// Register a user, with a password
+    /// Register a user with a password
     Add(UserName),
     /// List all users
     List {
-        /// Print JSON, a user per line
+        /// Print JSON, one user per line
         #[arg(long)]
         json: bool,
     },
-    /// Show a user: sessions, application passwords, what the user takes
+    /// Show a user's sessions, application passwords, and disk usage
     Show {
         /// The user
         name: String,
@@ -265,15 +265,15 @@ pub(crate) enum UsersCommand {
     },
     /// Set a user's password, and end the user's sessions
     Passwd(UserName),
-    /// Let a user not sign in any more; mail still comes in
+    /// Disable a user's sign-in; mail is still received
     Disable(UserName),
-    /// Let a user sign in again
+    /// Enable a user's sign-in again
     Enable(UserName),
-    /// Let a user manage users in the browser, or not any more
+    /// Allow or forbid a user to manage users in the browser
     Admin {
         /// The user
         name: String,
-        /// Whether the user may
+        /// Whether to allow it
         #[arg(value_enum)]
         may: OnOff,
     },
@@ -281,22 +281,22 @@ pub(crate) enum UsersCommand {
     Remove {
         /// The user
         name: String,
-        /// Don't ask
+        /// Don't ask for confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Write all mail, meetings, and documents of a user into one zip archive
+    /// Export all mail, meetings, and documents of a user to a zip archive
     Export {
         /// The user
         name: String,
-        /// The archive to make, which must not be there
+        /// Archive to create; must not exist
         file: PathBuf,
     },
-    /// Show what users take on the disk
+    /// Show the disk usage of users
     Usage {
-        /// Only these users
+        /// Show only these users
         names: Vec<String>,
-        /// Print JSON, a user per line
+        /// Print JSON, one user per line
         #[arg(long)]
         json: bool,
     },
@@ -304,9 +304,9 @@ pub(crate) enum UsersCommand {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnOff {
-    /// The page “Users” is there
+    /// The user has the page “Users”
     On,
-    /// It is not
+    /// The user doesn't have it
     Off,
 }
 
@@ -319,7 +319,7 @@ pub(crate) struct UserName {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  plimsoll sessions list                    everybody's
+  plimsoll sessions list                    of all users
   plimsoll sessions end ada                 all of ada's; ada signs in again
   plimsoll sessions end ada 1f0c9a7b6e5d4c3b")]
 pub(crate) struct SessionsArgs {
@@ -331,11 +331,11 @@ pub(crate) struct SessionsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
-    /// List the sessions of browsers that are signed in
+    /// List the sessions of signed-in browsers
     List {
-        /// Only those of this user
+        /// List only the sessions of this user
         name: Option<String>,
-        /// Print JSON, a session per line
+        /// Print JSON, one session per line
         #[arg(long)]
         json: bool,
     },
@@ -343,7 +343,7 @@ pub(crate) enum SessionsCommand {
     End {
         /// The user
         name: String,
-        /// Only the one of this name
+        /// End only the session of this name
         id: Option<String>,
     },
 }
@@ -355,7 +355,7 @@ Examples:
   plimsoll mail import ada old.mbox --folder Archive
   plimsoll mail import ada Maildir --map 'Sent Items=Sent' --map 'Deleted Items=Trash'
   plimsoll mail export ada ada-mail                      a Maildir
-  plimsoll mail export ada ada-mail --format mbox        an mbox for each folder")]
+  plimsoll mail export ada ada-mail --format mbox        one mbox per folder")]
 pub(crate) struct MailArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
@@ -365,27 +365,27 @@ pub(crate) struct MailArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MailCommand {
-    /// Bring a user's mail from a Maildir or an mbox, with its dates and flags
+    /// Import a user's mail from a Maildir or an mbox, with dates and flags
     Import(ImportArgs),
-    /// Write a user's mail into a Maildir, or an mbox for each folder
+    /// Export a user's mail to a Maildir, or to one mbox per folder
     Export(ExportArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Messages are kept byte for byte. One that was imported into a folder before, and
-still is there, is not imported again, so that an import that was cut off can
-simply be done once more. Maildir's folders become folders of the same names;
-what is marked as deleted goes to the trash. Keywords come along.")]
+Messages are stored byte for byte. A message that was imported into a folder
+before, and is still there, is not imported again, so that an interrupted import
+can simply be repeated. Folders of a Maildir become folders of the same names;
+messages marked as deleted go to the trash. Keywords are kept.")]
 pub(crate) struct ImportArgs {
-    /// The user, who must be registered
+    /// The user; must be registered
     pub(crate) name: String,
     /// A Maildir, or an mbox
     pub(crate) source: PathBuf,
-    /// The folder for what lies in the inbox of the Maildir, or in the mbox
+    /// Folder for the messages in the inbox of the Maildir, or in the mbox
     #[arg(long, default_value = "Inbox", value_name = "NAME")]
     pub(crate) folder: String,
-    /// Put what lies in a folder of the Maildir into another one
+    /// Import the messages of a folder of the Maildir into another folder
     #[arg(long, value_name = "FROM=TO", value_parser = mapping)]
     pub(crate) map: Vec<(String, String)>,
 }
@@ -394,18 +394,18 @@ pub(crate) struct ImportArgs {
 pub(crate) struct ExportArgs {
     /// The user
     pub(crate) name: String,
-    /// The folder to write into; what is there already stays
+    /// Folder to write into; existing files are kept
     pub(crate) to: PathBuf,
-    /// What to write
+    /// Output format
     #[arg(long, value_enum, default_value_t = MailFormat::Maildir)]
     pub(crate) format: MailFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MailFormat {
-    /// A file for each message, folders as Dovecot has them
+    /// One file per message, with folders as in Dovecot
     Maildir,
-    /// A file for each folder
+    /// One file per folder
     Mbox,
 }
 
@@ -425,38 +425,39 @@ pub(crate) struct CalendarArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CalendarCommand {
-    /// Bring a user's calendar from iCalendar files
+    /// Import a user's calendar from iCalendar files
     Import(CalendarImportArgs),
-    /// Write a user's calendar as one iCalendar file
+    /// Export a user's calendar as one iCalendar file
     Export(CalendarExportArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each event is kept byte for byte, with all that recurs, foreign organizers, time
-zones, alarms, and whatever else is in it; so is each task. Nobody is invited or
-told. Of an event that is there already, the version with the higher SEQUENCE
-stays, or else the later DTSTAMP, so that the same import can simply be done once
-more. An event that was made on this server stays as it is.
+Events and tasks are stored byte for byte, with recurrences, foreign organizers,
+time zones, alarms, and all other content. No invitations or notifications are
+sent. Of an existing event, the version with the higher SEQUENCE is kept, or
+else the later DTSTAMP, so that an import can simply be repeated. An event that
+was created on this server is not changed.
 
 Imported events are in all lists, recurring ones from a year ago to three years
-ahead: import them again now and then to go on. They can be deleted here; their
-title, place, and notes can be changed, and the times of what doesn't recur.")]
+ahead: repeat the import now and then to extend that. They can be deleted here;
+their title, place, and notes can be changed, and the times of events that don't
+recur.")]
 pub(crate) struct CalendarImportArgs {
-    /// The user, who must be registered
+    /// The user; must be registered
     pub(crate) name: String,
-    /// iCalendar files, or folders with such files, as Radicale has them
+    /// iCalendar files, or folders with such files, as in Radicale
     #[arg(required = true, value_name = "FILE")]
     pub(crate) sources: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Imported events are written byte for byte as they came, and each time zone once.")]
+Imported events are written byte for byte, and each time zone once.")]
 pub(crate) struct CalendarExportArgs {
     /// The user
     pub(crate) name: String,
-    /// The file to make, which must not be there; without it, stdout
+    /// File to create; must not exist (default: stdout)
     pub(crate) file: Option<PathBuf>,
 }
 

@@ -1,15 +1,15 @@
-//! The arguments about exports of figures. Text only; there is no code of commands here.
+//! Arguments for exports of figures. Text only: the code of the commands is in `commands`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Where else figures go.
+/// Further destinations of figures.
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
-    /// Also send the figures, while the run goes on, to prometheus=URL (remote write; prometheus-native
-    /// with native histograms), otlp=URL, influx=URL, or into influx=FILE; may be given several times.
-    /// See `plimsoll export --help`
+    /// Also send the figures, during the run, to prometheus=URL (remote write; prometheus-native with
+    /// native histograms), otlp=URL, influx=URL, or to influx=FILE; may be given several times. See
+    /// `plimsoll export --help`
     #[arg(
         long,
         env = "PLIMSOLL_SEND",
@@ -28,28 +28,30 @@ Examples:
   plimsoll export runs/load-20261121-081500 --send openmetrics=load.om
 
 KIND=URL is one of
-  prometheus=URL         Prometheus, Mimir, VictoriaMetrics: remote write, version 1;
-                         /api/v1/write unless URL has a path
-  prometheus-native=URL  the same with native histograms, where they are switched on
-  otlp=URL               a collector: OTLP metrics, protobuf over HTTP, exponential
-                         histograms; /v1/metrics unless URL has a path
-  influx=URL|FILE        InfluxDB, Telegraf: lines; URL with its path and query
-  openmetrics=FILE       for `promtool tsdb create-blocks-from openmetrics`, since
-                         Prometheus takes nothing by remote write that is older than
-                         about an hour
+  prometheus=URL         Prometheus, Mimir, VictoriaMetrics: remote write,
+                         version 1; /api/v1/write unless URL has a path
+  prometheus-native=URL  the same with native histograms, where enabled
+  otlp=URL               a collector: OTLP metrics, protobuf over HTTP,
+                         exponential histograms; /v1/metrics unless URL has a
+                         path
+  influx=URL|FILE        InfluxDB, Telegraf: line protocol; URL with its path
+                         and query
+  openmetrics=FILE       for `promtool tsdb create-blocks-from openmetrics`:
+                         Prometheus rejects remote writes older than about an
+                         hour
 
 Figures have the times at which they were measured. A password in the URL, or a
 token in PLIMSOLL_SEND_PROMETHEUS_TOKEN, PLIMSOLL_SEND_OTLP_TOKEN, or
-PLIMSOLL_SEND_INFLUX_TOKEN, goes to its kind alone, and over plain HTTP to this
-machine alone. PLIMSOLL_SEND_PROMETHEUS_HEADERS, and so on, are further headers,
-one a line, such as `X-Scope-OrgID: load`.
+PLIMSOLL_SEND_INFLUX_TOKEN, is sent to its kind only, and over plain HTTP to
+this machine only. PLIMSOLL_SEND_PROMETHEUS_HEADERS, and so on, are further
+headers, one per line, such as `X-Scope-OrgID: load`.
 
-Exit codes: 0 all of it was taken; 1 some of it was not, which is said; 104 a bad
-flag, or no archive.")]
+Exit codes: 0 all figures were accepted; 1 some were not, with a message; 104
+bad flag, or no archive.")]
 pub(crate) struct ExportArgs {
     /// The archive of a run
     pub(crate) run: PathBuf,
-    /// Where to send its figures; may be given several times
+    /// Destination of the figures; may be given several times
     #[arg(
         long,
         env = "PLIMSOLL_SEND",
@@ -63,48 +65,49 @@ pub(crate) struct ExportArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  plimsoll profile runs/load-20261121-081500                     the functions with the most CPU time
+  plimsoll profile runs/load-20261121-081500                     most CPU time
   plimsoll profile runs/load-… --cell http_threads=8
   plimsoll profile runs/load-… --trial 3 --format pprof --output cpu.pb.gz && go tool pprof -http : cpu.pb.gz
-  plimsoll profile runs/load-… --format speedscope -o cpu.json   for https://www.speedscope.app
-  plimsoll profile runs/load-… --format firefox -o cpu.json      for https://profiler.firefox.com
+  plimsoll profile runs/load-… --format speedscope -o cpu.json   for speedscope
+  plimsoll profile runs/load-… --format firefox -o cpu.json      for Firefox
   plimsoll profile runs/load-… --format folded | flamegraph.pl > cpu.svg
 
-A study with `profile: true` records profiles; docs/profiles.md says what that needs.
-Those of the valid trials of a cell are shown together, over the hold after warm-up.
+A study with `profile: true` records profiles; docs/profiles.md has the
+requirements. Those of the valid trials of a cell are shown together, over the
+hold after warm-up.
 
-Exit codes: 0 shown; 104 a bad flag, no archive, or no profile in it.")]
+Exit codes: 0 shown; 104 bad flag, no archive, or no profile in it.")]
 pub(crate) struct ProfileArgs {
     /// The archive of a run
     pub(crate) run: PathBuf,
-    /// One cell: FACTOR=LEVEL, several of them with commas, or the cell as reports name it
+    /// Show only this cell: FACTOR=LEVEL, several of them with commas, or the cell as reports name it
     #[arg(long, value_name = "CELL")]
     pub(crate) cell: Option<String>,
-    /// One trial, whether it is valid or not
+    /// Show only this trial, valid or not
     #[arg(long, value_name = "N", conflicts_with = "cell")]
     pub(crate) trial: Option<u32>,
-    /// What the threads waited for, instead of the CPU time
+    /// Show what the threads waited for, instead of the CPU time
     #[arg(long)]
     pub(crate) waits: bool,
-    /// What to write
+    /// Output format
     #[arg(long, value_enum, default_value_t = ProfileFormat::Table)]
     pub(crate) format: ProfileFormat,
-    /// Functions of a table at most
+    /// Maximum number of functions in a table
     #[arg(long, default_value_t = 30, value_name = "N")]
     pub(crate) top: usize,
     /// Write to this file
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Write over the file if it is there
+    /// Overwrite the file if it exists
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileFormat {
-    /// The functions with the most CPU time of their own, or the longest waits
+    /// Functions with the most CPU time of their own, or the longest waits
     Table,
-    /// A line per call path with its samples (of waits, µs), for flamegraph.pl, inferno, and others
+    /// One line per call path with its samples (of waits, µs), for flamegraph.pl, inferno, and others
     Folded,
     /// For `go tool pprof`, Grafana Pyroscope, Polar Signals, and others (binary)
     Pprof,

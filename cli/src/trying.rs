@@ -1,4 +1,4 @@
-//! The arguments for measurements without a study file. Text only; there is no code of commands here.
+//! Arguments for measurements without a study file. Text only: the code of the commands is in `commands`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use lab_conduct::Patience;
 /// The maximum time of a flag.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// In the place of a study: a server that runs already, and the load.
+/// A running server and its load, in place of a study.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Without a study file")]
 pub(crate) struct QuickArgs {
-    /// Measure this server, which runs already, under the WORKLOAD that is named in place of a study
+    /// Measure this running server under the WORKLOAD named in place of a study
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
     #[command(flatten)]
@@ -22,38 +22,37 @@ pub(crate) struct QuickArgs {
     pub(crate) reach: ReachArgs,
 }
 
-/// How a server is reached that no study says it of.
+/// The connection settings of a server without a study.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ReachArgs {
-    /// A PEM file with the certificate of the server's authority, or with its own where that is signed
-    /// by itself
+    /// PEM file with the certificate of the server's authority, or with its own if that is self-signed
     #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) ca: Option<PathBuf>,
-    /// Take any certificate; what is shown says so
+    /// Accept any certificate; the output notes it
     #[arg(long, requires = "url", conflicts_with = "ca")]
     pub(crate) insecure: bool,
-    /// Version of HTTP: 2, or auto for the server's choice over TLS; 1 unless said
+    /// HTTP version: 1, 2, or auto for the server's choice over TLS (default: 1)
     #[arg(long, value_name = "VERSION", requires = "url", value_parser = ["1", "2", "auto"], hide_possible_values = true)]
     pub(crate) http: Option<String>,
 }
 
-/// The load of a study that flags stand for.
+/// The load of a study, by flags.
 #[derive(Debug, Default, Args)]
 pub(crate) struct QuickLoadArgs {
-    /// Virtual users, each beginning its next session when its last is over (10 unless said); with
-    /// --rate, sessions under way at once, at most
+    /// Number of virtual users, each starting its next session when the last one ends (default: 10);
+    /// with --rate, maximum concurrent sessions
     #[arg(short = 'c', long, value_name = "N", requires = "url", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) users: Option<u32>,
-    /// Sessions that begin per second, evenly apart, whatever the server does
+    /// Sessions to start per second, evenly spaced, however slow the server is
     #[arg(long, value_name = "PER_S", requires = "url", value_parser = rate)]
     pub(crate) rate: Option<f64>,
-    /// How long the full load lasts, such as 30s or 5m; 30s unless said
+    /// Duration of the full load, such as 30s or 5m (default: 30s)
     #[arg(short = 'd', long = "for", value_name = "TIME", requires = "url", value_parser = time)]
     pub(crate) hold: Option<Duration>,
-    /// How long the load rises before that; a tenth of --for, 10s at most, unless said
+    /// Duration of the ramp before the full load (default: a tenth of --for, at most 10s)
     #[arg(long, value_name = "TIME", requires = "url", value_parser = time_or_none)]
     pub(crate) ramp: Option<Duration>,
-    /// How long an answer may take before it counts as an error; 60s unless said
+    /// Timeout after which a response counts as an error (default: 60s)
     #[arg(long, value_name = "TIME", requires = "url", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
 }
@@ -63,40 +62,40 @@ pub(crate) struct QuickLoadArgs {
 Examples:
   plimsoll bench http://127.0.0.1:8080/
   plimsoll bench http://127.0.0.1:8080/search?q=x -c 100 -d 1m
-  plimsoll bench http://127.0.0.1:8080/ --rate 500     also if it is slow
+  plimsoll bench http://127.0.0.1:8080/ --rate 500     even if it is slow
   plimsoll bench https://127.0.0.1:8443/ --ca ca.pem --http 2
   plimsoll bench http://127.0.0.1:8080/items --body '{\"name\": \"x\"}' \\
       -H 'Content-Type: application/json'
 
-It says first whether what follows is a measurement, then the figures. The
-archive is like that of any run: `plimsoll report` and `compare` read it.
+Prints first whether the measurement is valid, then the figures. The archive is
+like that of any run: `plimsoll report` and `compare` read it.
 
-Exit codes: 0 it is a measurement; 99 1 % of the requests failed or more;
-105 interrupted; 110 there was no server, or all it answered was errors;
-120 it is no measurement.")]
+Exit codes: 0 the measurement is valid; 99 at least 1 % of the requests failed;
+105 interrupted; 110 there was no server, or all responses were errors;
+120 the measurement is invalid.")]
 pub(crate) struct BenchArgs {
-    /// The address, with its path and query
+    /// The URL, with its path and query
     pub(crate) url: String,
     #[command(flatten)]
     pub(crate) load: QuickLoadArgs,
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
-    /// Method of the request; GET, or POST where there is a --body
+    /// Method of the request (default: GET, or POST with a --body)
     #[arg(short = 'X', long, value_name = "METHOD")]
     pub(crate) method: Option<String>,
-    /// A header of the request; may be given several times
+    /// Header of the request; may be given several times
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     pub(crate) headers: Vec<(String, String)>,
-    /// The body, or a file that holds it, such as @body.json
+    /// Body of the request, or a file with it, such as @body.json
     #[arg(long, value_name = "TEXT|@FILE")]
     pub(crate) body: Option<String>,
-    /// The longest body of an answer, such as `1 GiB`; 64 MiB unless given
+    /// Maximum size of a response body, such as `1 GiB` (default: 64 MiB)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_body: Option<u64>,
-    /// Folder of the archive; `runs/bench-HOST-TIME` unless given
+    /// Folder of the archive (default: `runs/bench-HOST-TIME`)
     #[arg(long, env = "PLIMSOLL_OUT", value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Folder that remembers kernel settings; as in `plimsoll run`
+    /// Folder for the journal of changed kernel settings; as in `plimsoll run`
     #[arg(long, env = "PLIMSOLL_STATE", value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
 }

@@ -64,33 +64,33 @@ impl Manifest {
     }
 }
 
-/// The machine, as found at the start.
+/// The machine at the start of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
-    /// `uname -r`.
+    /// The kernel release (`uname -r`).
     pub kernel: String,
-    /// Model name of the first CPU.
+    /// The model name of the first CPU.
     pub cpu: String,
-    /// CPUs online.
+    /// The number of online CPUs.
     pub cores: u32,
-    /// Total memory.
+    /// The total memory, in MiB.
     pub memory_mb: u64,
-    /// Distribution, from os-release.
+    /// The distribution, from os-release.
     pub os: String,
-    /// File system under the data directory (`ext4`, `tmpfs` …).
+    /// The file system under the data directory (`ext4`, `tmpfs` …).
     pub data_filesystem: String,
-    /// Version of this program.
+    /// The version of this program.
     pub plimsoll_version: String,
-    /// Which cores the generator and the system had, in words and lists.
+    /// The cores of the generator and the system.
     pub pinning: Pinning,
 }
 
-/// Which cores each side had.
+/// The cores of the generator and the system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pinning {
-    /// Cores of the load generator.
+    /// The cores of the load generator.
     pub generator: Vec<u32>,
-    /// Cores of the system under test.
+    /// The cores of the system under test.
     pub system: Vec<u32>,
     /// Whether both share cores.
     pub shared: bool,
@@ -160,22 +160,22 @@ pub struct TrialRecord {
     pub notes: Vec<String>,
 }
 
-/// What a trial ran beside, on the other half of the machine.
+/// A trial's part in a duet: the trial that ran at the same time, and the cores of both.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DuetRecord {
-    /// The trial that ran there, by its number in the archive.
+    /// The number of the other trial in the archive.
     pub partner: u32,
-    /// Whether this one has the first place: the first half of the cores, where each has its own.
+    /// Whether this trial has the first place: the first half of the cores, if each trial has its own half.
     pub left: bool,
-    /// The cores of its generator and its system.
+    /// The cores of this trial's generator and system.
     pub pinning: Pinning,
-    /// Whether those are the cores of both trials; otherwise each had its half.
+    /// Whether these are the cores of both trials; otherwise each had half of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub together: bool,
-    /// How often the two generators changed places.
+    /// The number of times the two generators changed places.
     #[serde(default, skip_serializing_if = "is_none")]
     pub exchanges: u32,
-    /// How much later its ramp began than the partner's; `None` where that never began.
+    /// The delay of this trial's ramp after the other's, in ms; absent if one of them never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub later_ms: Option<f64>,
 }
@@ -244,53 +244,53 @@ pub struct RawBaseline {
     pub passes_ms: Vec<f64>,
 }
 
-/// Requests under way at the end of the hold.
+/// Requests in progress at the end of the hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unanswered {
-    /// How many.
+    /// The number of requests.
     pub count: u64,
-    /// How long ago the oldest was meant to be sent.
+    /// The time since the planned send of the oldest request, in ms.
     pub oldest_ms: f64,
 }
 
-/// One failed request, for the reader.
+/// A failed request, as an example.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorExample {
-    /// When, on the trial's clock.
+    /// The time on the trial's clock, in ms.
     pub t_ms: u64,
     /// The step.
     pub step: String,
-    /// The class.
+    /// The class of the error.
     pub class: ErrorClass,
-    /// Status and first bytes of the answer, or the cause.
+    /// The status and the first bytes of the response, or the cause.
     pub detail: String,
-    /// Id of the trace that it began, in hex.
+    /// The id of the trace that the request started, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
 
-/// What the generator itself used and suffered during the hold.
+/// The resources and the delays of the generator during the hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorHealth {
-    /// Worker threads.
+    /// The number of worker threads.
     pub workers: u32,
     /// CPU time of the workers ÷ (hold × workers), 0…1.
     ///
-    /// `None` where the kernel does not tell, or too little of the hold was seen.
+    /// `null` if the kernel does not report it, or too little of the hold was observed.
     pub cpu_fraction: Option<f64>,
     /// Time the workers waited for a CPU (`/proc/PID/task/TID/schedstat`) ÷ (hold × workers), 0…1.
     ///
-    /// `None` where the kernel does not tell, or too little of the hold was seen.
+    /// `null` if the kernel does not report it, or too little of the hold was observed.
     pub run_queue_delay_fraction: Option<f64>,
-    /// Highest CPU fraction of a worker, or of those together that share a core, in any five seconds
-    /// (or the hold, if shorter).
+    /// The maximum CPU fraction of a worker, or of all workers that share a core, in any five seconds (or the hold, if
+    /// shorter).
     ///
-    /// `None` where the kernel does not tell, or too little of the hold was seen.
+    /// `null` if the kernel does not report it, or too little of the hold was observed.
     pub cpu_fraction_max: Option<f64>,
-    /// The workers' priority, from −20 (first) to 19.
+    /// The workers' nice value, from −20 (highest priority) to 19 (lowest).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nice: Option<i64>,
-    /// Peak resident memory of the generator's process.
+    /// The peak resident memory of the generator's process, in MB.
     pub rss_mb_max: f64,
 }
 

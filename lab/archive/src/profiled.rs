@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How call stacks of user code are found.
+/// How the call stacks of user code are unwound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Frames {
@@ -13,14 +13,14 @@ pub enum Frames {
     Copies,
 }
 
-/// How the profile `cpu.pb.gz` of a trial was made.
+/// How the profile `cpu.pb.gz` of a trial was recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profiled {
-    /// Samples a second of a core, on average.
+    /// The mean number of samples per second of a core.
     pub rate: f64,
-    /// How stacks were found.
+    /// How stacks were unwound.
     pub frames: Frames,
-    /// Cores that were sampled.
+    /// The number of cores that were sampled.
     pub cores: u32,
     /// Samples of the system.
     pub samples: u64,
@@ -28,7 +28,7 @@ pub struct Profiled {
     pub expected: f64,
     /// Records that the kernel dropped, of all programs on these cores.
     pub lost: u64,
-    /// Times that the kernel held sampling up to save CPU time.
+    /// The number of times the kernel paused sampling to save CPU time.
     pub throttled: u64,
     /// Records that were read, of all programs on these cores; the kernel dropped `lost` more.
     #[serde(default)]
@@ -40,9 +40,9 @@ pub struct Profiled {
     /// Samples whose stacks were dropped because there were too many different ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_samples: u64,
-    /// CPU time of the system while it was sampled.
+    /// The CPU time of the system while it was sampled, in ms.
     pub cpu_ms: f64,
-    /// Seconds of the trial's clock in which it wasn't sampled, for comparison.
+    /// The seconds of the trial's clock without sampling, for comparison.
     pub off_seconds: Vec<u32>,
     /// CPU time with and without sampling, by block of the hold.
     pub blocks: Vec<SampledBlock>,
@@ -56,25 +56,25 @@ fn is_zero(count: &u64) -> bool {
 /// A part of the hold, one sixth of which was not sampled.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampledBlock {
-    /// When it began, on the trial's clock.
+    /// The start of the block on the trial's clock, in ms.
     pub from_ms: f64,
-    /// Start of the part without sampling, on the trial's clock.
+    /// The start of the part without sampling on the trial's clock, in ms.
     pub off_from_ms: f64,
-    /// Time with sampling.
+    /// The time with sampling, in ms.
     pub on_ms: f64,
-    /// CPU time of the system in it.
+    /// The CPU time of the system during `on_ms`, in ms.
     pub on_cpu_ms: f64,
-    /// Time without.
+    /// The time without sampling, in ms.
     pub off_ms: f64,
-    /// CPU time of the system in it.
+    /// The CPU time of the system during `off_ms`, in ms.
     pub off_cpu_ms: f64,
 }
 
 /// How the waits of a trial's system were recorded, in `waits.pb.gz`, `threads.csv`, and `latency.hlog`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waited {
-    /// 0: time on the CPU and without a core; 1: and the kernel functions that threads sleep in; 3: and the stacks of
-    /// switches.
+    /// The level of the recording. 0: time on the CPU and without a core; 1: and the kernel functions that threads
+    /// sleep in; 3: and the stacks of switches.
     pub level: u8,
     /// Switches of the system's threads that were recorded.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -85,24 +85,24 @@ pub struct Waited {
     /// Intervals off the CPU whose end was recorded: when the thread was woken, and by which code.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wakings: u64,
-    /// At the end of the hold one of so many switches had its stack recorded.
+    /// The sampling interval of stacks at the end of the hold: one of this many switches had its stack recorded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub one_of: u64,
-    /// Time in which switches were recorded.
+    /// The time in which switches were recorded, in ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_ms: Option<f64>,
-    /// Slices of a tenth of a second in which switches were recorded, where there were too many to record all.
+    /// Slices of a tenth of a second in which switches were recorded; present if there were too many to record all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices: Option<u64>,
     /// Records that the kernel dropped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,
-    /// CPU time of the threads while the system was sampled, as the scheduler counts it.
+    /// The CPU time of the threads while the system was sampled, as the scheduler counts it, in ms.
     pub on_cpu_ms: f64,
-    /// The same by the records of switches, where all were recorded.
+    /// The same CPU time from the records of switches, in ms; present if all were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switched_on_cpu_ms: Option<f64>,
-    /// What wasn't recorded, and why, in sentences.
+    /// What was not recorded, and why, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
 }

@@ -4,33 +4,33 @@ use lab_language::{At, Decode, Fields, Problems, Scalar, Table, Time, node::Node
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What the system is asked during the hold: a command or an address whose answers say what it counts.
+/// A command or an address that is read during the hold for counters of the system itself.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AskFile {
-    /// What a common system counts: `postgresql`, `mysql`, `redis`, `jvm`, or `go`.
+    /// The counters of a common system: `postgresql`, `mysql`, `redis`, `jvm`, or `go`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<PresetName>")]
     pub preset: Option<At<Scalar>>,
-    /// A program with its arguments that prints the answer; no shell is between. With a preset, the client in place of
-    /// the preset's: what is asked is appended. Texts may name what those of a command may, and `{{ pid }}`, the first
+    /// A program with its arguments that prints the response, without a shell. With a preset, it replaces the preset's
+    /// client, and the query is appended. Texts may use the names in a system's command, and `{{ pid }}`, the first
     /// process of the system.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Scalar>>")]
     pub command: Option<At<Vec<At<Scalar>>>>,
-    /// An address whose answer says it, such as `http://127.0.0.1:{{ port }}/metrics`.
+    /// An address with the response, such as `http://127.0.0.1:{{ port }}/metrics`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub http: Option<At<Scalar>>,
-    /// The form of the answer: a `table` with a first row of names (commas or tabs), `lines` of a name and a number,
-    /// `json`, or `prometheus`.
+    /// The format of the response: a `table` with a first row of names (commas or tabs), `lines` of a name and a
+    /// number, `json`, or `prometheus`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<ReadName>")]
     pub read: Option<At<Scalar>>,
-    /// Of states, such as what sessions wait for: each row of a table counts as so much time.
+    /// Treats the response as states, such as what sessions wait for: each row of a table counts as the time `rows`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<CountFile>,
-    /// Names of the counters that are kept; `*` is any text. All unless said.
+    /// Names of the counters to keep; `*` matches any text. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<String>>")]
     pub keep: Option<At<Vec<At<Scalar>>>>,
@@ -42,21 +42,21 @@ pub struct AskFile {
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<String>")]
     pub units: Table<At<Scalar>>,
-    /// Counters of a JSON document by name, with the JSON path of each; all numbers unless said.
+    /// Counters of a JSON document by name, with the JSON path of each. Default: all numbers.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<String>")]
     pub paths: Table<At<Scalar>>,
-    /// `false` keeps texts of labels, such as those of queries, out of the archive: a short hash takes their place.
+    /// `false` replaces the texts of labels, such as those of queries, by a short hash in the archive.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub text: Option<At<Scalar>>,
 }
 
-/// How states are counted.
+/// The sampling of states.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CountFile {
-    /// How often the system is asked, 100ms to 60s; each row counts as that time.
+    /// The interval between samples, 100ms to 60s; each row counts as that time.
     #[schemars(with = "Time")]
     pub rows: At<Scalar>,
 }

@@ -6,13 +6,13 @@ use serde::Serialize;
 use crate::series::shortened;
 use crate::units::{is_time, value};
 
-/// What systems count of themselves, over a run.
+/// The systems' own counters, over a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Counting {
-    /// What the systems count of themselves, per transaction, where the study asks them: the largest counters.
+    /// The systems' own counters, per transaction: the largest ones, if the study queries them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<CountedSeries>,
-    /// The same of each cell beside its baseline: which counters differ.
+    /// The counters that differ between each cell and its baseline.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ask_differences: Vec<AskDifference>,
 }
@@ -20,19 +20,19 @@ pub struct Counting {
 /// A counter of the system itself, over the valid trials of each cell.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CountedSeries {
-    /// Its name as a measure: `ask.NAME.COLUMN{labels}`.
+    /// The name as a measure: `ask.NAME.COLUMN{labels}`.
     pub measure: String,
     /// The name of the ask.
     pub ask: String,
-    /// The column or metric.
+    /// The column or the metric.
     pub column: String,
-    /// Names and texts of its labels.
+    /// The names and texts of the labels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<(String, String)>,
-    /// Its unit, where it is known.
+    /// The unit; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// One for each cell, in their order.
+    /// The means, one per cell, in the order of the cells.
     pub cells: Vec<CountedMean>,
 }
 
@@ -84,15 +84,15 @@ pub fn largest<'a>(all: &'a [CountedSeries], ask: &str, most: usize) -> Vec<&'a 
 /// The mean of a counter in a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CountedMean {
-    /// The cell.
+    /// The label of the cell.
     pub label: String,
-    /// Counted per transaction, the mean over trials; `None` where no trial has a value.
+    /// The count per transaction, the mean over trials; `null` if no trial has a value.
     pub per_transaction: Option<f64>,
-    /// Trials with a value.
+    /// The number of trials with a value.
     pub trials: usize,
 }
 
-/// What a system counts in one cell beside its baseline, paired by block. Exploratory: it never decides how a run ends.
+/// A cell's counters compared with its baseline's, paired by block. Exploratory: never decides how a run ends.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AskDifference {
     /// The name of the ask.
@@ -101,40 +101,40 @@ pub struct AskDifference {
     pub a: String,
     /// The cell that is compared with the baseline.
     pub b: String,
-    /// Blocks in which both were counted.
+    /// The number of blocks with counters of both.
     pub blocks: usize,
-    /// Counters that were tested together, of this pair of cells.
+    /// The number of counters of this pair of cells that were tested together.
     pub tested: usize,
-    /// Counters that differ beyond noise, the largest part of their column first.
+    /// The counters that differ beyond noise, the largest part of their column first.
     pub findings: Vec<CounterDifference>,
     /// The reason why nothing is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// All of this in words.
+    /// The results in sentences.
     pub sentences: Vec<String>,
 }
 
-/// A counter that differs.
+/// A counter that differs beyond noise.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CounterDifference {
-    /// The column or metric.
+    /// The column or the metric.
     pub column: String,
-    /// Names and texts of its labels.
+    /// The names and texts of the labels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<(String, String)>,
-    /// Its unit, where it is known.
+    /// The unit; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// Mean of *a*.
+    /// The mean of *a*.
     pub mean_a: f64,
-    /// Mean of *b*.
+    /// The mean of *b*.
     pub mean_b: f64,
-    /// Mean of *b* less mean of *a*.
+    /// The mean of *b* minus the mean of *a*.
     pub difference: f64,
-    /// Its interval; `None` where too few blocks bound it.
+    /// The interval of the difference; `null` if too few blocks bound it.
     pub interval: Option<(f64, f64)>,
-    /// p over all counters of the ask and all pairs of cells.
+    /// The p-value over all counters of the ask and all pairs of cells.
     pub p: f64,
-    /// The difference as a part of all counters of this column in *a*; `None` where these counted nothing.
+    /// The difference as a part of all counters of this column in *a*; `null` if these counted nothing.
     pub part: Option<f64>,
 }

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 /// Most letters of a label's text that are kept.
 const MOST_LETTERS: usize = 300;
 
-/// One counter.
+/// A counter of the system, identified by its column and labels.
 #[derive(
     Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub struct Series {
-    /// The name of the column, or of the metric.
+    /// The name of the column or of the metric.
     pub column: String,
-    /// Names and texts of its labels, in the order of the answer; those without text are left out.
+    /// The names and texts of the labels, in the order of the response; labels without text are excluded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<(String, String)>,
 }

@@ -6,19 +6,19 @@ use std::ops::{AddAssign, Index, IndexMut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Why a request failed.
+/// The class of a failed request.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
-    /// The response has a status that `expect` does not allow, or refuses the request.
+    /// The response has a status that `expect` does not allow, or rejects the request.
     Status,
     /// No complete response within the request timeout.
     Timeout,
-    /// No connection, or none on which the server lets the user speak.
+    /// No connection, or none on which the server accepts requests of the user.
     Connect,
-    /// The connection broke after sending began.
+    /// The connection broke after sending started.
     Reset,
     /// The response breaks the protocol, a limit, or a capture; or the request could not be made.
     Check,

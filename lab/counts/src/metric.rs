@@ -3,23 +3,23 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a figure measures.
+/// The metric of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Response time, ms: from the planned send where there is a plan.
+    /// Response time in ms, from the planned send if there is a plan.
     ResponseTime,
-    /// Service time, ms: from the actual send.
+    /// Service time in ms, from the actual send.
     ServiceTime,
-    /// Of a step that listens for events: time to the first event, ms, from where the response time counts.
+    /// Of a step that listens for events: time to the first event in ms, from the start of the response time.
     FirstEvent,
-    /// Of a step that listens for events: time from each event to the next, ms.
+    /// Of a step that listens for events: time from each event to the next, in ms.
     BetweenEvents,
-    /// Of a transaction: time from its first request to its last response, ms, think times within it excluded.
+    /// Of a transaction: time from its first request to its last response in ms, without think times.
     TransactionTime,
-    /// Of a transaction: the same time, think times within it included.
+    /// Of a transaction: time from its first request to its last response in ms, with think times.
     TransactionElapsed,
-    /// Failed requests and sessions turned away ÷ all of them and transactions, over the whole trial.
+    /// Failed requests and rejected sessions ÷ all of them and transactions, over the whole trial.
     ErrorRate,
     /// Requests sent again because the server had closed the connection ÷ requests, over the whole trial.
     Resends,

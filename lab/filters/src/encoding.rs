@@ -10,15 +10,15 @@ use base64::engine::general_purpose::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How bytes are written as a text.
+/// An encoding of bytes as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Encoding {
-    /// Two lower-case digits a byte.
+    /// Two lower-case digits per byte.
     Hex,
-    /// Of RFC 4648, section 4, padded.
+    /// Base64 (RFC 4648, section 4), padded.
     Base64,
-    /// Of RFC 4648, section 5, without padding.
+    /// Base64 for URLs (RFC 4648, section 5), without padding.
     Base64Url,
 }
 

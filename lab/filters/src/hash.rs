@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::encoding::Encoding;
 
-/// A hash.
+/// A hash function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Hash {
-    /// RFC 1321: for servers that ask for it.
+    /// MD5 (RFC 1321), for servers that require it.
     Md5,
-    /// FIPS 180-4, as the others.
+    /// SHA-1 (FIPS 180-4, as the others).
     Sha1,
-    /// 256 bits.
+    /// SHA-2 with 256 bits.
     Sha256,
-    /// 384 bits.
+    /// SHA-2 with 384 bits.
     Sha384,
-    /// 512 bits.
+    /// SHA-2 with 512 bits.
     Sha512,
 }
 

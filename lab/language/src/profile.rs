@@ -7,43 +7,43 @@ use lab_units::parts::{At, Scalar};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Whether each trial takes a profile, or how.
+/// Whether each trial takes a profile, and with which settings.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ProfileFile {
     /// `true` or `false`.
     Switch(#[schemars(with = "bool")] At<Scalar>),
-    /// How.
+    /// Settings of the profile.
     With(Box<ProfileWithFile>),
 }
 
-/// How a profile is taken.
+/// Settings of a profile.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ProfileWithFile {
-    /// Samples per second and core of the system, such as `199`. The default is the highest of 99, 199, 499, and 997
-    /// whose cost on this machine is within half of the budget, and 99 if none is. Long holds have lower rates, so that
-    /// a trial has at most about a million samples.
+    /// Samples per second and core of the system, such as `199`. Default: the highest of 99, 199, 499, and 997 whose
+    /// cost on this machine is within half of the budget, or 99 if none is. Long holds have lower rates, so that a
+    /// trial has at most about a million samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<f64>", range(min = 1, max = 4999))]
     pub rate: Option<At<Scalar>>,
-    /// How call stacks are found: by frame `pointers`, which the system's code must keep, or by `copies` of the stacks,
-    /// which need none and are dropped at once. `auto`, the default, compares both in the ramp of the first trial.
+    /// The source of call stacks: frame `pointers`, which the system's code must keep, or `copies` of the stacks, which
+    /// need none and are dropped at once. `auto`, the default, compares both in the ramp of the first trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<FramesName>")]
     pub frames: Option<At<Scalar>>,
-    /// The part of the system's CPU time that sampling may cost, 2% by default. A higher cost causes a warning.
+    /// The part of the system's CPU time that sampling may cost; a higher cost causes a warning. Default: 2%.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub budget: Option<At<Scalar>>,
-    /// What is recorded of the threads' waits. 0: their time on the CPU and without a core; 1: and the kernel functions that
-    /// they sleep in; 3: and the stacks of their waits, which needs the rights that samples need. `auto`, the default,
-    /// records as much as the user may and the budget allows; `off` records none.
+    /// The details to record of the threads' waits. 0: their time on the CPU and without a core; 1: also the kernel
+    /// functions in which they sleep; 3: also the stacks of their waits, which needs the rights that samples need.
+    /// `auto`, the default, records as much as the user may and the budget allows; `off` records none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>", extend("enum" = ["auto", "off", 0, 1, 3, null]))]
     pub waits: Option<At<Scalar>>,
-    /// Regular expressions of functions in which threads have nothing to do, besides those that are known: waits in them
-    /// are `idle`, not `lock`.
+    /// Regular expressions of functions in which threads have nothing to do, besides the known ones. Waits in them are
+    /// `idle`, not `lock`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<String>>")]
     pub idle: Option<At<Vec<At<Scalar>>>>,

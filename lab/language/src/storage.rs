@@ -12,36 +12,36 @@ use crate::setting::{CellError, Optional, Setting};
 use lab_units::decode::{Container, Decode, Fields};
 use lab_units::parts::{At, Scalar};
 
-/// Where a system's data lies in each trial.
+/// The location of a system's data in each trial.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StorageFile {
-    /// A folder, and with it a file system; a whole path.
+    /// The absolute path of a folder, and with it a file system.
     Folder(#[schemars(with = "String")] At<Scalar>),
-    /// A file system that is made for each trial.
+    /// A file system that is created for each trial.
     Filesystem(Box<FilesystemFile>),
 }
 
-/// A file system that is made for each trial and removed after it, however the trial ends: in a file of its
-/// whole size, over a loop device. Root can do it.
+/// A file system that is created for each trial and removed after it, however the trial ends: in an image file of its
+/// whole size, over a loop device. Requires root.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct FilesystemFile {
-    /// `ext4`, `xfs`, or `btrfs`.
+    /// The kind: `ext4`, `xfs`, or `btrfs`.
     #[schemars(with = "String")]
     pub filesystem: At<Scalar>,
-    /// Its size, 320 MB to 16000 GB, such as `4 GB`.
+    /// The size, 320 MB to 16000 GB, such as `4 GB`.
     #[schemars(with = "Scalar")]
     pub size: At<Scalar>,
-    /// The folder of that file, and with it the disk; the folder of the run unless said. A whole path.
+    /// The absolute path of the image file's folder, and with it the disk. Default: the folder of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub folder: Option<At<Scalar>>,
-    /// More arguments for the program that makes it, such as `[-m, reflink=0]` for `mkfs.xfs`.
+    /// More arguments for the mkfs program, such as `[-m, reflink=0]` for `mkfs.xfs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Scalar>>")]
     pub mkfs: Option<At<Vec<At<Scalar>>>>,
-    /// What it is mounted with, such as `noatime`; what its kind has unless said.
+    /// The mount options, such as `noatime`. Default: those of its kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub options: Option<At<Scalar>>,

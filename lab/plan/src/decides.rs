@@ -10,31 +10,31 @@ use serde::{Deserialize, Serialize};
 
 pub use named::Named;
 
-/// A measure that a study can name as the one that its answer hangs on.
+/// A measure that a study can name as the one that decides its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "&'static str")]
 pub enum Decides {
-    /// Mean response time.
+    /// The mean response time.
     ResponseMean,
-    /// Median response time.
+    /// The median response time.
     ResponseP50,
-    /// The time that 95 % of the responses stay within.
+    /// The 95th percentile of response times.
     ResponseP95,
-    /// The time that 99 % of the responses stay within.
+    /// The 99th percentile of response times.
     ResponseP99,
     /// Transactions per second.
     Throughput,
-    /// What sessions carry per second.
+    /// The data that sessions transfer per second.
     TransferRate,
-    /// Mean response time of the probe.
+    /// The mean response time of the probe.
     ProbeMean,
-    /// CPU of the system per transaction.
+    /// The CPU time of the system per transaction.
     CpuPerTransaction,
-    /// Peak resident memory of the system.
+    /// The peak resident memory of the system.
     PeakMemory,
     /// The part of the requests that failed.
     ErrorRate,
-    /// The part of the requests without a whole answer in time.
+    /// The part of the requests without a complete response in time.
     Timeouts,
     /// The part of the requests that were sent again.
     Resends,

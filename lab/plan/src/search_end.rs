@@ -8,28 +8,28 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HowEnded {
-    /// It has its answer.
+    /// The search has its answer.
     Finished,
     /// The lowest level can't be measured.
     Unmeasurable,
-    /// Trial after trial was disturbed from outside.
+    /// Repeated trials were disturbed from outside.
     Disturbed,
     /// The preparation failed, or the system didn't start, twice in a row.
     PreparationFailed,
     /// The system failed at the lowest level each time.
     SystemFailed,
-    /// The trials still contradicted each other when the search had made as many as it may.
+    /// The trials still contradicted each other at the maximum number of trials.
     Unsettled,
-    /// It was ended from outside, or still goes on.
+    /// The search was ended from outside, or is still running.
     Interrupted,
 }
 
 /// The end of the search of one cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchEnd {
-    /// How it ended.
+    /// How the search ended.
     pub how: HowEnded,
-    /// The users of its last trial; `None` without any.
+    /// The number of users in the last trial; absent without a trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
 }

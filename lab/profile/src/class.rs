@@ -3,17 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a thread waits for.
+/// The class of a wait, by what the thread waits for.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// It is ready to run, and every core that it may use is busy.
+    /// A core: the thread is ready to run, and every core that it may use is busy.
     NoCore,
-    /// A lock of the program, which another thread holds.
+    /// A lock of the program that another thread holds.
     Lock,
-    /// A lock, or a condition such as new work: the functions on the stack don't say which.
+    /// A lock, or a condition such as new work; the functions on the stack don't show which.
     LockOrCondition,
     /// A lock of the kernel, or a lock on a file.
     KernelLock,
@@ -21,13 +21,13 @@ pub enum Class {
     Disk,
     /// One socket: data, room to send, or a connection.
     Network,
-    /// Any of several sockets or files, as an event loop waits.
+    /// Any of several sockets or files, as in an event loop.
     Poll,
     /// A pipe.
     Pipe,
     /// The end of a child process.
     Child,
-    /// A time.
+    /// The end of a fixed time.
     Sleep,
     /// Work from another thread, or a condition.
     Idle,

@@ -5,40 +5,40 @@ use serde::{Deserialize, Serialize};
 
 use super::comparison::Measure;
 
-/// The answer by the deciding measures alone; others are exploratory and decide nothing.
+/// The answer to the study's question, by the deciding measures alone. All other measures are exploratory.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Answer {
-    /// What it comes to.
+    /// The decision.
     pub decision: Decision,
-    /// In one sentence, which can stand above everything else.
+    /// The answer in one sentence that can stand above everything else.
     pub sentence: String,
-    /// The measures that decide, in the order of weight.
+    /// The deciding measures, in the order of importance.
     pub decided_by: Vec<Measure>,
-    /// Whether the study names the measure; else the usual ones decide.
+    /// Whether the study names the measure; otherwise the default measures decide.
     pub named: bool,
-    /// Whether *b* is meant not to be worse: variants and runs. Of the levels of a factor a difference of
-    /// either sign is an answer.
+    /// Whether *b* must not be worse than *a*, as for variants and runs. Between the levels of a factor, a difference
+    /// of either sign is an answer.
     pub is_gate: bool,
 }
 
-/// What a question comes to. Green means shown: of these only [`CouldNotTell`](Self::CouldNotTell),
-/// [`NotAnswered`](Self::NotAnswered), and [`Worse`](Self::Worse) don't end well.
+/// The decision on a question. Only `could_not_tell`, `not_answered`, and `worse` are no success; all others have been
+/// shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// Worse in a deciding measure, beyond noise and by more than what matters.
+    /// Worse in a deciding measure, beyond noise and by a relevant difference.
     Worse,
-    /// Too few blocks for a verdict: the question was asked, and nothing speaks to it.
+    /// No verdict: the study asks for one, but has too few blocks.
     NotAnswered,
-    /// The noise leaves room for a difference that matters.
+    /// Inconclusive: the noise leaves room for a relevant difference.
     CouldNotTell,
     /// Better in a deciding measure, and not worse in any other.
     Better,
-    /// Equal in all deciding measures, within what doesn't matter.
+    /// Equal in all deciding measures, within the equivalence margin.
     Equal,
-    /// Shown not to be worse by as much as matters; it may be better.
+    /// Shown not to be worse by a relevant difference; it may be better.
     NotWorse,
-    /// The levels of a factor differ, or are equal; which of them is meant to be better nobody said.
+    /// The levels of a factor are shown to differ, or to be equal; the study does not state which should be better.
     Told,
 }
 

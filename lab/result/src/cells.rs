@@ -11,79 +11,79 @@ use serde::{Deserialize, Serialize};
 use super::figures::Estimate;
 use super::transfer::TransferSummary;
 
-/// One cell over its valid trials. Figures are means over trials; `None` without a valid trial.
+/// A cell over its valid trials. Figures are means over trials; `null` without a valid trial.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CellSummary {
-    /// Level by factor.
+    /// The level of each factor.
     pub cell: Cell,
     /// The cell in words.
     pub label: String,
-    /// Users at the top of the ramp; of arrivals, sessions that may be under way at once.
+    /// The number of users at the top of the ramp; of arrivals, the maximum number of concurrent sessions.
     pub users: u32,
-    /// Trials that ended.
+    /// The number of trials that ended.
     pub trials: usize,
-    /// Those that are measurements; only they count below.
+    /// The number of valid trials; all figures below are of these.
     pub valid_trials: usize,
-    /// Transactions of a trial, ramp included.
+    /// Transactions per trial, ramp included.
     pub transactions: Option<Estimate>,
     /// Errors of all valid trials together, ramp included.
     pub errors: u64,
     /// Skipped steps of all valid trials together, ramp included.
     pub skipped: u64,
-    /// Errors of a trial, mean over trials.
+    /// Errors per trial, the mean over trials.
     pub errors_per_trial: Option<f64>,
-    /// Skipped steps of a trial, mean over trials.
+    /// Skipped steps per trial, the mean over trials.
     pub skipped_per_trial: Option<f64>,
     /// Transactions per second in the hold.
     pub throughput_per_s: Option<Estimate>,
-    /// The same per minute, which the reports of Domino call NotesMark.
+    /// Transactions per minute in the hold, which the reports of Domino call NotesMark.
     pub notesmark_per_min: Option<Estimate>,
-    /// Response times in the hold.
+    /// Response times in the hold, in ms.
     pub response_ms: TimesSummary,
-    /// Response times over all attempts, as comparisons and histories read them: a failed request is slower than
-    /// any limit. `None` where none failed.
+    /// Response times over all attempts, in ms, as comparisons and histories use them: a failed request is slower than
+    /// any limit. Absent if no request failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_with_failures_ms: Option<TimesSummary>,
-    /// The figure that decides, if the study names one of a part of the load or of another quantile: in ms, per s, or
-    /// of a rate in %.
+    /// The deciding figure, if the study names one of a part of the load or of another quantile. The unit is ms, per s,
+    /// or for a rate %.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deciding: Option<Estimate>,
-    /// The same from the actual send; `None` where there is no plan to be late by.
+    /// Response times from the actual send, in ms; absent if there are no planned sends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_ms: Option<TimesSummary>,
-    /// Sessions that arrived per second beside those planned.
+    /// The measured and planned rates of arriving sessions; absent unless sessions arrive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Steps, in session order.
+    /// The steps, in session order.
     pub steps: Vec<StepSummary>,
-    /// The populations of the load, in order; empty where all users do the same.
+    /// The populations of the load, in order; absent if all users do the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub populations: Vec<PopulationSummary>,
-    /// The tags of its steps, in the order of the session; empty where none has one.
+    /// The tags of the steps, in session order; absent if no step has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<TagSummary>,
-    /// The transactions that the workload names, the session first where it has several requests.
+    /// The transactions that the workload names; the session is first if it has several requests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub named_transactions: Vec<TransactionSummary>,
-    /// The queues that users share, and the pools of which sessions have a row to themselves.
+    /// The queues that users share, and the pools of which each session has a row of its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<QueueSummary>,
-    /// What answers told besides, in the order of the steps; empty where nothing is measured.
+    /// Other numbers reported in responses, in the order of the steps; absent if none is measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<MeasureSummary>,
-    /// The stages of the load, in order; empty where it stays.
+    /// The stages of the load, in order; absent if the load is constant.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageSummary>,
-    /// The probe's times.
+    /// The response times of the probe, in ms; `null` without a probe.
     pub probe_ms: Option<TimesSummary>,
-    /// Answers to the probe in all valid trials together.
+    /// The responses to the probe in all valid trials together.
     pub probe: Option<ProbeCounts>,
-    /// What its sessions carried, where the workload says it.
+    /// The data that sessions transferred; absent if the workload does not declare it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfer: Option<TransferSummary>,
-    /// Counters of the system's processes.
+    /// The counters of the system's processes.
     pub system: Counters,
-    /// Counters of the host.
+    /// The counters of the host.
     pub host: Counters,
 }
 
@@ -96,161 +96,161 @@ impl CellSummary {
     }
 }
 
-/// Means over trials of one statistic each; least and largest are over all trials.
+/// Means over trials of each statistic; `min` and `max` are over all trials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimesSummary {
-    /// Mean of means.
+    /// The mean of the trials' means.
     pub mean: Option<Estimate>,
-    /// Least of all.
+    /// The minimum over all trials.
     pub min: Option<f64>,
-    /// Mean of medians.
+    /// The mean of the trials' medians.
     pub p50: Option<Estimate>,
-    /// Mean of the trials' p90.
+    /// The mean of the trials' 90th percentiles.
     pub p90: Option<Estimate>,
-    /// Mean of the trials' p95.
+    /// The mean of the trials' 95th percentiles.
     pub p95: Option<Estimate>,
-    /// Mean of the trials' p99.
+    /// The mean of the trials' 99th percentiles.
     pub p99: Option<Estimate>,
-    /// Mean of the trials' p99.9.
+    /// The mean of the trials' 99.9th percentiles.
     pub p999: Option<Estimate>,
-    /// Largest of all.
+    /// The maximum over all trials.
     pub max: Option<f64>,
 }
 
-/// One step of a cell.
+/// A step of a cell, over its valid trials.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StepSummary {
-    /// Its name.
+    /// The name of the step.
     pub name: String,
-    /// Transactions of a trial, mean over trials.
+    /// Transactions per trial, the mean over trials.
     pub transactions: Option<f64>,
     /// Errors of all valid trials together.
     pub errors: u64,
-    /// Times skipped in all valid trials together.
+    /// The number of times the step was skipped, in all valid trials together.
     pub skipped: u64,
-    /// Errors of a trial, mean over trials.
+    /// Errors per trial, the mean over trials.
     pub errors_per_trial: Option<f64>,
-    /// Times skipped in a trial, mean over trials.
+    /// The number of times the step was skipped per trial, the mean over trials.
     pub skipped_per_trial: Option<f64>,
-    /// Where operations of any valid trial took longer than the load's time limit: then there is no
-    /// mean.
+    /// Operations that exceeded the load's time limit; present if there are any in a valid trial. There is no mean
+    /// then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
-    /// Response times in the hold.
+    /// Response times in the hold, in ms.
     pub response_ms: TimesSummary,
-    /// Times of the phases of answers in the hold, by phase; see [`lab_trial::model::StepAnalysis::phases_ms`].
+    /// Times of the phases of responses in the hold, in ms: `dns`, `connect`, `tls`, `wait`, `receive`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub phases_ms: BTreeMap<&'static str, TimesSummary>,
 }
 
-/// The steps of a tag over the valid trials of a cell. Figures are means over trials.
+/// The steps with a tag, over the valid trials of a cell. Figures are means over trials.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TagSummary {
     /// The tag.
     pub name: String,
     /// The names of its steps.
     pub steps: Vec<String>,
-    /// Failed requests of all trials.
+    /// Failed requests of all trials together.
     pub errors: u64,
     /// Transactions per second.
     pub throughput_per_s: Option<Estimate>,
-    /// From the planned send where there is a plan, else from the actual send.
+    /// Response times in ms, from the planned send if there is a plan, else from the actual send.
     pub response_ms: TimesSummary,
 }
 
-/// The transactions of one name over the valid trials of a cell. Figures are means over trials.
+/// The transactions of one name, over the valid trials of a cell. Figures are means over trials.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TransactionSummary {
-    /// Its name; `session` is the whole session.
+    /// The name of the transaction; `session` is the whole session.
     pub name: String,
-    /// Those of all trials whose requests all met their `expect`.
+    /// Transactions of all trials in which every request met its `expect`.
     pub completed: u64,
-    /// Those of all trials in which a request failed or took longer than the load's time limit, and sessions that were
-    /// turned away.
+    /// Transactions of all trials in which a request failed or exceeded the load's time limit, and sessions that were
+    /// rejected.
     pub failed: u64,
-    /// Those of all trials in which a request was left out; they have no time.
+    /// Transactions of all trials in which a request was skipped; they have no time.
     pub skipped: u64,
-    /// Those of all trials that were under way when their user left, or at the end.
+    /// Transactions of all trials that were in progress when their user left, or at the end.
     pub unfinished: u64,
-    /// Completed ones per second.
+    /// Completed transactions per second.
     pub completed_per_s: Option<Estimate>,
-    /// From the first request to the last response, think times within excluded.
+    /// Times from the first request to the last response, in ms, without think times.
     pub time_ms: TimesSummary,
-    /// The same, think times included.
+    /// Times from the first request to the last response, in ms, with think times.
     pub elapsed_ms: TimesSummary,
 }
 
-/// A queue, or a pool, over the valid trials of a cell. `queue_wait_ms` are means over trials.
+/// A queue or a pool, over the valid trials of a cell. `queue_wait_ms` has means over trials.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct QueueSummary {
-    /// Its name.
+    /// The name of the queue or pool.
     pub name: String,
-    /// Whether it is a pool: then only `takes` and `queue_wait_ms` count.
+    /// Whether it is a pool; a pool has only `takes` and `queue_wait_ms`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_pool: bool,
-    /// Entries that were put in, in all trials.
+    /// Entries put in, in all trials.
     pub puts: u64,
-    /// Entries, or rows, that were taken, in all trials.
+    /// Entries or rows taken, in all trials.
     pub takes: u64,
-    /// Entries that were dropped because it was full, in all trials.
+    /// Entries dropped because the queue was full, in all trials.
     pub dropped: u64,
-    /// Steps that were skipped because no entry came in time, over all trials.
+    /// Steps skipped because no entry arrived in time, in all trials.
     pub missed: u64,
-    /// The most entries that were left at the end of a trial.
+    /// The maximum number of entries left at the end of a trial.
     pub length: u64,
-    /// The most at the end of any window of any trial.
+    /// The maximum number of entries at the end of any window of any trial.
     pub longest: u64,
-    /// How long users waited for what they took.
+    /// The times that users waited for an entry or a row, in ms.
     pub queue_wait_ms: TimesSummary,
 }
 
-/// A number that the answers of a step told over the valid trials of a cell. Figures are means over trials.
+/// A number reported in the responses of a step, over the valid trials of a cell. Figures are means over trials.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MeasureSummary {
     /// The step.
     pub step: String,
-    /// Its name.
+    /// The name of the number.
     pub name: String,
-    /// What it is counted in; empty of a mere number.
+    /// The unit; empty for a plain number.
     pub unit: String,
-    /// How many numbers came in all trials together.
+    /// The number of values in all trials together.
     pub samples: u64,
-    /// Figures of them, in the unit.
+    /// The statistics of the values, in their unit.
     pub values: TimesSummary,
 }
 
-/// One stage over the valid trials of a cell. Figures are means over trials.
+/// A stage of the load, over the valid trials of a cell. Figures are means over trials.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StageSummary {
-    /// What it was to be.
+    /// The plan of the stage.
     #[serde(flatten)]
     pub plan: StagePlan,
     /// Errors of all trials together.
     pub errors: u64,
     /// Transactions per second.
     pub throughput_per_s: Option<Estimate>,
-    /// Answered requests per second, failed ones included.
+    /// Requests with a response per second, failed ones included.
     pub delivered_per_s: Option<Estimate>,
-    /// What the plan offers.
+    /// Requests per second that the plan offers.
     pub offered_per_s: Option<Estimate>,
-    /// Response times.
+    /// Response times in ms.
     pub response_ms: TimesSummary,
 }
 
-/// One population over the valid trials of a cell. Figures are means over trials.
+/// A population over the valid trials of a cell. Figures are means over trials.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PopulationSummary {
-    /// What it was to be.
+    /// The plan of the population.
     #[serde(flatten)]
     pub plan: PopulationPlan,
-    /// Failed requests of all trials.
+    /// Failed requests of all trials together.
     pub errors: u64,
     /// Transactions per second.
     pub throughput_per_s: Option<Estimate>,
-    /// Answered requests per second, failed ones included.
+    /// Requests with a response per second, failed ones included.
     pub delivered_per_s: Option<Estimate>,
-    /// What the plan offers.
+    /// Requests per second that the plan offers.
     pub offered_per_s: Option<Estimate>,
-    /// From the planned send where there is a plan, else from the actual send.
+    /// Response times in ms, from the planned send if there is a plan, else from the actual send.
     pub response_ms: TimesSummary,
 }

@@ -9,89 +9,89 @@ use lab_trial::model::{Attempt, TrialAnalysis};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// By which rule differences are judged.
+/// The rules by which differences are judged.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Inference {
-    /// Ratios within this part of 1 don't matter to whoever asks.
+    /// The equivalence margin: ratios within this part of 1 are irrelevant.
     pub smallest_relevant: f64,
-    /// Whether the study asks for comparisons: it repeats trials, has variants, or a control.
+    /// Whether the study asks for comparisons: it repeats trials, has variants, or has a control.
     pub asked: bool,
-    /// By measure, the smallest difference that the study can claim, where a control tells.
+    /// The smallest difference that the study can claim, for each measure that the control bounds.
     pub claims: Vec<Claim>,
-    /// Confidence of the intervals of ratios.
+    /// The confidence of the intervals of ratios.
     pub confidence: f64,
-    /// Fewer blocks than this have no verdict.
+    /// The minimum number of blocks for a verdict.
     pub least_blocks: usize,
-    /// Comparisons with a verdict.
+    /// The number of comparisons with a verdict.
     pub judged: usize,
-    /// Those of them that decide and are tested together; the others are tested together as well.
+    /// The number of judged comparisons that decide. These are tested together; so are the others.
     pub deciding: usize,
-    /// Pairs of cells beyond the most that are compared.
+    /// The number of pairs of cells beyond the maximum that are compared.
     pub pairs_left_out: usize,
 }
 
-/// The smallest difference that a study can claim in a measure: what it asks for, or as far as the
-/// same system under two labels seemed to differ from itself, whichever is more.
+/// The smallest difference that a study can claim in a measure. It is the study's own margin, or the difference between
+/// the same system under two labels (the control), whichever is larger.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Claim {
-    /// What is compared.
+    /// The measure that is compared.
     pub metric: Measure,
-    /// As a part: 0.02 means ratios beyond 1.02 or below 1 ÷ 1.02.
+    /// The difference as a part: 0.02 means ratios above 1.02 or below 1 ÷ 1.02.
     pub smallest_difference: f64,
 }
 
-/// One measure of *b* beside that of *a*, paired by block, over valid trials.
+/// A measure of *b* compared with that of *a*, paired by block, over valid trials.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// The baseline: a cell's label, or a level of the factor.
+    /// The baseline: the label of a cell, or a level of the factor.
     pub a: String,
-    /// What is compared with it.
+    /// The cell or the level that is compared with the baseline.
     pub b: String,
     /// The factor in which they differ.
     pub factor: String,
-    /// What is compared.
+    /// The measure that is compared.
     pub metric: Measure,
-    /// Blocks with a valid trial of both.
+    /// The number of blocks with a valid trial of both.
     pub blocks: usize,
-    /// Mean of *a* over these blocks.
+    /// The mean of *a* over these blocks.
     pub mean_a: f64,
-    /// Mean of *b* over these blocks.
+    /// The mean of *b* over these blocks.
     pub mean_b: f64,
-    /// Mean of *b* less mean of *a*.
+    /// The mean of *b* minus the mean of *a*.
     pub difference: f64,
-    /// Geometric mean of b ÷ a over these blocks; of a rate, 1 and the mean difference: 1.01 is one
-    /// percentage point more.
+    /// The geometric mean of *b* ÷ *a* over these blocks; of a rate, 1 and the mean difference: 1.01 is one percentage
+    /// point more.
     pub ratio: f64,
-    /// Interval of the ratio; `None` where too few blocks bound it.
+    /// The interval of the ratio; `null` if too few blocks bound it.
     pub interval: Option<(f64, f64)>,
-    /// The smallest difference that is called one here, as a part.
+    /// The smallest difference that is claimed here, as a part.
     pub smallest_difference: f64,
-    /// Differences within this part don't matter: what is shown to lie within is equal.
+    /// The equivalence margin, as a part: a difference shown to be within it means equal.
     pub matters: f64,
-    /// Whether the answer hangs on it; the others are exploratory.
+    /// Whether the answer depends on this comparison; all others are exploratory.
     pub decides: bool,
-    /// Between runs: how far those of one build spread, which the interval takes in.
+    /// Between runs: the spread between runs of one build, which the interval includes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_spread: Option<RunSpread>,
-    /// p over all comparisons that decide, or over all that don't; `None` without a verdict.
+    /// The p-value over all deciding comparisons, or over all others; `null` without a verdict.
     pub p: Option<f64>,
-    /// p of this comparison alone; `None` without a verdict.
+    /// The p-value of this comparison alone; `null` without a verdict.
     pub p_single: Option<f64>,
-    /// What it comes to; `None` with too few blocks.
+    /// The verdict; `null` with too few blocks.
     pub verdict: Option<Difference>,
-    /// The one-sided bound: of "not worse", and beside interference of every verdict that shows no difference.
+    /// The one-sided bound: for "not worse", and under interference for every verdict that shows no difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worse_at_most: Option<WorseAtMost>,
     /// The reason for a missing verdict, or for one that is open despite the figures.
     pub reason: Option<String>,
 }
 
-/// The most by which *b* may be worse than *a*: a one-sided bound of 95 % confidence.
+/// The maximum by which *b* may be worse than *a*: a one-sided bound of 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct WorseAtMost {
-    /// As a part: 0.03 is 3 % slower, or 3 % less throughput. 0 or less where *b* is better.
+    /// The bound as a part: 0.03 is 3 % slower, or 3 % less throughput. 0 or less if *b* is better.
     pub part: f64,
-    /// Mean factor by which differences were stretched for what interference hides; 1 without interference.
+    /// The mean factor by which differences were stretched for what interference hides; 1 without interference.
     pub stretch: f64,
 }
 
@@ -105,25 +105,24 @@ impl WorseAtMost {
     }
 }
 
-/// What runs of one build have to themselves.
+/// The spread between runs of one build.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct RunSpread {
-    /// Standard deviation over runs: of the logarithm, or of a rate as a part of all requests. 0.02 is
-    /// about 2 %.
+    /// The standard deviation over runs: of the logarithm, or of a rate as a part of all requests. 0.02 is about 2 %.
     pub deviation: f64,
-    /// How it is known.
+    /// The source of the deviation.
     pub told_by: SpreadBasis,
-    /// Runs that have another of their build beside them.
+    /// The number of runs with another run of the same build.
     pub runs: usize,
 }
 
-/// How the spread between runs is known.
+/// The source of the spread between runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SpreadBasis {
-    /// By runs of one build.
+    /// Measured between runs of one build.
     Runs,
-    /// It isn't: runs are assumed to spread as much as their blocks do.
+    /// Assumed: runs spread as much as their blocks.
     Assumed,
 }
 
@@ -145,7 +144,7 @@ impl Comparison {
     }
 }
 
-/// What a comparison comes to.
+/// The verdict of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Difference {
@@ -153,18 +152,18 @@ pub enum Difference {
     Faster,
     /// *b* is worse.
     Slower,
-    /// Shown to differ by less than what matters.
+    /// Any difference is shown to be within the equivalence margin.
     Equal,
-    /// Shown not to be worse by as much as matters; it may be better.
+    /// *b* is shown not to be worse by a relevant difference; it may be better.
     #[serde(rename = "not worse")]
     NotWorse,
-    /// The noise leaves room for a difference that matters.
+    /// Inconclusive: the noise leaves room for a relevant difference.
     #[serde(rename = "could not tell")]
     CouldNotTell,
     /// Of a cost (CPU, memory): *b* needs less.
     #[serde(rename = "uses less")]
     UsesLess,
-    /// Of a cost: *b* needs more.
+    /// Of a cost (CPU, memory): *b* needs more.
     #[serde(rename = "uses more")]
     UsesMore,
     /// Of a rate of failures: *b* has fewer.
@@ -233,46 +232,46 @@ impl Difference {
     }
 }
 
-/// What is compared.
+/// The measure that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Measure {
     /// Transactions per second.
     #[serde(rename = "throughput_per_s")]
     Throughput,
-    /// Mean response.
+    /// The mean response time, in ms.
     #[serde(rename = "response_mean_ms")]
     Mean,
-    /// Median response.
+    /// The median response time, in ms.
     #[serde(rename = "response_p50_ms")]
     P50,
-    /// p95 of responses.
+    /// The 95th percentile of response times, in ms.
     #[serde(rename = "response_p95_ms")]
     P95,
-    /// p99 of responses.
+    /// The 99th percentile of response times, in ms.
     #[serde(rename = "response_p99_ms")]
     P99,
-    /// What sessions carried per second.
+    /// The data that sessions transferred per second, in MB/s (10⁶ bytes).
     #[serde(rename = "transfer_mb_per_s")]
     Transfer,
-    /// Mean response of the probe.
+    /// The mean response time of the probe, in ms.
     #[serde(rename = "probe_mean_ms")]
     Probe,
-    /// CPU of the system per transaction.
+    /// The CPU time of the system per transaction, in ms.
     #[serde(rename = "cpu_ms_per_transaction")]
     Cpu,
-    /// Peak resident memory of the system.
+    /// The peak resident memory of the system, in MB (2²⁰ bytes).
     #[serde(rename = "rss_mb_max")]
     Memory,
-    /// Failed requests, % of all.
+    /// Failed requests, in % of all.
     #[serde(rename = "error_rate_percent")]
     ErrorRate,
-    /// Requests without a whole answer in time, % of all.
+    /// Requests without a complete response in time, in % of all.
     #[serde(rename = "timeouts_percent")]
     Timeouts,
-    /// Requests sent again because the server had closed the connection, % of all.
+    /// Requests sent again because the server had closed the connection, in % of all.
     #[serde(rename = "resends_percent")]
     Resends,
-    /// The one that a study names with its parts.
+    /// A measure that the study names with its parts.
     #[serde(untagged)]
     Named(Named),
 }

@@ -9,54 +9,54 @@ use serde::Serialize;
 /// warm-up.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CpuProfile {
-    /// Level by factor.
+    /// The level of each factor.
     pub cell: Cell,
     /// The cell in words.
     pub label: String,
-    /// Users at the top of the ramp.
+    /// The number of users at the top of the ramp.
     pub users: u32,
-    /// Valid trials with a profile; only they count here.
+    /// The number of valid trials with a profile; all figures here are of these.
     pub trials: usize,
-    /// Samples of all of them.
+    /// The number of samples of these trials together.
     pub samples: u64,
-    /// CPU time of the system per transaction, in µs: the mean of these trials. `None` where no transaction was counted.
+    /// The mean CPU time of the system per transaction, in µs; `null` if no transaction was counted.
     pub us_per_transaction: Option<f64>,
-    /// The functions with the most CPU time of their own, 100 at most.
+    /// The functions with the most CPU time of their own, at most 100.
     pub functions: Vec<FunctionTime>,
-    /// Functions that were sampled.
+    /// The number of sampled functions.
     pub functions_sampled: usize,
-    /// Groups of threads, those with the most CPU time first, 50 at most.
+    /// The groups of threads with the most CPU time, the largest first, at most 50.
     pub threads: Vec<ThreadTime>,
     /// The calls by group of threads; for the flame graph.
     #[serde(skip)]
     pub tree: Tree,
 }
 
-/// CPU time of a function, in percent of the cell's and in µs per transaction.
+/// The CPU time of a function, in percent of the cell's and in µs per transaction.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FunctionTime {
-    /// Its demangled name.
+    /// The demangled name.
     pub function: String,
-    /// The base name of its source file.
+    /// The base name of the source file.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub file: String,
-    /// In its own code.
+    /// CPU time in the function's own code, in percent of the cell's.
     pub own_percent: f64,
-    /// In its own code and in what it called; a stack counts once.
+    /// CPU time in the function and its callees, in percent of the cell's; a stack counts once.
     pub total_percent: f64,
-    /// In its own code.
+    /// CPU time in the function's own code, in µs per transaction.
     pub own_us: Option<f64>,
-    /// In its own code and in what it called.
+    /// CPU time in the function and its callees, in µs per transaction.
     pub total_us: Option<f64>,
 }
 
-/// CPU time of a group of threads.
+/// The CPU time of a group of threads.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ThreadTime {
-    /// The names of its threads without trailing digits, such as `http-*`.
+    /// The names of the threads without trailing digits, such as `http-*`.
     pub group: String,
-    /// In percent of the cell's.
+    /// CPU time in percent of the cell's.
     pub percent: f64,
-    /// In µs per transaction.
+    /// CPU time in µs per transaction.
     pub us: Option<f64>,
 }

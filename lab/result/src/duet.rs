@@ -6,44 +6,44 @@ use serde::Serialize;
 use super::comparison::Measure;
 use crate::sample::Fate;
 
-/// The duets of a run.
+/// The duets of a run: pairs of trials that ran at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Duet {
-    /// The measure that `blocks` tell of: the first that decides and has windows.
+    /// The measure of the figures in `blocks`: the first deciding measure that has windows.
     pub metric: Measure,
-    /// How many of `blocks` were disturbed so much that their trials would be no measurements by themselves.
-    /// Where that is more than one in ten, equality of times is not claimed.
+    /// The number of `blocks` with a disturbance that would make their trials invalid outside a duet. If it is more
+    /// than one in ten, equality of times is not claimed.
     pub disturbed: usize,
-    /// Whether both trials of a pair could use the same cores; otherwise each had its half.
+    /// Whether both trials of a pair could use the same cores; otherwise each had half of them.
     pub together: bool,
     /// Whether both systems were on another machine than their generators.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub elsewhere: bool,
-    /// In how many of `blocks` both together took most of the CPU of these cores: then one that needs more
-    /// takes it from the other. Where that is more than one in ten, equality of times is not claimed.
+    /// The number of `blocks` in which both trials together used most of the CPU of these cores. A system that needs
+    /// more then takes it from the other. If it is more than one in ten, equality of times is not claimed.
     pub crowded: usize,
-    /// In how many of `blocks` the generators kept their places on these cores: they could not be moved.
+    /// The number of `blocks` in which the generators kept their cores because they could not be moved.
     #[serde(skip_serializing_if = "is_none")]
     pub stayed: usize,
-    /// Pairs of trials that are both measurements, in the order they ran.
+    /// The pairs in which both trials are valid, in the order in which they ran.
     pub blocks: Vec<DuetBlock>,
-    /// Pairs of the plan that count on neither side.
+    /// The planned pairs that are excluded on both sides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
-    /// By measure that decides, what the sides differ in.
+    /// The difference between the two sides, for each deciding measure.
     pub sides: Vec<SideEffect>,
 }
 
-/// A pair of the plan that counts on neither side of a comparison.
+/// A planned pair that is excluded on both sides of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LeftOut {
-    /// From 0.
+    /// The block, from 0.
     pub block: u32,
     /// The cell of its left trial, in words.
     pub label: String,
-    /// The fate of the trial that is the reason.
+    /// The result of the trial that is the reason.
     pub fate: Fate,
-    /// That trial and what is wrong with it.
+    /// The trial that is the reason, and what is wrong with it.
     pub why: String,
 }
 
@@ -52,35 +52,35 @@ fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// A pair of trials.
+/// A pair of trials that ran at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DuetBlock {
-    /// From 0.
+    /// The block, from 0.
     pub block: u32,
     /// The trial of the first variant.
     pub a: u32,
-    /// That of the second.
+    /// The trial of the second variant.
     pub b: u32,
     /// Both cells in words.
     #[serde(skip)]
     pub labels: (String, String),
     /// Whether *a* had the left place.
     pub a_is_left: bool,
-    /// How much later the ramp of *b* began.
+    /// The delay of the ramp of *b* after the ramp of *a*, in ms.
     pub b_later_ms: Option<f64>,
-    /// Windows in which both have a figure.
+    /// The number of windows in which both trials have a figure.
     pub windows: usize,
-    /// Windows in which only one has.
+    /// The number of windows in which only one trial has a figure.
     pub unpaired: usize,
-    /// b ÷ a, the geometric mean over these windows.
+    /// The geometric mean of *b* ÷ *a* over the paired windows; of a rate, 1 and the difference.
     pub ratio: Option<f64>,
 }
 
-/// By how much one half of the machine differs from the other: it is in no comparison.
+/// The difference between the two halves of the machine; no comparison includes it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct SideEffect {
-    /// In what.
+    /// The measure.
     pub metric: Measure,
-    /// Left ÷ right; of a rate, 1 and the difference.
+    /// The ratio left ÷ right; of a rate, 1 and the difference.
     pub ratio: f64,
 }

@@ -4,14 +4,14 @@ use lab_stats::mean_interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A mean over the valid trials of a cell.
+/// A mean over the valid trials of a cell, with its 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// Mean over trials.
+    /// The mean over trials.
     pub mean: f64,
-    /// Lower end of its 95 % interval; `None` of a single trial.
+    /// The lower end of the 95 % interval; `null` for a single trial.
     pub low: Option<f64>,
-    /// Upper end; `None` of a single trial.
+    /// The upper end of the 95 % interval; `null` for a single trial.
     pub high: Option<f64>,
 }
 

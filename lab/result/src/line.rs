@@ -6,90 +6,90 @@ use serde::Serialize;
 
 use super::figures::Estimate;
 
-/// The most users with which a system stays within thresholds in at least half of the trials, and the
-/// safe line below it.
+/// The maximum number of users with which a system stays within thresholds in at least half of the trials, and the safe
+/// line below it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LoadLine {
-    /// Level by factor, of what was searched.
+    /// The level of each factor, of the cell that was searched.
     pub cell: Cell,
     /// The cell in words.
     pub label: String,
-    /// The highest level tried that is carried; `None` where none was, or no trial is valid.
+    /// The highest level tried that the system sustains; `null` if there is none, or no trial is valid.
     pub users: Option<u32>,
-    /// The line is not lower; `None` where the trials don't bound it from below.
+    /// The lower end of the interval; `null` if the trials don't bound the line from below.
     pub low: Option<u32>,
-    /// The line is not higher; `None` where the trials don't bound it from above.
+    /// The upper end of the interval; `null` if the trials don't bound the line from above.
     pub high: Option<u32>,
-    /// Of the interval.
+    /// The confidence of the interval.
     pub confidence: f64,
-    /// The highest number of users at which nearly all trials hold, as far as the trials tell; `None` where
-    /// they don't tell of any that even half of them hold.
+    /// The highest number of users for which the trials show that nearly all trials pass; absent if they don't show for
+    /// any number that even half of the trials pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub safe: Option<SafeLine>,
-    /// The levels beside the line differ by no more than this part: the search looks no closer.
+    /// The resolution of the search: the levels beside the line differ by at most this part.
     pub resolution: f64,
-    /// What must hold, as the study writes it.
+    /// The thresholds that must hold, as the study has them.
     pub thresholds: Vec<String>,
-    /// Why the line may lie higher than any level tried: the generator, or the study's own end.
+    /// Why the line may be above every level tried: the limit of the generator, or the study's own maximum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<String>,
     /// How the search ended.
     pub search: SearchEnd,
-    /// Whether the search has its answer. The line of one that has not is what is known so far.
+    /// Whether the search is finished. The line of an unfinished search is the current estimate.
     pub finished: bool,
-    /// Of a search that is not finished: the levels that the line lies between so far.
+    /// Of an unfinished search: the levels that enclose the line so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<(Option<u32>, Option<u32>)>,
-    /// A higher level that held although its trials were disturbed from outside: a lower bound of the line,
-    /// and no measurement. No interval and no verdict reads it.
+    /// A higher level that passed in trials disturbed from outside: a lower bound of the line, not a measurement.
+    /// Intervals and verdicts ignore it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lower_bound: Option<LowerBound>,
-    /// What was tried, by number of users.
+    /// The levels that were tried, by number of users.
     pub levels: Vec<LineLevel>,
 }
 
-/// A number of users that held in disturbed trials.
+/// A number of users that passed in disturbed trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LowerBound {
-    /// Always false: it is exploratory.
+    /// Always false: the bound is exploratory.
     pub measured: bool,
-    /// Users.
+    /// The number of users.
     pub users: u32,
-    /// Disturbed trials that held.
+    /// Disturbed trials that passed.
     pub held: u32,
-    /// All disturbed trials with so many users.
+    /// All disturbed trials with this number of users.
     pub trials: u32,
 }
 
 /// A number of users with which nearly all trials stay within the thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct SafeLine {
-    /// Users.
+    /// The number of users.
     pub users: u32,
-    /// Trials that held.
+    /// Trials that passed.
     pub held: u32,
-    /// All that were measured with so many users.
+    /// All measured trials with this number of users.
     pub trials: u32,
-    /// At least this part of all trials holds, at the confidence of the load line.
+    /// A lower bound on the part of all trials that pass, at the confidence of the load line.
     pub part: f64,
-    /// The part that makes it safe; `part` is less where the trials are too few to show it.
+    /// The part required for a safe line; `part` is smaller if the trials are too few to show it.
     pub wanted: f64,
-    /// So many trials would have to hold, without one that doesn't, to show that.
+    /// The number of trials needed to show the required part, if all of them pass.
     pub needed: u32,
 }
 
 /// The trials at one number of users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LineLevel {
-    /// Users.
+    /// The number of users.
     pub users: u32,
     /// Trials in which the thresholds held.
     pub carried: u32,
-    /// Trials in which they did not, or the system failed.
+    /// Trials in which the thresholds did not hold, or the system failed.
     pub not_carried: u32,
-    /// Trials that are no measurement.
+    /// Invalid trials.
     pub invalid: u32,
-    /// Those of them that were disturbed from outside, and held all the same.
+    /// Invalid trials that were disturbed from outside and still passed.
     #[serde(skip_serializing_if = "is_zero")]
     pub held_while_disturbed: u32,
 }
@@ -102,63 +102,63 @@ fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
-/// The load line of *b* beside that of *a*.
+/// The load line of *b* compared with that of *a*.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LineDifference {
     /// The baseline.
     pub a: String,
-    /// What is compared with it.
+    /// The cell or run that is compared with the baseline.
     pub b: String,
-    /// Users of *b* less users of *a*; `None` where one of them carries none of the numbers tried.
+    /// Users of *b* minus users of *a*; `null` if one of them sustains none of the levels tried.
     pub difference: Option<f64>,
-    /// Least and most that the two intervals allow; `None` where an end is open.
+    /// The minimum and maximum that the two intervals allow; `null` if an end is open.
     pub interval: Option<(f64, f64)>,
-    /// `more`, `fewer`, `no difference shown`, or `no line` of a run that has none.
+    /// The verdict: `more`, `fewer`, `no difference shown`, or `no line` if a run has none.
     pub verdict: &'static str,
-    /// Between runs: at least so many users more does *b* carry; a negative number is how many fewer it may be
-    /// at worst. `None` where the trials don't bound it.
+    /// Between runs: the minimum number of additional users that *b* sustains; if negative, the maximum loss. Absent if
+    /// the trials don't bound it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<f64>,
-    /// Between runs: so many users fewer don't matter.
+    /// Between runs: the equivalence margin, as a number of users.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
-    /// Both safe lines, where both have one. Each is a bound from below, as high as its trials show: two
-    /// bounds have no verdict.
+    /// Both safe lines, if both exist. Each is a lower bound that depends on the number of trials, so there is no
+    /// verdict on them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub safe: Option<(SafeLine, SafeLine)>,
-    /// Between runs: `true` where *b* is shown to carry fewer users, by more than matters; `false` where that is
-    /// shown not to be so (non-inferiority); `None` where neither is, and within a run.
+    /// Between runs: `true` if *b* is shown to sustain fewer users by a relevant difference; `false` if that is
+    /// excluded (non-inferiority). Absent if neither is shown, and within a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_regression: Option<bool>,
 }
 
-/// How throughput scales with users, by the universal scalability law
+/// The scaling of throughput with users, by the universal scalability law
 /// X(N) = γN ÷ (1 + α(N − 1) + βN(N − 1)), with 95 % intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Scaling {
-    /// γ: throughput of one user.
+    /// γ: the throughput of one user, per second.
     pub gamma_per_s: Estimate,
     /// α: contention.
     pub alpha: Estimate,
     /// β: coherence.
     pub beta: Estimate,
-    /// Users at which throughput peaks; `None` where β's interval holds 0.
+    /// The number of users at which throughput peaks; `null` if the interval of β contains 0.
     pub peak_users: Option<Estimate>,
-    /// Throughput there.
+    /// The peak throughput, per second.
     pub peak_per_s: Option<f64>,
-    /// Standard deviation of throughput around the law, as a part of it.
+    /// The standard deviation of throughput around the law, as a part of it.
     pub scatter: f64,
-    /// The law through the range that was measured, and what was measured, for charts.
+    /// The law over the measured range, and the measured values, for charts.
     pub points: Vec<UslPoint>,
 }
 
 /// A number of users with its throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct UslPoint {
-    /// Users.
+    /// The number of users.
     pub users: f64,
-    /// What a trial measured; `None` of a point of the law alone.
+    /// The measured throughput of a trial, per second; `null` for a point of the law alone.
     pub measured_per_s: Option<f64>,
-    /// By the law, with its 95 % band.
+    /// The throughput by the law, per second, with its 95 % band.
     pub law_per_s: Estimate,
 }

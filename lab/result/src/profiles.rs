@@ -7,28 +7,28 @@ use serde::Serialize;
 
 use super::comparison::Difference;
 
-/// The profiles of a cell beside those of its baseline, paired by block. Exploratory: it never decides how a run ends.
+/// The profiles of a cell compared with its baseline's, paired by block. Exploratory: never decides how a run ends.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ProfileDifference {
     /// The baseline.
     pub a: String,
     /// The cell that is compared with the baseline.
     pub b: String,
-    /// Blocks with a valid, profiled trial of both.
+    /// The number of blocks with a valid, profiled trial of both cells.
     pub blocks: usize,
-    /// Samples of a trial, on average.
+    /// The mean number of samples per trial.
     pub samples: f64,
-    /// Functions and call paths that were tested together, of this pair of cells.
+    /// The number of functions and call paths of this pair of cells that were tested together.
     pub tested: usize,
     /// The system's CPU time per transaction.
     pub cpu: CpuDifference,
-    /// The factor that all functions have in common, if it is beyond noise: *b* ÷ *a*.
+    /// The factor *b* ÷ *a* that all functions have in common; absent if it is within noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub common: Option<RatioInterval>,
-    /// Functions that differ beyond noise, the largest difference first: of those that contain each other, the most
-    /// specific.
+    /// The functions that differ beyond noise, the largest difference first. Of functions that contain each other, only
+    /// the most specific is listed.
     pub findings: Vec<FunctionDifference>,
-    /// Functions whose time moved to another name.
+    /// The functions whose time moved to another name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<MovedFunction>,
     /// All stacks that contain no finding.
@@ -37,7 +37,7 @@ pub struct ProfileDifference {
     /// The difference that four of five such studies show in a function of a percent, as a part of the whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detectable: Option<f64>,
-    /// Call paths that differ beyond noise, for colours.
+    /// The call paths that differ beyond noise, used to colour the flame graph.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathDifference>,
     /// The reason why functions are not compared.
@@ -46,20 +46,20 @@ pub struct ProfileDifference {
     /// The calls of both cells, for the flame graph.
     #[serde(skip)]
     pub tree: Option<Tree>,
-    /// All of this in words.
+    /// The results in sentences.
     pub sentences: Vec<String>,
 }
 
-/// CPU time of all functions together.
+/// The CPU time of all functions together, in µs per transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct CpuDifference {
-    /// Mean of *a*.
+    /// The mean of *a*.
     pub us_a: f64,
-    /// Mean of *b*.
+    /// The mean of *b*.
     pub us_b: f64,
-    /// Mean of *b* less mean of *a*.
+    /// The mean of *b* minus the mean of *a*.
     pub us: f64,
-    /// Its interval; `None` where too few blocks bound it.
+    /// The interval of `us`; `null` if too few blocks bound it.
     pub us_interval: Option<(f64, f64)>,
 }
 
@@ -68,51 +68,51 @@ pub struct CpuDifference {
 pub struct RatioInterval {
     /// The geometric mean over blocks.
     pub ratio: f64,
-    /// Its interval; `None` where too few blocks bound it.
+    /// The interval of the ratio; `null` if too few blocks bound it.
     pub interval: Option<(f64, f64)>,
 }
 
-/// Which samples of a function.
+/// The samples of a function that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SamplesOf {
     /// The function's own code.
     Own,
-    /// All stacks that contain it.
+    /// All stacks that contain the function.
     Total,
     /// All stacks that begin with one path.
     Path,
 }
 
-/// A function that differs.
+/// A function that differs beyond noise. Times are in µs per transaction.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FunctionDifference {
-    /// Its name.
+    /// The name of the function.
     pub function: String,
-    /// Which of its samples.
+    /// The samples that are compared.
     pub of: SamplesOf,
     /// The nearest function above it in nine tenths of the difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub called_by: Option<String>,
-    /// *b* less *a*, the common factor taken out.
+    /// The difference *b* minus *a*, without the common factor.
     pub us: f64,
-    /// Its interval; `None` where too few blocks bound it.
+    /// The interval of `us`; `null` if too few blocks bound it.
     pub us_interval: Option<(f64, f64)>,
-    /// p over all functions and paths of all pairs of cells.
+    /// The p-value over all functions and paths of all pairs of cells.
     pub p: f64,
-    /// The part of the difference that is in its own code.
+    /// The part of the difference in the function's own code.
     pub own_part: f64,
-    /// Where the rest is: functions that it calls, with their part of the difference.
+    /// The functions that it calls, with their parts of the difference.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub callees: Vec<CalleePart>,
 }
 
-/// A callee's part of a difference.
+/// The part of a difference in a called function.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CalleePart {
-    /// Its name.
+    /// The name of the called function.
     pub function: String,
-    /// Its part.
+    /// Its part of the difference.
     pub part: f64,
 }
 
@@ -125,16 +125,16 @@ pub struct MovedFunction {
     pub to: String,
     /// The caller of both, whose total is equal in both cells within noise.
     pub within: String,
-    /// The decrease of the first function.
+    /// The decrease of the first function, in µs per transaction.
     pub us_less: f64,
-    /// The increase of the second function.
+    /// The increase of the second function, in µs per transaction.
     pub us_more: f64,
 }
 
 /// All stacks without a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct RestDifference {
-    /// *b* ÷ *a*.
+    /// The ratio *b* ÷ *a*.
     pub ratio: RatioInterval,
     /// The verdict.
     pub verdict: Difference,
@@ -143,8 +143,8 @@ pub struct RestDifference {
 /// A call path that differs beyond noise.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PathDifference {
-    /// Functions, the outermost first.
+    /// The functions of the path, the outermost first.
     pub path: Vec<String>,
-    /// *b* less *a*, the common factor taken out.
+    /// The difference *b* minus *a* in µs per transaction, without the common factor.
     pub us: f64,
 }

@@ -9,54 +9,54 @@ use super::transfer::PublishedTransfer;
 /// One file of published figures.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PublishedTable {
-    /// File name.
+    /// The file name.
     pub file: String,
-    /// Its `#` lines: where the figures come from.
+    /// The `#` lines of the file, which name the source of the figures.
     pub source: Vec<String>,
-    /// What a reader must know of every comparison in it.
+    /// Notes that apply to all comparisons with this file.
     pub notes: Vec<String>,
-    /// One per published figure that belongs to a cell of this study.
+    /// The published figures that belong to a cell of this study.
     pub entries: Vec<Entry>,
-    /// Its rows, where they are about what sessions carried.
+    /// The rows of the file, if they describe data transfers of sessions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<PublishedTransfer>,
-    /// The file's figures as a table, where none of them belongs to a cell of this study.
+    /// The file's figures as a table; absent if any of them belongs to a cell of this study.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_is: Option<AsIs>,
-    /// Parts of the file that could not be set beside anything, in sentences.
+    /// The parts of the file that have no counterpart in this study, in sentences.
     pub left_out: Vec<String>,
 }
 
-/// Published figures as they are.
+/// Published figures as published.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AsIs {
-    /// Names of the columns, with units.
+    /// The names of the columns, with units.
     pub heads: Vec<String>,
-    /// A text per column.
+    /// The rows, each with one text per column.
     pub rows: Vec<Vec<String>>,
 }
 
-/// One published figure and ours.
+/// A published figure beside the figure of this run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Entry {
-    /// The cell it belongs to.
+    /// The cell that the figure belongs to.
     pub cell: Cell,
     /// The cell in words.
     pub label: String,
-    /// `None` = the whole workload.
+    /// The step; `null` for the whole workload.
     pub step: Option<String>,
-    /// The published column; for a step `response_mean_ms`.
+    /// The published column; `response_mean_ms` for a step.
     pub metric: String,
     /// The metric in words, with its unit.
     pub name: String,
-    /// As published.
+    /// The published figure, as published.
     pub published_text: String,
-    /// The same as a number, where it is one.
+    /// The published figure as a number; `null` if it is none.
     pub published: Option<f64>,
-    /// Ours; `None` where there is no counterpart or no valid trial.
+    /// The figure of this run; `null` without a counterpart or without a valid trial.
     pub ours: Option<f64>,
-    /// Ours ÷ published.
+    /// The ratio of `ours` to `published`.
     pub ratio: Option<f64>,
-    /// What a reader must know of this comparison.
+    /// A note on this comparison.
     pub note: Option<String>,
 }

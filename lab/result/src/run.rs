@@ -26,82 +26,81 @@ use crate::sample::{CellSample, Fate};
 /// The `schema` of `result.json`.
 pub const RESULT_SCHEMA: &str = "plimsoll.result/1";
 
-/// Everything that a report says.
+/// The results of a run.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Analysis {
-    /// [`RESULT_SCHEMA`].
+    /// The schema of this file: `plimsoll.result/1`.
     pub schema: &'static str,
-    /// What was asked.
+    /// The study.
     pub study: StudyFacts,
     /// The machine.
     pub environment: Environment,
-    /// One sentence that says what came out.
+    /// The main result in words.
     pub headline: String,
-    /// The answer to what the study asks of its comparisons; `None` where it asks nothing of them.
+    /// The answer to the study's question about its comparisons; absent if the study asks none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
-    /// Counts that decide how a run ends.
+    /// The counts that decide the outcome of the run.
     pub summary: Summary,
-    /// Judgements on the measurement as a whole.
+    /// Checks of the measurement as a whole.
     pub checks: Vec<Check>,
-    /// Checks of trials that did not pass, each once over all trials: what makes a trial invalid, then
-    /// what warns.
+    /// The failed checks of trials, each once over all trials: first those that make a trial invalid, then warnings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
-    /// All complete trials, in the order they ran.
+    /// All complete trials, in the order in which they ran.
     pub trials: Vec<TrialAnalysis>,
-    /// One per cell, over its valid trials, in the order of the study's levels.
+    /// The cells, each over its valid trials, in the order of the study's levels.
     pub cells: Vec<CellSummary>,
-    /// What became of the planned trials of each planned cell. Left out where all are valid, and of a
-    /// search, whose trials are chosen as it goes.
+    /// The results of the planned trials of each planned cell. Absent if all are valid, and for a search, which chooses
+    /// its trials as it runs.
     #[serde(skip_serializing_if = "all_valid")]
     pub samples: Vec<CellSample>,
-    /// Cells beside their baselines: a cell that differs in one factor, by its first level.
+    /// Comparisons of cells with their baselines: the baseline differs in one factor, of which it has the first level.
     pub comparisons: Vec<Comparison>,
-    /// Levels of each factor beside its first, over all cells; empty with fewer than two factors.
+    /// Comparisons of each factor's levels with its first, over all cells; empty with fewer than two factors.
     pub main_effects: Vec<Comparison>,
-    /// The control beside its cell, the same system under two labels; empty without a control.
+    /// Comparisons of the control with its cell, the same system under two labels; empty without a control.
     pub control: Vec<Comparison>,
-    /// By which rule they are judged.
+    /// The rules by which the comparisons are judged.
     pub inference: Inference,
-    /// Trials that ran at the same time, where the study asks for it.
+    /// The trials that ran at the same time; absent unless the study asks for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duet: Option<Duet>,
-    /// The most users that the system carries, of the first cell that was searched.
+    /// The maximum number of users that the system sustains, of the first cell that was searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_line: Option<LoadLine>,
-    /// The same of every cell that was searched.
+    /// The load lines of all cells that were searched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub load_lines: Vec<LoadLine>,
-    /// Load lines beside the first one.
+    /// Comparisons of the load lines with the first one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub load_line_differences: Vec<LineDifference>,
-    /// How throughput scales, where users alone vary, over six levels or more and from one user on.
+    /// The scaling of throughput; present if users alone vary, over at least six levels from one user on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usl: Option<Scaling>,
     /// The CPU time of the system by function, for each cell with a profile.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpu_profiles: Vec<CpuProfile>,
-    /// The same of each cell beside its baseline: which functions differ.
+    /// The functions that differ between each cell and its baseline.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub profile_differences: Vec<ProfileDifference>,
-    /// What the threads of the system waited for.
+    /// The waits of the system's threads.
     #[serde(flatten)]
     pub waiting: Waiting,
-    /// What the systems count of themselves.
+    /// The system's own counters.
     #[serde(flatten)]
     pub counting: Counting,
-    /// Sentences that the numbers support.
+    /// The findings, in sentences.
     pub findings: Vec<String>,
-    /// Published figures beside ours.
+    /// Published figures beside those of this run.
     pub published: Vec<PublishedTable>,
-    /// What was counted in trials that are no measurements.
+    /// The counts of invalid trials.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<Seen>,
-    /// CPU per transaction, compared where only times were spoiled.
+    /// Comparisons of CPU per transaction if only times were disturbed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub demand: Option<Demand>,
-    /// Cells beside each other where blocks are complete but no measurements.
+    /// Comparisons of cells by blocks that are complete but include invalid trials.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exploratory: Vec<Exploratory>,
 }
@@ -111,48 +110,47 @@ fn all_valid(samples: &[CellSample]) -> bool {
     samples.iter().all(is_valid)
 }
 
-/// What was asked.
+/// The study.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StudyFacts {
-    /// Short name.
+    /// The short name.
     pub name: String,
-    /// One line.
+    /// The title, in one line.
     pub title: String,
     /// The question and its background; may be empty.
     pub about: String,
-    /// Name of the workload.
+    /// The name of the workload.
     pub workload: String,
-    /// SHA-256 of what the workload means, in hex: of runs with the same one the users do the same.
+    /// The SHA-256 of the meaning of the workload, in hex: equal in runs whose users do the same.
     pub workload_sha256: String,
-    /// SHA-256 of the study file's bytes, in hex; `None` if the archive holds no study file.
+    /// The SHA-256 of the study file's bytes, in hex; `null` if the archive holds no study file.
     pub file_sha256: Option<String>,
-    /// Seed of all randomness.
+    /// The seed of all randomness.
     pub seed: u64,
-    /// 1 is real time.
+    /// The speed of the run; 1 is real time.
     pub speed: f64,
-    /// When the run began, RFC 3339.
+    /// The time when the run started, RFC 3339.
     pub started: String,
-    /// `--set` overrides, as given.
+    /// The `--set` overrides, as given.
     pub overrides: Vec<(String, String)>,
-    /// The measure that comparisons are decided by, where the study names one.
+    /// The measure that decides comparisons; absent if the study names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decides: Option<Decides>,
-    /// Whether the plan fixes how much is sent: throughput is the plan's then, and decides nothing by itself.
+    /// Whether the plan fixes the request rate. Throughput then follows the plan, and decides nothing by itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fixed_rate: bool,
-    /// How its two variants ran, and why; `None` without two variants, and of older runs.
+    /// How the two variants ran, and why; absent without two variants, and for runs of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pairing: Option<HowPaired>,
-    /// Limits of checks that the study sets itself, each in words: `other_programs 40 % (20 % unless
-    /// set)`.
+    /// The limits of checks that the study sets, in words: `other_programs 40 % (20 % unless set)`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits_set: Vec<String>,
-    /// Names of the varied factors, in file order.
+    /// The names of the varied factors, in file order.
     pub factors: Vec<String>,
-    /// Names of the session's steps, in session order, each once.
+    /// The names of the session's steps, in session order, each once.
     pub steps: Vec<String>,
-    /// Steps whose requests the seed does not fix: they have the time of day, a signature with a
-    /// random part, or what users share.
+    /// The steps whose requests the seed does not fix: they contain the time of day, a signature with a random part, or
+    /// data that users share.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unseeded_steps: Vec<String>,
 }
@@ -162,7 +160,7 @@ pub struct StudyFacts {
 pub struct HowPaired {
     /// Whether they ran at the same time.
     pub duet: bool,
-    /// Whether `duet: auto` chose that.
+    /// Whether `duet: auto` chose this.
     pub auto: bool,
     /// The reason.
     pub why: String,
@@ -181,37 +179,37 @@ impl HowPaired {
     }
 }
 
-/// How many trials there are, and how they ended.
+/// The numbers of trials, and their results.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
-    /// What the run as a whole comes to.
+    /// The outcome of the run as a whole.
     pub outcome: Outcome,
     /// Trials in the plan.
     pub planned: usize,
-    /// Trials of the plan that ended, in whatever way.
+    /// Planned trials that ended, with any result.
     pub complete: usize,
-    /// Trials of the plan that are measurements, at whichever attempt.
+    /// Planned trials that are valid, at any attempt.
     pub valid: usize,
-    /// Trials of the plan that are not.
+    /// Planned trials that ended and are invalid.
     pub invalid: usize,
-    /// Attempts beyond the first, all trials together.
+    /// Attempts beyond the first, of all trials together.
     #[serde(skip_serializing_if = "is_zero")]
     pub repeats: usize,
-    /// Trials of the plan without a measurement, the last time for a reason outside system and
-    /// generator: a resumed run repeats them.
+    /// Planned trials without a valid attempt whose last attempt is invalid for a reason outside system and generator;
+    /// a resumed run repeats them.
     #[serde(skip_serializing_if = "is_zero")]
     pub disturbed: usize,
-    /// Trials whose system under test failed; they are invalid too.
+    /// Trials whose system under test failed; they are also invalid.
     pub system_failures: usize,
-    /// Trials that `abort_on` ended; they are invalid too. Not counted of a search, where the load is what was
-    /// too much.
+    /// Trials that `abort_on` ended; they are also invalid. Not counted for a search, which overloads the system on
+    /// purpose.
     #[serde(skip_serializing_if = "is_zero")]
     pub aborted: usize,
-    /// Trials of the plan that could not be prepared, the last time; they are invalid too.
+    /// Planned trials whose last preparation failed; they are also invalid.
     #[serde(skip_serializing_if = "is_zero")]
     pub preparation_failures: usize,
-    /// The cell whose trials all ended before their load, at least two of them: its system can't start or
-    /// can't be prepared, which ends a run.
+    /// The cell whose trials, at least two, all ended before their load: its system can't start or can't be prepared,
+    /// which ends a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unstarted: Option<String>,
     /// Checks that warn, over all trials and of the run as a whole.
@@ -222,8 +220,8 @@ pub struct Summary {
     pub thresholds_failed: usize,
     /// Cells that ran but have no valid trial.
     pub cells_without_valid_trial: usize,
-    /// The least part of its planned load that a valid trial had, where any had not all of it (or,
-    /// delayed, more than that); not of a search, which goes beyond it.
+    /// The minimum part of its planned load that a valid trial had; `null` if each had all of it, and for a search,
+    /// which exceeds it. More than 1 if a delay led to more load than planned.
     pub least_part_of_load: Option<f64>,
 }
 
@@ -235,23 +233,23 @@ fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
-/// What a run comes to. The first that holds counts, in this order.
+/// The outcome of a run: the first of these, in this order, that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The system under test failed in a trial.
     SystemFailed,
-    /// A trial could not be prepared, nor its repeat.
+    /// The preparation of a trial and of its repeat failed.
     PreparationFailed,
     /// A cell that ran has no valid trial, or nothing ran.
     TooFewValidTrials,
-    /// A search ended before it had its answer.
+    /// A search ended without an answer.
     SearchNotFinished,
-    /// The study asks for a verdict, and there is none, or the noise leaves it open.
+    /// The study asks for a verdict, and there is none, or it is inconclusive.
     CouldNotTell,
-    /// A variant is worse than the first one in what decides, beyond noise and by more than matters.
+    /// A variant is worse than the first one in a deciding measure, beyond noise and by a relevant difference.
     Regression,
-    /// A threshold failed in a valid trial, or `abort_on` ended one.
+    /// A threshold failed in a valid trial, or `abort_on` ended a trial.
     ThresholdFailed,
     /// None of these.
     Ok,

@@ -15,7 +15,7 @@ use lab_trial::model::{TrialAnalysis, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What became of a planned trial.
+/// The result of a planned trial.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -27,13 +27,13 @@ pub enum Fate {
     Disturbed,
     /// Invalid because of the generator, of the study, or of a check on the system.
     Invalid,
-    /// The system failed before the load began.
+    /// The system failed before the load started.
     NotStarted,
     /// The system failed under load.
     Died,
-    /// `abort_on` ended it to protect the system.
+    /// `abort_on` ended the trial to protect the system.
     Aborted,
-    /// Interrupted, skipped, or not run yet: the archive has nothing of it.
+    /// Interrupted, skipped, or not run yet: the archive does not contain the trial.
     NotRun,
 }
 
@@ -157,16 +157,16 @@ pub fn counts(fate: Fate, side: Side, consumer: Consumer) -> Counts {
     }
 }
 
-/// The planned trials of a cell, by what became of them.
+/// The planned trials of a cell, by result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellSample {
-    /// Level by factor.
+    /// The level of each factor.
     pub cell: Cell,
     /// The cell in words.
     pub label: String,
-    /// Users at the top of the ramp.
+    /// The number of users at the top of the ramp.
     pub users: u32,
-    /// How many trials of the plan had each fate.
+    /// The number of planned trials with each result.
     pub fates: BTreeMap<Fate, u32>,
 }
 

@@ -5,50 +5,50 @@ use serde::Serialize;
 
 use super::figures::Estimate;
 
-/// What the sessions of a trial carried, over the valid trials of a cell.
+/// The data transfers of sessions, over the valid trials of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TransferSummary {
-    /// Where to, or where from.
+    /// The destination or the source of the data.
     pub place: String,
-    /// Bytes of a session.
+    /// Bytes per session.
     pub bytes: u64,
-    /// Bytes of a chunk.
+    /// Bytes per chunk.
     pub chunk_bytes: u64,
-    /// Sessions of a trial, mean over trials.
+    /// Sessions per trial, the mean over trials.
     pub count: f64,
-    /// How long those of a trial took together.
+    /// The total time of a trial's sessions, in ms.
     pub total_ms: Option<Estimate>,
-    /// The shortest of all.
+    /// The time of the shortest session of all trials, in ms.
     pub min_ms: Option<f64>,
-    /// The longest of all.
+    /// The time of the longest session of all trials, in ms.
     pub max_ms: Option<f64>,
-    /// Mean of the trials' means.
+    /// The mean of the trials' mean session times, in ms.
     pub mean_ms: Option<Estimate>,
-    /// Megabytes (10⁶ bytes) per second.
+    /// The rate in megabytes (10⁶ bytes) per second.
     pub mb_per_s: Option<Estimate>,
-    /// KiB per ms, of `mean_ms` cut to whole ms.
+    /// The rate in KiB per ms, with `mean_ms` truncated to whole ms.
     pub kib_per_whole_ms: Option<f64>,
-    /// What the disk alone does, MB/s.
+    /// The rate of the disk alone, in MB/s.
     pub raw_mb_per_s: Option<Estimate>,
-    /// Ours as a part of that, mean over trials.
+    /// The measured rate as a part of the disk's own, the mean over trials.
     pub of_raw: Option<Estimate>,
 }
 
 /// A published row of the same figures, as published.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PublishedTransfer {
-    /// The columns before the figures with their values: what was set.
+    /// The settings: the columns before the figures, with their values.
     pub label: String,
-    /// `count`.
+    /// The column `count`.
     pub count: String,
-    /// `total_ms`.
+    /// The column `total_ms`.
     pub total_ms: String,
-    /// `minimum_ms`.
+    /// The column `minimum_ms`.
     pub minimum_ms: String,
-    /// `maximum_ms`.
+    /// The column `maximum_ms`.
     pub maximum_ms: String,
-    /// `average_ms`.
+    /// The column `average_ms`.
     pub average_ms: String,
-    /// `mb_per_s`, of the average cut to whole ms.
+    /// The column `mb_per_s`, from the average truncated to whole ms.
     pub mb_per_s: String,
 }

@@ -9,79 +9,79 @@ use serde::Serialize;
 
 use super::comparison::Measure;
 
-/// A check that did not pass, over all trials in which it didn't.
+/// A failed check, over all trials in which it failed.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Reason {
     /// The check.
     pub check: CheckId,
-    /// What it does to these trials: `invalid` or `warn`.
+    /// The effect on these trials: `invalid` or `warn`.
     pub outcome: CheckOutcome,
-    /// The trials, in the order they ran.
+    /// The trials, in the order in which they ran.
     pub trials: Vec<u32>,
     /// Where the cause lies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// The figure that is beyond its limit in all of them.
+    /// The figure that exceeds its limit in all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub figure: Option<Beyond>,
-    /// What it found, over these trials together, with its limit.
+    /// The evidence from these trials together, with the limit.
     pub evidence: String,
-    /// Programs that it names, the busiest first.
+    /// The programs that the check names, the busiest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub culprits: Vec<String>,
-    /// What to do about it.
+    /// The remedy.
     pub advice: String,
 }
 
-/// A figure beyond its limit, over trials.
+/// A figure that exceeds its limit, over trials.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Beyond {
-    /// The limit's name, as a study may set it.
+    /// The name of the limit, as a study may set it.
     pub key: &'static str,
-    /// Of all that follows.
+    /// The unit of all figures here.
     pub unit: Unit,
-    /// Least over the trials.
+    /// The minimum over the trials.
     pub least: f64,
-    /// Most over the trials.
+    /// The maximum over the trials.
     pub most: f64,
-    /// What it is beyond.
+    /// The limit that is exceeded.
     pub limit: f64,
 }
 
-/// What was counted in the trials of a cell that are no measurements. Counts and what a transaction
-/// costs are less touched by a disturbed machine than times; they are seen, not measured.
+/// The counts of a cell's invalid trials. A disturbed machine affects counts and the cost of a transaction less than
+/// times. These figures are not measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Seen {
-    /// Level by factor.
+    /// The level of each factor.
     pub cell: Cell,
     /// The cell in words.
     pub label: String,
     /// Always false: nothing here is a measurement.
     pub measured: bool,
-    /// Invalid trials that ran to their end.
+    /// The number of invalid trials that ran to their end.
     pub trials: usize,
-    /// Whether no trial of the cell is a measurement.
+    /// Whether the cell has no valid trial.
     pub is_all: bool,
-    /// Of a trial, ramp included.
+    /// Transactions per trial, ramp included.
     pub transactions: Range,
-    /// Of a trial, ramp included.
+    /// Errors per trial, ramp included.
     pub errors: Range,
-    /// Mean response time of a trial, in its hold.
+    /// The mean response time of a trial in its hold, in ms.
     pub mean_response_ms: Option<Range>,
-    /// 95th percentile of the response times of a trial, in its hold.
+    /// The 95th percentile of a trial's response times in its hold, in ms.
     pub p95_response_ms: Option<Range>,
-    /// CPU of the system per transaction.
+    /// The CPU time of the system per transaction, in ms.
     pub cpu_ms_per_transaction: Option<Range>,
-    /// Disk traffic of the system's processes per transaction.
+    /// The disk traffic of the system's processes per transaction, in KB (1024 bytes).
     pub disk_kb_per_transaction: Option<Range>,
 }
 
-/// Least and most over trials.
+/// The minimum and maximum over trials or blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Range {
-    /// Least.
+    /// The minimum.
     pub least: f64,
-    /// Most.
+    /// The maximum.
     pub most: f64,
 }
 
@@ -99,38 +99,38 @@ impl Range {
     }
 }
 
-/// Cells beside each other by block, invalid trials included: what to look at next, never a result.
+/// A comparison of cells by block that includes invalid trials: a hint for further work, never a result.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Exploratory {
     /// Always false: nothing here is a measurement.
     pub measured: bool,
     /// The baseline.
     pub a: String,
-    /// What is beside it.
+    /// The cell beside the baseline.
     pub b: String,
-    /// What is looked at.
+    /// The measure.
     pub metric: Measure,
-    /// The step, where it is the step's mean response and not the trial's.
+    /// The step whose mean response time is compared; absent if the figure is of the whole trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// Blocks that have both, measurements or not.
+    /// The number of blocks with a trial of both, valid or not.
     pub blocks: usize,
-    /// Blocks in which *b* was lower.
+    /// The number of blocks in which *b* was lower.
     pub lower: usize,
-    /// Blocks in which *b* was higher.
+    /// The number of blocks in which *b* was higher.
     pub higher: usize,
-    /// b ÷ a, over blocks.
+    /// The range of *b* ÷ *a* over blocks.
     pub ratio: Range,
-    /// Two-sided sign test of this row alone; ties are left out.
+    /// The p-value of a two-sided sign test of this row alone; ties are excluded.
     pub sign_p: f64,
 }
 
-/// What a transaction cost the system, compared over blocks whose times were spoiled.
+/// The CPU cost of a transaction, compared over blocks whose times were disturbed.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Demand {
     /// The comparisons, of CPU per transaction only.
     pub comparisons: Vec<super::comparison::Comparison>,
-    /// Why some pairs are not compared.
+    /// The reasons why some pairs are not compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_compared: Vec<String>,
 }

@@ -10,52 +10,52 @@ use serde::Serialize;
 
 use lab_plan::Cell;
 
-/// What the threads of the system waited for, and how long for a core.
+/// The waits of the system's threads, and their waits for a core.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Waiting {
-    /// What the threads of the system waited for, for each cell where it was recorded.
+    /// The waits of the system's threads, for each cell in which they were recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<CellWaits>,
-    /// The same of each cell beside its baseline: which waits differ.
+    /// The waits that differ between each cell and its baseline.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wait_differences: Vec<WaitDifference>,
-    /// How long threads that were ready waited for a core, for each cell where it was recorded.
+    /// The scheduling latency, for each cell in which it was recorded: the time that ready threads waited for a core.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scheduling: Vec<CellScheduling>,
-    /// The same of each cell beside its baseline.
+    /// The scheduling latency of each cell compared with its baseline.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scheduling_differences: Vec<SchedulingDifference>,
 }
 
-/// What the threads of a cell waited for: means over its valid trials with recorded waits.
+/// The waits of a cell's threads: means over its valid trials with recorded waits.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CellWaits {
-    /// Level by factor.
+    /// The level of each factor.
     pub cell: Cell,
     /// The cell in words.
     pub label: String,
-    /// Users at the top of the ramp.
+    /// The number of users at the top of the ramp.
     pub users: u32,
-    /// Valid trials with recorded waits; only they count here.
+    /// The number of valid trials with recorded waits; all figures here are of these.
     pub trials: usize,
-    /// The mean response time of these trials, in ms. Waits are beside it, not parts of it.
+    /// The mean response time of these trials, in ms. Waits are not parts of it.
     pub response_mean_ms: Option<f64>,
     /// The waits.
     #[serde(flatten)]
     pub summary: Summary,
 }
 
-/// How long threads that were ready waited for a core: over all valid trials of a cell.
+/// The scheduling latency of a cell, over all its valid trials: the time that ready threads waited for a core.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CellScheduling {
-    /// Level by factor.
+    /// The level of each factor.
     pub cell: Cell,
     /// The cell in words.
     pub label: String,
-    /// Users at the top of the ramp.
+    /// The number of users at the top of the ramp.
     pub users: u32,
-    /// Valid trials with recorded latencies.
+    /// The number of valid trials with recorded latencies.
     pub trials: usize,
-    /// The distribution of each group of threads, in µs: those with the most waits first, 50 at most.
+    /// The distribution for each group of threads, in µs: groups with the most waits first, at most 50.
     pub groups: Vec<GroupLatency>,
 }

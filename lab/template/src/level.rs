@@ -15,7 +15,7 @@ pub enum Level {
     Float(f64),
     /// Text (a path, a name).
     Text(String),
-    /// A switch.
+    /// A switch (`true` or `false`).
     Bool(bool),
 }
 

@@ -9,7 +9,7 @@ use super::challenge::{Challenge, challenges};
 use crate::encoding::Encoding;
 use crate::hash::{Hash, digest};
 
-/// Credentials of HTTP Digest.
+/// HTTP Digest credentials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Digest<T> {

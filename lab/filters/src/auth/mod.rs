@@ -12,11 +12,11 @@ pub use challenge::{Challenge, challenges};
 pub use digest::{Answer, Digest};
 pub use oauth2::{ClientAuth, Grant, Oauth2, Per, moments};
 
-/// How credentials are obtained. `T` is the type of its texts: as written, or compiled.
+/// The credentials that a workload obtains. `T` is the type of its texts: as written, or compiled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Auth<T> {
-    /// Tokens of OAuth 2 (RFC 6749), sent as bearer tokens (RFC 6750).
+    /// OAuth 2 tokens (RFC 6749), sent as bearer tokens (RFC 6750).
     Oauth2(Oauth2<T>),
     /// HTTP Digest (RFC 7616).
     Digest(Digest<T>),

@@ -6,13 +6,13 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Tokens of OAuth 2.
+/// OAuth 2 tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Oauth2<T> {
     /// Method and target of the token endpoint: `POST /oauth/token`, or with an absolute URL.
     pub token: T,
-    /// `client_credentials` (the default), `password`, or `refresh_token`.
+    /// The grant: `client_credentials`, `password`, or `refresh_token`. Default: `client_credentials`.
     #[serde(default)]
     pub grant: Grant,
     /// The client's identifier.
@@ -21,7 +21,7 @@ pub struct Oauth2<T> {
     /// The client's secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<T>,
-    /// Client authentication: `basic` (HTTP Basic, the default) or `body` (fields of the form).
+    /// Client authentication: `basic` (HTTP Basic) or `body` (fields of the form). Default: `basic`.
     #[serde(default)]
     pub client_auth: ClientAuth,
     /// The user's name, for the grant `password`.
@@ -39,10 +39,10 @@ pub struct Oauth2<T> {
     /// Further fields of the form: `{ audience: https://api.example.com }`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<BTreeMap<String, T>>,
-    /// The owner of a token: each `user` (the default), or each `worker` thread, whose users share it.
+    /// The owner of a token: each `user`, or each `worker` thread, whose users share it. Default: `user`.
     #[serde(default)]
     pub per: Per,
-    /// The time between renewal and expiry of a token; `30s` by default.
+    /// The time between renewal and expiry of a token. Default: 30s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renew: Option<T>,
 }
@@ -51,12 +51,12 @@ pub struct Oauth2<T> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grant {
-    /// RFC 6749, section 4.4.
+    /// Client credentials (RFC 6749, section 4.4).
     #[default]
     ClientCredentials,
-    /// Section 4.3.
+    /// The user's name and password (section 4.3).
     Password,
-    /// Section 6.
+    /// A refresh token (section 6).
     RefreshToken,
 }
 
@@ -64,10 +64,10 @@ pub enum Grant {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientAuth {
-    /// By HTTP Basic, as the RFC recommends.
+    /// HTTP Basic, as the RFC recommends.
     #[default]
     Basic,
-    /// By `client_id` and `client_secret` in the form.
+    /// `client_id` and `client_secret` in the form.
     Body,
 }
 
@@ -78,7 +78,7 @@ pub enum Per {
     /// Each user.
     #[default]
     User,
-    /// The users of a worker thread together.
+    /// Each worker thread: its users share the token.
     Worker,
 }
 

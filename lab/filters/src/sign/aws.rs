@@ -62,14 +62,14 @@ pub struct AwsSign<T> {
     pub service: T,
     /// The region, such as `eu-west-1`.
     pub region: T,
-    /// The id of the access key.
+    /// The ID of the access key.
     pub access_key: T,
     /// The secret access key.
     pub secret_key: T,
     /// The token of temporary credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_token: Option<T>,
-    /// Whether the body is signed: `signed` or `unsigned`; `signed` unless said.
+    /// Whether the body is signed: `signed` or `unsigned`. Default: `signed`.
     #[serde(default)]
     pub payload: Payload,
 }
@@ -78,10 +78,10 @@ pub struct AwsSign<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Payload {
-    /// By its hash.
+    /// The signature covers the body's hash.
     #[default]
     Signed,
-    /// It is not.
+    /// The signature does not cover the body.
     Unsigned,
 }
 

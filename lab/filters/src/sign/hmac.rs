@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 use crate::encoding::Encoding;
 use crate::hash::{Hash, hmac};
 
-/// A keyed hash in headers of one's own.
+/// A keyed hash in custom headers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HmacSign<T> {
     /// The key, or the name of one of the workload's `keys`.
     pub key: T,
-    /// The hash: `sha1`, `sha256`, `sha384`, `sha512`; `sha256` unless said.
+    /// The hash: `sha1`, `sha256`, `sha384`, `sha512`. Default: `sha256`.
     #[serde(default = "usual_hash")]
     pub algorithm: Hash,
-    /// How the signature is written: `hex`, `base64`, `base64url`; `hex` unless said.
+    /// The encoding of the signature: `hex`, `base64`, `base64url`. Default: `hex`.
     #[serde(default = "usual_encoding")]
     pub encoding: Encoding,
-    /// What is signed, such as `"{{ method }}\n{{ path }}\n{{ timestamp }}\n{{ body_sha256 }}"`.
+    /// The text to sign, such as `"{{ method }}\n{{ path }}\n{{ timestamp }}\n{{ body_sha256 }}"`.
     pub over: T,
-    /// The headers that carry it: `{ X-Timestamp: "{{ timestamp }}", X-Signature: "{{ signature }}" }`.
+    /// The headers with the signature: `{ X-Timestamp: "{{ timestamp }}", X-Signature: "{{ signature }}" }`.
     pub headers: BTreeMap<String, T>,
 }
 

@@ -29,28 +29,28 @@ const DIGEST: &str = "content-digest";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpSign<T> {
-    /// The name of one of the workload's `keys`; or the key itself, of `hmac-sha256` a text, else a private key as PEM.
+    /// The name of one of the workload's `keys`, or the key: for `hmac-sha256` a text, else a private key as PEM.
     pub key: T,
-    /// By what it is signed: `hmac-sha256`, `ed25519`, `ecdsa-p256-sha256`, `ecdsa-p384-sha384`, `rsa-pss-sha512`,
+    /// The algorithm: `hmac-sha256`, `ed25519`, `ecdsa-p256-sha256`, `ecdsa-p384-sha384`, `rsa-pss-sha512`,
     /// `rsa-v1_5-sha256`.
     pub algorithm: KeyAlgorithm,
-    /// The name by which the server knows the key.
+    /// The identifier by which the server knows the key.
     pub key_id: T,
-    /// The name of the signature; `sig1` unless said.
+    /// The name of the signature. Default: `sig1`.
     #[serde(default = "usual_label")]
     pub label: String,
-    /// How long it holds, such as `5m`; for ever unless said.
+    /// The validity of the signature, such as `5m`. Default: unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<T>,
-    /// What is signed: `"@method"`, `"@path"`, `"@query"`, `"@authority"`, `"@target-uri"`, `"@scheme"`,
-    /// `"@request-target"`, and headers by their lower-case names. `content-digest` is made where it is listed.
+    /// The signed components: `"@method"`, `"@path"`, `"@query"`, `"@authority"`, `"@target-uri"`, `"@scheme"`,
+    /// `"@request-target"`, and headers by their lower-case names. `content-digest` is computed if it is listed.
     pub components: Vec<String>,
 }
 
-/// What a message is signed by (RFC 9421, section 6.2.2).
+/// The algorithm of a signature (RFC 9421, section 6.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum KeyAlgorithm {
-    /// A keyed hash.
+    /// HMAC with SHA-256.
     #[serde(rename = "hmac-sha256")]
     HmacSha256,
     /// EdDSA on Curve25519.
@@ -65,7 +65,7 @@ pub enum KeyAlgorithm {
     /// RSA with PSS.
     #[serde(rename = "rsa-pss-sha512")]
     RsaPss,
-    /// RSA as in PKCS #1, version 1.5.
+    /// RSA with PKCS #1 v1.5 padding.
     #[serde(rename = "rsa-v1_5-sha256")]
     RsaV15,
 }

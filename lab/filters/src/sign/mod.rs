@@ -18,11 +18,11 @@ pub use http_signature::{HttpSign, KeyAlgorithm};
 pub use oauth1::{OauthMethod, OauthSign};
 pub use outgoing::{Outgoing, PARTS, names_with_parts};
 
-/// How a request is signed. `T` are its texts: as written, compiled, or rendered.
+/// The signature of a request. `T` is the type of its texts: as written, compiled, or rendered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sign<T> {
-    /// A keyed hash over parts of the request, in headers of one's own.
+    /// A keyed hash over parts of the request, in custom headers.
     Hmac(HmacSign<T>),
     /// AWS Signature Version 4.
     AwsSigv4(AwsSign<T>),

@@ -11,11 +11,11 @@ use crate::encoding::Encoding;
 use crate::escape::push_url;
 use crate::hash::{Hash, hmac};
 
-/// A signature of OAuth 1.
+/// An OAuth 1 signature.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OauthSign<T> {
-    /// The client's name.
+    /// The client's identifier.
     pub consumer_key: T,
     /// The client's secret.
     pub consumer_secret: T,
@@ -25,22 +25,22 @@ pub struct OauthSign<T> {
     /// The token's secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_secret: Option<T>,
-    /// `HMAC-SHA1`, `HMAC-SHA256`, or `PLAINTEXT`; `HMAC-SHA1` unless said.
+    /// The method: `HMAC-SHA1`, `HMAC-SHA256`, or `PLAINTEXT`. Default: `HMAC-SHA1`.
     #[serde(default)]
     pub method: OauthMethod,
 }
 
-/// How it is signed.
+/// The signature method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum OauthMethod {
-    /// RFC 5849, section 3.4.2.
+    /// HMAC with SHA-1 (RFC 5849, section 3.4.2).
     #[default]
     #[serde(rename = "HMAC-SHA1")]
     HmacSha1,
-    /// The same by another hash.
+    /// The same with SHA-256.
     #[serde(rename = "HMAC-SHA256")]
     HmacSha256,
-    /// Section 3.4.4: the secrets themselves.
+    /// The secrets themselves (RFC 5849, section 3.4.4).
     #[serde(rename = "PLAINTEXT")]
     Plaintext,
 }

@@ -9,59 +9,59 @@ use crate::node::{Node, Value};
 use lab_units::decode::{Decode, Fields};
 use lab_units::parts::{At, OneOrMany, Scalar, Table};
 
-/// What is expected of an answer.
+/// The expectations on a response.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum ExpectFile {
-    /// Its status.
+    /// The accepted statuses.
     Status(OneOrMany),
-    /// What else it has.
+    /// Statuses and further expectations.
     Answer(Box<AnswerFile>),
 }
 
-/// What an answer must have. Texts may name variables: `{{ name }}`.
+/// Expectations on a response. Texts may name variables: `{{ name }}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct AnswerFile {
-    /// Accepted statuses, as under `expect` itself; `2xx` unless said.
+    /// Accepted statuses, as in the short form of `expect`. Default: `2xx`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<OneOrMany>,
-    /// By JSON path what stands there in the body: `{ "$.items[0].state": open }`; `null` for a JSON null. Of a
-    /// path that finds several values, one of them. Numbers are equal if their values are, and are compared by
-    /// `"> 0"`, `">= 1"`, `"< 10"`, `"<= {{ most }}"`.
+    /// Expected values in the body by JSON path: `{ "$.items[0].state": open }`; `null` for a JSON null. If a path
+    /// finds several values, one of them must match. Numbers match by value, or by comparison: `"> 0"`, `">= 1"`,
+    /// `"< 10"`, `"<= {{ most }}"`.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) json: Table<Option<At<Scalar>>>,
-    /// A JSON path, or a list, which finds a value other than `null` in the body.
+    /// A JSON path, or a list, that must find a value other than `null` in the body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) present: Option<OneOrMany>,
-    /// A JSON path, or a list, which finds nothing in the body, not even `null`.
+    /// A JSON path, or a list, that must find nothing in the body, not even `null`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) absent: Option<OneOrMany>,
-    /// `true`: the body is an answer of GraphQL without `errors`.
+    /// `true`: the body must be a GraphQL response without `errors`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) graphql: Option<At<Scalar>>,
-    /// A file with a JSON Schema, from the workload's folder, that the body is held against: `order.schema.json`.
-    /// What it refers to (`$ref`) is in it. It is judged when the answer's time is taken.
+    /// The file with a JSON Schema that the body must match, relative to the workload's folder: `order.schema.json`. It
+    /// must contain all that it refers to (`$ref`). The body is validated after the response's time is taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) schema: Option<At<Scalar>>,
-    /// Text that the body holds, or a list of such texts, all of which it holds.
+    /// Text that the body must contain, or a list of texts, all of which it must contain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) contains: Option<OneOrMany>,
-    /// Text that the body doesn't hold, or a list of such texts, none of which it holds.
+    /// Text that the body must not contain, or a list of texts, none of which it may contain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) not_contains: Option<OneOrMany>,
-    /// From the send to the last byte: `< 1s`. A slower answer is an error.
+    /// The limit of the time from the send to the last byte: `< 1s`. A slower response is an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) time: Option<At<Scalar>>,
-    /// Size of the body, decoded: `< 20 kB`, `> 0`, `1 kB..2 kB`, `512 B`.
+    /// The size of the decoded body: `< 20 kB`, `> 0`, `1 kB..2 kB`, `512 B`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
     pub(crate) size: Option<At<Scalar>>,
-    /// By name a text that the header holds; an empty text asks that the header is there.
+    /// Texts that headers must contain, by header name; an empty text only requires the header.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) header: Table<At<Scalar>>,

@@ -12,42 +12,42 @@ use lab_units::parts::{At, Scalar};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum PartFile {
-    /// Its text.
+    /// The text of the part.
     Text(At<Scalar>),
-    /// With more.
+    /// A part with further settings.
     Full(Box<At<FieldFile>>),
 }
 
-/// A part with more than a text: a `file`, or a `text`.
+/// A part of a form with further settings: a `file`, or a `text`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct FieldFile {
-    /// The file whose content it is, from the workload's folder.
+    /// The file with the content, relative to the workload's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) file: Option<At<Scalar>>,
-    /// What the server is told that the file is called; its own name unless said.
+    /// The file name that is sent to the server. Default: the file's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) name: Option<At<Scalar>>,
-    /// Its text.
+    /// The text.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) text: Option<At<Scalar>>,
-    /// Its content type; of a file as its name tells unless said, of a text none.
+    /// The content type. Default: for a file, the type of its name; for a text, none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) r#type: Option<At<Scalar>>,
 }
 
-/// The content of a file.
+/// A body with the content of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct ContentFile {
-    /// The file, from the workload's folder.
+    /// The file, relative to the workload's folder.
     #[schemars(with = "String")]
     pub(crate) file: At<Scalar>,
-    /// Its content type.
+    /// The content type. Default: the type of the file's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) r#type: Option<At<Scalar>>,

@@ -8,19 +8,19 @@ use crate::node::Node;
 use lab_units::decode::{Container, Decode, Fields};
 use lab_units::parts::{At, Scalar};
 
-/// Where a key is: in a `file`, or in an environment variable, its `secret`.
+/// The source of a key: a `file`, or an environment variable (`secret`).
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct KeyFile {
-    /// A file with a private key as PEM, from the workload's folder.
+    /// A file with a private key as PEM, relative to the workload's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) file: Option<At<Scalar>>,
-    /// The name of an environment variable, which holds a secret or a private key as PEM.
+    /// The name of an environment variable with a secret, or with a private key as PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) secret: Option<At<Scalar>>,
-    /// How a secret is encoded there: `base64`, `base64url`, `hex`; not at all unless said.
+    /// The encoding of a secret: `base64`, `base64url`, `hex`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) encoding: Option<At<Scalar>>,

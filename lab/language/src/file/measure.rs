@@ -8,26 +8,26 @@ use crate::node::{Node, Value};
 use lab_units::decode::{Container, Decode, Fields};
 use lab_units::parts::{At, Scalar};
 
-/// Where a number stands in an answer.
+/// The place of a number in a response.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum MeasureFile {
     /// The place alone.
     #[schemars(with = "String")]
     Place(At<Scalar>),
-    /// With its unit.
+    /// The place and the unit.
     Full(Box<NumberFile>),
 }
 
-/// Where it stands, and what it is counted in.
+/// The place and the unit of a number.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct NumberFile {
-    /// Where it stands in the answer, as for `capture`: `$.queue.length`, `header.X-Free`, `/([0-9]+) left/`. Or an
-    /// expression over what the answer captured, with the time of day at its end: `{{ now_ms() - sent_ms | int }}`.
+    /// The place in the response, as for `capture`: `$.queue.length`, `header.X-Free`, `/([0-9]+) left/`. Or an
+    /// expression over its captures, with the time of day at its end: `{{ now_ms() - sent_ms | int }}`.
     #[schemars(with = "String")]
     pub(crate) from: At<Scalar>,
-    /// What it is counted in, for reports.
+    /// The unit of the number, for reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) unit: Option<At<Scalar>>,

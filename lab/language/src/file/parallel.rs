@@ -10,34 +10,34 @@ use crate::node::{Node, Value};
 use lab_units::decode::{Container, Decode, Fields};
 use lab_units::parts::{At, Scalar};
 
-/// Requests of a step that go out at the same time.
+/// Requests of a step that are sent at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum ParallelFile {
     /// The requests alone.
     Requests(Vec<RequestItem>),
-    /// With more.
+    /// The requests with further settings.
     Full(Box<BesideFile>),
 }
 
-/// Which requests go out at the same time, and how many at once.
+/// Requests that are sent at the same time, and their limits.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct BesideFile {
-    /// At most so many of a user's are under way at once, 1 to 100. Unless said 6 over HTTP/1.1, as browsers open so
-    /// many connections to a server, and 100 over HTTP/2.
+    /// The maximum number of concurrent requests per user, 1 to 100. Default: 6 over HTTP/1.1, the number of
+    /// connections that browsers open to a server, and 100 over HTTP/2.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) at_once: Option<At<Scalar>>,
-    /// What a failure changes: `wait` (unless said) sends the others all the same, `stop` begins no further one.
+    /// After a failure, `wait` sends the other requests anyway, and `stop` starts no further one. Default: `wait`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) on_failure: Option<At<Scalar>>,
-    /// The requests. Each may have a `name`, under which the report counts it as a step.
+    /// The requests. Reports count a request with a `name` as a step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub(crate) requests: Vec<RequestItem>,
-    /// A request for each entry of a list that an earlier request has captured, behind the others.
+    /// A request for each entry of a list that an earlier request has captured, after the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<EachFile>")]
     pub(crate) each: Option<At<EachFile>>,
@@ -47,15 +47,15 @@ pub(crate) struct BesideFile {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct EachFile {
-    /// The variable that has the list.
+    /// The variable with the list.
     #[serde(rename = "in")]
     #[schemars(with = "String")]
     pub(crate) list: At<String>,
-    /// The variable that has the entry while its request is made.
+    /// The variable that has the entry in its request.
     #[serde(rename = "as")]
     #[schemars(with = "String")]
     pub(crate) entry: At<String>,
-    /// No more than these are sent, 1 to 1,000: `30`.
+    /// The maximum number of requests, 1 to 1,000: `30`.
     #[schemars(with = "Count")]
     pub(crate) at_most: At<Scalar>,
     /// The request.

@@ -10,41 +10,41 @@ use crate::source::Span;
 use lab_units::decode::{Container, Decode, Fields};
 use lab_units::parts::{At, Json, OneOrMany, Scalar, Table};
 
-/// A protocol.
+/// The protocol of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum ProtocolFile {
-    /// Its name alone.
+    /// The name alone.
     #[schemars(with = "String")]
     Name(At<Scalar>),
-    /// With what its connections are opened with.
+    /// The name, and the settings of its connections.
     Full(Box<SpeakingFile>),
 }
 
-/// A protocol, and what its connections are opened with. Texts may name variables: `{{ name }}`.
+/// A protocol, and the settings of its connections. Texts may name variables: `{{ name }}`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct SpeakingFile {
-    /// Its name: `grpc`, `http`, `imap`, `postgresql`, `redis`, `smtp`, `websocket`.
+    /// The name: `grpc`, `http`, `imap`, `postgresql`, `redis`, `smtp`, `websocket`.
     #[schemars(with = "String")]
     pub(crate) name: At<Scalar>,
-    /// Of WebSocket: the path of the handshake; `/` unless said.
+    /// For WebSocket: the path of the handshake. Default: `/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) path: Option<At<Scalar>>,
-    /// Of gRPC: what describes its services: a `.proto` file, or a compiled set of descriptors; or a list of
-    /// files. From the workload's folder, as are the files that a `.proto` file imports.
+    /// For gRPC: the description of its services: a `.proto` file, a compiled set of descriptors, or a list of files.
+    /// Paths are relative to the workload's folder, also those that a `.proto` file imports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) descriptors: Option<OneOrMany>,
-    /// Of WebSocket: headers of the handshake. Of gRPC: metadata of all calls.
+    /// For WebSocket: headers of the handshake. For gRPC: metadata of all calls.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) headers: Table<At<Scalar>>,
-    /// Of WebSocket: what both sides must speak on it.
+    /// For WebSocket: the subprotocol that both sides must use.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) subprotocol: Option<At<Scalar>>,
-    /// Who signs in.
+    /// The user name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) username: Option<At<Scalar>>,
@@ -52,48 +52,48 @@ pub(crate) struct SpeakingFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) password: Option<At<Scalar>>,
-    /// The database, by its name or number.
+    /// The name or number of the database.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) database: Option<At<Scalar>>,
-    /// Of SMTP, IMAP, and PostgreSQL: whether each connection goes over to TLS before anything else is said.
+    /// For SMTP, IMAP, and PostgreSQL: `true` switches each connection to TLS before all else. Default: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) starttls: Option<At<Scalar>>,
 }
 
-/// What a request of PostgreSQL says. Texts may name variables: `{{ name }}`.
+/// The statement of a PostgreSQL request. Texts may name variables: `{{ name }}`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub(crate) struct StatementFile {
-    /// Of PostgreSQL, in the place of `request`: SQL, such as `SELECT name FROM users WHERE id = $1`.
+    /// For PostgreSQL, in place of `request`: SQL, such as `SELECT name FROM users WHERE id = $1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) query: Option<At<Scalar>>,
-    /// The same, parsed once on each connection, so that it is the same for all users.
+    /// Like `query`, but parsed once on each connection; so it must be the same for all users.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) prepared: Option<At<Scalar>>,
-    /// What stands for `$1`, `$2`, … in it.
+    /// The values of `$1`, `$2`, … in the SQL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) values: Option<At<Vec<At<Scalar>>>>,
 }
 
-/// What a request of gRPC says besides its method, and how one of WebSocket ends.
+/// The parts of a gRPC request besides its method, and the end of a WebSocket connection.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub(crate) struct CallFile {
-    /// Of gRPC, in the place of `json`: the messages of a method that takes a stream of them.
+    /// For gRPC, in place of `json`: the messages of a method that takes a stream of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) messages: Option<At<Vec<At<Json>>>>,
-    /// Of gRPC: how long the call may take, such as `500ms`; the server is told.
+    /// For gRPC: the deadline of the call, such as `500ms`, which is also sent to the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) deadline: Option<At<Scalar>>,
-    /// Of gRPC: `true` where the next request of this method says more on the same call. The call ends with the
-    /// first that doesn't say so.
+    /// For gRPC: `true` keeps the call open for messages of the next request of this method. The first request without
+    /// it ends the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) stays_open: Option<At<Scalar>>,
-    /// Of WebSocket, in the place of `request`: the connection is closed, with this code, or `true` for 1000. The
-    /// next request opens another.
+    /// For WebSocket, in place of `request`: closes the connection with this code, or with 1000 if `true`. The next
+    /// request opens another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) close: Option<At<Scalar>>,
 }
@@ -102,20 +102,20 @@ pub(crate) struct CallFile {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct MailFile {
-    /// Who sends it: the address of the envelope, and of the header `From` where there is no `message`.
+    /// The sender: the address in the envelope, and in the header `From` unless there is a `message`.
     #[schemars(with = "String")]
     pub(crate) from: At<Scalar>,
-    /// Who gets it, one or several.
+    /// The recipient, or a list of recipients.
     pub(crate) to: OneOrMany,
-    /// Its subject.
+    /// The subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) subject: Option<At<Scalar>>,
-    /// Its text.
+    /// The text.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) text: Option<At<Scalar>>,
-    /// In the place of subject and text: all of it, headers first.
+    /// In place of subject and text: the whole message, headers first.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) message: Option<At<Scalar>>,

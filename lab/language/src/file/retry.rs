@@ -9,38 +9,37 @@ use crate::node::{Node, Value};
 use lab_units::decode::{Container, Decode, Fields};
 use lab_units::parts::{At, Scalar};
 
-/// How often a failed request is sent again.
+/// The retries of a failed request.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum RetryFile {
-    /// So often, at once.
+    /// The maximum number of retries, without waits.
     #[schemars(with = "Count")]
     Times(At<Scalar>),
-    /// With more.
+    /// With further settings.
     Full(Box<RetriesFile>),
 }
 
-/// How often, and when.
+/// The number of retries, and the waits before them.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct RetriesFile {
-    /// Most times.
+    /// The maximum number of retries.
     #[schemars(with = "Count")]
     pub(crate) at_most: At<Scalar>,
-    /// The wait before each, as a step's `wait`; none unless said.
+    /// The wait before each retry, like a step's `wait`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<WaitTime>")]
     pub(crate) wait: Option<At<Scalar>>,
-    /// The factor between one wait and the next (exponential back-off): `2` makes 1 s, 2 s, 4 s; 1 unless said, 100 at
-    /// most.
+    /// The factor from one wait to the next, 1 to 100 (exponential back-off): `2` gives 1 s, 2 s, 4 s. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<f64>")]
     pub(crate) multiplier: Option<At<Scalar>>,
-    /// No wait is longer, such as `30s`; a day unless said.
+    /// The maximum wait, such as `30s`. Default: a day.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) max_wait: Option<At<Scalar>>,
-    /// Of HTTP: whether it waits for as long as the answer asks by `Retry-After`, where that is longer; `false` unless said.
+    /// For HTTP: `true` waits as long as the response's `Retry-After`, if that is longer. Default: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) retry_after: Option<At<Scalar>>,

@@ -15,33 +15,31 @@ pub(crate) enum DataFile {
     /// The file alone: each user has a row, in the order of the file.
     #[schemars(with = "String")]
     File(At<Scalar>),
-    /// With more.
+    /// The file with further settings.
     Full(Box<RowsFile>),
 }
 
-/// Which rows, for whom.
+/// A file, and how its rows are assigned.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct RowsFile {
-    /// The file, from the workload's folder.
+    /// The file, relative to the workload's folder.
     #[schemars(with = "String")]
     pub(crate) file: At<Scalar>,
-    /// `user`: each user has a row and keeps it; `session`: each session has another one. `user` unless
-    /// said.
+    /// `user`: each user has a row and keeps it. `session`: each session has another one. Default: `user`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) each: Option<At<Scalar>>,
-    /// `listed`: in the order of the file; `shuffled`: in one of the seed and the block. `listed` unless
-    /// said.
+    /// `listed`: in the order of the file. `shuffled`: in a random order from seed and block. Default: `listed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) order: Option<At<Scalar>>,
-    /// `true` where no row is given twice in a trial: then who comes after the last row has none, and
-    /// their requests are errors. Otherwise the rows are gone through again.
+    /// `true`: no row is assigned twice in a trial. After the last row, users or sessions have none, and their requests
+    /// are errors. By default, the rows start over.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) unique: Option<At<Scalar>>,
-    /// What stands between the columns of a CSV file: `";"`, `tab`. A comma unless said; a tab of `.tsv`.
+    /// The separator between the columns of a CSV file: `";"`, `tab`. Default: a comma; for `.tsv`, a tab.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) delimiter: Option<At<Scalar>>,

@@ -9,41 +9,41 @@ use crate::node::Node;
 use lab_units::decode::{Container, Decode, Fields};
 use lab_units::parts::{At, Scalar};
 
-/// One of these.
+/// Shared state: one of these.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct SharedFile {
-    /// A counter: each of its numbers goes to one request only, across all generators. `{ from: 1 }` says where it
-    /// begins; `next('order_no')` takes the next number.
+    /// A counter: each of its numbers goes to one request only, across all generators. `{ from: 1 }` sets the first
+    /// number; `next('order_no')` takes the next one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) counter: Option<At<CounterFile>>,
-    /// Entries that steps put in and take out, in each generator for itself: `{ at_most: 10000 }`.
+    /// A queue of entries that steps put in and take out, one per generator: `{ at_most: 10000 }`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queue: Option<At<QueueFile>>,
-    /// Rows of a file whose columns are variables, each of which one user has at a time: `{ file: tokens.csv, lease:
-    /// session }`; or one request after the other: `{ file: tokens.csv, rotate: request }`.
+    /// Rows of a file whose columns are variables. One user has a row at a time:
+    /// `{ file: tokens.csv, lease: session }`; or one request after the other: `{ file: tokens.csv, rotate: request }`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pool: Option<At<PoolFile>>,
 }
 
-/// Entries.
+/// A queue of entries.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct QueueFile {
-    /// Most entries of a generator; further ones are dropped, and counted. 10,000 unless said.
+    /// The maximum number of entries per generator; further ones are dropped and counted. Default: 10,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) at_most: Option<At<Scalar>>,
 }
 
-/// Rows.
+/// A pool of rows.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct PoolFile {
-    /// The file, from the workload's folder: CSV with a line of names, or JSON Lines.
+    /// The file, relative to the workload's folder: CSV with a line of names, or JSON Lines.
     #[schemars(with = "String")]
     pub(crate) file: At<Scalar>,
-    /// `session`: a session has a row to itself, and waits for one where all are taken.
+    /// `session`: each session leases a row, and waits while all are leased.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) lease: Option<At<Scalar>>,
@@ -53,11 +53,11 @@ pub(crate) struct PoolFile {
     pub(crate) rotate: Option<At<Scalar>>,
 }
 
-/// Numbers.
+/// A counter.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct CounterFile {
-    /// The least of them; 1 unless said.
+    /// The first number. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) from: Option<At<Scalar>>,

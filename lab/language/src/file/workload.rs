@@ -20,102 +20,99 @@ use lab_units::parts::{At, OneOrMany, Scalar, Table};
 
 /// A workload: what virtual users do.
 ///
-/// Texts of requests are templates: `{{ name }}` is a variable of `user:`, of a capture, or of
-/// `set:`; `index` and `users` are always there, and `password` where the system gives one.
+/// Texts of requests are templates: `{{ name }}` is a variable from `user:`, a capture, or `set:`. `index` and `users`
+/// always exist, and `password` if the system gives one.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields, title = "Plimsoll workload")]
 pub struct WorkloadFile {
     /// Short name: lower-case letters, digits, and hyphens.
     #[schemars(with = "String", regex(pattern = "^[a-z0-9][a-z0-9-]*$"))]
     pub(crate) workload: At<Scalar>,
-    /// What it stands for, in prose.
+    /// What the workload represents, in prose.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) about: Option<At<Scalar>>,
-    /// What its users speak with the system: `redis`, or `{ name: redis, password: "{{ password }}" }`;
-    /// `http` unless said.
+    /// The protocol between users and system: `redis`, or `{ name: redis, password: "{{ password }}" }`. Default:
+    /// `http`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) protocol: Option<At<ProtocolFile>>,
-    /// Fewest users that it makes sense with, where they act on each other: `plan` and `run` warn of a load with
-    /// fewer. That `neighbour(8)` needs 9 is known without it.
+    /// The minimum sensible number of users, if they act on each other: `plan` and `run` warn of a load with fewer. The
+    /// 9 users that `neighbour(8)` needs are detected automatically.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) least_users: Option<At<Scalar>>,
-    /// Values that templates, waits, repeats, and sizes may name, and that a study may set
-    /// otherwise.
+    /// Values that templates, waits, repeats, and sizes may name. A study may override them.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Scalar>")]
     pub(crate) parameters: Table<At<Scalar>>,
-    /// Rows of a CSV file with a line of names, or of JSON Lines (`.jsonl`): a row's columns are
-    /// variables of the user or the session that it is given to.
+    /// Rows of a CSV file with a line of names, or of JSON Lines (`.jsonl`). The columns of a row are variables of its
+    /// user or session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<At<DataFile>>,
-    /// What users share with each other, by name: `{ order_no: { counter: { from: 1 } } }`.
+    /// State that users share, by name: `{ order_no: { counter: { from: 1 } } }`.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) shared: Table<At<SharedFile>>,
-    /// Variables of each user, evaluated once in this order; a system that knows its users signs
-    /// them in by `name` (and `password`).
+    /// Variables of each user, evaluated once in this order. A system with user accounts authenticates users by `name`
+    /// (and `password`).
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) user: Table<At<Scalar>>,
-    /// Steps before measuring, as fast as the system allows. All users finish a step before the
-    /// next begins.
+    /// Steps before the measurement, as fast as the system allows. All users finish a step before the next one begins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub(crate) setup: Vec<At<StepFile>>,
     /// The session that each user repeats.
     pub(crate) session: SessionFile,
-    /// A single request measured beside the load and reported apart.
+    /// A single request that is measured beside the load and reported separately.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) probe: Option<ProbeFile>,
-    /// What a session carries from one end to the other, such as an attachment: reports then tell
-    /// its rate.
+    /// The data that a session transfers, such as an attachment. Reports then show its rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) transfer: Option<TransferFile>,
-    /// Whether answers are asked for compressed, where a request doesn't say it; `false` unless said.
+    /// Whether requests ask for compressed responses, unless they set it themselves. Default: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compressed: Option<At<Scalar>>,
-    /// How many redirects a request follows that doesn't say it; none unless said.
+    /// The maximum number of redirects of a request, unless it sets its own. Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) follow: Option<At<Scalar>>,
-    /// The longest body of an answer, such as `1 GiB`; 64 MiB unless said. A longer one is an error.
+    /// The maximum size of a response's body, such as `1 GiB`; a larger one is an error. Default: 64 MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
     pub(crate) max_body: Option<At<Scalar>>,
-    /// Cookies of each user besides those that the server sets: `{ consent: "yes", session: "{{ sid }}" }`.
+    /// Cookies of each user, besides those that the server sets: `{ consent: "yes", session: "{{ sid }}" }`.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) cookies: Table<At<Scalar>>,
-    /// Whether requests begin traces (W3C Trace Context, the header `traceparent`): `true`, or the part of
-    /// them that does, such as `1%`. The ids of failed ones stand in their examples.
+    /// Whether requests start traces (W3C Trace Context, the header `traceparent`): `true`, or the part of them that
+    /// does, such as `1%`. Examples of failed requests show their trace ids.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trace: Option<At<Scalar>>,
-    /// Keys by name, for `key('api')` and for what signs: `{ api: { file: api.pem }, hook: { secret: HOOK_KEY } }`.
+    /// Keys by name, for `key('api')` and for signatures: `{ api: { file: api.pem }, hook: { secret: HOOK_KEY } }`.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) keys: Table<At<KeyFile>>,
-    /// What signs all requests that don't say it themselves.
+    /// The signature of all requests that don't set their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sign: Option<At<SignFile>>,
-    /// The credentials of requests: OAuth 2 tokens, renewed before they expire, or answers to HTTP Digest challenges.
+    /// The credentials of requests: OAuth 2 tokens, renewed before they expire, or responses to HTTP Digest challenges.
     /// Steps and requests with `auth: none` send none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) auth: Option<At<AuthFile>>,
 }
 
-/// What a session carries.
+/// The data that a session transfers.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct TransferFile {
-    /// Where to, or where from: the name of a database or folder, for reports.
+    /// The source or destination, for reports: the name of a database or folder.
     #[schemars(with = "String")]
     pub(crate) place: At<Scalar>,
-    /// Its size, such as `2 MiB`.
+    /// The size, such as `2 MiB`.
     #[schemars(with = "Size")]
     pub(crate) bytes: At<Scalar>,
-    /// The size of the chunks that it goes in; `bytes` unless said.
+    /// The size of the chunks. Default: `bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
     pub(crate) chunk: Option<At<Scalar>>,
@@ -125,23 +122,23 @@ pub(crate) struct TransferFile {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct SessionFile {
-    /// Fixed cycle time, such as `12m`; without it a cycle follows the one before at once. A cycle
-    /// that overruns is followed at once, and counted.
+    /// The fixed cycle time, such as `12m`. After a cycle that overruns, the next starts at once, and the overrun is
+    /// counted. By default, each cycle starts as soon as the previous one ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) pace: Option<At<Scalar>>,
-    /// Who comes in each session: the `same` user again, with its cookies, its connection, and what it
-    /// captured; or somebody `new`, without. `same` unless said.
+    /// The user of each session: the `same` user again, with its cookies, its connection, and its captures, or a `new`
+    /// one without them. Default: `same`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) visitor: Option<At<Scalar>>,
-    /// Whether everything sent must follow from the seed: `true` makes the time of day, signatures that contain the
-    /// time or a random part, and what users share (`next`, `take`, pools) errors. `false` unless said.
+    /// `true`: all that is sent must follow from the seed. The time of day, signatures that contain the time or a
+    /// random part, and shared state (`next`, `take`, pools) are then errors. Default: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) repeatable: Option<At<Scalar>>,
-    /// What a failed request changes, of all steps that don't say it: `continue` (unless said) goes on with the next
-    /// step, `end_session` with the next session.
+    /// The action after a failed request, for steps that don't set it: `continue` goes on with the next step,
+    /// `end_session` with the next session. Default: `continue`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) on_failure: Option<At<Scalar>>,
@@ -154,95 +151,92 @@ pub(crate) struct SessionFile {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct StepFile {
-    /// Its name in reports, unique in the session. Steps of the setup may go without.
+    /// The name in reports, unique in the session. Optional for steps of the setup.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) step: Option<At<Scalar>>,
-    /// In place of `step`: the name of a transaction, whose `steps` are timed together, unique in the session. Within
-    /// them may stand choices, groups, and further transactions, up to 8 deep.
+    /// In place of `step`: the name of a transaction, unique in the session, whose `steps` are timed together. They may
+    /// contain choices, groups, and further transactions, up to 8 deep.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) transaction: Option<At<Scalar>>,
-    /// What it has in common with other steps, of whatever workload: `[checkout]`, or several. The report has
-    /// figures of the steps of each tag, and `response_time{tag:checkout}` judges them. Each is of lower-case
-    /// letters, digits, and hyphens.
+    /// Tags that group steps, also those of other workloads: `[checkout]`, or several. Each has lower-case letters,
+    /// digits, and hyphens. The report has figures of the steps of each tag, and `response_time{tag:checkout}` judges
+    /// them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tags: Option<OneOrMany>,
-    /// Think time before it: `5s..15s`, `10s`, `exponential(10s)`, `lognormal(10s, 0.5)`.
+    /// The think time before the step: `5s..15s`, `10s`, `exponential(10s)`, `lognormal(10s, 0.5)`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<WaitTime>")]
     pub(crate) wait: Option<At<Scalar>>,
-    /// How often it is done in a row, each time with its wait; 1 unless said.
+    /// The number of times in a row that the step runs, each with its wait. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) repeat: Option<At<Scalar>>,
-    /// Of the setup: `true` where the first user does it for all, and nobody else.
+    /// For steps of the setup: `true` runs the step only for the first user, on behalf of all.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) once: Option<At<Scalar>>,
-    /// Of a step or group of the session: it is done where this condition holds, such as `items |
-    /// length > 0`.
+    /// Runs the step or group only if this condition holds: `items | length > 0`. For the session only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) when: Option<At<Scalar>>,
-    /// Of a step or group of the session: it is done again until this condition holds after a round,
-    /// `at_most` so often.
+    /// Repeats the step or group until this condition holds after a round, for at most `at_most` rounds. For the
+    /// session only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) until: Option<At<Scalar>>,
-    /// Most rounds of a loop with `until`.
+    /// The maximum number of rounds of a loop with `until`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) at_most: Option<At<Scalar>>,
-    /// Of a step of the session: how often a request that fails is sent again: `3`, or
-    /// `{ at_most: 3, wait: 1s }`. All attempts are one request.
+    /// The maximum number of retries of a failed request: `3`, or `{ at_most: 3, wait: 1s }`. All attempts count as one
+    /// request. For steps of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retry: Option<At<RetryFile>>,
-    /// Of a step of the session: the variable that it takes from a queue before its first request, and how long it waits
-    /// for an entry before it is skipped: `{ order: orders, within: 5s }`.
+    /// Takes an entry from a queue into a variable before the first request: `{ order: orders, within: 5s }`. Without
+    /// an entry in that time, the step is skipped. For steps of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Table<Scalar>>")]
     pub(crate) take: Option<At<Table<At<Scalar>>>>,
-    /// Of a step of the session: the queue into which it puts an entry when all of its requests met their `expect`, and
-    /// the entry: `{ orders: "{{ id }}" }`.
+    /// Puts an entry into a queue when all of the step's requests met their `expect`: `{ orders: "{{ id }}" }`. For
+    /// steps of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Table<Scalar>>")]
     pub(crate) put: Option<At<Table<At<Scalar>>>>,
-    /// Of a step of the session: what a failed request changes, once its retries have failed, too. `continue` goes on with
-    /// the next step, `end_session` with the next session. As the session says unless said here.
+    /// The action after a failed request, once its retries have failed, too: `continue` goes on with the next step,
+    /// `end_session` with the next session. Default: as in the session. For steps of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) on_failure: Option<At<Scalar>>,
-    /// Variables set before its first request, for this step and later ones.
+    /// Variables that are set before the first request, for this step and later ones.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
     pub(crate) set: Table<At<Scalar>>,
-    /// The part of the sessions that does it, such as `30%`; all unless said.
+    /// The part of the sessions that run the step, such as `30%`. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) share: Option<At<Scalar>>,
-    /// Within `one_of`: how often it is chosen, seen beside the weights of the others; 1 unless
-    /// said.
+    /// Within `one_of`: how often it is chosen, relative to the weights of the others. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) weight: Option<At<Scalar>>,
-    /// In place of a step: steps (or groups, with `steps`) of which each session does one, chosen by
-    /// their weights.
+    /// In place of a step: steps (or groups, with `steps`) of which each session runs one, chosen by weight.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<StepFile>>")]
     pub(crate) one_of: Option<At<Vec<At<StepFile>>>>,
-    /// In place of a step: a group of steps that have a share or weight, a condition, or a transaction together.
+    /// In place of a step: a group of steps with a common share or weight, condition, or transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<StepFile>>")]
     pub(crate) steps: Option<At<Vec<At<StepFile>>>>,
-    /// Its requests, one after the other, where there are several.
+    /// The requests, sent one after the other, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) requests: Option<At<Vec<RequestItem>>>,
-    /// Requests that go out at the same time once those before have ended, as a page's pictures do: a list, or
-    /// `{ at_once: 6, requests: […] }`. The time of the step until the last of them has ended is that of a transaction of
-    /// its name.
+    /// Requests that are sent at the same time after those before have ended, like the images of a page: a list, or
+    /// `{ at_once: 6, requests: […] }`. A transaction of the step's name measures the time of the step until the last
+    /// of them has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<ParallelFile>")]
     pub(crate) parallel: Option<At<ParallelFile>>,
-    /// Its only request.
+    /// The only request.
     #[serde(flatten)]
     pub(crate) only: RequestFile,
 }
@@ -251,7 +245,7 @@ pub(crate) struct StepFile {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct ProbeFile {
-    /// Planned sends are this far apart.
+    /// The interval between planned sends.
     #[schemars(with = "Time")]
     pub(crate) every: At<Scalar>,
     /// The request.

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a limit is counted in.
+/// The unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Per cent; 100 is all of it.
+    /// Percent; 100 is the whole.
     Percent,
     /// Milliseconds.
     Milliseconds,

@@ -19,13 +19,13 @@ use super::limits::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// Neither in the system nor in the generator: other programs, a hypervisor, a clock that was set.
+    /// Outside the system and the generator: other programs, a hypervisor, a clock that was set.
     Outside,
     /// In the load generator, or in its records.
     Generator,
-    /// In the system under test, or in what it shares with others so that they can't be told apart.
+    /// In the system under test, or in resources that it shares with others so that the two can't be separated.
     System,
-    /// In what the study or the workload asks for.
+    /// In the requirements of the study or the workload.
     Study,
 }
 

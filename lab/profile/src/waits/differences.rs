@@ -93,52 +93,52 @@ pub struct Rules {
     pub per: Per,
 }
 
-/// What differs between the waits of two cells. Times are in µs of all threads together, waits for work left out.
+/// The differences between the waits of two cells. Times are in µs of all threads together, without waits for work.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WaitDifference {
     /// The label of the baseline.
     pub a: String,
     /// The label of the cell that is compared with it.
     pub b: String,
-    /// Blocks with a valid trial of both cells.
+    /// The number of blocks with a valid trial of both cells.
     pub blocks: usize,
-    /// What times are given for: a transaction or a second.
+    /// The unit of reference of times: a transaction or a second.
     pub per: Per,
-    /// Waits that were tested.
+    /// The number of tested waits.
     pub tested: usize,
-    /// All waits of a, in µs.
+    /// The mean time of all waits of *a*, in µs.
     pub us_a: f64,
-    /// All waits of b, in µs.
+    /// The mean time of all waits of *b*, in µs.
     pub us_b: f64,
     /// The mean difference of all waits by block, in µs.
     pub us: f64,
-    /// Its 95 % interval.
+    /// The 95 % interval of `us`.
     pub us_interval: Option<(f64, f64)>,
-    /// Waits that differ beyond noise, the largest differences first, 100 at most.
+    /// The waits that differ beyond noise, the largest difference first, at most 100.
     pub findings: Vec<CodeDifference>,
-    /// Why waits are not compared; `None` if they are.
+    /// The reason why waits are not compared; absent if they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The same in sentences; the first is about all waits together.
+    /// The results in sentences; the first is about all waits together.
     pub sentences: Vec<String>,
 }
 
-/// A wait that differs, in µs of all threads together.
+/// A wait that differs beyond noise, in µs of all threads together.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CodeDifference {
     /// The function nearest to the wait.
     pub function: String,
-    /// What it waits for.
+    /// The class of the wait.
     pub class: Class,
-    /// Of a.
+    /// The mean time of *a*.
     pub us_a: f64,
-    /// Of b.
+    /// The mean time of *b*.
     pub us_b: f64,
     /// The mean difference by block.
     pub us: f64,
-    /// Its 95 % interval.
+    /// The 95 % interval of `us`.
     pub us_interval: Option<(f64, f64)>,
-    /// p over all waits of all pairs of cells.
+    /// The p-value over all waits of all pairs of cells.
     pub p: f64,
 }
 

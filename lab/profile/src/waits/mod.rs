@@ -20,20 +20,20 @@ pub use code::{ANY_CODE, Code, class_of, frames};
 pub use patterns::{BadPattern, Frame, Patterns};
 pub use summary::{CodeWait, GroupTime, Per, Summary, Trial, Waker};
 
-/// How the threads of a group spent the hold.
+/// The time of a group of threads in the hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadGroup {
     /// The group, such as `http-*`: the name of its threads with `*` for the digits at its end.
     pub name: String,
-    /// Threads that lived in the hold.
+    /// The number of threads that existed in the hold.
     pub threads: u32,
-    /// The time that they lived in the hold, added up, in nanoseconds.
+    /// The lifetime of all threads in the hold together, in nanoseconds.
     pub wall_ns: u64,
     /// Time on a CPU, in nanoseconds.
     pub on_cpu_ns: u64,
-    /// Time in which they were ready to run and waited for a core, in nanoseconds.
+    /// Time ready to run without a core, in nanoseconds.
     pub no_core_ns: u64,
-    /// Time in which they were blocked, by what they waited for, in nanoseconds; `None` where it isn't known.
+    /// Blocked time by class of wait, in nanoseconds; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_ns: Option<BTreeMap<Class, u64>>,
 }

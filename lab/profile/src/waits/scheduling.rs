@@ -23,17 +23,17 @@ const MOST_GROUPS: usize = 50;
 /// The scheduling latency of a group of threads: the time from becoming ready to running.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GroupLatency {
-    /// The names of its threads without trailing digits, such as `http-*`.
+    /// The names of the threads without trailing digits, such as `http-*`.
     pub group: String,
-    /// Times that a thread became ready, over all trials.
+    /// The number of times a thread became ready, over all trials.
     pub count: u64,
-    /// The median, in µs; `None` with fewer than 5 of them.
+    /// The median, in µs; `null` with fewer than 5 latencies.
     pub p50_us: Option<f64>,
-    /// 90 % were not longer, in µs; `None` with fewer than 29.
+    /// The 90th percentile, in µs; `null` with fewer than 29 latencies.
     pub p90_us: Option<f64>,
-    /// 99 % were not longer, in µs; `None` with fewer than 299.
+    /// The 99th percentile, in µs; `null` with fewer than 299 latencies.
     pub p99_us: Option<f64>,
-    /// The longest, in µs.
+    /// The maximum, in µs.
     pub max_us: Option<f64>,
 }
 
@@ -90,7 +90,7 @@ pub struct Sides<'a> {
     pub blocks: Vec<Option<(&'a Latencies, &'a Latencies)>>,
 }
 
-/// The scheduling latency of two cells: medians and p99 of each group of threads that both have.
+/// The scheduling latency of a group of threads in two cells: its median or p99.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LatencyDifference {
     /// The label of the baseline.
@@ -99,21 +99,21 @@ pub struct LatencyDifference {
     pub b: String,
     /// The names of the threads without trailing digits.
     pub group: String,
-    /// `p50` or `p99`.
+    /// The quantile: `p50` or `p99`.
     pub quantile: String,
-    /// Blocks in which trials of both cells have this quantile.
+    /// The number of blocks in which trials of both cells have this quantile.
     pub blocks: usize,
-    /// Of a: the geometric mean over blocks, in µs.
+    /// The geometric mean of *a* over blocks, in µs.
     pub us_a: f64,
-    /// Of b, likewise.
+    /// The geometric mean of *b* over blocks, in µs.
     pub us_b: f64,
-    /// b ÷ a, the geometric mean of the blocks.
+    /// The geometric mean of *b* ÷ *a* over blocks.
     pub ratio: f64,
-    /// Its 95 % interval.
+    /// The 95 % interval of the ratio.
     pub ratio_interval: Option<(f64, f64)>,
-    /// p over all groups, quantiles, and pairs of cells; `None` with too few blocks.
+    /// The p-value over all groups, quantiles, and pairs of cells; `null` with too few blocks.
     pub p: Option<f64>,
-    /// Whether they differ beyond noise, and by as much as matters.
+    /// Whether the two cells differ beyond noise, and by a relevant difference.
     pub differs: bool,
 }
 
@@ -190,37 +190,37 @@ fn draft(sides: &Sides<'_>, group: &str, (name, p): (&str, f64)) -> Option<Draft
     })
 }
 
-/// How waits for a core differ between two cells.
+/// The differences between two cells in waits for a core.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SchedulingDifference {
     /// The label of the baseline.
     pub a: String,
     /// The label of the cell that is compared with it.
     pub b: String,
-    /// The time that ready threads waited for a core; `None` where it wasn't recorded.
+    /// The time that ready threads waited for a core; `null` if it was not recorded.
     pub no_core: Option<NoCore>,
-    /// Medians and p99 of each group of threads.
+    /// The median and p99 of each group of threads.
     pub latencies: Vec<LatencyDifference>,
     /// Whether waits for a core are most of a longer response time: both are longer beyond noise.
     pub is_reason: bool,
-    /// The same in sentences.
+    /// The results in sentences.
     pub sentences: Vec<String>,
 }
 
 /// The time that ready threads waited for a core, in µs of all threads together, by block.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct NoCore {
-    /// What times are given for: a transaction or a second.
+    /// The unit of reference of times: a transaction or a second.
     pub per: Per,
-    /// Blocks with a valid trial of both.
+    /// The number of blocks with a valid trial of both.
     pub blocks: usize,
-    /// Of a.
+    /// The mean of *a*.
     pub us_a: f64,
-    /// Of b.
+    /// The mean of *b*.
     pub us_b: f64,
     /// The mean difference by block.
     pub us: f64,
-    /// Its 95 % interval; `None` with too few blocks.
+    /// The 95 % interval of `us`; `null` with too few blocks.
     pub us_interval: Option<(f64, f64)>,
 }
 

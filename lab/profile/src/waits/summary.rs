@@ -55,14 +55,14 @@ impl Trial<'_> {
     }
 }
 
-/// What times are given for.
+/// The unit of reference of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
     /// A transaction.
     #[default]
     Transaction,
-    /// A second, where a trial has no transactions.
+    /// A second, if a trial has no transactions.
     Second,
 }
 
@@ -96,17 +96,17 @@ impl Per {
 /// The waits of a cell: means over its trials.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
-    /// What all times and counts are given for: a transaction, or a second where no transaction was counted.
+    /// The unit of reference of all times and counts: a transaction, or a second if no transaction was counted.
     pub per: Per,
-    /// How groups of threads spend their time: those with the most time on a CPU or in waits that are known to be for
-    /// something else than work first, 50 at most. Empty if it wasn't recorded.
+    /// The time of groups of threads, at most 50: groups with the most time on a CPU or in waits known not to be for
+    /// work first. Empty if it was not recorded.
     pub groups: Vec<GroupTime>,
-    /// Which code waits, and for what: the longest first, then waits of unknown code, waits for work last, 100 at most.
+    /// The waits by code and class, at most 100: the longest first, then waits of unknown code, waits for work last.
     /// Empty if no stacks were recorded.
     pub waits: Vec<CodeWait>,
-    /// Different waits that were found.
+    /// The number of different waits that were found.
     pub waits_found: usize,
-    /// Intervals off the CPU that were recorded.
+    /// The number of recorded intervals off the CPU.
     pub intervals: u64,
     /// The calls by group of threads, without waits for work; for the flame graph.
     #[serde(skip)]
@@ -116,20 +116,20 @@ pub struct Summary {
     pub tree_us: f64,
 }
 
-/// How the threads of a group spend their time, in µs of all of them together.
+/// The time of a group of threads, in µs of all its threads together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct GroupTime {
-    /// The names of its threads without trailing digits, such as `http-*`.
+    /// The names of the threads without trailing digits, such as `http-*`.
     pub group: String,
-    /// Threads of a trial, on average.
+    /// The mean number of threads per trial.
     pub threads: f64,
-    /// On a CPU.
+    /// Time on a CPU, in µs.
     pub on_cpu_us: f64,
-    /// Ready to run, without a core.
+    /// Time ready to run without a core, in µs.
     pub no_core_us: f64,
-    /// Blocked, by what they waited for; `None` if it isn't known.
+    /// Blocked time by class of wait, in µs; `null` if unknown.
     pub blocked_us: Option<BTreeMap<Class, f64>>,
-    /// The rest of their time: blocked, for an unknown reason.
+    /// The remaining time, in µs: blocked for an unknown reason.
     pub unknown_us: f64,
 }
 
@@ -147,28 +147,28 @@ impl GroupTime {
 /// A wait of a function.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CodeWait {
-    /// The function nearest to the wait that is neither libc's nor a language's runtime's.
+    /// The function nearest to the wait that belongs neither to libc nor to a language's runtime.
     pub function: String,
-    /// What it waits for.
+    /// The class of the wait.
     pub class: Class,
-    /// Whether threads that wait like this usually have nothing to do.
+    /// Whether threads in this wait are usually idle.
     pub is_for_work: bool,
-    /// Groups of threads that wait there, those with the most time first, 3 at most.
+    /// The groups of threads that wait here, those with the most time first, at most 3.
     pub groups: Vec<String>,
-    /// Time, in µs of all threads together.
+    /// Time in µs of all threads together.
     pub us: f64,
-    /// Number of waits.
+    /// The number of waits.
     pub count: f64,
-    /// What ended these waits, where it is known: the most frequent first, 3 at most.
+    /// The wakers that ended these waits, if known: those with the most time first, at most 3.
     pub wakers: Vec<Waker>,
 }
 
-/// What ended waits.
+/// The code that ended waits.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Waker {
-    /// The group and the function of the thread that ended them, such as `http-* in handle`.
+    /// The group and the function of the thread that ended the waits, such as `http-* in handle`.
     pub name: String,
-    /// Its part of the time of the waits whose end is known, from 0 to 1.
+    /// Its part of the time of the waits with a known waker, from 0 to 1.
     pub part: f64,
 }
 

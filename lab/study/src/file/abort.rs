@@ -7,25 +7,24 @@ use lab_language::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A limit such as `error_rate > 50%` or `response_time p(95) > 5s`, alone or with how long it has to be
-/// passed.
+/// A limit such as `error_rate > 50%` or `response_time p(95) > 5s`, alone or with the duration of its violation.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum AbortFile {
-    /// For 10 s.
+    /// A limit that is violated for 10 s.
     Limit(#[schemars(with = "String")] At<Scalar>),
-    /// For another time.
+    /// A limit with another duration.
     For(AbortForFile),
 }
 
-/// A limit with how long it has to be passed.
+/// A limit with the duration of its violation.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct AbortForFile {
     /// The limit.
     #[schemars(with = "String")]
     pub(crate) when: At<Scalar>,
-    /// How long without a break, 10s unless said; a speed divides it as it does the hold.
+    /// The uninterrupted duration of the violation. Default: 10s. `--speed` divides it, like the hold.
     #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) lasts: Option<At<Scalar>>,

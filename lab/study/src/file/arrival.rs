@@ -8,22 +8,21 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct ArrivalFile {
-    /// Sessions per time at full load: `1000/s`, `60/min`, `"{{ rate }}/s"`; with `stages`, they say it.
+    /// Sessions per time at full load: `1000/s`, `60/min`, `"{{ rate }}/s"`. With `stages`, they set the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Rate>")]
     pub(crate) rate: Option<At<Scalar>>,
-    /// `poisson` (independent of each other, unless said) or `constant` (evenly apart).
+    /// The spacing of arrivals: `poisson` (independent of each other) or `constant` (even). Default: `poisson`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) spacing: Option<At<Scalar>>,
-    /// Sessions that may be under way at once, each as a user of its own with a connection of its
-    /// own; 1000 unless said. One that finds all taken waits, and its first response time counts
-    /// from its arrival.
+    /// The maximum number of concurrent sessions, each as a user of its own with its own connection. Default: 1000. If
+    /// all are in use, a session waits, and its first response time counts from its arrival.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) connections: Option<At<Scalar>>,
-    /// In the place of `connections`, where the load says how many of those all users share: sessions that
-    /// may be under way at once.
+    /// The maximum number of concurrent sessions, in place of `connections`, if the load sets `connections` that all
+    /// users share.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) sessions: Option<At<Scalar>>,

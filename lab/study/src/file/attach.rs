@@ -6,34 +6,32 @@ use serde::Serialize;
 
 use super::preparation::ActionFile;
 
-/// A server that runs already, here or elsewhere: it is neither started, pinned, nor stopped.
+/// A server that runs already, on this machine or another. The lab does not start, pin, or stop it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct AttachFile {
-    /// Where it is: `http://host:port`, `https://host:port`, or the scheme of what users speak, such as
-    /// `redis://host:port`; `tcp://` and `tls://` for whatever else.
+    /// The address: `http://host:port`, `https://host:port`, or with the scheme of the users' protocol, such as
+    /// `redis://host:port`; `tcp://` and `tls://` for any other.
     #[schemars(with = "String")]
     pub(crate) url: At<Scalar>,
-    /// Its main process, where it runs on this machine: its CPU and memory are sampled, with those
-    /// of the processes that it started.
+    /// The main process, if it runs on this machine. Its CPU and memory are sampled, with those of the processes that
+    /// it started.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) pid: Option<At<Scalar>>,
-    /// `http://host:port/metrics` of the Prometheus node_exporter on its machine, where it runs
-    /// elsewhere.
+    /// The address of the Prometheus node_exporter on its machine, if that is another one: `http://host:port/metrics`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) node_exporter: Option<At<Scalar>>,
-    /// A program with its arguments that runs here before each trial, to make every trial begin
-    /// alike.
+    /// A program with its arguments that runs on this machine before each trial, so that all trials begin alike.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Scalar>>")]
     pub(crate) reset: Option<At<Vec<At<Scalar>>>>,
-    /// What gives the users their accounts before each trial: requests and commands, in their order.
+    /// Requests and commands that create the users' accounts before each trial, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub(crate) provision: Vec<ActionFile>,
-    /// What fills the state that the load begins with, after that.
+    /// Requests and commands that then create the state with which the load begins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub(crate) fill: Vec<ActionFile>,

@@ -20,19 +20,19 @@ pub(crate) struct ChecksFile(pub(crate) Table<LimitFile>);
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum LimitFile {
-    /// Beyond this a trial is no measurement.
+    /// The limit beyond which a trial is invalid.
     Invalid(At<Scalar>),
-    /// One of them, or both.
+    /// One limit, or both.
     Both(BothFile),
 }
 
 /// Both limits of a figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct BothFile {
-    /// Beyond this the check warns.
+    /// The limit beyond which the check warns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) warn: Option<At<Scalar>>,
-    /// Beyond this a trial is no measurement.
+    /// The limit beyond which a trial is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) invalid: Option<At<Scalar>>,
 }

@@ -8,104 +8,104 @@ use serde::Serialize;
 
 use super::preparation::{ActionFile, KeepFile};
 
-/// Any program as the system under test. All texts may name factors, `{{ port }}` (a free port on
-/// 127.0.0.1), and `{{ scratch }}` (a folder that is fresh for each trial).
+/// Any program as the system under test. All texts may name factors, `{{ port }}` (a free port on 127.0.0.1), and
+/// `{{ scratch }}` (a new folder for each trial).
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct CommandFile {
-    /// The program and its arguments; no shell is between. It stays in the foreground, or it becomes a
-    /// daemon: all that it starts belongs to it.
+    /// The program and its arguments, without a shell. It stays in the foreground or becomes a daemon: all processes
+    /// that it starts belong to it.
     #[schemars(with = "Vec<Scalar>", length(min = 1))]
     pub(crate) start: At<Vec<At<Scalar>>>,
-    /// Environment variables, beside those of this process.
+    /// Environment variables, in addition to those of this process.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Scalar>")]
     pub(crate) env: Table<At<Scalar>>,
-    /// The folder that it starts in; the scratch folder unless said.
+    /// The folder in which it starts. Default: the scratch folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) folder: Option<At<Scalar>>,
-    /// Files made in the scratch folder before it starts, by name: their text.
+    /// Text files that are created in the scratch folder before the start, by name.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<String>")]
     pub(crate) files: Table<At<Scalar>>,
-    /// The port that it listens on, where it can't be told one.
+    /// The port of a program that can't be started with another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) port: Option<At<Scalar>>,
-    /// When it is ready; when its port accepts connections unless said.
+    /// The sign that it is ready. Default: its port accepts connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ready: Option<ReadyFile>,
-    /// A program with its arguments that runs before each start, to make every trial begin alike.
+    /// A program with its arguments that runs before each start, so that all trials begin alike.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Scalar>>")]
     pub(crate) reset: Option<At<Vec<At<Scalar>>>>,
-    /// How it is stopped.
+    /// The way to stop it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<StopFile>,
-    /// What gives the users their accounts before each trial: requests and commands, in their order.
+    /// Requests and commands that create the users' accounts before each trial, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub(crate) provision: Vec<ActionFile>,
-    /// What fills the state that the load begins with, after that.
+    /// Requests and commands that then create the state with which the load begins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub(crate) fill: Vec<ActionFile>,
-    /// The state that trials begin with, where it is prepared once and kept.
+    /// The state with which trials begin, if it is prepared once and kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) keep_state: Option<KeepFile>,
-    /// What the system keeps on disk for each user, such as `3 MB`, so that a full disk is foreseen.
+    /// The disk space that the system needs per user, such as `3 MB`, to predict a full disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Size>")]
     pub(crate) disk_per_user: Option<At<Scalar>>,
-    /// Of one of several `processes`: the agent on whose machine it runs, by name or label. The machine of the system
-    /// unless said.
+    /// For one of several `processes`: the agent on whose machine it runs, by name or label. Default: the machine of
+    /// the system.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) on: Option<At<Scalar>>,
-    /// Of one of several `processes`: settings of its machine's kernel, as a system has them.
+    /// For one of several `processes`: kernel settings of its machine, as in `system`.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Scalar>")]
     pub(crate) kernel: Table<At<Scalar>>,
-    /// Of one of several `processes`: the cores of those that run on its machine, as a system has them.
+    /// For one of several `processes`: the cores of all that run on its machine, as in `system`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpus: Option<At<Scalar>>,
-    /// Of one of several `processes`: where the data of those lies that run on its machine, as a system has it.
+    /// For one of several `processes`: the data's location for all that run on its machine, as in `system`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StorageFile>")]
     pub(crate) storage: Option<At<StorageFile>>,
 }
 
-/// When a program is ready: `http`, or `log`, or else its port.
+/// The sign that a program is ready: `http`, or `log`, or else its port.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct ReadyFile {
-    /// A path that answers.
+    /// The path of a request that responds with `status`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) http: Option<At<Scalar>>,
-    /// The status that it answers with: `204`, `2xx`, `200..399`; 2xx unless said.
+    /// The expected status of the response: `204`, `2xx`, `200..399`. Default: `2xx`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<At<Scalar>>,
-    /// A regular expression that its output matches.
+    /// A regular expression that the output must match.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) log: Option<At<Scalar>>,
-    /// How long that may take; 30 s unless said.
+    /// The maximum time until it is ready. Default: 30s.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) within: Option<At<Scalar>>,
 }
 
-/// How a program is stopped.
+/// The way to stop a program.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct StopFile {
-    /// `TERM` (unless said), `INT`, `QUIT`, or `HUP`.
+    /// The signal: `TERM`, `INT`, `QUIT`, or `HUP`. Default: `TERM`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) signal: Option<At<Scalar>>,
-    /// How long it may take to end before it is killed; 10 s unless said.
+    /// The maximum time to exit before it is killed. Default: 10s.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) grace: Option<At<Scalar>>,

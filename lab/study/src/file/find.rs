@@ -4,40 +4,39 @@ use lab_language::{At, Container, Decode, Fields, Limit, Problems, Scalar, Table
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The search for the most users that the system carries within thresholds.
+/// The search for the maximum number of users that the system sustains within thresholds.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct FindFile {
-    /// Between which numbers of users it looks.
+    /// The range of the search.
     pub(crate) users: UsersFile,
-    /// What must hold for a number of users to be carried, as under `thresholds`; an `error_rate` of
-    /// `rate < 0.1%` too, unless another is said.
+    /// The thresholds that a sustained number of users meets, as under `thresholds`. Default for `error_rate`:
+    /// `rate < 0.1%`.
     #[schemars(with = "Table<Vec<Limit>>")]
     pub(crate) subject_to: At<Table<Vec<At<Scalar>>>>,
-    /// How near to each other the levels on both sides of the line are in the end, 0.5% to 50%;
-    /// 5% unless said.
+    /// The final relative distance between the levels on both sides of the load line, 0.5% to 50%. Default: 5%.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resolution: Option<At<Scalar>>,
-    /// Trials at each of these two levels in the end; 6 unless said.
+    /// The number of trials at each of these two levels at the end. Default: 6.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 1, max = 100))]
     pub(crate) trials: Option<At<Scalar>>,
-    /// The part of the trials that has to hold at a safe number of users, 50% to 99%: the search goes on
-    /// below the line until that is shown, 95 % sure. 95% takes 150 trials or so more, 80% some 40.
-    /// Without it, the report says what the trials show that there are.
+    /// The part of the trials that must pass at a safe number of users, 50% to 99%. The search continues below the load
+    /// line until this is shown with 95 % confidence: 95% takes about 150 more trials, 80% about 40. By default, the
+    /// report states the safe line that the trials show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) safe: Option<At<Scalar>>,
 }
 
-/// Between which numbers of users a search looks.
+/// The range of a search, in users.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct UsersFile {
-    /// Fewest users tried; 1 unless said.
+    /// The minimum number of users. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 1, max = 1_000_000))]
     pub(crate) min: Option<At<Scalar>>,
-    /// Most users tried.
+    /// The maximum number of users.
     #[schemars(with = "u32", range(min = 1, max = 1_000_000))]
     pub(crate) max: At<Scalar>,
 }

@@ -7,38 +7,38 @@ use lab_language::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What drives a load.
+/// The load generators.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum GeneratorsFile {
-    /// So many processes of this machine, 1 to 64.
+    /// The number of processes on this machine, 1 to 64.
     Processes(#[schemars(with = "Count")] At<Scalar>),
     /// Agents on other machines.
     Away(Box<AwayFile>),
 }
 
-/// Agents on other machines (see `plimsoll hub`), and which part of the load each has.
+/// Agents on other machines (see `plimsoll hub`), and the part of the load of each.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct AwayFile {
-    /// How many, whichever are free; or a list of their names; or those with a label.
+    /// The number of agents, of any that are free; or a list of their names; or those with a label.
     pub(crate) agents: WhichFile,
-    /// Parts of the load in relation to each other, one for each name of the list, in its order. Unless
-    /// said, each agent has as much as its owner says, or as it has cores.
+    /// Relative parts of the load, one for each name of the list, in its order. Default: the weight set by an agent's
+    /// owner, else the measured speed (if all agents have one), else the number of cores.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<u32>>")]
     pub(crate) weights: Option<At<Vec<At<Scalar>>>>,
 }
 
-/// Which agents.
+/// The agents.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum WhichFile {
-    /// So many, 1 to 1000.
+    /// The number of agents, 1 to 1000.
     Any(#[schemars(with = "u32")] At<Scalar>),
-    /// Those of these names.
+    /// The names of the agents.
     Named(#[schemars(with = "Vec<String>")] At<Vec<At<Scalar>>>),
-    /// Those with a label.
+    /// A label of the agents.
     Labelled(LabelledFile),
 }
 
@@ -46,10 +46,10 @@ pub(crate) enum WhichFile {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct LabelledFile {
-    /// `KEY=VALUE`, such as `site=eu`.
+    /// The label as `KEY=VALUE`, such as `site=eu`.
     #[schemars(with = "String")]
     pub(crate) label: At<Scalar>,
-    /// How many of them; all unless said.
+    /// The number of these agents. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>")]
     pub(crate) count: Option<At<Scalar>>,

@@ -13,9 +13,9 @@ use super::generators::GeneratorsFile;
 use super::mix::PopulationFile;
 use super::timeline::TimelineFile;
 
-/// What the system is to carry: `users` (each begins its next session when its last is over),
-/// `arrival` (sessions begin at a rate, whatever the system does), or `sequence` (sessions of one
-/// user, one after the other). With `stages`, users or the rate change with time.
+/// The load: `users` (each starts its next session when the last one ends), `arrival` (sessions start at a rate,
+/// whatever the system does), or `sequence` (sessions of one user, one after the other). With `stages`, users or the
+/// rate change with time.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct LoadFile {
@@ -23,79 +23,77 @@ pub(crate) struct LoadFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) users: Option<At<Scalar>>,
-    /// Sessions that arrive at a rate. The pace of the workload is not kept: the rate stands for it.
+    /// Sessions that arrive at a rate. The rate replaces the workload's pace.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<ArrivalFile>")]
     pub(crate) arrival: Option<At<ArrivalFile>>,
-    /// Sessions of one user, one after the other; the trial ends with the last.
+    /// Sessions of one user, one after the other. The trial ends with the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<SequenceFile>")]
     pub(crate) sequence: Option<At<SequenceFile>>,
-    /// How users, or the rate of arrivals, change with time, one stage after the other, at most 100; in
-    /// the place of `users`, `ramp`, and `hold`.
+    /// Changes of the users, or of the arrival rate, with time: at most 100 stages, one after the other, in place of
+    /// `users`, `ramp`, and `hold`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<StageFile>>")]
     pub(crate) stages: Option<At<Vec<At<StageFile>>>>,
-    /// A recording that is replayed: sessions arrive at its moments, in the place of `users`, `ramp`, and
-    /// `hold`. Connections are those of `arrival`.
+    /// A recording to replay: sessions arrive at its moments, in place of `users`, `ramp`, and `hold`. Connections are
+    /// those of `arrival`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<TimelineFile>")]
     pub(crate) timeline: Option<At<TimelineFile>>,
-    /// Populations that are there at the same time, at most 20, each with a workload and a share, or with a
-    /// load of its own. Their users are numbered through: `index` of the second's first user is the number
-    /// of users of the first. A probe is that of the first whose workload has one.
+    /// Populations that run at the same time, at most 20, each with a workload and a share, or with a load of its own.
+    /// Their users are numbered consecutively: `index` of the second's first user is the number of users of the first.
+    /// The probe is that of the first population whose workload has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<PopulationFile>>")]
     pub(crate) mix: Option<At<Vec<At<PopulationFile>>>>,
-    /// User i of N starts at ramp × i ÷ N; the rate of arrivals rises in a straight line. None
-    /// unless said.
+    /// The ramp: user i of N starts at ramp × i ÷ N, or the arrival rate rises linearly. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) ramp: Option<At<Scalar>>,
-    /// The time at full load: `10m`, or `4 cycles` of the workload's pace. Of a sequence, the time
-    /// that it may take (10m unless said), which no speed divides.
+    /// The time at full load: `10m`, or `4 cycles` of the workload's pace. For a sequence: its maximum time (default:
+    /// 10m), which `--speed` does not divide.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<HoldTime>")]
     pub(crate) hold: Option<At<Scalar>>,
-    /// How long an answer may take before it counts as an error, 10ms to 1h; 60s unless said. No
-    /// speed divides it.
+    /// The maximum time of a response before it counts as an error, 10ms to 1h. Default: 60s. `--speed` does not divide
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) timeout: Option<At<Scalar>>,
-    /// In the place of a timeout, 10ms to 1h: an operation that takes longer is no error but a bound
-    /// on its step, which is told as "over 5 min" and has no mean; the step isn't repeated any
-    /// further in that session. No speed divides it.
+    /// The maximum time of an operation in place of a timeout, 10ms to 1h. A longer one is no error but a bound on its
+    /// step, which is reported as "over 5 min" and has no mean; the step isn't repeated any further in that session.
+    /// `--speed` does not divide it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) time_limit: Option<At<Scalar>>,
-    /// What drives it: so many processes of this machine, 1 to 64, or agents on other machines, such as
-    /// `{ agents: 5 }`. One process unless said.
+    /// The load generators: the number of processes on this machine, 1 to 64, or agents on other machines, such as
+    /// `{ agents: 5 }`. Default: one process.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<GeneratorsFile>")]
     pub(crate) generators: Option<At<GeneratorsFile>>,
-    /// Connections that all users share, 1 to 1,000,000, where there are more users than connections to be
-    /// had: each request takes the one that has been free for longest, and waits where none is. Over HTTP/2,
-    /// and so with gRPC, each carries many requests at a time, and users stay with theirs. Each user has
-    /// one of its own unless said.
+    /// Connections that all users share, 1 to 1,000,000, for more users than possible connections. Each request takes
+    /// the connection that has been free for longest, and waits if none is. Over HTTP/2, and so with gRPC, each carries
+    /// many requests at a time, and users keep theirs. Default: one connection per user.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) connections: Option<At<Scalar>>,
-    /// Addresses of this machine that connections come from, in turn: `[10.0.0.7, 10.0.0.10-10.0.0.25]`.
-    /// Each has ports of its own. What the system chooses unless said.
+    /// Addresses of this machine that connections use as their source, in turn: `[10.0.0.7, 10.0.0.10-10.0.0.25]`. Each
+    /// has its own ports. Default: the kernel's choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sources: Option<OneOrMany>,
 }
 
-/// A part of a load in which the level stays (`for`), or changes in a straight line from that of the stage
-/// before, or from 0 (`over`).
+/// A part of a load in which the level is constant (`for`), or changes linearly from that of the stage before, or from
+/// 0 (`over`).
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct StageFile {
-    /// Its name in reports, and in thresholds such as `response_time{stage:spike}`; its number unless said.
+    /// The name in reports, and in thresholds such as `response_time{stage:spike}`. Default: its number.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) stage: Option<At<Scalar>>,
-    /// Virtual users, 0 to 1,000,000. Those who leave send nothing any more; who came last leaves first.
+    /// Virtual users, 0 to 1,000,000. Users that leave send nothing more; the last to join leaves first.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) users: Option<At<Scalar>>,
@@ -103,11 +101,11 @@ pub(crate) struct StageFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Rate>")]
     pub(crate) rate: Option<At<Scalar>>,
-    /// How long the level stays.
+    /// The duration of the constant level.
     #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) stays: Option<At<Scalar>>,
-    /// How long it takes to get there. Such a stage is no steady load, and no threshold is about it.
+    /// The duration of the change to the level. Such a stage is no steady load: no threshold applies to it.
     #[serde(rename = "over", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) ramps: Option<At<Scalar>>,
@@ -117,7 +115,7 @@ pub(crate) struct StageFile {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct SequenceFile {
-    /// How many.
+    /// The number of sessions.
     #[schemars(with = "Count")]
     pub(crate) sessions: At<Scalar>,
 }

@@ -13,15 +13,15 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 /// A cell as written: level by factor.
 pub(crate) type CellFile = At<Table<At<Scalar>>>;
 
-/// Factors with their levels, beside three keys of its own.
+/// Factors with their levels, and the keys `zip`, `exclude`, and `include`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct MatrixFile {
     pub(crate) factors: Table<Levels>,
     /// Groups of factors whose levels go together, first with first.
     pub(crate) zip: Vec<Levels>,
-    /// Cells that are left out: those that have all these levels.
+    /// Excluded cells: those that have all these levels.
     pub(crate) exclude: Vec<CellFile>,
-    /// Cells beside the combinations.
+    /// Cells in addition to the combinations.
     pub(crate) include: Vec<CellFile>,
 }
 

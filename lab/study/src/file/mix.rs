@@ -9,43 +9,43 @@ use serde::Serialize;
 use super::arrival::ArrivalFile;
 use super::timeline::TimelineFile;
 
-/// Users of one kind beside those of others. Its share of the load's users, rate, or stages is `share`;
-/// or it has a load of its own, `users`, `arrival`, or `timeline`.
+/// Users of one kind beside those of others. `share` is its part of the load's users, rate, or stages; `users`,
+/// `arrival`, or `timeline` is a load of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct PopulationFile {
-    /// Its name in reports, before the names of its steps, and in thresholds such as
-    /// `response_time{population:readers}`: lower-case letters, digits, and hyphens. All that its users
-    /// draw comes from this name and the study's seed, whoever else is there.
+    /// The name in reports, before the names of its steps, and in thresholds such as
+    /// `response_time{population:readers}`: lower-case letters, digits, and hyphens. All random draws of its users
+    /// follow from this name and the study's seed, whatever the other populations are.
     #[schemars(with = "String", regex(pattern = "^[a-z0-9][a-z0-9-]*$"))]
     pub(crate) population: At<Scalar>,
-    /// What its users do, named as the study's `workload` is; that one unless said.
+    /// The workload of its users, named like the study's `workload`. Default: that one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) workload: Option<At<Scalar>>,
-    /// Its part of the load in relation to the other shares, 1 to 10,000: 80 beside 20, or 4 beside 1.
+    /// The part of the load, relative to the other shares, 1 to 10,000: 80 beside 20, or 4 beside 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) share: Option<At<Scalar>>,
-    /// Its virtual users, 1 to 1,000,000.
+    /// The population's own virtual users, 1 to 1,000,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) users: Option<At<Scalar>>,
-    /// Its sessions arrive at a rate of their own.
+    /// Sessions that arrive at a rate of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<ArrivalFile>")]
     pub(crate) arrival: Option<At<ArrivalFile>>,
-    /// Its sessions arrive as recorded, from the beginning of the load on, ramp included; what lies behind its end
-    /// is left out. Connections are those of `arrival`.
+    /// Sessions that arrive as recorded, from the beginning of the load on, ramp included. Those after its end are
+    /// skipped. Connections are those of `arrival`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<TimelineFile>")]
     pub(crate) timeline: Option<At<TimelineFile>>,
-    /// How long after the load the population starts; its own ramp is as long as the load's. For a population with
-    /// `users` or `arrival`.
+    /// The delay between the start of the load and that of the population; its ramp is as long as the load's. For a
+    /// population with `users` or `arrival`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) after: Option<At<Scalar>>,
-    /// Values for the parameters of its workload, in the place of those of the study.
+    /// Values for the parameters of its workload, in place of the study's.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Scalar>")]
     pub(crate) parameters: Table<At<Scalar>>,

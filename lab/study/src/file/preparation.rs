@@ -6,14 +6,13 @@ use lab_language::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One thing to do to a system before the load: a request, or a command. A request is sent once for
-/// each user, and may name the variables of the workload's users; one with `each` is sent for
-/// several users at a time.
+/// An action on a system before the load: a request or a command. A request is sent once for each user, and may name
+/// the variables of the workload's users. A request with `each` is sent for several users at a time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct ActionFile {
-    /// A program with its arguments, run to its end. Beside what a command of a system may name, it
-    /// may name `{{ users_file }}`: a file with one JSON object for each user, its variables.
+    /// A program with its arguments, run to its end. Besides the names in a system's command, it may name
+    /// `{{ users_file }}`: a file with one JSON object per user, its variables.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Scalar>>")]
     pub(crate) command: Option<At<Vec<At<Scalar>>>>,
@@ -31,38 +30,37 @@ pub(crate) struct ActionFile {
     /// A JSON body. A string that is one `{{ … }}` and gives a number becomes a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) json: Option<At<Json>>,
-    /// A body as it is.
+    /// A text as the body.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) text: Option<At<Scalar>>,
-    /// Accepted statuses: `200`, `2xx`, `200..204`, or a list; `2xx` unless said.
+    /// Accepted statuses: `200`, `2xx`, `200..204`, or a list. Default: `2xx`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expect: Option<OneOrMany>,
-    /// Variables of the workload's users, by name, and the JSON path of their values in the answer:
-    /// one value for each user of the request.
+    /// Variables of the workload's users, by name, with the JSON path of their values in the response: one value for
+    /// each user of the request.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<String>")]
     pub(crate) capture: Table<At<Scalar>>,
-    /// What one user is, in JSON, where a request is for several. In `json`, the string
-    /// `{{ each }}` stands for the list of them.
+    /// One user in JSON, if a request is for several. In `json`, the string `{{ each }}` stands for the list of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) each: Option<At<Json>>,
-    /// How many users one request is for; 1 unless said.
+    /// The number of users per request. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) users_per_request: Option<At<Scalar>>,
 }
 
-/// The state that trials begin with. It is prepared once: the system is started, provisioned,
-/// filled, and stopped, and its folder is kept. Each trial begins with a copy.
+/// The state with which trials begin. It is prepared once: the system is started, provisioned, filled, and stopped, and
+/// its folder is kept. Each trial begins with a copy.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct KeepFile {
-    /// The folder that holds the state, within `{{ scratch }}`.
+    /// The folder with the state, within `{{ scratch }}`.
     #[schemars(with = "String")]
     pub(crate) folder: At<Scalar>,
-    /// Trials for which this comes to the same text begin with the same state, as far as they are
-    /// prepared alike; unless said, those whose system is set up alike.
+    /// A text, such as `{{ format }}`: trials with the same result begin with the same state, as far as they are
+    /// prepared alike. Default: trials whose system is set up alike do.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) alike: Option<At<Scalar>>,

@@ -7,61 +7,55 @@ use lab_language::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// TLS to the system: whom to trust, and what to show. The authorities of this machine (or those that
-/// `SSL_CERT_FILE` names) are trusted in any case. Files lie beside the study; those of a `command` may
-/// lie in `{{ scratch }}`.
+/// TLS settings of connections to the system. The authorities of this machine (or those in `SSL_CERT_FILE`) are always
+/// trusted. Paths are relative to the study; files of a `command` may be in `{{ scratch }}`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct TlsFile {
-    /// A PEM file with the certificate of the system's authority, or with the system's own where that
-    /// is signed by itself.
+    /// A PEM file with the certificate of the system's authority, or with the system's own if it is self-signed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) ca: Option<At<Scalar>>,
-    /// A PEM file with the certificate that users show (and its chain); `key` goes with it.
+    /// A PEM file with the certificate that users present (and its chain). Requires `key`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) certificate: Option<At<Scalar>>,
-    /// A PEM file with the private key of that certificate. It is read when a trial starts, and never
-    /// archived.
+    /// A PEM file with the private key of that certificate. It is read when a trial starts, and never archived.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) key: Option<At<Scalar>>,
-    /// The name that the system is asked for (SNI) and that its certificate must hold; its host's
-    /// unless said.
+    /// The server name for SNI, which the system's certificate must contain. Default: the host's.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) server_name: Option<At<Scalar>>,
-    /// Whether any certificate is taken. The report says so.
+    /// `true`: users accept any certificate. The report notes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) insecure: Option<At<Scalar>>,
 }
 
-/// How users speak HTTP.
+/// The users' version of HTTP, and their connections.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum HttpFile {
     /// The version alone: each user has a connection of its own.
     Version(At<Scalar>),
-    /// With more.
+    /// The version with further settings.
     Full(Box<SpeechFile>),
 }
 
-/// Which version of HTTP, and on whose connections.
+/// The version of HTTP, and the connections.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct SpeechFile {
-    /// `1`: HTTP/1.1; `2`: HTTP/2; `auto`: over TLS what the server takes, HTTP/2 first, and HTTP/1.1
-    /// without TLS.
+    /// `1`: HTTP/1.1. `2`: HTTP/2. `auto`: over TLS the server's choice, preferably HTTP/2; without TLS HTTP/1.1.
     pub(crate) version: At<Scalar>,
-    /// `user`: each user has a connection of its own; `machine`: all users have some together, of which
-    /// each carries many requests at a time with `version: 2`, and one with `version: 1`. `user` unless
-    /// said.
+    /// `user`: each user has a connection of its own. `machine`: all users share connections, each of which carries
+    /// many requests at a time with `version: 2`, and one with `version: 1`. Default: `user`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) share: Option<At<Scalar>>,
-    /// How many connections the users share, 1 to 1,000,000; 1 unless said. Each worker thread of the
-    /// generator has one at least.
+    /// The number of shared connections, 1 to 1,000,000. Default: 1. Each worker thread of the generator has at least
+    /// one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) connections: Option<At<Scalar>>,
 }

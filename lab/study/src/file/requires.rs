@@ -8,10 +8,10 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct RequiresFile {
-    /// Names of programs in `PATH`, such as `nginx`, or whole paths, where a `*` stands for any one folder:
+    /// Names of programs in `PATH`, such as `nginx`, or absolute paths, in which `*` matches any one folder:
     /// `/usr/lib/postgresql/*/bin/postgres`.
     pub(crate) programs: OneOrMany,
-    /// The packages of Debian that bring them, as `apt-get install` takes them.
+    /// The Debian packages with these programs, as for `apt-get install`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) debian: Option<OneOrMany>,
 }

@@ -23,62 +23,60 @@ use super::system::SystemFile;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields, title = "Plimsoll study")]
 pub(crate) struct StudyFile {
-    /// Short name: lower-case letters, digits, and hyphens. The folder of the results is named
-    /// after it.
+    /// Short name: lower-case letters, digits, and hyphens. It is also the name of the results' folder.
     #[schemars(with = "String", regex(pattern = "^[a-z0-9][a-z0-9-]*$"))]
     pub(crate) study: At<Scalar>,
-    /// One line for the head of the report.
+    /// The title of the report, one line.
     #[schemars(with = "String")]
     pub(crate) title: At<Scalar>,
     /// The question and its background, in prose.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) about: Option<At<Scalar>>,
-    /// What the virtual users do: `calendar` is `../workloads/calendar.workload.yaml`; a path is
-    /// taken from this file's folder.
+    /// The workload of the virtual users: `calendar` is `../workloads/calendar.workload.yaml`; a path is relative to
+    /// this file's folder.
     #[schemars(with = "String")]
     pub(crate) workload: At<Scalar>,
-    /// Factors and their levels; each combination is a cell. Without it there is one cell. Under
-    /// `zip`, groups of factors whose levels go together, such as `[[users, threads]]`; under
-    /// `exclude` and `include`, cells to leave out or to add, such as `[{ users: 10 }]`.
+    /// Factors and their levels; each combination is a cell. Default: one cell. `zip` lists groups of factors whose
+    /// levels go together, such as `[[users, threads]]`; `exclude` and `include` list cells to skip or to add, such as
+    /// `[{ users: 10 }]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<MatrixFile>")]
     pub(crate) matrix: Option<At<MatrixFile>>,
-    /// Values for the parameters of the workload, in place of its own.
+    /// Values for the workload's parameters, in place of its own.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Scalar>")]
     pub(crate) parameters: Table<At<Scalar>>,
-    /// The system under test; or else `variants`.
+    /// The system under test, unless there are `variants`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<SystemFile>")]
     pub(crate) system: Option<At<SystemFile>>,
-    /// Several systems by name, in place of `system`: they are the levels of a factor `variant`,
-    /// and compared with the first.
+    /// Several systems by name, in place of `system`. They are the levels of a factor `variant`, and are compared with
+    /// the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Table<SystemFile>>")]
     pub(crate) variants: Option<At<Table<At<SystemFile>>>>,
-    /// What it is to carry.
+    /// The load on the system.
     #[schemars(with = "LoadFile")]
     pub(crate) load: At<LoadFile>,
-    /// A search for the most users that the system carries; the load then has no `users`.
+    /// The search for the maximum number of users that the system sustains; the load then has no `users`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<FindFile>")]
     pub(crate) find: Option<At<FindFile>>,
-    /// Number of blocks: how often each cell runs. 1 unless said; a comparison needs at least 6.
+    /// The number of blocks, which is the number of trials per cell. Default: 1. A comparison needs at least 6.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 1, max = 10000))]
     pub(crate) trials: Option<At<Scalar>>,
-    /// How often a trial is repeated, at the end of its block, that is no measurement for a reason
-    /// outside system and generator, such as other programs. 3 unless said; none is ever repeated for its
-    /// result.
+    /// The maximum number of repetitions of an invalid trial, at the end of its block, if the reason is outside of
+    /// system and generator, such as other programs. Default: 3. No trial is ever repeated for its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u32>", range(min = 0, max = 10))]
     pub(crate) repeats: Option<At<Scalar>>,
-    /// Order of the cells in a block: `shuffled` (by the seed, unless said) or `listed`.
+    /// The order of the cells in a block: `shuffled` (by the seed) or `listed`. Default: `shuffled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<OrderName>")]
     pub(crate) order: Option<At<Scalar>>,
-    /// Seed of all randomness; 1 unless said.
+    /// The seed of all randomness. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u64>")]
     pub(crate) seed: Option<At<Scalar>>,
@@ -86,76 +84,74 @@ pub(crate) struct StudyFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", regex(pattern = r"^\d{4}-\d{2}-\d{2}$"))]
     pub(crate) dates_from: Option<At<Scalar>>,
-    /// Judgements on the server: `response_time`, `service_time`, `first_event`, `between_events`,
+    /// Limits on figures of the server: `response_time`, `service_time`, `first_event`, `between_events`,
     /// `transaction_time`, `transaction_elapsed`, `error_rate`, `resends`, or `throughput`, each with a list such as
-    /// `["p(95) < 300ms"]`. `response_time{step:Log in}` judges one step, `transaction_time{transaction:Checkout}` one transaction.
-    /// Limits on times are about all requests: one that failed is slower than any limit, and in an
-    /// average it counts as the timeout. `resends` are requests sent a second time because the server
-    /// had closed the connection before it answered: `["rate < 0.1%"]`. `error_rate` is always judged: `rate < 1%` unless said, where
-    /// `rate <= 100%` lets everything pass.
+    /// `["p(95) < 300ms"]`. `response_time{step:Log in}` judges one step, `transaction_time{transaction:Checkout}` one
+    /// transaction. Limits on times cover all requests: a failed one is slower than any limit, and counts as the
+    /// timeout in an average. `resends` are requests sent a second time because the server had closed the connection
+    /// before it responded: `["rate < 0.1%"]`. `error_rate` is always judged, by default with `rate < 1%`;
+    /// `rate <= 100%` accepts everything.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Vec<Limit>>")]
     pub(crate) thresholds: Table<Vec<At<Scalar>>>,
-    /// Ends a trial early, to protect the system: `["error_rate > 50%"]`, or with how long it has to be so
-    /// `[{ when: "response_time p(95) > 5s", for: 30s }]`; 10s unless said. Of all requests: `error_rate`,
-    /// `response_time`, `service_time`, `throughput`. An aborted trial is no measurement, and isn't
-    /// repeated; a search takes its load for one that is not carried.
+    /// Ends a trial early, to protect the system: `["error_rate > 50%"]`, or with the duration of the violation
+    /// (default: 10s), `[{ when: "response_time p(95) > 5s", for: 30s }]`. Over all requests: `error_rate`,
+    /// `response_time`, `service_time`, `throughput`. An aborted trial is invalid, and isn't repeated; a search treats
+    /// its load as not sustained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) abort_on: Option<Vec<AbortFile>>,
-    /// Limits of the checks on the measurement, in place of the usual ones: `other_programs: 40%`
-    /// is beyond what a trial is no measurement, `{ warn: 10%, invalid: 40% }` says both.
-    /// `plimsoll schema checks` lists them.
+    /// Limits of the checks of the measurement, in place of the defaults: `other_programs: 40%` makes a trial beyond it
+    /// invalid, `{ warn: 10%, invalid: 40% }` sets both limits. `plimsoll schema checks` lists them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) checks: Option<ChecksFile>,
-    /// The smallest difference between cells that matters, such as `5%`; 2% unless said. A
-    /// comparison speaks of nothing smaller.
+    /// The smallest relevant difference between cells, such as `5%`. Default: 2%. A comparison reports no smaller one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) smallest_difference: Option<At<Scalar>>,
-    /// The measure that comparisons are decided by, such as `response_time.p95`: its verdict alone is
-    /// the answer, of the run and of `plimsoll compare`. A part of the load or another quantile is named
-    /// as `response_time{step:Log in}.p99.9`, `service_time{tag:checkout}.mean`, or
-    /// `error_rate{population:readers}`. All others are exploratory then, and turn nothing. Unless said,
-    /// p95 response and throughput decide together.
+    /// The measure that decides comparisons, such as `response_time.p95`: its verdict alone is the result of the run
+    /// and of `plimsoll compare`. A part of the load or another quantile is named as
+    /// `response_time{step:Log in}.p99.9`, `service_time{tag:checkout}.mean`, or `error_rate{population:readers}`. All
+    /// others are then exploratory, and decide nothing. By default, p95 response time and throughput decide together.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<DecidesText>")]
     pub(crate) decides: Option<At<Scalar>>,
-    /// `true` runs the first cell of the study a second time in each block, as a control: what
-    /// differs between two runs of the same cell is noise.
+    /// `true` runs the first cell of the study a second time in each block, as a control: differences between two runs
+    /// of the same cell are noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) control: Option<At<Scalar>>,
-    /// `true` runs the two variants at the same time, each with its own load generator, and compares
-    /// them moment by moment: what disturbs the machine disturbs both. For machines that others use.
-    /// Both may use the same cores, so that one which is taken away slows both; a load should leave some
-    /// of them free. `apart` keeps each on a half of the cores, the halves swapped by block: for loads
-    /// that take all the CPU there is. A comparison needs at least 8 `trials`; figures are those of half a
-    /// machine. `auto`, which is the default, does so where exactly two variants are all that the study
-    /// compares and both fit on this machine at once; `false` runs them one after the other.
+    /// `true` runs the two variants at the same time, each with its own load generator, and compares them moment by
+    /// moment: disturbances of the machine affect both. For machines with other users. Both may use the same cores, so
+    /// that the loss of a core slows both; the load should leave some cores free. `apart` keeps each on a half of the
+    /// cores, and swaps the halves by block: for loads that use all the CPU. A comparison needs at least 8 `trials`;
+    /// figures are those of half a machine. `auto`, the default, runs them at the same time if the study compares
+    /// exactly two variants and nothing else, and both fit on this machine at once; `false` runs them one after the
+    /// other.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>", extend("enum" = [true, false, "auto", "apart", null]))]
     pub(crate) duet: Option<At<Scalar>>,
-    /// `true` has each trial also write what its sessions carry straight to the disk that holds the
-    /// system's data, chunk by chunk, each synced: reports then tell how close the system comes to
-    /// it. The workload says what that is under `transfer`, and the load is a `sequence`.
+    /// `true`: each trial also writes the data that its sessions transfer directly to the disk with the system's data,
+    /// chunk by chunk, each synced. Reports then show how close the system is to the disk. The workload describes the
+    /// data under `transfer`, and the load is a `sequence`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) raw_baseline: Option<At<Scalar>>,
-    /// `true` samples in each trial where the system spends its CPU time and what its threads wait for: call stacks
-    /// during the hold, by function, in `cpu.pb.gz` and `waits.pb.gz` of the trial's folder. The system must run on this machine, and the lab as root or with
-    /// CAP_PERFMON; otherwise trials run without a profile and report why. One second in six is not sampled, to measure
-    /// the cost of sampling. `{ rate: 199, frames: copies, budget: 2% }` sets the details.
+    /// `true` samples call stacks in each trial's hold: where the system spends its CPU time and what its threads wait
+    /// for, by function, in `cpu.pb.gz` and `waits.pb.gz` of the trial's folder. The system must run on this machine,
+    /// and the lab as root or with CAP_PERFMON; otherwise trials run without a profile and report why. One second in
+    /// six is not sampled, to measure the cost of sampling. `{ rate: 199, frames: copies, budget: 2% }` sets the
+    /// details.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) profile: Option<ProfileFile>,
-    /// Names of environment variables, parameters, and other keys whose values are secrets: they are
-    /// masked in all that is kept and shown. Variables, parameters, and `--set` values whose names look
-    /// like it (`DB_PASSWORD`, `token`, `apiKey`) are masked without being listed.
+    /// Names of environment variables, parameters, and other keys whose values are secrets: they are masked in all
+    /// stored and shown data. Variables, parameters, and `--set` values whose names look secret (`DB_PASSWORD`,
+    /// `token`, `apiKey`) are masked without being listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) secrets: Option<OneOrMany>,
-    /// Programs that its systems need on this machine, and the packages that bring them. `plimsoll plan` and the
-    /// start of a run check them, and print the command that installs what is missing.
+    /// Programs that the study's systems need on this machine, and their packages. `plimsoll plan` and the start of a
+    /// run check them, and print the command that installs what is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) requires: Option<RequiresFile>,
-    /// CSV files of published figures to set beside the new ones, from `../published/`.
+    /// CSV files of published figures to show beside the new ones, from `../published/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) published: Option<OneOrMany>,
 }

@@ -11,63 +11,60 @@ use super::attach::AttachFile;
 use super::command::CommandFile;
 use super::reach::{HttpFile, TlsFile};
 
-/// The system under test (`groupware`, `command`, `processes`, or `attach`), and what is set around it.
+/// The system under test (`groupware`, `command`, `processes`, or `attach`), and its environment.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct SystemFile {
-    /// The groupware server that comes with the lab, started as a process of its own.
+    /// The lab's groupware server, started as a process of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) groupware: Option<GroupwareFile>,
     /// Any program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<CommandFile>,
-    /// Several programs that are one system, by name: each is started when the one before is ready, all are
-    /// watched, and users come to the last. Texts may also name the port of another one, `{{ db_port }}` that
-    /// of `db`, and the address of its machine, `{{ db_address }}`. What prepares the system (`reset`, `provision`, `fill`, `keep_state`, `disk_per_user`) is
-    /// said at the last.
+    /// Several programs that form one system, by name. Each starts when the one before is ready, all are monitored, and
+    /// users connect to the last. Texts may also name the port of another one, `{{ db_port }}` for `db`, and the
+    /// address of its machine, `{{ db_address }}`. The last has the settings that prepare the system (`reset`,
+    /// `provision`, `fill`, `keep_state`, `disk_per_user`).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Table<CommandFile>>")]
     pub(crate) processes: Option<At<Table<CommandFile>>>,
     /// A server that runs already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) attach: Option<AttachFile>,
-    /// Settings of the kernel during each trial: any file under /proc/sys, by its name
-    /// (`net.ipv4.tcp_autocorking`) or its path, or a path under /sys. The old values are put back
-    /// after the trial. `/dev/cpu_dma_latency: 0` keeps cores that have nothing to do from sleeping.
+    /// Kernel settings during each trial: any file under /proc/sys, by its name (`net.ipv4.tcp_autocorking`) or its
+    /// path, or a path under /sys. The old values are restored after the trial. `/dev/cpu_dma_latency: 0` keeps idle
+    /// cores from sleeping.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Scalar>")]
     pub(crate) kernel: Table<At<Scalar>>,
-    /// Cores of the system: how many (`2`), or which (`"0-3"`, `"1,3"`). All that the load generator
-    /// leaves unless said.
+    /// Cores of the system: how many (`2`), or which (`"0-3"`, `"1,3"`). Default: all that the load generator leaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpus: Option<At<Scalar>>,
-    /// The agent on whose machine the system runs: its name (`db-1`), or a label that it has (`site=eu`). Its
-    /// owner says what may run there (`plimsoll agent --allow FILE`). This machine unless said.
+    /// The agent on whose machine the system runs: its name (`db-1`), or one of its labels (`site=eu`). Its owner
+    /// permits programs by `plimsoll agent --allow FILE`. Default: this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) on: Option<At<Scalar>>,
-    /// Where the system's data lies in each trial: a folder, and with it a file system, or a file system
-    /// that is made for the trial. The folder of the run unless said.
+    /// The location of the system's data in each trial: a folder, and with it a file system, or a file system that is
+    /// created for the trial. Default: the folder of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StorageFile>")]
     pub(crate) storage: Option<At<StorageFile>>,
-    /// What a `command` speaks: `http` (unless said) or `https`. An attached system says it in its
-    /// `url`.
+    /// The scheme of a `command`: `http` or `https`. Default: `http`. An attached system has it in its `url`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) scheme: Option<At<Scalar>>,
-    /// TLS to the system, where it speaks `https`.
+    /// TLS settings for a system with `https`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tls: Option<TlsFile>,
-    /// Addresses of hosts, whatever the resolver has for them: `staging.example.org: 10.0.0.7`.
+    /// Addresses of hosts, which override the resolver: `staging.example.org: 10.0.0.7`.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<String>")]
     pub(crate) resolve: Table<At<Scalar>>,
-    /// Which version of HTTP users speak with the system: `1` (unless said), `2`, or `auto`; with a
-    /// mapping also whether they share connections.
+    /// The version of HTTP: `1`, `2`, or `auto`; or a mapping that also lets users share connections. Default: `1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) http: Option<HttpFile>,
-    /// What the system itself counts, by names of yours: commands and addresses that say it are read during the hold.
+    /// Counters of the system itself, by names of your choice: commands and addresses that are read during the hold.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<AskFile>")]
     pub(crate) ask: Table<AskFile>,
@@ -77,41 +74,41 @@ pub(crate) struct SystemFile {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct GroupwareFile {
-    /// Worker threads; the number of cores unless said.
+    /// The number of worker threads. Default: the number of cores.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) http_threads: Option<At<Scalar>>,
-    /// Most requests worked on at once, over all threads; as many as `http_threads` unless said, and
-    /// without either there is no bound that a study meets.
+    /// The maximum number of concurrent requests, over all threads. Default: `http_threads`; without either, no bound
+    /// that a study reaches.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) requests_at_once: Option<At<Scalar>>,
-    /// Padding of each mailbox, such as `30 MB`; none unless said.
+    /// The padding of each mailbox, such as `30 MB`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mailbox_pad: Option<At<Scalar>>,
-    /// Where records are kept: `sqlite` (on disk, unless said) or `memory`.
+    /// The storage engine for records: `sqlite` (on disk) or `memory`. Default: `sqlite`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) engine: Option<At<Scalar>>,
-    /// How the lookup service keeps registrations: `single-document` (all in one, rewritten),
-    /// `document-per-registration` (all read by a query), or `indexed` (unless said).
+    /// The layout of registrations in the lookup service: `single-document` (all in one, rewritten),
+    /// `document-per-registration` (all read by a query), or `indexed`. Default: `indexed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) lookup_layout: Option<At<Scalar>>,
-    /// What each mailbox is filled with before the trial.
+    /// The mail in each mailbox before the trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mail: Option<MailFile>,
 }
 
-/// What each mailbox is filled with.
+/// The mail in each mailbox before the trial.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct MailFile {
-    /// Messages in the inbox, 1 to 100,000.
+    /// The number of messages in the inbox, 1 to 100,000.
     #[schemars(with = "Count")]
     pub(crate) messages: At<Scalar>,
-    /// The text of each message, such as `10 KB`; unless said, sizes are dealt out as Domino's
-    /// `SendMessage profile` has them, 97 KB on average.
+    /// The text size of each message, such as `10 KB`. Default: the distribution in Domino's `SendMessage profile`, 97
+    /// KB on average.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Scalar>")]
     pub(crate) size: Option<At<Scalar>>,

@@ -4,28 +4,27 @@ use lab_language::{At, Container, Decode, Fields, Problems, Scalar, Time, node::
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Sessions that arrive at the moments of a column of the workload's `data`, whatever the system does. The
-/// workload has `each: session`, so that the session of a row has that row's other columns.
+/// Sessions that arrive at the moments in a column of the workload's `data`, whatever the system does. The workload has
+/// `each: session`, so that the session of a row has that row's other columns.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct TimelineFile {
     /// The column with the moments, in rising order.
     #[schemars(with = "String")]
     pub(crate) column: At<Scalar>,
-    /// How they are written: numbers of `s` (unless said), `ms`, `us`, or `ns`, or `datetime` for
-    /// `2026-01-05T10:00:00Z`.
+    /// The unit of the moments: numbers of `s`, `ms`, `us`, or `ns`, or `datetime` for `2026-01-05T10:00:00Z`. Default:
+    /// `s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) unit: Option<At<Scalar>>,
-    /// How many times faster than recorded it is replayed: `2` sends twice as many in half the time; 1
-    /// unless said.
+    /// The replay's speed, relative to the recording: `2` replays it in half the time. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) scale: Option<At<Scalar>>,
-    /// Where in the recording the load begins, from its first moment on: `10m`.
+    /// The start of the load within the recording, counted from its first moment: `10m`. Default: 0s.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) from: Option<At<Scalar>>,
-    /// Where in the recording it ends, likewise; behind its last moment unless said.
+    /// The end of the load within the recording, counted likewise. Default: after its last moment.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
     pub(crate) to: Option<At<Scalar>>,

@@ -5,25 +5,25 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-/// Times over all attempts of the hold, ms: a failed one is slower than any limit.
+/// Times over all attempts of the hold, in ms: a failed attempt is slower than any limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Attempts {
-    /// Answered and failed ones.
+    /// The number of attempts, answered and failed.
     pub count: u64,
-    /// Failed ones.
+    /// The number of failed attempts.
     pub failed: u64,
-    /// Mean, where a failed one counts as the longest that it could have taken; `None` without any.
+    /// The mean; a failed attempt counts as the longest time that it could have taken. Absent without attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean: Option<f64>,
-    /// Median.
+    /// The median.
     pub p50: Attempt,
-    /// 90 % are no longer.
+    /// The 90th percentile: 90 % of the times are not longer.
     pub p90: Attempt,
-    /// 95 % are no longer.
+    /// The 95th percentile.
     pub p95: Attempt,
-    /// 99 % are no longer.
+    /// The 99th percentile.
     pub p99: Attempt,
-    /// 99.9 % are no longer.
+    /// The 99.9th percentile.
     pub p999: Attempt,
 }
 
@@ -76,15 +76,15 @@ impl JsonSchema for Attempt {
     }
 }
 
-/// The figure of the measure that decides, where it is of a part of the load or a quantile beside the usual ones.
+/// The value of the deciding measure, if it is of a part of the load or a quantile beside the usual ones.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Measured {
-    /// In ms, per s, or of a rate the part; `None` if there was nothing to measure.
+    /// The value in ms, per s, or of a rate as a part of 1; `null` if there was nothing to measure.
     pub value: Option<f64>,
-    /// Whether a failed attempt stands there: slower than any limit.
+    /// Whether the value is the time of a failed attempt: slower than any limit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub beyond: bool,
-    /// Why there is no value.
+    /// The reason for a missing value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

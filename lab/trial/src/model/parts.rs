@@ -5,15 +5,15 @@ use serde::Serialize;
 
 use super::times::Times;
 
-/// What the steps with a tag came to in a trial. Counts are of the whole trial, all else is of the hold after
-/// its warm-up.
+/// The results of the steps with a tag in a trial. Counts are of the whole trial, all else is of the hold after its
+/// warm-up.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TagAnalysis {
     /// The tag.
     pub name: String,
     /// The names of its steps.
     pub steps: Vec<String>,
-    /// Answered requests that met their `expect`.
+    /// Requests with a response that met their `expect`.
     pub transactions: u64,
     /// Failed requests.
     pub errors: u64,
@@ -21,69 +21,69 @@ pub struct TagAnalysis {
     pub skipped: u64,
     /// Transactions per second.
     pub throughput_per_s: Option<f64>,
-    /// From the planned send where there is a plan, else from the actual send.
+    /// Response times in ms, from the planned send if there is a plan, else from the actual send.
     pub response_ms: Times,
 }
 
-/// What the transactions of one name came to in a trial: steps that belong together, from the first request to the
+/// The results of the transactions of one name in a trial: steps that belong together, from the first request to the
 /// last response. Counts are of the whole trial, times of those that were completed in the hold after its warm-up.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TransactionAnalysis {
-    /// Its name; `session` is the whole session.
+    /// The name of the transaction; `session` is the whole session.
     pub name: String,
-    /// Those of which the plan sends a request; without answers that decide, exactly.
+    /// Transactions of which the plan sends a request; exact unless responses decide what is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<u64>,
-    /// Those whose requests all met their `expect`.
+    /// Transactions in which every request met its `expect`.
     pub completed: u64,
-    /// Those in which a request failed or took longer than the load's time limit, and sessions that were turned away.
+    /// Transactions in which a request failed or exceeded the load's time limit, and sessions that were rejected.
     pub failed: u64,
-    /// Those in which a request was left out, since there was nothing to send it for; they have no time.
+    /// Transactions in which a request was skipped because there was nothing to send it for; they have no time.
     pub skipped: u64,
-    /// Those that were under way when their user left, or at the end.
+    /// Transactions in progress when their user left, or at the end.
     pub unfinished: u64,
-    /// Completed ones per second.
+    /// Completed transactions per second.
     pub completed_per_s: Option<f64>,
-    /// Without the think times within them.
+    /// Times in ms, without the think times within them.
     pub time_ms: Times,
-    /// With the think times within them.
+    /// Times in ms, with the think times within them.
     pub elapsed_ms: Times,
 }
 
-/// A number that the answers of a step told in the hold, after its warm-up.
+/// A number reported in the responses of a step in the hold, after its warm-up.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MeasureAnalysis {
     /// The step.
     pub step: String,
-    /// Its name.
+    /// The name of the number.
     pub name: String,
-    /// What it is counted in; empty of a mere number.
+    /// The unit; empty for a plain number.
     pub unit: String,
-    /// Figures of the numbers that came, in their unit, to three digits.
+    /// The statistics of the values, in their unit, to three digits.
     pub values: Times,
 }
 
-/// What users shared in a trial: a queue, or a pool of which sessions have a row to themselves. Counts are of the whole
-/// trial, `queue_wait_ms` is of the hold after its warm-up.
+/// A queue or a pool that users shared in a trial; of a pool, each session has a row of its own. Counts are of the
+/// whole trial, `queue_wait_ms` is of the hold after its warm-up.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct QueueAnalysis {
-    /// Its name.
+    /// The name of the queue or pool.
     pub name: String,
-    /// Whether it is a pool: then only `takes` and `queue_wait_ms` count.
+    /// Whether it is a pool; a pool has only `takes` and `queue_wait_ms`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_pool: bool,
-    /// Entries that were put in.
+    /// Entries put in.
     pub puts: u64,
-    /// Entries, or rows, that were taken.
+    /// Entries or rows taken.
     pub takes: u64,
-    /// Entries that were dropped because it was full.
+    /// Entries dropped because the queue was full.
     pub dropped: u64,
-    /// Steps that were skipped because no entry came in time.
+    /// Steps skipped because no entry arrived in time.
     pub missed: u64,
-    /// Entries that were left at the end.
+    /// Entries left at the end.
     pub length: u64,
-    /// The most at the end of any window.
+    /// The maximum number of entries at the end of any window.
     pub longest: u64,
-    /// How long users waited for what they took, zero waits included: neither think time nor response time.
+    /// The times that users waited, in ms, zero waits included: neither think time nor response time.
     pub queue_wait_ms: Times,
 }

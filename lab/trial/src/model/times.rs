@@ -6,26 +6,26 @@ use lab_stats::quantile;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Times in ms.
+/// Statistics of times in ms, or of a measure in its unit. `null`: too few times, or some exceeded the time limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Times {
-    /// How many times were recorded.
+    /// The number of recorded times.
     pub count: u64,
-    /// Mean.
+    /// The mean.
     pub mean: Option<f64>,
-    /// Least.
+    /// The minimum.
     pub min: Option<f64>,
-    /// Median.
+    /// The median.
     pub p50: Option<f64>,
-    /// 90 % are no longer.
+    /// The 90th percentile: 90 % of the times are not longer.
     pub p90: Option<f64>,
-    /// 95 % are no longer.
+    /// The 95th percentile.
     pub p95: Option<f64>,
-    /// 99 % are no longer.
+    /// The 99th percentile.
     pub p99: Option<f64>,
-    /// 99.9 % are no longer.
+    /// The 99.9th percentile.
     pub p999: Option<f64>,
-    /// Longest.
+    /// The maximum.
     pub max: Option<f64>,
 }
 
@@ -62,14 +62,14 @@ impl Times {
     }
 }
 
-/// What is known of operations of which some were given up at the load's time limit.
+/// The number of operations that exceeded the load's time limit, and of all operations.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Bound {
-    /// The limit.
+    /// The time limit, in ms.
     pub time_limit_ms: f64,
-    /// Operations that took longer.
+    /// Operations that exceeded the limit.
     pub over: u64,
-    /// All that were tried, these included.
+    /// All attempted operations, including those in `over`.
     pub of: u64,
 }
 
@@ -85,16 +85,16 @@ impl Bound {
     }
 }
 
-/// Lateness of sends, in ms.
+/// The delays of sends or reads, in ms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Lateness {
-    /// Sends.
+    /// The number of recorded delays.
     pub count: u64,
-    /// Median.
+    /// The median.
     pub p50: Option<f64>,
-    /// 99 % were no later.
+    /// The 99th percentile.
     pub p99: Option<f64>,
-    /// Latest.
+    /// The maximum.
     pub max: Option<f64>,
 }
 

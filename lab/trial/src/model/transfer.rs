@@ -3,31 +3,31 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What the sessions of a trial carried. Sessions in which a request failed count nowhere here.
+/// The data transfers of a trial's sessions. Sessions with a failed request are excluded.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Transfer {
-    /// Where to, or where from.
+    /// The destination or the source of the data.
     pub place: String,
-    /// Bytes of a session.
+    /// Bytes per session.
     pub bytes: u64,
-    /// Bytes of a chunk.
+    /// Bytes per chunk.
     pub chunk_bytes: u64,
-    /// Sessions.
+    /// The number of sessions.
     pub count: u64,
-    /// How long they took together.
+    /// The total time of all sessions, in ms.
     pub total_ms: Option<f64>,
-    /// The shortest.
+    /// The time of the shortest session, in ms.
     pub min_ms: Option<f64>,
-    /// The longest.
+    /// The time of the longest session, in ms.
     pub max_ms: Option<f64>,
-    /// Their mean.
+    /// The mean time of a session, in ms.
     pub mean_ms: Option<f64>,
-    /// Megabytes (10⁶ bytes) per second.
+    /// The rate in megabytes (10⁶ bytes) per second.
     pub mb_per_s: Option<f64>,
-    /// KiB per ms, of the mean cut to whole ms, which some reports call MB/s.
+    /// The rate in KiB per ms, with the mean truncated to whole ms; some reports call it MB/s.
     pub kib_per_whole_ms: Option<f64>,
-    /// What the disk alone does with the same chunks, MB/s; `None` where it wasn't measured.
+    /// The rate of the disk alone with the same chunks, in MB/s; `null` if not measured.
     pub raw_mb_per_s: Option<f64>,
-    /// Ours as a part of that.
+    /// The measured rate as a part of the disk's own.
     pub of_raw: Option<f64>,
 }

@@ -14,166 +14,166 @@ use super::parts::{MeasureAnalysis, QueueAnalysis, TagAnalysis, TransactionAnaly
 use super::times::{Bound, Lateness, Times};
 use super::transfer::Transfer;
 
-/// One trial. `transactions`, `errors`, and `skipped` count the whole trial, ramp included; times,
-/// throughput, and counters count the hold after its warm-up.
+/// A trial. `transactions`, `errors`, and `skipped` count the whole trial, ramp included; times, throughput, and
+/// counters are of the hold after its warm-up.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct TrialAnalysis {
-    /// As in the plan, from 1.
+    /// The number of the trial, as in the plan, from 1.
     pub id: u32,
-    /// The trial of the plan that it repeats, because that was disturbed from outside.
+    /// The planned trial that this one repeats, because that was disturbed from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt_of: Option<u32>,
     /// The next attempt at the same trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeated_by: Option<u32>,
-    /// From 0.
+    /// The block, from 0.
     pub block: u32,
-    /// Level by factor.
+    /// The level of each factor.
     pub cell: Cell,
-    /// A second run of its cell in the block, for comparing the system with itself.
+    /// Whether this is a second run of its cell in the block, which compares the system with itself.
     pub control: bool,
-    /// What ran at the same time on the other half of the machine.
+    /// The trial that ran at the same time; absent outside a duet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duet: Option<DuetRecord>,
-    /// Of a duet: disturbed from outside so much that it would be no measurement by itself.
+    /// Of a duet: whether a disturbance from outside would make the trial invalid by itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
     /// The cell in words.
     pub label: String,
-    /// When the ramp began, RFC 3339.
+    /// The time when the ramp started, RFC 3339.
     pub started: String,
-    /// Whether this is a measurement.
+    /// The validity of the trial.
     pub verdict: Verdict,
-    /// Where the cause lies that it is no measurement; `None` of a valid one.
+    /// Where the cause of an invalid trial lies; absent for a valid trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// What happened to the system under test, if it failed.
+    /// The failure of the system under test; `null` if it did not fail.
     pub system_failure: Option<String>,
-    /// What failed in the preparation.
+    /// The failure of the preparation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preparation_failure: Option<String>,
-    /// Whether the trial ended before it offered any load, about which its end then says nothing.
+    /// Whether the trial ended before it offered any load; its end then gives no information about the load.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub before_load: bool,
-    /// Whether the study's `abort_on` ended it before its time.
+    /// Whether the study's `abort_on` ended the trial early.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aborted: bool,
-    /// Judgements on the measurement.
+    /// The checks of the measurement.
     pub checks: Vec<Check>,
-    /// Judgements on the server.
+    /// The thresholds on the server.
     pub thresholds: Vec<ThresholdResult>,
-    /// The figure that decides, if the study names one of a part of the load or of another quantile.
+    /// The deciding figure, if the study names one of a part of the load or of another quantile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deciding: Option<Measured>,
-    /// Of a search for the load line: whether the system carried this level.
+    /// Of a search for the load line: whether the system sustained this level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carried: Option<bool>,
-    /// Of a search: whether the level held with its whole load offered, although the trial was disturbed.
+    /// Of a search: whether the level passed with its whole load offered, although the trial was disturbed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub held_while_disturbed: bool,
-    /// Users at the top of the ramp; of arrivals, sessions that may be under way at once.
+    /// The number of users at the top of the ramp; of arrivals, the maximum number of concurrent sessions.
     pub users: u32,
-    /// Sessions that arrived in the hold, beside those planned; `None` unless sessions arrive.
+    /// The measured and planned rates of arriving sessions in the hold; absent unless sessions arrive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Length of the ramp.
+    /// The length of the ramp, in ms.
     pub ramp_ms: u64,
-    /// Length of the hold.
+    /// The length of the hold, in ms.
     pub hold_ms: u64,
-    /// How much of the hold's beginning is warm-up (MSER-5): it counts in no figure.
+    /// The length of the warm-up at the start of the hold (MSER-5), in ms; no figure includes it.
     pub warmup_cut_ms: f64,
-    /// True time from the start of the ramp to the end of the hold.
+    /// The actual time from the start of the ramp to the end of the hold, in ms.
     pub elapsed_ms: u64,
-    /// Answered requests that met their `expect`.
+    /// Requests with a response that met their `expect`.
     pub transactions: u64,
-    /// What the plan predicts of a server that answers in no time; `None` where the workload
+    /// The number of transactions predicted by the plan for a server with no response time; `null` if the workload
     /// neither waits nor paces.
     pub transactions_predicted: Option<f64>,
     /// Failed requests.
     pub errors: u64,
-    /// The same by class.
+    /// Failed requests by class.
     pub errors_by_class: ErrorCounts,
     /// Steps skipped because a list was empty.
     pub skipped: u64,
-    /// Cycles begun.
+    /// Cycles started.
     pub cycles: u64,
-    /// Cycles that outlasted their pace.
+    /// Cycles that took longer than their pace.
     pub overruns: u64,
-    /// Requests sent again: the server had closed their idle connection, or had not processed them.
+    /// Requests sent again because the server had closed their idle connection, or had not processed them.
     pub stale_retries: u64,
-    /// What its users spoke, where they asked for another version of HTTP than 1.1.
+    /// The protocols of the users' connections, if they requested another version of HTTP than 1.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
-    /// Requests without an answer at the end of the hold; in no response time. `None` if not recorded.
+    /// Requests without a response at the end of the hold; no response time includes them. `null` if not recorded.
     pub unanswered: Option<Unanswered>,
     /// Transactions per second in the hold.
     pub throughput_per_s: Option<f64>,
-    /// The same per minute, which the reports of Domino call NotesMark.
+    /// Transactions per minute in the hold, which the reports of Domino call NotesMark.
     pub notesmark_per_min: Option<f64>,
-    /// Answered requests per second in the hold, failed ones included: the load that the server had.
+    /// Requests with a response per second in the hold, failed ones included: the actual load on the server.
     pub delivered_per_s: Option<f64>,
-    /// What the plan offers; `None` as above.
+    /// Requests per second that the plan offers; `null` as for `transactions_predicted`.
     pub offered_per_s: Option<f64>,
-    /// From the planned send where there is a plan, else from the actual send.
+    /// Response times in ms, from the planned send if there is a plan, else from the actual send.
     pub response_ms: Times,
-    /// As `response_ms`, over all attempts: a failed one is slower than any limit.
+    /// Response times over all attempts, in ms: a failed attempt is slower than any limit.
     pub response_with_failures_ms: Attempts,
-    /// From the actual send.
+    /// Response times from the actual send, in ms.
     pub service_ms: Times,
-    /// Steps, in session order, each name once.
+    /// The steps, in session order, each name once.
     pub steps: Vec<StepAnalysis>,
-    /// The populations of the load, in order; empty where all users do the same.
+    /// The populations of the load, in order; absent if all users do the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub populations: Vec<PopulationAnalysis>,
-    /// The tags of its steps, in the order of the session; empty where none has one.
+    /// The tags of the steps, in session order; absent if no step has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<TagAnalysis>,
-    /// The transactions that the workload names, the session first where it has several requests.
+    /// The transactions that the workload names; the session is first if it has several requests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub named_transactions: Vec<TransactionAnalysis>,
-    /// The queues that users share, and the pools of which sessions have a row to themselves.
+    /// The queues that users share, and the pools of which each session has a row of its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<QueueAnalysis>,
-    /// What answers told besides, in the order of the steps; empty where nothing is measured.
+    /// Other numbers reported in responses, in the order of the steps; absent if none is measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<MeasureAnalysis>,
-    /// The stages of the load, in order; empty where it stays.
+    /// The stages of the load, in order; absent if the load is constant.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageAnalysis>,
-    /// The request measured beside the load.
+    /// The response times of the probe, a request measured beside the load, in ms; `null` without a probe.
     pub probe_ms: Option<Times>,
-    /// What it came to, ramp included; `None` without a probe.
+    /// The responses to the probe, ramp included; `null` without a probe.
     pub probe: Option<ProbeCounts>,
-    /// What its sessions carried, where the workload says it and the load is a sequence.
+    /// The data that sessions transferred, if the workload declares it and the load is a sequence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Transfer>,
-    /// How much later than meant the generator sent.
+    /// The delay of the generator's sends after their planned time, in ms.
     pub lateness_ms: Lateness,
-    /// How much later than it became readable the generator read something: in every time of a
-    /// request. `None` where it wasn't sampled.
+    /// The delay of the generator's reads after data became readable, in ms; every time of a request includes it.
+    /// Absent if it was not sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loop_lag_ms: Option<Lateness>,
-    /// Counters of the system's processes.
+    /// The counters of the system's processes.
     pub system: Counters,
-    /// Counters of the host.
+    /// The counters of the host.
     pub host: Counters,
-    /// Parts of the system on machines of their own, in the order in which they were started; `system` has their sum.
+    /// The parts of the system on machines of their own, in the order in which they started; `system` has their sum.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartCounters>,
-    /// What the generator used and suffered.
+    /// The resources and the delays of the generator.
     pub generator: Generator,
     /// Requests of the setup before the ramp.
     pub setup_transactions: u64,
-    /// Those that failed.
+    /// Failed requests of the setup.
     pub setup_errors: u64,
-    /// Up to 20 failed requests.
+    /// Examples of failed requests, at most 20.
     pub error_examples: ErrorExamples,
-    /// The slowest requests of the hold that began a trace, one of a window at most; slowest first.
+    /// The slowest requests of the hold that started a trace, at most one per window; slowest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slowest: Vec<SlowRequest>,
-    /// What the system was started with.
+    /// The settings with which the system was started.
     pub system_settings: BTreeMap<String, String>,
-    /// What a reader must know of this trial.
+    /// Notes on this trial for the reader.
     pub notes: Vec<String>,
     /// Through the trial, for charts; the archive has it in full, so `result.json` leaves it out.
     #[serde(skip)]
@@ -208,44 +208,43 @@ impl TrialAnalysis {
     }
 }
 
-/// Sessions that arrive on their own, in the hold.
+/// The arrivals of sessions in the hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Arrivals {
-    /// Arrived, per second.
+    /// Sessions that arrived, per second.
     pub arrived_per_s: f64,
-    /// Planned, per second.
+    /// Sessions planned to arrive, per second.
     pub planned_per_s: f64,
-    /// Most that waited for a connection at a window's end.
+    /// The maximum number of sessions that waited for a connection at the end of a window.
     pub waiting_max: u64,
-    /// Turned away because too many waited already; in the whole trial.
+    /// Sessions rejected because too many already waited, in the whole trial.
     pub dropped: u64,
 }
 
-/// What a population was to be.
+/// The plan of a population.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PopulationPlan {
-    /// Its name.
+    /// The name of the population.
     pub name: String,
-    /// Short name of what its users do.
+    /// The short name of its users' workload.
     pub workload: String,
-    /// Its users; where its sessions arrive, their connections.
+    /// The number of its users, or of connections if its sessions arrive.
     pub users: u32,
-    /// Where its sessions arrive: their rate at full load.
+    /// The rate of arriving sessions at full load; absent unless sessions arrive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals_per_s: Option<f64>,
-    /// Its delay after the start of the load, if it has one.
+    /// The delay after the start of the load, in ms; absent without a delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_ms: Option<u64>,
 }
 
-/// What one population of a trial sent. Counts are of the whole trial, all else is of the hold after its
-/// warm-up.
+/// The results of one population of a trial. Counts are of the whole trial, all else is of the hold after its warm-up.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PopulationAnalysis {
-    /// What it was to be.
+    /// The plan of the population.
     #[serde(flatten)]
     pub plan: PopulationPlan,
-    /// Answered requests that met their `expect`.
+    /// Requests with a response that met their `expect`.
     pub transactions: u64,
     /// Failed requests.
     pub errors: u64,
@@ -253,109 +252,109 @@ pub struct PopulationAnalysis {
     pub skipped: u64,
     /// Transactions per second.
     pub throughput_per_s: Option<f64>,
-    /// Answered requests per second, failed ones included.
+    /// Requests with a response per second, failed ones included.
     pub delivered_per_s: Option<f64>,
-    /// What the plan offers; `None` where the workload neither waits nor paces, or answers decide.
+    /// The offered load; `null` if the workload neither waits nor paces, or responses decide what is sent.
     pub offered_per_s: Option<f64>,
-    /// From the planned send where there is a plan, else from the actual send.
+    /// Response times in ms, from the planned send if there is a plan, else from the actual send.
     pub response_ms: Times,
 }
 
-/// What a stage was to be.
+/// The plan of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StagePlan {
-    /// Its name; of most stages their number.
+    /// The name of the stage; for most stages, its number.
     pub name: String,
-    /// When it began, on the trial's clock.
+    /// The start on the trial's clock, in ms.
     pub start_ms: u64,
-    /// How long it lasted.
+    /// The length, in ms.
     pub length_ms: u64,
-    /// Users, or arrivals per second, at its beginning.
+    /// The level at its start: users, or arrivals per second.
     pub from: f64,
-    /// The same at its end.
+    /// The level at its end: users, or arrivals per second.
     pub to: f64,
-    /// Whether that changed within it: then it is no steady load, and no threshold is about it.
+    /// Whether the level changes within the stage. The load is then not steady, and no threshold applies to it.
     pub ramps: bool,
     /// Whether the level is a rate of arrivals.
     pub arrives: bool,
 }
 
-/// One stage of a trial: all of it, for nothing is cut off as warm-up.
+/// A stage of a trial: all of it, without a warm-up.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StageAnalysis {
-    /// What it was to be.
+    /// The plan of the stage.
     #[serde(flatten)]
     pub plan: StagePlan,
-    /// Users, or sessions under way, on average.
+    /// The mean number of users, or of concurrent sessions.
     pub users: Option<f64>,
-    /// Sessions that arrived on their own.
+    /// The number of sessions that arrived.
     pub arrived: u64,
-    /// Answered requests that met their `expect`.
+    /// Requests with a response that met their `expect`.
     pub transactions: u64,
     /// Failed requests.
     pub errors: u64,
     /// Transactions per second.
     pub throughput_per_s: Option<f64>,
-    /// Answered requests per second, failed ones included.
+    /// Requests with a response per second, failed ones included.
     pub delivered_per_s: Option<f64>,
-    /// What the plan offers; `None` where the workload neither waits nor paces, or answers decide.
+    /// The offered load; `null` if the workload neither waits nor paces, or responses decide what is sent.
     pub offered_per_s: Option<f64>,
-    /// From the planned send where there is a plan, else from the actual send.
+    /// Response times in ms, from the planned send if there is a plan, else from the actual send.
     pub response_ms: Times,
 }
 
-/// Answers to the probe, ramp included.
+/// The responses to the probe, ramp included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ProbeCounts {
-    /// Those that met its `expect`.
+    /// Responses that met the probe's `expect`.
     pub transactions: u64,
-    /// Failed ones.
+    /// Failed requests of the probe.
     pub errors: u64,
 }
 
-/// Whether a trial is a measurement.
+/// The validity of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It is.
+    /// The trial is a valid measurement.
     Valid,
-    /// It is not; its figures count nowhere.
+    /// The trial is invalid; no result includes its figures.
     Invalid,
 }
 
-/// A judgement on the measurement.
+/// A check of the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Check {
-    /// Its row of the table; results have its title.
+    /// The title of the check.
     #[serde(rename = "name")]
     pub id: CheckId,
-    /// How it came out.
+    /// The result of the check.
     pub outcome: CheckOutcome,
-    /// The numbers.
+    /// The evidence: the figures in words.
     pub evidence: String,
-    /// What to do about it; `None` if there is nothing to do.
+    /// The remedy; `null` if there is nothing to do.
     pub advice: Option<String>,
-    /// Where the cause lies; `None` of a check that passes.
+    /// Where the cause lies; absent for a check that passes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// What it judged by; empty where that is no number.
+    /// The figures that were judged; absent if the check judges by no number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
 }
 
-/// A figure that a check holds against its limits.
+/// A figure that a check compares with its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Figure {
-    /// The limit's name, as a study may set it.
+    /// The name of the limit, as a study may set it.
     pub key: &'static str,
-    /// What was found.
+    /// The value of the figure.
     pub value: f64,
-    /// Of the figure and of its limits.
+    /// The unit of the figure and of its limits.
     pub unit: Unit,
-    /// Beyond this the check warns.
+    /// The limit above which the check warns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warn: Option<f64>,
-    /// Beyond this the trial is no measurement.
+    /// The limit above which the trial is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invalid: Option<f64>,
 }
@@ -375,81 +374,80 @@ impl Figure {
     }
 }
 
-/// How a check came out, best first.
+/// The result of a check, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
-    /// As it should be.
+    /// The check passed.
     Pass,
-    /// Nothing there to judge by.
+    /// The check was not judged, because there is nothing to judge by.
     NotJudged,
-    /// Worth knowing; the trial is still a measurement.
+    /// The check warns; the trial is still valid.
     Warn,
-    /// The trial is not a measurement.
+    /// The trial is invalid.
     Invalid,
 }
 
-/// A judgement on the server.
+/// A threshold on the server, and its result.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ThresholdResult {
-    /// As written in the study.
+    /// The threshold, as written in the study.
     pub text: String,
-    /// What is judged.
+    /// The metric that is judged.
     pub metric: Metric,
-    /// The part of the load that it is about.
+    /// The part of the load that the threshold applies to.
     #[serde(flatten)]
     pub scope: Scope,
-    /// What was measured, in the limit's unit; `None` if there was nothing to measure.
+    /// The measured value, in the limit's unit; `null` if there was nothing to measure.
     pub value: Option<f64>,
-    /// What it is held against.
+    /// The limit.
     pub limit: f64,
-    /// Whether it holds. An empty metric doesn't.
+    /// Whether the threshold holds. It does not if the metric is empty.
     pub holds: bool,
-    /// Whether a failed attempt stands for the time that is judged: slower than any limit.
+    /// Whether the judged time is that of a failed attempt: slower than any limit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub beyond: bool,
-    /// Not written in the study; judged because it sets no limit of its own.
+    /// Whether the threshold is a default, judged because the study sets no limit of its own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub implied: bool,
-    /// Why it could not be judged.
+    /// The reason why the threshold could not be judged; `null` if it was.
     pub reason: Option<String>,
 }
 
-/// One step of a trial.
+/// A step of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StepAnalysis {
-    /// Its name.
+    /// The name of the step.
     pub name: String,
-    /// Answered requests that met their `expect`, ramp included.
+    /// Requests with a response that met their `expect`, ramp included.
     pub transactions: u64,
-    /// What the plan predicts for them.
+    /// The number of requests that the plan predicts.
     pub predicted: u64,
     /// Failed requests, ramp included.
     pub errors: u64,
-    /// Times skipped, ramp included.
+    /// The number of times the step was skipped, ramp included.
     pub skipped: u64,
-    /// Requests, well or failed, that were failed ones sent again, ramp included.
+    /// Requests that repeat a failed one, successful or not, ramp included.
     #[serde(skip_serializing_if = "is_zero")]
     pub retries: u64,
-    /// Mean wait before the step, ramp included.
+    /// The mean wait before the step, in ms, ramp included.
     pub wait_ms: Option<f64>,
-    /// Mean wait by the plan.
+    /// The planned mean wait before the step, in ms.
     pub wait_planned_ms: Option<f64>,
-    /// Mean size of an answer's body.
+    /// The mean size of a response's body, in bytes.
     pub body_bytes: Option<f64>,
-    /// The same as it was meant: decoded, where answers came compressed; only where that is another
-    /// number.
+    /// The mean size of a decoded body, in bytes, if responses were compressed; absent if it equals `body_bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plain_body_bytes: Option<f64>,
-    /// Where operations took longer than the load's time limit: then there are no times.
+    /// Operations that exceeded the load's time limit; there are no times then. Absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
-    /// In the hold.
+    /// Response times in the hold, in ms.
     pub response_ms: Times,
-    /// In the hold, from the actual send; the same where there is no plan.
+    /// Response times in the hold from the actual send, in ms; equal to `response_ms` without a plan.
     pub service_ms: Times,
-    /// Where that went: by phase (`dns`, `connect`, `tls`, `wait`, `receive`) of those answers that had
-    /// it. Empty in archives of earlier versions.
+    /// The parts of the service time by phase, in ms: `dns`, `connect`, `tls`, `wait`, `receive`, each of the responses
+    /// that had it. Empty in archives of earlier versions.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub phases_ms: BTreeMap<&'static str, Times>,
 }
@@ -477,24 +475,24 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// What the generator used and suffered during the hold.
+/// The resources and the delays of the generator during the hold.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Generator {
-    /// As recorded by the conductor.
+    /// The record of the conductor.
     #[serde(flatten)]
     pub health: GeneratorHealth,
-    /// Counters of its process, where sampled.
+    /// The counters of its process, if sampled.
     pub counters: Counters,
 }
 
-/// Counters of a part of the system on a machine of its own.
+/// The counters of a part of the system on a machine of its own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct PartCounters {
-    /// That of its last process.
+    /// The name of its last process.
     pub name: String,
-    /// Of its processes.
+    /// The counters of its processes.
     pub system: Counters,
-    /// Of its machine.
+    /// The counters of its machine.
     pub host: Counters,
 }
 
@@ -539,22 +537,22 @@ pub struct Sample {
     pub disk_transfers_per_s: Option<f64>,
 }
 
-/// What the users of a trial spoke.
+/// The protocols of the connections of a trial's users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Connections {
-    /// All that were opened, setup included.
+    /// All connections that were opened, setup included.
     pub opened: u64,
-    /// Those of them that speak HTTP/2; the others speak HTTP/1.1.
+    /// Connections with HTTP/2; all others use HTTP/1.1.
     pub http2: u64,
 }
 
-/// A slow request that is to be found in the system's traces.
+/// A slow request that can be found in the system's traces.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SlowRequest {
-    /// Its step.
+    /// The step.
     pub step: String,
-    /// Its response time.
+    /// The response time, in ms.
     pub response_ms: f64,
-    /// Id of the trace that it began, in hex.
+    /// The id of the trace that the request started, in hex.
     pub trace: String,
 }
