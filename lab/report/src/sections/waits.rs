@@ -201,7 +201,11 @@ fn groups(all: &[GroupTime]) -> Table {
     let has_unknown = shown.iter().any(|group| group.unknown_us > 0.5);
     let heads = ["threads", "on CPU", "no core"].into_iter();
     let heads = heads
-        .chain(classes.iter().map(|class| class.label()))
+        .chain(classes.iter().map(|class| match class {
+            // Terminals have 80 columns for all of them.
+            Class::LockOrCondition => "lock or cond.",
+            class => class.label(),
+        }))
         .chain(blocked().next().map(|_| "for work"))
         .chain(has_unknown.then_some("blocked"));
     let mut columns = vec![Column::new("threads, µs", Kind::Text)];
