@@ -669,7 +669,7 @@ pub(crate) struct TryArgs {
     /// Also write the session to this file, as a recording (HAR) that browsers open
     #[arg(long, value_name = "FILE")]
     pub(crate) har: Option<PathBuf>,
-    /// Show headers and bodies in full, whatever their length
+    /// Show headers and bodies in full
     #[arg(long)]
     pub(crate) full: bool,
     /// Show passwords, tokens, and cookies unmasked, also in the recording

@@ -78,7 +78,7 @@ impl Reports for Folder {
     }
 
     fn report(&self, name: &str) -> Result<Option<String>, String> {
-        // Only archives in the list are opened, whatever path a name may spell.
+        // Opens archives of the list only: a name never leads to another path.
         let archives = archives(&self.folder).map_err(|failure| failure.report)?;
         let Some(dir) = archives.iter().find(|dir| encoded(&name_of(dir)) == name) else {
             return Ok(None);
