@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use lab_analysis::format::{self, count, ms, plural};
 use lab_analysis::model::{CellSummary, TrialAnalysis, Verdict};
 use lab_analysis::{Analysis, analyse, us_per_transaction};
-use lab_archive::Run;
+use lab_archive::{Run, TrialData};
 use lab_profile::waits::{Patterns, Summary};
 use lab_profile::{Profile, Sums, formats};
 use lab_trial::{TrialWaits, cpu_profile};
@@ -42,11 +42,12 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
     let bad = |error: &dyn std::error::Error| Failure::new(Exit::BadInput, error);
     let mut run = report::present(report::open(&args.run)?).map_err(|error| bad(&error))?;
     // The analysis would read all profiles, and compare them.
-    let kept: Vec<_> = run
-        .trials
-        .iter_mut()
-        .map(|trial| (trial.cpu_profile.take(), std::mem::take(&mut trial.waits)))
-        .collect();
+    let take = |trial: &mut TrialData| {
+        let kept = (trial.cpu_profile.take(), std::mem::take(&mut trial.waits));
+        trial.drop_explanations();
+        kept
+    };
+    let kept: Vec<_> = run.trials.iter_mut().map(take).collect();
     let analysis = analyse(&run).map_err(|error| bad(&error))?;
     for (trial, kept) in run.trials.iter_mut().zip(kept) {
         (trial.cpu_profile, trial.waits) = kept;
@@ -115,8 +116,7 @@ fn waits_of(trials: &[&Profiled<'_>]) -> Option<Summary> {
         })
     });
     let trials: Option<Vec<_>> = trials.collect();
-    let patterns = Patterns::new(&[]).expect("no pattern is given");
-    Summary::of(&trials?, &patterns)
+    Summary::of(&trials?, Patterns::built_in())
 }
 
 fn none(what: impl Into<String>) -> Failure {

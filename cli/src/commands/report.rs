@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab_analysis::model::{Decision, Outcome};
 use lab_analysis::{Analysis, analyse_by};
-use lab_archive::Run;
+use lab_archive::{Run, TrialData};
 use lab_plan::Decides;
 use lab_report::write;
 use lab_study::{ArchivedError, present_plan};
@@ -82,12 +82,10 @@ pub(crate) fn read(dir: &Path) -> Result<Analysis, Failure> {
     analysed(open(dir)?)
 }
 
-/// Analyses the figures alone, without profiles, as if the study named this measure as the one that decides.
+/// Analyses the figures alone, without what explains them, as if the study named this measure as the one that decides.
 pub(crate) fn read_figures(dir: &Path, decides: Option<Decides>) -> Result<Analysis, Failure> {
     let mut run = open(dir)?;
-    for trial in &mut run.trials {
-        trial.cpu_profile = None;
-    }
+    run.trials.iter_mut().for_each(TrialData::drop_explanations);
     analysed_by(run, decides)
 }
 

@@ -1,5 +1,5 @@
-//! Any bytes as answers of a system that says what it counts: the first byte chooses the form. What was read can be
-//! written and read again.
+//! Parses any bytes as an answer with counters; the first byte selects the format. Parsed counters can be written and
+//! read again.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Any bytes as the file of what a system counts. What is read can be written and read again, and be summed up.
+//! Parses any bytes as `asked.jsonl`. Parsed counters can be written, read again, and reduced to values per transaction.
 
 use lab_asked::{OfTrial, from_jsonl, to_jsonl};
 

@@ -1,13 +1,8 @@
 //! Reads any bytes as a pprof file. A profile that is read can be summed up, also as waits, and written again; an
 //! error states the reason.
 
-use std::sync::LazyLock;
-
 use lab_profile::waits::{Patterns, Summary, Trial};
 use lab_profile::{Profile, Sums, Tree};
-
-static PATTERNS: LazyLock<Patterns> =
-    LazyLock::new(|| Patterns::new(&[]).expect("no pattern is given"));
 
 /// The maximum samples and functions of stacks for the sums, whose cost is a multiple of their number.
 const MOST_FRAMES: usize = 10_000;
@@ -33,7 +28,7 @@ pub(crate) fn run(data: &[u8]) {
         seconds: 1.0,
         transactions_per_s: None,
     };
-    if let Some(waits) = Summary::of(&[trial], &PATTERNS) {
+    if let Some(waits) = Summary::of(&[trial], Patterns::built_in()) {
         assert!(waits.waits.len() <= waits.waits_found);
     }
     let written = profile.to_pprof();

@@ -47,6 +47,7 @@ pub use circumstances::{
 pub use error::ArchiveError;
 pub use follow::{Follow, Growth};
 pub use hlog::Interval;
+pub use lab_profile::waits::scheduling::Latencies;
 pub use log::{EventLine, EventLog, Happening};
 pub use model::{
     ClockLine, DuetRecord, Environment, ErrorExample, GeneratorHealth, LatenessLine, Manifest,
@@ -58,7 +59,7 @@ pub use noted::Noted;
 pub use profiled::{Frames, Profiled, SampledBlock, Waited};
 pub use reader::{Run, TrialData};
 pub use series::{Kind, Outcome, Series};
-pub use waits::{Latencies, ThreadsLine, Waits};
+pub use waits::{ThreadsLine, Waits, groups_of};
 pub use writer::{RunWriter, TrialWriter};
 
 /// Value of [`Manifest::schema`] that this version writes, and the only one that it reads.

@@ -139,6 +139,13 @@ impl Run {
 }
 
 impl TrialData {
+    /// Leaves the figures alone: drops profiles, waits, and what the system counted, which take time to analyse.
+    pub fn drop_explanations(&mut self) {
+        self.cpu_profile = None;
+        self.waits = Waits::default();
+        self.asked = None;
+    }
+
     fn read(folder: &Path, id: u32, named: Named) -> Result<Self, ArchiveError> {
         let path = folder.join(names::TRIAL);
         let TrialFile { record, file_bytes } =

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use lab_profile::waits::scheduling::Latencies;
 use lab_profile::waits::{Class, ThreadGroup};
 
 use crate::hlog::{Decoder, Encoder};
@@ -28,13 +29,13 @@ const COLUMNS: [&str; 6] = [
     "on_cpu_ms",
     "no_core_ms",
 ];
-/// Larger files are neither written nor read.
+/// The maximum size of each file in bytes; larger files are neither written nor read.
 const MOST_BYTES: u64 = 64 << 20;
-/// Lines of `latency.hlog`, which has one for each group of threads.
+/// The maximum number of lines of `latency.hlog`, one per group of threads.
 const MOST_GROUPS: usize = 1000;
-/// Bytes of a line there.
+/// The maximum length of a line of `latency.hlog`, in bytes.
 const MOST_LINE_BYTES: u64 = 1 << 20;
-/// Bytes of the name of a group.
+/// The maximum length of a group's name, in bytes.
 const MOST_NAME_BYTES: usize = 200;
 
 /// A group of threads in a part of the hold.
@@ -45,9 +46,6 @@ pub struct ThreadsLine {
     /// The group's times since the line before.
     pub group: ThreadGroup,
 }
-
-/// The scheduling latency of thread groups by name, in µs.
-pub type Latencies = BTreeMap<String, Histogram<u64>>;
 
 /// The recorded waits of a trial's system. Each file is `None` where none was recorded. No figure needs these files,
 /// so a damaged one, which is an error, does not affect the rest.
@@ -68,7 +66,7 @@ impl Waits {
     pub fn groups(&self) -> Option<Result<Vec<ThreadGroup>, String>> {
         let lines = self.threads.as_ref()?;
         Some(match lines {
-            Ok(lines) => Ok(hold(lines)),
+            Ok(lines) => Ok(groups_of(lines)),
             Err(problem) => Err(problem.clone()),
         })
     }
@@ -121,9 +119,10 @@ fn bounded<T>(
     Some(value.map_err(|error| error.to_string()))
 }
 
-/// Adds up the lines of each group. Where some lines have no classes, the time in which their threads were blocked is
-/// divided as in the others.
-fn hold(lines: &[ThreadsLine]) -> Vec<ThreadGroup> {
+/// Adds up the lines of each group. Blocked time of lines without classes is divided in the same proportions as that of
+/// the other lines.
+#[must_use]
+pub fn groups_of(lines: &[ThreadsLine]) -> Vec<ThreadGroup> {
     let mut groups: BTreeMap<&str, ThreadGroup> = BTreeMap::new();
     for ThreadsLine { group, .. } in lines {
         let sum = groups.entry(&group.name).or_insert_with(|| ThreadGroup {
@@ -153,7 +152,7 @@ fn hold(lines: &[ThreadsLine]) -> Vec<ThreadGroup> {
     groups
 }
 
-/// Makes the sum of all classes this time.
+/// Scales the times of all classes so that their sum is `to_ns`.
 fn scale(classes: &mut BTreeMap<Class, u64>, to_ns: u64) {
     let sum: u128 = classes.values().map(|ns| u128::from(*ns)).sum();
     for ns in classes.values_mut() {
@@ -286,7 +285,8 @@ fn ns(text: &str) -> Result<u64, String> {
     ns.ok_or_else(wrong)
 }
 
-/// `latency.hlog`, with a line for each group over the whole hold; of too many groups those with the most values.
+/// `latency.hlog`, with one line per group for the whole hold. Beyond the maximum, the groups with the fewest values are
+/// dropped.
 pub(crate) fn latency(
     path: &Path,
     (from, to): (Duration, Duration),
@@ -398,7 +398,7 @@ mod tests {
             line("b", 7, None),
             line("a", 9, None),
         ];
-        let groups = hold(&lines);
+        let groups = groups_of(&lines);
         assert_eq!(groups.len(), 2);
         assert_eq!(
             (groups[0].wall_ns, groups[0].on_cpu_ns),

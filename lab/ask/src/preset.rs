@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use lab_asked::How;
 use serde::Deserialize;
 
-/// Names and texts.
+/// The presets' names and YAML texts.
 const FILES: [(&str, &str); 5] = [
     ("postgresql", include_str!("../presets/postgresql.yaml")),
     ("mysql", include_str!("../presets/mysql.yaml")),
@@ -31,15 +31,15 @@ pub(crate) struct Preset {
     /// The client, to which the query is appended.
     #[serde(default)]
     pub(crate) command: Vec<String>,
-    /// An address, in the place of a client.
+    /// The address to query instead of a client.
     pub(crate) http: Option<String>,
     pub(crate) asks: Asks,
 }
 
-/// By name.
+/// The queries of a preset, by name.
 pub(crate) type Asks = std::collections::BTreeMap<String, PresetAsk>;
 
-/// One of them.
+/// A query of a preset.
 #[derive(Debug, Deserialize)]
 pub(crate) struct PresetAsk {
     #[serde(default)]

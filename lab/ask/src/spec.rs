@@ -5,7 +5,7 @@ use std::time::Duration;
 use lab_asked::How;
 use serde::{Deserialize, Serialize};
 
-/// Letters of a program's name or an address in words.
+/// The maximum length of a program's name or an address in a description.
 const MOST_LETTERS: usize = 30;
 
 /// A query to a system.

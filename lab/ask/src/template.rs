@@ -54,7 +54,7 @@ impl AskTemplate {
     /// Returns the queries in `cell`.
     ///
     /// # Errors
-    /// A text that can't be rendered in the cell, or that is no address.
+    /// A text can't be rendered in the cell, or is not an address.
     pub fn spec(&self, cell: &BTreeMap<String, Level>) -> Result<Vec<AskSpec>, CellError> {
         let mut cell = cell.clone();
         for name in &self.filled_in {
@@ -364,7 +364,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns a key that contradicts the preset. A client is no address, and the other way round.
+/// Returns a key that contradicts the preset: an address for a preset with a client, or vice versa.
 fn said_beside<'f>(file: &'f AskFile, preset: &Preset) -> Option<(&'static str, &'f Span)> {
     let http = file.http.as_ref().map(|at| &at.span);
     let command = file.command.as_ref().map(|at| &at.span);

@@ -17,7 +17,7 @@ const BEFORE_MS: f64 = 50.0;
 pub struct OfTrial {
     /// The name of the ask.
     pub name: String,
-    /// Counted per transaction; `None` where the trial has no value.
+    /// The increase of each counter per transaction; `None` where the trial has no value.
     pub values: BTreeMap<Series, Option<f64>>,
     /// Units, where they are known.
     pub units: BTreeMap<Series, String>,

@@ -1,11 +1,11 @@
 //! Which counters of a system differ between cells, beyond noise.
 //!
 //! Trials are paired by block, as in all comparisons; all counters of an ask over all pairs of cells are one family, by
-//! the permutation test of [`lab_stats::paired::max_t_scaled`]. Where the answer has the number of events in a counter
-//! (`calls` beside `total_exec_time`, `x_count` beside `x_sum`), its noise is that of so many events, moderated as the
-//! samples of functions are (`lab_stats::moderated`). Of other counters no noise is known in advance: |Σd| ÷ √Σd².
+//! the permutation test of [`lab_stats::paired::max_t_scaled`]. If the answer also has the number of events behind a
+//! counter (`calls` for `total_exec_time`, `x_count` for `x_sum`), the noise is that of this number of events, moderated
+//! like the samples of functions (`lab_stats::moderated`). Other counters have no known noise: |Σd| ÷ √Σd².
 //!
-//! No common factor is taken out, as it is of functions: statements and lock waits don't share one.
+//! Unlike for functions, no common factor is removed: statements and lock waits don't share one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,13 +19,13 @@ use crate::model::{AskDifference, CounterDifference};
 use crate::series::Series;
 use crate::words;
 
-/// Most counters of a family: with more pairs of cells, each has fewer.
+/// The maximum number of counters in a family, divided among its pairs of cells.
 const MOST_OF_FAMILY: usize = 10_000;
 /// Most findings of a pair of cells.
 const MOST_FINDINGS: usize = 200;
-/// The fraction of a whole's equivalence margin from which on a difference of a part is relevant.
+/// A difference of a part is relevant from this fraction of the whole's equivalence margin.
 const OF_SMALLEST: f64 = 0.25;
-/// Columns with the number of events that the other columns of the same labels sum up.
+/// Names of columns that count the events behind the other columns with the same labels.
 const EVENTS: [&str; 3] = ["calls", "count_star", "count"];
 
 /// The parameters of a comparison.
@@ -67,7 +67,7 @@ struct Column {
     /// The blocks that have a value of both sides.
     blocks: Vec<usize>,
     pairs: Vec<Pair>,
-    /// The same in events of a trial, if their number is known.
+    /// The pairs in units of events per trial, if the number of events is known.
     events: Option<Vec<Pair>>,
 }
 
@@ -311,7 +311,7 @@ fn column(series: &Series, both: &[(usize, &OfTrial, &OfTrial)]) -> Column {
     }
 }
 
-/// Returns the column with the number of events that this one sums up: itself, if it counts events.
+/// Returns the column that counts the events behind this one: this column itself if it counts events.
 fn events_column(series: &Series) -> Option<String> {
     match series.column.strip_suffix("_sum") {
         Some(name) => Some(format!("{name}_count")),
@@ -338,7 +338,7 @@ mod tests {
 
     const STUDIES: u64 = 40;
 
-    /// Random numbers of a seed (SplitMix64), as normal as twelve sums make them.
+    /// Approximately normal random numbers from a seed: sums of twelve uniform ones (SplitMix64).
     struct Draws(u64);
 
     impl Draws {
@@ -355,8 +355,8 @@ mod tests {
         }
     }
 
-    /// Thirty statements whose numbers vary as counts do and whose times vary by 4 % besides; a trial varies by 5 % as
-    /// a whole. One statement takes `factor` times as long.
+    /// Thirty statements. Their numbers of calls vary like counts, their times also by 4 %, and the whole trial by 5 %.
+    /// One statement takes `factor` times as long.
     fn trial(draws: &mut Draws, factor: f64) -> OfTrial {
         let transactions = 3_000.0;
         let machine = 1.0 + 0.05 * draws.normal();
@@ -384,7 +384,7 @@ mod tests {
         }
     }
 
-    /// In how many studies of six blocks the statement is named, and in how many another one.
+    /// The number of studies of six blocks that name the slow statement, and of those that name another one.
     fn studies(factor: f64) -> (u64, u64) {
         let (mut named, mut others) = (0, 0);
         for study in 0..STUDIES {

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::glob::matches_any;
 
-/// How often counters are read, unless the hold is short or very long.
+/// The interval at which counters are read, unless the hold is short or very long.
 pub const EVERY: Duration = Duration::from_secs(10);
 /// The minimum number of answers in a hold, unless their interval would be shorter than [`SHORTEST`].
 const LEAST_ANSWERS: u32 = 6;
 /// The shortest time between two answers of counters.
 const SHORTEST: Duration = Duration::from_millis(500);
-/// Most answers that are kept of an ask; in a longer hold their interval is longer.
+/// The maximum number of kept answers of an ask; in longer holds, their interval is longer.
 const MOST_ANSWERS: u32 = 500;
 
 /// The form of an answer.
@@ -32,7 +32,7 @@ pub enum Read {
 }
 
 impl Read {
-    /// All of them, by the names that studies use.
+    /// All forms, by their names in studies.
     pub const NAMED: [(&'static str, Self); 4] = [
         ("table", Self::Table),
         ("lines", Self::Lines),
@@ -46,7 +46,7 @@ impl Read {
 pub struct How {
     /// Their form.
     pub read: Read,
-    /// For states: each row of an answer counts as the time since the answer before, which is this long.
+    /// For states: the interval of queries. Each row of an answer counts as the time since the previous answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_ms: Option<u64>,
     /// Patterns of the counters that are kept; all if empty.

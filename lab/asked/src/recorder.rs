@@ -17,9 +17,9 @@ pub const MOST_SERIES: usize = 2_000;
 const MOST_VALUES: usize = 500_000;
 /// Most counters that are followed during a trial.
 const MOST_FOLLOWED: usize = MOST_READ;
-/// Most lines about answers that are missing.
+/// The maximum number of recorded reasons for missing answers.
 const MOST_PROBLEMS: usize = 100;
-/// Up to this number of answers, none is dropped to save space.
+/// With at most this many answers, counters are dropped instead of answers to save space.
 const FEW_ANSWERS: usize = 8;
 /// A row counts for at most this many times the usual time between two answers.
 const MOST_PERIODS: f64 = 2.0;
@@ -58,7 +58,7 @@ impl Recorded {
         answers.find_map(|answer| answer.values.as_ref().err().map(String::as_str))
     }
 
-    /// Leaves out half of the answers, or half of the counters where few answers are left.
+    /// Drops half of the answers, or half of the counters if few answers are left.
     pub(crate) fn shrink(&mut self) {
         if self.answers.len() > FEW_ANSWERS {
             return thin_to(self, self.answers.len() / 2);
@@ -126,7 +126,7 @@ impl Recorder {
         let mut values = self.values(reading);
         if let Some(period) = self.how.rows_ms {
             values = self.add_states(at, &values, period as f64);
-            // Sums lose nothing if only some of them are kept.
+            // The sums are cumulative, so intermediate ones can be dropped without loss.
             let is_due = |kept: Duration| at.saturating_sub(kept) + self.period() / 2 >= self.every;
             if !is_last && !self.kept.is_none_or(is_due) {
                 return;
@@ -145,7 +145,7 @@ impl Recorder {
         self.recorded.answers.push(Answer { t_ms, values });
     }
 
-    /// The values by the places of their counters. New counters get places.
+    /// Returns the values in the order of `series`, to which new counters are appended.
     fn values(&mut self, reading: &Reading) -> Vec<Option<f64>> {
         let mut values = vec![None; self.recorded.series.len()];
         let mut unfollowed = reading.left_out;
@@ -168,7 +168,8 @@ impl Recorder {
         values
     }
 
-    /// The time that rows with these labels were there: each counts for the time since the answer before.
+    /// Returns the total time for which rows with each counter's labels existed. A row counts as the time since the
+    /// previous answer.
     fn add_states(&mut self, at: Duration, rows: &[Option<f64>], period: f64) -> Vec<Option<f64>> {
         let since = self
             .last
@@ -205,7 +206,7 @@ impl Recorder {
     }
 }
 
-/// Keeps the counters with the largest change, among those of their column.
+/// Keeps the counters with the largest changes, ranked within each column.
 fn keep_largest(recorded: &mut Recorded, most: usize) {
     let changed = |place: usize| {
         let values = || {
@@ -242,7 +243,7 @@ fn keep_largest(recorded: &mut Recorded, most: usize) {
     }
 }
 
-/// Leaves out answers between the first and the last, evenly, until the rest is small enough.
+/// Drops answers evenly, except the first and the last, until the rest is small enough.
 fn thin(recorded: &mut Recorded) {
     thin_to(
         recorded,

@@ -4,9 +4,9 @@ use crate::model::{AskDifference, CounterDifference};
 use crate::series::shortened;
 use crate::units::{is_time, value};
 
-/// Labels that are named of a pair of cells; all are in `result.json`.
+/// The maximum number of labels named for a pair of cells; `result.json` has all of them.
 const MOST_NAMED: usize = 10;
-/// Counters that are named of one of them.
+/// The maximum number of counters named for one of these.
 const MOST_OF_ONE: usize = 4;
 /// Letters of a label's text.
 const LETTERS: usize = 120;

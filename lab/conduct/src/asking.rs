@@ -20,7 +20,7 @@ impl Conductor<'_> {
         }
         let with = self.filled_in(system);
         let asks: Vec<AskSpec> = self.trial.ask.iter().map(|ask| ask.filled(&with)).collect();
-        // Clients are on the generator's cores, which goes before them, so that they take nothing from the system.
+        // Clients run on the generator's cores, so that they take no CPU from the system. The generator has priority.
         let cores = match self.own_cores() {
             true => self.pinning.generator.clone(),
             false => Vec::new(),

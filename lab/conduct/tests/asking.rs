@@ -10,7 +10,7 @@ mod common;
 
 use common::request;
 
-/// It counts its requests in a file, and says the count in Prometheus' form.
+/// A server that counts its requests in a file, and returns the count in Prometheus' format.
 const SERVER: &str = r#"
 import http.server, os, sys, threading
 lock = threading.Lock()

@@ -72,7 +72,7 @@ impl Asking {
     pub fn end(mut self) -> Vec<Recorded> {
         self.tell();
         let ended = self.threads.drain(..).map(JoinHandle::join);
-        // One that panicked has said so on its own.
+        // A thread that panicked has already printed its message.
         ended.filter_map(Result::ok).collect()
     }
 

@@ -32,3 +32,9 @@ fn stacks(profile: &Profile) -> BTreeMap<String, Stacks> {
     }
     groups
 }
+
+/// Replaces control characters, which could steer a terminal.
+fn plain(name: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    name.chars().map(plain).collect()
+}

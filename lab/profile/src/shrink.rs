@@ -77,12 +77,20 @@ impl Profile {
     /// The samples of several profiles as one, such as those of a cell's trials. Seconds become 0, since seconds of different
     /// trials have nothing in common. All are of one kind.
     pub fn merged<'a>(profiles: impl IntoIterator<Item = &'a Self>) -> Self {
+        Self::merged_where(profiles, |_| true)
+    }
+
+    /// The same of the samples that are kept.
+    pub fn merged_where<'a>(
+        profiles: impl IntoIterator<Item = &'a Self>,
+        keeps: impl Fn(&Sample) -> bool,
+    ) -> Self {
         let mut profiles = profiles.into_iter().peekable();
         let kind = profiles.peek().map_or(Kind::Cpu, |profile| profile.kind);
         let mut into = Builder::of(kind);
         for profile in profiles {
             let mut copy = Copy::new(profile);
-            for sample in &profile.samples {
+            for sample in profile.samples.iter().filter(|sample| keeps(sample)) {
                 copy.add(&mut into, sample, &sample.stack, 0);
             }
         }

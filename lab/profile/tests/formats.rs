@@ -136,7 +136,7 @@ fn a_table_of_waits_has_those_for_work_last() {
         seconds: 2.0,
         transactions_per_s: None,
     };
-    let summary = Summary::of(&[trial], &Patterns::new(&[]).unwrap()).unwrap();
+    let summary = Summary::of(&[trial], Patterns::built_in()).unwrap();
     assert_eq!(
         formats::waits_table(&summary, 9),
         "      µs/s    waits/s  waits for          function

@@ -1,7 +1,5 @@
 //! Results of profiles of waits: sums by function, differences between variants, and scheduling latencies.
 
-use std::sync::LazyLock;
-
 use lab_profile::Profile;
 use lab_profile::bars::{Bars, Spent};
 use lab_profile::waits::differences::{Columns, Rules, Sides, compare};
@@ -12,8 +10,6 @@ use lab_profile::waits::{
 };
 
 use crate::made::Stacks;
-
-static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(&[]).unwrap());
 
 /// 200 ms of a lock in two functions, 50 ms without a core, a disk, and 1 s of polling.
 fn waits() -> Profile {
@@ -48,7 +44,7 @@ fn waits_are_summed_up_by_class_and_function() {
         seconds: 2.0,
         transactions_per_s: Some(50.0),
     };
-    let summary = Summary::of(&[trial, trial], &PATTERNS).unwrap();
+    let summary = Summary::of(&[trial, trial], Patterns::built_in()).unwrap();
     assert_eq!((summary.per, summary.waits_found), (Per::Transaction, 5));
     let rows = summary.waits.iter().map(|one| {
         (
@@ -78,7 +74,7 @@ fn waits_are_summed_up_by_class_and_function() {
     // The flame graph has no waits for work.
     let tree = summary.tree.unwrap();
     assert_eq!(tree.nodes[0].total.count, 2 * 52);
-    assert!(Summary::of(&[], &PATTERNS).is_none());
+    assert!(Summary::of(&[], Patterns::built_in()).is_none());
 }
 
 #[test]
@@ -101,7 +97,7 @@ fn groups_of_threads_have_the_rest_of_their_time() {
             seconds: 4.0,
             transactions_per_s: rate,
         };
-        Summary::of(&[trial], &PATTERNS).unwrap()
+        Summary::of(&[trial], Patterns::built_in()).unwrap()
     };
     let summary = of(&known, Some(250.0));
     let one = &summary.groups[0];
@@ -150,7 +146,7 @@ fn the_wait_that_differs_is_named_and_no_other() {
             seconds: 1.0,
             transactions_per_s: Some(1000.0),
         };
-        Columns::of(&trial, Per::Transaction, &PATTERNS).unwrap()
+        Columns::of(&trial, Per::Transaction, Patterns::built_in()).unwrap()
     };
     let rules = Rules {
         seed: 7,
@@ -345,7 +341,7 @@ fn a_thread_without_a_stack_waits_in_the_kernel() {
         seconds: 1.0,
         transactions_per_s: None,
     };
-    let summary = Summary::of(&[trial], &PATTERNS).unwrap();
+    let summary = Summary::of(&[trial], Patterns::built_in()).unwrap();
     let names: Vec<&str> = summary
         .waits
         .iter()

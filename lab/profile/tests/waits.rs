@@ -1,7 +1,5 @@
 //! Wait classes of the stacks of real programs. Most were read with `gdb` and from `/proc/PID/stack` (Linux 6.18).
 
-use std::sync::LazyLock;
-
 use lab_profile::waits::{Class, Frame, Patterns};
 use proptest::prelude::*;
 
@@ -12,8 +10,7 @@ const PARKING_LOT: &str = "syscall;parking_lot_core::thread_parker::imp::ThreadP
 const STD_PARK: &str = "syscall;std::sys::pal::unix::futex::futex_wait;std::sys::sync::thread_parking::futex::Parker::park;std::thread::Thread::park;std::thread::functions::park";
 
 fn patterns() -> &'static Patterns {
-    static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| Patterns::new(&[]).unwrap());
-    &PATTERNS
+    Patterns::built_in()
 }
 
 /// A stack of functions of the kernel and of the program, the innermost first.

@@ -201,7 +201,7 @@ pub(crate) fn stamped() -> Opts {
 pub(crate) fn stacks(copies: bool) -> SampleFormat {
     SampleFormat {
         call_chain: Some(ChainOf {
-            // Frame pointers cost little, and go on where a copy ends.
+            // Frame pointers cost little, and continue beyond the end of a copy.
             exclude_user: false,
             exclude_kernel: false,
             defer_user: false,
@@ -214,7 +214,7 @@ pub(crate) fn stacks(copies: bool) -> SampleFormat {
     }
 }
 
-/// Bytes of a sample with its stack, at most nearly.
+/// The approximate maximum size of a sample with its stack, in bytes.
 pub(crate) fn stack_bytes(copies: bool) -> f64 {
     CHAIN_BYTES + if copies { f64::from(COPY) } else { 0.0 }
 }

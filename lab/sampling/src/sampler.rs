@@ -30,15 +30,15 @@ use crate::walk::{is_equal, stack};
 
 /// Rings are drained this often.
 const DRAIN: Duration = Duration::from_millis(100);
-/// Samples of a trial, at most: as many as its file may hold. Long holds have lower rates.
+/// The maximum number of samples in a trial, bounded by its file. Long holds have lower rates.
 const MOST_SAMPLES: f64 = 1_000_000.0;
 /// The most cores that this bound assumes to be busy.
 const BUSY_CORES: usize = 8;
 /// Bounds of the rate that a study may ask for.
 const RATES: std::ops::RangeInclusive<f64> = 1.0..=4999.0;
-/// Frame pointers are good enough if at least this percentage of stacks has all frames.
+/// Frame pointers are used if at least this percentage of their stacks has all frames.
 const GOOD_PERCENT: u64 = 98;
-/// Stacks that the choice between pointers and copies needs.
+/// The minimum number of stacks for a choice between pointers and copies.
 const ENOUGH: u64 = 50;
 
 /// The target and the settings of sampling.
@@ -48,7 +48,7 @@ pub struct Spec {
     pub pid: u32,
     /// Finds processes of the system that are not descendants of `pid`.
     pub hold: Option<Hold>,
-    /// Samples a second of a core; `None` selects the rate that the budget allows.
+    /// Samples per second and core; `None` selects the rate that the budget allows.
     pub rate: Option<f64>,
     /// The unwinding method; `None` tries both and chooses.
     pub frames: Option<Frames>,
@@ -58,7 +58,7 @@ pub struct Spec {
     pub length: Duration,
     /// The seed of the random periods and of the seconds without sampling.
     pub seed: u64,
-    /// The most that is recorded of waits: the level; `None` records nothing of them.
+    /// The maximum level at which waits are recorded; `None` records no waits.
     pub waits: Option<u8>,
     /// Regular expressions of functions in which threads are idle, besides the built-in ones.
     pub idle: Vec<String>,
@@ -97,7 +97,7 @@ pub struct Sampler {
     off_seconds: Vec<u32>,
     waits: Option<Waits>,
     refused: Option<Refused>,
-    /// Whether everything is open that the hold needs.
+    /// Whether all events for the hold are open.
     is_prepared: bool,
 }
 
@@ -108,7 +108,7 @@ enum Phase {
     Opened,
     /// Both ways to find stacks are compared.
     Trying { stacks: u64, equal: u64 },
-    /// They are counted.
+    /// Samples are recorded for the profile.
     Holding(Holding),
 }
 
@@ -177,7 +177,7 @@ impl Sampler {
         Ok(sampler)
     }
 
-    /// Why the kernel gives no samples of CPU time; waits are recorded as far as they need none.
+    /// The reason why the kernel provides no samples of CPU time. Waits that need no samples are still recorded.
     #[must_use]
     pub fn refused(&self) -> Option<&Refused> {
         self.refused.as_ref()
@@ -265,7 +265,7 @@ impl Sampler {
         }
     }
 
-    /// Records waits, where they are wanted and the hold has begun.
+    /// Calls `what` with the recorder of waits, if waits are requested and the hold has begun.
     fn with_waits<T>(
         &mut self,
         what: impl FnOnce(&mut Waits, &Holding, &mut Shared<'_>) -> T,
@@ -377,7 +377,7 @@ impl Sampler {
         self.events.period(period).map_err(Refused::Other)
     }
 
-    /// Goes on to the next unit of the hold: with samples, or without.
+    /// Starts the next unit of the hold, sampled or not.
     fn switch(&mut self, clock: impl Fn() -> Duration) {
         let Phase::Holding(holding) = &self.phase else {
             return;
@@ -420,7 +420,7 @@ impl Sampler {
             return;
         };
         let (at, before) = holding.read;
-        // If the system has ended, its last reading stays.
+        // If the system has ended, the last reading remains valid.
         let read = read.or(before);
         let cpu = read
             .unwrap_or_default()

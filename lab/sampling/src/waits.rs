@@ -34,9 +34,9 @@ use wchan::{Doing, Rounds};
 
 /// The fraction of the budget that recording waits may use; samples of CPU time use the other half.
 const PART: f64 = 0.5;
-/// Pieces of code that wake threads, at most.
+/// The maximum number of distinct wakers (code that wakes threads).
 const MOST_WAKERS: usize = 100_000;
-/// Most threads that are read when recording continues after a pause.
+/// The maximum number of threads whose state is read when recording resumes.
 const MOST_LOOKED_AT: usize = 5000;
 
 /// The waits of the hold.
@@ -97,7 +97,7 @@ pub(crate) struct Waits {
     row_from: Duration,
     open_at: Duration,
     recorded: Duration,
-    /// Switches of all threads, of the system's, and the time, since the pace was chosen.
+    /// Since the pace was chosen: switches of all threads, switches of the system's threads, and recorded time.
     since: (u64, u64, Duration),
     lost: u64,
 }
@@ -238,7 +238,7 @@ impl Waits {
         }
         self.jitter();
         if sliced {
-            // Not at once: the timer that begins a turn often wakes sleeping threads, too.
+            // Readings are delayed: the timer that starts a turn often also wakes sleeping threads.
             self.rounds.turn(now, &self.looked_at);
         }
         sliced.then_some(self.slice_end.min(again))
@@ -339,7 +339,7 @@ impl Waits {
     fn row(&mut self, shared: &mut Shared<'_>, clock: &impl Fn() -> Duration) {
         let mut groups = self.usage.read(&shared.pids(), clock, shared.threads);
         let now = clock();
-        // Threads that ended since the last reading are in the records only.
+        // Threads that ended since the last reading appear only in the records.
         for (group, times) in self.got.switches.take_ended() {
             let name = self.got.groups.values[group as usize].clone();
             groups.entry(name).or_default().add(&times);
@@ -363,7 +363,7 @@ impl Waits {
             .collect();
     }
 
-    /// Starts to record switches; with the present state of each thread, unless this is one of many slices.
+    /// Starts to record switches. With `with_state`, reads the current state of each thread first; slices skip this.
     fn open(&mut self, shared: &mut Shared<'_>, clock: &impl Fn() -> Duration, with_state: bool) {
         // Drops records from the time without recording.
         self.records.take(u64::MAX);
@@ -393,7 +393,7 @@ impl Waits {
         }
     }
 
-    /// Returns the activity of a thread; the kernel function if its stack isn't known otherwise.
+    /// Returns the activity of a thread, or the kernel function that it sleeps in if its stack is unknown.
     fn does(&self, pid: i32, tid: i32) -> Option<Result<Begun, String>> {
         if self.got.switches.slept(tid) && self.usage.has_slept(pid, tid) {
             return Some(Ok(Begun::SleepsOn));
@@ -471,7 +471,7 @@ impl Waits {
         }
     }
 
-    /// Returns true if a thread is one of the system's. Adds a new one.
+    /// Returns true if a thread belongs to the system. Registers a thread that is new.
     fn knows(&mut self, (pid, tid): (i32, i32), at: u64, shared: &mut Shared<'_>) -> bool {
         if tid <= 0 || !shared.pids.contains(&pid) {
             return false;
@@ -484,7 +484,7 @@ impl Waits {
         true
     }
 
-    /// The code that wakes a thread, if it is of the system.
+    /// The code that wakes a thread, if it belongs to the system.
     fn waker(&mut self, by: &RawSample, shared: &mut Shared<'_>) -> Option<Number> {
         if !shared.pids.contains(&by.pid) || self.got.wakers.len() >= MOST_WAKERS {
             return None;

@@ -7,7 +7,7 @@ use lab_plan::{Cell, Level, Metric, Question};
 
 use crate::model::Bound;
 
-pub use code::{code, micros, signed_micros};
+pub use code::{code, micros, shortened, signed_micros};
 
 /// The mark for a missing figure.
 pub const NONE: &str = "–";

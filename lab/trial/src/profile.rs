@@ -11,12 +11,18 @@ use crate::sums::Hold;
 /// # Errors
 /// Describes the damage of the file.
 pub fn cpu_profile(data: &TrialData, analysis: &TrialAnalysis) -> Result<Option<Profile>, String> {
-    let bytes = match &data.cpu_profile {
-        None => return Ok(None),
-        Some(Err(error)) => return Err(error.clone()),
-        Some(Ok(bytes)) => bytes,
-    };
-    let profile = Profile::from_pprof(bytes).map_err(|error| format!("cpu.pb.gz: {error}"))?;
+    within_hold(data.cpu_profile.as_ref(), "cpu.pb.gz", analysis)
+}
+
+/// Reads a profile over the hold after the trial's warm-up.
+pub(crate) fn within_hold(
+    file: Option<&Result<Vec<u8>, String>>,
+    name: &str,
+    analysis: &TrialAnalysis,
+) -> Result<Option<Profile>, String> {
+    let Some(file) = file else { return Ok(None) };
+    let bytes = file.as_ref().map_err(Clone::clone)?;
+    let profile = Profile::from_pprof(bytes).map_err(|error| format!("{name}: {error}"))?;
     Ok(Some(profile.within(seconds_of(analysis))))
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use lab_archive::{Latencies, ThreadsLine, TrialData, Waits};
+use lab_archive::{Latencies, ThreadsLine, TrialData, groups_of};
 use lab_profile::Profile;
 use lab_profile::waits::{ThreadGroup, Trial, settle_idle_groups};
 
 use crate::as_f64;
 use crate::model::{TrialAnalysis, Verdict};
-use crate::profile::seconds_of;
+use crate::profile::{seconds_of, within_hold};
 use crate::trial::Input;
 
 /// The waits of a trial over the hold after its warm-up. Parts that weren't recorded are empty.
@@ -77,20 +77,11 @@ pub fn waits_of_valid(inputs: &[Input<'_>], trials: &mut [TrialAnalysis]) -> Wai
 #[must_use]
 pub fn waits(data: &TrialData, analysis: &TrialAnalysis) -> TrialWaits {
     let mut problems = Vec::new();
-    let profile = match &data.waits.profile {
-        None => None,
-        Some(Err(problem)) => {
-            problems.push(problem.clone());
-            None
-        }
-        Some(Ok(bytes)) => match Profile::from_pprof(bytes) {
-            Ok(profile) => Some(profile.within(seconds_of(analysis))),
-            Err(problem) => {
-                problems.push(format!("waits.pb.gz: {problem}"));
-                None
-            }
-        },
-    };
+    let profile = within_hold(data.waits.profile.as_ref(), "waits.pb.gz", analysis);
+    let profile = profile.unwrap_or_else(|problem| {
+        problems.push(problem);
+        None
+    });
     let mut profile = profile.filter(|profile| !profile.samples.is_empty());
     let lines = lines(data, analysis).unwrap_or_else(|problem| {
         problems.push(problem);
@@ -101,12 +92,7 @@ pub fn waits(data: &TrialData, analysis: &TrialAnalysis) -> TrialWaits {
         (Some(profile), false) => seconds_with_samples(profile),
         (Some(_) | None, _) => known,
     };
-    let inside = Waits {
-        threads: Some(Ok(lines)),
-        ..Waits::default()
-    };
-    let groups = inside.groups().unwrap_or_else(|| Ok(Vec::new()));
-    let mut groups = groups.unwrap_or_default();
+    let mut groups = groups_of(&lines);
     settle_idle_groups(profile.as_mut(), &mut groups);
     let latencies = match &data.waits.latency {
         Some(Ok(latencies)) => latencies.clone(),
@@ -141,8 +127,8 @@ fn lines(data: &TrialData, analysis: &TrialAnalysis) -> Result<Vec<ThreadsLine>,
     Ok(lines.cloned().collect())
 }
 
-/// The time that lines cover, and that of lines that say what threads were blocked for: some seconds of a hold are not
-/// recorded. Groups whose threads lived through all of a second, such as that of the main thread, have its length.
+/// Returns two times in seconds: that of all lines, and that of lines with classes of waits, since some seconds of a hold
+/// are not recorded. A group whose threads lived through a whole line, such as the main thread's, gives its length.
 fn seconds_covered(lines: &[ThreadsLine]) -> (f64, f64) {
     let mut longest: BTreeMap<u64, (f64, bool)> = BTreeMap::new();
     for ThreadsLine { t_ms, group } in lines {

@@ -194,7 +194,7 @@ async fn written(
     read.await.map(Making::from)
 }
 
-/// Returns true if processing so many bytes of a message takes so long that it must not delay other requests.
+/// Returns true if processing this many bytes of a message takes so long that it must not delay other requests.
 fn is_long(bytes: u64) -> bool {
     bytes > limits::LARGE_BYTES
 }

@@ -24,7 +24,7 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// Permits a remote client so many requests and registrations per second. Clients on this
+    /// Permits a remote client `per_s` requests and registrations per second. Clients on this
     /// machine are not limited: a load generator is one of them.
     pub fn new(service: Service, access: Access, layout: Layout, per_s: u32) -> Self {
         let per_s = per_s.max(1);
@@ -37,7 +37,7 @@ impl Lookup {
         }
     }
 
-    /// Takes so many requests from the sender's rate limit.
+    /// Takes this many requests from the sender's rate limit.
     ///
     /// # Errors
     /// The seconds to wait, if the limit is exceeded.

@@ -28,9 +28,9 @@ pub(crate) enum LookupFailure {
     Unreadable(&'static str),
     /// The body must have this type.
     MediaType(&'static str),
-    /// The client exceeds its rate; it may continue after so many seconds.
+    /// The client exceeds its rate; it may continue after this many seconds.
     TooOften(u32),
-    /// The client has registered too much; it must wait so many seconds.
+    /// The client has registered too much; it must wait this many seconds.
     TooMuch(u32),
     /// Concurrent requests kept changing the same registrations.
     Contended,

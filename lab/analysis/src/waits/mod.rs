@@ -35,7 +35,7 @@ pub(crate) fn of_run(
     if waits.is_empty() {
         return Waiting::default();
     }
-    let patterns = Patterns::new(&[]).expect("no pattern is given");
+    let patterns = Patterns::built_in();
     let of_cell = |cell: &CellSummary| -> Vec<(&TrialAnalysis, &TrialWaits)> {
         let is_of = |trial: &&TrialAnalysis| {
             !trial.control && trial.cell == cell.cell && trial.users == cell.users

@@ -15,7 +15,7 @@ const MOST_LABELS: usize = 16;
 pub struct Reading {
     /// Their values; finite numbers.
     pub values: Vec<(Series, f64)>,
-    /// Counters beyond the most that an answer may have, each as often as it is in the answer.
+    /// The number of dropped entries, beyond the maximum number of counters.
     pub left_out: u64,
 }
 
@@ -30,7 +30,7 @@ pub enum Unreadable {
         /// The problem.
         problem: String,
     },
-    /// Nothing in it is a counter that is kept.
+    /// The answer has no counter that is kept.
     #[error("its answer has no counter{}", if *.has_keep { " that `keep` names" } else { "" })]
     Empty {
         /// Whether counters are chosen by name.
@@ -105,7 +105,7 @@ impl<'h> Found<'h> {
     }
 }
 
-/// A number as servers print it. Words that Rust reads as numbers are none.
+/// Parses a number as servers print it. Words that Rust accepts as numbers (`inf`, `nan`) are rejected.
 pub(super) fn number(text: &str) -> Option<f64> {
     let text = text.trim();
     let first = text.strip_prefix(['-', '+']).unwrap_or(text);

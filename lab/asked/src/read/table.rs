@@ -7,7 +7,7 @@ use crate::how::How;
 const MOST_COLUMNS: usize = 256;
 /// Most rows of a table.
 const MOST_ROWS: usize = 100_000;
-/// The column of states: how long rows with these labels were there.
+/// The column of states: the time for which rows with these labels existed.
 const TIME: &str = "time";
 
 pub(super) fn read(how: &How, text: &str, found: &mut Found<'_>) -> Result<(), Unreadable> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::plain;
 use crate::sums::Sums;
 
 /// The functions with the most CPU time of their own, a line each, at most `most`. With a number of transactions,
@@ -23,11 +24,7 @@ pub fn table(sums: &Sums, transactions: Option<f64>, most: usize) -> String {
     let all = sums.all.ns.max(1) as f64;
     for sum in sums.functions.iter().take(most) {
         let (own, total) = (sum.own.ns as f64, sum.total.ns as f64);
-        let name = sum
-            .key
-            .name
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c });
+        let name = plain(&sum.key.name);
         let _ = writeln!(
             text,
             "{:>6.1}  {:>9.2}  {:>6.1}  {:>9.2}  {}",
@@ -35,7 +32,7 @@ pub fn table(sums: &Sums, transactions: Option<f64>, most: usize) -> String {
             own / divisor,
             100.0 * total / all,
             total / divisor,
-            name.collect::<String>()
+            name
         );
     }
     let left_out = sums.functions.len().saturating_sub(most);

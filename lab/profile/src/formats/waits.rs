@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::plain;
 use crate::waits::{CodeWait, Summary};
 
 /// The longest waits, a line each, `most` of them at most; waits for work last. Times are of all threads together.
@@ -42,9 +43,4 @@ fn ended(of: &CodeWait) -> String {
         let percent = 100.0 * waker.part;
         format!(", ended by {} ({percent:.0} %)", plain(&waker.name))
     })
-}
-
-fn plain(name: &str) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    name.chars().map(plain).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::patterns::{Frame, Patterns};
+use super::patterns::Patterns;
 use crate::class::Class;
 use crate::key::Key;
 use crate::model::{Profile, Sample};
@@ -27,7 +27,7 @@ impl Code {
     }
 }
 
-/// Beginnings of the names of files that all programs use.
+/// Prefixes of the file names of common libraries.
 const LIBRARIES: [&str; 7] = [
     "libc.so",
     "libc-",
@@ -77,16 +77,6 @@ pub fn class_of(sample: &Sample) -> Class {
     sample.wait.map_or(Class::Other, |wait| wait.class)
 }
 
-/// The functions of a stack as [`Patterns`] take them, the innermost first.
-pub fn frames<'a>(profile: &'a Profile, stack: &[usize]) -> Vec<Frame<'a>> {
-    let of_location = |location: &usize| {
-        let is_kernel = profile.is_of_kernel(*location);
-        let lines = profile.locations[*location].lines.iter();
-        lines.map(move |line| (profile.functions[line.function].name.as_str(), is_kernel))
-    };
-    stack.iter().flat_map(of_location).collect()
-}
-
 fn waiting_function(profile: &Profile, patterns: &Patterns, stack: &[usize]) -> String {
     let is_user = |location: &&usize| !profile.is_of_kernel(**location);
     let user = || stack.iter().filter(is_user);
@@ -102,7 +92,7 @@ fn waiting_function(profile: &Profile, patterns: &Patterns, stack: &[usize]) -> 
     let name = |function| Key::of(function).name;
     let own = user().filter(|at| !is_library(at)).flat_map(functions);
     let nearest = own.map(name).find(|name| !patterns.is_runtime(name));
-    // Threads of a runtime wait in nothing else.
+    // Stacks of a runtime's own threads have only runtime functions.
     let of_runtime = || {
         let mut names = user().filter(|at| !is_library(at)).flat_map(functions);
         names.find(|one| !one.name.starts_with('[')).map(name)
@@ -112,7 +102,7 @@ fn waiting_function(profile: &Profile, patterns: &Patterns, stack: &[usize]) -> 
         let kernel: Vec<usize> = stack.iter().filter(|at| !is_user(at)).copied().collect();
         let innermost = kernel.iter().copied().flat_map(|at| functions(&at).next());
         let innermost = innermost.map(|function| &function.name).next()?;
-        // Of a thread without a stack, only the function that it sleeps in is known.
+        // Without a stack, only the kernel function in which the thread sleeps is known.
         Some(match profile.kernel_entry(&kernel) {
             entry if entry == Profile::KERNEL => format!("{entry} {innermost}"),
             entry => entry,

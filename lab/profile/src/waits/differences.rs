@@ -1,8 +1,8 @@
 //! Finds waits that differ between two variants: columns by class and by function, tested together.
 //!
-//! Waits for work are excluded, since a thread waits for work whenever there is none. No common factor is taken out: an
-//! increase of all waits is a result. By chance alone, the sum of a column's intervals varies by the sum of
-//! their squares.
+//! Waits for work are excluded, since a thread waits for work whenever there is none. No common factor is
+//! removed, since an increase of all waits is a result. By chance alone, the variance of a column's sum is the sum of
+//! the squares of its intervals.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,7 +89,7 @@ pub struct Rules {
     pub least: f64,
     /// The fewest blocks that show a difference.
     pub least_blocks: usize,
-    /// What times are given for.
+    /// The unit of reference of times.
     pub per: Per,
 }
 

@@ -16,7 +16,7 @@ use crate::model::Profile;
 
 pub use crate::class::Class;
 pub use crate::key::thread_group;
-pub use code::{ANY_CODE, Code, class_of, frames};
+pub use code::{ANY_CODE, Code, class_of};
 pub use patterns::{BadPattern, Frame, Patterns};
 pub use summary::{CodeWait, GroupTime, Per, Summary, Trial, Waker};
 

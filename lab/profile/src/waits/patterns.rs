@@ -1,6 +1,7 @@
 //! Finds the class and the function of a thread's wait by the functions of its stack.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use regex::RegexSet;
 
@@ -33,7 +34,7 @@ pub struct BadPattern {
     pub cause: regex::Error,
 }
 
-fn built_in(patterns: &[&str]) -> RegexSet {
+fn set(patterns: &[&str]) -> RegexSet {
     RegexSet::new(patterns).expect("a test builds all of them")
 }
 
@@ -41,7 +42,7 @@ impl Patterns {
     /// The built-in patterns, and regular expressions of functions in which threads have nothing to do.
     ///
     /// # Errors
-    /// When a pattern is no regular expression.
+    /// A pattern is not a regular expression.
     pub fn new(idle: &[String]) -> Result<Self, BadPattern> {
         for pattern in idle {
             regex::Regex::new(pattern).map_err(|cause| BadPattern {
@@ -54,13 +55,20 @@ impl Patterns {
             cause,
         })?;
         Ok(Self {
-            lock: built_in(LOCK),
-            idle: built_in(IDLE),
+            lock: set(LOCK),
+            idle: set(IDLE),
             own_idle,
-            condition: built_in(CONDITION),
-            either: built_in(EITHER),
-            runtime: built_in(RUNTIME),
+            condition: set(CONDITION),
+            either: set(EITHER),
+            runtime: set(RUNTIME),
         })
+    }
+
+    /// Returns the built-in patterns alone.
+    pub fn built_in() -> &'static Self {
+        static ALL: LazyLock<Patterns> =
+            LazyLock::new(|| Patterns::new(&[]).expect("no pattern is given"));
+        &ALL
     }
 
     /// Returns the class of a thread's wait by its stack, innermost function first. Preempted threads wait for a core.
@@ -98,8 +106,8 @@ impl Patterns {
         }
     }
 
-    /// The function that ended a wait, by the stack of its thread, the innermost function first: the innermost one of the
-    /// program that is neither of a library that all programs use nor made for waking.
+    /// Returns the function that ended a wait, by the stack of its thread, innermost function first. It is the innermost
+    /// function of the program that neither belongs to a common library nor exists only to wake threads.
     pub fn waker<'a>(&self, stack: &[Frame<'a>]) -> Option<&'a str> {
         let user = stack.iter().filter(|(_, is_kernel)| !is_kernel);
         let mut names = user.map(|(name, _)| *name);
@@ -125,7 +133,7 @@ impl Patterns {
             if self.idle.is_match(essential) || self.own_idle.is_match(name) {
                 return Class::Idle;
             }
-            // Of functions that are used to build others, the outermost is the most specific.
+            // Some functions are built from others; the outermost is the most specific.
             if self.either.is_match(essential) {
                 found = Class::LockOrCondition;
             } else if self.condition.is_match(essential) {
@@ -148,7 +156,7 @@ impl Patterns {
     }
 }
 
-/// Functions of the program from its system call outwards that may be libc's for the call.
+/// The number of the program's functions, from the system call outwards, that may be libc's wrapper of the call.
 const FROM_CALL: usize = 4;
 
 /// Returns the meaning of the kernel's functions, the innermost first.

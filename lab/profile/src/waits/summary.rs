@@ -10,7 +10,7 @@ use super::code::{ANY_CODE, Code, Codes, class_of};
 use super::patterns::Patterns;
 use crate::class::Class;
 use crate::key::thread_group;
-use crate::model::Profile;
+use crate::model::{Profile, Sample};
 use crate::tree::Tree;
 
 /// Most waits that are kept; the largest ones.
@@ -183,8 +183,8 @@ impl Summary {
         }
         let profiles = trials.iter().filter_map(|trial| trial.profile);
         let intervals = profiles.clone().map(|profile| profile.weight().count);
-        let merged = Profile::merged(profiles.clone());
-        let shown = merged.filtered(|sample| !class_of(sample).is_waiting_for_work());
+        let is_shown = |sample: &Sample| !class_of(sample).is_waiting_for_work();
+        let shown = Profile::merged_where(profiles.clone(), is_shown);
         Some(Self {
             per,
             groups,

@@ -2,8 +2,7 @@
 
 use crate::class::Class;
 
-/// Functions of the kernel in which threads wait, by the beginnings of their names without leading underscores. The first
-/// one that fits counts.
+/// Kernel functions in which threads wait, by prefixes of their names without leading underscores. The first match counts.
 pub(super) const KERNEL: &[(&str, Kernel)] = &[
     ("futex_lock_pi", Kernel::Is(Class::Lock)),
     ("futex_", Kernel::Futex),
@@ -224,7 +223,7 @@ pub(super) const IDLE: &[&str] = &[
     r"^scheduler_wait$",
 ];
 
-/// Functions that wait for a condition, and from which locks are also built: they count if no other function decides.
+/// Functions that wait for a condition. Locks are also built from these, so they count only if no other function decides.
 pub(super) const CONDITION: &[&str] = &[
     r"pthread_cond_(timed|clock)?wait",
     r"^cnd_(timed)?wait$",
@@ -238,8 +237,7 @@ pub(super) const CONDITION: &[&str] = &[
     r"^runtime\.note(t)?sleep",
 ];
 
-/// Functions that wait for either a lock or a condition. Condition variables from which they are built don't
-/// decide either.
+/// Functions that wait for either a lock or a condition. They override the condition variables that they are built from.
 pub(super) const EITHER: &[&str] = &[
     r"\bparking_lot_core::parking_lot::park\b",
     r"^Unsafe_Park$|^Parker::park$|\bLockSupport[.;:]+park|\bUnsafe[.;:]+park\b",
@@ -249,7 +247,7 @@ pub(super) const EITHER: &[&str] = &[
     r"\brocksdb::WriteThread::",
 ];
 
-/// Functions that wake others, or that all programs have: they are neither the waker nor the waiting code.
+/// Functions that wake threads or that all programs contain. They are never reported as the waker or the waiting code.
 pub(super) const RUNTIME: &[&str] = &[
     // libc and the start of threads.
     r"^_*(GI_)?_*(pthread_|lll_|libc_|futex_|(new_)?sem_|do_futex|mtx_|cnd_|nptl_)|^_*clone3?$",

@@ -5,7 +5,7 @@ use lab_profile::Profile;
 use crate::Analysis;
 use crate::document::{Block, Cell, Column, Kind, Row, Section, Table};
 use crate::flame::{Graph, Options};
-use crate::format::{count, figure, list, ms, percent, plural};
+use crate::format::{count, figure, list, ms, percent, plural, shortened};
 use crate::model::{CpuProfile, FunctionTime, ThreadTime};
 
 /// The maximum number of cells; all are in `result.json`.
@@ -150,17 +150,6 @@ fn table(profile: &CpuProfile, functions: &[FunctionTime], letters: usize) -> Ta
         columns,
         functions.iter().map(row).collect(),
     )
-}
-
-/// The end of a long name, which is the most specific part.
-pub(super) fn shortened(name: &str, most: usize) -> String {
-    let letters = name.chars().count();
-    match letters > most {
-        true => std::iter::once('…')
-            .chain(name.chars().skip(letters - most + 1))
-            .collect(),
-        false => name.to_owned(),
-    }
 }
 
 fn threads(groups: &[ThreadTime]) -> Option<String> {

@@ -55,7 +55,6 @@ pub(super) fn trials(analysis: &Analysis) -> Option<Section> {
         cells.extend(any_failed.then(|| attempt(trial.response_with_failures_ms.p95)));
         Row {
             struck: trial.verdict == Verdict::Invalid,
-            muted: false,
             ..Row::new(cells)
         }
     };
@@ -89,7 +88,6 @@ pub(super) fn machines(analysis: &Analysis) -> Option<Section> {
         let figures = values.map(Cell::number);
         Row {
             struck: trial.verdict == Verdict::Invalid,
-            muted: false,
             ..Row::new(words.into_iter().chain(figures).collect())
         }
     };

@@ -6,11 +6,10 @@ use lab_profile::bars::Bars;
 use lab_profile::waits::scheduling::GroupLatency;
 use lab_profile::waits::{ANY_CODE, Class, CodeWait, GroupTime, Per};
 
-use super::cpu::shortened;
 use crate::Analysis;
 use crate::document::{Block, Cell, Column, Kind, Row, Section, Table};
 use crate::flame::{Graph, Options};
-use crate::format::{count, micros, ms, plural};
+use crate::format::{count, micros, ms, plural, shortened};
 use crate::model::{CellScheduling, CellWaits};
 
 /// The maximum number of cells and pairs of cells; all are in `result.json`.
@@ -48,10 +47,8 @@ pub(super) fn waits(analysis: &Analysis) -> Option<Section> {
         blocks.extend(sentences(&one.sentences));
     }
     blocks.extend(left_out(all.len(), "more cell"));
-    blocks.extend(left_out(
-        analysis.waiting.wait_differences.len(),
-        "more pair of cells",
-    ));
+    let pairs = analysis.waiting.wait_differences.len();
+    blocks.extend(left_out(pairs, "more pair"));
     Some(Section::new("What threads wait for", blocks))
 }
 
@@ -78,6 +75,7 @@ pub(super) fn scheduling(analysis: &Analysis) -> Option<Section> {
         blocks.extend(sentences(&one.sentences));
     }
     blocks.extend(left_out(all.len(), "more cell"));
+    blocks.extend(left_out(differences.len(), "more pair"));
     Some(Section::new("Scheduling", blocks))
 }
 

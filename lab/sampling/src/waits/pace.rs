@@ -1,27 +1,29 @@
-//! How many of the switches have their stacks recorded, and for how much of the time, so that recording keeps to its budget.
+//! Chooses the fraction of switches whose stacks are recorded, and the fraction of time, to keep recording within its
+//! budget.
 
 use std::time::Duration;
 
-/// CPU time that a pair of switches costs with its two records.
+/// The CPU time that two switches, off and on, cost with their records, in seconds.
 const SWITCH: f64 = 0.85e-6;
 /// The additional cost of the stack of a switch, and of the stack of a waking thread.
 const STACK: f64 = 3.5e-6;
 const WAKER: f64 = 2.1e-6;
 /// The additional cost of a copy of 64 KiB of a stack.
 const COPY: f64 = 6e-6;
-/// Stacks a second of a core, at most, by frame pointers and by copies: rings and the lab's thread have to take them in.
+/// The maximum number of stacks per second and core, by frame pointers and by copies. Rings and the lab's thread can
+/// process no more.
 const MOST_CHAINS: f64 = 2000.0;
 const MOST_COPIES: f64 = 250.0;
-/// One of so many switches has its stack recorded. Prime numbers avoid a beat with periodic work.
+/// The stack of one in this many switches is recorded. Primes avoid a beat with periodic work.
 const ONE_OF: [u64; 9] = [1, 2, 3, 5, 11, 23, 47, 97, 199];
-/// In slices of the time, one of this number; fewer where slices would be rare.
+/// In slices, the stack of one in this many switches is recorded; of fewer where slices would be rare.
 const IN_SLICES: u64 = 11;
 const MOST_IN_SLICES: u64 = 47;
-/// Slices are not rare from this fraction of the time on.
+/// Slices are rare below this fraction of the time.
 const MANY_SLICES: f64 = 0.25;
 /// The length of a slice.
 pub(crate) const SLICE: Duration = Duration::from_millis(100);
-/// The minimum number of cores that a system is taken to use: below it, recording costs little in any case.
+/// The minimum number of cores in the budget: a system that uses less is treated as using this many.
 const LEAST_CORES: f64 = 0.25;
 /// The minimum number of slices a second for a meaningful record.
 const FEWEST_SLICES: f64 = 1.0;
@@ -29,7 +31,7 @@ const FEWEST_SLICES: f64 = 1.0;
 /// How switches are recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pace {
-    /// All switches; one of `one_of` with its stack.
+    /// All switches, every `one_of`-th with its stack.
     All { one_of: u64 },
     /// In slices of time, drawn at random; this fraction of all slices.
     Slices { one_of: u64, part: f64 },

@@ -1,7 +1,7 @@
 //! Combines intervals and names into a profile of waits, and divides the time of thread groups by class.
 //!
-//! Stacks are those of some intervals. They represent all intervals of their group of the same length (within a
-//! factor of two) and kind. The sums of a group are then scaled to the times that the scheduler counted.
+//! Only some intervals have stacks. These represent all intervals of the same group, kind, and length (within a factor
+//! of two). The sums of a group are then scaled to the times that the scheduler counted.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,7 +18,7 @@ use crate::stacks::Frame;
 
 /// The minimum number of wakers recorded for a stack to assign them to its waits.
 const ENOUGH_WAKERS: u64 = 3;
-/// Slices show waits that are shorter than this on average, in nanoseconds, as often as they are.
+/// Slices record waits with their true frequency if these are shorter than this on average, in nanoseconds.
 const SHORT_NS: f64 = 20e6;
 /// The minimum number of readings of a group's sleeping functions for a division of its time.
 const ENOUGH_READS: u64 = 30;
@@ -103,7 +103,7 @@ impl Numbers {
         numbers
     }
 
-    /// The stack of one frame.
+    /// Adds a stack with this single frame, and returns its number.
     fn single(&mut self, frame: Frame) -> Number {
         self.frames.push(frame);
         self.stacks.push(vec![self.frames.len() as u32 - 1]);
@@ -188,7 +188,7 @@ fn ns(columns: &Columns) -> f64 {
     columns.values().map(|estimate| estimate.ns).sum()
 }
 
-/// Adds columns so that their time is this.
+/// Adds columns to `all`, scaled so that their total time is `target_ns`.
 fn scale(all: &mut Columns, columns: Columns, target_ns: f64) {
     let factor = target_ns / ns(&columns).max(1.0);
     for (column, estimate) in columns {
@@ -207,7 +207,7 @@ fn weighted(waits: &Collected, not_sampled: Number) -> Vec<(Piece, Estimate)> {
         all.count += sum.count;
         all.ns += sum.ns;
     }
-    // Intervals of a length without stacks are like intervals of the nearest length with stacks.
+    // If no interval of a length has a stack, the nearest length with stacks represents it.
     let nearest = |stratum: &Stratum| {
         let alike = sampled.iter().filter(|(other, sum)| {
             (other.group, other.kind) == (stratum.group, stratum.kind) && sum.ns > 0
@@ -264,7 +264,7 @@ fn weighted(waits: &Collected, not_sampled: Number) -> Vec<(Piece, Estimate)> {
     found
 }
 
-/// Gives the waits of each stack the wakers that were recorded for some of them.
+/// Divides the waits of each stack among its recorded wakers, which are known for only some of the waits.
 fn by_wakers(columns: Columns) -> Columns {
     let mut wakers: HashMap<(Number, Number), HashMap<Number, Estimate>> = HashMap::new();
     for (column, estimate) in &columns {
@@ -345,7 +345,7 @@ fn second(row: &Row) -> u32 {
     u32::try_from(row.from.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// Returns how often each function was found on the stacks of sleeping threads of a group.
+/// Returns how often sleeping threads of a group were found in each kernel function.
 fn sleeps<'w>(rows: impl Iterator<Item = &'w Row>, group: &str) -> BTreeMap<&'w str, u64> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for (function, count) in rows.filter_map(|row| row.found.get(group)).flatten() {
@@ -444,7 +444,7 @@ fn found(waits: &Collected, numbers: &Numbers) -> Columns {
             no_core.ns += times.no_core_ns as f64;
             let mut functions = sleeps(std::iter::once(row), name);
             if functions.is_empty() {
-                // A second in which the group wasn't found asleep is like the others.
+                // In a second without readings of the group's sleeping threads, the other seconds are used.
                 let all = together.entry(name);
                 functions = all.or_insert_with(|| sleeps(waits.on_rows(), name)).clone();
             }
@@ -602,8 +602,8 @@ fn functions<'p>(
     found
 }
 
-/// The table of threads, with the time in which they were blocked by class as the profile has it. Seconds of a group that
-/// the profile doesn't know are like the others.
+/// The table of threads, with blocked time divided by class as in the profile. For seconds of a group that are not in the
+/// profile, the division of all its seconds is used.
 fn lines(waits: &Collected, profile: &Profile) -> Vec<ThreadsLine> {
     let mut by_second: HashMap<(u32, &str), Classes> = HashMap::new();
     let mut together: HashMap<&str, Classes> = HashMap::new();

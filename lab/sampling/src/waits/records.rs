@@ -14,9 +14,9 @@ use perf_event_open::sample::record::ctx::Switch;
 use crate::error::Refused;
 use crate::events::{RawSample, raw, ring, rings, stack_bytes, stacks, stamped};
 
-/// Bytes of the records of the most switches a second of a core that are recorded without a break.
+/// Bytes of records per second and core at the highest rate of switches that is recorded without slices.
 const SWITCH_BYTES: f64 = 50_000.0 * 2.0 * 48.0;
-/// Stacks a second of a core for which a ring has room.
+/// The stacks per second and core for which a ring has room.
 const STACKS: f64 = 2000.0;
 const COPIES: f64 = 250.0;
 /// Where the kernel lists the numbers of its tracepoints. Nothing is mounted for this.
@@ -47,7 +47,7 @@ pub(crate) enum Recorded {
         woken: i32,
         by: Box<RawSample>,
     },
-    /// Records that the kernel dropped, among them switches or not.
+    /// Records that the kernel dropped; `switches` is true if these include switches.
     Lost {
         records: u64,
         switches: bool,

@@ -7,13 +7,17 @@ const LETTERS: usize = 100;
 
 /// A name. Of a long one only the end, which is the most specific part.
 pub fn code(name: &str) -> String {
+    format!("`{}`", shortened(name, LETTERS))
+}
+
+/// The end of a long name, which is the most specific part.
+pub fn shortened(name: &str, most: usize) -> String {
     let letters = name.chars().count();
-    match letters > LETTERS {
-        true => {
-            let end: String = name.chars().skip(letters - LETTERS + 1).collect();
-            format!("`…{end}`")
-        }
-        false => format!("`{name}`"),
+    match letters > most {
+        true => std::iter::once('…')
+            .chain(name.chars().skip(letters - most + 1))
+            .collect(),
+        false => name.to_owned(),
     }
 }
 

@@ -43,7 +43,7 @@ impl PageQuery {
         ListQuery::parse([("ps", count.as_str()), ("page", &page), ("search", find)])
     }
 
-    /// The path of the same list, so many pages further on.
+    /// The path of this page of the same list.
     fn path(&self, folder: Folder, page: usize) -> String {
         let mut path = path(folder);
         let mut sign = '?';
