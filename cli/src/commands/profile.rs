@@ -107,8 +107,11 @@ fn waiting<'a>(run: &Run, analysis: &'a Analysis) -> (Vec<Profiled<'a>>, Vec<Str
     (found, problems)
 }
 
-/// The waits of trials together; `None` where CPU time is shown.
-fn waits_of(trials: &[&Profiled<'_>]) -> Option<Summary> {
+/// Summarises the waits of trials; `None` where CPU time is shown, and for files, which have the stacks.
+fn waits_of(args: &ProfileArgs, trials: &[&Profiled<'_>]) -> Option<Summary> {
+    if args.format != ProfileFormat::Table {
+        return None;
+    }
     let trials = trials.iter().map(|one| {
         Some(lab_profile::waits::Trial {
             profile: Some(&one.profile),
@@ -149,7 +152,7 @@ fn of_trial(
     }
     let of_id = profiled.into_iter().find(|one| one.trial.id == id);
     let one = of_id.ok_or_else(|| none(format!("trial {id} has no {}", what(args))))?;
-    let waits = waits_of(&[&one]);
+    let waits = waits_of(args, &[&one]);
     let Profiled { trial, profile, .. } = one;
     let invalid = match trial.verdict {
         Verdict::Valid => "",
@@ -190,7 +193,7 @@ fn of_cells(
     }
     let shown = cells
         .iter()
-        .filter_map(|cell| of_cell(&cell.label, profiled));
+        .filter_map(|cell| of_cell(args, &cell.label, profiled));
     let shown: Vec<Shown> = shown.collect();
     if shown.is_empty() {
         return Err(Failure::text(
@@ -214,7 +217,7 @@ fn of_cells(
 }
 
 /// Merges the valid trials of a cell; `None` if they have no profile.
-fn of_cell(label: &str, profiled: &[Profiled<'_>]) -> Option<Shown> {
+fn of_cell(args: &ProfileArgs, label: &str, profiled: &[Profiled<'_>]) -> Option<Shown> {
     let of_cell = |one: &&Profiled<'_>| {
         one.trial.label == label && !one.trial.control && one.trial.verdict == Verdict::Valid
     };
@@ -226,7 +229,7 @@ fn of_cell(label: &str, profiled: &[Profiled<'_>]) -> Option<Shown> {
         title: format!("{label}, {}", plural(trials.len(), "trial")),
         us_per_transaction: us_per_transaction(trials.iter().map(|one| one.trial)),
         profile: Profile::merged(trials.iter().map(|one| &one.profile)),
-        waits: waits_of(&trials),
+        waits: waits_of(args, &trials),
     })
 }
 

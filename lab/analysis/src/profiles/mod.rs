@@ -29,6 +29,7 @@ use crate::model::{
 };
 use crate::power::{OF_SMALLEST, detectable_in_function};
 pub(crate) use of_run::differences;
+pub(crate) use words::{MOST_NAMED, more};
 
 /// The maximum number of columns of a run: with more pairs of cells, each has fewer.
 const MOST_OF_FAMILY: usize = 10_000;

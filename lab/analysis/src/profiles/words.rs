@@ -10,8 +10,8 @@ use crate::model::{
     SamplesOf,
 };
 
-/// The maximum number of named functions; all are in `result.json`.
-const MOST_NAMED: usize = 10;
+/// The maximum number of named functions, or waits; all are in `result.json`.
+pub(crate) const MOST_NAMED: usize = 10;
 /// The maximum number of functions that a run's finding names.
 const MOST_OF_RUN: usize = 3;
 
@@ -155,7 +155,7 @@ fn moved(of: &MovedFunction) -> String {
 }
 
 /// The sentence with the number of items that are not named.
-fn more(all: usize, noun: &str) -> Option<String> {
+pub(crate) fn more(all: usize, noun: &str) -> Option<String> {
     let more = all.saturating_sub(MOST_NAMED);
     (more > 0).then(|| format!("{} more in result.json.", plural(more, noun)))
 }

@@ -1,16 +1,15 @@
 //! Sentences on the differences between the waits of two cells.
 
-use lab_profile::waits::ANY_CODE;
 use lab_profile::waits::differences::{CodeDifference, WaitDifference};
 use lab_profile::waits::scheduling::{NoCore, SchedulingDifference};
+use lab_profile::waits::{ANY_CODE, Per};
 use lab_trial::format::{
-    code as name, list, micros as time, ms, plural, ratio_or_percent, signed_micros as signed_us,
+    code as name, list, micros as time, ms, ratio_or_percent, signed_micros as signed_us,
 };
 
 use crate::model::{CellScheduling, Comparison, Difference, Measure};
+use crate::profiles::{MOST_NAMED, more};
 
-/// The maximum number of named waits; all are in `result.json`.
-const MOST_NAMED: usize = 10;
 /// The maximum number of waits that a run's finding names.
 const MOST_OF_RUN: usize = 2;
 /// The minimum part of a longer response time that waits for a core must explain to be called the reason.
@@ -36,14 +35,12 @@ pub(super) fn sentences(of: &WaitDifference, least: f64) -> Vec<String> {
             time(least * of.us_a)
         )
     });
-    let more = of.findings.len().saturating_sub(MOST_NAMED);
-    let more = (more > 0).then(|| format!("{} more in result.json.", plural(more, "wait")));
     let finding =
         |one: &CodeDifference| format!("{}: {}.", signed_us(one.us, one.us_interval), what(one));
     std::iter::once(whole)
         .chain(of.findings.iter().take(MOST_NAMED).map(finding))
         .chain(nothing)
-        .chain(more)
+        .chain(more(of.findings.len(), "wait"))
         .collect()
 }
 
@@ -109,7 +106,8 @@ fn slower<'a>(
     no_core: &NoCore,
     comparisons: &'a [Comparison],
 ) -> Option<&'a Comparison> {
-    let is_more = no_core.us_interval.is_some_and(|(low, _)| low > 0.0);
+    let is_more =
+        no_core.us_interval.is_some_and(|(low, _)| low > 0.0) && no_core.per == Per::Transaction;
     comparisons.iter().find(|one| {
         let is_it = (&one.a, &one.b, one.metric) == (&of.a, &of.b, Measure::Mean);
         let is_most = no_core.us / 1000.0 >= REASON * one.difference;

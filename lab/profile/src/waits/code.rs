@@ -43,6 +43,8 @@ pub(super) struct Codes<'a> {
     profile: &'a Profile,
     patterns: &'a Patterns,
     functions: HashMap<&'a [usize], String>,
+    /// Whether a function is one of a runtime, by its position.
+    runtime: HashMap<usize, bool>,
 }
 
 impl<'a> Codes<'a> {
@@ -51,6 +53,7 @@ impl<'a> Codes<'a> {
             profile,
             patterns,
             functions: HashMap::new(),
+            runtime: HashMap::new(),
         }
     }
 
@@ -64,10 +67,14 @@ impl<'a> Codes<'a> {
     }
 
     fn function(&mut self, stack: &'a [usize]) -> String {
-        let (profile, patterns) = (self.profile, self.patterns);
+        let (profile, patterns, runtime) = (self.profile, self.patterns, &mut self.runtime);
+        let mut is_runtime = |function: usize| {
+            let is_runtime = || patterns.is_runtime(&Key::of(&profile.functions[function]).name);
+            *runtime.entry(function).or_insert_with(is_runtime)
+        };
         let known = self.functions.entry(stack);
         known
-            .or_insert_with(|| waiting_function(profile, patterns, stack))
+            .or_insert_with(|| waiting_function(profile, &mut is_runtime, stack))
             .clone()
     }
 }
@@ -77,21 +84,27 @@ pub fn class_of(sample: &Sample) -> Class {
     sample.wait.map_or(Class::Other, |wait| wait.class)
 }
 
-fn waiting_function(profile: &Profile, patterns: &Patterns, stack: &[usize]) -> String {
+fn waiting_function(
+    profile: &Profile,
+    is_runtime: &mut impl FnMut(usize) -> bool,
+    stack: &[usize],
+) -> String {
     let is_user = |location: &&usize| !profile.is_of_kernel(**location);
     let user = || stack.iter().filter(is_user);
-    let functions = |location: &usize| {
+    let positions = |location: &usize| {
         let lines = profile.locations[*location].lines.iter();
-        lines.map(|line| &profile.functions[line.function])
+        lines.map(|line| line.function)
     };
+    let functions = |location: &usize| positions(location).map(|at| &profile.functions[at]);
     let is_library = |location: &&usize| {
         let mapping = profile.locations[**location].mapping;
         let file = mapping.map_or("", |mapping| profile.mappings[mapping].base());
         LIBRARIES.iter().any(|begin| file.starts_with(begin))
     };
     let name = |function| Key::of(function).name;
-    let own = user().filter(|at| !is_library(at)).flat_map(functions);
-    let nearest = own.map(name).find(|name| !patterns.is_runtime(name));
+    let mut own = user().filter(|at| !is_library(at)).flat_map(positions);
+    let nearest = own.find(|at| !is_runtime(*at));
+    let nearest = nearest.map(|at| name(&profile.functions[at]));
     // Stacks of a runtime's own threads have only runtime functions.
     let of_runtime = || {
         let mut names = user().filter(|at| !is_library(at)).flat_map(functions);
