@@ -222,7 +222,10 @@ impl Switches {
     /// Counts times of threads for [`Switches::take_ended`] from now on.
     pub(crate) fn mark(&mut self, at: At) {
         for thread in self.threads.values_mut() {
-            if let State::On(since) = &mut thread.state {
+            // When the window was closed, the time until then was counted; nothing is recorded since.
+            if self.window.is_some()
+                && let State::On(since) = &mut thread.state
+            {
                 *self.on_ns.entry(thread.group).or_default() += at.saturating_sub(*since);
                 *since = at;
             }
@@ -605,6 +608,20 @@ mod tests {
         let ended = switches.take_ended()[&0];
         assert_eq!((ended.wall_ns, ended.on_ns), (MS, MS), "since the mark");
         assert_eq!(switches.on_ns[&0], 5 * MS);
+    }
+
+    #[test]
+    fn marks_add_nothing_after_the_window_is_closed() {
+        let mut switches = begun();
+        switches.thread(1, 0, Some(Begun::Runs));
+        switches.left(1, 1000 + MS, false);
+        switches.came(1, 1000 + 2 * MS, &second);
+        switches.close(1000 + 5 * MS, &second);
+        let on_ns = switches.on_ns.clone();
+        assert_eq!(on_ns[&0], 4 * MS);
+        switches.mark(1000 + 5 * MS);
+        switches.mark(1000 + 1005 * MS);
+        assert_eq!(switches.on_ns, on_ns);
     }
 
     #[test]
