@@ -451,15 +451,15 @@ impl Waits {
                     if self.knows((sample.pid, sample.tid), at, shared) {
                         let stack = walk::stack(shared.spaces, shared.frames, &sample);
                         let stack = self.got.stacks.number(&stack);
-                        self.got.switches.stack(sample.tid, at, stack);
+                        self.got.switches.stack(sample.tid, stack);
                     }
                 }
                 Recorded::Exited { tid } => self.got.switches.exited(tid, at),
                 Recorded::Waking { woken, by } => {
-                    if self.got.switches.group(woken).is_some() {
-                        let waker = self.waker(&by, shared);
-                        self.got.switches.woken(woken, at, waker);
-                    }
+                    // Walking a stack is slow.
+                    let wants = self.got.switches.wants_waker(woken, at);
+                    let waker = wants.then(|| self.waker(&by, shared)).flatten();
+                    self.got.switches.woken(woken, at, waker);
                 }
                 Recorded::Lost { records, switches } => {
                     self.lost += records;
