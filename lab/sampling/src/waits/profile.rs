@@ -502,7 +502,7 @@ impl<'a> Named<'a> {
 
     fn waiting(&self, stack: Number) -> Waiting {
         let frames = self.numbers.frames(stack);
-        let locations = self.named.stack(&frames, self.modules);
+        let locations = self.named.stack(&frames, self.modules).locations;
         let functions = functions(&frames, &locations, &self.named.profile);
         let kernel = functions.iter().filter(|(_, is_kernel)| *is_kernel);
         let kernel: Vec<(&str, bool)> = kernel.copied().collect();
@@ -529,7 +529,7 @@ impl<'a> Named<'a> {
     fn waker(&self, waker: Number) -> Option<String> {
         let (group, stack) = self.waits.wakers.values.get(waker as usize)?;
         let frames = self.numbers.frames(*stack);
-        let locations = self.named.stack(&frames, self.modules);
+        let locations = self.named.stack(&frames, self.modules).locations;
         let functions = functions(&frames, &locations, &self.named.profile);
         let function = self.waits.patterns.waker(&functions)?;
         let group = &self.numbers.groups[*group as usize];
