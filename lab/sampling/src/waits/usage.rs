@@ -164,7 +164,7 @@ impl Usage {
 }
 
 /// The threads of a process; none if it has ended.
-pub(crate) fn tasks(pid: i32) -> Vec<i32> {
+fn tasks(pid: i32) -> Vec<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task"));
     let entries = entries.into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

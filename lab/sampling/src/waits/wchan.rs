@@ -37,7 +37,7 @@ pub(crate) type Found = BTreeMap<String, BTreeMap<String, u64>>;
 #[derive(Debug, Default)]
 pub(crate) struct Rounds {
     /// Readings a second.
-    pub(crate) most_a_second: f64,
+    most_a_second: f64,
     owed: f64,
     last: Duration,
     next: usize,
