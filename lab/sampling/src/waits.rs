@@ -20,7 +20,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::events::RawSample;
 use crate::files::Modules;
-use crate::schedule::Switching;
+use crate::schedule::{Switching, fraction};
 use crate::spaces::Spaces;
 use crate::stacks::{Frame, Interner, MOST_STACKS, OTHER, Stacks};
 use crate::threads::Threads;
@@ -86,8 +86,8 @@ pub(crate) struct Waits {
     missing: Vec<String>,
     usage: Usage,
     rounds: Rounds,
-    /// Threads for [`Rounds`], which change once a second.
-    looked_at: Vec<(i32, i32, String)>,
+    /// Process, thread, and group of threads for [`Rounds`], which change once a second.
+    looked_at: Vec<(i32, i32, Number)>,
     records: Records,
     copies: bool,
     pace: Pace,
@@ -227,7 +227,7 @@ impl Waits {
         if let Pace::Slices { part, .. } = self.pace
             && now >= self.slice_end
         {
-            let draw = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+            let draw = fraction(&mut self.random);
             match (draw < part, self.got.switches.is_open()) {
                 (true, false) => self.open(shared, clock, false),
                 (false, true) => self.close(shared, clock),
@@ -350,7 +350,7 @@ impl Waits {
             to: now,
             is_on: self.is_on,
             groups,
-            found: self.rounds.take(),
+            found: self.rounds.take(&self.got.groups.values),
         });
         self.row_from = now;
         self.look();
@@ -358,9 +358,9 @@ impl Waits {
 
     fn look(&mut self) {
         let threads = self.usage.threads();
-        self.looked_at = threads
-            .map(|(pid, tid, group)| (pid, tid, group.to_owned()))
-            .collect();
+        let groups = &mut self.got.groups;
+        let threads = threads.map(|(pid, tid, group)| (pid, tid, groups.intern(group.to_owned())));
+        self.looked_at = threads.collect();
     }
 
     /// Starts to record switches. With `with_state`, reads the current state of each thread first; slices skip this.
@@ -380,7 +380,7 @@ impl Waits {
                         .number(&[Frame::Sleeps(self.got.sleeps.intern(function))]),
                 ),
             });
-            begun.push((*tid, self.got.groups.intern(group.clone()), does));
+            begun.push((*tid, *group, does));
         }
         if self.records.enable().is_err() {
             return;
