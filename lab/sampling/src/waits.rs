@@ -295,6 +295,10 @@ impl Waits {
             .flat_map(|row| row.groups.values())
             .map(|times| times.on_ns)
             .sum();
+        if self.usage.is_uncounted() {
+            self.missing
+                .push("the kernel doesn't count the CPU time of threads (schedstat)".to_owned());
+        }
         if self.got.level == 1 && self.rounds.reads > 50 && self.rounds.asleep == 0 {
             self.missing.push(
                 "what threads sleep in: the kernel shows this user no wchan of these threads, or none of them slept".to_owned(),
