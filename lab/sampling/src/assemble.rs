@@ -61,11 +61,11 @@ impl NamedStacks {
     }
 
     /// The positions of a stack, whose frames are given by their numbers.
-    pub(crate) fn stack(&self, frames: &[(u32, Frame)], modules: &Modules) -> Vec<usize> {
+    pub(crate) fn stack(&self, frames: &[(u32, Frame)], modules: &Modules) -> Stack {
         let found = frames
             .iter()
             .map(|(at, frame)| (*frame, self.locations[*at as usize]));
-        Stack::of(found.collect(), self.broken, &self.names, modules).locations
+        Stack::of(found.collect(), self.broken, &self.names, modules)
     }
 }
 
@@ -88,14 +88,7 @@ pub(crate) fn profile(
     modules: &Modules,
     weight: impl Fn(u32) -> f64,
 ) -> Assembled {
-    let names = Names::look_up(stacks.frames(), modules);
-    let mut tables = Tables::new(&names, modules);
-    let locations: Vec<usize> = stacks
-        .frames()
-        .iter()
-        .map(|frame| tables.location(*frame))
-        .collect();
-    let broken = tables.location(Frame::Broken);
+    let named = NamedStacks::of(stacks.frames(), modules, &[]);
     let mut known: HashMap<u32, Stack> = HashMap::new();
     let mut folded: HashMap<(u32, u32, Vec<usize>), (u64, f64)> = HashMap::new();
     let mut done = Assembled::default();
@@ -110,9 +103,9 @@ pub(crate) fn profile(
     ) in stacks.counts()
     {
         let about = known.entry(stack).or_insert_with(|| {
-            let frames = stacks.stack(stack).map(|at| at as usize);
-            let frames = frames.map(|at| (stacks.frames()[at], locations[at]));
-            Stack::of(frames.collect(), broken, &names, modules)
+            let frames = stacks.stack(stack);
+            let frames = frames.map(|at| (at, stacks.frames()[at as usize]));
+            named.stack(&frames.collect::<Vec<_>>(), modules)
         });
         done.samples += count;
         done.other += if stack == OTHER { count } else { 0 };
@@ -124,7 +117,7 @@ pub(crate) fn profile(
         sum.0 += count;
         sum.1 += count as f64 * weight(block);
     }
-    done.profile = tables.profile;
+    done.profile = named.profile;
     done.profile.threads = stacks.threads().to_vec();
     let samples = folded
         .into_iter()
@@ -144,8 +137,8 @@ pub(crate) fn profile(
 }
 
 /// A stack with its places.
-struct Stack {
-    locations: Vec<usize>,
+pub(crate) struct Stack {
+    pub(crate) locations: Vec<usize>,
     whole: bool,
     named: bool,
 }

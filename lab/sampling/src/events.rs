@@ -115,15 +115,11 @@ impl std::fmt::Debug for Core {
 impl Events {
     /// Opens an event on each core, disabled.
     pub(crate) fn open(cores: &[u32], asked: Asked) -> Result<Self, Refused> {
-        let counters = cores.iter().map(|core| open(*core, asked));
-        let counters: io::Result<Vec<Counter>> = counters.collect();
-        let counters = counters.map_err(Refused::open)?;
-        let rings = rings(&counters, largest_ring(cores.len(), asked))?;
-        let both = counters.into_iter().zip(rings);
+        let largest = largest_ring(cores.len(), asked);
+        let both = on_cores(cores, largest, |core| open(core, asked))?.into_iter();
+        let cores = both.map(|(counter, sampler)| Core { counter, sampler });
         Ok(Self {
-            cores: both
-                .map(|(counter, sampler)| Core { counter, sampler })
-                .collect(),
+            cores: cores.collect(),
         })
     }
 
@@ -156,6 +152,18 @@ impl Events {
         found.sort_by_key(|(time, _)| *time);
         found.into_iter().map(|(_, event)| event).collect()
     }
+}
+
+/// Opens an event on each core, with rings of at most this size.
+pub(crate) fn on_cores(
+    cores: &[u32],
+    largest: u8,
+    open: impl Fn(u32) -> io::Result<Counter>,
+) -> Result<Vec<(Counter, Sampler)>, Refused> {
+    let counters: io::Result<Vec<Counter>> = cores.iter().map(|core| open(*core)).collect();
+    let counters = counters.map_err(Refused::open)?;
+    let rings = rings(&counters, largest)?;
+    Ok(counters.into_iter().zip(rings).collect())
 }
 
 fn open(core: u32, asked: Asked) -> io::Result<Counter> {
@@ -235,7 +243,7 @@ pub(crate) fn ring(cores: usize, bytes_a_second: f64) -> u8 {
 }
 
 /// The largest rings that the kernel allows for all cores (`kernel.perf_event_mlock_kb`), all of one size.
-pub(crate) fn rings(counters: &[Counter], largest: u8) -> Result<Vec<Sampler>, Refused> {
+fn rings(counters: &[Counter], largest: u8) -> Result<Vec<Sampler>, Refused> {
     let mut power = largest;
     loop {
         let rings = counters.iter().map(|counter| counter.sampler(power));

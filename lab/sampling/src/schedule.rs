@@ -64,7 +64,7 @@ fn mean_rate(period: f64, redraw: f64) -> f64 {
 }
 
 /// Uniform in 0…1.
-fn fraction(random: &mut Xoshiro256PlusPlus) -> f64 {
+pub(crate) fn fraction(random: &mut Xoshiro256PlusPlus) -> f64 {
     (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 

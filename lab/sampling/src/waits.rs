@@ -20,7 +20,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::events::RawSample;
 use crate::files::Modules;
-use crate::schedule::Switching;
+use crate::schedule::{Switching, fraction};
 use crate::spaces::Spaces;
 use crate::stacks::{Frame, Interner, MOST_STACKS, OTHER, Stacks};
 use crate::threads::Threads;
@@ -86,8 +86,8 @@ pub(crate) struct Waits {
     missing: Vec<String>,
     usage: Usage,
     rounds: Rounds,
-    /// Threads for [`Rounds`], which change once a second.
-    looked_at: Vec<(i32, i32, String)>,
+    /// Process, thread, and group of threads for [`Rounds`], which change once a second.
+    looked_at: Vec<(i32, i32, Number)>,
     records: Records,
     copies: bool,
     pace: Pace,
@@ -227,7 +227,7 @@ impl Waits {
         if let Pace::Slices { part, .. } = self.pace
             && now >= self.slice_end
         {
-            let draw = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+            let draw = fraction(&mut self.random);
             match (draw < part, self.got.switches.is_open()) {
                 (true, false) => self.open(shared, clock, false),
                 (false, true) => self.close(shared, clock),
@@ -295,6 +295,10 @@ impl Waits {
             .flat_map(|row| row.groups.values())
             .map(|times| times.on_ns)
             .sum();
+        if self.usage.is_uncounted() {
+            self.missing
+                .push("the kernel doesn't count the CPU time of threads (schedstat)".to_owned());
+        }
         if self.got.level == 1 && self.rounds.reads > 50 && self.rounds.asleep == 0 {
             self.missing.push(
                 "what threads sleep in: the kernel shows this user no wchan of these threads, or none of them slept".to_owned(),
@@ -350,7 +354,7 @@ impl Waits {
             to: now,
             is_on: self.is_on,
             groups,
-            found: self.rounds.take(),
+            found: self.rounds.take(&self.got.groups.values),
         });
         self.row_from = now;
         self.look();
@@ -358,9 +362,9 @@ impl Waits {
 
     fn look(&mut self) {
         let threads = self.usage.threads();
-        self.looked_at = threads
-            .map(|(pid, tid, group)| (pid, tid, group.to_owned()))
-            .collect();
+        let groups = &mut self.got.groups;
+        let threads = threads.map(|(pid, tid, group)| (pid, tid, groups.intern(group.to_owned())));
+        self.looked_at = threads.collect();
     }
 
     /// Starts to record switches. With `with_state`, reads the current state of each thread first; slices skip this.
@@ -380,7 +384,7 @@ impl Waits {
                         .number(&[Frame::Sleeps(self.got.sleeps.intern(function))]),
                 ),
             });
-            begun.push((*tid, self.got.groups.intern(group.clone()), does));
+            begun.push((*tid, *group, does));
         }
         if self.records.enable().is_err() {
             return;
@@ -451,15 +455,15 @@ impl Waits {
                     if self.knows((sample.pid, sample.tid), at, shared) {
                         let stack = walk::stack(shared.spaces, shared.frames, &sample);
                         let stack = self.got.stacks.number(&stack);
-                        self.got.switches.stack(sample.tid, at, stack);
+                        self.got.switches.stack(sample.tid, stack);
                     }
                 }
                 Recorded::Exited { tid } => self.got.switches.exited(tid, at),
                 Recorded::Waking { woken, by } => {
-                    if self.got.switches.group(woken).is_some() {
-                        let waker = self.waker(&by, shared);
-                        self.got.switches.woken(woken, at, waker);
-                    }
+                    // Walking a stack is slow.
+                    let wants = self.got.switches.wants_waker(woken, at);
+                    let waker = wants.then(|| self.waker(&by, shared)).flatten();
+                    self.got.switches.woken(woken, at, waker);
                 }
                 Recorded::Lost { records, switches } => {
                     self.lost += records;

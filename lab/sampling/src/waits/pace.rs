@@ -10,8 +10,8 @@ const STACK: f64 = 3.5e-6;
 const WAKER: f64 = 2.1e-6;
 /// The additional cost of a copy of 64 KiB of a stack.
 const COPY: f64 = 6e-6;
-/// The maximum number of stacks per second and core, by frame pointers and by copies. Rings and the lab's thread can
-/// process no more.
+/// The maximum number of stacks per second and core, by frame pointers and by copies. Rings have room for no more, and
+/// the lab's thread can process no more.
 const MOST_CHAINS: f64 = 2000.0;
 const MOST_COPIES: f64 = 250.0;
 /// The stack of one in this many switches is recorded. Primes avoid a beat with periodic work.
@@ -37,6 +37,11 @@ pub(crate) enum Pace {
     Slices { one_of: u64, part: f64 },
     /// Not at all: there are too many switches.
     Off,
+}
+
+/// Returns the maximum number of stacks per second and core.
+pub(crate) fn most_stacks(copies: bool) -> f64 {
+    if copies { MOST_COPIES } else { MOST_CHAINS }
 }
 
 /// The inputs of the pace.
@@ -72,12 +77,7 @@ impl Pace {
             };
             load.switches * (SWITCH + (stack + waker) / one_of as f64)
         };
-        let most_stacks = if load.copies {
-            MOST_COPIES
-        } else {
-            MOST_CHAINS
-        };
-        let fits = |one_of: u64| load.of_a_core / one_of as f64 <= most_stacks;
+        let fits = |one_of: u64| load.of_a_core / one_of as f64 <= most_stacks(load.copies);
         let mut all = ONE_OF.into_iter();
         if let Some(one_of) = all.find(|one_of| fits(*one_of) && cost(*one_of) <= most) {
             return Self::All { one_of };

@@ -42,6 +42,13 @@ struct Estimate {
     ns: f64,
 }
 
+impl Estimate {
+    fn add(&mut self, count: f64, ns: f64) {
+        self.count += count;
+        self.ns += ns;
+    }
+}
+
 /// Nanoseconds by class.
 type Classes = BTreeMap<Class, u64>;
 
@@ -142,8 +149,7 @@ fn switched(waits: &Collected, numbers: &Numbers, named: &mut Named<'_>) -> Colu
         };
         let of_kind = by_kind.entry((group, kind)).or_default();
         let sum = of_kind.entry(column).or_default();
-        sum.count += estimate.count;
-        sum.ns += estimate.ns;
+        sum.add(estimate.count, estimate.ns);
     }
     for ((_, kind), columns) in &mut by_kind {
         if *kind == Kind::Blocked {
@@ -193,8 +199,7 @@ fn scale(all: &mut Columns, columns: Columns, target_ns: f64) {
     let factor = target_ns / ns(&columns).max(1.0);
     for (column, estimate) in columns {
         let sum = all.entry(column).or_default();
-        sum.count += estimate.count;
-        sum.ns += estimate.ns * factor;
+        sum.add(estimate.count, estimate.ns * factor);
     }
 }
 
@@ -203,9 +208,10 @@ fn weighted(waits: &Collected, not_sampled: Number) -> Vec<(Piece, Estimate)> {
     let switches = &waits.switches;
     let mut sampled: HashMap<Stratum, Sum> = HashMap::new();
     for (piece, sum) in switches.pieces.iter().filter(|(piece, _)| !piece.is_known) {
-        let all = sampled.entry(piece.stratum).or_default();
-        all.count += sum.count;
-        all.ns += sum.ns;
+        sampled
+            .entry(piece.stratum)
+            .or_default()
+            .add(sum.count, sum.ns);
     }
     // If no interval of a length has a stack, the nearest length with stacks represents it.
     let nearest = |stratum: &Stratum| {
@@ -220,9 +226,7 @@ fn weighted(waits: &Collected, not_sampled: Number) -> Vec<(Piece, Estimate)> {
     let mut like: HashMap<Stratum, Stratum> = HashMap::new();
     for ((stratum, _), sum) in &switches.exact {
         let like = like.entry(*stratum).or_insert_with(|| nearest(stratum));
-        let all = exact.entry(*like).or_default();
-        all.count += sum.count;
-        all.ns += sum.ns;
+        exact.entry(*like).or_default().add(sum.count, sum.ns);
     }
     let ratio = |all: u64, some: u64| all as f64 / some.max(1) as f64;
     let mut found: Vec<(Piece, Estimate)> = Vec::new();
@@ -271,8 +275,7 @@ fn by_wakers(columns: Columns) -> Columns {
         if let Some(waker) = column.waker {
             let of_stack = wakers.entry((column.group, column.stack)).or_default();
             let sum = of_stack.entry(waker).or_default();
-            sum.count += estimate.count;
-            sum.ns += estimate.ns;
+            sum.add(estimate.count, estimate.ns);
         }
     }
     let mut divided = Columns::new();
@@ -284,8 +287,7 @@ fn by_wakers(columns: Columns) -> Columns {
                 ..column.clone()
             };
             let sum = divided.entry(column).or_default();
-            sum.count += estimate.count * part;
-            sum.ns += estimate.ns * part;
+            sum.add(estimate.count * part, estimate.ns * part);
         }
     }
     divided
@@ -371,8 +373,7 @@ fn by_sleeps(
     let mut sums: BTreeMap<Class, Estimate> = BTreeMap::new();
     for (column, estimate) in &columns {
         let sum = sums.entry(named.stack(column.stack).by_kernel).or_default();
-        sum.count += estimate.count;
-        sum.ns += estimate.ns;
+        sum.add(estimate.count, estimate.ns);
     }
     let is_short = |class: &Class| {
         let sum = sums.get(class);
@@ -404,8 +405,7 @@ fn by_sleeps(
     for (column, estimate) in columns {
         let factor = factors.get(&named.stack(column.stack).by_kernel);
         let sum = weighted.entry(column).or_default();
-        sum.count += estimate.count;
-        sum.ns += estimate.ns * factor.copied().unwrap_or(0.0);
+        sum.add(estimate.count, estimate.ns * factor.copied().unwrap_or(0.0));
     }
     let rows: Vec<&Row> = waits.on_rows().collect();
     for (function, count) in sleeps {
@@ -451,9 +451,8 @@ fn found(waits: &Collected, numbers: &Numbers) -> Columns {
             let sum: u64 = functions.values().sum();
             for (function, count) in &functions {
                 let of_function = all.entry(column(numbers.sleep[*function], false));
-                let of_function = of_function.or_default();
-                of_function.count += *count as f64;
-                of_function.ns += times.blocked_ns() as f64 * *count as f64 / sum as f64;
+                let ns = times.blocked_ns() as f64 * *count as f64 / sum as f64;
+                of_function.or_default().add(*count as f64, ns);
             }
             if functions.is_empty() {
                 let unknown = all.entry(column(numbers.not_sampled, false)).or_default();
@@ -502,7 +501,7 @@ impl<'a> Named<'a> {
 
     fn waiting(&self, stack: Number) -> Waiting {
         let frames = self.numbers.frames(stack);
-        let locations = self.named.stack(&frames, self.modules);
+        let locations = self.named.stack(&frames, self.modules).locations;
         let functions = functions(&frames, &locations, &self.named.profile);
         let kernel = functions.iter().filter(|(_, is_kernel)| *is_kernel);
         let kernel: Vec<(&str, bool)> = kernel.copied().collect();
@@ -529,7 +528,7 @@ impl<'a> Named<'a> {
     fn waker(&self, waker: Number) -> Option<String> {
         let (group, stack) = self.waits.wakers.values.get(waker as usize)?;
         let frames = self.numbers.frames(*stack);
-        let locations = self.named.stack(&frames, self.modules);
+        let locations = self.named.stack(&frames, self.modules).locations;
         let functions = functions(&frames, &locations, &self.named.profile);
         let function = self.waits.patterns.waker(&functions)?;
         let group = &self.numbers.groups[*group as usize];
@@ -556,8 +555,7 @@ impl<'a> Named<'a> {
             let locations = stack.locations.clone();
             let key = (column.second, column.group as usize, locations, wait);
             let sum = samples.entry(key).or_default();
-            sum.count += estimate.count;
-            sum.ns += estimate.ns;
+            sum.add(estimate.count, estimate.ns);
         }
         let samples = samples.into_iter();
         let samples = samples.map(|((second, thread, stack, wait), estimate)| Sample {

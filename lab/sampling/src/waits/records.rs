@@ -11,14 +11,12 @@ use perf_event_open::sample::Sampler;
 use perf_event_open::sample::record::Record;
 use perf_event_open::sample::record::ctx::Switch;
 
+use super::pace::most_stacks;
 use crate::error::Refused;
-use crate::events::{RawSample, raw, ring, rings, stack_bytes, stacks, stamped};
+use crate::events::{RawSample, on_cores, raw, ring, stack_bytes, stacks, stamped};
 
 /// Bytes of records per second and core at the highest rate of switches that is recorded without slices.
 const SWITCH_BYTES: f64 = 50_000.0 * 2.0 * 48.0;
-/// The stacks per second and core for which a ring has room.
-const STACKS: f64 = 2000.0;
-const COPIES: f64 = 250.0;
 /// Where the kernel lists the numbers of its tracepoints. Nothing is mounted for this.
 const TRACEPOINTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// The place of the woken thread's id in the data of `sched_waking`: after eight bytes of every tracepoint and the name.
@@ -60,7 +58,6 @@ pub(crate) struct Records {
     cores: Vec<Core>,
     /// Records that arrived before their turn.
     early: Vec<(u64, Recorded)>,
-    is_on: bool,
 }
 
 struct Core {
@@ -103,11 +100,10 @@ pub(crate) fn waking() -> Result<u64, String> {
 impl Records {
     /// Opens the events, disabled. `waking` is the number of a tracepoint.
     pub(crate) fn open(cores: &[u32], copies: bool, waking: Option<u64>) -> Result<Self, Refused> {
-        let most = if copies { COPIES } else { STACKS };
         // All three kinds of events share the memory for rings.
         let share = 3 * cores.len();
-        let power = ring(share, most * stack_bytes(copies));
-        let switches = opened(cores, ring(share, SWITCH_BYTES), |core| {
+        let power = ring(share, most_stacks(copies) * stack_bytes(copies));
+        let switches = on_cores(cores, ring(share, SWITCH_BYTES), |core| {
             let opts = Opts {
                 extra_record: ExtraRecord {
                     ctx_switch: true,
@@ -126,11 +122,11 @@ impl Records {
             },
             ..stamped()
         };
-        let stacks = opened(cores, power, |core| {
+        let stacks = on_cores(cores, power, |core| {
             Counter::new(Software::CtxSwitch, (Proc::ALL, Cpu(core)), sampled(false))
         })?;
         let wakers = waking.map(|id| {
-            opened(cores, power, |core| {
+            on_cores(cores, power, |core| {
                 Counter::new(Tracepoint { id }, (Proc::ALL, Cpu(core)), sampled(true))
             })
         });
@@ -152,13 +148,11 @@ impl Records {
         self.cores.iter().any(|core| core.wakers.is_some())
     }
 
-    pub(crate) fn enable(&mut self) -> io::Result<()> {
-        self.is_on = true;
+    pub(crate) fn enable(&self) -> io::Result<()> {
         self.counters().try_for_each(Counter::enable)
     }
 
-    pub(crate) fn disable(&mut self) -> io::Result<()> {
-        self.is_on = false;
+    pub(crate) fn disable(&self) -> io::Result<()> {
         self.counters().try_for_each(Counter::disable)
     }
 
@@ -200,18 +194,6 @@ impl Records {
             all.map(|(counter, _)| counter)
         })
     }
-}
-
-/// An event on each core, with rings of at most this size.
-fn opened(
-    cores: &[u32],
-    power: u8,
-    open: impl Fn(u32) -> io::Result<Counter>,
-) -> Result<Vec<(Counter, Sampler)>, Refused> {
-    let counters: io::Result<Vec<Counter>> = cores.iter().map(|core| open(*core)).collect();
-    let counters = counters.map_err(Refused::open)?;
-    let rings = rings(&counters, power)?;
-    Ok(counters.into_iter().zip(rings).collect())
 }
 
 fn recorded(record: Record, switches: bool) -> Option<(u64, Recorded)> {

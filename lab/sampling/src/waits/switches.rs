@@ -57,7 +57,7 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, count: u64, ns: u64) {
+    pub(crate) fn add(&mut self, count: u64, ns: u64) {
         self.count += count;
         self.ns += ns;
     }
@@ -89,6 +89,13 @@ struct Off {
     woken: Option<Waking>,
 }
 
+impl Off {
+    /// Returns true if a waking at this moment ends the sleep.
+    fn sleeps(&self, at: At) -> bool {
+        !self.preempted && self.woken.is_none() && self.since <= at
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Records are missing.
@@ -104,8 +111,17 @@ struct Thread {
     group: Number,
     state: State,
     /// The stack of the switch that follows.
-    next: Option<(At, Number)>,
+    next: Option<Number>,
     since: Since,
+}
+
+impl Thread {
+    /// Counts time on the CPU; `on_ns` are the sums by group.
+    fn on(&mut self, since: At, to: At, on_ns: &mut BTreeMap<Number, u64>) {
+        let ns = to.saturating_sub(since);
+        self.since.on_ns += ns;
+        *on_ns.entry(self.group).or_default() += ns;
+    }
 }
 
 /// The activity of a thread since the last mark.
@@ -222,7 +238,10 @@ impl Switches {
     /// Counts times of threads for [`Switches::take_ended`] from now on.
     pub(crate) fn mark(&mut self, at: At) {
         for thread in self.threads.values_mut() {
-            if let State::On(since) = &mut thread.state {
+            // When the window was closed, the time until then was counted; nothing is recorded since.
+            if self.window.is_some()
+                && let State::On(since) = &mut thread.state
+            {
                 *self.on_ns.entry(thread.group).or_default() += at.saturating_sub(*since);
                 *since = at;
             }
@@ -255,17 +274,15 @@ impl Switches {
         if self.window.take().is_none() {
             return;
         }
-        let tids: Vec<i32> = self.threads.keys().copied().collect();
-        for tid in tids {
-            let Some(thread) = self.threads.get(&tid).copied() else {
-                continue;
-            };
+        let mut threads = std::mem::take(&mut self.threads);
+        for thread in threads.values_mut() {
             match thread.state {
                 State::Off(off) => self.interval(thread.group, off, at, false, second),
-                State::On(since) | State::Ready(since) => self.on(tid, since, at),
+                State::On(since) | State::Ready(since) => thread.on(since, at, &mut self.on_ns),
                 State::Unknown => {}
             }
         }
+        self.threads = threads;
     }
 
     /// Records were lost: nothing is known of any thread until it is switched again.
@@ -283,27 +300,27 @@ impl Switches {
 
     /// A thread ends. Its last switch has no id.
     pub(crate) fn exited(&mut self, tid: i32, at: At) {
-        if let Some(thread) = self.threads.get(&tid)
-            && let State::On(since) | State::Ready(since) = thread.state
-        {
-            self.on(tid, since, at);
+        let Some(mut thread) = self.threads.remove(&tid) else {
+            return;
+        };
+        if let State::On(since) | State::Ready(since) = thread.state {
+            thread.on(since, at, &mut self.on_ns);
         }
-        if let Some(Thread { group, since, .. }) = self.threads.remove(&tid) {
-            let wall_ns = at.saturating_sub(since.at);
-            let times = Times {
-                threads: 1,
-                wall_ns: wall_ns.max(since.on_ns + since.preempted_ns),
-                on_ns: since.on_ns,
-                no_core_ns: since.preempted_ns,
-            };
-            self.ended.entry(group).or_default().add(&times);
-        }
+        let Thread { group, since, .. } = thread;
+        let wall_ns = at.saturating_sub(since.at);
+        let times = Times {
+            threads: 1,
+            wall_ns: wall_ns.max(since.on_ns + since.preempted_ns),
+            on_ns: since.on_ns,
+            no_core_ns: since.preempted_ns,
+        };
+        self.ended.entry(group).or_default().add(&times);
     }
 
     /// The stack of a thread that is about to be switched.
-    pub(crate) fn stack(&mut self, tid: i32, at: At, stack: Number) {
+    pub(crate) fn stack(&mut self, tid: i32, stack: Number) {
         if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.next = Some((at, stack));
+            thread.next = Some(stack);
         }
     }
 
@@ -314,7 +331,7 @@ impl Switches {
         };
         self.switches += 1;
         let stack = match thread.next.take() {
-            Some((_, stack)) => Stack::Sampled(stack),
+            Some(stack) => Stack::Sampled(stack),
             None => Stack::NotSampled,
         };
         let old = thread.state;
@@ -325,7 +342,7 @@ impl Switches {
             woken: None,
         });
         if let State::On(since) | State::Ready(since) = old {
-            self.on(tid, since, at);
+            thread.on(since, at, &mut self.on_ns);
         }
     }
 
@@ -362,20 +379,18 @@ impl Switches {
     pub(crate) fn woken(&mut self, tid: i32, at: At, waker: Option<Number>) {
         if let Some(thread) = self.threads.get_mut(&tid)
             && let State::Off(off) = &mut thread.state
-            && !off.preempted
-            && off.woken.is_none()
-            && off.since <= at
+            && off.sleeps(at)
         {
             off.woken = Some(Waking { at, waker });
         }
     }
 
-    fn on(&mut self, tid: i32, since: At, to: At) {
-        if let Some(thread) = self.threads.get_mut(&tid) {
-            let ns = to.saturating_sub(since);
-            thread.since.on_ns += ns;
-            *self.on_ns.entry(thread.group).or_default() += ns;
-        }
+    /// Returns true if the waker of a thread counts: the thread sleeps, and its stack is known.
+    pub(crate) fn wants_waker(&self, tid: i32, at: At) -> bool {
+        let thread = self.threads.get(&tid);
+        thread.is_some_and(|thread| {
+            matches!(thread.state, State::Off(off) if off.sleeps(at) && off.stack != Stack::NotSampled)
+        })
     }
 
     /// Adds an interval; `ended` if the thread runs again.
@@ -516,7 +531,7 @@ mod tests {
     fn times_on_and_off_the_cpu_add_up_to_the_window() {
         let mut switches = begun();
         switches.thread(1, 0, Some(Begun::Runs));
-        switches.stack(1, 1000 + 3 * MS, 7);
+        switches.stack(1, 7);
         switches.left(1, 1000 + 3 * MS, false);
         switches.came(1, 1000 + 10 * MS, &second);
         switches.left(1, 1000 + 12 * MS, true);
@@ -555,7 +570,7 @@ mod tests {
         let mut switches = begun();
         switches.thread(1, 0, Some(Begun::Runs));
         switches.woken(1, 1000 + MS, Some(9));
-        switches.stack(1, 1000 + 2 * MS, 7);
+        switches.stack(1, 7);
         switches.left(1, 1000 + 2 * MS, false);
         switches.woken(1, 1000 + 5 * MS, Some(3));
         switches.woken(1, 1000 + 6 * MS, Some(4));
@@ -571,10 +586,33 @@ mod tests {
     }
 
     #[test]
+    fn only_sleepers_with_stacks_want_a_waker() {
+        let mut switches = begun();
+        switches.thread(1, 0, Some(Begun::Runs));
+        assert!(!switches.wants_waker(1, 1000 + MS), "it runs");
+        switches.left(1, 1000 + 2 * MS, false);
+        assert!(!switches.wants_waker(1, 1000 + 3 * MS), "it has no stack");
+        switches.came(1, 1000 + 4 * MS, &second);
+        switches.stack(1, 7);
+        switches.left(1, 1000 + 5 * MS, true);
+        assert!(!switches.wants_waker(1, 1000 + 6 * MS), "it was preempted");
+        switches.came(1, 1000 + 7 * MS, &second);
+        switches.stack(1, 7);
+        switches.left(1, 1000 + 8 * MS, false);
+        assert!(!switches.wants_waker(1, 1000 + 7 * MS), "it is too early");
+        assert!(switches.wants_waker(1, 1000 + 9 * MS));
+        switches.woken(1, 1000 + 9 * MS, Some(3));
+        assert!(!switches.wants_waker(1, 1000 + 10 * MS), "it was woken");
+        switches.thread(2, 0, Some(Begun::Sleeps(5)));
+        assert!(switches.wants_waker(2, 1000 + MS));
+        assert!(!switches.wants_waker(3, 1000 + MS), "it is unknown");
+    }
+
+    #[test]
     fn sleepers_keep_their_stacks_over_a_pause() {
         let mut switches = begun();
         switches.thread(1, 0, Some(Begun::Runs));
-        switches.stack(1, 1000 + MS, 7);
+        switches.stack(1, 7);
         switches.left(1, 1000 + MS, false);
         switches.close(1000 + 10 * MS, &second);
         assert!(switches.slept(1));
@@ -605,6 +643,20 @@ mod tests {
         let ended = switches.take_ended()[&0];
         assert_eq!((ended.wall_ns, ended.on_ns), (MS, MS), "since the mark");
         assert_eq!(switches.on_ns[&0], 5 * MS);
+    }
+
+    #[test]
+    fn marks_add_nothing_after_the_window_is_closed() {
+        let mut switches = begun();
+        switches.thread(1, 0, Some(Begun::Runs));
+        switches.left(1, 1000 + MS, false);
+        switches.came(1, 1000 + 2 * MS, &second);
+        switches.close(1000 + 5 * MS, &second);
+        let on_ns = switches.on_ns.clone();
+        assert_eq!(on_ns[&0], 4 * MS);
+        switches.mark(1000 + 5 * MS);
+        switches.mark(1000 + 1005 * MS);
+        assert_eq!(switches.on_ns, on_ns);
     }
 
     #[test]

@@ -4,10 +4,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::time::Duration;
 
+use procfs::FromRead;
+use procfs::process::Schedstat;
+
 use crate::threads::Threads;
 
 /// Threads that are read, at most.
 const MOST: usize = 50_000;
+/// The counters of a thread at its start.
+const START: Schedstat = Schedstat {
+    sum_exec_runtime: 0,
+    run_delay: 0,
+    pcount: 0,
+};
 
 /// The times of some threads, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +52,7 @@ pub(crate) struct Usage {
     /// The kernel's clock since boot at 0 of the trial's clock.
     boot_ns: u64,
     read_at: Duration,
+    uncounted: bool,
 }
 
 /// A thread at its last reading.
@@ -50,17 +60,8 @@ pub(crate) struct Usage {
 struct Thread {
     pid: i32,
     group: String,
-    counters: Counters,
+    counters: Schedstat,
     at: Duration,
-}
-
-/// The counters of `schedstat`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Counters {
-    on_ns: u64,
-    waited_ns: u64,
-    /// Times that the thread got a core.
-    runs: u64,
 }
 
 impl Usage {
@@ -78,7 +79,7 @@ impl Usage {
         self.read(pids, clock, names);
     }
 
-    /// The times of thread groups since the reading before.
+    /// The times of thread groups since the reading before; none if the kernel doesn't count them.
     pub(crate) fn read(
         &mut self,
         pids: &[i32],
@@ -89,7 +90,7 @@ impl Usage {
         let mut seen = HashMap::with_capacity(self.threads.len());
         for pid in pids {
             for tid in tasks(*pid) {
-                let Some(counters) = Counters::read(*pid, tid) else {
+                let Some(counters) = counters(*pid, tid) else {
                     continue;
                 };
                 if seen.len() >= MOST {
@@ -98,16 +99,17 @@ impl Usage {
                 let now = clock();
                 let group = names.name(*pid, tid).to_owned();
                 let known = self.threads.remove(&tid);
-                let known = known.filter(|known| known.counters.runs <= counters.runs);
+                let known = known.filter(|known| known.counters.pcount <= counters.pcount);
                 let (before, since) = match known {
                     Some(known) => (known.counters, known.at),
                     // CPU time before the first reading isn't counted.
-                    None if self.read_at == Duration::MAX => (counters, now),
-                    None => (Counters::default(), self.began(*pid, tid, now)),
+                    None if self.read_at == Duration::MAX => (counters.clone(), now),
+                    None => (START, self.began(*pid, tid, now)),
                 };
                 let sum = sums.entry(group.clone()).or_default();
-                let on_ns = counters.on_ns.saturating_sub(before.on_ns);
-                let no_core_ns = counters.waited_ns.saturating_sub(before.waited_ns);
+                let on_ns = counters.sum_exec_runtime;
+                let on_ns = on_ns.saturating_sub(before.sum_exec_runtime);
+                let no_core_ns = counters.run_delay.saturating_sub(before.run_delay);
                 let wall_ns = now.saturating_sub(since).as_nanos() as u64;
                 sum.threads += 1;
                 sum.on_ns += on_ns;
@@ -124,7 +126,16 @@ impl Usage {
         }
         self.read_at = clock();
         self.threads = seen;
+        if !is_counted(self.threads.values().map(|thread| &thread.counters)) {
+            self.uncounted = true;
+            sums.clear();
+        }
         sums
+    }
+
+    /// Returns true if the kernel didn't count the times of threads in a reading.
+    pub(crate) fn is_uncounted(&self) -> bool {
+        self.uncounted
     }
 
     /// All threads at the last reading: process, thread, group.
@@ -141,14 +152,15 @@ impl Usage {
     pub(crate) fn mark(&mut self) {
         let threads = self.threads.iter();
         self.marked = threads
-            .map(|(tid, thread)| (*tid, thread.counters.runs))
+            .map(|(tid, thread)| (*tid, thread.counters.pcount))
             .collect();
     }
 
     /// Returns true if a thread has not had a core since the mark.
     pub(crate) fn has_slept(&self, pid: i32, tid: i32) -> bool {
         let before = self.marked.get(&tid).copied();
-        before.is_some() && before == Counters::read(pid, tid).map(|now| now.runs)
+        let counts = before.is_some() && !self.uncounted;
+        counts && before == counters(pid, tid).map(|now| now.pcount)
     }
 
     /// When a thread that is new began: not before the last reading.
@@ -164,28 +176,22 @@ impl Usage {
 }
 
 /// The threads of a process; none if it has ended.
-pub(crate) fn tasks(pid: i32) -> Vec<i32> {
+fn tasks(pid: i32) -> Vec<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task"));
     let entries = entries.into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     ids.collect()
 }
 
-impl Counters {
-    fn read(pid: i32, tid: i32) -> Option<Self> {
-        let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
-        Self::parse(&text)
-    }
+fn counters(pid: i32, tid: i32) -> Option<Schedstat> {
+    Schedstat::from_file(format!("/proc/{pid}/task/{tid}/schedstat")).ok()
+}
 
-    fn parse(text: &str) -> Option<Self> {
-        let mut numbers = text.split_ascii_whitespace().map(str::parse);
-        let mut next = || numbers.next()?.ok();
-        Some(Self {
-            on_ns: next()?,
-            waited_ns: next()?,
-            runs: next()?,
-        })
-    }
+/// A kernel that doesn't count shows `0 0 0` for all threads. One that does may show it for threads that haven't run yet.
+fn is_counted<'a>(threads: impl Iterator<Item = &'a Schedstat>) -> bool {
+    let mut threads = threads.peekable();
+    let ran = |one: &Schedstat| (one.sum_exec_runtime, one.run_delay, one.pcount) != (0, 0, 0);
+    threads.peek().is_none() || threads.any(ran)
 }
 
 #[cfg(test)]
@@ -194,14 +200,34 @@ mod tests {
 
     #[test]
     fn counters_are_read() {
-        let counters = Counters {
-            on_ns: 1_067_013,
-            waited_ns: 18,
-            runs: 7,
+        let parsed = |text: &str| {
+            let counters = Schedstat::from_read(text.as_bytes()).ok()?;
+            Some((
+                counters.sum_exec_runtime,
+                counters.run_delay,
+                counters.pcount,
+            ))
         };
-        assert_eq!(Counters::parse("1067013 18 7\n"), Some(counters));
-        assert_eq!(Counters::parse("1067013 18\n"), None);
-        assert_eq!(Counters::parse("-1 18 7\n"), None);
+        assert_eq!(parsed("1067013 18 7\n"), Some((1_067_013, 18, 7)));
+        assert_eq!(parsed("1067013 18\n"), None);
+        assert_eq!(parsed("-1 18 7\n"), None);
+    }
+
+    #[test]
+    fn kernels_that_do_not_count_are_recognized() {
+        let ran = Schedstat { pcount: 7, ..START };
+        assert!(!is_counted([START, START].iter()));
+        assert!(is_counted([START, ran].iter()));
+        assert!(is_counted([].iter()), "no thread was read");
+        let (pid, tid) = (std::process::id() as i32, nix::unistd::gettid().as_raw());
+        let own = counters(pid, tid).unwrap();
+        assert!(is_counted([&own].into_iter()));
+        let mut usage = Usage {
+            uncounted: true,
+            ..Usage::default()
+        };
+        usage.marked.insert(tid, own.pcount);
+        assert!(!usage.has_slept(pid, tid), "that is unknown");
     }
 
     #[test]

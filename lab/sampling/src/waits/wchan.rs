@@ -1,8 +1,10 @@
 //! The kernel functions that threads sleep in, read from `wchan` many times a second. Programs of the same user may read it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::time::Duration;
+
+use super::switches::Number;
 
 /// The approximate maximum cost of a reading on the lab's cores.
 const READ: f64 = 10e-6;
@@ -37,13 +39,13 @@ pub(crate) type Found = BTreeMap<String, BTreeMap<String, u64>>;
 #[derive(Debug, Default)]
 pub(crate) struct Rounds {
     /// Readings a second.
-    pub(crate) most_a_second: f64,
+    most_a_second: f64,
     owed: f64,
     last: Duration,
     next: usize,
-    /// Since the last [`Rounds::take`].
-    found: Found,
-    functions: HashMap<String, ()>,
+    /// By group, since the last [`Rounds::take`].
+    found: HashMap<Number, BTreeMap<String, u64>>,
+    functions: HashSet<String>,
     pub(crate) reads: u64,
     pub(crate) asleep: u64,
 }
@@ -62,8 +64,8 @@ impl Rounds {
         self.owed = 0.0;
     }
 
-    /// Reads as many threads as are due.
-    pub(crate) fn turn(&mut self, now: Duration, threads: &[(i32, i32, String)]) {
+    /// Reads as many threads as are due: process, thread, group.
+    pub(crate) fn turn(&mut self, now: Duration, threads: &[(i32, i32, Number)]) {
         let rate = self.most_a_second.min(threads.len() as f64 * MOST_ROUNDS);
         self.owed += now.saturating_sub(self.last).as_secs_f64() * rate;
         self.last = now;
@@ -71,30 +73,35 @@ impl Rounds {
         self.owed = (self.owed - due as f64).clamp(0.0, 1.0);
         for _ in 0..due {
             self.next = (self.next + 1) % threads.len();
-            let (pid, tid, group) = &threads[self.next];
+            let (pid, tid, group) = threads[self.next];
             self.reads += 1;
-            if let Some(Doing::Sleeps(function)) = doing(*pid, *tid) {
+            if let Some(Doing::Sleeps(function)) = doing(pid, tid) {
                 self.count(group, function);
             }
         }
     }
 
-    fn count(&mut self, group: &str, function: String) {
+    fn count(&mut self, group: Number, function: String) {
         self.asleep += 1;
-        let known = self.functions.contains_key(&function);
-        let function = if known || self.functions.len() < MOST_FUNCTIONS {
-            self.functions.insert(function.clone(), ());
-            function
-        } else {
+        let is_new = !self.functions.contains(&function);
+        let function = if is_new && self.functions.len() >= MOST_FUNCTIONS {
             "…".to_owned()
+        } else {
+            if is_new {
+                self.functions.insert(function.clone());
+            }
+            function
         };
-        let of_group = self.found.entry(group.to_owned()).or_default();
+        let of_group = self.found.entry(group).or_default();
         *of_group.entry(function).or_default() += 1;
     }
 
-    /// Returns the findings since the last call.
-    pub(crate) fn take(&mut self) -> Found {
-        std::mem::take(&mut self.found)
+    /// Returns the findings since the last call. `groups` are the names of groups by their numbers.
+    pub(crate) fn take(&mut self, groups: &[String]) -> Found {
+        let found = self.found.drain();
+        found
+            .map(|(group, functions)| (groups[group as usize].clone(), functions))
+            .collect()
     }
 }
 
@@ -113,7 +120,7 @@ mod tests {
     #[test]
     fn readings_stay_within_the_budget() {
         let mut rounds = Rounds::new(0.01);
-        let threads: Vec<_> = (0..500).map(|at| (-1, at, "x".to_owned())).collect();
+        let threads: Vec<_> = (0..500).map(|at| (-1, at, 0)).collect();
         rounds.begin(Duration::ZERO);
         for turn in 1..=200 {
             rounds.turn(Duration::from_millis(50 * turn), &threads);
