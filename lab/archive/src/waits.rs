@@ -30,7 +30,7 @@ const COLUMNS: [&str; 6] = [
     "no_core_ms",
 ];
 /// The maximum size of each file in bytes; larger files are neither written nor read.
-const MOST_BYTES: u64 = 64 << 20;
+pub(crate) const MOST_BYTES: u64 = 64 << 20;
 /// The maximum number of lines of `latency.hlog`, one per group of threads.
 const MOST_GROUPS: usize = 1000;
 /// The maximum length of a line of `latency.hlog`, in bytes.
@@ -166,10 +166,7 @@ fn classes() -> impl Iterator<Item = Class> {
     all.filter(|class| *class != Class::NoCore)
 }
 
-/// `threads.csv`.
-///
-/// # Errors
-/// [`ArchiveError::Unwritable`] if it were larger than 64 MiB.
+/// The content of `threads.csv`.
 pub(crate) fn threads(path: &Path, lines: &[ThreadsLine]) -> Result<Vec<u8>, ArchiveError> {
     let unwritable = |error: csv::Error| ArchiveError::unwritable(path, error);
     let header = COLUMNS.into_iter().map(str::to_owned);
@@ -191,9 +188,6 @@ pub(crate) fn threads(path: &Path, lines: &[ThreadsLine]) -> Result<Vec<u8>, Arc
         ];
         let fields = first.into_iter().chain(classes().map(of_class));
         bytes.extend(monitor::line(fields).map_err(unwritable)?);
-    }
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(ArchiveError::unwritable(path, "it is larger than 64 MiB"));
     }
     Ok(bytes)
 }
@@ -301,9 +295,6 @@ pub(crate) fn latency(
     for (group, histogram) in largest {
         let line = encoder.tagged(&tag(group), from, to, histogram);
         bytes.extend(line.map_err(|problem| ArchiveError::unwritable(path, problem))?);
-    }
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(ArchiveError::unwritable(path, "it is larger than 64 MiB"));
     }
     Ok(bytes)
 }

@@ -549,7 +549,7 @@ impl TrialWriter {
     /// # Errors
     /// [`ArchiveError::Write`], for a full disk too; [`ArchiveError::Unwritable`] if it is larger than 16 MiB.
     pub fn cpu_profile(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
-        self.profile(names::CPU_PROFILE, bytes)
+        self.keep(names::CPU_PROFILE, names::MOST_PROFILE_BYTES, bytes)
     }
 
     /// Writes the profile of the system's waits, a pprof file.
@@ -557,7 +557,7 @@ impl TrialWriter {
     /// # Errors
     /// As [`TrialWriter::cpu_profile`].
     pub fn waits_profile(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
-        self.profile(names::WAITS, bytes)
+        self.keep(names::WAITS, names::MOST_PROFILE_BYTES, bytes)
     }
 
     /// Writes the time of groups of threads, in order of time.
@@ -566,7 +566,7 @@ impl TrialWriter {
     /// As [`TrialWriter::cpu_profile`], with 64 MiB.
     pub fn threads(&mut self, lines: &[ThreadsLine]) -> Result<(), ArchiveError> {
         let bytes = waits::threads(&self.partial.join(names::THREADS), lines)?;
-        self.keep(names::THREADS, &bytes)
+        self.keep(names::THREADS, waits::MOST_BYTES, &bytes)
     }
 
     /// Writes the scheduling latency of groups of threads in the hold.
@@ -579,7 +579,7 @@ impl TrialWriter {
         groups: &Latencies,
     ) -> Result<(), ArchiveError> {
         let bytes = waits::latency(&self.partial.join(names::LATENCY), hold, groups)?;
-        self.keep(names::LATENCY, &bytes)
+        self.keep(names::LATENCY, waits::MOST_BYTES, &bytes)
     }
 
     /// Writes the counters that the system reported.
@@ -587,20 +587,17 @@ impl TrialWriter {
     /// # Errors
     /// As [`TrialWriter::cpu_profile`].
     pub fn asked(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
-        self.profile(names::ASKED, bytes)
+        self.keep(names::ASKED, names::MOST_PROFILE_BYTES, bytes)
     }
 
-    /// A whole file of at most 16 MiB.
-    fn profile(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), ArchiveError> {
-        if bytes.len() as u64 > names::MOST_PROFILE_BYTES {
-            let path = self.partial.join(name);
-            return Err(ArchiveError::unwritable(&path, "it is larger than 16 MiB"));
+    /// Writes a whole file of at most `most` bytes.
+    fn keep(&mut self, name: &'static str, most: u64, bytes: &[u8]) -> Result<(), ArchiveError> {
+        let path = self.partial.join(name);
+        if bytes.len() as u64 > most {
+            let problem = format!("it is larger than {} MiB", most >> 20);
+            return Err(ArchiveError::unwritable(&path, problem));
         }
-        self.keep(name, bytes)
-    }
-
-    fn keep(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), ArchiveError> {
-        let mut sink = Sink::create(self.partial.join(name))?;
+        let mut sink = Sink::create(path)?;
         sink.put(bytes)?;
         self.profiles.push((name, sink));
         Ok(())
