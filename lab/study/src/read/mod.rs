@@ -26,7 +26,6 @@ mod profile;
 mod published;
 mod reach;
 mod requires;
-mod settings;
 mod stages;
 mod storage;
 mod study;
@@ -38,7 +37,7 @@ mod unused;
 
 use std::sync::Arc;
 
-use lab_language::{Files, LoadError, WorkloadFile, read_yaml};
+use lab_language::{Files, LoadError, WorkloadFile, read_yaml, settings};
 use lab_workload::{LoadSpec, Population};
 
 use crate::model::{Cell, Study, StudyWorkload, Workload};
