@@ -37,7 +37,7 @@ mod unused;
 
 use std::sync::Arc;
 
-use lab_language::{Files, LoadError, WorkloadFile, read_yaml, settings};
+use lab_language::{Files, LoadError, WorkloadFile, read_yaml};
 use lab_workload::{LoadSpec, Population};
 
 use crate::model::{Cell, Study, StudyWorkload, Workload};
