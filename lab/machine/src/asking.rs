@@ -271,6 +271,10 @@ mod tests {
     use std::net::TcpListener;
 
     use lab_asked::{How, Read as Form};
+    use lab_client::PemFile;
+    use rustls::crypto::ring;
+    use rustls::pki_types::PrivateKeyDer;
+    use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
     use super::*;
 
@@ -344,6 +348,59 @@ mod tests {
                 .unwrap_err()
                 .contains("not of the form")
         );
+    }
+
+    #[test]
+    fn a_system_is_trusted_as_by_its_users() {
+        let name = "app.internal".to_owned();
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::new(vec![name.clone()]).unwrap();
+        let certificate = certificate.self_signed(&key).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+            )
+            .unwrap();
+        let config = Arc::new(config);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for socket in listener.incoming() {
+                let session = ServerConnection::new(Arc::clone(&config)).unwrap();
+                let mut stream = StreamOwned::new(session, socket.unwrap());
+                // A client that does not trust it sends nothing.
+                if stream.read(&mut [0; 1000]).is_ok() {
+                    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\na: 1\n";
+                    stream.write_all(answer.as_bytes()).unwrap();
+                }
+            }
+        });
+        let url = format!("https://app.test:{port}/stats");
+        let ask = |asker: &Asker| by_http(&url, asker, &mut None);
+        let untrusting = asker();
+        assert!(ask(&untrusting).is_err());
+        let other = Asker {
+            tls: TlsOptions {
+                authorities: vec![PemFile {
+                    name: "own.pem".to_owned(),
+                    text: certificate.pem(),
+                }],
+                server_name: Some(name),
+                ..TlsOptions::default()
+            },
+            ..untrusting
+        };
+        // The name is that of the system's own server, and this is another one.
+        assert!(ask(&other).is_err());
+        let own = Asker {
+            base: format!("https://app.test:{port}").parse().unwrap(),
+            ..other
+        };
+        assert_eq!(ask(&own).unwrap(), b"a: 1\n");
     }
 
     #[test]
