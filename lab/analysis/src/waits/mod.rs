@@ -57,9 +57,9 @@ pub(crate) fn of_run(
     Waiting {
         waits: cells
             .iter()
-            .filter_map(|cell| summary(cell, &of_cell(cell), &patterns))
+            .filter_map(|cell| summary(cell, &of_cell(cell), patterns))
             .collect(),
-        wait_differences: compared.waits(&patterns),
+        wait_differences: compared.waits(patterns),
         scheduling_differences: compared.scheduling(&differences.comparisons, &scheduling),
         scheduling,
     }
