@@ -10,6 +10,7 @@ use lab_asked::{
 use lab_plan::Plan;
 use lab_trial::{Input, as_f64};
 
+use crate::cells::is_of;
 use crate::compare::{MOST_PAIRS, Trials, pairs};
 use crate::duet::swapped;
 use crate::model::{CellSummary, TrialAnalysis, Verdict};
@@ -101,12 +102,9 @@ fn summarise(cells: &[CellSummary], trials: &[TrialAnalysis], asked: &Asked) -> 
     let by_cell: Vec<(&CellSummary, Vec<&OfTrial>)> = cells
         .iter()
         .map(|cell| {
-            let is_of = |trial: &&TrialAnalysis| {
-                !trial.control && trial.cell == cell.cell && trial.users == cell.users
-            };
             let own = trials
                 .iter()
-                .filter(is_of)
+                .filter(|trial| is_of(cell, trial))
                 .filter_map(|trial| asked.get(&trial.id));
             (cell, own.flatten().collect())
         })
@@ -115,26 +113,28 @@ fn summarise(cells: &[CellSummary], trials: &[TrialAnalysis], asked: &Asked) -> 
     let names: BTreeSet<&str> = all().map(|one| one.name.as_str()).collect();
     let mut found = Vec::new();
     for name in names {
+        let of_name = by_cell.iter().filter_map(|(cell, own)| {
+            let own = own.iter().copied().filter(|one| one.name == name);
+            let own: Vec<&OfTrial> = own.collect();
+            (!own.is_empty()).then_some((*cell, own))
+        });
+        let of_name: Vec<(&CellSummary, Vec<&OfTrial>)> = of_name.collect();
         let mut units: BTreeMap<&Series, Option<&String>> = BTreeMap::new();
-        for one in all().filter(|one| one.name == name) {
+        for one in of_name.iter().flat_map(|(_, own)| own) {
             for series in one.values.keys() {
                 units.entry(series).or_insert_with(|| one.units.get(series));
             }
         }
-        let counted = units.into_iter().map(|(series, unit)| {
-            let cells = by_cell
+        let counted = units.into_iter().map(|(series, unit)| CountedSeries {
+            measure: format!("ask.{name}.{series}"),
+            ask: name.to_owned(),
+            column: series.column.clone(),
+            labels: series.labels.clone(),
+            unit: unit.cloned(),
+            cells: of_name
                 .iter()
-                .filter(|(_, own)| own.iter().any(|one| one.name == name));
-            CountedSeries {
-                measure: format!("ask.{name}.{series}"),
-                ask: name.to_owned(),
-                column: series.column.clone(),
-                labels: series.labels.clone(),
-                unit: unit.cloned(),
-                cells: cells
-                    .map(|(cell, own)| mean_of(cell, name, series, own))
-                    .collect(),
-            }
+                .map(|(cell, own)| mean_of(cell, series, own))
+                .collect(),
         });
         let mut counted: Vec<CountedSeries> = counted.filter(|one| one.size() > 0.0).collect();
         counted.sort_by(|a, b| b.size().total_cmp(&a.size()));
@@ -155,10 +155,9 @@ fn summarise(cells: &[CellSummary], trials: &[TrialAnalysis], asked: &Asked) -> 
     found
 }
 
-fn mean_of(cell: &CellSummary, name: &str, series: &Series, own: &[&OfTrial]) -> CountedMean {
-    let with = own
-        .iter()
-        .filter(|one| one.name == name && one.transactions > 0.0);
+/// The mean of a counter over the trials of a cell, of which these are the answers to its ask.
+fn mean_of(cell: &CellSummary, series: &Series, own: &[&OfTrial]) -> CountedMean {
+    let with = own.iter().filter(|one| one.transactions > 0.0);
     let values = with.filter_map(|one| one.values.get(series).copied().unwrap_or(Some(0.0)));
     let values: Vec<f64> = values.collect();
     CountedMean {

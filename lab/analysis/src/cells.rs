@@ -41,6 +41,11 @@ pub(crate) fn summarise(
         .collect()
 }
 
+/// Returns true if a trial is one of this cell's. A control is no trial of a cell.
+pub(crate) fn is_of(cell: &CellSummary, trial: &TrialAnalysis) -> bool {
+    !trial.control && trial.cell == cell.cell && trial.users == cell.users
+}
+
 /// The position of each level in its factor, factors in file order.
 fn position(study: &Question, cell: &Cell) -> Vec<usize> {
     study

@@ -3,6 +3,7 @@
 use lab_profile::{FunctionSum, Profile, Sums, ThreadSum, Tree, Weight};
 use lab_trial::Input;
 
+use crate::cells::is_of;
 use crate::model::{CellSummary, CpuProfile, FunctionTime, ThreadTime, TrialAnalysis, Verdict};
 
 /// The maximum number of functions in `result.json`.
@@ -57,12 +58,9 @@ pub(crate) fn summarise(
     profiled: &[Profiled],
 ) -> Vec<CpuProfile> {
     let of_cell = |cell: &CellSummary| {
-        let is_of = |trial: &TrialAnalysis| {
-            !trial.control && trial.cell == cell.cell && trial.users == cell.users
-        };
         let both = profiled.iter().filter_map(|one| {
             let trial = trials.iter().find(|trial| trial.id == one.trial)?;
-            is_of(trial).then_some((trial, &one.profile))
+            is_of(cell, trial).then_some((trial, &one.profile))
         });
         let both: Vec<(&TrialAnalysis, &Profile)> = both.collect();
         (!both.is_empty()).then(|| summary(cell, &both))

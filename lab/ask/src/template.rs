@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use lab_asked::{How, Read};
 use lab_filters::JsonPath;
+use lab_language::machine::argument;
+use lab_language::settings::{Settings, note};
 use lab_language::{
     At, CellError, Problems, Scalar, Setting, Span, Table, TextError, parsed, switch, units,
 };
-use lab_workload::{Level, Template};
+use lab_workload::Level;
 
 use crate::file::AskFile;
 use crate::preset::{PRESETS, Preset, PresetAsk};
@@ -63,7 +65,7 @@ impl AskTemplate {
         let one = |one: &One| {
             let by = match &one.by {
                 ByTemplate::Command(argv) => {
-                    let words = argv.iter().map(|word| word.value(&cell, text));
+                    let words = argv.iter().map(|word| word.value(&cell, argument));
                     By::Command(words.collect::<Result<_, _>>()?)
                 }
                 ByTemplate::Http(url) => By::Http(url.value(&cell, address)?),
@@ -75,13 +77,6 @@ impl AskTemplate {
             })
         };
         self.asks.iter().map(one).collect()
-    }
-}
-
-fn text(written: &str) -> Result<String, TextError> {
-    match written.contains('\0') {
-        true => Err(TextError::new("an argument has no NUL", 0..written.len())),
-        false => Ok(written.to_owned()),
     }
 }
 
@@ -111,10 +106,11 @@ pub fn templates(
     problems: &mut Problems,
 ) -> Option<AskTemplate> {
     let known: Vec<String> = factors.iter().chain(filled_in).cloned().collect();
-    let mut reader = Reader {
+    let settings = Settings {
         known: &known,
         problems,
     };
+    let mut reader = Reader { settings };
     let mut made = Vec::new();
     let mut is_good = true;
     for (name, file) in asks.iter() {
@@ -130,8 +126,7 @@ pub fn templates(
             "a system is asked at most {MOST_ASKS} things, and these are {}",
             made.len()
         );
-        reader.note(&name.span, &message, "leave some out");
-        is_good = false;
+        return reader.note(&name.span, &message, "leave some out");
     }
     is_good.then(|| AskTemplate {
         asks: made,
@@ -140,26 +135,23 @@ pub fn templates(
 }
 
 struct Reader<'a> {
-    known: &'a [String],
-    problems: &'a mut Problems,
+    settings: Settings<'a>,
 }
 
 impl Reader<'_> {
-    fn note(&mut self, span: &Span, message: &str, help: &str) {
-        self.problems
-            .push(span.first_line().problem(message, "here").help(help));
+    fn note<T>(&mut self, span: &Span, message: &str, help: &str) -> Option<T> {
+        note(span, message, help, &mut self.settings)
     }
 
     fn one(&mut self, name: &At<String>, file: &AskFile) -> Option<Vec<One>> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.value.is_empty() || name.value.len() > 32 || !name.value.chars().all(is_plain) {
             let message = format!("`{}` can't be the name of an ask", name.value);
-            self.note(
+            return self.note(
                 &name.span,
                 &message,
                 "use letters, digits, `_`, and `-`, 32 at most",
             );
-            return None;
         }
         match &file.preset {
             Some(preset) => self.of_preset(name, preset, file),
@@ -171,31 +163,29 @@ impl Reader<'_> {
     fn own(&mut self, name: &At<String>, file: &AskFile) -> Option<One> {
         let by = match (&file.command, &file.http) {
             (Some(command), _) => self.argv(command).map(ByTemplate::Command),
-            (None, Some(http)) => self.setting("http", http).map(ByTemplate::Http),
+            (None, Some(http)) => self.settings.required("http", http).map(ByTemplate::Http),
             (None, None) => {
                 let message = format!("nothing says whom `{}` asks", name.value);
                 self.note(
                     &name.span,
                     &message,
                     "add `command: […]`, `http: …`, or `preset: …`",
-                );
-                None
+                )
             }
         };
         let Some(read) = &file.read else {
             let message = format!("nothing says how the answer to `{}` is read", name.value);
-            self.note(
+            return self.note(
                 &name.span,
                 &message,
                 "add `read: table`, `lines`, `json`, or `prometheus`",
             );
-            return None;
         };
         let read = parsed(
             read,
             "read",
             |text| units::one_named("form", text, &Read::NAMED),
-            self.problems,
+            self.settings.problems,
         );
         let how = read.and_then(|read| self.how(How::of(read), file));
         Some(One {
@@ -219,20 +209,19 @@ impl Reader<'_> {
             preset,
             "preset",
             |text| units::one_named("preset", text, &named),
-            self.problems,
+            self.settings.problems,
         )?;
         if let Some((key, span)) = said_beside(file, found) {
             let message = format!("the preset says `{key}` already");
             let help = "leave it out, or write the ask without a preset";
-            self.note(span, &message, help);
-            return None;
+            return self.note(span, &message, help);
         }
         let client = match &file.command {
             Some(command) => self.argv(command)?,
             None => self.words(preset, &found.command)?,
         };
         let address = match (&file.http, &found.http) {
-            (Some(at), _) => Some(self.setting("http", at)?),
+            (Some(at), _) => Some(self.settings.required("http", at)?),
             (None, Some(text)) => Some(self.words(preset, std::slice::from_ref(text))?.remove(0)),
             (None, None) => None,
         };
@@ -268,16 +257,15 @@ impl Reader<'_> {
                         )),
                     }
                 },
-                self.problems,
+                self.settings.problems,
             )?;
             if how.read != Read::Table {
                 let message = "only rows of a table are counted as states";
-                self.note(
+                return self.note(
                     &count.rows.span,
                     message,
                     "write `read: table`, or leave `count` out",
                 );
-                return None;
             }
             how.rows_ms = u64::try_from(rows.as_millis()).ok();
         }
@@ -295,12 +283,11 @@ impl Reader<'_> {
         for (column, path) in file.paths.iter() {
             if how.read != Read::Json {
                 let message = "only a JSON document has paths";
-                self.note(
+                return self.note(
                     &column.span,
                     message,
                     "write `read: json`, or choose counters by `keep`",
                 );
-                return None;
             }
             let path = parsed(
                 path,
@@ -311,12 +298,12 @@ impl Reader<'_> {
                     };
                     JsonPath::parse(text).map_err(wrong)
                 },
-                self.problems,
+                self.settings.problems,
             )?;
             how.paths.insert(column.value.clone(), path);
         }
         if file.text.is_some() {
-            how.text = switch(file.text.as_ref(), self.problems);
+            how.text = switch(file.text.as_ref(), self.settings.problems);
         }
         Some(how)
     }
@@ -324,13 +311,12 @@ impl Reader<'_> {
     fn argv(&mut self, command: &At<Vec<At<Scalar>>>) -> Option<Vec<Setting>> {
         if command.value.is_empty() {
             let help = "list the program and its arguments, such as `[redis-cli, INFO]`";
-            self.note(&command.span, "`command` names no program", help);
-            return None;
+            return self.note(&command.span, "`command` names no program", help);
         }
         let words: Vec<Option<Setting>> = command
             .value
             .iter()
-            .map(|word| self.setting("command", word))
+            .map(|word| self.settings.required("command", word))
             .collect();
         words.into_iter().collect()
     }
@@ -342,25 +328,9 @@ impl Reader<'_> {
                 value: Scalar::Text(word.clone()),
                 span: preset.span.clone(),
             };
-            self.setting("preset", &at)
+            self.settings.required("preset", &at)
         };
         words.iter().map(word).collect()
-    }
-
-    fn setting(&mut self, field: &str, at: &At<Scalar>) -> Option<Setting> {
-        let text = at.text();
-        match Template::parse_setting(&text, self.known) {
-            Ok(template) => Some(Setting {
-                field: field.to_owned(),
-                template,
-                at: at.clone(),
-            }),
-            Err(error) => {
-                self.problems
-                    .push(at.span.text_problem(field, &text, &error.into()));
-                None
-            }
-        }
     }
 }
 

@@ -127,10 +127,11 @@ fn missing(recorded: &Recorded) -> Option<String> {
     if *missed == 0 {
         return None;
     }
-    let problem = recorded.problem().unwrap_or("it came too late");
-    Some(match missed == asked {
-        true => format!("The system did not say what it counts as `{name}`: {problem}."),
-        false => format!("{missed} of {asked} answers of `{name}` are missing: {problem}."),
+    recorded.unanswered().or_else(|| {
+        let problem = recorded.problem().unwrap_or("it came too late");
+        Some(format!(
+            "{missed} of {asked} answers of `{name}` are missing: {problem}."
+        ))
     })
 }
 

@@ -7,6 +7,9 @@ pub(crate) fn matches_any(patterns: &[String], name: &str) -> bool {
 
 /// Needs at most pattern × name steps: after a mismatch only the last `*` matches one letter more.
 fn matches(pattern: &str, name: &str) -> bool {
+    if !pattern.contains(['*', '?']) {
+        return pattern == name;
+    }
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);

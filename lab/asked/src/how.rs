@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::glob::matches_any;
 
 /// The interval at which counters are read, unless the hold is short or very long.
-pub const EVERY: Duration = Duration::from_secs(10);
+const EVERY: Duration = Duration::from_secs(10);
 /// The minimum number of answers in a hold, unless their interval would be shorter than [`SHORTEST`].
 const LEAST_ANSWERS: u32 = 6;
 /// The shortest time between two answers of counters.
@@ -42,7 +42,7 @@ impl Read {
 }
 
 /// How the answers of an ask are read.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct How {
     /// Their form.
     pub read: Read,
@@ -73,24 +73,6 @@ fn yes() -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
 fn is_true(is: &bool) -> bool {
     *is
-}
-
-impl PartialEq for How {
-    fn eq(&self, other: &Self) -> bool {
-        let paths = |how: &Self| -> Vec<(String, String)> {
-            let paths = how.paths.iter();
-            paths
-                .map(|(name, path)| (name.clone(), path.as_str().to_owned()))
-                .collect()
-        };
-        self.read == other.read
-            && self.rows_ms == other.rows_ms
-            && self.keep == other.keep
-            && self.labels == other.labels
-            && self.units == other.units
-            && self.text == other.text
-            && paths(self) == paths(other)
-    }
 }
 
 impl How {

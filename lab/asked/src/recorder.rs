@@ -12,7 +12,7 @@ pub const WITHIN: Duration = Duration::from_secs(1);
 /// Largest answer.
 pub const MOST_ANSWER_BYTES: usize = 4 << 20;
 /// Most counters of an ask that are kept: the ones with the largest change.
-pub const MOST_SERIES: usize = 2_000;
+pub(crate) const MOST_SERIES: usize = 2_000;
 /// Most values that are kept of an ask.
 const MOST_VALUES: usize = 500_000;
 /// Most counters that are followed during a trial.
@@ -56,6 +56,16 @@ impl Recorded {
     pub fn problem(&self) -> Option<&str> {
         let mut answers = self.answers.iter();
         answers.find_map(|answer| answer.values.as_ref().err().map(String::as_str))
+    }
+
+    /// Says that no answer came at all, if there were questions.
+    #[must_use]
+    pub fn unanswered(&self) -> Option<String> {
+        let problem = self.problem().unwrap_or("no answer came in time");
+        (self.asked > 0 && self.missed == self.asked).then(|| {
+            let name = &self.name;
+            format!("The system did not say what it counts as `{name}`: {problem}.")
+        })
     }
 
     /// Drops half of the answers, or half of the counters if few answers are left.

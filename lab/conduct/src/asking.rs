@@ -1,10 +1,13 @@
 //! What a trial's system is asked during the hold, with what the trial filled in; and the answers in the archive.
 
+use std::net::SocketAddr;
+
 use lab_archive::TrialWriter;
-use lab_asked::to_jsonl;
+use lab_asked::{Recorded, to_jsonl};
+use lab_client::Resolve;
 use lab_driver::Clock;
 use lab_machine::{Asker, Asking};
-use lab_study::AskSpec;
+use lab_study::{AskSpec, as_host};
 
 use crate::course::Conductor;
 use crate::event::Event;
@@ -20,18 +23,16 @@ impl Conductor<'_> {
         }
         let with = self.filled_in(system);
         let asks: Vec<AskSpec> = self.trial.ask.iter().map(|ask| ask.filled(&with)).collect();
-        // Clients run on the generator's cores, so that they take no CPU from the system. The generator has priority.
-        let cores = match self.own_cores() {
-            true => self.pinning.generator.clone(),
-            false => Vec::new(),
-        };
         let mut secrets = self.secrets.clone();
         secrets.learn(&system.setting.secret);
         let asker = Asker {
             env: system.setting.env.clone(),
             folder: self.scratch.data(),
-            cores,
+            cores: self.beside_cores(),
             secrets,
+            base: system.base().clone(),
+            tls: system.reach.options.clone(),
+            resolve: Resolve::new(&system.reach.hosts),
         };
         let hold = spans.ramp..spans.ramp + spans.hold;
         Some(Asking::start(asks, &asker, clock, &hold))
@@ -39,7 +40,7 @@ impl Conductor<'_> {
 
     /// What texts of asks may name, with the values of this trial.
     fn filled_in(&self, system: &System) -> Vec<(String, String)> {
-        let setting = &system.setting;
+        let (setting, here) = (&system.setting, system.address().ip());
         let pid = system.counted().map(|counted| counted.pid);
         let own = [
             ("port", system.address().port().to_string()),
@@ -47,22 +48,19 @@ impl Conductor<'_> {
             ("scratch", setting.scratch.clone()),
             ("secret", setting.secret.clone()),
             ("plimsoll", self.program.display().to_string()),
-            ("address", system.base().host.clone()),
+            ("address", as_host(here)),
         ];
         let own = own.map(|(name, value)| (name.to_owned(), value));
         let ports = setting.ports.iter();
-        let ports = ports.map(|(name, port)| (format!("{name}_port"), port.to_string()));
-        let far = system.parts.places().iter().flat_map(|(name, at)| {
-            let host = match at.is_ipv6() {
-                true => format!("[{}]", at.ip()),
-                false => at.ip().to_string(),
-            };
+        let ports = ports.map(|(name, port)| (name, SocketAddr::new(here, *port)));
+        let parts = system.parts.places().iter().map(|(name, at)| (name, *at));
+        let places = ports.chain(parts).flat_map(|(name, at)| {
             [
                 (format!("{name}_port"), at.port().to_string()),
-                (format!("{name}_address"), host),
+                (format!("{name}_address"), as_host(at.ip())),
             ]
         });
-        own.into_iter().chain(ports).chain(far).collect()
+        own.into_iter().chain(places).collect()
     }
 
     /// Ends the asking, and writes the answers.
@@ -75,15 +73,8 @@ impl Conductor<'_> {
             return Ok(());
         };
         let all = asking.end();
-        for one in all
-            .iter()
-            .filter(|one| one.asked > 0 && one.missed == one.asked)
-        {
-            let problem = one.problem().unwrap_or("no answer came in time");
-            self.tell(Event::Note(format!(
-                "The system did not say what it counts as `{}`: {problem}.",
-                one.name
-            )));
+        for said in all.iter().filter_map(Recorded::unanswered) {
+            self.tell(Event::Note(said));
         }
         writer.asked(to_jsonl(all).as_bytes())?;
         Ok(())

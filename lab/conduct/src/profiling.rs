@@ -123,10 +123,7 @@ impl Conductor<'_> {
     pub(crate) fn take_profile(&self, sampler: Sampler, clock: Clock, spans: Spans) -> Profiler {
         let (end, ended) = sync_channel(1);
         let decided = Arc::clone(&self.profiles.decided);
-        let cores = match self.own_cores() {
-            true => self.pinning.generator.clone(),
-            false => Vec::new(),
-        };
+        let cores = self.beside_cores();
         let thread = std::thread::spawn(move || {
             // Fails if the cores are gone; the thread then stays on its cores.
             let _pinned = Pinned::to(&cores);

@@ -404,6 +404,15 @@ impl Conductor<'_> {
     pub(crate) fn own_cores(&self) -> bool {
         !self.pinning.shared && !system::is_elsewhere(self.trial)
     }
+
+    /// The cores for work beside the load, so that it takes no CPU from the system: the generator's own. Empty for any
+    /// core.
+    pub(crate) fn beside_cores(&self) -> Vec<u32> {
+        match self.own_cores() {
+            true => self.pinning.generator.clone(),
+            false => Vec::new(),
+        }
+    }
 }
 
 /// Waits for the driver's end. A driver that does not end gets a request to stop and is abandoned.

@@ -49,6 +49,7 @@ session:
 
 const ASKS: &str = r#"
     page: { http: "http://127.0.0.1:{{ port }}/metrics", read: prometheus }
+    name: { http: "http://{{ web_address }}:{{ web_port }}/metrics", read: prometheus }
     file: { command: [cat, "{{ scratch }}/counted"], read: lines }
     own: { command: [sh, -c, "echo pid: {{ pid }}"], read: lines }
     rows: { command: [printf, 'state\nbusy\nbusy\n'], read: table, count: { rows: 200ms } }
@@ -57,17 +58,18 @@ const ASKS: &str = r#"
 "#;
 
 fn study() -> String {
-    let server = SERVER.trim_start().replace('\n', "\n        ");
+    let server = SERVER.trim_start().replace('\n', "\n          ");
     format!(
         r#"study: asked
 title: A server that counts
 workload: small
 system:
-  command:
-    start: [python3, server.py, "{{{{ port }}}}"]
-    files:
-      server.py: |
-        {server}
+  processes:
+    web:
+      start: [python3, server.py, "{{{{ port }}}}"]
+      files:
+        server.py: |
+          {server}
   ask:{}
 load: {{ users: 3, ramp: 1s, hold: 4s }}
 trials: 1
@@ -114,7 +116,7 @@ fn a_trial_has_what_its_system_counted() {
     let transactions: u64 = windows
         .flat_map(|window| window.steps.values().map(|step| step.ok))
         .sum();
-    for name in ["page", "file"] {
+    for name in ["page", "name", "file"] {
         let recorded = of(name);
         let ((from, first), (to, last)) = ends(recorded);
         assert!(from >= 1_000.0 && to > from, "{from} {to}");

@@ -14,6 +14,15 @@ pub struct JsonPath {
     compiled: serde_json_path::JsonPath,
 }
 
+/// Two paths are the same if their texts are: all else follows from it.
+impl PartialEq for JsonPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for JsonPath {}
+
 /// A step of a path that can be followed in one pass over the body, without its context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsonStep {

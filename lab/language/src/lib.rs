@@ -10,6 +10,7 @@ mod profile;
 pub mod reach;
 mod read;
 mod setting;
+pub mod settings;
 mod storage;
 pub mod template_words;
 

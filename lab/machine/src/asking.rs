@@ -2,7 +2,6 @@
 //! one. It understands no answer.
 
 use std::io::Read;
-use std::net::ToSocketAddrs;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -13,10 +12,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use lab_asked::{MOST_ANSWER_BYTES, Recorded, Recorder, WITHIN};
-use lab_client::{BaseUrl, Tls};
+use lab_client::{BaseUrl, Resolve, Tls, TlsOptions};
 use lab_driver::Clock;
 use lab_host::clock::{Stopwatch, pause};
-use lab_host::cores;
+use lab_host::cores::{self, Pinned};
 use lab_study::{AskSpec, By, Secrets};
 
 use crate::child::Child;
@@ -39,10 +38,16 @@ pub struct Asker {
     pub env: Vec<(String, String)>,
     /// The folder that they start in.
     pub folder: PathBuf,
-    /// The cores that they run on; all if empty.
+    /// The cores that asking threads and their commands run on, at the usual priority; all if empty.
     pub cores: Vec<u32>,
     /// What is masked in answers.
     pub secrets: Secrets,
+    /// The server that `tls` names, if it names one.
+    pub base: BaseUrl,
+    /// TLS as for the users of the system.
+    pub tls: TlsOptions,
+    /// Addresses of hosts as for the users of the system.
+    pub resolve: Resolve,
 }
 
 /// Asks that go on.
@@ -59,7 +64,11 @@ impl Asking {
         let stop = Arc::new(AtomicBool::new(false));
         let threads = asks.into_iter().map(|ask| {
             let (stop, asker, hold) = (Arc::clone(&stop), asker.clone(), hold.clone());
-            std::thread::spawn(move || ask_until(&ask, &asker, clock, hold, &stop))
+            std::thread::spawn(move || {
+                // Fails if the cores are gone or none are named; the thread then stays on its cores.
+                let _pinned = Pinned::to(&asker.cores);
+                ask_until(&ask, &asker, clock, hold, &stop)
+            })
         });
         Self {
             threads: threads.collect(),
@@ -117,7 +126,7 @@ fn ask_until(
         let before = clock.now();
         let answer = match &ask.by {
             By::Command(argv) => by_command(argv, asker),
-            By::Http(url) => by_http(url, &mut client),
+            By::Http(url) => by_http(url, asker, &mut client),
         };
         // What was counted is that of a moment in between.
         let at = before + clock.now().saturating_sub(before) / 2;
@@ -148,10 +157,14 @@ fn late() -> String {
     format!("no answer within {} s", WITHIN.as_secs())
 }
 
-fn by_http(url: &str, kept: &mut Option<(Client, String)>) -> Result<Vec<u8>, String> {
+fn by_http(
+    url: &str,
+    asker: &Asker,
+    kept: &mut Option<(Client, String)>,
+) -> Result<Vec<u8>, String> {
     let (mut client, path) = match kept.take() {
         Some(kept) => kept,
-        None => client(url)?,
+        None => client(url, asker)?,
     };
     let never = AtomicBool::new(false);
     let answer = client
@@ -170,15 +183,19 @@ fn by_http(url: &str, kept: &mut Option<(Client, String)>) -> Result<Vec<u8>, St
     }
 }
 
-fn client(url: &str) -> Result<(Client, String), String> {
+fn client(url: &str, asker: &Asker) -> Result<(Client, String), String> {
     let wrong = || "its address is not of the form http://host:port/path".to_owned();
     let (server, path) = BaseUrl::split(url).map_err(|_| wrong())?;
     let path = if path.is_empty() { "/" } else { path }.to_owned();
-    let mut addresses = (server.host.as_str(), server.port)
-        .to_socket_addrs()
-        .map_err(|error| error.to_string())?;
-    let address = addresses.next().ok_or("its host has no address")?;
-    Ok((Client::new(server, address, Tls::default()), path))
+    let addresses = asker.resolve.addresses(&server);
+    let addresses = addresses.map_err(|error| error.to_string())?;
+    let address = addresses.first().ok_or("its host has no address")?;
+    let mut tls = asker.tls.clone();
+    if server != asker.base {
+        // Another server has the name of its host in its certificate.
+        tls.server_name = None;
+    }
+    Ok((Client::new(server, *address, Tls::new(tls)), path))
 }
 
 /// What a command prints. It is killed with all that it started if it takes too long.
@@ -196,10 +213,8 @@ fn by_command(argv: &[String], asker: &Asker) -> Result<Vec<u8>, String> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let cores = match asker.cores.is_empty() {
-        true => cores::allowed().map_err(|error| error.to_string())?,
-        false => asker.cores.clone(),
-    };
+    // Those of this thread.
+    let cores = cores::allowed().map_err(|error| error.to_string())?;
     let mut child = Child::start(command, &cores)
         .map_err(|error| format!("{program} can't be started: {error}"))?;
     let (output, errors) = child.pipes();
@@ -256,6 +271,10 @@ mod tests {
     use std::net::TcpListener;
 
     use lab_asked::{How, Read as Form};
+    use lab_client::PemFile;
+    use rustls::crypto::ring;
+    use rustls::pki_types::PrivateKeyDer;
+    use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
     use super::*;
 
@@ -265,6 +284,9 @@ mod tests {
             folder: "/".into(),
             cores: Vec::new(),
             secrets: Secrets::default(),
+            base: "http://127.0.0.1:80".parse().unwrap(),
+            tls: TlsOptions::default(),
+            resolve: Resolve::new(&[("app.test".to_owned(), [127, 0, 0, 1].into())]),
         }
     }
 
@@ -294,7 +316,9 @@ mod tests {
     #[test]
     fn an_address_answers() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/stats?x=1", listener.local_addr().unwrap());
+        // The study says where this host is.
+        let port = listener.local_addr().unwrap().port();
+        let url = format!("http://app.test:{port}/stats?x=1");
         let server = std::thread::spawn(move || {
             for answer in [
                 "200 OK\r\nContent-Length: 5\r\n\r\na: 1\n",
@@ -312,18 +336,71 @@ mod tests {
             }
         });
         let mut kept = None;
-        assert_eq!(by_http(&url, &mut kept).unwrap(), b"a: 1\n");
+        assert_eq!(by_http(&url, &asker(), &mut kept).unwrap(), b"a: 1\n");
         assert_eq!(
-            by_http(&url, &mut kept).unwrap_err(),
+            by_http(&url, &asker(), &mut kept).unwrap_err(),
             "it answers with status 503"
         );
         server.join().unwrap();
-        assert!(by_http(&url, &mut None).is_err());
+        assert!(by_http(&url, &asker(), &mut None).is_err());
         assert!(
-            by_http("ftp://x", &mut None)
+            by_http("ftp://x", &asker(), &mut None)
                 .unwrap_err()
                 .contains("not of the form")
         );
+    }
+
+    #[test]
+    fn a_system_is_trusted_as_by_its_users() {
+        let name = "app.internal".to_owned();
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::new(vec![name.clone()]).unwrap();
+        let certificate = certificate.self_signed(&key).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+            )
+            .unwrap();
+        let config = Arc::new(config);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for socket in listener.incoming() {
+                let session = ServerConnection::new(Arc::clone(&config)).unwrap();
+                let mut stream = StreamOwned::new(session, socket.unwrap());
+                // A client that does not trust it sends nothing.
+                if stream.read(&mut [0; 1000]).is_ok() {
+                    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\na: 1\n";
+                    stream.write_all(answer.as_bytes()).unwrap();
+                }
+            }
+        });
+        let url = format!("https://app.test:{port}/stats");
+        let ask = |asker: &Asker| by_http(&url, asker, &mut None);
+        let untrusting = asker();
+        assert!(ask(&untrusting).is_err());
+        let other = Asker {
+            tls: TlsOptions {
+                authorities: vec![PemFile {
+                    name: "own.pem".to_owned(),
+                    text: certificate.pem(),
+                }],
+                server_name: Some(name),
+                ..TlsOptions::default()
+            },
+            ..untrusting
+        };
+        // The name is that of the system's own server, and this is another one.
+        assert!(ask(&other).is_err());
+        let own = Asker {
+            base: format!("https://app.test:{port}").parse().unwrap(),
+            ..other
+        };
+        assert_eq!(ask(&own).unwrap(), b"a: 1\n");
     }
 
     #[test]

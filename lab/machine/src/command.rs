@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lab_host::clock::{Stopwatch, pause};
 use lab_host::held::Held;
-use lab_study::{CommandSpec, FilledIn, Ready, StopSignal};
+use lab_study::{CommandSpec, FilledIn, Ready, StopSignal, as_host};
 
 use crate::child::Child;
 use crate::error::Failed;
@@ -176,10 +176,7 @@ fn filled_in(
         secret_file: text(start.file("secret"))?,
         port_file: text(start.file("port"))?,
         program: start.program.display().to_string(),
-        address: match start.address {
-            IpAddr::V4(address) => address.to_string(),
-            IpAddr::V6(address) => format!("[{address}]"),
-        },
+        address: as_host(start.address),
     };
     write_secret(filled.secret_file.as_ref(), &filled.secret)?;
     Ok(filled)

@@ -246,7 +246,8 @@ impl CommandSpec {
 }
 
 /// An address as a host is written before a port.
-fn as_host(address: IpAddr) -> String {
+#[must_use]
+pub fn as_host(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => format!("[{address}]"),

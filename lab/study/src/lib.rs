@@ -25,7 +25,7 @@ mod timeline;
 
 pub use archived::{ArchivedError, present_plan};
 pub use attach::AttachSpec;
-pub use command::{CommandSpec, FilledIn, PresetUse, Ready, StopSignal};
+pub use command::{CommandSpec, FilledIn, PresetUse, Ready, StopSignal, as_host};
 pub use file::schema_study;
 pub use lab_ask::{AskSpec, By, filled_in};
 pub use lab_language::host::{HostSpec, KernelSetting};

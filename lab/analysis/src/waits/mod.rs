@@ -17,6 +17,7 @@ use lab_stats::exchange::Exchange;
 use lab_stats::paired::mean;
 use lab_trial::{Input, TrialWaits, WaitsByTrial};
 
+use crate::cells::is_of;
 use crate::compare::{Differences, MOST_PAIRS, Pair, Trials, pairs};
 use crate::model::{
     CellScheduling, CellSummary, CellWaits, Comparison, TrialAnalysis, Verdict, Waiting,
@@ -37,10 +38,7 @@ pub(crate) fn of_run(
     }
     let patterns = Patterns::built_in();
     let of_cell = |cell: &CellSummary| -> Vec<(&TrialAnalysis, &TrialWaits)> {
-        let is_of = |trial: &&TrialAnalysis| {
-            !trial.control && trial.cell == cell.cell && trial.users == cell.users
-        };
-        let trials = trials.iter().filter(is_of);
+        let trials = trials.iter().filter(|trial| is_of(cell, trial));
         trials
             .filter_map(|trial| Some((trial, waits.get(&trial.id)?)))
             .collect()
@@ -59,9 +57,9 @@ pub(crate) fn of_run(
     Waiting {
         waits: cells
             .iter()
-            .filter_map(|cell| summary(cell, &of_cell(cell), &patterns))
+            .filter_map(|cell| summary(cell, &of_cell(cell), patterns))
             .collect(),
-        wait_differences: compared.waits(&patterns),
+        wait_differences: compared.waits(patterns),
         scheduling_differences: compared.scheduling(&differences.comparisons, &scheduling),
         scheduling,
     }

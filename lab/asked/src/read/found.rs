@@ -12,16 +12,16 @@ const MOST_LABELS: usize = 16;
 
 /// The counters of one answer, each once, in the order of the answer.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Reading {
+pub(crate) struct Reading {
     /// Their values; finite numbers.
-    pub values: Vec<(Series, f64)>,
+    pub(crate) values: Vec<(Series, f64)>,
     /// The number of dropped entries, beyond the maximum number of counters.
-    pub left_out: u64,
+    pub(crate) left_out: u64,
 }
 
 /// Why an answer has no counters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub(crate) enum Unreadable {
     /// The answer has another form.
     #[error("its answer is not of the form `read: {form}`: {problem}")]
     Form {

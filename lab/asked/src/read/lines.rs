@@ -2,12 +2,11 @@
 //! `name:calls=1,usec=2`, are counters whose label is the name.
 
 use super::found::{Found, number};
-use crate::how::How;
 
 /// The label of fields.
 const NAME: &str = "name";
 
-pub(super) fn read(_how: &How, text: &str, found: &mut Found<'_>) {
+pub(super) fn read(text: &str, found: &mut Found<'_>) {
     for line in text.lines() {
         let Some((name, value)) = pair(line.trim()) else {
             continue;

@@ -8,18 +8,17 @@ mod table;
 
 use crate::how::{How, Read};
 use found::Found;
-pub(crate) use found::MOST_READ;
-pub use found::{Reading, Unreadable};
+pub(crate) use found::{MOST_READ, Reading, Unreadable};
 
 /// Reads an answer.
 ///
 /// # Errors
 /// When it is not of the expected form. A table without rows is no error: nothing was counted yet.
-pub fn read(how: &How, text: &str) -> Result<Reading, Unreadable> {
+pub(crate) fn read(how: &How, text: &str) -> Result<Reading, Unreadable> {
     let mut found = Found::new(how);
     match how.read {
         Read::Table => table::read(how, text, &mut found)?,
-        Read::Lines => lines::read(how, text, &mut found),
+        Read::Lines => lines::read(text, &mut found),
         Read::Json => json::read(how, text, &mut found)?,
         Read::Prometheus => prometheus::read(how, text, &mut found),
     }

@@ -10,7 +10,7 @@ use crate::how::How;
 pub(super) fn read(how: &How, text: &str, found: &mut Found<'_>) {
     let types = types(text);
     for sample in samples(text) {
-        if !counts(how, &types, sample.name) {
+        if !how.keeps(sample.name) || !counts(how, &types, sample.name) {
             continue;
         }
         let labels = sample.labels.iter();

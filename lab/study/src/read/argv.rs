@@ -1,8 +1,8 @@
 //! A program with its arguments, as several keys of a system have them.
 
 use lab_language::Setting;
+use lab_language::settings::{Settings, note};
 
-use super::settings::{Settings, note};
 use crate::file::{At, Scalar};
 
 /// A program with its arguments.

@@ -2,10 +2,10 @@
 
 use lab_language::Setting;
 use lab_language::host::HostTemplate;
+use lab_language::settings::{Settings, note};
 
 use super::argv::argv;
 use super::preparation::{self, Written};
-use super::settings::{Settings, note};
 use crate::command::CommandTemplate;
 use crate::file::{At, CommandFile, Scalar, StudyFile, Table};
 

@@ -1,8 +1,8 @@
 //! The load of a study: its settings as templates, each with its place.
 
+use lab_language::settings::{Settings, note};
 use lab_language::{AddressRange, OneOrMany, parsed};
 
-use super::settings::{Settings, note};
 use super::{generators, kinds, mix};
 use crate::demand::{LoadTemplate, WhoTemplate};
 use crate::file::{GeneratorsFile, LoadFile, StudyFile};

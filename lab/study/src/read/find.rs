@@ -1,9 +1,9 @@
 //! The search for the load line, judged.
 
+use lab_language::settings::note_problem;
 use lab_language::{Problems, parsed, units};
 
 use super::parts::Parts;
-use super::settings::note_problem;
 use super::thresholds::{thresholds, with_error_rate};
 use crate::extent::USERS;
 use crate::file::{At, FindFile, Scalar, StudyFile};

@@ -1,8 +1,8 @@
 //! Validates the load generators of a study.
 
+use lab_language::settings::{Settings, note};
 use lab_language::{Agents, TextError, Which, agents, parsed, units};
 
-use super::settings::{Settings, note};
 use crate::demand::GeneratorsTemplate;
 use crate::file::{At, AwayFile, GeneratorsFile, LabelledFile, Scalar, WhichFile};
 

@@ -2,8 +2,8 @@
 
 use lab_language::host::{HostTemplate, KernelTemplate, twice};
 use lab_language::machine;
+use lab_language::settings::Settings;
 
-use super::settings::Settings;
 use super::storage;
 use crate::file::{At, Scalar, StorageFile, Table};
 

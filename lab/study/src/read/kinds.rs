@@ -1,6 +1,7 @@
 //! Reads the kind of load of a study: settings as templates, each with its place.
 
-use super::settings::{Settings, note};
+use lab_language::settings::{Settings, note};
+
 use super::{stages, timeline};
 use crate::file::{ArrivalFile, At, StudyFile, TimelineFile};
 use crate::kinds::{ArrivalTemplate, KindTemplate};

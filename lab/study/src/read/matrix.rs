@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
+use lab_language::settings::note_problem;
 use lab_language::{Problems, Span, level, unknown_name};
 
-use super::settings::note_problem;
 use crate::cell;
 use crate::file::{At, CellFile, MatrixFile, Scalar, StudyFile, SystemFile, Table};
 use crate::model::{Cell, Factor, Level, VARIANT};

@@ -1,11 +1,11 @@
 //! The populations of a load: their settings as templates, each with its place, and their workloads.
 
+use lab_language::settings::{Settings, note};
 use lab_language::{Problems, check_short_name};
 use lab_workload::{MAX_POPULATIONS, SharedKind, SharedState, Step, Workload};
 
 use super::kinds::{rated, replayed};
 use super::parameters;
-use super::settings::{Settings, note};
 use crate::file::{At, PopulationFile, Scalar, StudyFile};
 use crate::kinds::KindTemplate;
 use crate::mix::{MixTemplate, PopulationTemplate};

@@ -26,7 +26,6 @@ mod profile;
 mod published;
 mod reach;
 mod requires;
-mod settings;
 mod stages;
 mod storage;
 mod study;

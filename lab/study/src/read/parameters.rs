@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use lab_language::settings::Settings;
 use lab_language::{
     CellError, Problem, Problems, Setting, WorkloadFile, unknown_name, workload_with,
 };
 use lab_workload::{Each, LoadSpec};
 
-use super::settings::Settings;
 use crate::cell::CellTemplate;
 use crate::file::{At, Scalar, StudyFile, Table};
 use crate::model::{Cell, StudyWorkload, Workload};

@@ -1,5 +1,6 @@
 //! The preparation of a system: its requests and commands, every name in them judged.
 
+use lab_language::settings::Settings;
 use lab_language::{
     TextError, has_gap, header_problem, method_problem, parsed, units, unknown_name,
 };
@@ -8,7 +9,6 @@ use lab_workload::Template;
 use lab_workload::template::{Escape, Symbols};
 
 use super::argv::argv;
-use super::settings::Settings;
 use crate::file::{ActionFile, At, Json, KeepFile, Scalar};
 use crate::preparation::{
     ActionRequest, ActionTemplate, BasicAuth, EACH, Piece, PreparationTemplate, RequestTemplate,

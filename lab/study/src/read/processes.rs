@@ -1,8 +1,9 @@
 //! A system of several processes: their settings as templates, each with its place.
 
+use lab_language::settings::{Settings, note};
+
 use super::command::{self, is_variable, with_filled_in};
 use super::host::{Around, host};
-use super::settings::{Settings, note};
 use crate::command::{FILLED_IN, OF_ADDRESS, OF_PORT};
 use crate::file::{At, CommandFile, StudyFile, Table};
 use crate::system::KindTemplate;

@@ -1,10 +1,10 @@
 //! How users reach a system of a study: its settings as templates, each with its place.
 
 use lab_language::reach::{HttpTemplate, ReachTemplate};
+use lab_language::settings::{Settings, note};
 use lab_language::{At, Scalar, Span};
 use lab_workload::Workload;
 
-use super::settings::{Settings, note};
 use crate::file::{HttpFile, SystemFile};
 
 /// Returns how the users of `system` reach it; `None` when a problem was noted.

@@ -1,9 +1,9 @@
 //! The stages of a load: their settings as templates, each with its place.
 
 use lab_language::Setting;
+use lab_language::settings::{Settings, note};
 use lab_workload::MAX_STAGES;
 
-use super::settings::{Settings, note};
 use crate::file::{At, Scalar, StageFile};
 use crate::stages::{Level, StageTemplate};
 

@@ -1,8 +1,8 @@
 //! The location of a system's data: its settings as templates, each with its place.
 
+use lab_language::settings::Settings;
 use lab_language::{FilesystemTemplate, StorageTemplate};
 
-use super::settings::Settings;
 use crate::file::{At, StorageFile};
 
 /// Returns the storage settings of a system for which they are optional.

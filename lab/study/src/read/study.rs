@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::civil::Date;
+use lab_language::settings::Settings;
 use lab_language::{
     Files, LoadError, Problems, Secrets, WorkloadFile, check_short_name, decode, first_file, kept,
     node::{self, Node},
@@ -13,7 +14,6 @@ use lab_workload::{Descriptors, JsonSchema, Key};
 use super::loaded::Loaded;
 use super::parameters::check_cells;
 use super::parts::Parts;
-use super::settings::Settings;
 use super::system;
 use super::thresholds::{thresholds, with_error_rate};
 use super::{

@@ -1,12 +1,12 @@
 //! The system of a study: its settings as templates, each with its place.
 
 use lab_ask::AskTemplate;
+use lab_language::settings::{Settings, note};
 use lab_language::{Problems, Span};
 use lab_workload::{Speech, Workload};
 
 use super::host::{Around, host};
 use super::preparation::{self, Written};
-use super::settings::{Settings, note};
 use super::{command, processes};
 use crate::attach::AttachTemplate;
 use crate::command::{FILLED_IN, OF_ADDRESS, OF_PORT, PORT_FILE, SECRET_FILE};

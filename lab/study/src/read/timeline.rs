@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lab_language::settings::{Settings, note};
 use lab_language::{TextError, parsed, units, unknown_name};
 use lab_workload::{Data, Each, Recorded, Table, TimeUnit};
 
-use super::settings::{Settings, note};
 use crate::extent::MAX_PHASE;
 use crate::file::{At, Scalar, TimelineFile};
 use crate::model::Workload;

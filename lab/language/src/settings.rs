@@ -1,19 +1,24 @@
-//! Settings of a study as templates, each with its place.
+//! Settings as templates, each with its place.
 
-use lab_language::{Problems, Setting, Span};
+use lab_units::error::Problems;
+use lab_units::parts::{At, Scalar};
+use lab_units::source::Span;
 use lab_workload::Template;
 
-use crate::file::{At, Scalar};
+use crate::setting::Setting;
 
 /// Makes settings of texts that may name `known`.
-pub(super) struct Settings<'a> {
-    pub(super) known: &'a [String],
-    pub(super) problems: &'a mut Problems,
+#[derive(Debug)]
+pub struct Settings<'a> {
+    /// The names that they may refer to.
+    pub known: &'a [String],
+    /// What was found to be wrong.
+    pub problems: &'a mut Problems,
 }
 
 impl Settings<'_> {
     /// The setting; `None` when a problem was noted.
-    pub(super) fn required(&mut self, field: &str, at: &At<Scalar>) -> Option<Setting> {
+    pub fn required(&mut self, field: &str, at: &At<Scalar>) -> Option<Setting> {
         let text = at.text();
         match Template::parse_setting(&text, self.known) {
             Ok(template) => Some(Setting {
@@ -30,11 +35,7 @@ impl Settings<'_> {
     }
 
     /// As `required`, for optional settings.
-    pub(super) fn optional(
-        &mut self,
-        field: &str,
-        at: Option<&At<Scalar>>,
-    ) -> Option<Option<Setting>> {
+    pub fn optional(&mut self, field: &str, at: Option<&At<Scalar>>) -> Option<Option<Setting>> {
         match at {
             Some(at) => self.required(field, at).map(Some),
             None => Some(None),
@@ -43,17 +44,12 @@ impl Settings<'_> {
 }
 
 /// Reports a problem at a place, with the remedy.
-pub(super) fn note<T>(
-    span: &Span,
-    message: &str,
-    help: &str,
-    settings: &mut Settings<'_>,
-) -> Option<T> {
+pub fn note<T>(span: &Span, message: &str, help: &str, settings: &mut Settings<'_>) -> Option<T> {
     note_problem(span, message, help, settings.problems)
 }
 
 /// The same for a value that is not a setting.
-pub(super) fn note_problem<T>(
+pub fn note_problem<T>(
     span: &Span,
     message: &str,
     help: &str,
