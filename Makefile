@@ -13,7 +13,7 @@ ALIKE ?= studies/self.study.yaml
 SECONDS ?= 60
 KNOWN ?= 20
 
-.PHONY: abuse alike known browser nats test test-disturbed fmt lint tests measure bench crashes faults faults-store kills demo deny fuzz help deb crashes-server
+.PHONY: abuse alike known explained browser nats test test-disturbed fmt lint tests measure bench crashes faults faults-store kills demo deny fuzz help deb crashes-server
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -57,6 +57,10 @@ known: ## KNOWN (20) times beside programs that come and go: how many duets, and
 	$(CARGO) build --release --locked --package plimsoll --package plimsoll-tests
 	target/release/disturbed --times 1 --nice 0 --duty 40 --drift 8 --span 20 --seed $(SEED) \
 	  target/release/duets --times $(KNOWN) --seed $(SEED) --set checks.other_programs=100% --patience 0
+
+explained: ## KNOWN (20) studies of forty functions: how often profiles name the one that differs, and nothing else; an hour, root
+	$(CARGO) build --release --locked --package plimsoll --package plimsoll-tests
+	target/release/explained --times $(KNOWN) --seed $(SEED) --set checks.other_programs=100% --patience 0
 
 browser: ## install the browser that tests of the pages drive, where that is possible
 	@tests/browser.sh

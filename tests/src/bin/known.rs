@@ -1,6 +1,9 @@
-//! A server with a known cost per request, for validating studies: `known --port N --rounds N [--host ADDRESS]`. Each
-//! request is answered after that many rounds of a computation that a compiler can't shorten and that touches no
-//! memory; two of them differ in CPU time by as much as in rounds.
+//! A server with a known cost per request, for validating studies: `known --port N --rounds N [--slow N] [--host
+//! ADDRESS]`. Each request is answered after that many rounds of a computation that a compiler can't shorten and that
+//! touches no memory; two of them differ in CPU time by as much as in rounds.
+//!
+//! With `--slow N`, forty functions share the rounds equally, and function N takes three shares (5 % more work in all);
+//! with `--slow none`, they are equal.
 //!
 //! One thread for each connection; bodies are not read: it serves the lab only.
 
@@ -10,7 +13,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::ExitCode;
 use std::thread;
 
-const USAGE: &str = "usage: known --port N --rounds N [--host ADDRESS]";
+const USAGE: &str = "usage: known --port N --rounds N [--slow 0…39|none] [--host ADDRESS]";
 /// The maximum bytes of a head; a longer one ends the connection.
 const LONGEST_HEAD: usize = 16 * 1024;
 const ANSWER: &[u8] =
@@ -20,24 +23,40 @@ const ANSWER: &[u8] =
 struct Options {
     host: String,
     port: u16,
-    rounds: u64,
+    work: Work,
+}
+
+/// What is computed for each request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Work {
+    /// Rounds in one function.
+    Whole(u64),
+    /// Rounds of each of [`FUNCTIONS`], and the function that has two more shares.
+    Shared { each: u64, slow: Option<usize> },
 }
 
 fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
     let (mut host, mut port, mut rounds) = ("127.0.0.1".to_owned(), None, None);
+    let mut slow: Option<Option<usize>> = None;
     while let Some(name) = args.next() {
         let value = args.next()?;
         match name.as_str() {
             "--host" => host = value,
             "--port" => port = Some(value.parse().ok()?),
             "--rounds" => rounds = Some(value.parse().ok()?),
+            "--slow" if value == "none" => slow = Some(None),
+            "--slow" => slow = Some(Some(value.parse().ok().filter(|&at| at < FUNCTIONS.len())?)),
             _ => return None,
         }
     }
+    let rounds = rounds?;
     Some(Options {
         host,
         port: port?,
-        rounds: rounds?,
+        work: slow.map_or(Work::Whole(rounds), |slow| Work::Shared {
+            each: rounds / FUNCTIONS.len() as u64,
+            slow,
+        }),
     })
 }
 
@@ -54,19 +73,19 @@ fn main() -> ExitCode {
         }
     };
     for stream in listener.incoming().flatten() {
-        let rounds = options.rounds;
-        thread::spawn(move || serve(stream, rounds));
+        let work = options.work;
+        thread::spawn(move || serve(stream, work));
     }
     ExitCode::SUCCESS
 }
 
 /// Answers until the client closes the connection or sends something else.
-fn serve(stream: TcpStream, rounds: u64) -> io::Result<()> {
+fn serve(stream: TcpStream, work: Work) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut writer = stream.try_clone()?;
     let mut reader = BufReader::new(stream);
     while read_head(&mut reader)? {
-        black_box(compute(rounds));
+        work.run();
         writer.write_all(ANSWER)?;
     }
     Ok(())
@@ -88,11 +107,47 @@ fn read_head(reader: &mut impl BufRead) -> io::Result<bool> {
     }
 }
 
+impl Work {
+    fn run(self) {
+        match self {
+            Self::Whole(rounds) => {
+                black_box(compute(rounds));
+            }
+            Self::Shared { each, slow } => {
+                for (at, function) in FUNCTIONS.iter().enumerate() {
+                    let shares = if slow == Some(at) { 3 } else { 1 };
+                    black_box(function(shares * each));
+                }
+            }
+        }
+    }
+}
+
 /// A chain of multiplications, each of which needs the one before.
+#[inline(always)]
 fn compute(rounds: u64) -> u64 {
     (0..rounds).fold(0x9E37_79B9_7F4A_7C15, |state: u64, round| {
         black_box(state.wrapping_mul(0xD134_2543_DE82_EF95) ^ round)
     })
+}
+
+/// Makes functions of these names, which no compiler makes one: each mixes its name in.
+macro_rules! functions {
+    ($($name:ident)*) => {
+        $(#[inline(never)]
+        fn $name(rounds: u64) -> u64 {
+            compute(rounds) ^ stringify!($name).bytes().fold(0, |sum, byte| sum * 31 + u64::from(byte))
+        })*
+        static FUNCTIONS: [fn(u64) -> u64; 40] = [$($name),*];
+    };
+}
+
+functions! {
+    work_00 work_01 work_02 work_03 work_04 work_05 work_06 work_07
+    work_08 work_09 work_10 work_11 work_12 work_13 work_14 work_15
+    work_16 work_17 work_18 work_19 work_20 work_21 work_22 work_23
+    work_24 work_25 work_26 work_27 work_28 work_29 work_30 work_31
+    work_32 work_33 work_34 work_35 work_36 work_37 work_38 work_39
 }
 
 #[cfg(test)]
@@ -104,15 +159,20 @@ mod tests {
         let parsed = |text: &str| options(text.split_whitespace().map(str::to_owned));
         let found = parsed("--port 80 --rounds 7").expect("both are there");
         assert_eq!(
-            (found.host.as_str(), found.port, found.rounds),
-            ("127.0.0.1", 80, 7)
+            (found.host.as_str(), found.port, found.work),
+            ("127.0.0.1", 80, Work::Whole(7))
         );
+        let shared = |slow| Some(Work::Shared { each: 10, slow });
+        let work = |text: &str| parsed(text).map(|found| found.work);
+        assert_eq!(work("--port 80 --rounds 400 --slow none"), shared(None));
+        assert_eq!(work("--port 80 --rounds 400 --slow 17"), shared(Some(17)));
         for wrong in [
             "",
             "--port 80",
             "--port 80 --rounds",
             "--port x --rounds 1",
             "--x 1",
+            "--port 80 --rounds 400 --slow 40",
         ] {
             assert_eq!(parsed(wrong), None, "{wrong}");
         }
