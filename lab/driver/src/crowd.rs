@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::drive::Drive;
 use crate::load::SharedPool;
 use crate::mix::Mix;
-use crate::queues::Queues;
+use lab_queues::Queues;
 use crate::script::Script;
 
 /// A population on a worker.

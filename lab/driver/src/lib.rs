@@ -23,8 +23,6 @@ mod merger;
 mod mix;
 mod outline;
 mod parallel;
-mod pools;
-mod queues;
 mod recorder;
 pub mod remote;
 mod renewal;
@@ -39,7 +37,6 @@ mod tasks;
 mod timers;
 mod tokens;
 mod user;
-mod waiters;
 mod worker;
 
 pub use background::{Background, step_back_for_good};

@@ -9,8 +9,8 @@ use lab_workload::{Given, Queued, SharedKind, Slot, Step, Template, Workload};
 
 use crate::error::DriverError;
 use crate::mix::Mix;
-use crate::pools::{Pools, WorkerPools};
-use crate::queues::{Queue, WorkerQueues};
+use lab_queues::{Pools, WorkerPools};
+use lab_queues::{Queue, WorkerQueues};
 use lab_workload::counters::{Counters, given};
 use lab_workload::part::Slice;
 

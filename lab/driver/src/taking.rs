@@ -5,7 +5,7 @@ use lab_client::time::{Nanos, nanos};
 use lab_workload::{Data, RenderError, Slot};
 
 use crate::client::Client;
-use crate::pools::Pools;
+use lab_queues::Pools;
 use crate::user::{Due, Life, Shared};
 
 impl<C: Client> Shared<C> {

@@ -13,7 +13,7 @@ use super::*;
 use crate::crew::{self, Make, Speaking};
 use crate::load::SharedPool;
 use crate::mix::Mix;
-use crate::queues::Queues;
+use lab_queues::Queues;
 use crate::report::{QUEUE, queue};
 use crate::script::Script;
 use crate::timers::Timer;

@@ -26,7 +26,7 @@ type Entry = Box<str>;
 
 /// The queues of a program, shared by its workers.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Queues {
+pub struct Queues {
     queues: Arc<[Common]>,
     /// By worker: notified when the channel has an entry that one of its users waits for, or when a user of another
     /// worker waits for one that it keeps.
@@ -62,7 +62,7 @@ struct Side {
 
 impl Queues {
     /// Returns the queues of these workloads; queues of the same name are one queue.
-    pub(crate) fn of<'a>(workloads: impl Iterator<Item = &'a Workload>, workers: usize) -> Self {
+    pub fn of<'a>(workloads: impl Iterator<Item = &'a Workload>, workers: usize) -> Self {
         let mut queues: Vec<Common> = Vec::new();
         for one in workloads.flat_map(|workload| &workload.shared) {
             if let SharedKind::Queue { at_most } = one.kind
@@ -78,7 +78,7 @@ impl Queues {
     }
 
     /// Returns the side of one worker.
-    pub(crate) fn of_worker(&self, worker: usize) -> WorkerQueues {
+    pub fn of_worker(&self, worker: usize) -> WorkerQueues {
         let queue = |place| {
             Rc::new(Queue {
                 of: self.clone(),
@@ -123,20 +123,20 @@ impl Common {
 
 /// The queues of a program on one worker.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct WorkerQueues {
+pub struct WorkerQueues {
     queues: Rc<[Rc<Queue>]>,
 }
 
 impl WorkerQueues {
     /// Returns the queue of this name.
-    pub(crate) fn named(&self, name: &str) -> Option<&Rc<Queue>> {
+    pub fn named(&self, name: &str) -> Option<&Rc<Queue>> {
         self.queues
             .iter()
             .find(|queue| *queue.common().name == *name)
     }
 
     /// Gives entries to waiting users, of this worker and of others. Never returns; each worker runs it once.
-    pub(crate) async fn serve(&self) {
+    pub async fn serve(&self) {
         let Some(first) = self.queues.first() else {
             return std::future::pending().await;
         };
@@ -147,14 +147,14 @@ impl WorkerQueues {
     }
 
     /// Returns true if there are no queues.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.queues.is_empty()
     }
 }
 
 /// A queue on one worker.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub struct Queue {
     of: Queues,
     place: usize,
     worker: usize,
@@ -181,7 +181,7 @@ impl Queue {
     }
 
     /// Puts an entry in. Returns false if the queue is full: the entry is dropped then.
-    pub(crate) fn put(&self, entry: Entry) -> bool {
+    pub fn put(&self, entry: Entry) -> bool {
         let (state, common) = (&mut *self.state.borrow_mut(), self.common());
         let Err(entry) = self.give(state, entry) else {
             return true;
@@ -205,7 +205,7 @@ impl Queue {
     }
 
     /// Takes an available entry.
-    pub(crate) fn take(&self) -> Option<Entry> {
+    pub fn take(&self) -> Option<Entry> {
         let state = &mut *self.state.borrow_mut();
         if let Some(entry) = state.entries.pop_front() {
             if state.entries.is_empty() {
@@ -221,7 +221,7 @@ impl Queue {
     }
 
     /// Waits for an entry.
-    pub(crate) fn wait(self: &Rc<Self>) -> Taking {
+    pub fn wait(self: &Rc<Self>) -> Taking {
         let (state, common) = (&mut *self.state.borrow_mut(), self.common());
         let ticket = state.waiters.join();
         common.hungry.fetch_add(1, Ordering::SeqCst);
@@ -320,7 +320,7 @@ impl Queue {
 
 /// The wait of a user for an entry. Dropping it ends the wait.
 #[derive(Debug)]
-pub(crate) struct Taking {
+pub struct Taking {
     queue: Rc<Queue>,
     ticket: Ticket<Entry>,
 }

@@ -89,7 +89,7 @@ impl Rows {
 
 /// The wait of a user for a row. Dropping it ends the wait.
 #[derive(Debug)]
-pub(crate) struct Leasing {
+pub struct Leasing {
     rows: Rc<Rows>,
     ticket: Ticket<u64>,
 }
@@ -113,11 +113,11 @@ impl Drop for Leasing {
 
 /// The pools of all populations on a worker; pools of the same name are one pool.
 #[derive(Debug, Default)]
-pub(crate) struct WorkerPools(Vec<Rc<Rows>>);
+pub struct WorkerPools(Vec<Rc<Rows>>);
 
 impl WorkerPools {
     /// Returns the pools of these workloads.
-    pub(crate) fn of<'a>(workloads: impl Iterator<Item = &'a Workload>, slice: &Slice) -> Self {
+    pub fn of<'a>(workloads: impl Iterator<Item = &'a Workload>, slice: &Slice) -> Self {
         let mut pools: Vec<Rc<Rows>> = Vec::new();
         for one in workloads.flat_map(|workload| &workload.shared) {
             if let Some((rows, _)) = one.pool()
@@ -130,7 +130,7 @@ impl WorkerPools {
     }
 
     /// Returns the pools of a workload, for this number of users of its population; `None` if it has none.
-    pub(crate) fn of_population(&self, workload: &Workload, users: usize) -> Option<Pools> {
+    pub fn of_population(&self, workload: &Workload, users: usize) -> Option<Pools> {
         let named = |name: &str| self.0.iter().find(|rows| *rows.name == *name);
         let (mut leased, mut rotated) = (None, Vec::new());
         for one in &workload.shared {
@@ -159,7 +159,7 @@ type Pool = (Rc<Rows>, Arc<Data>);
 
 /// The pools of a population's users on a worker.
 #[derive(Debug)]
-pub(crate) struct Pools {
+pub struct Pools {
     /// The pool from which each session leases a row.
     leased: Option<Pool>,
     /// Pools from which each request gets the next row.
@@ -170,26 +170,26 @@ pub(crate) struct Pools {
 
 impl Pools {
     /// Returns the row that a user holds, if any.
-    pub(crate) fn held(&self, user: usize) -> Option<(&Data, u64)> {
+    pub fn held(&self, user: usize) -> Option<(&Data, u64)> {
         let (_, data) = self.leased.as_ref()?;
         let row = self.held[user].get();
         (row != NONE).then_some((data, row))
     }
 
     /// Returns true if each session holds a row exclusively.
-    pub(crate) fn leases(&self) -> bool {
+    pub fn leases(&self) -> bool {
         self.leased.is_some()
     }
 
     /// Returns the pools that give each request another row, with the row's number.
-    pub(crate) fn rotate(&self) -> impl Iterator<Item = (&Data, u64)> {
+    pub fn rotate(&self) -> impl Iterator<Item = (&Data, u64)> {
         self.rotated
             .iter()
             .map(|(rows, data)| (&**data, rows.next()))
     }
 
     /// Assigns a user a row that no session holds; `None` if all are leased.
-    pub(crate) fn lease(&self, user: usize) -> Option<u64> {
+    pub fn lease(&self, user: usize) -> Option<u64> {
         let (rows, _) = self.leased.as_ref()?;
         let row = rows.lease()?;
         self.hold(user, row);
@@ -197,17 +197,17 @@ impl Pools {
     }
 
     /// Waits for a row. The caller passes it to `hold`.
-    pub(crate) fn wait(&self) -> Option<Leasing> {
+    pub fn wait(&self) -> Option<Leasing> {
         self.leased.as_ref().map(|(rows, _)| rows.wait())
     }
 
     /// Records the row of a user.
-    pub(crate) fn hold(&self, user: usize, row: u64) {
+    pub fn hold(&self, user: usize, row: u64) {
         self.held[user].set(row);
     }
 
     /// Returns the row of a user whose session is over.
-    pub(crate) fn release(&self, user: usize) {
+    pub fn release(&self, user: usize) {
         let Some((rows, _)) = &self.leased else {
             return;
         };
