@@ -51,7 +51,7 @@ pub trait Client: 'static {
 
     /// Returns a session for requests sent in parallel with others of the same user: as [`Client::sibling`], but on the
     /// user's shared connections, or on the user's own connection if it carries several requests.
-    fn beside(&self, session: &mut Self::Session) -> Self::Session {
+    fn parallel_session(&self, session: &mut Self::Session) -> Self::Session {
         self.sibling(session)
     }
 

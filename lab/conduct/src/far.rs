@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use lab_archive::Noted;
 use lab_driver::DriverError;
-use lab_driver::remote::{Elsewhere, Peer, Seen};
+use lab_driver::remote::{Peer, RemoteGenerators, Seen};
 use lab_machine::{Afar, Beside, Hand, Setup};
 use lab_study::plan::{LoadKind, Plan, Trial};
 use lab_study::{HostSpec, PartSpec, SystemSpec};
@@ -21,12 +21,12 @@ pub type Machines = BTreeMap<String, SystemMachine>;
 
 /// The remote host of a system under test, or of a part of one, with its agent.
 #[derive(Debug, Clone)]
-pub struct SystemMachine(Arc<dyn Elsewhere>);
+pub struct SystemMachine(Arc<dyn RemoteGenerators>);
 
 impl SystemMachine {
     /// The host of this agent.
     #[must_use]
-    pub fn new(agent: Arc<dyn Elsewhere>) -> Self {
+    pub fn new(agent: Arc<dyn RemoteGenerators>) -> Self {
         Self(agent)
     }
 

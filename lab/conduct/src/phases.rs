@@ -136,7 +136,7 @@ impl Conductor<'_> {
             let scraper = Scraper::start(exporter, clock).map_err(ConductError::Scraper)?;
             measuring.scrape(scraper);
         }
-        let _behind = self.own_cores().then(Background::step_back);
+        let _behind = self.own_cores().then(Background::lower_priority);
         let result = self.loop_until_done(clock, &mut measuring, events, system, writer, facts);
         if let Some(profiler) = profiler {
             self.end_profile(profiler, facts);

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use lab_archive::{Frames, Noted, Profiled, TrialWriter};
-use lab_driver::{Clock, step_back_for_good};
+use lab_driver::{Clock, lower_priority_for_good};
 use lab_host::cores::Pinned;
 use lab_sampling::{Recorded, Refused, Sampler, Spec};
 use lab_study::plan::{FramesWanted, Profiling};
@@ -127,7 +127,7 @@ impl Conductor<'_> {
         let thread = std::thread::spawn(move || {
             // Fails if the cores are gone; the thread then stays on its cores.
             let _pinned = Pinned::to(&cores);
-            step_back_for_good();
+            lower_priority_for_good();
             sample(sampler, clock, spans, &ended, &decided)
         });
         Profiler { end, thread }

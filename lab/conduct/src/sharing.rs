@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lab_driver::DriverError;
-use lab_driver::remote::{Elsewhere, Peer, Seen};
+use lab_driver::remote::{Peer, RemoteGenerators, Seen};
 use lab_machine::Hand;
 
 use crate::far::{Machines, SystemMachine};
@@ -43,7 +43,7 @@ struct Half {
     hand: Hand,
 }
 
-impl Elsewhere for Half {
+impl RemoteGenerators for Half {
     fn open(&self) -> Result<Vec<Peer>, DriverError> {
         let ways = self.shared.ways.lock();
         let mut ways = ways.unwrap_or_else(PoisonError::into_inner);

@@ -13,11 +13,11 @@ use lab_workload::{LoadKind, Speech, Step, Workload};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::crowd::{Crowd, crowds};
 use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::Window;
 use crate::mix::Mix;
+use crate::population::{Population, populations};
 use crate::report::{Outbox, Queue};
 use crate::sharing;
 use crate::timers::Timers;
@@ -60,9 +60,9 @@ impl Crew {
             emptied: Vec::new(),
             started,
         };
-        let crowds = crowds(mix);
+        let populations = populations(mix);
         for number in 0..count {
-            let (worker, give_back) = hire(number, &crowds, clock, control, queue);
+            let (worker, give_back) = hire(number, &populations, clock, control, queue);
             crew.emptied.push(give_back);
             let (make, ready) = (make.clone(), ready.clone());
             let make = move |drive: &Arc<Drive>, timers: &Timers| make(drive, number, timers);
@@ -82,7 +82,7 @@ impl Crew {
 /// Creates a worker, not yet started, and the sender of its emptied windows.
 pub(crate) fn hire(
     number: usize,
-    crowds: &[Crowd],
+    populations: &[Population],
     clock: Clock,
     control: &Control,
     queue: &Queue,
@@ -90,7 +90,7 @@ pub(crate) fn hire(
     let (give_back, emptied) = sync_channel(EMPTIED);
     let worker = Worker {
         number,
-        crowds: crowds.to_vec(),
+        populations: populations.to_vec(),
         clock,
         orders: control.subscribe(),
         outbox: Outbox {

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::background::step_back_for_good;
+use crate::background::lower_priority_for_good;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
@@ -16,7 +16,7 @@ use crate::event::{DriveSummary, DriverEvent};
 use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
-use crate::remote::{Common, Generators, Links, Peer};
+use crate::remote::{Common, GeneratorHandles, Generators, Peer};
 use crate::report::{QUEUE, Queue, Report, queue};
 
 /// A running load: setup at once, ramp and hold after [`Driver::begin`].
@@ -31,7 +31,7 @@ pub struct Driver {
     workers: Vec<JoinHandle<()>>,
     merger: Option<JoinHandle<DriveSummary>>,
     /// The connections to generators in other processes.
-    links: Option<Links>,
+    generators: Option<GeneratorHandles>,
 }
 
 impl Driver {
@@ -91,13 +91,15 @@ impl Driver {
             control: &control,
             queue: &queue,
         };
-        let links = Links::open(&common, peers)?;
+        let generators = GeneratorHandles::open(&common, peers)?;
         // Each window from the wire is a new allocation: none is returned.
-        let emptied = (0..links.workers()).map(|_| sync_channel(1).0).collect();
-        let links = driver.links.insert(links);
+        let emptied = (0..generators.workers())
+            .map(|_| sync_channel(1).0)
+            .collect();
+        let generators = driver.generators.insert(generators);
         let merger = Merger::new(outline, clock, control, events, emptied);
         driver.merger = Some(start_merger(merger, (queue, reports), &mix)?);
-        driver.threads = links.threads()?;
+        driver.threads = generators.threads()?;
         Ok(driver)
     }
 
@@ -133,7 +135,7 @@ impl Driver {
             threads: Vec::new(),
             workers: Vec::new(),
             merger: None,
-            links: None,
+            generators: None,
         }
     }
 
@@ -144,11 +146,14 @@ impl Driver {
     /// # Errors
     /// [`DriverError::Lost`] for a generator that does not confirm the start time in time.
     pub fn begin(&self) -> Result<Clock, DriverError> {
-        let notice = self.links.as_ref().map_or(Duration::ZERO, Links::notice);
+        let notice = self
+            .generators
+            .as_ref()
+            .map_or(Duration::ZERO, GeneratorHandles::notice);
         let zero = self.clock.nanos() + lab_client::time::nanos(notice);
         let zero = Duration::from_nanos(self.control.begin(zero));
-        if let Some(links) = &self.links {
-            links.arm(self.clock, zero)?;
+        if let Some(generators) = &self.generators {
+            generators.arm(self.clock, zero)?;
         }
         Ok(self.clock.shifted(zero))
     }
@@ -180,8 +185,8 @@ impl Driver {
         let summary = merger.join().map_err(|_| DriverError::Panicked);
         self.control.stop();
         let workers: Vec<_> = self.workers.drain(..).map(JoinHandle::join).collect();
-        if let Some(links) = self.links.take() {
-            links.close()?;
+        if let Some(generators) = self.generators.take() {
+            generators.close()?;
         }
         if workers.iter().any(Result::is_err) {
             return Err(DriverError::Panicked);
@@ -224,14 +229,14 @@ fn start_merger(
     (queue, reports): (Queue, Receiver<(usize, Report)>),
     mix: &Mix,
 ) -> Result<JoinHandle<DriveSummary>, DriverError> {
-    let workers = queue.telling();
+    let workers = queue.senders();
     drop(queue);
     let name = "merger".to_owned();
     if !mix.first().own_cores {
         return spawn(name, move || merger.run(&reports));
     }
     let behind = spawn("merger-behind".to_owned(), move || {
-        step_back_for_good();
+        lower_priority_for_good();
         merger.begin();
         merger.follow(&reports, || workers.strong_count() > 0);
         (merger, reports)

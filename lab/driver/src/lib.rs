@@ -7,12 +7,10 @@
 
 mod alarm;
 mod background;
-mod beside;
 mod client;
 mod clock;
 mod control;
 mod crew;
-mod crowd;
 mod drive;
 mod driver;
 mod error;
@@ -23,6 +21,8 @@ mod merger;
 mod mix;
 mod outline;
 mod parallel;
+mod parallel_sessions;
+mod population;
 mod recorder;
 pub mod remote;
 mod renewal;
@@ -39,7 +39,7 @@ mod tokens;
 mod user;
 mod worker;
 
-pub use background::{Background, step_back_for_good};
+pub use background::{Background, lower_priority_for_good};
 pub use clock::Clock;
 pub use crew::WorkerThread;
 pub use drive::{Drive, Limits};

@@ -122,19 +122,19 @@ impl Merger {
     pub(crate) fn end(mut self) -> DriveSummary {
         self.emit_windows(true);
         self.summary.elapsed = Duration::from_nanos(self.last_end);
-        self.tell(DriverEvent::Done);
+        self.emit(DriverEvent::Done);
         self.summary
     }
 
     /// The receiver of the events may be gone.
-    fn tell(&self, event: DriverEvent) {
+    fn emit(&self, event: DriverEvent) {
         let _gone = self.events.send(event);
     }
 
     fn setup_progress(&mut self, worker: usize, counts: SetupCounts) {
         self.setup.counts[worker] = counts;
         let sum = self.setup.sum();
-        self.tell(DriverEvent::SetupProgress {
+        self.emit(DriverEvent::SetupProgress {
             step: self.setup.step,
             steps: self.outline.setup.len(),
             users_done: sum.users_done,
@@ -166,7 +166,7 @@ impl Merger {
         let sum = self.setup.sum();
         self.summary.setup_transactions = sum.transactions;
         self.summary.setup_errors = sum.errors;
-        self.tell(DriverEvent::SetupDone {
+        self.emit(DriverEvent::SetupDone {
             transactions: sum.transactions,
             errors: sum.errors,
             skipped: sum.skipped,
@@ -187,7 +187,7 @@ impl Merger {
         } else {
             self.outline.recorded_name(example.step)
         };
-        self.tell(DriverEvent::ErrorExample {
+        self.emit(DriverEvent::ErrorExample {
             t: Duration::from_nanos(example.t),
             step: name.to_owned(),
             class: example.class,
@@ -236,7 +236,7 @@ impl Merger {
             window.end = window.end.max(window.start);
             self.last_end = window.end.as_nanos() as Nanos;
             self.count(&window);
-            self.tell(DriverEvent::Window(window));
+            self.emit(DriverEvent::Window(window));
         }
     }
 

@@ -9,14 +9,14 @@ use crate::drive::Drive;
 #[derive(Debug, Clone)]
 pub struct Mix {
     first: Arc<Drive>,
-    beside: Vec<Arc<Drive>>,
+    others: Vec<Arc<Drive>>,
 }
 
 impl From<Drive> for Mix {
     fn from(drive: Drive) -> Self {
         Self {
             first: Arc::new(drive),
-            beside: Vec::new(),
+            others: Vec::new(),
         }
     }
 }
@@ -37,7 +37,7 @@ impl Mix {
     /// Adds a population.
     #[must_use]
     pub fn and(mut self, drive: Drive) -> Self {
-        self.beside.push(Arc::new(drive));
+        self.others.push(Arc::new(drive));
         self
     }
 
@@ -67,15 +67,15 @@ impl Mix {
 
     /// Returns true if there are several populations.
     pub(crate) fn is_several(&self) -> bool {
-        !self.beside.is_empty()
+        !self.others.is_empty()
     }
 
     pub(crate) fn shared(&self) -> impl Iterator<Item = &Arc<Drive>> {
-        std::iter::once(&self.first).chain(&self.beside)
+        std::iter::once(&self.first).chain(&self.others)
     }
 
     /// Returns all populations, to be changed.
     pub(crate) fn drives_mut(&mut self) -> impl Iterator<Item = &mut Arc<Drive>> {
-        std::iter::once(&mut self.first).chain(&mut self.beside)
+        std::iter::once(&mut self.first).chain(&mut self.others)
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use lab_driver::remote::Elsewhere;
+use lab_driver::remote::RemoteGenerators;
 use lab_driver::{Clock, Drive, DriveSummary, Driver, DriverError, DriverEvent, Limits, Part};
 use lab_driver::{TlsOptions, Window};
 use lab_fleet::{

@@ -449,7 +449,7 @@ impl<T: Time> Client for HttpClient<T> {
         }
     }
 
-    fn beside(&self, session: &mut HttpSession) -> HttpSession {
+    fn parallel_session(&self, session: &mut HttpSession) -> HttpSession {
         HttpSession {
             shares: self.shares_of(session),
             ..self.sibling(session)

@@ -94,7 +94,7 @@ pub(crate) enum FromGenerator {
 }
 
 /// Sends a message.
-pub(crate) fn tell(
+pub(crate) fn send_message(
     to: &mut (impl FrameSink + ?Sized),
     message: &impl Serialize,
 ) -> Result<(), MessageError> {
@@ -102,7 +102,7 @@ pub(crate) fn tell(
 }
 
 /// Waits for a message; `None` when the peer has ended.
-pub(crate) fn hear<M: DeserializeOwned>(
+pub(crate) fn receive_message<M: DeserializeOwned>(
     from: &mut (impl FrameSource + ?Sized),
 ) -> Result<Option<M>, MessageError> {
     match from.receive()? {
@@ -118,7 +118,7 @@ pub(crate) fn hear<M: DeserializeOwned>(
 /// The defect of the first unreadable message.
 pub fn check_from_generator(bytes: &[u8]) -> Result<usize, MessageError> {
     let (mut from, mut count) = (Piped(bytes), 0);
-    while hear::<FromGenerator>(&mut from)?.is_some() {
+    while receive_message::<FromGenerator>(&mut from)?.is_some() {
         count += 1;
     }
     Ok(count)
@@ -130,7 +130,7 @@ pub fn check_from_generator(bytes: &[u8]) -> Result<usize, MessageError> {
 /// The defect of the first unreadable message.
 pub fn check_to_generator(bytes: &[u8]) -> Result<usize, MessageError> {
     let (mut from, mut count) = (Piped(bytes), 0);
-    while let Some(message) = hear(&mut from)? {
+    while let Some(message) = receive_message(&mut from)? {
         if let ToGenerator::Start(start) = message {
             let mut mix = start.mix()?;
             content::receive(&mut mix, &mut from)?;

@@ -8,7 +8,7 @@ use lab_workload::{LoadKind, LoadSpec, Population, Spacing, Wait, Workload, seed
 use proptest::prelude::*;
 
 use super::drive::{probe, workload};
-use super::{Answer, Told, drive, ms, simulate, step};
+use super::{Answer, Observed, drive, ms, simulate, step};
 use crate::crew::validate;
 use crate::drive::Drive;
 use crate::mix::Mix;
@@ -45,19 +45,19 @@ fn writers(first: u32) -> Drive {
 }
 
 /// Returns the send times of this number of users from `first` on.
-fn sends(told: &Told, first: u32, users: u32) -> Vec<(u32, Duration)> {
+fn sends(observed: &Observed, first: u32, users: u32) -> Vec<(u32, Duration)> {
     let of = |user: u32| (first..first + users).contains(&user);
-    let sent = told.sent.iter().filter(|asked| of(asked.user));
+    let sent = observed.sent.iter().filter(|asked| of(asked.user));
     sent.map(|asked| (asked.user - first, asked.at)).collect()
 }
 
-fn quick(mix: impl Into<Mix>) -> Told {
+fn quick(mix: impl Into<Mix>) -> Observed {
     simulate(mix, |_| Answer::After(ms(1)))
 }
 
 /// Returns the number of requests of this step that met their `expect`.
-fn answered(told: &Told, step: usize) -> u64 {
-    told.times(step).len()
+fn answered(observed: &Observed, step: usize) -> u64 {
+    observed.times(step).len()
 }
 
 #[test]
@@ -66,8 +66,8 @@ fn who_else_is_there_changes_no_draw() {
     let beside = quick(Mix::from(writers(0)).and(readers(20)));
     assert_eq!(sends(&beside, 20, 3), sends(&alone, 0, 3));
     assert_eq!(answered(&beside, 1), answered(&alone, 0));
-    let times = |told: &Told, (first, users)| -> Vec<Duration> {
-        sends(told, first, users)
+    let times = |observed: &Observed, (first, users)| -> Vec<Duration> {
+        sends(observed, first, users)
             .into_iter()
             .map(|(_, at)| at)
             .collect()
@@ -91,9 +91,9 @@ fn setups_are_one_after_the_other() {
         drive
     };
     let mix = Mix::from(with_setup(readers(0), 2)).and(with_setup(writers(3), 1));
-    let told = quick(mix);
-    assert_eq!(told.setup, Some((2 * 3 + 20, 0, 0)));
-    let first_of = |user| told.sent.iter().position(|asked| asked.user == user);
+    let observed = quick(mix);
+    assert_eq!(observed.setup, Some((2 * 3 + 20, 0, 0)));
+    let first_of = |user| observed.sent.iter().position(|asked| asked.user == user);
     assert!((0..3).all(|user| first_of(user) < first_of(3)));
 }
 
@@ -101,10 +101,10 @@ fn setups_are_one_after_the_other() {
 fn the_probe_is_the_last_of_all_steps() {
     let mut first = readers(0);
     workload(&mut first).probe = probe(ms(100));
-    let told = quick(Mix::from(first).and(writers(3)));
-    assert_eq!(answered(&told, 2), told.summary.probe_transactions);
-    assert_eq!(told.summary.probe_transactions, 9);
-    assert_eq!(told.windows[0].steps.len(), 3);
+    let observed = quick(Mix::from(first).and(writers(3)));
+    assert_eq!(answered(&observed, 2), observed.summary.probe_transactions);
+    assert_eq!(observed.summary.probe_transactions, 9);
+    assert_eq!(observed.windows[0].steps.len(), 3);
 }
 
 #[test]
@@ -122,13 +122,13 @@ fn sessions_that_wait_are_those_of_all_populations() {
         )
     };
     let mix = Mix::from(crowded("a", 0)).and(crowded("b", 1));
-    let told = simulate(mix, |_| Answer::Never);
+    let observed = simulate(mix, |_| Answer::Never);
     // One of a hundred each has the connection; the others wait.
     assert_eq!(
-        (told.summary.arrived, told.last().counts.waiting),
+        (observed.summary.arrived, observed.last().counts.waiting),
         (200, 198)
     );
-    assert_eq!(told.last().unanswered().0, 200);
+    assert_eq!(observed.last().unanswered().0, 200);
 }
 
 #[test]
@@ -203,13 +203,13 @@ proptest! {
         let plan = predict_mix(&workloads, seed, 0, &load, 10_000_000).unwrap();
         let mut all = drives.into_iter();
         let head = Mix::from(all.next().unwrap());
-        let told = simulate(all.fold(head, Mix::and), |_| Answer::After(ms(0)));
+        let observed = simulate(all.fold(head, Mix::and), |_| Answer::After(ms(0)));
         for (number, of) in plan.populations.iter().enumerate() {
-            prop_assert_eq!(answered(&told, number) as f64, of.transactions, "{}", of.name);
+            prop_assert_eq!(answered(&observed, number) as f64, of.transactions, "{}", of.name);
             prop_assert_eq!(&plan.steps[number].name, &format!("p{number}/Step"));
         }
-        prop_assert_eq!(told.sent.len() as f64, plan.transactions);
+        prop_assert_eq!(observed.sent.len() as f64, plan.transactions);
         let arrived = plan.arrivals.map_or(0.0, |arrivals| arrivals.trial);
-        prop_assert_eq!(told.summary.arrived as f64, arrived);
+        prop_assert_eq!(observed.summary.arrived as f64, arrived);
     }
 }

@@ -43,13 +43,13 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::crew::hire;
-use crate::crowd::crowds;
 use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::{DriveSummary, DriverEvent, Window};
 use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
+use crate::population::populations;
 use crate::report::{Outbox, Report, queue};
 use crate::timers::{Timer, Timers};
 use crate::worker::Worker;
@@ -155,8 +155,8 @@ impl lab_client::Client for Simulated {
                 (nanos(takes), Ok(()))
             }
             Answer::Fails(class, takes) => (nanos(takes), Err(class)),
-            Answer::Status(told, takes) => {
-                status = Some(told);
+            Answer::Status(observed, takes) => {
+                status = Some(observed);
                 (nanos(takes), Err(ErrorClass::Status))
             }
             Answer::Skipped => return Exchange::Skipped,
@@ -191,7 +191,7 @@ impl lab_client::Client for Simulated {
 
 /// The events of a simulated load, and the requests to its server.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct Observed {
     pub(crate) windows: Vec<Window>,
     /// Succeeded, failed, and skipped in setup.
     pub(crate) setup: Option<(u64, u64, u64)>,
@@ -206,8 +206,8 @@ pub(crate) struct Told {
     pub(crate) rendered: Vec<String>,
 }
 
-impl Told {
-    fn hear(&mut self, event: DriverEvent, control: &Control, clock: Clock) {
+impl Observed {
+    fn receive(&mut self, event: DriverEvent, control: &Control, clock: Clock) {
         match event {
             DriverEvent::SetupDone {
                 transactions,
@@ -361,11 +361,11 @@ fn begin() -> Over {
 pub(crate) fn simulate(
     mix: impl Into<Mix>,
     server: impl FnMut(Received) -> Answer + 'static,
-) -> Told {
+) -> Observed {
     play(&mix.into(), Box::new(server))
 }
 
-fn play(mix: &Mix, server: Server) -> Told {
+fn play(mix: &Mix, server: Server) -> Observed {
     let _over = begin();
     let clock = Clock::start();
     let client = Simulated {
@@ -387,19 +387,19 @@ fn play(mix: &Mix, server: Server) -> Told {
 }
 
 /// Runs the workers of a load with these clients.
-fn live<C: Client>(mix: &Mix, clock: Clock, make: impl Makes<C>) -> Told {
+fn live<C: Client>(mix: &Mix, clock: Clock, make: impl Makes<C>) -> Observed {
     let (queue, reports) = queue(QUEUE);
-    let (events, told) = sync_channel(QUEUE);
+    let (events, observed) = sync_channel(QUEUE);
     let outline = Arc::new(Outline::of(mix));
     let control = Arc::new(Control::new());
-    let crowds = crowds(mix);
-    let hired =
-        (0..mix.first().workers()).map(|number| hire(number, &crowds, clock, &control, &queue));
+    let populations = populations(mix);
+    let hired = (0..mix.first().workers())
+        .map(|number| hire(number, &populations, clock, &control, &queue));
     let (workers, emptied): (Vec<Worker>, Vec<_>) = hired.unzip();
     let workers = workers.into_iter();
     let mut workers: Vec<Running> = workers.map(|one| Running::new(one, make.clone())).collect();
     let mut merger = Merger::new(outline, clock, Arc::clone(&control), events, emptied);
-    let mut story = Told::default();
+    let mut story = Observed::default();
     merger.begin();
     while !merger.all_ended() {
         let mut idle = true;
@@ -410,14 +410,16 @@ fn live<C: Client>(mix: &Mix, clock: Clock, make: impl Makes<C>) -> Told {
             merger.take(worker, report);
             idle = false;
         }
-        told.try_iter()
-            .for_each(|event| story.hear(event, &control, clock));
+        observed
+            .try_iter()
+            .for_each(|event| story.receive(event, &control, clock));
         if idle {
             time::jump();
         }
     }
     story.summary = merger.end();
-    told.try_iter()
-        .for_each(|event| story.hear(event, &control, clock));
+    observed
+        .try_iter()
+        .for_each(|event| story.receive(event, &control, clock));
     story
 }

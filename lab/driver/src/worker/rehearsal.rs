@@ -13,11 +13,11 @@ use super::*;
 use crate::crew::{self, Make, Speaking};
 use crate::load::SharedPool;
 use crate::mix::Mix;
-use lab_queues::Queues;
 use crate::report::{QUEUE, queue};
 use crate::script::Script;
 use crate::timers::Timer;
 use crate::user::{Life, Progress};
+use lab_queues::Queues;
 
 /// How often a dry run checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(50);
@@ -172,8 +172,9 @@ impl Rehearsal {
             population: 0,
             failure_pause: 0,
             timeout_ends_step: drive.limits.timeout_ends_step,
-            under_way: vec![Cell::default(); Beside::<Witnessed>::places(users, at_once)].into(),
-            beside: Beside::new(users, at_once),
+            under_way: vec![Cell::default(); ParallelSessions::<Witnessed>::places(users, at_once)]
+                .into(),
+            parallel_sessions: ParallelSessions::new(users, at_once),
             token: SharedToken::default(),
             open: false,
             pool: SharedPool::new(1, 0),
@@ -274,7 +275,7 @@ impl<C: Client> Speaks for C {
 
     fn beside(&self, session: &mut Session) -> Session {
         let own = (**session).downcast_mut().expect(OWN);
-        Box::new(lab_client::Client::beside(self, own))
+        Box::new(lab_client::Client::parallel_session(self, own))
     }
 
     fn make(
@@ -336,7 +337,7 @@ impl lab_client::Client for Witnessed {
         self.client.sibling(session)
     }
 
-    fn beside(&self, session: &mut Session) -> Session {
+    fn parallel_session(&self, session: &mut Session) -> Session {
         self.client.beside(session)
     }
 

@@ -337,7 +337,7 @@ fn one(request: Request, wait: Wait) -> Step {
 
 /// The events of a load.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct Observed {
     pub(crate) windows: Vec<Window>,
     /// Class and detail.
     pub(crate) examples: Vec<(ErrorClass, String)>,
@@ -347,7 +347,7 @@ pub(crate) struct Told {
     pub(crate) summary: DriveSummary,
 }
 
-impl Told {
+impl Observed {
     /// Returns the number of successful requests of a step.
     pub(crate) fn transactions(&self, step: usize) -> u64 {
         self.windows
@@ -390,10 +390,10 @@ impl Told {
 }
 
 /// Runs the load until `enough` holds for the events so far, or the hold ends.
-pub(crate) fn run_until(drive: Drive, enough: impl Fn(&Told) -> bool) -> Told {
+pub(crate) fn run_until(drive: Drive, enough: impl Fn(&Observed) -> bool) -> Observed {
     let (sender, events) = sync_channel(16);
     let driver = Driver::start(drive, sender).unwrap();
-    let mut told = Told::default();
+    let mut observed = Observed::default();
     for event in events {
         match event {
             DriverEvent::SetupDone {
@@ -402,13 +402,13 @@ pub(crate) fn run_until(drive: Drive, enough: impl Fn(&Told) -> bool) -> Told {
                 skipped,
                 ..
             } => {
-                told.setup = Some((transactions, errors, skipped));
+                observed.setup = Some((transactions, errors, skipped));
                 driver.begin().unwrap();
             }
             DriverEvent::SetupProgress { .. } => {}
             DriverEvent::Window(window) => {
-                told.windows.push(*window);
-                if enough(&told) {
+                observed.windows.push(*window);
+                if enough(&observed) {
                     driver.stop();
                 }
             }
@@ -418,17 +418,17 @@ pub(crate) fn run_until(drive: Drive, enough: impl Fn(&Told) -> bool) -> Told {
                 trace,
                 ..
             } => {
-                told.examples.push((class, detail));
-                told.traces.extend(trace);
+                observed.examples.push((class, detail));
+                observed.traces.extend(trace);
             }
             DriverEvent::Done => break,
         }
     }
-    told.summary = driver.join().unwrap();
-    told
+    observed.summary = driver.join().unwrap();
+    observed
 }
 
 /// Runs the load to the end of the hold.
-pub(crate) fn run(drive: Drive) -> Told {
+pub(crate) fn run(drive: Drive) -> Observed {
     run_until(drive, |_| false)
 }

@@ -6,7 +6,7 @@ use super::peer::Peer;
 use crate::error::DriverError;
 
 /// Remote generators, for all trials of a run.
-pub trait Elsewhere: Debug + Send + Sync {
+pub trait RemoteGenerators: Debug + Send + Sync {
     /// Opens those of the next trial: each waits for its part.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use super::channel::{FrameSink, FrameSource};
 use super::content;
 use super::error::MessageError;
 use super::inbox::Inbox;
-use super::message::{FromGenerator, Start, ToGenerator, WireOrder, hear, tell};
+use super::message::{FromGenerator, Start, ToGenerator, WireOrder, receive_message, send_message};
 use super::peer::{End, Peer, Place};
 use crate::clock::Clock;
 use crate::control::{Control, Order};
@@ -37,17 +37,17 @@ fn ready_within(mix: &Mix) -> Duration {
 }
 
 /// The timeout for a generator's end after its workers' end: the number of checks, and the time between them.
-const LOOKS: u32 = 3000;
-const LOOK: Duration = Duration::from_millis(10);
+const END_CHECKS: u32 = 3000;
+const END_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Running generators.
 #[derive(Debug)]
-pub(crate) struct Links {
-    links: Vec<Link>,
+pub(crate) struct GeneratorHandles {
+    handles: Vec<GeneratorHandle>,
     ready_within: Duration,
 }
 
-struct Link {
+struct GeneratorHandle {
     place: Arc<dyn Place>,
     workers: usize,
     ready: Receiver<Result<Vec<i32>, DriverError>>,
@@ -58,7 +58,7 @@ struct Link {
     orders: JoinHandle<()>,
 }
 
-impl std::fmt::Debug for Link {
+impl std::fmt::Debug for GeneratorHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} with {} workers", self.place.name(), self.workers)
     }
@@ -73,14 +73,14 @@ pub(crate) struct Common<'a> {
     pub(crate) queue: &'a Queue,
 }
 
-impl Links {
+impl GeneratorHandles {
     /// Sends the generators their load specs. They end when this is dropped.
     pub(crate) fn open(common: &Common<'_>, peers: Vec<Peer>) -> Result<Self, DriverError> {
         let weights: Vec<u32> = peers.iter().map(|peer| peer.weight).collect();
         let parts = Part::by_weights(&weights);
         let parts = parts.ok_or(DriverError::Drive("its generators have no parts"))?;
-        let mut links = Self {
-            links: Vec::new(),
+        let mut handles = Self {
+            handles: Vec::new(),
             ready_within: ready_within(common.mix),
         };
         let mut first = 0;
@@ -93,25 +93,27 @@ impl Links {
             let workers = workers(drive, &peer);
             let inbox = Inbox::new(drive, common.outline, (first, workers), common.queue);
             first += workers;
-            links.links.push(Link::open(common, peer, start, inbox)?);
+            handles
+                .handles
+                .push(GeneratorHandle::open(common, peer, start, inbox)?);
         }
-        Ok(links)
+        Ok(handles)
     }
 
     /// Returns the number of workers over all generators.
     pub(crate) fn workers(&self) -> usize {
-        self.links.iter().map(|link| link.workers).sum()
+        self.handles.iter().map(|handle| handle.workers).sum()
     }
 
     /// Waits until all workers have started. Returns those of this machine.
     pub(crate) fn threads(&self) -> Result<Vec<WorkerThread>, DriverError> {
         let mut threads = Vec::new();
-        for link in &self.links {
-            let tids = match link.ready.recv_timeout(self.ready_within) {
+        for handle in &self.handles {
+            let tids = match handle.ready.recv_timeout(self.ready_within) {
                 Ok(ready) => ready?,
-                Err(_) => return Err(failed(&*link.place, "did not say that it is ready")),
+                Err(_) => return Err(failed(&*handle.place, "did not say that it is ready")),
             };
-            if let Some(pid) = link.place.process() {
+            if let Some(pid) = handle.place.process() {
                 threads.extend(tids.into_iter().map(|tid| WorkerThread { pid, tid }));
             }
         }
@@ -120,21 +122,21 @@ impl Links {
 
     /// Returns how long before the trial's 0 the generators must know it.
     pub(crate) fn notice(&self) -> Duration {
-        let notices = self.links.iter().map(|link| link.place.notice());
+        let notices = self.handles.iter().map(|handle| handle.place.notice());
         notices.max().unwrap_or_default()
     }
 
     /// Waits for the confirmations of the trial's 0, until a quarter of the notice is left; then waits until 0. Only
     /// some generators must confirm.
     pub(crate) fn arm(&self, clock: Clock, zero: Duration) -> Result<(), DriverError> {
-        let must = || self.links.iter().filter(|link| link.place.must_arm());
+        let must = || self.handles.iter().filter(|handle| handle.place.must_arm());
         let until = zero.saturating_sub(self.notice() / 4);
-        for link in must() {
+        for handle in must() {
             let left = until.saturating_sub(clock.now());
-            if link.armed.recv_timeout(left).is_err() {
+            if handle.armed.recv_timeout(left).is_err() {
                 let detail = "did not say in time that it knows when the trial begins";
                 return Err(DriverError::Lost {
-                    name: link.place.name(),
+                    name: handle.place.name(),
                     detail: detail.to_owned(),
                 });
             }
@@ -148,31 +150,31 @@ impl Links {
     /// Waits for the end of all generators; their workers have ended, or been stopped.
     pub(crate) fn close(mut self) -> Result<(), DriverError> {
         let mut failed = None;
-        for link in self.links.drain(..) {
-            if !ends_in_time(&link.reports) {
-                link.place.kill();
+        for handle in self.handles.drain(..) {
+            if !ends_in_time(&handle.reports) {
+                handle.place.kill();
             }
-            let ended = link.reports.join().map_err(|_| DriverError::Panicked)?;
-            link.orders.join().map_err(|_| DriverError::Panicked)?;
+            let ended = handle.reports.join().map_err(|_| DriverError::Panicked)?;
+            handle.orders.join().map_err(|_| DriverError::Panicked)?;
             failed = failed.or(ended);
         }
         failed.map_or(Ok(()), Err)
     }
 }
 
-impl Drop for Links {
+impl Drop for GeneratorHandles {
     fn drop(&mut self) {
-        self.links.iter().for_each(|link| link.place.kill());
+        self.handles.iter().for_each(|handle| handle.place.kill());
     }
 }
 
 /// Returns true if a generator with ended workers ends in time, even with a slow machine or network.
 fn ends_in_time<T>(reports: &JoinHandle<T>) -> bool {
-    for _ in 0..LOOKS {
+    for _ in 0..END_CHECKS {
         if reports.is_finished() {
             return true;
         }
-        std::thread::park_timeout(LOOK);
+        std::thread::park_timeout(END_CHECK_INTERVAL);
     }
     false
 }
@@ -196,7 +198,7 @@ fn workers(drive: &Drive, peer: &Peer) -> usize {
     }
 }
 
-impl Link {
+impl GeneratorHandle {
     fn open(
         common: &Common<'_>,
         peer: Peer,
@@ -219,7 +221,7 @@ impl Link {
         let reports = spawn(format!("from {name}"), move || listener.listen(source))?;
         let (of, clock, orders) = (Arc::clone(&place), common.clock, common.control.subscribe());
         let first = (start, common.mix.clone());
-        let hand_on = move || hand_on(peer.orders, first, orders, (clock, &*of));
+        let hand_on = move || send_orders(peer.orders, first, orders, (clock, &*of));
         Ok(Self {
             place,
             workers,
@@ -232,7 +234,7 @@ impl Link {
 }
 
 /// Sends the part to run, then each new order, until the last. The reader of a generator's reports detects its loss.
-fn hand_on(
+fn send_orders(
     mut to: Box<dyn FrameSink + Send>,
     (start, mix): (Start, Mix),
     mut orders: watch::Receiver<Order>,
@@ -243,7 +245,7 @@ fn hand_on(
         return;
     };
     let mut drives = mix.drives();
-    if tell(&mut to, &start).is_err()
+    if send_message(&mut to, &start).is_err()
         || drives.any(|drive| content::send(&drive.workload, &mut to).is_err())
     {
         return;
@@ -258,7 +260,7 @@ fn hand_on(
             zero_ns: zero.map(|zero| place.moment(zero)),
             stop: order.stop,
         };
-        if tell(&mut to, &ToGenerator::Order(wire)).is_err() || order.stop {
+        if send_message(&mut to, &ToGenerator::Order(wire)).is_err() || order.stop {
             return;
         }
         if runtime.block_on(orders.changed()).is_err() {
@@ -310,7 +312,7 @@ impl Listener {
     fn pass_all(&mut self, from: &mut impl FrameSource) -> Result<(), Wrong> {
         let unread = |error: MessageError| Wrong::Seen(format!("is not understood: {error}"));
         loop {
-            let message = match hear(from) {
+            let message = match receive_message(from) {
                 Ok(Some(message)) => message,
                 Ok(None) | Err(MessageError::Io(_)) => return Ok(()),
                 Err(error) => return Err(unread(error)),

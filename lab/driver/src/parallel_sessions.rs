@@ -9,22 +9,22 @@ use crate::client::Client;
 
 /// The users' sessions for parallel requests, and the requests that wait for a slot. Empty if a population has no
 /// parallel requests.
-pub(crate) struct Beside<C: Client> {
+pub(crate) struct ParallelSessions<C: Client> {
     /// By the user's index on its worker.
-    users: Box<[RefCell<Kept<C>>]>,
+    users: Box<[RefCell<UserSessions<C>>]>,
     /// The maximum number of parallel requests per user.
     at_once: usize,
 }
 
 /// The parallel sessions of one user.
-struct Kept<C: Client> {
+struct UserSessions<C: Client> {
     /// Sessions that are not in use.
     sessions: Vec<C::Session>,
     /// Queued requests: the step as which each counts, and when all of them were due.
     queue: VecDeque<(usize, Nanos)>,
 }
 
-impl<C: Client> Default for Kept<C> {
+impl<C: Client> Default for UserSessions<C> {
     fn default() -> Self {
         Self {
             sessions: Vec::new(),
@@ -33,7 +33,7 @@ impl<C: Client> Default for Kept<C> {
     }
 }
 
-impl<C: Client> Beside<C> {
+impl<C: Client> ParallelSessions<C> {
     /// Returns the sessions for this number of users and of parallel requests per user.
     pub(crate) fn new(users: usize, at_once: usize) -> Self {
         let users = if at_once > 0 { users } else { 0 };

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use crate::drive::Drive;
 use crate::load::SharedPool;
 use crate::mix::Mix;
-use lab_queues::Queues;
 use crate::script::Script;
+use lab_queues::Queues;
 
 /// A population on a worker.
 #[derive(Debug, Clone)]
-pub(crate) struct Crowd {
+pub(crate) struct Population {
     pub(crate) drive: Arc<Drive>,
     pub(crate) script: Arc<Script>,
     /// Shared by all workers in this program.
@@ -27,15 +27,15 @@ pub(crate) struct Crowd {
 }
 
 /// Returns the populations of a mix.
-pub(crate) fn crowds(mix: &Mix) -> Vec<Crowd> {
+pub(crate) fn populations(mix: &Mix) -> Vec<Population> {
     let (mut first_step, mut first_setup, mut first_transaction) = (0, 0, 0);
     let workloads = mix.drives().map(|drive| &*drive.workload);
     let queues = Queues::of(workloads, mix.first().workers());
-    let crowd = |(place, drive): (usize, &Arc<Drive>)| {
+    let population = |(place, drive): (usize, &Arc<Drive>)| {
         let script = Script::new(&drive.workload);
         let steps = (script.session.len(), script.setup.len());
         let transactions = script.transactions.len();
-        let crowd = Crowd {
+        let population = Population {
             drive: Arc::clone(drive),
             script: Arc::new(script),
             pool: pool(drive),
@@ -48,9 +48,9 @@ pub(crate) fn crowds(mix: &Mix) -> Vec<Crowd> {
         first_step += steps.0;
         first_setup += steps.1;
         first_transaction += transactions;
-        crowd
+        population
     };
-    mix.shared().enumerate().map(crowd).collect()
+    mix.shared().enumerate().map(population).collect()
 }
 
 /// Returns the pool where sessions wait for a connection, with this program's part of the maximum.
