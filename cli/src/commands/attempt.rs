@@ -142,7 +142,7 @@ fn rehearsed(
     let listener = move |moment: Moment| {
         let text = text::moment(&moment, style);
         let text = match &secrets {
-            Some(secrets) => workload.given.mask(&secrets.masked(&text)),
+            Some(secrets) => workload.inputs.mask(&secrets.masked(&text)),
             None => text,
         };
         let text = match has_study {
@@ -163,7 +163,7 @@ fn rehearsed(
             .filter(|(name, _)| name == "password")
             .map(|(_, value)| value.as_str()),
     );
-    recorder.learn(drive.workload.given.secrets());
+    recorder.learn(drive.workload.inputs.secrets());
     let witness: Rc<dyn Witness> = Rc::clone(&recorder) as Rc<dyn Witness>;
     let whole = rehearse(&drive, user, &witness, interrupt)
         .map_err(|error| Failure::new(Exit::SystemFailed, &error))?;

@@ -8,7 +8,7 @@ use std::net::{IpAddr, UdpSocket};
 
 use lab_client::{Identity, Offer, PemFile, Protocol, Tls, TlsOptions};
 use lab_study::plan::Plan;
-use lab_study::{AddressRange, HttpSpec, HttpVersion, ReachSpec, TlsSpec};
+use lab_study::{AddressRange, ConnectSpec, HttpSpec, HttpVersion, TlsSpec};
 
 /// Largest certificate file; this machine's own authorities take 200 KB.
 const MAX_PEM_BYTES: u64 = 4 << 20;
@@ -34,7 +34,7 @@ impl Reach {
     ///
     /// # Errors
     /// In words, what can't be read or used.
-    pub(crate) fn read(spec: &ReachSpec, scratch: &str) -> Result<Self, String> {
+    pub(crate) fn read(spec: &ConnectSpec, scratch: &str) -> Result<Self, String> {
         let options = options(&spec.tls, scratch)?;
         let tls = Tls::new(options.clone());
         if options != TlsOptions::default() {
@@ -51,7 +51,7 @@ impl Reach {
 }
 
 /// The source addresses.
-pub(crate) fn sources(spec: &ReachSpec) -> impl Iterator<Item = IpAddr> {
+pub(crate) fn sources(spec: &ConnectSpec) -> impl Iterator<Item = IpAddr> {
     spec.sources.iter().flat_map(AddressRange::addresses)
 }
 
@@ -97,7 +97,7 @@ fn options(spec: &TlsSpec, scratch: &str) -> Result<TlsOptions, String> {
 pub(crate) fn check(plan: &Plan) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let specs = plan.every_trial().map(|trial| &trial.reach);
-    let there = |spec: &&ReachSpec| {
+    let there = |spec: &&ConnectSpec| {
         let paths = spec.tls.client.iter().flat_map(|(a, b)| [a, b]);
         !paths
             .chain(&spec.tls.ca)

@@ -13,7 +13,7 @@ use lab_machine::{
     starting_state,
 };
 use lab_study::plan::Trial;
-use lab_study::{KernelSetting, ReachSpec, SystemSpec};
+use lab_study::{ConnectSpec, KernelSetting, SystemSpec};
 
 use crate::far::{Machines, SystemMachine};
 use crate::parts::Parts;
@@ -33,7 +33,7 @@ pub(crate) struct SystemStart<'a> {
     pub(crate) program: &'a Path,
     pub(crate) spec: &'a SystemSpec,
     /// The connection settings of its users.
-    pub(crate) reach: &'a ReachSpec,
+    pub(crate) reach: &'a ConnectSpec,
     pub(crate) cores: &'a [u32],
     pub(crate) scratch: &'a Scratch,
     /// The agent of its host, if that is remote.

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use lab_archive::{CERTIFICATES, HTTP, MACHINE_OF, UNCHECKED};
 use lab_machine::{Local, Machine};
 use lab_study::plan::Trial;
-use lab_study::{CommandSpec, HttpSpec, ReachSpec, SystemSpec};
+use lab_study::{CommandSpec, ConnectSpec, HttpSpec, SystemSpec};
 
 use crate::parts::{Parts, begin};
 use crate::reach::Reach;
@@ -122,7 +122,7 @@ pub(crate) fn settings(spec: &SystemSpec) -> BTreeMap<String, String> {
 }
 
 /// The connection settings of its users, if they aren't the defaults.
-pub(crate) fn way(reach: &ReachSpec) -> Vec<(String, String)> {
+pub(crate) fn way(reach: &ConnectSpec) -> Vec<(String, String)> {
     let mut way = Vec::new();
     let mut set = |name: &str, value: String| way.push((name.to_owned(), value));
     if reach.secure {

@@ -7,7 +7,7 @@ use crate::control::Visitor;
 use crate::level::Parameters;
 use crate::load::{LoadKind, LoadSpec};
 use crate::model::{Body, Request, Session, Step, Workload};
-use crate::speech::{Said, Speech};
+use crate::speech::{ProtocolRequest, Speech};
 use crate::template::Template;
 use crate::wait::Wait;
 
@@ -40,7 +40,7 @@ impl<T> Request<T> {
 impl Request {
     /// A request of another protocol than HTTP that accepts any response.
     #[must_use]
-    pub fn saying(said: Said) -> Self {
+    pub fn of_protocol(said: ProtocolRequest) -> Self {
         Self {
             method: String::new(),
             expect: vec![0..=u16::MAX],
@@ -93,7 +93,7 @@ impl<T> Workload<T> {
             transfer: None,
             variables: Arc::from([]),
             least_users: 0,
-            given: Arc::default(),
+            inputs: Arc::default(),
             data: None,
             shared: Vec::new(),
             files: Vec::new(),

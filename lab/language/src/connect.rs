@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::setting::{CellError, Optional, Setting};
 use crate::text_error::TextError;
-use crate::{AddressRange, beside, servers, units};
+use crate::{AddressRange, servers, sibling_path, units};
 
 /// Replaced by the folder of a trial when the trial starts.
 const SCRATCH: &str = "{{ scratch }}";
@@ -18,7 +18,7 @@ const MAX_SHARED: u64 = 1_000_000;
 
 /// How users connect to a system, for any system.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ReachSpec {
+pub struct ConnectSpec {
     /// Whether a system started by the lab uses TLS; for an attached one its URL decides.
     #[serde(default, skip_serializing_if = "is_false")]
     pub secure: bool,
@@ -97,7 +97,7 @@ pub struct TlsSpec {
     pub insecure: bool,
 }
 
-impl ReachSpec {
+impl ConnectSpec {
     /// Returns true if all settings have their defaults.
     #[must_use]
     pub fn is_default(&self) -> bool {
@@ -117,7 +117,7 @@ fn is_false(is: &bool) -> bool {
 
 /// How users connect to a system, with unresolved references to factors.
 #[derive(Debug, Clone, Default)]
-pub struct ReachTemplate {
+pub struct ConnectTemplate {
     /// `http` or `https`.
     pub scheme: Option<Setting>,
     /// A file with an authority's certificate.
@@ -160,12 +160,12 @@ impl HttpTemplate {
     }
 }
 
-impl ReachTemplate {
+impl ConnectTemplate {
     /// Returns the settings in `cell`.
     ///
     /// # Errors
     /// A setting that is invalid there.
-    pub fn spec(&self, cell: &Cell) -> Result<ReachSpec, CellError> {
+    pub fn spec(&self, cell: &Cell) -> Result<ConnectSpec, CellError> {
         let mut cell = cell.clone();
         cell.insert("scratch".to_owned(), Level::Text(SCRATCH.to_owned()));
         let cell = &cell;
@@ -180,7 +180,7 @@ impl ReachTemplate {
                 address.value(cell, servers::ip_address)?,
             ))
         });
-        Ok(ReachSpec {
+        Ok(ConnectSpec {
             secure: self.scheme.value(cell, scheme)?.unwrap_or_default(),
             tls: TlsSpec {
                 ca: self.ca.as_ref().map(|ca| file(ca, cell)).transpose()?,
@@ -215,7 +215,7 @@ fn path(from: &str, text: &str) -> Result<String, TextError> {
     }
     match path.starts_with(SCRATCH) {
         true => Ok(path.to_owned()),
-        false => Ok(beside(from, path)),
+        false => Ok(sibling_path(from, path)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Inputs of a workload from its environment: environment variables, some of them secret, and numbers of counters.
 //!
-//! Secrets are in requests and nowhere else: nothing here prints them, and [`Given::mask`] removes them from texts that
+//! Secrets are in requests and nowhere else: nothing here prints them, and [`Inputs::mask`] removes them from texts that
 //! are stored or shown.
 
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::key::Key;
 
 /// A value that a template requests: `env('NAME')` or `secret('NAME')`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Asked {
+pub struct InputName {
     /// The name of the environment variable.
     pub name: String,
     /// Whether its value is never shown.
@@ -27,8 +27,8 @@ pub trait Numbers: Send + Sync {
 
 /// All inputs of a workload, with the known values.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub struct Given {
-    values: Vec<(Asked, Option<Box<str>>)>,
+pub struct Inputs {
+    values: Vec<(InputName, Option<Box<str>>)>,
     /// The workload's named keys.
     #[serde(default)]
     keys: Vec<Key>,
@@ -37,14 +37,14 @@ pub struct Given {
     numbers: Option<Arc<dyn Numbers>>,
 }
 
-impl Given {
+impl Inputs {
     /// Creates the inputs without any values.
     #[must_use]
-    pub fn unknown(mut asked: Vec<Asked>) -> Self {
-        asked.sort();
-        asked.dedup();
+    pub fn unknown(mut names: Vec<InputName>) -> Self {
+        names.sort();
+        names.dedup();
         Self {
-            values: asked.into_iter().map(|asked| (asked, None)).collect(),
+            values: names.into_iter().map(|name| (name, None)).collect(),
             keys: Vec::new(),
             numbers: None,
         }
@@ -83,14 +83,14 @@ impl Given {
     }
 
     /// Returns the requested values.
-    pub fn asked(&self) -> impl Iterator<Item = &Asked> {
-        self.values.iter().map(|(asked, _)| asked)
+    pub fn names(&self) -> impl Iterator<Item = &InputName> {
+        self.values.iter().map(|(name, _)| name)
     }
 
     /// Sets the value of a name, whether or not it is secret.
     pub fn set(&mut self, name: &str, value: &str) {
-        for (asked, known) in &mut self.values {
-            if asked.name == name {
+        for (input, known) in &mut self.values {
+            if input.name == name {
                 *known = Some(value.into());
             }
         }
@@ -103,7 +103,7 @@ impl Given {
 
     /// Returns the values of known secrets.
     pub(crate) fn secret_values(&self) -> impl Iterator<Item = &str> {
-        let secret = self.values.iter().filter(|(asked, _)| asked.secret);
+        let secret = self.values.iter().filter(|(input, _)| input.secret);
         secret.filter_map(|(_, value)| value.as_deref())
     }
 
@@ -114,13 +114,13 @@ impl Given {
 
     /// Returns a requested value, if it is known.
     pub(crate) fn value(&self, name: &str, secret: bool) -> Option<&str> {
-        let found = |(asked, _): &&(Asked, _)| asked.name == name && asked.secret == secret;
+        let found = |(input, _): &&(InputName, _)| input.name == name && input.secret == secret;
         self.values.iter().find(found)?.1.as_deref()
     }
 }
 
-impl fmt::Debug for Given {
+impl fmt::Debug for Inputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.asked()).finish()
+        f.debug_set().entries(self.names()).finish()
     }
 }
