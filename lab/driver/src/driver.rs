@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::control::Control;
 use crate::crew::{self, Crew, Make, Speaking, WorkerThread, spawn, validate};
 use crate::error::DriverError;
-use crate::event::{DriveSummary, DriverEvent};
+use crate::event::{DriverEvent, DriverSummary};
 use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
@@ -29,7 +29,7 @@ pub struct Driver {
     control: Arc<Control>,
     threads: Vec<WorkerThread>,
     workers: Vec<JoinHandle<()>>,
-    merger: Option<JoinHandle<DriveSummary>>,
+    merger: Option<JoinHandle<DriverSummary>>,
     /// The connections to generators in other processes.
     generators: Option<GeneratorHandles>,
 }
@@ -62,7 +62,7 @@ impl Driver {
         let mix = mix.into();
         validate(&mix)?;
         if generators.count == 0 {
-            return Err(DriverError::Drive("it has no generators"));
+            return Err(DriverError::Load("it has no generators"));
         }
         let peers = generators.start(mix.first())?;
         Self::start_peers(mix, peers, events)
@@ -180,7 +180,7 @@ impl Driver {
     ///
     /// # Errors
     /// When a thread of the driver panicked, or a generator process failed.
-    pub fn join(mut self) -> Result<DriveSummary, DriverError> {
+    pub fn join(mut self) -> Result<DriverSummary, DriverError> {
         let merger = self.merger.take().ok_or(DriverError::Panicked)?;
         let summary = merger.join().map_err(|_| DriverError::Panicked);
         self.control.stop();
@@ -228,7 +228,7 @@ fn start_merger(
     mut merger: Merger,
     (queue, reports): (Queue, Receiver<(usize, Report)>),
     mix: &Mix,
-) -> Result<JoinHandle<DriveSummary>, DriverError> {
+) -> Result<JoinHandle<DriverSummary>, DriverError> {
     let workers = queue.senders();
     drop(queue);
     let name = "merger".to_owned();

@@ -1,17 +1,17 @@
 //! Virtual users: send times, protocol clients, recorder. It judges nothing.
 //!
-//! [`Driver::start`] takes a [`Drive`] and reports [`DriverEvent`]s. The engine owns *when*: it knows users, waits,
+//! [`Driver::start`] takes an [`Assignment`] and reports [`DriverEvent`]s. The engine owns *when*: it knows users, waits,
 //! pace, and windows, and no protocol. A client owns *how*: see [`lab_client`]. Each worker is one thread with a
 //! single-threaded runtime, its slice of the users, and its own histograms, so that no request takes a lock or touches
 //! a shared counter.
 
 mod alarm;
+mod assignment;
 mod background;
 mod client;
 mod clock;
 mod control;
 mod crew;
-mod drive;
 mod driver;
 mod error;
 mod event;
@@ -39,13 +39,13 @@ mod tokens;
 mod user;
 mod worker;
 
+pub use assignment::{Assignment, Limits};
 pub use background::{Background, lower_priority_for_good};
 pub use clock::Clock;
 pub use crew::WorkerThread;
-pub use drive::{Drive, Limits};
 pub use driver::Driver;
 pub use error::DriverError;
-pub use event::{DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, MAX_RECORDED, Window};
+pub use event::{DriverEvent, DriverSummary, MAX_ERROR_EXAMPLES, MAX_RECORDED, Window};
 pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, Offer, Phase, Protocol, TlsOptions};
 pub use lab_workload::part::{MAX_RESIDUES, Part};
 pub use mix::Mix;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::event::{DriveSummary, DriverEvent, Window};
+use crate::event::{DriverEvent, DriverSummary, Window};
 use crate::examples::Examples;
 use crate::outline::Outline;
 use crate::report::{Example, Report, SetupCounts};
@@ -28,7 +28,7 @@ pub(crate) struct Merger {
     pub(crate) last_end: Nanos,
     pub(crate) ended: usize,
     pub(crate) examples: Examples,
-    pub(crate) summary: DriveSummary,
+    pub(crate) summary: DriverSummary,
 }
 
 /// The progress of setup.
@@ -71,12 +71,12 @@ impl Merger {
             last_end: 0,
             ended: 0,
             examples: Examples::new(0),
-            summary: DriveSummary::default(),
+            summary: DriverSummary::default(),
         }
     }
 
     /// Runs until all workers have ended.
-    pub(crate) fn run(mut self, reports: &Receiver<(usize, Report)>) -> DriveSummary {
+    pub(crate) fn run(mut self, reports: &Receiver<(usize, Report)>) -> DriverSummary {
         self.begin();
         self.follow(reports, || true);
         self.end()
@@ -119,7 +119,7 @@ impl Merger {
     }
 
     /// Emits the remaining windows. Returns the summary.
-    pub(crate) fn end(mut self) -> DriveSummary {
+    pub(crate) fn end(mut self) -> DriverSummary {
         self.emit_windows(true);
         self.summary.elapsed = Duration::from_nanos(self.last_end);
         self.emit(DriverEvent::Done);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     /// Returns the merged windows of these (worker, window) reports, as (start, end, counts).
-    fn merged(order: &[(usize, u64)]) -> (Vec<(u128, u128, u64, u64)>, DriveSummary) {
+    fn merged(order: &[(usize, u64)]) -> (Vec<(u128, u128, u64, u64)>, DriverSummary) {
         let outline = Outline {
             session: vec!["Get".to_owned()],
             ..Outline::default()

@@ -24,7 +24,7 @@ pub(crate) struct Outline {
 impl Outline {
     pub(crate) fn of(mix: &Mix) -> Self {
         let mut outline = Self::default();
-        for drive in mix.drives() {
+        for drive in mix.assignments() {
             let workload = &drive.workload;
             let name = |step: &Step| step_of(&drive.population, &step.name);
             outline.setup.extend(workload.setup.iter().map(name));

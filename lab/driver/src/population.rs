@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 use crate::load::SharedPool;
 use crate::mix::Mix;
 use crate::script::Script;
@@ -11,7 +11,7 @@ use lab_queues::Queues;
 /// A population on a worker.
 #[derive(Debug, Clone)]
 pub(crate) struct Population {
-    pub(crate) drive: Arc<Drive>,
+    pub(crate) assignment: Arc<Assignment>,
     pub(crate) script: Arc<Script>,
     /// Shared by all workers in this program.
     pub(crate) pool: SharedPool,
@@ -29,14 +29,14 @@ pub(crate) struct Population {
 /// Returns the populations of a mix.
 pub(crate) fn populations(mix: &Mix) -> Vec<Population> {
     let (mut first_step, mut first_setup, mut first_transaction) = (0, 0, 0);
-    let workloads = mix.drives().map(|drive| &*drive.workload);
+    let workloads = mix.assignments().map(|drive| &*drive.workload);
     let queues = Queues::of(workloads, mix.first().workers());
-    let population = |(place, drive): (usize, &Arc<Drive>)| {
+    let population = |(place, drive): (usize, &Arc<Assignment>)| {
         let script = Script::new(&drive.workload);
         let steps = (script.session.len(), script.setup.len());
         let transactions = script.transactions.len();
         let population = Population {
-            drive: Arc::clone(drive),
+            assignment: Arc::clone(drive),
             script: Arc::new(script),
             pool: pool(drive),
             queues: queues.clone(),
@@ -54,7 +54,7 @@ pub(crate) fn populations(mix: &Mix) -> Vec<Population> {
 }
 
 /// Returns the pool where sessions wait for a connection, with this program's part of the maximum.
-fn pool(drive: &Drive) -> SharedPool {
+fn pool(drive: &Assignment) -> SharedPool {
     let most = drive.part.share(drive.limits.max_waiting);
     SharedPool::new(drive.workers(), most as usize)
 }

@@ -110,7 +110,7 @@ pub(crate) fn validate(mix: &Mix) -> Result<(), DriverError> {
     let (part, workers) = (&mix.first().part, mix.first().workers());
     for worker in 0..workers {
         let slice = Slice::new(part, worker, workers);
-        for one in mix.drives().flat_map(|drive| &drive.workload.shared) {
+        for one in mix.assignments().flat_map(|drive| &drive.workload.shared) {
             let name = &one.name;
             let too_few = match &one.kind {
                 SharedKind::Counter { .. } => None,
@@ -138,7 +138,7 @@ pub(crate) fn validate(mix: &Mix) -> Result<(), DriverError> {
 
 /// Returns true if users of a worker take from a queue.
 fn has_takers(mix: &Mix, queue: &str, slice: &Slice) -> bool {
-    mix.drives().any(|drive| {
+    mix.assignments().any(|drive| {
         let mut takes = drive.workload.session.steps.iter().filter_map(Step::take);
         takes.any(|take| take.queue == queue) && slice.users(drive.users).next().is_some()
     })

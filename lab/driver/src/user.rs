@@ -12,9 +12,9 @@ use lab_workload::timing::{SessionChoice, TimingStream};
 use lab_workload::{LoadKind, Retry, TraceContext, UserScope, Visit, Wait, time_at_speed};
 use tokio::sync::Notify;
 
+use crate::assignment::Assignment;
 use crate::client::Client;
 use crate::clock::Clock;
-use crate::drive::Drive;
 use crate::load::{Pool, SharedPool};
 use crate::parallel_sessions::ParallelSessions;
 use crate::recorder::{Attempt, Events, Recorder, Sample};
@@ -30,7 +30,7 @@ use lab_counts::Transactions;
 /// The state that all users of one population share on a worker.
 pub(crate) struct Shared<C: Client> {
     pub(crate) client: C,
-    pub(crate) drive: Arc<Drive>,
+    pub(crate) drive: Arc<Assignment>,
     pub(crate) script: Arc<Script>,
     /// The state that its users share with others.
     pub(crate) sharing: Sharing,

@@ -16,10 +16,10 @@ use rustix::process::setpriority_process;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinSet, LocalSet};
 
+use crate::assignment::Assignment;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Order;
-use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::Window;
 use crate::load::{run_arrivals, run_probe, run_slot, run_user};
@@ -82,7 +82,7 @@ impl Worker {
     /// Runs the thread. `ready` receives its kernel thread id, or why it could not begin.
     pub(crate) fn run<C: Client>(
         self,
-        make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError>,
+        make: impl Fn(&Arc<Assignment>, &Timers) -> Result<C, DriverError>,
         ready: SyncSender<Result<i32, DriverError>>,
     ) {
         let mut notice = EndNotice {
@@ -101,7 +101,10 @@ impl Worker {
     }
 
     fn runtime(&self) -> Result<tokio::runtime::Runtime, DriverError> {
-        let first = self.populations.first().map(|population| &population.drive);
+        let first = self
+            .populations
+            .first()
+            .map(|population| &population.assignment);
         let core = first.and_then(|drive| Some((drive, *drive.cores.get(self.number)?)));
         if let Some((drive, core)) = core {
             let mut set = CpuSet::new();
@@ -123,7 +126,7 @@ impl Worker {
     /// Runs setup, then the trial, within a [`LocalSet`]. Returns true if it ran to its end.
     pub(crate) async fn work<C: Client>(
         mut self,
-        make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError>,
+        make: impl Fn(&Arc<Assignment>, &Timers) -> Result<C, DriverError>,
         ready: &SyncSender<Result<i32, DriverError>>,
     ) -> bool {
         let (timers, present) = match self.prepare(make) {
@@ -146,7 +149,7 @@ impl Worker {
 
     fn prepare<C: Client>(
         &mut self,
-        make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError>,
+        make: impl Fn(&Arc<Assignment>, &Timers) -> Result<C, DriverError>,
     ) -> Result<(Timers, Vec<Present<C>>), DriverError> {
         let timers = Timers::new(self.clock).map_err(DriverError::Runtime)?;
         let (_, nothing_yet) = std::sync::mpsc::sync_channel(0);
@@ -165,7 +168,7 @@ impl Worker {
         let (recorder, ended) = (Rc::new(RefCell::new(recorder)), Rc::default());
         let sharing = self.sharing();
         let present = self.populations.iter().map(|population| {
-            let client = make(&population.drive, &timers)?;
+            let client = make(&population.assignment, &timers)?;
             let of_worker = (&timers, &recorder, &ended, &sharing);
             self.present(population, client, of_worker, steps)
         });
@@ -178,8 +181,13 @@ impl Worker {
         let workloads = self
             .populations
             .iter()
-            .map(|population| &*population.drive.workload);
-        let Some(Population { drive, queues, .. }) = self.populations.first() else {
+            .map(|population| &*population.assignment.workload);
+        let Some(Population {
+            assignment: drive,
+            queues,
+            ..
+        }) = self.populations.first()
+        else {
             return WorkerSharing::default();
         };
         let slice = Slice::new(&drive.part, self.number, drive.workers());
@@ -199,7 +207,7 @@ impl Worker {
         ),
         steps: usize,
     ) -> Result<Present<C>, DriverError> {
-        let drive = &population.drive;
+        let drive = &population.assignment;
         let slice = Slice::new(&drive.part, self.number, drive.workers());
         let mine = slice.users(drive.users);
         let users = mine.clone().count();
@@ -269,7 +277,7 @@ impl Worker {
         step: usize,
         counts: &Rc<Cell<SetupCounts>>,
     ) -> bool {
-        let (drive, place) = (&of.population.drive, of.population.first_setup + step);
+        let (drive, place) = (&of.population.assignment, of.population.first_setup + step);
         let may = |order: &Order| order.stop || order.setup_step >= place;
         if !matches!(self.orders.wait_for(may).await, Ok(order) if !order.stop) {
             return false;
@@ -312,7 +320,7 @@ impl Worker {
         let Some(first) = present.first() else {
             return false;
         };
-        let (drive, recorder) = (&first.population.drive, &first.shared.recorder);
+        let (drive, recorder) = (&first.population.assignment, &first.shared.recorder);
         let length = drive.ramp.saturating_add(drive.hold);
         recorder.borrow_mut().begin(zero, drive.window, length);
         let tasks = Tasks::new(&first.shared.ended);
@@ -389,8 +397,8 @@ impl<C: Client> Present<C> {
 
     /// Returns the arriving sessions, if the load has arrivals.
     fn arrivals(&self) -> Option<ArrivalStream> {
-        let drive = &self.population.drive;
-        let Drive { seed, block, .. } = **drive;
+        let drive = &self.population.assignment;
+        let Assignment { seed, block, .. } = **drive;
         match drive.kind {
             LoadKind::Arrival {
                 rate_per_s,
@@ -405,7 +413,7 @@ impl<C: Client> Present<C> {
 
     /// The probe belongs to the worker of user 0, and uses its name and cookies.
     fn spawn_probe(&self, tasks: &Tasks) {
-        let (drive, shared) = (&self.population.drive, &self.shared);
+        let (drive, shared) = (&self.population.assignment, &self.shared);
         let Some(probe) = shared.script.probe.filter(|_| self.slice.has(0)) else {
             return;
         };

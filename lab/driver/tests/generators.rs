@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::{Make, Observed, Server, ms, ok};
 use lab_driver::remote::{Generators, Piped, generate};
-use lab_driver::{Clock, Drive, Driver, DriverError, DriverEvent, Mix, Window, WorkerThread};
+use lab_driver::{Assignment, Clock, Driver, DriverError, DriverEvent, Mix, Window, WorkerThread};
 use lab_workload::{LoadKind, Spacing, Stage};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -89,7 +89,7 @@ impl lab_study::Files for OneFile {
     }
 }
 
-fn drive(server: &Server) -> Drive {
+fn drive(server: &Server) -> Assignment {
     let mut drive = Make::new(&[]).drive(&server.base());
     let workload = lab_study::load_workload("workload.yaml", &OneFile).unwrap();
     drive.workload = Arc::new(workload);
@@ -108,7 +108,7 @@ fn generators(count: u32) -> Generators {
 /// The events of a run, its result, and its workers.
 type Ran = (
     Observed,
-    Result<lab_driver::DriveSummary, DriverError>,
+    Result<lab_driver::DriverSummary, DriverError>,
     Vec<WorkerThread>,
 );
 
@@ -299,12 +299,12 @@ fn stages_are_shared() {
 
 fn populations_are_shared() {
     let server = Server::answering(|_| ok(""));
-    let first = Drive {
+    let first = Assignment {
         population: "first".to_owned(),
         hold: Duration::from_secs(600),
         ..drive(&server)
     };
-    let mut second = Drive {
+    let mut second = Assignment {
         population: "second".to_owned(),
         first: 5,
         users: 3,
@@ -362,7 +362,7 @@ fn a_stop_ends_all_generators() {
 
 fn what_is_no_generator_is_told_by_its_last_words() {
     let server = Server::answering(|_| ok(""));
-    let refusal = |change: fn(&mut Generators, &mut Drive)| {
+    let refusal = |change: fn(&mut Generators, &mut Assignment)| {
         let (sender, _events) = sync_channel(16);
         let (mut generators, mut drive) = (generators(2), drive(&server));
         change(&mut generators, &mut drive);
@@ -370,7 +370,7 @@ fn what_is_no_generator_is_told_by_its_last_words() {
             .unwrap_err()
             .to_string()
     };
-    let check = |change: fn(&mut Generators, &mut Drive), expected: &str| {
+    let check = |change: fn(&mut Generators, &mut Assignment), expected: &str| {
         let found = refusal(change);
         assert!(found.contains(expected), "{found}");
     };

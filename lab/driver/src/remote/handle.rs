@@ -17,10 +17,10 @@ use super::error::MessageError;
 use super::inbox::Inbox;
 use super::message::{FromGenerator, Start, ToGenerator, WireOrder, receive_message, send_message};
 use super::peer::{End, Peer, Place};
+use crate::assignment::Assignment;
 use crate::clock::Clock;
 use crate::control::{Control, Order};
 use crate::crew::{WorkerThread, spawn};
-use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::mix::Mix;
 use crate::outline::Outline;
@@ -30,7 +30,7 @@ use lab_workload::part::Part;
 /// Returns the timeout for a generator's ready message, with time to receive files at a MiB/s.
 fn ready_within(mix: &Mix) -> Duration {
     let bytes: u64 = mix
-        .drives()
+        .assignments()
         .map(|drive| content::bytes(&drive.workload))
         .sum();
     Duration::from_secs(60 + (bytes >> 20))
@@ -78,14 +78,14 @@ impl GeneratorHandles {
     pub(crate) fn open(common: &Common<'_>, peers: Vec<Peer>) -> Result<Self, DriverError> {
         let weights: Vec<u32> = peers.iter().map(|peer| peer.weight).collect();
         let parts = Part::by_weights(&weights);
-        let parts = parts.ok_or(DriverError::Drive("its generators have no parts"))?;
+        let parts = parts.ok_or(DriverError::Load("its generators have no parts"))?;
         let mut handles = Self {
             handles: Vec::new(),
             ready_within: ready_within(common.mix),
         };
         let mut first = 0;
         for (peer, part) in peers.into_iter().zip(parts) {
-            let drives = common.mix.drives();
+            let drives = common.mix.assignments();
             let drives =
                 drives.map(|drive| drive.for_generator(part.clone(), &peer.cores, peer.own_cores));
             let start = Start::new(&drives.collect::<Vec<_>>()).map_err(unsendable)?;
@@ -191,7 +191,7 @@ fn failed(place: &dyn Place, detail: &str) -> DriverError {
 }
 
 /// Returns the number of workers that a generator has for a load spec, as it counts them itself.
-fn workers(drive: &Drive, peer: &Peer) -> usize {
+fn workers(drive: &Assignment, peer: &Peer) -> usize {
     match drive.kind {
         LoadKind::Sequence { .. } => 1,
         LoadKind::Users | LoadKind::Arrival { .. } => peer.cores.len().max(1),
@@ -244,7 +244,7 @@ fn send_orders(
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else {
         return;
     };
-    let mut drives = mix.drives();
+    let mut drives = mix.assignments();
     if send_message(&mut to, &start).is_err()
         || drives.any(|drive| content::send(&drive.workload, &mut to).is_err())
     {

@@ -8,7 +8,7 @@ use lab_client::Nanos;
 use lab_workload::{LoadKind, MAX_MEASURES};
 
 use super::error::MessageError;
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 use crate::outline::Outline;
 use crate::report::{Queue, Report};
 
@@ -36,7 +36,7 @@ struct WorkerReports {
 impl Inbox {
     /// Returns the inbox of a generator with this number of workers, the first of which has number `first` among all.
     pub(crate) fn new(
-        drive: &Drive,
+        drive: &Assignment,
         outline: &Arc<Outline>,
         (first, workers): (usize, usize),
         queue: &Queue,

@@ -10,12 +10,12 @@ use lab_workload::timing::{ArrivalStream, TimingStream};
 use lab_workload::{LoadKind, Spacing};
 
 use super::{Answer, Observed, drive, histogram, ms, simulate, step};
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 use lab_client::ErrorClass;
 use lab_workload::part::Part;
 
 /// Returns a load of single requests that arrive.
-fn arrivals(rate_per_s: f64, spacing: Spacing, slots: u32) -> Drive {
+fn arrivals(rate_per_s: f64, spacing: Spacing, slots: u32) -> Assignment {
     let mut drive = drive(vec![step(Wait::None, 1)]);
     drive.kind = LoadKind::Arrival {
         rate_per_s,
@@ -25,12 +25,12 @@ fn arrivals(rate_per_s: f64, spacing: Spacing, slots: u32) -> Drive {
     drive
 }
 
-fn constant(rate_per_s: f64, slots: u32) -> Drive {
+fn constant(rate_per_s: f64, slots: u32) -> Assignment {
     arrivals(rate_per_s, Spacing::Constant, slots)
 }
 
 /// Returns the planned arrival times of the sessions.
-fn planned(drive: &Drive) -> Vec<Duration> {
+fn planned(drive: &Assignment) -> Vec<Duration> {
     let LoadKind::Arrival {
         rate_per_s,
         spacing,
@@ -297,7 +297,7 @@ fn sessions_with_waits_keep_their_own_draws() {
     assert_eq!(observed.times(0).max(), histogram([ms(3)]).max());
 }
 
-fn drive_of_two(wait: Wait) -> Drive {
+fn drive_of_two(wait: Wait) -> Assignment {
     drive(vec![step(wait, 1), step(wait, 1)])
 }
 

@@ -11,7 +11,7 @@ use lab_workload::{Control, Group, LoadSpec, Retry, Template, Until, Wait};
 
 use super::drive::workload;
 use super::{Answer, Observed, drive, histogram, ms, simulate, step};
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 
 fn condition(text: &str) -> Template {
     let symbols = Symbols::new(&[]);
@@ -33,11 +33,11 @@ fn until(text: &str, at_most: u32) -> Control {
     }
 }
 
-fn group(drive: &mut Drive, steps: Range<usize>, control: Control) {
+fn group(drive: &mut Assignment, steps: Range<usize>, control: Control) {
     workload(drive).session.groups = vec![Group { steps, control }];
 }
 
-fn answers(drive: Drive) -> Observed {
+fn answers(drive: Assignment) -> Observed {
     simulate(drive, |_| Answer::After(ms(1)))
 }
 

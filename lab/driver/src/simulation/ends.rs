@@ -6,15 +6,15 @@ use proptest::prelude::*;
 
 use super::drive::{probe, workload};
 use super::{Answer, Observed, drive, histogram, ms, simulate, step};
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 use lab_client::ErrorClass;
 
 /// Returns sessions of one wait and this number of requests.
-fn waiting(wait: u64, requests: usize) -> Drive {
+fn waiting(wait: u64, requests: usize) -> Assignment {
     drive(vec![step(Wait::Constant(ms(wait)), requests)])
 }
 
-fn load(drive: &Drive) -> LoadSpec {
+fn load(drive: &Assignment) -> LoadSpec {
     LoadSpec {
         kind: drive.kind,
         ..LoadSpec::of_users(drive.users, drive.hold.as_millis() as u64, 10)
@@ -22,7 +22,7 @@ fn load(drive: &Drive) -> LoadSpec {
 }
 
 /// Returns the planned number of requests to a server that responds at once.
-fn planned(drive: &Drive) -> f64 {
+fn planned(drive: &Assignment) -> f64 {
     let plan = predict(
         &drive.workload,
         drive.seed,
@@ -44,7 +44,7 @@ fn is_told_of(observed: &Observed, hold: std::time::Duration) -> bool {
 #[test]
 fn nothing_that_is_due_at_the_end_is_sent() {
     // Requests follow each other without a wait; each response takes a tenth of the trial.
-    let alone = || Drive {
+    let alone = || Assignment {
         hold: ms(100),
         ..drive(vec![step(Wait::None, 1)])
     };

@@ -9,15 +9,15 @@ use proptest::prelude::*;
 
 use super::drive::{probe, workload};
 use super::{Answer, Observed, drive, ms, simulate, step};
+use crate::assignment::Assignment;
 use crate::crew::validate;
-use crate::drive::Drive;
 use crate::mix::Mix;
 
 const SEED: u64 = 7;
 
 /// Returns a population whose session is one request after this wait.
-fn population(name: &str, (first, users): (u32, u32), wait: Wait, kind: LoadKind) -> Drive {
-    Drive {
+fn population(name: &str, (first, users): (u32, u32), wait: Wait, kind: LoadKind) -> Assignment {
+    Assignment {
         population: name.to_owned(),
         seed: seed_of(SEED, name),
         first,
@@ -27,7 +27,7 @@ fn population(name: &str, (first, users): (u32, u32), wait: Wait, kind: LoadKind
     }
 }
 
-fn readers(first: u32) -> Drive {
+fn readers(first: u32) -> Assignment {
     population(
         "readers",
         (first, 3),
@@ -36,7 +36,7 @@ fn readers(first: u32) -> Drive {
     )
 }
 
-fn writers(first: u32) -> Drive {
+fn writers(first: u32) -> Assignment {
     let arrivals = LoadKind::Arrival {
         rate_per_s: 40.0,
         spacing: Spacing::Poisson,
@@ -86,7 +86,7 @@ fn who_else_is_there_changes_no_draw() {
 
 #[test]
 fn setups_are_one_after_the_other() {
-    let with_setup = |mut drive: Drive, steps: usize| {
+    let with_setup = |mut drive: Assignment, steps: usize| {
         workload(&mut drive).setup = (0..steps).map(|_| step(Wait::None, 1)).collect();
         drive
     };
@@ -109,7 +109,7 @@ fn the_probe_is_the_last_of_all_steps() {
 
 #[test]
 fn sessions_that_wait_are_those_of_all_populations() {
-    let crowded = |name: &str, first| Drive {
+    let crowded = |name: &str, first| Assignment {
         users: 1,
         ..population(
             name,
@@ -133,7 +133,7 @@ fn sessions_that_wait_are_those_of_all_populations() {
 
 #[test]
 fn what_contradicts_itself_is_refused() {
-    let sequence = |drive: Drive| Drive {
+    let sequence = |drive: Assignment| Assignment {
         users: 1,
         kind: LoadKind::Sequence { sessions: 1 },
         ..drive
@@ -143,7 +143,7 @@ fn what_contradicts_itself_is_refused() {
         says(Mix::from(readers(0)).and(sequence(writers(3)))),
         "this load can't be driven: a sequence has no populations beside it"
     );
-    let with_probe = |mut drive: Drive| {
+    let with_probe = |mut drive: Assignment| {
         workload(&mut drive).probe = probe(ms(100));
         drive
     };
@@ -164,7 +164,7 @@ proptest! {
         after_ms in 0u64..900,
         seed in any::<u64>(),
     ) {
-        let mut drives: Vec<Drive> = Vec::new();
+        let mut drives: Vec<Assignment> = Vec::new();
         let mut first = 0;
         let kinds = users.iter().map(|users| (LoadKind::Users, *users));
         let spacing = Spacing::Poisson;
@@ -172,7 +172,7 @@ proptest! {
         for (number, (kind, users)) in kinds.chain(open).enumerate() {
             let name = format!("p{number}");
             let wait = Wait::Uniform(ms(2), ms(30));
-            drives.push(Drive {
+            drives.push(Assignment {
                 seed: seed_of(seed, &name),
                 cores: (0..workers).collect(),
                 ..population(&name, (first, users), wait, kind)
@@ -180,7 +180,7 @@ proptest! {
             first += users;
         }
         let last = format!("p{}", drives.len() - 1);
-        let of = |drive: &Drive| Population {
+        let of = |drive: &Assignment| Population {
             name: drive.population.clone(),
             workload: String::new(),
             parameters: BTreeMap::new(),

@@ -39,13 +39,13 @@ use lab_counts::{Hist, StepWindow};
 use lab_workload::{Slot, Template, UserScope};
 use tokio::task::LocalSet;
 
+use crate::assignment::Assignment;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::crew::hire;
-use crate::drive::Drive;
 use crate::error::DriverError;
-use crate::event::{DriveSummary, DriverEvent, Window};
+use crate::event::{DriverEvent, DriverSummary, Window};
 use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
@@ -102,7 +102,7 @@ struct Simulated {
 
 impl Simulated {
     /// Returns the client for users of a population.
-    fn of(&self, drive: &Drive) -> Self {
+    fn of(&self, drive: &Assignment) -> Self {
         let targets = drive.workload.requests();
         let targets: Rc<[Template]> = targets.map(|request| request.target.clone()).collect();
         Self {
@@ -197,7 +197,7 @@ pub(crate) struct Observed {
     pub(crate) setup: Option<(u64, u64, u64)>,
     /// Users done, succeeded, failed, and failed without a response, at each report of the setup.
     pub(crate) progress: Vec<(u32, u64, u64, u64)>,
-    pub(crate) summary: DriveSummary,
+    pub(crate) summary: DriverSummary,
     /// In the order of their sends.
     pub(crate) sent: Vec<Received>,
     /// The requests whose captures were cleared.
@@ -296,10 +296,13 @@ impl Wake for Flag {
 }
 
 /// Builds the client of a worker, by its number; unlike [`Make`](crate::crew::Make) it stays on this thread.
-trait Makes<C>: Fn(&Arc<Drive>, usize, &Timers) -> Result<C, DriverError> + Clone + 'static {}
+trait Makes<C>:
+    Fn(&Arc<Assignment>, usize, &Timers) -> Result<C, DriverError> + Clone + 'static
+{
+}
 
 impl<C, F> Makes<C> for F where
-    F: Fn(&Arc<Drive>, usize, &Timers) -> Result<C, DriverError> + Clone + 'static
+    F: Fn(&Arc<Assignment>, usize, &Timers) -> Result<C, DriverError> + Clone + 'static
 {
 }
 
@@ -317,7 +320,7 @@ impl Running {
         let (outbox, number) = (worker.outbox.clone(), worker.number);
         let life = async move {
             let (ready, _started) = sync_channel(1);
-            let make = |drive: &Arc<Drive>, timers: &Timers| make(drive, number, timers);
+            let make = |drive: &Arc<Assignment>, timers: &Timers| make(drive, number, timers);
             let work = worker.work(make, &ready);
             LocalSet::new().run_until(work).await
         };
@@ -378,7 +381,7 @@ fn play(mix: &Mix, server: Server) -> Observed {
     };
     let make = {
         let client = client.clone();
-        move |drive: &Arc<Drive>, _: usize, _: &Timers| Ok(client.of(drive))
+        move |drive: &Arc<Assignment>, _: usize, _: &Timers| Ok(client.of(drive))
     };
     let mut story = live(mix, clock, make);
     (story.sent, story.forgotten) = (client.sent.take(), client.forgotten.take());

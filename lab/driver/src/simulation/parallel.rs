@@ -9,10 +9,10 @@ use lab_workload::{LoadKind, Parallel, Retry, Round, Step, Transaction, Wait};
 
 use super::drive::workload;
 use super::{Answer, Observed, Received, drive, histogram, ms, simulate, step};
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 
 /// Returns one session of a page with `before` requests before its pictures, which `names` steps count.
-fn page(before: usize, pictures: usize, names: usize, at_once: u32) -> Drive {
+fn page(before: usize, pictures: usize, names: usize, at_once: u32) -> Assignment {
     let page = Step {
         parallel: Some(Box::new(Parallel {
             first: before,
@@ -39,7 +39,7 @@ fn page(before: usize, pictures: usize, names: usize, at_once: u32) -> Drive {
     drive
 }
 
-fn parallel(drive: &mut Drive) -> &mut Parallel {
+fn parallel(drive: &mut Assignment) -> &mut Parallel {
     let step = &mut workload(drive).session.steps[0];
     step.parallel.as_mut().unwrap()
 }

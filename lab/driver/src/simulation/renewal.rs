@@ -12,14 +12,14 @@ use lab_workload::{
 use super::drive::workload;
 use super::tokens::{READ, SECOND, are_valid, shop};
 use super::{Answer, Observed, Received, histogram, ms, simulate};
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 
 /// The token requests, which follow those of the session.
 const OBTAIN: RequestId = READ + 1;
 const REFRESH: RequestId = READ + 2;
 
 /// The shop's workload, with refresh tokens.
-fn refreshing(per: Per) -> Drive {
+fn refreshing(per: Per) -> Assignment {
     let mut drive = shop(per);
     let tokens = &mut workload(&mut drive).tokens;
     tokens.as_mut().unwrap().refreshes = true;
@@ -42,7 +42,7 @@ fn asked(observed: &Observed) -> Vec<RequestId> {
 }
 
 /// Makes the session's first step a transaction.
-fn with_transaction(mut drive: Drive) -> Drive {
+fn with_transaction(mut drive: Assignment) -> Assignment {
     workload(&mut drive).session.transactions = vec![Transaction {
         name: "Visit".to_owned(),
         steps: 0..1,
@@ -70,7 +70,7 @@ fn shown() -> Request {
 }
 
 /// Users of the shop whose step sends this many requests in parallel.
-fn at_once(per: Per, requests: usize) -> Drive {
+fn at_once(per: Per, requests: usize) -> Assignment {
     let mut drive = with_transaction(refreshing(per));
     let step = &mut workload(&mut drive).session.steps[0];
     *step = Step {

@@ -5,11 +5,11 @@ use lab_workload::Wait;
 
 use super::drive::{probe, workload};
 use super::{Answer, Observed, drive, histogram, ms, simulate, step};
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 use lab_client::ErrorClass;
 use lab_counts::Hist;
 
-fn sequence(mut drive: Drive, sessions: u32) -> Drive {
+fn sequence(mut drive: Assignment, sessions: u32) -> Assignment {
     drive.kind = LoadKind::Sequence { sessions };
     drive
 }

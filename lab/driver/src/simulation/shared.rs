@@ -12,7 +12,7 @@ use lab_workload::{
 
 use super::drive::workload;
 use super::{Answer, Observed, drive, histogram, ms, simulate};
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 use crate::mix::Mix;
 use lab_workload::part::Part;
 
@@ -29,7 +29,7 @@ fn step(target: &str, variables: &[String]) -> Step {
 }
 
 /// Returns users that send a number of a counter with each request, on two workers of the generator with this part.
-fn counting(part: Part) -> Drive {
+fn counting(part: Part) -> Assignment {
     let mut drive = drive(vec![step("{{ next('order_no') }}", &[])]);
     workload(&mut drive).shared.push(SharedState {
         name: "order_no".to_owned(),
@@ -74,7 +74,7 @@ fn generators_of_any_weights_give_different_numbers() {
 }
 
 /// Returns users that put numbers of a counter into a queue, one per interval.
-fn producer(every: Duration, at_most: u32) -> Drive {
+fn producer(every: Duration, at_most: u32) -> Assignment {
     let variables = ["no".to_owned()];
     let mut put = step("/put/{{ no }}", &variables);
     put.wait = Wait::Constant(every);
@@ -91,7 +91,7 @@ fn producer(every: Duration, at_most: u32) -> Drive {
 }
 
 /// Returns users that take entries of the queue as they become available.
-fn consumer(within: Duration) -> Drive {
+fn consumer(within: Duration) -> Assignment {
     let variables = ["order".to_owned()];
     let mut take = step("{{ order }}", &variables);
     take.wait = Wait::None;
@@ -113,7 +113,7 @@ fn template(text: &str, variables: &[String]) -> Template {
     Template::parse_with(text, symbols, Escape::None).unwrap()
 }
 
-fn shared(mut drive: Drive, variables: &[String], at_most: u32) -> Drive {
+fn shared(mut drive: Assignment, variables: &[String], at_most: u32) -> Assignment {
     let workload = workload(&mut drive);
     workload.variables = variables.to_vec().into();
     for (name, kind) in [
@@ -127,7 +127,7 @@ fn shared(mut drive: Drive, variables: &[String], at_most: u32) -> Drive {
 }
 
 /// Returns producers and consumers together, this number of each on these workers.
-fn both(mut producer: Drive, mut consumer: Drive, (users, workers): (u32, usize)) -> Mix {
+fn both(mut producer: Assignment, mut consumer: Assignment, (users, workers): (u32, usize)) -> Mix {
     (producer.users, consumer.users) = (users, users);
     consumer.first = users;
     producer.cores = (0..workers).collect();
@@ -318,7 +318,7 @@ fn a_load_with_fewer_takers_than_workers_is_refused() {
 }
 
 /// Returns users whose sessions of one request lease a row of a pool with this number of rows.
-fn leasing(rows: u64, lease: Lease) -> Drive {
+fn leasing(rows: u64, lease: Lease) -> Assignment {
     let variables = ["token".to_owned()];
     let mut drive = drive(vec![step("{{ token }}", &variables)]);
     workload(&mut drive).session.steps[0].wait = Wait::None;

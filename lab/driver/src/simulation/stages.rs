@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::drive::workload;
 use super::{Answer, Observed, drive, ms, simulate, step};
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 use lab_client::ErrorClass;
 
 /// Returns stages by length in ms and the levels at their ends.
@@ -24,7 +24,7 @@ fn stages(of: &[(u64, f64, f64)]) -> Vec<Stage> {
 }
 
 /// Returns a load of at most this number of users, and its prediction.
-fn staged(mut drive: Drive, users: u32, stages: Vec<Stage>) -> (Drive, Prediction) {
+fn staged(mut drive: Assignment, users: u32, stages: Vec<Stage>) -> (Assignment, Prediction) {
     let hold_ms = stages.iter().map(|stage| stage.length_ms).sum();
     (drive.users, drive.hold, drive.stages) = (users, ms(hold_ms), stages.clone());
     let load = LoadSpec {

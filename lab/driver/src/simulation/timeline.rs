@@ -14,17 +14,17 @@ use proptest::prelude::*;
 
 use super::drive::workload;
 use super::{Answer, drive, ms, simulate, step};
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 use crate::mix::Mix;
 
 /// Returns a load that replays these times, in ms, this many times faster, from this one on.
-fn replay(moments: &[u64], scale: f64, from: u64) -> Drive {
+fn replay(moments: &[u64], scale: f64, from: u64) -> Assignment {
     let rows: String = moments.iter().map(|at| format!("{at},-\n")).collect();
     replay_rows(&rows, scale, from)
 }
 
 /// The same for rows of a time and a text, which is the variable `pauses`.
-fn replay_rows(rows: &str, scale: f64, from: u64) -> Drive {
+fn replay_rows(rows: &str, scale: f64, from: u64) -> Assignment {
     let bytes = format!("at,pauses\n{rows}").into_bytes();
     let table = Arc::new(Table::scan("t.csv", Arc::new(bytes), b',').unwrap());
     let part = (ms(from), None);
@@ -123,7 +123,7 @@ fn a_session_waits_as_long_as_its_row_says() {
 
 #[test]
 fn a_population_replays_a_recording_beside_users() {
-    let named = |name: &str, first, drive: Drive| Drive {
+    let named = |name: &str, first, drive: Assignment| Assignment {
         population: name.to_owned(),
         seed: seed_of(7, name),
         first,
@@ -136,7 +136,7 @@ fn a_population_replays_a_recording_beside_users() {
         1,
         replay(&[0, 10, 10, 900, 1_100, 5_000], 1.0, 0),
     );
-    let of = |drive: &Drive| Population {
+    let of = |drive: &Assignment| Population {
         name: drive.population.clone(),
         workload: String::new(),
         parameters: BTreeMap::new(),

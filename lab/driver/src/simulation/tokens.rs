@@ -14,7 +14,7 @@ use lab_workload::{
 
 use super::drive::workload;
 use super::{Answer, Observed, Received, drive, histogram, ms, simulate};
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 
@@ -45,7 +45,7 @@ pub(super) fn tokens(per: Per, renew: Duration) -> Tokens<Request> {
 
 /// A workload whose users obtain a token in the setup and then send a request with it each second for a minute. The
 /// target of the request is the token.
-pub(super) fn shop(per: Per) -> Drive {
+pub(super) fn shop(per: Per) -> Assignment {
     let request = Request {
         credentials: Some(Box::new(Credentials::Bearer(0))),
         ..Request::get(template("{{ auth_token }}"))
@@ -64,7 +64,7 @@ pub(super) fn shop(per: Per) -> Drive {
     drive
 }
 
-fn plan(drive: &Drive) -> Prediction {
+fn plan(drive: &Assignment) -> Prediction {
     let load = LoadSpec::of_users(drive.users, drive.hold.as_millis() as u64, 1000);
     let plan = predict(&drive.workload, drive.seed, drive.block, &load, 1_000_000);
     plan.unwrap()

@@ -9,11 +9,11 @@ use lab_workload::{LoadKind, Retry, Round, Transaction, Wait};
 
 use super::drive::workload;
 use super::{Answer, Observed, drive, histogram, ms, simulate, step};
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 
 const THINKS: Wait = Wait::Constant(Duration::from_millis(10));
 
-fn transaction(drive: &mut Drive, name: &str, steps: Range<usize>) {
+fn transaction(drive: &mut Assignment, name: &str, steps: Range<usize>) {
     let name = name.to_owned();
     let all = &mut workload(drive).session.transactions;
     all.push(Transaction {
@@ -35,7 +35,7 @@ fn sum(observed: &Observed, place: usize) -> TransactionWindow {
 }
 
 /// Returns four steps with 10 ms of think time before each, the two in the middle a transaction.
-fn shop() -> Drive {
+fn shop() -> Assignment {
     let mut drive = drive((0..4).map(|_| step(THINKS, 1)).collect());
     transaction(&mut drive, "Checkout", 1..3);
     drive

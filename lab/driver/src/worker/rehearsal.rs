@@ -39,14 +39,14 @@ pub trait Witness: Tap {
 /// # Errors
 /// When the load spec is unusable, there is no such user, or the server's name has no address.
 pub fn rehearse(
-    drive: &Drive,
+    drive: &Assignment,
     user: u32,
     witness: &Rc<dyn Witness>,
     interrupt: &AtomicBool,
 ) -> Result<bool, DriverError> {
     crew::validate_one(drive)?;
     if user >= drive.users {
-        return Err(DriverError::Drive("it has no such user"));
+        return Err(DriverError::Load("it has no such user"));
     }
     let drive = Arc::new(without_waits(drive));
     let rehearsing = Rehearsing {
@@ -60,7 +60,7 @@ pub fn rehearse(
 
 /// A dry run about to begin, for any protocol.
 struct Rehearsing<'a> {
-    drive: &'a Arc<Drive>,
+    drive: &'a Arc<Assignment>,
     user: u32,
     witness: &'a Rc<dyn Witness>,
     interrupt: &'a AtomicBool,
@@ -71,7 +71,7 @@ impl Speaking for Rehearsing<'_> {
 
     fn with<C: Client>(self, make: impl Make<C>) -> Self::Output {
         let tap = Rc::clone(self.witness) as Rc<dyn Tap>;
-        let make = move |drive: &Arc<Drive>, timers: &Timers| {
+        let make = move |drive: &Arc<Assignment>, timers: &Timers| {
             let client = make(drive, 0, timers)?.tapped(tap);
             Ok(Box::new(client) as Box<dyn Speaks>)
         };
@@ -79,7 +79,7 @@ impl Speaking for Rehearsing<'_> {
     }
 }
 
-type MakeOne = Box<dyn FnOnce(&Arc<Drive>, &Timers) -> Result<Box<dyn Speaks>, DriverError>>;
+type MakeOne = Box<dyn FnOnce(&Arc<Assignment>, &Timers) -> Result<Box<dyn Speaks>, DriverError>>;
 
 fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<bool, DriverError> {
     let Rehearsing {
@@ -118,7 +118,7 @@ fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<bool, DriverError> {
     whole
 }
 
-fn without_waits(drive: &Drive) -> Drive {
+fn without_waits(drive: &Assignment) -> Assignment {
     let mut workload = (*drive.workload).clone();
     workload.session.pace = None;
     let steps = workload.setup.iter_mut().chain(&mut workload.session.steps);
@@ -132,7 +132,7 @@ fn without_waits(drive: &Drive) -> Drive {
             parallel.at_once = Some(1);
         }
     });
-    Drive {
+    Assignment {
         workload: Arc::new(workload),
         ..drive.clone()
     }
@@ -145,7 +145,7 @@ struct Rehearsal {
 }
 
 impl Rehearsal {
-    fn new(drive: &Arc<Drive>, client: Witnessed, (clock, timers): (Clock, Timers)) -> Self {
+    fn new(drive: &Arc<Assignment>, client: Witnessed, (clock, timers): (Clock, Timers)) -> Self {
         let script = Arc::new(Script::new(&drive.workload));
         // The records have no receiver.
         let (queue, _) = queue(QUEUE);

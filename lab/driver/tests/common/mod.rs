@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use lab_counts::Hist;
 use lab_driver::{
-    BaseUrl, Drive, DriveSummary, Driver, DriverEvent, ErrorClass, Limits, Part, TlsOptions, Window,
+    Assignment, BaseUrl, Driver, DriverEvent, DriverSummary, ErrorClass, Limits, Part, TlsOptions,
+    Window,
 };
 use lab_workload::LoadKind;
 use lab_workload::Template;
@@ -298,8 +299,8 @@ impl Make {
         self.capture(variable, CaptureSource::JsonPath(Box::new(path)))
     }
 
-    pub(crate) fn drive(self, server: &BaseUrl) -> Drive {
-        Drive {
+    pub(crate) fn drive(self, server: &BaseUrl) -> Assignment {
+        Assignment {
             population: String::new(),
             first: 0,
             workload: Arc::new(self.workload),
@@ -344,7 +345,7 @@ pub(crate) struct Observed {
     /// The ids of the traces that these requests began.
     pub(crate) traces: Vec<String>,
     pub(crate) setup: Option<(u64, u64, u64)>,
-    pub(crate) summary: DriveSummary,
+    pub(crate) summary: DriverSummary,
 }
 
 impl Observed {
@@ -390,7 +391,7 @@ impl Observed {
 }
 
 /// Runs the load until `enough` holds for the events so far, or the hold ends.
-pub(crate) fn run_until(drive: Drive, enough: impl Fn(&Observed) -> bool) -> Observed {
+pub(crate) fn run_until(drive: Assignment, enough: impl Fn(&Observed) -> bool) -> Observed {
     let (sender, events) = sync_channel(16);
     let driver = Driver::start(drive, sender).unwrap();
     let mut observed = Observed::default();
@@ -429,6 +430,6 @@ pub(crate) fn run_until(drive: Drive, enough: impl Fn(&Observed) -> bool) -> Obs
 }
 
 /// Runs the load to the end of the hold.
-pub(crate) fn run(drive: Drive) -> Observed {
+pub(crate) fn run(drive: Assignment) -> Observed {
     run_until(drive, |_| false)
 }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use h2::Reason;
 use h2::server::Builder;
-use lab_driver::{Drive, ErrorClass, Phase};
+use lab_driver::{Assignment, ErrorClass, Phase};
 use lab_workload::{Expectation, JsonPath, LoadKind, Request, Step, Wait};
 use proptest::prelude::*;
 
@@ -19,12 +19,12 @@ fn sharing(
     server: &Two,
     (users, connections): (u32, u32),
     request: impl FnOnce(&Make) -> Request,
-) -> Drive {
+) -> Assignment {
     let make = make(&[]).step_with(Wait::Constant(ms(1)), "GET /", |_, make| request(make));
     shared(make, server, (users, connections))
 }
 
-fn shared(make: Make, server: &Two, (users, connections): (u32, u32)) -> Drive {
+fn shared(make: Make, server: &Two, (users, connections): (u32, u32)) -> Assignment {
     let mut drive = make.drive(&server.base());
     drive.tls = server.trusted();
     drive.users = users;

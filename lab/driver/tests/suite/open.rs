@@ -5,11 +5,11 @@ use std::sync::Mutex;
 
 use crate::common::{Make, Observed, Server, ms, ok, pass, run, run_until};
 use lab_counts::{Hist, StepWindow};
-use lab_driver::Drive;
+use lab_driver::Assignment;
 use lab_workload::{LoadKind, Spacing};
 use lab_workload::{Probe, Wait};
 
-fn arrivals(mut drive: Drive, rate_per_s: f64, slots: u32) -> Drive {
+fn arrivals(mut drive: Assignment, rate_per_s: f64, slots: u32) -> Assignment {
     drive.kind = LoadKind::Arrival {
         rate_per_s,
         spacing: Spacing::Constant,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use h2::server::Builder;
-use lab_driver::{Drive, ErrorClass, Offer};
+use lab_driver::{Assignment, ErrorClass, Offer};
 use lab_workload::{CaptureSource, ForEach, LoadKind, Parallel, Request, Step, Wait};
 
 use crate::common::{Make, Seen, Server, ms, ok, run, run_until};
@@ -33,8 +33,8 @@ pub(crate) fn page(
     make
 }
 
-fn once(make: Make, server: &Server) -> Drive {
-    Drive {
+fn once(make: Make, server: &Server) -> Assignment {
+    Assignment {
         kind: LoadKind::Sequence { sessions: 1 },
         ..make.drive(&server.base())
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::common::{Make, Observed, Seen, Server, ms, run_until};
-use lab_driver::{Drive, ErrorClass};
+use lab_driver::{Assignment, ErrorClass};
 use lab_workload::{Body, Wait};
 
 fn to(status: u16, location: &str) -> String {
@@ -14,7 +14,7 @@ fn fine() -> String {
     crate::common::ok("{\"at\":\"home\"}")
 }
 
-fn following(server: &Server, request: &str, follow: u32) -> Drive {
+fn following(server: &Server, request: &str, follow: u32) -> Assignment {
     let make = Make::new(&["at"]);
     let body = make.template("name=anna");
     make.step_with(Wait::Constant(ms(5)), request, |mut request, make| {

@@ -237,7 +237,7 @@ fn a_drive_without_listeners_ends_all_the_same() {
 #[test]
 fn drives_that_make_no_sense_are_refused() {
     let base = "http://127.0.0.1:1".parse().unwrap();
-    let refusal = |change: fn(&mut lab_driver::Drive)| {
+    let refusal = |change: fn(&mut lab_driver::Assignment)| {
         let mut drive = Make::new(&["v"]).step(Wait::None, "GET /").drive(&base);
         change(&mut drive);
         let (events, _received) = sync_channel(1);

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{Make, Observed, Peer, Server, ms, ok, pass, run_until};
-use lab_driver::{Drive, ErrorClass, Phase};
+use lab_driver::{Assignment, ErrorClass, Phase};
 use lab_workload::Wait;
 
-fn shared(server: &Server, wait: Wait, (users, connections): (u32, u32)) -> Drive {
+fn shared(server: &Server, wait: Wait, (users, connections): (u32, u32)) -> Assignment {
     let mut drive = Make::new(&[]).step(wait, "GET /").drive(&server.base());
     drive.users = users;
     drive.protocol.shared = Some(connections);

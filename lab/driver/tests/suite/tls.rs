@@ -8,7 +8,7 @@ use crate::common::{Make, Observed, Peer, Seen, ms, run, run_until};
 use crate::parallel::page;
 use crate::uploads::{body, upload};
 use lab_client::{Identity, PemFile};
-use lab_driver::{Drive, ErrorClass, Offer, Phase, TlsOptions};
+use lab_driver::{Assignment, ErrorClass, Offer, Phase, TlsOptions};
 use lab_workload::{LoadKind, Wait};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
@@ -153,7 +153,7 @@ impl Secure {
         run_until(self.load(host, tls), |observed| observed.done() >= times)
     }
 
-    fn load(&self, host: &str, tls: TlsOptions) -> Drive {
+    fn load(&self, host: &str, tls: TlsOptions) -> Assignment {
         let base = format!("https://{host}:{}", self.port).parse().unwrap();
         let mut drive = Make::new(&[])
             .step(Wait::Constant(ms(5)), "GET /")

@@ -13,7 +13,7 @@ use h2::server::{Builder, SendResponse};
 use h2::{Reason, RecvStream};
 use http::{HeaderMap, HeaderValue, Request, Response};
 use lab_client::PemFile;
-use lab_driver::{BaseUrl, Drive, ErrorClass, Offer, Phase, Protocol, TlsOptions};
+use lab_driver::{Assignment, BaseUrl, ErrorClass, Offer, Phase, Protocol, TlsOptions};
 use lab_workload::{Body, Wait};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::{LocalSet, spawn_local};
@@ -150,7 +150,7 @@ impl Two {
     }
 
     /// Returns a load with HTTP/2 to this server.
-    pub(crate) fn drive(&self, make: Make) -> Drive {
+    pub(crate) fn drive(&self, make: Make) -> Assignment {
         let mut drive = make.drive(&self.base());
         drive.protocol.offer = Offer::Two;
         drive.tls = self.trusted();

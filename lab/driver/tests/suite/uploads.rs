@@ -1,6 +1,6 @@
 //! Bodies with the content of files over real sockets: byte for byte, also if a redirect or a retry sends them again.
 
-use lab_driver::Drive;
+use lab_driver::Assignment;
 use lab_workload::{Attached, Body, Piece, Retry, Wait};
 
 use crate::common::{Make, Seen, Server, ms, ok, run_until};
@@ -43,7 +43,7 @@ fn bodies(server: &Server, line: &str) -> Vec<Seen> {
     seen.filter(|seen| seen.line == line).collect()
 }
 
-fn drive(server: &Server, users: u32, follow: u32) -> Drive {
+fn drive(server: &Server, users: u32, follow: u32) -> Assignment {
     let mut make = upload(Make::new(&[]), "POST /up/{{ index }}");
     make.workload.session.steps[0].requests[0].follow = follow;
     let mut drive = make.drive(&server.base());

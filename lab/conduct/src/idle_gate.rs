@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use lab_archive::QuietGate;
 use lab_host::clock::{Stopwatch, pause};
-use lab_machine::Look;
-use lab_monitor::quiet::{Gate, Limits, Next, Seen, Watch};
+use lab_machine::ProgramSnapshot;
+use lab_monitor::quiet::{IdleGate, Limits, Next, Seen, Watch};
 use lab_study::model::checks::{self, MEMORY_PRESSURE, OTHER_PROGRAMS, STOLEN_CPU};
 
 use crate::event::Event;
 use crate::record::whole_ms;
 
 /// Duration of an observation.
-const LOOK: Duration = Duration::from_secs(1);
+const OBSERVATION: Duration = Duration::from_secs(1);
 /// Interval between two checks of the interrupt.
 const STEP: Duration = Duration::from_millis(100);
 /// Limit of I/O pressure: before any load, tasks that wait for a disk are other programs' or remains of the last trial.
@@ -25,14 +25,14 @@ const DISK_QUEUE: f64 = 1.0;
 
 /// Maximum wait for an idle machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct IdleWait {
     /// Maximum before a trial; zero skips the observation.
     pub trial: Duration,
     /// Maximum over all trials of a run.
     pub run: Duration,
 }
 
-impl Patience {
+impl IdleWait {
     /// Observes nothing, and waits for nothing.
     pub const NONE: Self = Self {
         trial: Duration::ZERO,
@@ -40,7 +40,7 @@ impl Patience {
     };
 }
 
-impl Default for Patience {
+impl Default for IdleWait {
     fn default() -> Self {
         Self {
             trial: Duration::from_secs(120),
@@ -62,21 +62,21 @@ pub(crate) fn limits(set: &checks::Limits) -> Limits {
     }
 }
 
-/// Waits until the machine is idle, at most `patience`, and emits the causes. `None` when it was interrupted.
+/// Waits until the machine is idle, at most `max_wait`, and emits the causes. `None` when it was interrupted.
 pub(crate) fn wait(
     limits: &Limits,
-    patience: Duration,
+    max_wait: Duration,
     folder: &Path,
     events: &mut dyn FnMut(Event),
     interrupt: &AtomicBool,
 ) -> Option<QuietGate> {
     let clock = Stopwatch::start();
     let mut watch = Watch::new(std::process::id(), Some(folder));
-    let mut gate = Gate::new(patience);
-    let (mut at, mut programs) = (clock.elapsed(), Look::now());
+    let mut gate = IdleGate::new(max_wait);
+    let (mut at, mut programs) = (clock.elapsed(), ProgramSnapshot::now());
     watch.look(at);
     loop {
-        while clock.elapsed() < at + LOOK {
+        while clock.elapsed() < at + OBSERVATION {
             if interrupt.load(Ordering::Relaxed) {
                 return None;
             }
@@ -90,7 +90,7 @@ pub(crate) fn wait(
         if next != Next::Wait {
             return Some(facts(next == Next::Quiet, &gate, &seen, disturbed_by));
         }
-        let look = Look::now();
+        let look = ProgramSnapshot::now();
         events(Event::Waiting {
             disturbed_by,
             programs: look.others_since(&programs, &[]),
@@ -100,7 +100,7 @@ pub(crate) fn wait(
     }
 }
 
-fn facts(quiet: bool, gate: &Gate, seen: &Seen, disturbed_by: Vec<String>) -> QuietGate {
+fn facts(quiet: bool, gate: &IdleGate, seen: &Seen, disturbed_by: Vec<String>) -> QuietGate {
     QuietGate {
         quiet,
         waited_ms: whole_ms(gate.waited()),
@@ -144,14 +144,14 @@ mod tests {
             told += 1;
             assert!(matches!(event, Event::Waiting { .. }), "{event:?}");
         };
-        let patience = Duration::from_millis(500);
+        let max_wait = Duration::from_millis(500);
         let folder = Path::new("/tmp");
-        let gate = wait(&never_quiet, patience, folder, &mut tell, &interrupt).unwrap();
+        let gate = wait(&never_quiet, max_wait, folder, &mut tell, &interrupt).unwrap();
         assert!(!gate.quiet && gate.waited_ms >= 500, "{gate:?}");
         assert!(!gate.disturbed_by.is_empty() && told == 1, "{gate:?}");
         interrupt.store(true, Ordering::Relaxed);
         assert_eq!(
-            wait(&never_quiet, patience, folder, &mut |_| (), &interrupt),
+            wait(&never_quiet, max_wait, folder, &mut |_| (), &interrupt),
             None
         );
     }

@@ -1,4 +1,4 @@
-//! A remote machine of a system, reached by its agent: the conductor's counterpart of [`crate::Station`]. It knows no
+//! A remote machine of a system, reached by its agent: the conductor's counterpart of [`crate::Supervisor`]. It knows no
 //! network; the transport reports why a connection was lost.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -17,35 +17,35 @@ use lab_host::clock::{Stopwatch, shared};
 use lab_study::{CommandSpec, KernelSetting};
 
 use crate::error::{Failed, MachineError};
-use crate::hands::Hand;
 use crate::machine::{Counted, Counts, Machine, Row, Started};
 use crate::message::{
-    Counting, Heard, MOST_ORDER, MOST_REPORT, MOST_STARTED, Order, Report, Setup, USERS_PIECE,
-    Unreadable, decode_heard, encode,
+    Counting, MOST_ORDER, MOST_REPORT, MOST_STARTED, Order, Received, Report, Setup, USERS_PIECE,
+    Unreadable, decode_received, encode,
 };
 use crate::preparing;
 use crate::runner::RESET_DEADLINE;
+use crate::slots::Slot;
 
 /// Longest wait for an answer, in addition to the time a system may take to start or stop.
 const ANSWER: Duration = Duration::from_secs(120);
 /// Longest run time of the programs that make a file system.
-const MAKES: Duration = Duration::from_secs(600);
+const MAKE_TIMEOUT: Duration = Duration::from_secs(600);
 /// Bytes that even a slow disk writes in a second.
 const WRITES: u64 = 10_000_000;
 /// Interval between two checks of the interrupt.
-const LOOK: Duration = Duration::from_millis(50);
+const INTERRUPT_CHECK: Duration = Duration::from_millis(50);
 /// Most reports queued for the conductor, each of at most a megabyte, except the answer to a start.
 const QUEUE: usize = 64;
 /// Most output that is read: the agent keeps 32 MB and a line.
 const MOST_OUTPUT: u64 = 40 << 20;
 
 /// An agent's machine, for one trial.
-pub struct Afar {
+pub struct RemoteMachine {
     place: Box<dyn Place>,
     /// Which of the trial's systems runs there.
-    hand: Hand,
+    slot: Slot,
     orders: Box<dyn FrameSink + Send>,
-    heard: Receiver<Result<Heard, Unreadable>>,
+    reports: Receiver<Result<Received, Unreadable>>,
     /// True while a long report is expected.
     awaits_long: Arc<AtomicBool>,
     /// The system to start; `None` if it already runs.
@@ -63,13 +63,13 @@ pub struct Afar {
     closed: bool,
 }
 
-impl Afar {
+impl RemoteMachine {
     /// Takes the connection to an agent that waits for orders; `hand` is the system's place, left if there is one.
     ///
     /// # Errors
     /// When the receiving thread can't be started.
     pub fn new(
-        (peer, hand): (Peer, Hand),
+        (peer, slot): (Peer, Slot),
         setup: Option<Setup>,
         output: PathBuf,
     ) -> io::Result<Self> {
@@ -81,9 +81,9 @@ impl Afar {
         thread.spawn(move || hear(&mut *reports, &sender, &awaits))?;
         Ok(Self {
             place: peer.place,
-            hand,
+            slot: slot,
             orders: peer.orders,
-            heard,
+            reports: heard,
             awaits_long,
             setup,
             output,
@@ -160,8 +160,8 @@ impl Afar {
         interrupt: &AtomicBool,
     ) -> Result<Report, Failed> {
         match self.answer(order, within, interrupt)? {
-            Heard::Report(report) => Ok(report),
-            Heard::Piece(_) => Err(self.lost_by("answers what it was not asked")),
+            Received::Report(report) => Ok(report),
+            Received::Piece(_) => Err(self.lost_by("answers what it was not asked")),
         }
     }
 
@@ -170,7 +170,7 @@ impl Afar {
         order: &Order,
         within: Duration,
         interrupt: &AtomicBool,
-    ) -> Result<Heard, Failed> {
+    ) -> Result<Received, Failed> {
         let order = encode(order);
         if order.len() > MOST_ORDER {
             let (agent, megabytes) = (self.place.name(), MOST_ORDER >> 20);
@@ -178,12 +178,12 @@ impl Afar {
                 format!("its files and texts have over {megabytes} MB: name files that are there");
             return Err(Failed::Fatal(MachineError::Refused { agent, why }));
         }
-        if self.orders.send(&self.hand.mark(&order)).is_err() {
+        if self.orders.send(&self.slot.mark(&order)).is_err() {
             return Err(self.lost());
         }
         let began = Stopwatch::start();
         loop {
-            match self.heard.recv_timeout(LOOK) {
+            match self.reports.recv_timeout(INTERRUPT_CHECK) {
                 Ok(heard) => {
                     if let Some(answer) = self.keep(heard)? {
                         return Ok(answer);
@@ -209,10 +209,10 @@ impl Afar {
     }
 
     /// Stores a report that is not an answer; returns any other.
-    fn keep(&mut self, heard: Result<Heard, Unreadable>) -> Result<Option<Heard>, Failed> {
+    fn keep(&mut self, heard: Result<Received, Unreadable>) -> Result<Option<Received>, Failed> {
         match heard {
-            Ok(Heard::Report(Report::Row { at, values })) => self.rows.push_back((at, values)),
-            Ok(Heard::Report(Report::Ended { why })) => self.ended = Some(why),
+            Ok(Received::Report(Report::Row { at, values })) => self.rows.push_back((at, values)),
+            Ok(Received::Report(Report::Ended { why })) => self.ended = Some(why),
             Ok(answer) => return Ok(Some(answer)),
             Err(error) => return Err(self.lost_by(&format!("can't be understood: {error}"))),
         }
@@ -223,14 +223,14 @@ impl Afar {
     fn making_of(setup: &Setup) -> Duration {
         let made = setup.host.filesystem.as_ref();
         made.map_or(Duration::ZERO, |made| {
-            MAKES + Duration::from_secs(made.bytes / WRITES)
+            MAKE_TIMEOUT + Duration::from_secs(made.bytes / WRITES)
         })
     }
 
     /// Receives the reports that are sent without an order.
     fn hear(&mut self) -> Result<(), Failed> {
         loop {
-            match self.heard.try_recv() {
+            match self.reports.try_recv() {
                 // An answer after its deadline is dropped.
                 Ok(heard) => drop(self.keep(heard)?),
                 Err(TryRecvError::Empty) => return Ok(()),
@@ -362,11 +362,11 @@ impl Afar {
         let mut from = 0;
         while from < MOST_OUTPUT {
             let piece = match self.answer(&Order::Output { from }, ANSWER, never)? {
-                Heard::Piece(piece) => piece,
-                Heard::Report(Report::Refused { why }) => {
+                Received::Piece(piece) => piece,
+                Received::Report(Report::Refused { why }) => {
                     return Ok(unwritten(io::Error::other(why)));
                 }
-                Heard::Report(other) => return Err(self.unfit(&other)),
+                Received::Report(other) => return Err(self.unfit(&other)),
             };
             if piece.is_empty() {
                 break;
@@ -393,12 +393,12 @@ fn whole_lines(file: &mut impl BufRead) -> io::Result<String> {
 
 fn hear(
     reports: &mut dyn FrameSource,
-    into: &SyncSender<Result<Heard, Unreadable>>,
+    into: &SyncSender<Result<Received, Unreadable>>,
     awaits_long: &AtomicBool,
 ) {
     while let Ok(Some(mut frame)) = reports.receive() {
         // A frame without a system can't be parsed.
-        if Hand::take(&mut frame).is_none() {
+        if Slot::take(&mut frame).is_none() {
             frame.clear();
         }
         let is_long = frame.len() > MOST_REPORT;
@@ -407,13 +407,13 @@ fn hear(
             true => MOST_STARTED,
             false => MOST_REPORT,
         };
-        if into.send(decode_heard(&frame, most)).is_err() {
+        if into.send(decode_received(&frame, most)).is_err() {
             return;
         }
     }
 }
 
-impl Machine for Afar {
+impl Machine for RemoteMachine {
     fn knows(&mut self, others: &[(String, SocketAddr)]) {
         if let Some(setup) = &mut self.setup {
             setup.spec = setup.spec.beside(others);
@@ -542,7 +542,7 @@ impl Machine for Afar {
     }
 }
 
-impl Drop for Afar {
+impl Drop for RemoteMachine {
     fn drop(&mut self) {
         if !self.closed {
             self.place.kill();

@@ -20,11 +20,11 @@ use crate::request::RunRequest;
 use crate::run::{preflight, reached, workloads};
 use crate::snapshot::Snapshots;
 use crate::stop::{Stop, with_end};
-use crate::{ConductError, far, masked, system};
+use crate::{ConductError, masked, remote_host, system};
 
 /// How a visit ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Attended {
+pub enum DryRunOutcome {
     /// The visit was made, and the system ran to its end.
     Through,
     /// The system did not start, or ended; with its last lines.
@@ -49,18 +49,21 @@ pub fn first_trial(request: &RunRequest) -> Option<&Trial> {
 ///
 /// # Errors
 /// When this machine can't apply what the study sets, or a folder can't be made; see [`ConductError`].
-pub fn attend(
+pub fn dry_run(
     request: &RunRequest,
     trial: &Trial,
     events: &mut dyn FnMut(Event),
     interrupt: &AtomicBool,
     visit: &mut dyn FnMut(&Mix),
-) -> Result<Attended, ConductError> {
+) -> Result<DryRunOutcome, ConductError> {
     restore(&request.state, Gone::Keep)?;
     preflight(request)?;
-    far::allowed(&request.plan, &request.machines, interrupt)?;
+    remote_host::allowed(&request.plan, &request.machines, interrupt)?;
     reached(&request.plan)?;
-    let (plan_here, here) = (far::plan_here(&request.plan), far::here(trial));
+    let (plan_here, here) = (
+        remote_host::local_plan(&request.plan),
+        remote_host::local_part(trial),
+    );
     let pinning = pinning(trial, &plan_here, &here)?;
     let work = match &here.host.storage {
         Some(folder) => Work::in_storage(folder, &request.out)?,
@@ -72,7 +75,7 @@ pub fn attend(
     let disks = here.host.filesystem.iter().map(|_| work.whole());
     let kernel = Kernel::begin(&request.state, &plan_here, disks.collect::<Result<_, _>>()?)?;
     let scratch = match work.of(&here, interrupt) {
-        Err(_) if interrupt.load(Ordering::Relaxed) => return Ok(Attended::Interrupted),
+        Err(_) if interrupt.load(Ordering::Relaxed) => return Ok(DryRunOutcome::Interrupted),
         made => made?,
     };
     let conductor = Conductor {
@@ -89,7 +92,7 @@ pub fn attend(
         kernel: kernel.apply(&here.host.kernel)?,
         after: Duration::ZERO,
         quiet: None,
-        beside: None,
+        peer: None,
         secrets: &secrets,
         control: &request.control,
         goes_beyond: false,
@@ -98,27 +101,27 @@ pub fn attend(
         events: &mut told,
         interrupt,
     };
-    let stopped = conductor.attend(visit);
+    let stopped = conductor.dry_run(visit);
     let left = scratch.close()?;
     left.into_iter().for_each(|left| told(Event::Note(left)));
     kernel.put_back().and(kernel.finish())?;
     match stopped {
-        Ok(()) => Ok(Attended::Through),
+        Ok(()) => Ok(DryRunOutcome::Through),
         Err(
             Stop::System(message)
             | Stop::Preparation(message, _)
             | Stop::Generator(message)
             | Stop::Lost(message)
             | Stop::Aborted(message),
-        ) => Ok(Attended::SystemFailed(secrets.masked(&message))),
-        Err(Stop::Interrupted) => Ok(Attended::Interrupted),
+        ) => Ok(DryRunOutcome::SystemFailed(secrets.masked(&message))),
+        Err(Stop::Interrupted) => Ok(DryRunOutcome::Interrupted),
         Err(Stop::Fatal(error)) => Err(masked::error(&secrets, error)),
     }
 }
 
 impl Conductor<'_> {
     /// Runs a trial up to its load.
-    fn attend(mut self, visit: &mut dyn FnMut(&Mix)) -> Result<(), Stop> {
+    fn dry_run(mut self, visit: &mut dyn FnMut(&Mix)) -> Result<(), Stop> {
         let filled = self.restore()?;
         self.tell(Event::Phase(Phase::Starting));
         let output = self.scratch.file("output");

@@ -15,10 +15,10 @@ use lab_study::{Action, CommandSpec, HostSpec, Preparation, Ready, StopSignal};
 mod duets;
 
 use super::*;
-use crate::afar::Afar;
-use crate::hands::Beside;
 use crate::machine::{Counts, Started};
 use crate::message::MOST_USERS;
+use crate::remote::RemoteMachine;
+use crate::slots::CoreSharing;
 
 const DEADLINE: Duration = Duration::from_secs(120);
 
@@ -76,7 +76,7 @@ impl Place for Here {
 /// The machine of an agent, with what its owner allows.
 struct Stage {
     folder: tempfile::TempDir,
-    station: Arc<Station>,
+    station: Arc<Supervisor>,
 }
 
 impl Stage {
@@ -92,7 +92,7 @@ impl Stage {
         let allowed = Allowed::parse(&text).unwrap();
         let cores = lab_host::cores::allowed().unwrap();
         let state = folder.path().join("state");
-        let station = Station::new(allowed, PathBuf::from("plimsoll"), state, cores).unwrap();
+        let station = Supervisor::new(allowed, PathBuf::from("plimsoll"), state, cores).unwrap();
         Self {
             folder,
             station: Arc::new(station),
@@ -104,9 +104,9 @@ impl Stage {
     }
 
     /// A connection to the station, for a trial with this system.
-    fn open(&self, setup: Setup) -> (Afar, JoinHandle<Result<(), String>>) {
+    fn open(&self, setup: Setup) -> (RemoteMachine, JoinHandle<Result<(), String>>) {
         let (peer, thread) = self.way();
-        let afar = Afar::new((peer, Hand::Left), Some(setup), self.output());
+        let afar = RemoteMachine::new((peer, Slot::Left), Some(setup), self.output());
         (afar.unwrap(), thread)
     }
 
@@ -156,7 +156,7 @@ fn setup(then: &str) -> Setup {
         },
         host: HostSpec::default(),
         secure: false,
-        beside: None,
+        core_sharing: None,
     }
 }
 
@@ -338,11 +338,11 @@ fn a_system_that_ended_since_the_last_look_did_not_end_as_it_was_told() {
 fn a_second_agent_does_not_have_the_same_folder() {
     let stage = Stage::new();
     let (allowed, program) = (
-        stage.station.site.allowed.clone(),
+        stage.station.session.allowed.clone(),
         PathBuf::from("plimsoll"),
     );
     let state = stage.folder.path().join("state");
-    let second = || Station::new(allowed.clone(), program.clone(), state.clone(), vec![0]);
+    let second = || Supervisor::new(allowed.clone(), program.clone(), state.clone(), vec![0]);
     let said = second().unwrap_err().to_string();
     assert!(said.starts_with("another agent has systems here"), "{said}");
     drop(stage.station);
@@ -375,7 +375,7 @@ fn what_a_reset_leaves_running_ends_with_the_system() {
     let (mut afar, served) = stage.open(with_reset);
     let started = afar.start(&never()).unwrap();
     let id = fs::read_to_string(PathBuf::from(&started.setting.scratch).join("left")).unwrap();
-    let left = || Watched::find(id.trim().parse().unwrap());
+    let left = || AttachedProcess::find(id.trim().parse().unwrap());
     assert!(left().is_some(), "the system may need it");
     assert_eq!(afar.stop().unwrap(), None);
     until("it is gone", || left().is_none());
@@ -435,8 +435,8 @@ fn settings_are_put_back_before_the_data_is_removed() {
     fs::write(&value, "1\n").unwrap();
     let shared = Shared::default();
     let held = station
-        .site
-        .hold(setup("exit"), (&shared.ground, Hand::Left), &never())
+        .session
+        .hold(setup("exit"), (&shared.workspace, Slot::Left), &never())
         .unwrap();
     // It is reached by way of the data.
     let data = fs::canonicalize(held.scratch.data()).unwrap();
@@ -447,11 +447,11 @@ fn settings_are_put_back_before_the_data_is_removed() {
         path: format!("{}/{up}value", data.display()),
         value: "2".to_owned(),
     };
-    let kernel = Kernel::of(&station.site.state, [&setting].into_iter(), Vec::new()).unwrap();
+    let kernel = Kernel::of(&station.session.state, [&setting].into_iter(), Vec::new()).unwrap();
     kernel.apply(std::slice::from_ref(&setting)).unwrap();
     assert_eq!(fs::read_to_string(&value).unwrap().trim(), "2");
-    shared.ground.common().set(kernel);
-    let mut post = Post::new(station, &shared, Hand::Left);
+    shared.workspace.common().set(kernel);
+    let mut post = Post::new(station, &shared, Slot::Left);
     post.held = Some(held);
     post.close().unwrap();
     assert_eq!(fs::read_to_string(&value).unwrap().trim(), "1");
@@ -530,7 +530,7 @@ fn that_the_orders_end_is_known_whatever_waits() {
     let gone = Arc::new(AtomicBool::new(false));
     let [waiting, _] = listen(From(told), Arc::clone(&gone)).unwrap();
     for _ in 0..=QUEUE {
-        let sent = orders.send(Hand::Left.mark(b""));
+        let sent = orders.send(Slot::Left.mark(b""));
         assert!(sent.is_ok());
     }
     until("it is known", || gone.load(Ordering::Relaxed));
@@ -630,7 +630,7 @@ fn lists_of_users_have_no_gaps_and_a_bound() {
 fn what_is_not_started_is_not_prepared() {
     let stage = Stage::new();
     let shared = Shared::default();
-    let mut post = Post::new(&stage.station, &shared, Hand::Left);
+    let mut post = Post::new(&stage.station, &shared, Slot::Left);
     let refused = "\"refused\"";
     let users = Order::Users {
         after: 0,

@@ -14,7 +14,7 @@ const QUEUE: usize = 1024;
 
 /// The system that a message belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hand {
+pub enum Slot {
     /// The single system, or the left one of two.
     Left,
     /// The right one.
@@ -24,14 +24,16 @@ pub enum Hand {
 /// How a system shares cores with another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Beside {
+pub enum CoreSharing {
     /// On the same cores.
-    Together,
+    #[serde(rename = "together")]
+    Shared,
     /// On its half of them.
-    Apart,
+    #[serde(rename = "apart")]
+    Split,
 }
 
-impl Hand {
+impl Slot {
     /// The left one first.
     pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
 
@@ -58,13 +60,13 @@ impl Hand {
 
     /// Removes the system's prefix from a frame; `None` if the frame has none.
     pub(crate) fn take(frame: &mut Vec<u8>) -> Option<Self> {
-        let hand = match frame.first()? {
+        let slot = match frame.first()? {
             0 => Self::Left,
             1 => Self::Right,
             _ => return None,
         };
         frame.remove(0);
-        Some(hand)
+        Some(slot)
     }
 }
 
@@ -84,10 +86,10 @@ pub fn both(peer: Peer) -> io::Result<[Peer; 2]> {
     let (orders, place) = (Arc::new(Mutex::new(orders)), Arc::<dyn Place>::from(place));
     let ([to_left, to_right], heard) = two_ways();
     let thread = std::thread::Builder::new().name("machines".to_owned());
-    thread.spawn(move || hand_on(&mut *reports, &[to_left, to_right]))?;
+    thread.spawn(move || forward(&mut *reports, &[to_left, to_right]))?;
     Ok(heard.map(|heard| Peer {
-        orders: Box::new(Told(Arc::clone(&orders))),
-        reports: Box::new(Heard(heard)),
+        orders: Box::new(SharedSink(Arc::clone(&orders))),
+        reports: Box::new(QueueSource(heard)),
         place: Box::new(Shared(Arc::clone(&place))),
         cores: cores.clone(),
         own_cores,
@@ -104,29 +106,29 @@ fn two_ways() -> Ways {
 }
 
 /// Forwards reports unchanged to their systems.
-fn hand_on(reports: &mut dyn FrameSource, to: &[SyncSender<Vec<u8>>; 2]) {
+fn forward(reports: &mut dyn FrameSource, to: &[SyncSender<Vec<u8>>; 2]) {
     while let Ok(Some(mut frame)) = reports.receive() {
-        let whose = Hand::take(&mut frame);
+        let whose = Slot::take(&mut frame);
         // A report without a valid system goes to the first one that listens.
-        let hand = whose.unwrap_or(Hand::Left);
-        let frame = whose.map_or_else(Vec::new, |hand| hand.mark(&frame));
+        let slot = whose.unwrap_or(Slot::Left);
+        let frame = whose.map_or_else(Vec::new, |slot| slot.mark(&frame));
         // A system that has ended receives nothing more.
-        let _ended = to[hand.at()].send(frame);
+        let _ended = to[slot.at()].send(frame);
     }
 }
 
-struct Told(Arc<Mutex<Box<dyn FrameSink + Send>>>);
+struct SharedSink(Arc<Mutex<Box<dyn FrameSink + Send>>>);
 
-impl FrameSink for Told {
+impl FrameSink for SharedSink {
     fn send(&mut self, frame: &[u8]) -> Result<(), MessageError> {
         let mut orders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         orders.send(frame)
     }
 }
 
-struct Heard(Receiver<Vec<u8>>);
+struct QueueSource(Receiver<Vec<u8>>);
 
-impl FrameSource for Heard {
+impl FrameSource for QueueSource {
     fn receive(&mut self) -> Result<Option<Vec<u8>>, MessageError> {
         Ok(self.0.recv().ok())
     }
@@ -170,15 +172,15 @@ mod tests {
 
     #[test]
     fn messages_say_whose_they_are() {
-        for hand in Hand::BOTH {
-            let mut frame = hand.mark(b"stop");
-            assert_eq!(Hand::take(&mut frame), Some(hand));
+        for slot in Slot::BOTH {
+            let mut frame = slot.mark(b"stop");
+            assert_eq!(Slot::take(&mut frame), Some(slot));
             assert_eq!(frame, b"stop");
-            assert_eq!(hand.other().other(), hand);
+            assert_eq!(slot.other().other(), slot);
         }
         for none in [&b""[..], b"\x02stop"] {
             let mut frame = none.to_vec();
-            assert_eq!((Hand::take(&mut frame), &frame[..]), (None, none));
+            assert_eq!((Slot::take(&mut frame), &frame[..]), (None, none));
         }
     }
 }

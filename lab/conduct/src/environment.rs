@@ -1,8 +1,8 @@
 //! The environment of a trial, for its record: the initial state, clocks, other programs, and events at limits, on this
 //! machine and on the system's. It judges nothing.
 
-use lab_archive::{Circumstances, LimitsReached, StartingState, Used};
-use lab_machine::{Look, Surroundings, used};
+use lab_archive::{LimitsReached, StartingState, TrialEnvironment, Used};
+use lab_machine::{HostReadings, ProgramSnapshot, used};
 use lab_study::plan::Plan;
 use lab_study::{KernelSetting, Secrets};
 
@@ -46,17 +46,23 @@ fn hash(value: &impl serde::Serialize) -> String {
 
 /// Readings at the start of the ramp; the others follow at the end of the hold.
 #[derive(Debug)]
-pub(crate) struct Around(Surroundings);
+pub(crate) struct EnvironmentReadings(HostReadings);
 
-impl Around {
+impl EnvironmentReadings {
     /// Reads before the ramp; `before` is the snapshot before the system started.
-    pub(crate) fn begin(before: &Look, system: &mut System) -> Result<Self, Stop> {
+    pub(crate) fn begin(before: &ProgramSnapshot, system: &mut System) -> Result<Self, Stop> {
         system.look_around()?;
-        Ok(Self(Surroundings::begin(before, &system.processes())))
+        Ok(Self(HostReadings::begin(before, &system.processes())))
     }
 
     /// Reads after the hold, while the system still runs.
-    pub(crate) fn end(self, system: &System, peaks: &Peaks, ports: u64, facts: &mut Circumstances) {
+    pub(crate) fn end(
+        self,
+        system: &System,
+        peaks: &Peaks,
+        ports: u64,
+        facts: &mut TrialEnvironment,
+    ) {
         let here = self.0.end(&system.processes());
         facts.clocks = Some(here.clocks);
         facts.others_before = here.others_before;
@@ -76,7 +82,7 @@ impl Around {
 }
 
 /// The environment of a remote system, while it still runs.
-pub(crate) fn there(system: &mut System, facts: &mut Circumstances) -> Result<(), Stop> {
+pub(crate) fn read_remote(system: &mut System, facts: &mut TrialEnvironment) -> Result<(), Stop> {
     for (name, there) in system.parts.looked_around()? {
         facts.part(&name).host = there;
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The environment of a trial. Facts that could not be determined are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Circumstances {
+pub struct TrialEnvironment {
     /// The state before the ramp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starting_state: Option<StartingState>,
@@ -43,7 +43,7 @@ pub struct Circumstances {
     pub parts: Vec<SystemPart>,
 }
 
-impl Circumstances {
+impl TrialEnvironment {
     /// Returns the record of a part, and creates it if it is absent.
     pub fn part(&mut self, name: &str) -> &mut SystemPart {
         let at = self.parts.iter().position(|part| part.name == name);

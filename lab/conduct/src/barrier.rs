@@ -8,42 +8,42 @@ use lab_archive::Pinning;
 use lab_host::clock::Stopwatch;
 use lab_host::cores;
 
-use crate::measuring::LOOK;
+use crate::measuring::EVENT_WAIT;
 use crate::stop::Stop;
 
 /// The interval of swaps: two within the shortest windows that are compared. A swap takes some system calls for a
 /// handful of threads.
-const EXCHANGE: Duration = Duration::from_millis(200);
+const SWAP_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The barrier, for the left trial and the right one.
 #[derive(Debug)]
-pub(crate) struct Meeting {
-    sides: Mutex<[Stand; 2]>,
+pub(crate) struct Barrier {
+    sides: Mutex<[SlotState; 2]>,
     changed: Condvar,
     watch: Stopwatch,
 }
 
 /// The state of one trial.
 #[derive(Debug, Clone, Copy, Default)]
-struct Stand {
-    is_there: bool,
+struct SlotState {
+    has_arrived: bool,
     /// It will not arrive.
     is_gone: bool,
     begun: Option<Duration>,
     /// The process of its generator, while it may be moved.
     generator: Option<u32>,
     /// Number of moves.
-    exchanges: u32,
+    swaps: u32,
 }
 
 /// The slot of one trial; dropped, the other trial no longer waits for it.
 #[derive(Debug)]
-pub(crate) struct Seat<'m> {
-    meeting: &'m Meeting,
+pub(crate) struct Slot<'m> {
+    barrier: &'m Barrier,
     side: usize,
 }
 
-impl Meeting {
+impl Barrier {
     pub(crate) fn new() -> Self {
         Self {
             sides: Mutex::default(),
@@ -53,9 +53,9 @@ impl Meeting {
     }
 
     /// The slots of the left and the right trial.
-    pub(crate) fn seats(&self) -> [Seat<'_>; 2] {
-        [0, 1].map(|side| Seat {
-            meeting: self,
+    pub(crate) fn slots(&self) -> [Slot<'_>; 2] {
+        [0, 1].map(|side| Slot {
+            barrier: self,
             side,
         })
     }
@@ -63,12 +63,12 @@ impl Meeting {
     /// Swaps the cores of both generators periodically, until one trial is gone. A system's threads stay near the
     /// thread that wakes them: without swaps either pair would have a core for seconds, and a disturbance of that core
     /// would affect one alone.
-    pub(crate) fn exchange(&self, halves: &[Pinning; 2]) {
+    pub(crate) fn swap_cores(&self, halves: &[Pinning; 2]) {
         let mut exchanged = false;
         loop {
             let waited = self
                 .changed
-                .wait_timeout_while(self.sides(), EXCHANGE, |sides| {
+                .wait_timeout_while(self.sides(), SWAP_INTERVAL, |sides| {
                     sides.iter().all(|side| !side.is_gone)
                 });
             let (mut sides, waited) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -89,73 +89,73 @@ impl Meeting {
             let both = put(first, &halves[0]).and_then(|()| put(second, &halves[1]));
             if both.is_ok() {
                 for side in sides.iter_mut() {
-                    side.exchanges += 1;
+                    side.swaps += 1;
                 }
             }
         }
     }
 
-    fn sides(&self) -> MutexGuard<'_, [Stand; 2]> {
+    fn sides(&self) -> MutexGuard<'_, [SlotState; 2]> {
         // Plain flags: no update of them is ever incomplete.
         self.sides.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn mark(&self, side: usize, how: impl FnOnce(&mut Stand)) {
+    fn mark(&self, side: usize, how: impl FnOnce(&mut SlotState)) {
         how(&mut self.sides()[side]);
         self.changed.notify_all();
     }
 }
 
-impl Seat<'_> {
+impl Slot<'_> {
     pub(crate) fn is_left(&self) -> bool {
         self.side == 0
     }
 
     /// Waits until the other trial has arrived, or is gone: the setup time of its system is bounded elsewhere.
     pub(crate) fn meet(&self, is_given_up: impl Fn() -> bool) -> Result<(), Stop> {
-        self.meeting.mark(self.side, |own| own.is_there = true);
-        let mut sides = self.meeting.sides();
+        self.barrier.mark(self.side, |own| own.has_arrived = true);
+        let mut sides = self.barrier.sides();
         loop {
             let other = sides[1 - self.side];
-            if other.is_there || other.is_gone {
+            if other.has_arrived || other.is_gone {
                 return Ok(());
             }
             if is_given_up() {
                 return Err(Stop::Interrupted);
             }
-            let waited = self.meeting.changed.wait_timeout(sides, LOOK);
+            let waited = self.barrier.changed.wait_timeout(sides, EVENT_WAIT);
             sides = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     /// Sets the process of its generator, which is moved from now on; with `None`, it stays.
     pub(crate) fn change_places(&self, generator: Option<u32>) {
-        self.meeting
+        self.barrier
             .mark(self.side, |own| own.generator = generator);
     }
 
     /// The number of its moves.
-    pub(crate) fn exchanges(&self) -> u32 {
-        self.meeting.sides()[self.side].exchanges
+    pub(crate) fn swaps(&self) -> u32 {
+        self.barrier.sides()[self.side].swaps
     }
 
     /// Records the start of its ramp.
     pub(crate) fn begin(&self) {
-        let now = self.meeting.watch.elapsed();
-        self.meeting.mark(self.side, |own| own.begun = Some(now));
+        let now = self.barrier.watch.elapsed();
+        self.barrier.mark(self.side, |own| own.begun = Some(now));
     }
 
     /// The delay of its ramp after the other's, in ms; `None` if one of them never started.
     pub(crate) fn later_ms(&self) -> Option<f64> {
-        let sides = self.meeting.sides();
+        let sides = self.barrier.sides();
         let ms = |side: usize| Some(sides[side].begun?.as_secs_f64() * 1e3);
         Some(ms(self.side)? - ms(1 - self.side)?)
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        self.meeting.mark(self.side, |own| own.is_gone = true);
+        self.barrier.mark(self.side, |own| own.is_gone = true);
     }
 }
 
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn both_begin_once_both_are_there() {
-        let meeting = Meeting::new();
-        let [left, right] = meeting.seats();
+        let barrier = Barrier::new();
+        let [left, right] = barrier.slots();
         let late = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
@@ -178,7 +178,7 @@ mod tests {
                 left.begin();
                 left.later_ms()
             });
-            while !meeting.sides()[0].is_there {
+            while !barrier.sides()[0].has_arrived {
                 pause(Duration::from_millis(1));
             }
             late.store(true, Ordering::SeqCst);
@@ -208,25 +208,22 @@ mod tests {
             let mut command = std::process::Command::new("sleep");
             command.arg("600").spawn().unwrap()
         });
-        let meeting = Meeting::new();
-        let seats = meeting.seats();
+        let barrier = Barrier::new();
+        let slots = barrier.slots();
         std::thread::scope(|scope| {
-            let changing = scope.spawn(|| meeting.exchange(&halves));
-            for (seat, sleeper) in seats.iter().zip(&sleepers) {
-                assert_eq!(seat.exchanges(), 0);
-                seat.change_places(Some(sleeper.id()));
+            let changing = scope.spawn(|| barrier.swap_cores(&halves));
+            for (slot, sleeper) in slots.iter().zip(&sleepers) {
+                assert_eq!(slot.swaps(), 0);
+                slot.change_places(Some(sleeper.id()));
             }
-            while seats[0].exchanges() < 3 {
+            while slots[0].swaps() < 3 {
                 pause(Duration::from_millis(1));
             }
-            let [left, right] = seats;
+            let [left, right] = slots;
             // It is not moved from here on.
             left.change_places(None);
-            let (count, places) = (
-                left.exchanges(),
-                sleepers.each_ref().map(|one| place(one.id())),
-            );
-            assert_eq!(count, right.exchanges());
+            let (count, places) = (left.swaps(), sleepers.each_ref().map(|one| place(one.id())));
+            assert_eq!(count, right.swaps());
             let expected = match count % 2 {
                 0 => [*first, *last],
                 _ => [*last, *first],
@@ -234,7 +231,7 @@ mod tests {
             assert_eq!(places, expected.map(|core| core.to_string()));
             drop(right);
             changing.join().unwrap();
-            assert_eq!(left.exchanges(), count);
+            assert_eq!(left.swaps(), count);
         });
         for sleeper in &mut sleepers {
             sleeper.kill().unwrap();
@@ -252,8 +249,8 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_one_that_is_gone_or_when_it_is_given_up() {
-        let meeting = Meeting::new();
-        let [left, right] = meeting.seats();
+        let barrier = Barrier::new();
+        let [left, right] = barrier.slots();
         assert!(matches!(left.meet(|| true), Err(Stop::Interrupted)));
         drop(right);
         left.meet(|| true).unwrap();

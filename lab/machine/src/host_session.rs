@@ -16,14 +16,14 @@ use lab_study::{Cpus, FilesystemSpec, HostSpec};
 
 use crate::allow::Allowed;
 use crate::error::MachineError;
-use crate::ground::{Common, Ground};
-use crate::hands::{Beside, Hand};
 use crate::local::Local;
 use crate::machine::Machine;
 use crate::message::{MOST_USERS, Setup};
 use crate::output;
 use crate::scratch::{Scratch, Work};
+use crate::slots::{CoreSharing, Slot};
 use crate::start::Start;
+use crate::workspace::{Workspace, WorkspaceState};
 
 /// Prefix of the system's counters.
 pub(crate) const SYSTEM: &str = "system";
@@ -32,7 +32,7 @@ const OTHER: &str = "beside";
 
 /// The resources that an agent's machine has for systems.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct HostSession {
     pub(crate) allowed: Allowed,
     /// The `plimsoll` binary.
     pub(crate) program: PathBuf,
@@ -46,7 +46,7 @@ pub(crate) struct Site {
 ///
 /// # Errors
 /// When that can't be done.
-pub fn put_back(state: &Path) -> Result<(), MachineError> {
+pub fn restore_host(state: &Path) -> Result<(), MachineError> {
     restore(state, Gone::Keep)?;
     Ok(())
 }
@@ -62,7 +62,7 @@ pub(crate) struct HeldSystem {
     pub(crate) scratch: Scratch,
 }
 
-impl Site {
+impl HostSession {
     pub(crate) fn work(&self, folder: &Path) -> Result<Work, MachineError> {
         Work::in_storage(&folder.to_string_lossy(), &self.state)
     }
@@ -74,7 +74,7 @@ impl Site {
         spec: &FilesystemSpec,
     ) -> Result<Option<String>, MachineError> {
         // What an earlier trial could not remove: this trial's journal would overwrite its entries.
-        put_back(&self.state)?;
+        restore_host(&self.state)?;
         let work = self.work(self.allowed.folder(host).unwrap_or(&self.state))?;
         let whole = work.whole()?;
         let free = lab_host::machine::free_bytes(&whole).unwrap_or(u64::MAX);
@@ -97,7 +97,7 @@ impl Site {
     pub(crate) fn hold(
         &self,
         setup: Setup,
-        (ground, hand): (&Ground, Hand),
+        (ground, slot): (&Workspace, Slot),
         gone: &AtomicBool,
     ) -> Result<HeldSystem, MachineError> {
         let mut common = ground.common();
@@ -115,7 +115,7 @@ impl Site {
             secure: setup.secure,
             address: self.allowed.address,
             only_there: true,
-            cores: self.cores_of(&setup, hand),
+            cores: self.cores_of(&setup, slot),
             folder: scratch.folder().to_path_buf(),
             output: output.clone(),
         };
@@ -132,12 +132,12 @@ impl Site {
     fn make(
         &self,
         setup: &Setup,
-        common: &mut Common,
+        common: &mut WorkspaceState,
         gone: &AtomicBool,
     ) -> Result<Scratch, MachineError> {
         if common.is_free() {
             // What an earlier trial could not restore: no trial begins before that is done.
-            put_back(&self.state)?;
+            restore_host(&self.state)?;
         }
         let disks = self.disks(setup, common)?;
         common.begin(&self.state, &setup.host.kernel, disks)?;
@@ -148,10 +148,16 @@ impl Site {
     }
 
     /// The folders in which file systems are made. For a duet, all allowed ones: the other system's is not known yet.
-    fn disks(&self, setup: &Setup, common: &mut Common) -> Result<Vec<PathBuf>, MachineError> {
+    fn disks(
+        &self,
+        setup: &Setup,
+        common: &mut WorkspaceState,
+    ) -> Result<Vec<PathBuf>, MachineError> {
         let own = setup.host.filesystem.as_ref();
         let own = own.and_then(|_| self.allowed.folder(&setup.host));
-        let all = setup.beside.filter(|_| self.allowed.makes_filesystems());
+        let all = setup
+            .core_sharing
+            .filter(|_| self.allowed.makes_filesystems());
         let folders: Vec<&Path> = match all {
             Some(_) => self
                 .allowed
@@ -168,13 +174,13 @@ impl Site {
     }
 
     /// The agent's cores that a study wants; for a duet kept apart, a half of them.
-    pub(crate) fn cores_of(&self, setup: &Setup, hand: Hand) -> Vec<u32> {
-        let halves = match setup.beside {
-            Some(Beside::Apart) => cores::split(&self.cores, &cores::siblings),
-            Some(Beside::Together) | None => None,
+    pub(crate) fn cores_of(&self, setup: &Setup, slot: Slot) -> Vec<u32> {
+        let halves = match setup.core_sharing {
+            Some(CoreSharing::Split) => cores::split(&self.cores, &cores::siblings),
+            Some(CoreSharing::Shared) | None => None,
         };
         match halves {
-            Some(halves) => halves[hand.at()].clone(),
+            Some(halves) => halves[slot.at()].clone(),
             None => chosen(setup.host.cpus.as_ref(), &self.cores),
         }
     }
@@ -199,7 +205,7 @@ impl HeldSystem {
         let hold = counted.and_then(|one| one.hold);
         let holds = hold.map(|hold| (SYSTEM.to_owned(), hold.clone()));
         // Other processes below this program belong to the other system.
-        let other = self.setup.beside;
+        let other = self.setup.core_sharing;
         let other = other.map(|_| (OTHER.to_owned(), std::process::id()));
         MonitorSpec {
             data_dir: Some(self.scratch.data()),

@@ -14,18 +14,18 @@ use lab_host::clock::shared;
 use lab_monitor::{Monitor, MonitorSpec};
 
 use crate::allow::Allowed;
+use crate::attached::AttachedProcess;
+use crate::environment::{HostReadings, ProgramSnapshot, used};
 use crate::error::{Failed, MachineError};
-use crate::ground::Ground;
-use crate::hands::Hand;
+use crate::host_session::{HeldSystem, HostSession, SYSTEM, keep_users, restore_host};
 use crate::machine::Machine;
 use crate::message::{
     Counting, MOST_ORDER, Order, PIECE, Report, Setup, decode_order, encode, encode_piece,
 };
 use crate::schedule::next_due;
-use crate::site::{HeldSystem, SYSTEM, Site, keep_users, put_back};
+use crate::slots::Slot;
 use crate::state::starting_state;
-use crate::surroundings::{Look, Surroundings, used};
-use crate::watched::Watched;
+use crate::workspace::Workspace;
 
 /// Locked by the agent that uses the folder.
 const LOCK: &str = "systems.lock";
@@ -34,22 +34,22 @@ const QUEUE: usize = 4;
 /// Longest wait without a system: an idle agent must not disturb the machine.
 const IDLE: Duration = Duration::from_secs(1);
 /// Longest wait between two checks of the system.
-const LOOK: Duration = Duration::from_millis(50);
+const SYSTEM_CHECK: Duration = Duration::from_millis(50);
 
 /// Shortest interval between two readings of counters: more would load the machine.
-const AT_LEAST: Duration = Duration::from_millis(10);
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A machine that runs systems for trials.
 #[derive(Debug)]
-pub struct Station {
-    site: Site,
+pub struct Supervisor {
+    session: HostSession,
     /// Locked while it lives: a second agent would clean up its running trial as a leftover.
     _alone: File,
     /// One run at a time: the machine is restored before the next one gets it.
     turn: Mutex<()>,
 }
 
-impl Station {
+impl Supervisor {
     /// Restores what a killed agent left changed.
     ///
     /// # Errors
@@ -61,8 +61,8 @@ impl Station {
         cores: Vec<u32>,
     ) -> Result<Self, MachineError> {
         let alone = alone(&state)?;
-        put_back(&state)?;
-        let site = Site {
+        restore_host(&state)?;
+        let site = HostSession {
             allowed,
             program,
             state,
@@ -73,7 +73,7 @@ impl Station {
             drop(site.work(folder)?);
         }
         Ok(Self {
-            site,
+            session: site,
             _alone: alone,
             turn: Mutex::new(()),
         })
@@ -92,9 +92,9 @@ impl Station {
         let shared = Shared::default();
         let [left, right] = listen(orders, Arc::clone(&shared.gone)).map_err(told)?;
         let reports = Mutex::new(reports);
-        let attend = |hand: Hand, orders: Receiver<Vec<u8>>| {
-            let mut post = Post::new(self, &shared, hand);
-            let served = post.attend(&orders, &mut Said { hand, to: &reports });
+        let attend = |slot: Slot, orders: Receiver<Vec<u8>>| {
+            let mut post = Post::new(self, &shared, slot);
+            let served = post.attend(&orders, &mut SlotSink { slot, to: &reports });
             if served.is_err() {
                 shared.over.store(true, Ordering::Relaxed);
             }
@@ -103,9 +103,9 @@ impl Station {
         let attend = &attend;
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("right".to_owned());
-            let right = thread.spawn_scoped(scope, move || attend(Hand::Right, right));
+            let right = thread.spawn_scoped(scope, move || attend(Slot::Right, right));
             let right = right.map_err(told)?;
-            let left = attend(Hand::Left, left);
+            let left = attend(Slot::Left, left);
             let right = right
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -125,19 +125,19 @@ struct Shared {
     gone: Arc<AtomicBool>,
     /// One system can't continue, and therefore none.
     over: AtomicBool,
-    ground: Ground,
+    workspace: Workspace,
 }
 
 /// Sends the reports of one system.
-struct Said<'a, S> {
-    hand: Hand,
+struct SlotSink<'a, S> {
+    slot: Slot,
     to: &'a Mutex<S>,
 }
 
-impl<S: FrameSink> FrameSink for Said<'_, S> {
+impl<S: FrameSink> FrameSink for SlotSink<'_, S> {
     fn send(&mut self, frame: &[u8]) -> Result<(), MessageError> {
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
-        to.send(&self.hand.mark(frame))
+        to.send(&self.slot.mark(frame))
     }
 }
 
@@ -177,10 +177,10 @@ fn hear(orders: &mut impl FrameSource, into: &[SyncSender<Vec<u8>>; 2]) {
     while let Ok(Some(mut order)) = orders.receive() {
         // A long order is refused by its first bytes, and an order without a system by all of them.
         order.truncate(1 + MOST_ORDER + 1);
-        let hand = Hand::take(&mut order).unwrap_or(Hand::Left);
+        let slot = Slot::take(&mut order).unwrap_or(Slot::Left);
         order.shrink_to_fit();
         // A client that awaits answers never fills the queue, and waiting here would miss the end of the orders.
-        if into[hand.at()].try_send(order).is_err() {
+        if into[slot.at()].try_send(order).is_err() {
             return;
         }
     }
@@ -188,16 +188,16 @@ fn hear(orders: &mut impl FrameSource, into: &[SyncSender<Vec<u8>>; 2]) {
 
 /// The supervisor of one system.
 struct Post<'a> {
-    station: &'a Station,
+    supervisor: &'a Supervisor,
     shared: &'a Shared,
-    hand: Hand,
+    slot: Slot,
     held: Option<HeldSystem>,
     /// A system that was already running.
-    watched: Option<Watched>,
+    watched: Option<AttachedProcess>,
     counter: Option<Counter>,
     /// The programs before the system was started or watched.
-    looked: Option<Look>,
-    around: Option<Surroundings>,
+    looked: Option<ProgramSnapshot>,
+    around: Option<HostReadings>,
 }
 
 /// Counters read at regular times.
@@ -221,7 +221,7 @@ impl Counter {
         if before_zero || now < self.due || now > end {
             return None;
         }
-        let every = Duration::from_nanos(self.counting.every_ns).max(AT_LEAST);
+        let every = Duration::from_nanos(self.counting.every_ns).max(MIN_INTERVAL);
         self.due = next_due(self.due, every, now, end);
         let at = self.counting.zero.saturating_add(now.as_nanos() as u64);
         let values = self.monitor.sample(now);
@@ -232,7 +232,7 @@ impl Counter {
         let to_zero = self.counting.zero.saturating_sub(shared());
         let (now, end) = (self.now(), Duration::from_nanos(self.counting.end_ns));
         match now > end {
-            true => LOOK,
+            true => SYSTEM_CHECK,
             false => self
                 .due
                 .saturating_sub(now)
@@ -242,11 +242,11 @@ impl Counter {
 }
 
 impl<'a> Post<'a> {
-    fn new(station: &'a Station, shared: &'a Shared, hand: Hand) -> Self {
+    fn new(supervisor: &'a Supervisor, shared: &'a Shared, slot: Slot) -> Self {
         Self {
-            station,
+            supervisor,
             shared,
-            hand,
+            slot,
             held: None,
             watched: None,
             counter: None,
@@ -310,7 +310,10 @@ impl<'a> Post<'a> {
         if self.held.is_none() && self.watched.is_none() && self.counter.is_none() {
             return IDLE;
         }
-        self.counter.as_ref().map_or(LOOK, Counter::wait).min(LOOK)
+        self.counter
+            .as_ref()
+            .map_or(SYSTEM_CHECK, Counter::wait)
+            .min(SYSTEM_CHECK)
     }
 
     /// The reports that are due without an order.
@@ -343,7 +346,7 @@ impl<'a> Post<'a> {
             Order::State { touched } => {
                 let data = self.held.as_ref().map(|held| held.scratch.data());
                 // A study may name any file: reading some of them blocks for ever.
-                let allowed = &self.station.site.allowed;
+                let allowed = &self.supervisor.session.allowed;
                 let touched = touched.iter().filter(|setting| allowed.reads(setting));
                 let state = starting_state(&data.unwrap_or_default(), touched);
                 Ok(Report::State(Box::new(state)))
@@ -368,8 +371,8 @@ impl<'a> Post<'a> {
     fn watch(&mut self, port: u16, pid: Option<u32>) -> Result<Report, Failed> {
         self.close()?;
         let listens = || lab_monitor::listener(port).map(|found| found.pid);
-        self.watched = pid.or_else(listens).and_then(Watched::find);
-        self.looked = Some(Look::now());
+        self.watched = pid.or_else(listens).and_then(AttachedProcess::find);
+        self.looked = Some(ProgramSnapshot::now());
         let found = self.watched.map(|watched| watched.pid);
         match (pid, found) {
             (Some(pid), None) => Err(Failed::System(format!(
@@ -403,8 +406,8 @@ impl<'a> Post<'a> {
     }
 
     fn look_around(&mut self) -> Report {
-        let before = self.looked.take().unwrap_or_else(Look::now);
-        self.around = Some(Surroundings::begin(&before, &self.processes()));
+        let before = self.looked.take().unwrap_or_else(ProgramSnapshot::now);
+        self.around = Some(HostReadings::begin(&before, &self.processes()));
         Report::LooksAround
     }
 
@@ -438,7 +441,7 @@ impl<'a> Post<'a> {
             Some(held) => held.machine.processes(),
             None => self.watched.iter().map(|watched| watched.pid).collect(),
         };
-        self.shared.ground.with_other(self.hand, own)
+        self.shared.workspace.with_other(self.slot, own)
     }
 
     /// Stops a started system; a watched one runs on.
@@ -451,10 +454,10 @@ impl<'a> Post<'a> {
     }
 
     fn check(&mut self, setup: &Setup) -> Result<Report, Failed> {
-        let site = &self.station.site;
+        let site = &self.supervisor.session;
         let mut problems = site.allowed.refused(setup, &site.cores);
         self.close()?;
-        let common = self.shared.ground.common();
+        let common = self.shared.workspace.common();
         let may = problems.is_empty() && common.is_free();
         if let Some(spec) = setup.host.filesystem.as_ref().filter(|_| may) {
             problems.extend(site.try_disk(&setup.host, spec)?);
@@ -466,18 +469,18 @@ impl<'a> Post<'a> {
     /// before.
     fn start(&mut self, setup: Setup) -> Result<Report, Failed> {
         self.close()?;
-        let site = &self.station.site;
+        let site = &self.supervisor.session;
         let mut refused = site.allowed.refused(&setup, &site.cores);
-        refused.extend(self.not_beside(&setup));
+        refused.extend(self.conflict_with_other(&setup));
         if !refused.is_empty() {
             return Err(Failed::Lost(refused.join("; ")));
         }
-        self.looked = Some(Look::now());
-        let (shared, hand) = (self.shared, self.hand);
+        self.looked = Some(ProgramSnapshot::now());
+        let (shared, slot) = (self.shared, self.slot);
         let held = self
             .held
-            .insert(site.hold(setup, (&shared.ground, hand), &shared.gone)?);
-        let kernel = shared.ground.common().apply();
+            .insert(site.hold(setup, (&shared.workspace, slot), &shared.gone)?);
+        let kernel = shared.workspace.common().apply();
         let kernel = kernel.map_err(MachineError::from)?;
         let started = Box::new(held.machine.start(&shared.gone)?);
         held.runs = true;
@@ -492,9 +495,9 @@ impl<'a> Post<'a> {
     }
 
     /// Why a setup can't share the machine with the present system, if it can't.
-    fn not_beside(&self, setup: &Setup) -> Option<String> {
-        let common = self.shared.ground.common();
-        if setup.beside.is_none() && !common.is_free() {
+    fn conflict_with_other(&self, setup: &Setup) -> Option<String> {
+        let common = self.shared.workspace.common();
+        if setup.core_sharing.is_none() && !common.is_free() {
             return Some("the trial has a system here already".to_owned());
         }
         let differs = !common.agrees(&setup.host.kernel);
@@ -550,12 +553,12 @@ impl<'a> Post<'a> {
             machine, scratch, ..
         } = held;
         drop(machine);
-        let ground = &self.shared.ground;
+        let workspace = &self.shared.workspace;
         // Before the data, whose removal may take longer than a stopped agent is given. A failure of one does not
         // prevent the other.
-        let put_back = ground.common().leave(self.hand);
+        let put_back = workspace.common().leave(self.slot);
         let closed = scratch.close();
-        ground.common().clear_if_free();
+        workspace.common().clear_if_free();
         put_back?;
         match closed? {
             Some(left) => Err(MachineError::Unremoved(left)),

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use lab_archive::Noted;
+use lab_archive::Warning;
 use lab_driver::DriverError;
 use lab_driver::remote::{Peer, RemoteGenerators, Seen};
-use lab_machine::{Afar, Beside, Hand, Setup};
+use lab_machine::{CoreSharing, RemoteMachine, Setup, Slot};
 use lab_study::plan::{LoadKind, Plan, Trial};
 use lab_study::{HostSpec, PartSpec, SystemSpec};
 
@@ -42,19 +42,19 @@ impl SystemMachine {
 }
 
 /// Returns true if a remote host has the trial's system.
-pub(crate) fn is_far(trial: &Trial) -> bool {
+pub(crate) fn is_remote(trial: &Trial) -> bool {
     trial.host.on.is_some()
 }
 
 /// Returns true if a remote host has any part of it.
-pub(crate) fn is_apart(trial: &Trial) -> bool {
+pub(crate) fn has_remote_part(trial: &Trial) -> bool {
     trial.machines().next().is_some()
 }
 
 /// The trial with only the local part of the work around its system.
-pub(crate) fn here(trial: &Trial) -> Trial {
+pub(crate) fn local_part(trial: &Trial) -> Trial {
     let mut here = trial.clone();
-    if is_far(trial) {
+    if is_remote(trial) {
         here.host = HostSpec {
             on: trial.host.on.clone(),
             ..HostSpec::default()
@@ -64,14 +64,14 @@ pub(crate) fn here(trial: &Trial) -> Trial {
 }
 
 /// The plan with only the local part of each trial.
-pub(crate) fn plan_here(plan: &Plan) -> Plan {
+pub(crate) fn local_plan(plan: &Plan) -> Plan {
     let mut here_all = plan.clone();
     let searched = here_all
         .search
         .iter_mut()
         .flat_map(|search| &mut search.cells);
     for trial in here_all.trials.iter_mut().chain(searched) {
-        *trial = here(trial);
+        *trial = local_part(trial);
     }
     here_all
 }
@@ -79,20 +79,20 @@ pub(crate) fn plan_here(plan: &Plan) -> Plan {
 /// Settings that are not possible with remote systems; one sentence each.
 pub(crate) fn problems(plan: &Plan) -> Vec<String> {
     let mut problems = Vec::new();
-    if !plan.every_trial().any(is_apart) {
+    if !plan.every_trial().any(has_remote_part) {
         return problems;
     }
     let is_sequence = |trial: &Trial| matches!(trial.load.kind, LoadKind::Sequence { .. });
     if plan.raw_baseline
         && plan
             .every_trial()
-            .any(|trial| is_apart(trial) && is_sequence(trial))
+            .any(|trial| has_remote_part(trial) && is_sequence(trial))
     {
         let what = "`raw_baseline` measures the disk of this machine, and the system runs `on` another: leave out one \
                     of them";
         problems.push(what.to_owned());
     }
-    for trial in plan.every_trial().filter(|trial| is_far(trial)) {
+    for trial in plan.every_trial().filter(|trial| is_remote(trial)) {
         let SystemSpec::Attach(spec) = &trial.system else {
             continue;
         };
@@ -154,10 +154,10 @@ pub(crate) fn allowed(
 }
 
 /// How the systems of a plan's duets share cores; `None` if they run in sequence.
-pub(crate) fn beside(plan: &Plan) -> Option<Beside> {
+pub(crate) fn core_sharing(plan: &Plan) -> Option<CoreSharing> {
     let how = match plan.question.apart {
-        true => Beside::Apart,
-        false => Beside::Together,
+        true => CoreSharing::Split,
+        false => CoreSharing::Shared,
     };
     plan.question.duet.then_some(how)
 }
@@ -170,7 +170,7 @@ fn setups(plan: &Plan) -> BTreeMap<String, Vec<Setup>> {
             let of = all.entry(on.to_owned()).or_default();
             let wanted = wanted.map(|setup| Setup {
                 trial: 0,
-                beside: beside(plan),
+                core_sharing: core_sharing(plan),
                 ..setup
             });
             of.extend(wanted.filter(|setup| !of.contains(setup)));
@@ -199,7 +199,7 @@ fn setup_of_part(trial: u32, part: &PartSpec) -> Setup {
         // Users connect to the last process only.
         secure: false,
         // No part of a system is one of a duet.
-        beside: None,
+        core_sharing: None,
     }
 }
 
@@ -216,23 +216,26 @@ fn setup(trial: &Trial) -> Option<Setup> {
             ..trial.host.clone()
         },
         secure: trial.reach.secure,
-        beside: None,
+        core_sharing: None,
     })
 }
 
 /// The host of a trial's system, with the file for its output.
 pub(crate) fn machine(
     host: &SystemMachine,
-    (trial, beside): (&Trial, Option<(Hand, Beside)>),
+    (trial, beside): (&Trial, Option<(Slot, CoreSharing)>),
     output: PathBuf,
-) -> Result<Afar, Stop> {
+) -> Result<RemoteMachine, Stop> {
     let setup = setup(trial).ok_or_else(|| {
         let what = "a system that runs already is started nowhere: leave out `on`".to_owned();
         Stop::Fatal(ConductError::Unsupported(what))
     })?;
-    let (hand, beside) = beside.unzip();
-    let setup = Setup { beside, ..setup };
-    open_for(host, hand.unwrap_or(Hand::Left), Some(setup), output)
+    let (slot, beside) = beside.unzip();
+    let setup = Setup {
+        core_sharing: beside,
+        ..setup
+    };
+    open_for(host, slot.unwrap_or(Slot::Left), Some(setup), output)
 }
 
 /// The host of a part of a trial's system, with the file for its output.
@@ -240,7 +243,7 @@ pub(crate) fn part(
     machines: &Machines,
     (trial, part): (u32, &PartSpec),
     output: PathBuf,
-) -> Result<Afar, Stop> {
+) -> Result<RemoteMachine, Stop> {
     let on = part.host.on.as_deref().unwrap_or_default();
     let machine = machines.get(on).ok_or_else(|| {
         let what = format!("no agent has {} on {on}", part.name());
@@ -254,25 +257,29 @@ pub(crate) fn watching(
     host: &SystemMachine,
     (port, pid): (u16, Option<u32>),
     interrupt: &AtomicBool,
-) -> Result<(Afar, Option<Noted>), Stop> {
+) -> Result<(RemoteMachine, Option<Warning>), Stop> {
     let mut afar = open(host, None, PathBuf::new())?;
     let found = afar.watch(port, pid, interrupt).map_err(stopped)?;
-    Ok((afar, (!found).then_some(Noted::NotWatched { port })))
+    Ok((afar, (!found).then_some(Warning::NotWatched { port })))
 }
 
-fn open(host: &SystemMachine, setup: Option<Setup>, output: PathBuf) -> Result<Afar, Stop> {
-    open_for(host, Hand::Left, setup, output)
+fn open(
+    host: &SystemMachine,
+    setup: Option<Setup>,
+    output: PathBuf,
+) -> Result<RemoteMachine, Stop> {
+    open_for(host, Slot::Left, setup, output)
 }
 
 fn open_for(
     host: &SystemMachine,
-    hand: Hand,
+    slot: Slot,
     setup: Option<Setup>,
     output: PathBuf,
-) -> Result<Afar, Stop> {
+) -> Result<RemoteMachine, Stop> {
     let peers = host.open().map_err(driver_stop)?;
     let peer = peers.into_iter().next();
     let peer = peer.ok_or(Stop::Fatal(ConductError::DriverEnded))?;
-    let afar = Afar::new((peer, hand), setup, output);
+    let afar = RemoteMachine::new((peer, slot), setup, output);
     Ok(afar.map_err(ConductError::Scraper)?)
 }

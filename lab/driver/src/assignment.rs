@@ -18,7 +18,7 @@ const MAX_USERS: u32 = 10_000_000;
 /// The load spec of one trial; in a [`crate::Mix`], of one of its populations. The conductor sends this type to a
 /// generator in another process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Drive {
+pub struct Assignment {
     /// The population's name, the prefix of its steps' names; empty if it is the only one.
     pub population: String,
     /// The number of users in the populations before it: its own are numbered from there.
@@ -74,7 +74,7 @@ pub struct Drive {
     pub limits: Limits,
 }
 
-impl Drive {
+impl Assignment {
     /// Returns the load spec of a generator with this part of the users and these cores. It has the further variables
     /// of its own users only.
     pub(crate) fn for_generator(&self, part: Part, cores: &[usize], own_cores: bool) -> Self {

@@ -10,16 +10,16 @@ use lab_host::kernel::Kernel;
 use lab_study::KernelSetting;
 
 use crate::error::MachineError;
-use crate::hands::Hand;
 use crate::scratch::Work;
+use crate::slots::Slot;
 
 /// The workspace of one trial, or of both trials of a duet.
 #[derive(Debug, Default)]
-pub(crate) struct Ground(Mutex<Common>);
+pub(crate) struct Workspace(Mutex<WorkspaceState>);
 
 /// Dropped, all is restored: folders before settings, which are journalled with what is mounted in them.
 #[derive(Debug, Default)]
-pub(crate) struct Common {
+pub(crate) struct WorkspaceState {
     /// Number of systems held.
     held: usize,
     works: BTreeMap<PathBuf, Work>,
@@ -28,23 +28,23 @@ pub(crate) struct Common {
     processes: [Vec<u32>; 2],
 }
 
-impl Ground {
+impl Workspace {
     /// Locks the shared state.
-    pub(crate) fn common(&self) -> MutexGuard<'_, Common> {
+    pub(crate) fn common(&self) -> MutexGuard<'_, WorkspaceState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records a system's processes, and adds those of the other system.
-    pub(crate) fn with_other(&self, hand: Hand, own: Vec<u32>) -> Vec<u32> {
+    pub(crate) fn with_other(&self, slot: Slot, own: Vec<u32>) -> Vec<u32> {
         let mut common = self.common();
-        common.processes[hand.at()].clone_from(&own);
-        let other = common.processes[hand.other().at()].iter().copied();
+        common.processes[slot.at()].clone_from(&own);
+        let other = common.processes[slot.other().at()].iter().copied();
         // Its own processes are first.
         own.into_iter().chain(other).collect()
     }
 }
 
-impl Common {
+impl WorkspaceState {
     /// Returns true if no system uses it.
     pub(crate) fn is_free(&self) -> bool {
         self.held == 0
@@ -100,9 +100,9 @@ impl Common {
     }
 
     /// Releases a system. The last one restores settings and removes file systems.
-    pub(crate) fn leave(&mut self, hand: Hand) -> Result<(), HostError> {
+    pub(crate) fn leave(&mut self, slot: Slot) -> Result<(), HostError> {
         self.held = self.held.saturating_sub(1);
-        self.processes[hand.at()].clear();
+        self.processes[slot.at()].clear();
         self.end_if_free()
     }
 

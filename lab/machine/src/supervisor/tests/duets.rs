@@ -4,7 +4,7 @@ use super::*;
 
 /// Two systems of a duet, over one connection.
 struct Duet {
-    afars: [Afar; 2],
+    afars: [RemoteMachine; 2],
     served: JoinHandle<Result<(), String>>,
 }
 
@@ -12,18 +12,18 @@ impl Duet {
     fn new(stage: &Stage, scripts: [&str; 2], change: impl Fn(&mut Setup)) -> Self {
         let (peer, served) = stage.way();
         let peers = crate::both(peer).unwrap().into_iter();
-        let mut trials = peers.zip(Hand::BOTH).zip(scripts).zip(1..);
+        let mut trials = peers.zip(Slot::BOTH).zip(scripts).zip(1..);
         let mut next = || {
-            let (((peer, hand), script), trial) = trials.next().unwrap();
-            let beside = Some(Beside::Together);
+            let (((peer, slot), script), trial) = trials.next().unwrap();
+            let beside = Some(CoreSharing::Shared);
             let mut setup = Setup {
                 trial,
-                beside,
+                core_sharing: beside,
                 ..setup(script)
             };
             change(&mut setup);
             let output = stage.folder.path().join(format!("output-{trial}"));
-            Afar::new((peer, hand), Some(setup), output).unwrap()
+            RemoteMachine::new((peer, slot), Some(setup), output).unwrap()
         };
         let afars = [next(), next()];
         Self { afars, served }
@@ -145,7 +145,7 @@ fn who_comes_to_a_system_agrees_with_it() {
         stage.is_as_it_was();
         error.to_string()
     };
-    let alone = refused(&|setup| setup.beside = None);
+    let alone = refused(&|setup| setup.core_sharing = None);
     assert!(alone.contains("has a system here already"), "{alone}");
 }
 
@@ -153,11 +153,11 @@ fn who_comes_to_a_system_agrees_with_it() {
 fn each_of_two_that_are_apart_has_its_half_of_the_cores() {
     let stage = Stage::new();
     let apart = Setup {
-        beside: Some(Beside::Apart),
+        core_sharing: Some(CoreSharing::Split),
         ..setup("exit")
     };
-    let cores = Hand::BOTH.map(|hand| stage.station.site.cores_of(&apart, hand));
-    let all = &stage.station.site.cores;
+    let cores = Slot::BOTH.map(|slot| stage.station.session.cores_of(&apart, slot));
+    let all = &stage.station.session.cores;
     if all.len() > 1 {
         assert!(
             cores[0].iter().all(|core| !cores[1].contains(core)),
@@ -166,8 +166,8 @@ fn each_of_two_that_are_apart_has_its_half_of_the_cores() {
         assert_eq!(cores[0].len(), cores[1].len());
     }
     let together = Setup {
-        beside: Some(Beside::Together),
+        core_sharing: Some(CoreSharing::Shared),
         ..apart
     };
-    assert_eq!(&stage.station.site.cores_of(&together, Hand::Right), all);
+    assert_eq!(&stage.station.session.cores_of(&together, Slot::Right), all);
 }

@@ -2,14 +2,14 @@
 
 /// A process, distinguished from a later one with the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Watched {
+pub struct AttachedProcess {
     /// Its number.
     pub pid: u32,
     /// Start time in ticks after boot.
     started: u64,
 }
 
-impl Watched {
+impl AttachedProcess {
     /// Finds a live process.
     #[must_use]
     pub fn find(pid: u32) -> Option<Self> {
@@ -36,9 +36,9 @@ mod tests {
 
     #[test]
     fn a_process_is_told_from_its_successor() {
-        let me = Watched::find(std::process::id()).unwrap();
+        let me = AttachedProcess::find(std::process::id()).unwrap();
         assert_eq!(me.ended(), None);
-        let other = Watched {
+        let other = AttachedProcess {
             started: me.started + 1,
             ..me
         };

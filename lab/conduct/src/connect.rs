@@ -17,7 +17,7 @@ const IN_SCRATCH: &str = "{{ scratch }}";
 
 /// A trial's connection settings for its system.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Reach {
+pub(crate) struct ConnectSettings {
     /// For the load.
     pub(crate) options: TlsOptions,
     /// The same, ready to connect.
@@ -29,7 +29,7 @@ pub(crate) struct Reach {
     pub(crate) protocol: Protocol,
 }
 
-impl Reach {
+impl ConnectSettings {
     /// Reads the files; `scratch` is the trial's folder.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ pub(crate) fn check(plan: &Plan) -> Vec<String> {
             .any(|path| path.contains(IN_SCRATCH))
     };
     let problems = specs.filter(there).filter_map(|spec| {
-        let read = Reach::read(spec, "").err();
+        let read = ConnectSettings::read(spec, "").err();
         read.or_else(|| sources(spec).find_map(not_ours))
     });
     problems.filter(|said| seen.insert(said.clone())).collect()

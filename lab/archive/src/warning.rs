@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A warning. It does not repeat facts that are recorded elsewhere in the trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
-pub enum Noted {
+pub enum Warning {
     /// The system was attached to, so its cores were not chosen by the lab.
     NotPinned,
     /// The generator and the system share a core.
@@ -94,7 +94,7 @@ pub enum Noted {
     Newer,
 }
 
-impl Noted {
+impl Warning {
     /// Returns the texts written by users or other programs, which may contain a secret. A part's name is excluded: the
     /// trial's circumstances have it unmasked, and it is looked up there.
     pub fn texts(&mut self) -> Vec<&mut String> {
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn what_a_newer_version_noted_does_not_end_the_reading() {
         let written = r#"[{"what":"shared_core"},{"what":"full_moon","phase":[1,{"x":2}]}]"#;
-        let noted: Vec<Noted> = serde_json::from_str(written).unwrap();
-        assert_eq!(noted, [Noted::SharedCore, Noted::Newer]);
+        let noted: Vec<Warning> = serde_json::from_str(written).unwrap();
+        assert_eq!(noted, [Warning::SharedCore, Warning::Newer]);
     }
 }

@@ -14,12 +14,12 @@ const BUSIEST: usize = 3;
 
 /// A snapshot of all programs, the baseline for their CPU time.
 #[derive(Debug)]
-pub struct Look {
+pub struct ProgramSnapshot {
     programs: Programs,
     watch: Stopwatch,
 }
 
-impl Look {
+impl ProgramSnapshot {
     /// Takes a snapshot.
     #[must_use]
     pub fn now() -> Self {
@@ -47,10 +47,10 @@ impl Look {
 
 /// Readings at the start of the ramp; the others follow at the end of the hold.
 #[derive(Debug)]
-pub struct Surroundings {
+pub struct HostReadings {
     system: Option<u32>,
     others_before: Vec<OtherProgram>,
-    look: Look,
+    programs: ProgramSnapshot,
     counts: Counts,
     wall_start_ms: i64,
     watch: Stopwatch,
@@ -78,18 +78,18 @@ impl Counts {
     }
 }
 
-impl Surroundings {
+impl HostReadings {
     /// Reads before the ramp; `before` is the snapshot before the system started.
     #[must_use]
-    pub fn begin(before: &Look, system: &[u32]) -> Self {
-        let look = Look::now();
+    pub fn begin(before: &ProgramSnapshot, system: &[u32]) -> Self {
+        let look = ProgramSnapshot::now();
         // The first process of a daemon has ended; limits and groups are those of the remaining ones.
         let lives = |pid: &u32| Path::new("/proc").join(pid.to_string()).exists();
         let first = system.iter().copied().find(lives);
         Self {
             system: first,
             others_before: look.others_since(before, system),
-            look,
+            programs: look,
             counts: Counts::read(first),
             wall_start_ms: wall_ms(),
             watch: Stopwatch::start(),
@@ -116,7 +116,7 @@ impl Surroundings {
             },
             knows_system: !system.is_empty(),
             others_before: self.others_before,
-            others_during: Look::now().others_since(&self.look, system),
+            others_during: ProgramSnapshot::now().others_since(&self.programs, system),
             limits: LimitsReached {
                 listen_overflows: listen.map(|(b, n)| n.overflows.saturating_sub(b.overflows)),
                 listen_drops: listen.map(|(b, n)| n.drops.saturating_sub(b.drops)),
@@ -165,14 +165,14 @@ mod tests {
     #[test]
     fn the_first_process_that_lives_has_the_limits() {
         let (gone, own) = (4_194_304, std::process::id());
-        let before = Look::now();
-        let begun = Surroundings::begin(&before, &[gone, own]);
+        let before = ProgramSnapshot::now();
+        let begun = HostReadings::begin(&before, &[gone, own]);
         assert_eq!(begun.system, Some(own));
         let around = begun.end(&[gone, own]);
         assert!(
             around.cores > 0 && around.clocks.monotonic_ms >= 0.0,
             "{around:?}"
         );
-        assert_eq!(Surroundings::begin(&before, &[gone]).system, None);
+        assert_eq!(HostReadings::begin(&before, &[gone]).system, None);
     }
 }
