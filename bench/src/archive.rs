@@ -176,7 +176,7 @@ fn write(begun: &Run, real: &TrialData) -> Result<Lines, Error> {
     let mut record = real.record.clone();
     record.hold_ms = HOLD_S * 1000;
     record.elapsed_ms = ramp_ms + record.hold_ms;
-    record.circumstances.agents = (0..AGENTS).map(agent).collect();
+    record.environment.agents = (0..AGENTS).map(agent).collect();
     trial.finish(&record).map_err(fail)?;
     Ok(lines)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use lab_driver::{Drive, Driver, DriverEvent, Limits, Offer, Part, Protocol, TlsOptions};
+use lab_driver::{Assignment, Driver, DriverEvent, Limits, Offer, Part, Protocol, TlsOptions};
 use nix::sys::resource::UsageWho;
 
 use crate::common::{Error, cpu_us, median};
@@ -294,9 +294,9 @@ pub(crate) fn child(args: &[String]) -> Result<(), Error> {
 }
 
 /// Builds the load of one user of this workload, on the generator's core, of zero length yet.
-pub(crate) fn drive(url: &str, yaml: String) -> Result<Drive, Error> {
+pub(crate) fn drive(url: &str, yaml: String) -> Result<Assignment, Error> {
     let workload = lab_study::load_workload("get.workload.yaml", &OneFile(yaml)).map_err(peer)?;
-    Ok(Drive {
+    Ok(Assignment {
         population: String::new(),
         first: 0,
         workload: Arc::new(workload),
@@ -332,7 +332,7 @@ pub(crate) struct Sum {
     open_files: usize,
 }
 
-pub(crate) fn drive_to_the_end(drive: Drive, count_files: bool) -> Result<Sum, Error> {
+pub(crate) fn drive_to_the_end(drive: Assignment, count_files: bool) -> Result<Sum, Error> {
     let (sender, events) = sync_channel(64);
     let driver = Driver::start(drive, sender).map_err(|error| Error::Peer(error.to_string()))?;
     let mut sum = Sum::default();

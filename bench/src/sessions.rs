@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lab_driver::Drive;
+use lab_driver::Assignment;
 use nix::sys::resource::UsageWho;
 
 use crate::common::{Error, cpu_us, median};
@@ -201,7 +201,7 @@ pub(crate) fn child(args: &[String]) -> Result<(), Error> {
         return Err(peer("--sessions takes URL USERS CORE[,CORE]"));
     };
     let cores: Result<Vec<usize>, _> = cores.split(',').map(str::parse).collect();
-    let drive = Drive {
+    let drive = Assignment {
         users: users.parse().map_err(peer)?,
         cores: cores.map_err(peer)?,
         hold: Duration::from_secs(SECONDS),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use groupware_server::{LookupAccess, Networks};
-use lab_conduct::Patience;
+use lab_conduct::IdleWait;
 use lab_plan::Decides;
 
 use crate::beginning::{CheckArgs, CompletionsArgs, ImportArgs, InitArgs, ManArgs, SchemaArgs};
@@ -178,7 +178,7 @@ pub(crate) struct RunArgs {
         default_value = "2m,15m",
         value_parser = patience
     )]
-    pub(crate) patience: Patience,
+    pub(crate) patience: IdleWait,
     #[command(flatten)]
     pub(crate) live: LiveArgs,
     /// Plan and check everything, but start nothing

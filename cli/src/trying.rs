@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use lab_conduct::Patience;
+use lab_conduct::IdleWait;
 
 /// The maximum time of a flag.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -132,19 +132,19 @@ fn header(text: &str) -> Result<(String, String), String> {
 }
 
 /// Parses the maximum wait for an idle machine: before a trial, and over the whole run.
-pub(crate) fn patience(text: &str) -> Result<Patience, String> {
+pub(crate) fn patience(text: &str) -> Result<IdleWait, String> {
     let length = |text: &str| match text.trim() {
         "0" => Ok(Duration::ZERO),
         other => lab_study::duration(other, LONGEST)
             .map_err(|error| format!("{error}; write 2m, or 2m,15m")),
     };
-    let usual = Patience::default();
+    let usual = IdleWait::default();
     match text.split_once(',') {
-        Some((trial, run)) => Ok(Patience {
+        Some((trial, run)) => Ok(IdleWait {
             trial: length(trial)?,
             run: length(run)?,
         }),
-        None => length(text).map(|trial| Patience {
+        None => length(text).map(|trial| IdleWait {
             trial,
             run: usual.run.max(trial),
         }),

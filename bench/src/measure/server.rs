@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_counts::StepWindow;
-use lab_driver::{Clock, Drive, Driver, DriverEvent, Limits, Part, TlsOptions, Window};
+use lab_driver::{Assignment, Clock, Driver, DriverEvent, Limits, Part, TlsOptions, Window};
 use lab_workload::LoadKind;
 use lab_workload::Wait;
 use lab_workload::timing::TimingStream;
@@ -39,9 +39,9 @@ impl lab_study::Files for OneFile<'_> {
 }
 
 /// Builds the load of one user, for a second.
-pub(crate) fn drive(address: SocketAddr, workload: &str) -> Result<Drive, Error> {
+pub(crate) fn drive(address: SocketAddr, workload: &str) -> Result<Assignment, Error> {
     let workload = lab_study::load_workload("measure.workload.yaml", &OneFile(workload));
-    Ok(Drive {
+    Ok(Assignment {
         population: String::new(),
         first: 0,
         workload: Arc::new(workload.map_err(|error| Error::Other(error.to_string()))?),
@@ -71,7 +71,7 @@ pub(crate) fn drive(address: SocketAddr, workload: &str) -> Result<Drive, Error>
 }
 
 /// Runs a load to its end; `begun` receives the trial's clock as soon as there is one.
-pub(crate) fn windows(drive: Drive, begun: impl Fn(Clock)) -> Result<Vec<Window>, Error> {
+pub(crate) fn windows(drive: Assignment, begun: impl Fn(Clock)) -> Result<Vec<Window>, Error> {
     let (sender, events) = sync_channel(256);
     let driver = Driver::start(drive, sender)?;
     let mut windows = Vec::new();

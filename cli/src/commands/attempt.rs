@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lab_conduct::{Attended, Event, Phase, RunRequest, attend, first_trial};
-use lab_driver::{Drive, Mix, Witness, rehearse};
+use lab_conduct::{DryRunOutcome, Event, Phase, RunRequest, dry_run, first_trial};
+use lab_driver::{Assignment, Mix, Witness, rehearse};
 use lab_estimate::cell_words;
 use lab_import::quick::by_flags;
 use lab_rehearsal::text::{self, Style};
@@ -83,10 +83,10 @@ fn visit(args: &TryArgs, request: &RunRequest, interrupt: &AtomicBool) -> Result
         _ => {}
     };
     let secrets = request.plan.secrets(&request.loaded.secrets);
-    let attended = attend(request, trial, &mut show, interrupt, &mut |drive| {
+    let outcome = dry_run(request, trial, &mut show, interrupt, &mut |drive| {
         came = Some(rehearsed(args, drive, &secrets, interrupt));
     });
-    let attended = attended.map_err(|error| failure(&error))?;
+    let outcome = outcome.map_err(|error| failure(&error))?;
     let (mut done, totals) = match came {
         Some(came) => came?,
         None => (
@@ -98,12 +98,12 @@ fn visit(args: &TryArgs, request: &RunRequest, interrupt: &AtomicBool) -> Result
             Totals::default(),
         ),
     };
-    match attended {
-        Attended::Through if done.exit == Exit::Interrupted => {}
-        Attended::Through => {
+    match outcome {
+        DryRunOutcome::Through if done.exit == Exit::Interrupted => {}
+        DryRunOutcome::Through => {
             print(&text::totals(totals, style))?;
         }
-        Attended::SystemFailed(message) => {
+        DryRunOutcome::SystemFailed(message) => {
             let message = match args.url {
                 Some(_) => by_flags(&message),
                 None => message,
@@ -113,7 +113,7 @@ fn visit(args: &TryArgs, request: &RunRequest, interrupt: &AtomicBool) -> Result
             ));
             done.exit = done.exit.max(Exit::SystemFailed);
         }
-        Attended::Interrupted => done.exit = Exit::Interrupted,
+        DryRunOutcome::Interrupted => done.exit = Exit::Interrupted,
     }
     if done.exit == Exit::Interrupted {
         say(format_args!("interrupted; the system was ended"));
@@ -142,7 +142,7 @@ fn rehearsed(
     let listener = move |moment: Moment| {
         let text = text::moment(&moment, style);
         let text = match &secrets {
-            Some(secrets) => workload.given.mask(&secrets.masked(&text)),
+            Some(secrets) => workload.inputs.mask(&secrets.masked(&text)),
             None => text,
         };
         let text = match has_study {
@@ -163,7 +163,7 @@ fn rehearsed(
             .filter(|(name, _)| name == "password")
             .map(|(_, value)| value.as_str()),
     );
-    recorder.learn(drive.workload.given.secrets());
+    recorder.learn(drive.workload.inputs.secrets());
     let witness: Rc<dyn Witness> = Rc::clone(&recorder) as Rc<dyn Witness>;
     let whole = rehearse(&drive, user, &witness, interrupt)
         .map_err(|error| Failure::new(Exit::SystemFailed, &error))?;
@@ -194,7 +194,7 @@ fn rehearsed(
 }
 
 /// Returns the load spec with another time limit, if one is given, and a report of its waits.
-fn patient(drive: &Drive, timeout: Option<Duration>) -> (Drive, Waiting) {
+fn patient(drive: &Assignment, timeout: Option<Duration>) -> (Assignment, Waiting) {
     let mut drive = drive.clone();
     let limit = timeout.unwrap_or(drive.limits.request_timeout);
     drive.limits.request_timeout = limit;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab_analysis::Analysis;
-use lab_conduct::Patience;
+use lab_conduct::IdleWait;
 use lab_import::quick::by_flags;
 use lab_report::bench::{is_unanswered, page};
 
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     };
     let mut request = request::new(&study, (loaded, plan), out.path.clone(), false)?;
     // A quick measurement doesn't wait for an idle machine; disturbances are reported.
-    request.patience = Patience {
+    request.idle_wait = IdleWait {
         trial: Duration::ZERO,
         run: Duration::ZERO,
     };

@@ -31,7 +31,9 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
     let enough = interrupt()?;
     let begun = destinations.iter().map(|destination| {
         let source = Source::finished(&args.run, trials.clone()).map_err(SendError::from);
-        source.and_then(|source| Sender::start(destination, source, lab_driver::step_back_for_good))
+        source.and_then(|source| {
+            Sender::start(destination, source, lab_driver::lower_priority_for_good)
+        })
     });
     let begun = begun.collect::<Result<Vec<_>, _>>();
     let senders = begun.map_err(|error| failure(&error))?;
@@ -71,7 +73,9 @@ pub(crate) fn begin(destinations: &[Destination], dir: &Path) -> Result<Sending,
         }
         let source = Source::growing(dir).map_err(SendError::from);
         let sender = source
-            .and_then(|source| Sender::start(destination, source, lab_driver::step_back_for_good))
+            .and_then(|source| {
+                Sender::start(destination, source, lab_driver::lower_priority_for_good)
+            })
             .map_err(|error| failure(&error))?;
         senders.push((destination.clone(), sender));
     }

@@ -11,7 +11,7 @@ use lab_fleet::{
     AgentEvent, AgentOptions, Conductor, Crew, FleetError, Hello, Hub, HubEvent, Name, Role,
     Systems, Token, Wanted, own_cores, run_agent, run_hub,
 };
-use lab_machine::{Allowed, Station};
+use lab_machine::{Allowed, Supervisor};
 use lab_study::plan::Plan;
 use lab_study::{Agents, Study, Which};
 use serde_json::json;
@@ -192,7 +192,7 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<Exit, Failure> {
         true => Some(calibrate::speed(cores.len())?),
         false => None,
     };
-    lab_machine::put_back(&state).map_err(|error| Failure::new(Exit::Internal, &error))?;
+    lab_machine::restore_host(&state).map_err(|error| Failure::new(Exit::Internal, &error))?;
     let systems = args.allow.as_deref();
     let systems = systems
         .map(|file| station(file, (&state, &cores)))
@@ -238,7 +238,7 @@ fn station(file: &Path, (state, cores): (&Path, &[usize])) -> Result<Systems, Fa
     let allowed = Allowed::read(file).map_err(|error| Failure::text(Exit::BadInput, error))?;
     let program = std::env::current_exe().map_err(|error| Failure::new(Exit::Internal, &error))?;
     let cores = cores.iter().filter_map(|core| u32::try_from(*core).ok());
-    let station = Station::new(allowed, program, state.to_path_buf(), cores.collect());
+    let station = Supervisor::new(allowed, program, state.to_path_buf(), cores.collect());
     let station = station.map_err(|error| Failure::new(Exit::BadInput, &error))?;
     Ok(Systems::new(move |orders, reports| {
         station.serve(orders, reports)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lab_analysis::Analysis;
-use lab_conduct::{Patience, Room, RunRequest, disk_needed, preflight};
+use lab_conduct::{Capacity, IdleWait, RunRequest, disk_needed, preflight};
 use lab_estimate::{Earlier, Waits, between_runs, power, rows, schedule, warnings};
 use lab_study::Loaded;
 use lab_study::plan::Plan;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     for workload in own.into_iter().chain(of_populations) {
         print(&rows(workload, plan))?;
     }
-    let waits = waits(Patience::default());
+    let waits = waits(IdleWait::default());
     print(&schedule(&loaded.study, plan, disk_needed(plan), waits))?;
     print(&warnings(loaded, plan))?;
     let runs = history(args, loaded, plan)?;
@@ -51,7 +51,7 @@ fn room(request: &RunRequest) -> String {
              is there\n"
         );
     }
-    let room = Room::of_largest(&request.plan, &request.out);
+    let room = Capacity::of_largest(&request.plan, &request.out);
     let room = room.map_or(String::new(), |room| format!("{room}\n"));
     format!("this machine's limits allow it\n{room}")
 }
@@ -71,7 +71,7 @@ fn history(args: &PlanArgs, loaded: &Loaded, plan: &Plan) -> Result<Vec<Analysis
 }
 
 /// The maximum times that a run waits for an idle machine.
-pub(crate) fn waits(patience: Patience) -> Waits {
+pub(crate) fn waits(patience: IdleWait) -> Waits {
     Waits {
         trial: patience.trial,
         run: patience.run,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lab_conduct::{Control, Machines, Patience, RunRequest};
+use lab_conduct::{Control, IdleWait, Machines, RunRequest};
 use lab_study::Loaded;
 use lab_study::plan::Plan;
 
@@ -26,7 +26,7 @@ pub(crate) fn new(
         overrides: args.set.clone(),
         program,
         state: state::folder(args.state.as_deref())?,
-        patience: Patience::default(),
+        idle_wait: IdleWait::default(),
         control: Control::default(),
         generators: None,
         machines: Machines::new(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab_archive::Run;
-use lab_conduct::{FailedCheck, Judged, Outcome, Patience, RunRequest, disk_needed, preflight};
+use lab_conduct::{FailedCheck, IdleWait, Judged, Outcome, RunRequest, disk_needed, preflight};
 use lab_estimate::{schedule, warnings};
 use lab_live::Token;
 use lab_plan::checks::Cause;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .for_each(|line| say(format_args!("{line}")));
     let out = out(args, &plan.study)?;
     let mut request = request::new(&args.study, (loaded, plan), out.path.clone(), args.resume)?;
-    request.patience = args.patience;
+    request.idle_wait = args.patience;
     // System hosts are reserved first, by name; load generators may be any other agents.
     request.machines = fleet::machines(&args.agents, &request.plan)?;
     request.generators = fleet::crew(&args.agents, &request.loaded.study)?;
@@ -201,12 +201,12 @@ fn again(args: &StudyArgs, secrets: &Secrets) -> String {
 }
 
 /// The flag for the maximum wait for an idle machine, unless it is the default.
-fn waits_again(patience: Patience) -> String {
+fn waits_again(patience: IdleWait) -> String {
     let seconds = |time: Duration| match time.is_zero() {
         true => "0".to_owned(),
         false => format!("{}s", time.as_secs()),
     };
-    match patience == Patience::default() {
+    match patience == IdleWait::default() {
         true => String::new(),
         false => format!(
             "--patience {},{} ",

@@ -96,7 +96,7 @@ fn data_off(first: &TrialRecord, other: &TrialRecord) -> Option<f64> {
 
 /// On all machines of the system.
 fn data(record: &TrialRecord) -> u64 {
-    let around = &record.circumstances;
+    let around = &record.environment;
     let state = around.starting_state.as_ref();
     let own = state.map_or(record.start_data_bytes, |state| state.data_bytes);
     let parts = around.parts.iter();
@@ -115,12 +115,12 @@ fn differing(first: &TrialRecord, other: &TrialRecord, tolerated: f64) -> Vec<St
             signed_percent(off * 100.0)
         ));
     }
-    let states = [first, other].map(|record| record.circumstances.starting_state.as_ref());
+    let states = [first, other].map(|record| record.environment.starting_state.as_ref());
     if let [Some(a), Some(b)] = states {
         differs.extend(differing_states(a, b));
     }
-    for part in &first.circumstances.parts {
-        let mut parts = other.circumstances.parts.iter();
+    for part in &first.environment.parts {
+        let mut parts = other.environment.parts.iter();
         let same = parts.find(|one| one.name == part.name);
         let same = same.and_then(|same| same.starting_state.as_ref());
         if let Some((a, b)) = part.starting_state.as_ref().zip(same) {

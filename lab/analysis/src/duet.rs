@@ -118,7 +118,7 @@ impl Duets {
             if let Some((of_a, of_b)) = input(a.id).zip(input(b.id)) {
                 let cut_ms = a.warmup_cut_ms.max(b.warmup_cut_ms);
                 disturbed += usize::from(a.disturbed || b.disturbed);
-                let there = of_a.data.record.circumstances.system_host.as_ref();
+                let there = of_a.data.record.environment.system_host.as_ref();
                 let there = there.map(|host| host.system_cores);
                 elsewhere |= there.is_some();
                 let used = used((a, b), there);
@@ -292,7 +292,7 @@ impl Used {
 
     /// The part of the CPU that other programs left.
     fn part_of_free(self, input: &Input<'_>) -> f64 {
-        let around = &input.data.record.circumstances;
+        let around = &input.data.record.environment;
         let others = match (&around.system_host, self.elsewhere) {
             (Some(host), true) => &host.others_during,
             _ => &around.others_during,

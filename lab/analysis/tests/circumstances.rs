@@ -3,11 +3,11 @@
 use crate::support::{Made, Shape, check};
 use lab_analysis::model::CheckOutcome::{self, Pass, Warn};
 use lab_analysis::model::Verdict;
-use lab_archive::{Circumstances, Clocks, LimitsReached, OtherProgram, StartingState, Used};
+use lab_archive::{Clocks, LimitsReached, OtherProgram, StartingState, TrialEnvironment, Used};
 use lab_plan::checks::Cause;
 
-fn quiet() -> Circumstances {
-    Circumstances {
+fn quiet() -> TrialEnvironment {
+    TrialEnvironment {
         starting_state: Some(StartingState {
             data_bytes: 10_000_000,
             kernel_hash: "blake3:k".to_owned(),
@@ -26,11 +26,11 @@ fn quiet() -> Circumstances {
             }),
             ..LimitsReached::default()
         },
-        ..Circumstances::default()
+        ..TrialEnvironment::default()
     }
 }
 
-fn with(change: impl FnOnce(&mut Circumstances)) -> Shape {
+fn with(change: impl FnOnce(&mut TrialEnvironment)) -> Shape {
     let mut circumstances = quiet();
     change(&mut circumstances);
     Shape {

@@ -4,7 +4,7 @@ use crate::support::{Made, Shape};
 use lab_analysis::Analysis;
 use lab_analysis::model::{Comparison, Decision, Difference, Measure, Outcome, Verdict};
 use lab_analysis::sample::Fate;
-use lab_archive::{Circumstances, Clocks, OtherProgram, TrialEnd};
+use lab_archive::{Clocks, OtherProgram, TrialEnd, TrialEnvironment};
 use lab_plan::Side;
 
 const STUDY: &str = "\
@@ -55,7 +55,7 @@ fn plain(effect: f64) -> impl Fn(u32, bool, Side) -> Shape {
 fn disturbed(effect: f64) -> impl Fn(u32, bool, Side) -> Shape {
     move |block, is_b, side| Shape {
         response_us: us(block, is_b, side, effect),
-        circumstances: Circumstances {
+        circumstances: TrialEnvironment {
             clocks: Some(Clocks {
                 wall_start_ms: 0,
                 wall_end_ms: 30_000,
@@ -65,7 +65,7 @@ fn disturbed(effect: f64) -> impl Fn(u32, bool, Side) -> Shape {
                 name: "rustc".to_owned(),
                 cpu_percent: 100.0,
             }],
-            ..Circumstances::default()
+            ..TrialEnvironment::default()
         },
         ..Shape::default()
     }

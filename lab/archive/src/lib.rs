@@ -23,7 +23,7 @@
 //! `manifest.json` and `trial.json` also hold the size of the files that they stand for, so that a
 //! file cut off at a line's end is noticed. Data is synced before the rename that publishes it.
 
-pub mod circumstances;
+pub mod environment;
 pub mod error;
 mod follow;
 mod hlog;
@@ -31,18 +31,18 @@ mod log;
 pub mod model;
 mod monitor;
 mod names;
-mod noted;
 mod profiled;
 mod reader;
 mod series;
 mod sink;
 mod waits;
+mod warning;
 mod wire;
 mod writer;
 
-pub use circumstances::{
-    Agent, Circumstances, Clocks, LimitsReached, OtherProgram, QuietGate, StartingState,
-    SystemHost, SystemPart, Throttled, Used,
+pub use environment::{
+    Agent, Clocks, LimitsReached, OtherProgram, QuietGate, StartingState, SystemHost, SystemPart,
+    Throttled, TrialEnvironment, Used,
 };
 pub use error::ArchiveError;
 pub use follow::{Follow, Growth};
@@ -55,11 +55,11 @@ pub use model::{
     Unanswered, WindowLine,
 };
 pub use monitor::MonitorTable;
-pub use noted::Noted;
 pub use profiled::{Frames, Profiled, SampledBlock, Waited};
 pub use reader::{Run, TrialData};
 pub use series::{Kind, Outcome, Series};
 pub use waits::{ThreadsLine, Waits, groups_of};
+pub use warning::Warning;
 pub use writer::{RunWriter, TrialWriter};
 
 /// Value of [`Manifest::schema`] that this version writes, and the only one that it reads.

@@ -8,7 +8,7 @@ use lab_counts::{ErrorClass, StepCounts, WindowCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Circumstances, Noted, Profiled, Waited};
+use crate::{Profiled, TrialEnvironment, Waited, Warning};
 
 /// `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -148,13 +148,13 @@ pub struct TrialRecord {
     /// Size of the system's data before the ramp.
     pub start_data_bytes: u64,
     /// The environment of the trial.
-    #[serde(default)]
-    pub circumstances: Circumstances,
+    #[serde(default, rename = "circumstances")]
+    pub environment: TrialEnvironment,
     /// Settings the system was started with, for the reader.
     pub system_settings: BTreeMap<String, String>,
     /// Warnings for the reader.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub noted: Vec<Noted>,
+    #[serde(rename = "noted", default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
     /// Remarks of the programs that ran the system, or made its settings: how it ended, what was padded …
     /// Earlier versions recorded all warnings here.
     pub notes: Vec<String>,

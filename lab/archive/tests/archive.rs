@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use lab_archive::{
-    ArchiveError, Circumstances, Clocks, Environment, ErrorExample, GeneratorHealth, Kind,
-    LatenessLine, LimitsReached, Manifest, Noted, OtherProgram, Outcome, Pinning, Run, RunWriter,
-    Series, SlowestLine, StartingState, Throttled, TrialEnd, TrialRecord, TrialWriter, Used,
+    ArchiveError, Clocks, Environment, ErrorExample, GeneratorHealth, Kind, LatenessLine,
+    LimitsReached, Manifest, OtherProgram, Outcome, Pinning, Run, RunWriter, Series, SlowestLine,
+    StartingState, Throttled, TrialEnd, TrialEnvironment, TrialRecord, TrialWriter, Used, Warning,
     WindowLine,
 };
 use lab_counts::{ErrorClass, StepCounts, WindowCounts};
@@ -63,8 +63,8 @@ pub(crate) fn files() -> Vec<(String, Vec<u8>)> {
     ]
 }
 
-fn circumstances() -> Circumstances {
-    Circumstances {
+fn circumstances() -> TrialEnvironment {
+    TrialEnvironment {
         starting_state: Some(StartingState {
             data_bytes: 1 << 40,
             data_files: 3,
@@ -88,7 +88,7 @@ fn circumstances() -> Circumstances {
             system_throttled: Some(Throttled { periods: 2, ms: 70 }),
             ..LimitsReached::default()
         },
-        ..Circumstances::default()
+        ..TrialEnvironment::default()
     }
 }
 
@@ -127,9 +127,9 @@ pub(crate) fn record(id: u32) -> TrialRecord {
             rss_mb_max: 0.0,
         },
         start_data_bytes: 1 << 40,
-        circumstances: circumstances(),
+        environment: circumstances(),
         system_settings: BTreeMap::from([("http_threads".to_owned(), "80".to_owned())]),
-        noted: vec![Noted::SharedCore],
+        warnings: vec![Warning::SharedCore],
         notes: vec!["Mailboxes are not padded.".to_owned()],
     }
 }
@@ -289,25 +289,25 @@ fn window_line() -> impl Strategy<Value = WindowLine> {
     })
 }
 
-fn noted() -> impl Strategy<Value = Noted> {
+fn noted() -> impl Strategy<Value = Warning> {
     let text = || "\\PC*";
     prop_oneof![
-        Just(Noted::NotPinned),
-        proptest::option::of(text()).prop_map(|part| Noted::RanElsewhere { part }),
-        (text(), text(), text()).prop_map(|(name, wanted, in_force)| Noted::KernelMade {
+        Just(Warning::NotPinned),
+        proptest::option::of(text()).prop_map(|part| Warning::RanElsewhere { part }),
+        (text(), text(), text()).prop_map(|(name, wanted, in_force)| Warning::KernelMade {
             name,
             wanted,
             in_force,
         }),
         (text(), any::<[u64; 2]>(), text()).prop_map(|(server, [asked, missing], problem)| {
-            Noted::ExporterMissed {
+            Warning::ExporterMissed {
                 server,
                 asked,
                 missing,
                 problem,
             }
         }),
-        any::<u64>().prop_map(|after_us| Noted::RequestTimeout {
+        any::<u64>().prop_map(|after_us| Warning::RequestTimeout {
             after_us,
             bounds: after_us % 2 == 0,
         }),
@@ -340,7 +340,7 @@ proptest! {
         trial.histogram(STEP, hour, 2 * hour, &histogram(&values)).unwrap();
         let mut facts = record(3);
         facts.notes = notes;
-        facts.noted = noted;
+        facts.warnings = noted;
         facts.end = TrialEnd::SystemFailed { message: "it died\nlast line".to_owned() };
         trial.finish(&facts).unwrap();
 
@@ -471,9 +471,9 @@ fn an_archive_of_the_first_version_stays_readable() {
     let trial = &run.trials[0];
     // What it did not record yet.
     let mut without = record(1);
-    without.circumstances = Circumstances::default();
+    without.environment = TrialEnvironment::default();
     without.generator.nice = None;
-    without.noted.clear();
+    without.warnings.clear();
     assert_eq!(trial.record, without);
     let mut earlier = window(400.0, 3);
     for step in earlier.steps.values_mut() {

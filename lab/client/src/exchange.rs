@@ -11,6 +11,7 @@ pub use lab_counts::ErrorClass;
 use lab_workload::{RenderError, TraceContext, UserScope};
 use serde::{Deserialize, Serialize};
 
+use crate::parts::{Parts, WholeAnswer};
 use crate::tap::Tap;
 use crate::time::{Nanos, Time};
 
@@ -50,7 +51,7 @@ pub trait Client: 'static {
 
     /// Returns a session for requests sent in parallel with others of the same user: as [`Client::sibling`], but on the
     /// user's shared connections, or on the user's own connection if it carries several requests.
-    fn beside(&self, session: &mut Self::Session) -> Self::Session {
+    fn parallel_session(&self, session: &mut Self::Session) -> Self::Session {
         self.sibling(session)
     }
 
@@ -80,6 +81,31 @@ pub trait Client: 'static {
 
     /// Makes the next exchange of the request send `_made` as it is.
     fn take_up(&self, _session: &mut Self::Session, _made: Made) {}
+
+    /// Renders a request that a program made, as [`Client::make`] renders one of the workload. It counts as `_request`;
+    /// once taken up, its response is in [`Client::take_answer`], whatever its status.
+    ///
+    /// # Errors
+    /// Why the request can't be rendered.
+    fn make_of(
+        &self,
+        _session: &Self::Session,
+        _request: RequestId,
+        _parts: &Parts,
+    ) -> Result<Made, Unmade> {
+        Err(Unmade::Failed("scripts send only HTTP requests".into()))
+    }
+
+    /// Returns the response to the last request that a program made.
+    fn take_answer(&self, _session: &mut Self::Session) -> Option<Box<WholeAnswer>> {
+        None
+    }
+
+    /// Removes the cookies that servers set.
+    fn clear_cookies(&self, _session: &Self::Session) {}
+
+    /// Stores a cookie as if a response to a request for `_path` had set it, by the value of `Set-Cookie`.
+    fn set_cookie(&self, _session: &Self::Session, _value: &str, _path: &str) {}
 
     /// Renders the request from the user's variables, sends it, awaits the whole response, judges it by the request's
     /// `expect`, and keeps its captures in `scope`.

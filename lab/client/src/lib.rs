@@ -12,6 +12,7 @@ mod connection;
 pub mod dialogue;
 mod exchange;
 pub mod http;
+mod parts;
 mod reading;
 mod resolve;
 mod server;
@@ -28,6 +29,7 @@ pub use exchange::{
     RequestId, Sizes, Unmade,
 };
 pub use lab_units::{BaseUrl, BaseUrlError};
+pub use parts::{Parts, WholeAnswer};
 pub use resolve::Resolve;
 pub use server::{Limits, Server};
 pub use sources::Sources;

@@ -7,7 +7,7 @@ use crate::support::{Made, STUDY, Shape};
 use lab_analysis::Analysis;
 use lab_analysis::model::{Decision, Measure, TrialAnalysis};
 use lab_analysis::sample::Fate;
-use lab_archive::{Circumstances, Clocks, OtherProgram, TrialEnd};
+use lab_archive::{Clocks, OtherProgram, TrialEnd, TrialEnvironment};
 use lab_comparison::{RunComparison, RunOutcome, Runs};
 use lab_plan::Decides;
 
@@ -94,7 +94,7 @@ impl Loss {
                 }
             }
             Self::Disturbed => {
-                shape.circumstances = Circumstances {
+                shape.circumstances = TrialEnvironment {
                     clocks: Some(Clocks {
                         wall_start_ms: 0,
                         wall_end_ms: 30_000,
@@ -104,7 +104,7 @@ impl Loss {
                         name: "rustc".to_owned(),
                         cpu_percent: 150.0,
                     }],
-                    ..Circumstances::default()
+                    ..TrialEnvironment::default()
                 }
             }
         }

@@ -10,16 +10,16 @@ use std::time::Duration;
 
 use lab_client::{BaseUrl, Resolve};
 use lab_host::clock::{Stopwatch, pause};
-use lab_machine::{Runner, Setting, Watched};
+use lab_machine::{AttachedProcess, Runner, Setting};
 use lab_study::plan::Plan;
 use lab_study::{AttachSpec, SystemSpec};
 
 use crate::ConductError;
-use crate::far;
+use crate::connect::ConnectSettings;
 use crate::parts::Parts;
-use crate::reach::Reach;
+use crate::remote_host;
 use crate::scrape::Exporter;
-use crate::start::{LOOK, Process, System, SystemStart};
+use crate::start::{END_CHECK, Process, System, SystemStart};
 use crate::stop::{Stop, stopped};
 
 /// Longest wait until it accepts connections, also after its reset.
@@ -56,7 +56,7 @@ fn problems(spec: &AttachSpec, is_far: bool) -> Vec<String> {
 /// Why a process can't be watched, if it can't.
 fn unusable(pid: u32) -> Option<String> {
     let folder = PathBuf::from("/proc").join(pid.to_string());
-    if Watched::find(pid).is_none() {
+    if AttachedProcess::find(pid).is_none() {
         return Some(format!(
             "there is no process {pid}, which the study attaches to"
         ));
@@ -136,12 +136,12 @@ fn look(base: &BaseUrl, resolve: &Resolve) -> Result<SocketAddr, Unreached> {
 
 /// The process of a server on this machine that the study doesn't name, found by its port, so that its CPU does not
 /// count as other programs'. `None` if this process may not watch it.
-fn listener(base: &BaseUrl) -> Option<Watched> {
+fn listener(base: &BaseUrl) -> Option<AttachedProcess> {
     let address: Option<IpAddr> = base.host.parse().ok();
     let is_here = base.host == "localhost" || address.is_some_and(|address| address.is_loopback());
     let found = lab_monitor::listener(base.port).filter(|_| is_here)?;
     let is_own = found.pid == std::process::id();
-    Watched::find(found.pid).filter(|_| !is_own && unusable(found.pid).is_none())
+    AttachedProcess::find(found.pid).filter(|_| !is_own && unusable(found.pid).is_none())
 }
 
 /// Runs the reset and waits until the system accepts connections.
@@ -174,7 +174,7 @@ pub(crate) fn start(
     let (process, noted) = match start.far {
         Some(agent) => {
             let which = (base.port, spec.pid);
-            let (machine, noted) = far::watching(agent, which, interrupt)?;
+            let (machine, noted) = remote_host::watching(agent, which, interrupt)?;
             (Process::Own(Box::new(machine)), noted)
         }
         None => (Process::Attached(watched(&base, spec)?), None),
@@ -182,10 +182,10 @@ pub(crate) fn start(
     Ok(System {
         parts: Parts::default(),
         process,
-        noted,
+        warning: noted,
         base,
         address,
-        reach: Reach::default(),
+        reach: ConnectSettings::default(),
         setting: Setting {
             preparation: spec.preparation.clone(),
             folder,
@@ -195,7 +195,7 @@ pub(crate) fn start(
 }
 
 /// Its process on this machine, if known.
-fn watched(base: &BaseUrl, spec: &AttachSpec) -> Result<Option<Watched>, Stop> {
+fn watched(base: &BaseUrl, spec: &AttachSpec) -> Result<Option<AttachedProcess>, Stop> {
     let Some(pid) = spec.pid else {
         return Ok(listener(base));
     };
@@ -204,7 +204,7 @@ fn watched(base: &BaseUrl, spec: &AttachSpec) -> Result<Option<Watched>, Stop> {
             "process {pid}, which the study attaches to, is gone"
         ))
     };
-    Watched::find(pid).map(Some).ok_or_else(gone)
+    AttachedProcess::find(pid).map(Some).ok_or_else(gone)
 }
 
 /// An address of the server that accepts connections.
@@ -226,7 +226,7 @@ fn reach(base: &BaseUrl, resolve: &Resolve, interrupt: &AtomicBool) -> Result<So
                 "nothing accepts connections at {base} within {seconds} s: {problem}"
             )));
         }
-        pause(LOOK);
+        pause(END_CHECK);
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use lab_archive::{
-    Circumstances, ErrorExample, Noted, Pinning, Profiled, QuietGate, RawBaseline, Waited,
+    ErrorExample, Pinning, Profiled, QuietGate, RawBaseline, TrialEnvironment, Waited, Warning,
 };
 use lab_driver::{DriverEvent, WorkerThread};
 use lab_machine::scratch::{Scratch, Work};
@@ -16,15 +16,15 @@ use lab_study::Secrets;
 use lab_study::plan::{LoadSpec, Plan, Trial};
 use lab_workload::{User, Workload, seed_of};
 
+use crate::barrier::Slot;
 use crate::control::Control;
 use crate::event::Event;
-use crate::far::Machines;
 use crate::generators::LoadGenerators;
 use crate::measuring::Measured;
-use crate::meeting::Seat;
 use crate::profiles::Profiles;
 use crate::provision::{Group, Users};
 use crate::record;
+use crate::remote_host::Machines;
 use crate::snapshot::Snapshots;
 use crate::start::System;
 use crate::state;
@@ -55,7 +55,7 @@ pub(crate) struct Conductor<'a> {
     /// The wait for a quiet machine.
     pub(crate) quiet: Option<QuietGate>,
     /// The barrier with the trial that runs at the same time.
-    pub(crate) beside: Option<Beside<'a>>,
+    pub(crate) peer: Option<DuetPeer<'a>>,
     pub(crate) events: &'a mut dyn FnMut(Event),
     pub(crate) interrupt: &'a AtomicBool,
     pub(crate) control: &'a Control,
@@ -68,7 +68,7 @@ pub(crate) struct Conductor<'a> {
 }
 
 /// A population of a trial.
-pub(crate) struct Crowd<'a> {
+pub(crate) struct TrialPopulation<'a> {
     /// Empty if there is only one.
     pub(crate) name: &'a str,
     pub(crate) workload: &'a Arc<Workload>,
@@ -81,25 +81,25 @@ pub(crate) struct Crowd<'a> {
 
 /// The other trial of a duet.
 #[derive(Debug)]
-pub(crate) struct Beside<'a> {
+pub(crate) struct DuetPeer<'a> {
     /// Its number in the archive.
-    pub(crate) partner: u32,
-    pub(crate) seat: Seat<'a>,
+    pub(crate) trial: u32,
+    pub(crate) slot: Slot<'a>,
     /// The cores that both trials may use; `None` if each stays on its half.
     pub(crate) together: Option<&'a Pinning>,
 }
 
-impl Beside<'_> {
+impl DuetPeer<'_> {
     /// From now on the generator swaps cores with the other one, if both use the same cores.
     pub(crate) fn change_places(&self, worker: Option<WorkerThread>) {
         let generator = worker.filter(|_| self.together.is_some());
-        self.seat.change_places(generator.map(|worker| worker.pid));
+        self.slot.change_places(generator.map(|worker| worker.pid));
     }
 }
 
 /// Facts recorded during a trial: those of each phase reached, and those that all phases add to.
 #[derive(Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct TrialFacts {
     /// Provisioning time so far.
     pub(crate) provision: Duration,
     /// Open files of this process before the driver started.
@@ -109,7 +109,7 @@ pub(crate) struct Facts {
     pub(crate) set_up: Option<SetUp>,
     pub(crate) begun: Option<Begun>,
     pub(crate) measured: Option<Measured>,
-    pub(crate) circumstances: Circumstances,
+    pub(crate) environment: TrialEnvironment,
     pub(crate) error_examples: Vec<ErrorExample>,
     pub(crate) raw: Option<RawBaseline>,
     /// The samples of the system, not yet symbolized.
@@ -117,7 +117,7 @@ pub(crate) struct Facts {
     pub(crate) profile: Option<Profiled>,
     /// How its waits were recorded.
     pub(crate) waits: Option<Waited>,
-    pub(crate) noted: Vec<Noted>,
+    pub(crate) warnings: Vec<Warning>,
     /// Sentences of the hosts of the system.
     pub(crate) notes: Vec<String>,
 }
@@ -144,14 +144,14 @@ pub(crate) struct Begun {
 
 impl Conductor<'_> {
     /// The populations of the trial with their workloads: one if all users do the same.
-    pub(crate) fn crowds(&self) -> Vec<Crowd<'_>> {
+    pub(crate) fn populations(&self) -> Vec<TrialPopulation<'_>> {
         let load = &self.trial.load;
         let mut first = 0;
         let of = |(at, workload)| {
             let population = load.mix.get(at);
             let load = population.map_or_else(|| load.clone(), |population| load.of(population));
             let name = population.map_or("", |population| population.name.as_str());
-            let crowd = Crowd {
+            let of_trial = TrialPopulation {
                 name,
                 workload,
                 first,
@@ -161,8 +161,8 @@ impl Conductor<'_> {
                 },
                 load,
             };
-            first += crowd.load.users;
-            crowd
+            first += of_trial.load.users;
+            of_trial
         };
         self.workloads.iter().enumerate().map(of).collect()
     }
@@ -170,17 +170,17 @@ impl Conductor<'_> {
     /// The trial's users, for a preparation.
     pub(crate) fn users(&self, filled_in: [String; 3]) -> Users<'_> {
         let mut groups = Vec::new();
-        for crowd in self.crowds() {
+        for of_trial in self.populations() {
             let first = User {
                 index: 0,
-                users: crowd.load.users,
-                first: crowd.first,
-                seed: crowd.seed,
+                users: of_trial.load.users,
+                first: of_trial.first,
+                seed: of_trial.seed,
                 block: self.trial.block,
                 base_date: self.plan.dates_from,
             };
             groups.push(Group {
-                workload: crowd.workload,
+                workload: of_trial.workload,
                 first,
             });
         }
@@ -240,7 +240,7 @@ pub(crate) enum Input {
     Ended,
 }
 
-impl Facts {
+impl TrialFacts {
     /// Stores an example of an error, and returns it as an event; other driver events return none.
     pub(crate) fn example(&mut self, event: DriverEvent) -> Option<Event> {
         let DriverEvent::ErrorExample {

@@ -17,11 +17,11 @@ use lab_study::plan::{Plan, Trial};
 use lab_workload::Workload;
 
 use crate::ConductError;
-use crate::course::{Beside, Conductor};
+use crate::barrier::{Barrier, Slot};
+use crate::course::{Conductor, DuetPeer};
 use crate::event::Event;
-use crate::far::Machines;
 use crate::judged::{FailedCheck, Judged};
-use crate::meeting::{Meeting, Seat};
+use crate::remote_host::Machines;
 use crate::repeats::Repeats;
 use crate::trial::Done;
 
@@ -125,11 +125,11 @@ pub(crate) struct Side<'r> {
     pub(crate) partner: u32,
     pub(crate) workloads: Vec<Arc<Workload>>,
     pub(crate) pinning: &'r Pinning,
-    /// As of [`Beside::together`].
+    /// As of [`DuetPeer::together`].
     pub(crate) together: Option<&'r Pinning>,
     pub(crate) scratch: Scratch,
     pub(crate) work: &'r Work,
-    pub(crate) seat: Seat<'r>,
+    pub(crate) slot: Slot<'r>,
     pub(crate) writer: TrialWriter,
     pub(crate) quiet: Option<QuietGate>,
     pub(crate) kernel: BTreeMap<String, String>,
@@ -201,13 +201,13 @@ pub(crate) type Came = Result<Option<Done>, ConductError>;
 /// Runs both, and emits the events of the left one and the failures of either.
 pub(crate) fn side_by_side(
     sides: [Side<'_>; 2],
-    (meeting, halves): (&Meeting, &[Pinning; 2]),
+    (barrier, halves): (&Barrier, &[Pinning; 2]),
     events: &mut dyn FnMut(Event),
 ) -> [Came; 2] {
     let is_together = sides.iter().all(|side| side.together.is_some());
     std::thread::scope(|scope| {
         if is_together {
-            scope.spawn(|| meeting.exchange(halves));
+            scope.spawn(|| barrier.swap_cores(halves));
         }
         let (sender, told) = sync_channel(QUEUE);
         let running = sides.map(|side| {
@@ -234,7 +234,7 @@ fn came(thread: ScopedJoinHandle<'_, Came>) -> Came {
 impl Side<'_> {
     /// Runs its trial on its cores.
     fn conduct(self, sender: &SyncSender<(bool, Event)>) -> Came {
-        let is_left = self.seat.is_left();
+        let is_left = self.slot.is_left();
         // Its processes start on these cores.
         let own = &self.together.unwrap_or(self.pinning).generator;
         let _on_its_cores = Pinned::to(own).map_err(HostError::Cores)?;
@@ -257,9 +257,9 @@ impl Side<'_> {
             quiet: self.quiet,
             generators: None,
             machines: &self.machines,
-            beside: Some(Beside {
-                partner: self.partner,
-                seat: self.seat,
+            peer: Some(DuetPeer {
+                trial: self.partner,
+                slot: self.slot,
                 together: self.together,
             }),
             events: &mut events,

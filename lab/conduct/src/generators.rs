@@ -5,8 +5,8 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use lab_archive::{Agent, ArchiveError, ClockLine, TrialWriter};
-use lab_driver::remote::{Elsewhere, Seen, SeenOffset};
-use lab_driver::{Drive, Driver, DriverError, DriverEvent, Mix};
+use lab_driver::remote::{RemoteGenerators, Seen, SeenOffset};
+use lab_driver::{Assignment, Driver, DriverError, DriverEvent, Mix};
 use lab_host::machine::boot_id;
 use lab_workload::LoadKind;
 
@@ -16,12 +16,12 @@ use crate::stop::Stop;
 
 /// The remote generators of a run's load.
 #[derive(Debug, Clone)]
-pub struct LoadGenerators(Arc<dyn Elsewhere>);
+pub struct LoadGenerators(Arc<dyn RemoteGenerators>);
 
 impl LoadGenerators {
     /// Uses these agents as generators.
     #[must_use]
-    pub fn new(agents: Arc<dyn Elsewhere>) -> Self {
+    pub fn new(agents: Arc<dyn RemoteGenerators>) -> Self {
         Self(agents)
     }
 
@@ -39,7 +39,7 @@ impl LoadGenerators {
     }
 
     /// Refuses a system that they can't reach.
-    pub(crate) fn reach(&self, drive: &Drive) -> Result<(), Stop> {
+    pub(crate) fn reach(&self, drive: &Assignment) -> Result<(), Stop> {
         let own = boot_id().unwrap_or_default();
         let away = self.seen().into_iter().find(|one| one.boot_id != own);
         let host = drive.base.host.as_str();

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab_archive::{GeneratorHealth, Noted};
+use lab_archive::{GeneratorHealth, Warning};
 use lab_driver::WorkerThread;
 
 use crate::record::whole_ms;
@@ -147,7 +147,7 @@ impl Health {
         &self,
         workers: usize,
         held: Duration,
-    ) -> (GeneratorHealth, Option<Noted>) {
+    ) -> (GeneratorHealth, Option<Warning>) {
         let mut health = GeneratorHealth {
             workers: u32::try_from(workers).unwrap_or(u32::MAX),
             nice: self.nice,
@@ -161,7 +161,7 @@ impl Health {
             .filter(|(a, b)| a.at < b.at);
         let Some((first, last)) = ends else {
             let unread = match held < READ_TWICE {
-                true => Noted::HoldTooShort,
+                true => Warning::HoldTooShort,
                 false => hardly_read(Duration::ZERO, held),
             };
             return (health, Some(unread));
@@ -176,12 +176,12 @@ impl Health {
         health.cpu_fraction_max = Some(self.busiest.unwrap_or_else(busiest));
         let waited = sum(first, last, |t| t.waited);
         health.run_queue_delay_fraction = waited.map(|waited| waited / all);
-        (health, waited.is_none().then_some(Noted::WaitsUnknown))
+        (health, waited.is_none().then_some(Warning::WaitsUnknown))
     }
 }
 
-fn hardly_read(read: Duration, held: Duration) -> Noted {
-    Noted::HardlyRead {
+fn hardly_read(read: Duration, held: Duration) -> Warning {
+    Warning::HardlyRead {
         read_ms: whole_ms(read),
         held_ms: whole_ms(held),
     }
@@ -288,7 +288,7 @@ mod tests {
         let mut health = Health::default();
         let said = |health: &Health, held| health.summary(1, held).1.unwrap();
         let short = said(&health, Duration::from_millis(30));
-        assert_eq!(short, Noted::HoldTooShort);
+        assert_eq!(short, Warning::HoldTooShort);
         let never = hardly_read(Duration::ZERO, at(1));
         assert_eq!(said(&health, at(1)), never);
         health.add(at(1), Some(vec![times(0, 0)]));
@@ -335,7 +335,7 @@ mod tests {
         );
         health.add(at(1), Some(vec![without]));
         let (summary, unread) = health.summary(1, at(1));
-        assert_eq!(unread, Some(Noted::WaitsUnknown));
+        assert_eq!(unread, Some(Warning::WaitsUnknown));
         assert_eq!(summary.cpu_fraction, Some(0.1));
         assert_eq!(summary.run_queue_delay_fraction, None);
     }

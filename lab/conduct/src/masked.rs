@@ -1,6 +1,6 @@
 //! Masks secrets in records and events. The caller decides which values are secrets.
 
-use lab_archive::{Noted, TrialEnd, TrialRecord};
+use lab_archive::{TrialEnd, TrialRecord, Warning};
 use lab_study::Secrets;
 use lab_study::model::{Cell, Level};
 
@@ -11,8 +11,8 @@ use crate::event::Event;
 pub(crate) fn record(secrets: &Secrets, record: &mut TrialRecord) {
     let masked = |text: &mut String| *text = secrets.masked(text);
     record.notes.iter_mut().for_each(masked);
-    let noted = record.noted.iter_mut();
-    noted.flat_map(Noted::texts).for_each(masked);
+    let noted = record.warnings.iter_mut();
+    noted.flat_map(Warning::texts).for_each(masked);
     for example in &mut record.error_examples {
         masked(&mut example.detail);
     }

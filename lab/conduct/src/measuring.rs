@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use lab_archive::{ArchiveError, Noted, TrialWriter};
+use lab_archive::{ArchiveError, TrialWriter, Warning};
 use lab_driver::{Window, WorkerThread};
 use lab_machine::{Row, next_due};
 use lab_monitor::{FilesUsed, Monitor};
@@ -17,7 +17,7 @@ use crate::record;
 use crate::scrape::Scraper;
 
 /// Longest interval between two checks of the interrupt and the system.
-pub(crate) const LOOK: Duration = Duration::from_millis(100);
+pub(crate) const EVENT_WAIT: Duration = Duration::from_millis(100);
 /// Counters are sampled this often, or sixty times a hold if that is more often.
 const SAMPLE: Duration = Duration::from_secs(1);
 const SAMPLES_PER_HOLD: u32 = 60;
@@ -38,7 +38,7 @@ pub(crate) struct Measuring {
     /// Names of all counters: those of remote hosts, host by host, then the local ones.
     names: Vec<String>,
     /// The remote counters, in the order of the names.
-    there: Vec<There>,
+    there: Vec<RemoteCounters>,
     /// Number of local counters that are omitted, since another machine's take their place.
     left_out: usize,
     /// Local counters that wait for the remote ones.
@@ -59,7 +59,7 @@ pub(crate) struct Measuring {
     end_at: Duration,
     every: Duration,
     sample_at: Duration,
-    tell_at: Duration,
+    report_at: Duration,
     holding: bool,
     last_end: Duration,
     health: Health,
@@ -68,29 +68,29 @@ pub(crate) struct Measuring {
 
 /// The counters of a remote host.
 #[derive(Debug)]
-struct There {
+struct RemoteCounters {
     /// Number of counters; 0 for a host without any.
     count: usize,
     /// Rows that wait for the local ones.
-    came: VecDeque<Row>,
+    rows: VecDeque<Row>,
 }
 
-impl There {
+impl RemoteCounters {
     /// Drops rows that are too old for a row at this time; returns true if a near row exists, or none is expected.
     fn has(&mut self, at: Duration, near: Duration) -> bool {
-        while self.came.front().is_some_and(|row| row.at + near < at) {
-            self.came.pop_front();
+        while self.rows.front().is_some_and(|row| row.at + near < at) {
+            self.rows.pop_front();
         }
         self.count == 0 || self.is_near(at, near)
     }
 
     fn is_near(&self, at: Duration, near: Duration) -> bool {
-        self.came.front().is_some_and(|row| row.at <= at + near)
+        self.rows.front().is_some_and(|row| row.at <= at + near)
     }
 
     /// Its part of the row at this time; empty values if it has not arrived.
     fn take(&mut self, at: Duration, near: Duration) -> Vec<Option<f64>> {
-        let row = self.is_near(at, near).then(|| self.came.pop_front());
+        let row = self.is_near(at, near).then(|| self.rows.pop_front());
         let mut values = row.flatten().map_or(Vec::new(), |row| row.values);
         values.resize(self.count, None);
         values
@@ -213,7 +213,7 @@ impl Measuring {
             end_at,
             every: sample_interval(spans.sampled_as),
             sample_at: Duration::ZERO,
-            tell_at: TELL,
+            report_at: TELL,
             holding: false,
             last_end: Duration::ZERO,
             health: Health::default(),
@@ -237,7 +237,7 @@ impl Measuring {
     }
 
     /// A sentence about missing counters.
-    pub(crate) fn missed_by_exporter(&self) -> Option<Noted> {
+    pub(crate) fn missed_by_exporter(&self) -> Option<Warning> {
         self.scraper.as_ref()?.missed()
     }
 
@@ -253,9 +253,9 @@ impl Measuring {
 
     /// Adds the names of remote counters, by host; none without remote hosts.
     pub(crate) fn counted_there(&mut self, machines: Vec<Vec<String>>) {
-        let there = machines.iter().map(|names| There {
+        let there = machines.iter().map(|names| RemoteCounters {
             count: names.len(),
-            came: VecDeque::new(),
+            rows: VecDeque::new(),
         });
         self.there = there.collect();
         let columns = machines.concat();
@@ -273,7 +273,7 @@ impl Measuring {
         writer: &mut TrialWriter,
     ) -> Result<(), ArchiveError> {
         for (there, rows) in self.there.iter_mut().zip(machines) {
-            there.came.extend(rows);
+            there.rows.extend(rows);
         }
         self.join(writer)
     }
@@ -326,15 +326,15 @@ impl Measuring {
         writer.monitor_row(record::ms(at), &row)
     }
 
-    /// Time to the next due work, at most [`LOOK`].
+    /// Time to the next due work, at most [`EVENT_WAIT`].
     pub(crate) fn wait(&self, now: Duration) -> Duration {
-        let next = self.sample_at.min(self.tell_at);
+        let next = self.sample_at.min(self.report_at);
         let next = if self.holding {
             next
         } else {
             next.min(self.hold_at)
         };
-        next.saturating_sub(now).min(LOOK)
+        next.saturating_sub(now).min(EVENT_WAIT)
     }
 
     /// Does the work due at `now`.
@@ -357,9 +357,9 @@ impl Measuring {
             self.sample(now, writer)?;
             self.sample_at = next_due(self.sample_at, self.every, now, self.end_at);
         }
-        if now >= self.tell_at {
+        if now >= self.report_at {
             events(Event::Progress(self.rolling.figures(now)));
-            self.tell_at = next_due(self.tell_at, TELL, now, Duration::MAX);
+            self.report_at = next_due(self.report_at, TELL, now, Duration::MAX);
         }
         Ok(())
     }

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use lab_archive::{StartingState, SystemHost};
 use lab_driver::Clock;
-use lab_machine::{Afar, Counts, Failed, Machine, Row, Started};
+use lab_machine::{Counts, Failed, Machine, RemoteMachine, Row, Started};
 use lab_study::plan::Trial;
 use lab_study::{KernelSetting, PartSpec};
 
-use crate::far::{self, Machines};
+use crate::remote_host::{self, Machines};
 use crate::stop::{Stop, stopped, with_end};
 
 /// Separates the name of a part from that of its counter.
@@ -22,7 +22,7 @@ const OF: char = '/';
 /// A running part.
 struct Part {
     name: String,
-    machine: Afar,
+    machine: RemoteMachine,
 }
 
 /// All running parts, in their order.
@@ -94,7 +94,7 @@ impl Parts {
         interrupt: &AtomicBool,
     ) -> Result<(), Stop> {
         let name = part.name();
-        let mut machine = far::part(machines, (trial, part), output)?;
+        let mut machine = remote_host::part(machines, (trial, part), output)?;
         machine.knows(&self.places);
         let started = begin(&mut machine, interrupt, &|failed| told(name, failed))?;
         self.places.extend(places(&started));
@@ -131,7 +131,7 @@ impl Parts {
     /// Calls a function for each part, in their order; returns the results by name.
     fn each<T>(
         &mut self,
-        mut ask: impl FnMut(&mut Afar) -> Result<T, Failed>,
+        mut ask: impl FnMut(&mut RemoteMachine) -> Result<T, Failed>,
     ) -> Result<Vec<(String, T)>, Stop> {
         let parts = self.running.iter_mut();
         let said = parts.map(|part| {

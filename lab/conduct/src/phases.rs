@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use lab_archive::{Circumstances, Noted, PreparationCause, RawBaseline, TrialWriter};
+use lab_archive::{PreparationCause, RawBaseline, TrialEnvironment, TrialWriter, Warning};
 use lab_driver::{Background, Clock, Driver, DriverEvent, WorkerThread};
 use lab_host::clock::{Stopwatch, calendar};
 use lab_host::cores;
@@ -15,14 +15,14 @@ use lab_monitor::{Monitor, MonitorSpec, Roots};
 use lab_study::plan::LoadKind;
 
 use crate::abort::Watch;
-use crate::course::{Begun, Conductor, Facts, Input, SetUp};
+use crate::course::{Begun, Conductor, Input, SetUp, TrialFacts};
 use crate::event::{Event, Phase};
 use crate::generators::write_clocks;
-use crate::measuring::{LOOK, Measuring, Spans};
+use crate::measuring::{EVENT_WAIT, Measuring, Spans};
 use crate::scrape::{Exporter, Scraper};
 use crate::start::System;
 use crate::stop::{DRIVER_GRACE, Stop, driver_stop};
-use crate::{ConductError, far, raw, record, surroundings, system};
+use crate::{ConductError, environment, raw, record, remote_host, system};
 
 /// Longest time without a response before a setup fails.
 const SETUP_SILENCE: Duration = Duration::from_secs(300);
@@ -35,11 +35,11 @@ impl Conductor<'_> {
         &mut self,
         events: &Receiver<DriverEvent>,
         system: &mut System,
-        facts: &mut Facts,
+        facts: &mut TrialFacts,
     ) -> Result<SetUp, Stop> {
         let mut heard = (Stopwatch::start(), 0);
         loop {
-            match self.select(events, system, LOOK)? {
+            match self.select(events, system, EVENT_WAIT)? {
                 Input::Driver(DriverEvent::SetupDone {
                     transactions,
                     errors,
@@ -93,13 +93,13 @@ impl Conductor<'_> {
         events: &Receiver<DriverEvent>,
         system: &mut System,
         writer: &mut TrialWriter,
-        facts: &mut Facts,
+        facts: &mut TrialFacts,
     ) -> Result<(), Stop> {
-        let begun = self.begins_with(system, &mut facts.circumstances)?;
+        let begun = self.begins_with(system, &mut facts.environment)?;
         let begun = facts.begun.insert(begun);
         let moved = system.keep_on(&self.pinning.system);
         if moved > 0 {
-            facts.noted.push(Noted::PutBack {
+            facts.warnings.push(Warning::PutBack {
                 threads: moved as u64,
                 cores: cores::words(&self.pinning.system),
             });
@@ -118,14 +118,14 @@ impl Conductor<'_> {
             Some(generators) => measuring.workers_at(generators),
             None => measuring.pinned_to(self.pinning.generator.len()),
         }
-        let sampler = self.open_profile(system, &mut facts.noted);
+        let sampler = self.open_profile(system, &mut facts.warnings);
         begun.started = Some(calendar());
         self.meet(driver)?;
         let clock = driver.begin().map_err(driver_stop)?;
         let profiler = sampler.map(|sampler| self.take_profile(sampler, clock, spans));
         let asking = self.ask(system, clock, spans);
-        if let Some(beside) = &self.beside {
-            beside.seat.begin();
+        if let Some(beside) = &self.peer {
+            beside.slot.begin();
         }
         self.count_there(system, clock, &mut measuring)?;
         writer.monitor_header(measuring.columns())?;
@@ -136,13 +136,13 @@ impl Conductor<'_> {
             let scraper = Scraper::start(exporter, clock).map_err(ConductError::Scraper)?;
             measuring.scrape(scraper);
         }
-        let _behind = self.own_cores().then(Background::step_back);
+        let _behind = self.own_cores().then(Background::lower_priority);
         let result = self.loop_until_done(clock, &mut measuring, events, system, writer, facts);
         if let Some(profiler) = profiler {
             self.end_profile(profiler, facts);
         }
         self.end_asking(asking, writer)?;
-        if let Some(beside) = &self.beside {
+        if let Some(beside) = &self.peer {
             beside.change_places(None);
         }
         if let Some(generators) = self.generators {
@@ -151,7 +151,7 @@ impl Conductor<'_> {
         for far in self.agents_of_system() {
             write_clocks(&far.seen(), clock.shared_zero(), writer)?;
         }
-        facts.noted.extend(measuring.missed_by_exporter());
+        facts.warnings.extend(measuring.missed_by_exporter());
         measuring.came(system.rows(), writer)?;
         measuring.flush(writer)?;
         facts.measured = Some(measuring.finish());
@@ -181,14 +181,18 @@ impl Conductor<'_> {
     }
 
     /// Records the state at the start of the trial, on each host of its system.
-    fn begins_with(&self, system: &mut System, around: &mut Circumstances) -> Result<Begun, Stop> {
-        let touched = surroundings::touched(self.plan);
+    fn begins_with(
+        &self,
+        system: &mut System,
+        around: &mut TrialEnvironment,
+    ) -> Result<Begun, Stop> {
+        let touched = environment::touched(self.plan);
         let state = system.state(&self.scratch.data(), &touched)?;
-        let state = surroundings::starting_state(state, &self.trial.system, self.secrets);
+        let state = environment::starting_state(state, &self.trial.system, self.secrets);
         for (name, state) in system.parts.states(&touched)? {
             let part = self.trial.parts.iter().find(|part| part.name() == name);
             let spec = part.map(|part| &part.spec);
-            let state = surroundings::starting_state(state, &spec, self.secrets);
+            let state = environment::starting_state(state, &spec, self.secrets);
             around.part(&name).starting_state = Some(state);
         }
         let begun = Begun {
@@ -215,12 +219,12 @@ impl Conductor<'_> {
 
     /// In a duet, waits for the other trial; the generators swap cores from now on.
     fn meet(&self, driver: &Driver) -> Result<(), Stop> {
-        let Some(beside) = &self.beside else {
+        let Some(beside) = &self.peer else {
             return Ok(());
         };
         beside.change_places(driver.worker_threads().first().copied());
         let is_given_up = || self.interrupt.load(Ordering::Relaxed) || self.control.skips();
-        beside.seat.meet(is_given_up)
+        beside.slot.meet(is_given_up)
     }
 
     #[expect(
@@ -234,7 +238,7 @@ impl Conductor<'_> {
         events: &Receiver<DriverEvent>,
         system: &mut System,
         writer: &mut TrialWriter,
-        facts: &mut Facts,
+        facts: &mut TrialFacts,
     ) -> Result<(), Stop> {
         let latest = self.ramp() + self.hold() + DRIVER_GRACE;
         let question = &self.plan.question;
@@ -269,7 +273,7 @@ impl Conductor<'_> {
         &self,
         measuring: &Measuring,
         system: &mut System,
-        facts: &Facts,
+        facts: &TrialFacts,
     ) -> Result<(), Stop> {
         let Some(errors) = measuring.nothing_but_errors().filter(|_| !self.may_fail()) else {
             return Ok(());
@@ -298,7 +302,7 @@ impl Conductor<'_> {
         let counted = system.counted();
         let system_process = counted.map(|counted| named("system", counted.pid));
         // In a duet the generator is another process, and the other children of this process belong to the peer.
-        let generators = match (&self.beside, worker) {
+        let generators = match (&self.peer, worker) {
             (Some(_), Some(worker)) => vec![named("generator", worker.pid), named("partner", own)],
             _ => vec![named("generator", own)],
         };
@@ -310,13 +314,14 @@ impl Conductor<'_> {
                 .map(|hold| ("system".to_owned(), hold.clone()))
                 .into_iter()
                 .collect(),
-            remote: system::exporter(&self.trial.system).is_some() || far::is_far(self.trial),
+            remote: system::exporter(&self.trial.system).is_some()
+                || remote_host::is_remote(self.trial),
             roots: Roots::default(),
         })
     }
 
     /// Measures the disk alone, if the study asks for it. The system is idle meanwhile.
-    pub(crate) fn raw_pass(&self, facts: &mut Facts) -> Result<(), Stop> {
+    pub(crate) fn raw_pass(&self, facts: &mut TrialFacts) -> Result<(), Stop> {
         let LoadKind::Sequence { sessions } = self.trial.load.kind else {
             return Ok(());
         };

@@ -8,7 +8,7 @@ use lab_host::machine::{self, Limits};
 use lab_study::SystemSpec;
 use lab_study::plan::{Plan, Search, Trial};
 
-use crate::{reach, state};
+use crate::{connect, state};
 
 /// Open files besides the users' connections: listeners, the store, the archive, libraries.
 const FILE_RESERVE: u64 = 200;
@@ -311,12 +311,12 @@ fn data_bytes(trial: &Trial) -> u64 {
 /// The limits that apply to each trial alone, also beside another: files are counted by process, and a port may be used
 /// once for each server (ten ports carry ten connections to each of two).
 fn of_trial(trial: &Trial, limits: &Limits) -> impl Iterator<Item = Excess> + use<> {
-    let Room {
+    let Capacity {
         connections,
         by_files,
         by_ports,
         ..
-    } = Room::of(trial, limits);
+    } = Capacity::of(trial, limits);
     let open_files = limits.open_files;
     let files = (connections > by_files).then_some(Excess::OpenFiles { limit: open_files });
     let limit = by_ports.saturating_add(FILE_RESERVE);
@@ -329,7 +329,7 @@ fn of_trial(trial: &Trial, limits: &Limits) -> impl Iterator<Item = Excess> + us
 
 /// The connections that a trial needs, and the room for them on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct Capacity {
     /// Number needed.
     pub connections: u64,
     /// Number allowed by open files: of one process if the lab starts the system, which has as many, and of all
@@ -345,13 +345,13 @@ pub struct Room {
     pub available: u64,
 }
 
-impl Room {
+impl Capacity {
     fn of(trial: &Trial, limits: &Limits) -> Self {
         let processes = match trial.system {
             SystemSpec::Attach(_) => u64::from(trial.load.generators),
             _ => 1,
         };
-        let sources = reach::sources(&trial.reach).count().max(1) as u64;
+        let sources = connect::sources(&trial.reach).count().max(1) as u64;
         let but_reserve = |limit: u64| limit.saturating_sub(FILE_RESERVE);
         let trial = std::slice::from_ref(trial);
         Self {
@@ -383,7 +383,7 @@ impl Room {
     }
 }
 
-impl fmt::Display for Room {
+impl fmt::Display for Capacity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (files, ports) = (("open files", self.by_files), ("ports", self.by_ports));
         let ((by, most), (other, more)) = match self.by_files <= self.by_ports {
@@ -521,7 +521,7 @@ mod tests {
     fn requests_that_go_out_at_the_same_time_need_connections() {
         let mut pages = plan(&[3000], 0);
         pages.trials[0].connections_beside = 6;
-        let room = Room::of(&pages.trials[0], &MACHINE);
+        let room = Capacity::of(&pages.trials[0], &MACHINE);
         assert_eq!(room.connections, 21_000);
         assert!(words(&pages, &MACHINE).contains("open file"));
     }
@@ -540,14 +540,14 @@ mod tests {
         many.trials[0].load.generators = 4;
         many.trials[0].reach.sources = vec!["127.0.0.1-127.0.0.3".parse().unwrap()];
         assert_eq!(words(&many, &machine), "");
-        let room = Room::of(&many.trials[0], &machine);
+        let room = Capacity::of(&many.trials[0], &machine);
         assert_eq!((room.by_files, room.by_ports), (4 * 19_800, 3 * 28_032));
         let said = room.to_string();
         assert!(said.contains("open files bind first, at 79200 (ports at 84096)"));
         // Every other one of 28,032 ports: 14,016 for each of five.
         assert!(said.contains("`sources:` of 5 addresses spare"), "{said}");
         many.trials[0].reach.sources = vec!["127.0.0.1-127.0.0.5".parse().unwrap()];
-        let said = Room::of(&many.trials[0], &machine).to_string();
+        let said = Capacity::of(&many.trials[0], &machine).to_string();
         assert!(!said.contains("sources"), "{said}");
     }
 

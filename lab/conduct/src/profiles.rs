@@ -12,7 +12,7 @@ use lab_study::plan::Plan;
 pub(crate) struct Profiles {
     pub(crate) decided: Arc<Mutex<Decided>>,
     /// True if the run has already reported why a trial has no profile.
-    pub(crate) told: AtomicBool,
+    pub(crate) is_reported: AtomicBool,
 }
 
 /// What the first trial decides for all.
@@ -36,7 +36,7 @@ impl Profiles {
         });
         Self {
             decided: Arc::new(Mutex::new(decided)),
-            told: AtomicBool::new(false),
+            is_reported: AtomicBool::new(false),
         }
     }
 }

@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use lab_archive::{Frames, Noted, Profiled, TrialWriter};
-use lab_driver::{Clock, step_back_for_good};
+use lab_archive::{Frames, Profiled, TrialWriter, Warning};
+use lab_driver::{Clock, lower_priority_for_good};
 use lab_host::cores::Pinned;
 use lab_sampling::{Recorded, Refused, Sampler, Spec};
 use lab_study::plan::{FramesWanted, Profiling};
 use lab_workload::seed_of;
 
-use crate::course::{Conductor, Facts};
+use crate::course::{Conductor, TrialFacts};
 use crate::event::Event;
-use crate::far;
 use crate::measuring::Spans;
 use crate::profiles::{Decided, lock};
+use crate::remote_host;
 use crate::start::System;
 use crate::stop::Stop;
 
@@ -50,7 +50,7 @@ impl Conductor<'_> {
     pub(crate) fn open_profile(
         &mut self,
         system: &System,
-        noted: &mut Vec<Noted>,
+        warnings: &mut Vec<Warning>,
     ) -> Option<Sampler> {
         let plan = self.plan;
         let profiling = plan.question.profile.as_ref()?;
@@ -69,19 +69,19 @@ impl Conductor<'_> {
         match opened {
             Ok(sampler) => {
                 if let Some(refused) = sampler.refused() {
-                    self.no_profile(refused.to_string(), noted);
+                    self.no_profile(refused.to_string(), warnings);
                 }
                 Some(sampler)
             }
             Err(problem) => {
-                self.no_profile(problem, noted);
+                self.no_profile(problem, warnings);
                 None
             }
         }
     }
 
     fn unknown_process(&self) -> String {
-        if far::is_far(self.trial) {
+        if remote_host::is_remote(self.trial) {
             "the system runs on another machine, and only systems on this one are profiled"
                 .to_owned()
         } else {
@@ -127,17 +127,17 @@ impl Conductor<'_> {
         let thread = std::thread::spawn(move || {
             // Fails if the cores are gone; the thread then stays on its cores.
             let _pinned = Pinned::to(&cores);
-            step_back_for_good();
+            lower_priority_for_good();
             sample(sampler, clock, spans, &ended, &decided)
         });
         Profiler { end, thread }
     }
 
     /// Keeps the samples for [`Conductor::write_profile`].
-    pub(crate) fn end_profile(&mut self, profiler: Profiler, facts: &mut Facts) {
+    pub(crate) fn end_profile(&mut self, profiler: Profiler, facts: &mut TrialFacts) {
         match profiler.end() {
             Ok(sampler) => facts.sampler = sampler,
-            Err(refused) => self.no_profile(refused.to_string(), &mut facts.noted),
+            Err(refused) => self.no_profile(refused.to_string(), &mut facts.warnings),
         }
     }
 
@@ -145,7 +145,7 @@ impl Conductor<'_> {
     pub(crate) fn write_profile(
         &mut self,
         writer: &mut TrialWriter,
-        facts: &mut Facts,
+        facts: &mut TrialFacts,
     ) -> Result<(), Stop> {
         let Some(sampler) = facts.sampler.take() else {
             return Ok(());
@@ -154,7 +154,7 @@ impl Conductor<'_> {
         let finished = catch_unwind(AssertUnwindSafe(|| sampler.finish()));
         let Ok(Recorded { cpu, waits }) = finished else {
             let problem = "the names of its functions could not be read: a fault of this program";
-            self.no_profile(problem.to_owned(), &mut facts.noted);
+            self.no_profile(problem.to_owned(), &mut facts.warnings);
             return Ok(());
         };
         if let Some((profile, profiled)) = cpu {
@@ -176,13 +176,13 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    fn no_profile(&mut self, problem: String, noted: &mut Vec<Noted>) {
-        if !self.profiles.told.swap(true, Ordering::Relaxed) {
+    fn no_profile(&mut self, problem: String, noted: &mut Vec<Warning>) {
+        if !self.profiles.is_reported.swap(true, Ordering::Relaxed) {
             self.tell(Event::Note(format!(
                 "The system isn't profiled: {problem}."
             )));
         }
-        noted.push(Noted::NotProfiled { problem });
+        noted.push(Warning::NotProfiled { problem });
     }
 }
 

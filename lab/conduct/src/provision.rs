@@ -93,7 +93,7 @@ impl Group<'_> {
         let number = self.first.first.saturating_add(index);
         workload
             .scope(user, extra)
-            .map_err(|error| workload.given.mask(&error.to_string()))
+            .map_err(|error| workload.inputs.mask(&error.to_string()))
             .map_err(|error| format!("the variables of user {number} can't be made: {error}"))
     }
 

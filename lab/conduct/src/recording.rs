@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lab_archive::{DuetRecord, Noted, SystemHost, TRIAL_SCHEMA, TrialEnd, TrialRecord};
+use lab_archive::{DuetRecord, SystemHost, TRIAL_SCHEMA, TrialEnd, TrialRecord, Warning};
 use lab_host::clock::calendar;
 use lab_host::cores;
 use lab_host::machine;
@@ -11,12 +11,12 @@ use lab_host::sysctl;
 use lab_study::plan::LoadKind;
 use lab_study::{CPU_LATENCY, Cpus};
 
-use crate::course::{Conductor, Facts};
+use crate::course::{Conductor, TrialFacts};
 use crate::record::whole_ms;
 use crate::system;
 
 impl Conductor<'_> {
-    pub(crate) fn record(&self, facts: Facts, end: TrialEnd) -> TrialRecord {
+    pub(crate) fn record(&self, facts: TrialFacts, end: TrialEnd) -> TrialRecord {
         let ramp = Duration::from_millis(self.trial.load.ramp_ms);
         let set_up = facts.set_up.unwrap_or_default();
         let begun = facts.begun.unwrap_or_default();
@@ -27,15 +27,15 @@ impl Conductor<'_> {
         let kernel = begun.kernel.into_iter();
         system_settings.extend(kernel.map(|(name, value)| (format!("kernel {name}"), value)));
         system_settings.extend(begun.storage);
-        let there = facts.circumstances.system_host.as_ref();
+        let there = facts.environment.system_host.as_ref();
         system_settings.extend(there.map(|there| ("cpus".to_owned(), self.cores_there(there))));
-        let parts = facts.circumstances.parts.iter();
+        let parts = facts.environment.parts.iter();
         system_settings.extend(parts.filter_map(|part| {
             let count = Cpus::Count(part.host.as_ref()?.system_cores);
             Some((format!("cpus of {}", part.name), cores::wanted(&count)))
         }));
         let complete = matches!(end, TrialEnd::Complete);
-        let mut noted = facts.noted;
+        let mut noted = facts.warnings;
         noted.extend(unread.filter(|_| complete));
         noted.extend(self.noted(measured.sessions));
         let mut notes = facts.notes;
@@ -61,21 +61,21 @@ impl Conductor<'_> {
             waits: facts.waits,
             generator,
             start_data_bytes: begun.data_bytes,
-            circumstances: facts.circumstances,
+            environment: facts.environment,
             system_settings,
-            noted,
+            warnings: noted,
             notes,
         }
     }
 
     fn duet(&self) -> Option<DuetRecord> {
-        self.beside.as_ref().map(|beside| DuetRecord {
-            partner: beside.partner,
-            left: beside.seat.is_left(),
+        self.peer.as_ref().map(|beside| DuetRecord {
+            partner: beside.trial,
+            left: beside.slot.is_left(),
             pinning: beside.together.unwrap_or(self.pinning).clone(),
             together: beside.together.is_some(),
-            exchanges: beside.seat.exchanges(),
-            later_ms: beside.seat.later_ms(),
+            exchanges: beside.slot.swaps(),
+            later_ms: beside.slot.later_ms(),
         })
     }
 
@@ -92,7 +92,7 @@ impl Conductor<'_> {
         }
         if let (Some(cpus), Some(_)) = (&host.cpus, &host.on) {
             settings.insert("cpus".to_owned(), cores::wanted(cpus));
-        } else if host.on.is_none() && (host.cpus.is_some() || self.beside.is_some()) {
+        } else if host.on.is_none() && (host.cpus.is_some() || self.peer.is_some()) {
             let cores = cores::words(&self.pinning.system);
             settings.insert("cpus".to_owned(), cores);
         }
@@ -119,25 +119,25 @@ impl Conductor<'_> {
         }
     }
 
-    fn noted(&self, sessions_begun: u64) -> Vec<Noted> {
+    fn noted(&self, sessions_begun: u64) -> Vec<Warning> {
         let mut noted = Vec::new();
         if system::is_attached(&self.trial.system) {
-            noted.push(Noted::NotPinned);
+            noted.push(Warning::NotPinned);
         }
         if self.pinning.shared {
-            noted.push(Noted::SharedCore);
+            noted.push(Warning::SharedCore);
         }
         noted.extend(self.kernel_differs());
         if let LoadKind::Sequence { sessions } = self.trial.load.kind
             && sessions_begun < u64::from(sessions)
         {
-            noted.push(Noted::SequenceCut {
+            noted.push(Warning::SequenceCut {
                 begun: sessions_begun,
                 sessions: sessions.into(),
             });
         }
         let after = self.limits().request_timeout;
-        noted.push(Noted::RequestTimeout {
+        noted.push(Warning::RequestTimeout {
             after_us: u64::try_from(after.as_micros()).unwrap_or(u64::MAX),
             bounds: self.trial.load.time_limit_ms.is_some(),
         });
@@ -145,7 +145,7 @@ impl Conductor<'_> {
     }
 
     /// Warnings about kernel settings whose values in force differ.
-    fn kernel_differs(&self) -> impl Iterator<Item = Noted> {
+    fn kernel_differs(&self) -> impl Iterator<Item = Warning> {
         self.trial.host.kernel.iter().filter_map(|setting| {
             let in_force = self.kernel.get(&setting.name).unwrap_or(&setting.value);
             if sysctl::same(in_force, &setting.value) {
@@ -154,12 +154,12 @@ impl Conductor<'_> {
             let (name, wanted) = (setting.name.clone(), setting.value.clone());
             let in_force = in_force.clone();
             Some(match setting.path.as_str() {
-                CPU_LATENCY => Noted::LatencyAsked {
+                CPU_LATENCY => Warning::LatencyAsked {
                     name,
                     wanted,
                     in_force,
                 },
-                _ => Noted::KernelMade {
+                _ => Warning::KernelMade {
                     name,
                     wanted,
                     in_force,

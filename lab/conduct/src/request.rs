@@ -6,9 +6,9 @@ use lab_study::Loaded;
 use lab_study::plan::Plan;
 
 use crate::control::Control;
-use crate::far::Machines;
 use crate::generators::LoadGenerators;
-use crate::quiet::Patience;
+use crate::idle_gate::IdleWait;
+use crate::remote_host::Machines;
 
 /// The inputs of a run.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct RunRequest {
     /// another left.
     pub state: PathBuf,
     /// Maximum wait for an idle machine.
-    pub patience: Patience,
+    pub idle_wait: IdleWait,
     /// Requests of a person during the run.
     pub control: Control,
     /// The remote load generators, if this machine generates no load.

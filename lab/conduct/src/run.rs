@@ -27,20 +27,20 @@ use self::begin::{head, not_pinned, open, placed, put_back, shown, work, written
 use crate::course::Conductor;
 use crate::duet;
 use crate::event::Event;
-use crate::far;
+use crate::idle_gate;
 use crate::judged::{Judge, Judged, Streak, Unstarted};
 use crate::logged::Logged;
-use crate::measuring::LOOK;
+use crate::measuring::EVENT_WAIT;
 use crate::pairing::{self, FirstBlocks};
 use crate::preflight::{self as limits, Problem};
 use crate::profiles::Profiles;
-use crate::quiet;
+use crate::remote_host;
 use crate::repeats::Repeats;
 use crate::request::RunRequest;
 use crate::search::{self, Searching};
 use crate::snapshot::Snapshots;
 use crate::trial::Done;
-use crate::{ConductError, attach, masked, reach, system};
+use crate::{ConductError, attach, connect, masked, system};
 
 /// The outcome of a run. The figures are in the archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,14 +63,14 @@ pub struct Outcome {
 /// # Errors
 /// [`ConductError::Settings`] or [`ConductError::Preflight`] with all problems, in words.
 pub fn preflight(request: &RunRequest) -> Result<(), ConductError> {
-    let here = far::plan_here(&request.plan);
+    let here = remote_host::local_plan(&request.plan);
     let mut problems = programs::check(&here, &request.loaded.study.requires);
     problems.extend(attach::check(&here));
-    problems.extend(reach::check(&here));
+    problems.extend(connect::check(&here));
     problems.extend(kernel::check(&here));
     problems.extend(scratch::check(&here));
     problems.extend(disk::check(&here));
-    problems.extend(far::problems(&request.plan));
+    problems.extend(remote_host::problems(&request.plan));
     let cores = cores::allowed().map_err(HostError::Cores)?;
     problems.extend(cores::check(&here, &cores));
     let away = request.generators.is_some() || request.loaded.study.agents().is_some();
@@ -187,14 +187,14 @@ fn run_all(
 ) -> Result<Ended, ConductError> {
     put_back(request, events)?;
     preflight(request)?;
-    far::allowed(&request.plan, &request.machines, interrupt)?;
+    remote_host::allowed(&request.plan, &request.machines, interrupt)?;
     // A server that was reachable before may be restarting.
     if !request.resume {
         reached(&request.plan)?;
     }
     machine::raise_open_files().map_err(HostError::OpenFiles)?;
     let cores = cores::allowed().map_err(HostError::Cores)?;
-    let here = far::plan_here(&request.plan);
+    let here = remote_host::local_plan(&request.plan);
     let (allotment, halves, pinning) = placed(request, &cores, &here);
     let archive = open(request, secrets, &shown(&pinning, request))?;
     let _on_generator_cores = Pinned::to(&pinning.generator).map_err(HostError::Cores)?;
@@ -211,7 +211,7 @@ fn run_all(
         interrupt,
         snapshots: Snapshots::default(),
         kernel: Kernel::begin(&request.state, &here, disks)?,
-        patience_left: Cell::new(request.patience.run),
+        idle_wait_left: Cell::new(request.idle_wait.run),
         waited_in_vain: Cell::new(false),
     };
     scratch::try_disks(&here, &run.work)?;
@@ -263,7 +263,7 @@ struct Run<'a> {
     interrupt: &'a AtomicBool,
     kernel: Kernel,
     /// For the whole run.
-    patience_left: Cell<Duration>,
+    idle_wait_left: Cell<Duration>,
     /// True if the last wait for an idle machine was in vain.
     waited_in_vain: Cell<bool>,
 }
@@ -478,16 +478,17 @@ impl Run<'_> {
         folder: &std::path::Path,
         events: &mut dyn FnMut(Event),
     ) -> Result<Option<QuietGate>, Interrupted> {
-        let patience = self.request.patience;
+        let patience = self.request.idle_wait;
         if patience.trial.is_zero() {
             return Ok(None);
         }
-        let left = self.patience_left.get();
-        let limits = quiet::limits(&self.request.plan.question.checks);
+        let left = self.idle_wait_left.get();
+        let limits = idle_gate::limits(&self.request.plan.question.checks);
         let most = patience.trial.min(left);
-        let gate = quiet::wait(&limits, most, folder, events, self.interrupt).ok_or(Interrupted)?;
+        let gate =
+            idle_gate::wait(&limits, most, folder, events, self.interrupt).ok_or(Interrupted)?;
         let waited = Duration::from_millis(gate.waited_ms);
-        self.patience_left.set(left.saturating_sub(waited));
+        self.idle_wait_left.set(left.saturating_sub(waited));
         self.waited_in_vain.set(!gate.quiet);
         Ok(Some(gate))
     }
@@ -500,7 +501,7 @@ impl Run<'_> {
                 "The run pauses before its next trial.".to_owned(),
             ));
             while control.is_paused() && !self.interrupted() {
-                pause(LOOK);
+                pause(EVENT_WAIT);
             }
         }
         !self.interrupted()
@@ -519,7 +520,7 @@ impl Run<'_> {
         }
         self.request.control.begin_trial();
         events(started(trial, place));
-        let here = far::here(trial);
+        let here = remote_host::local_part(trial);
         let work = &self.work[&here.host.storage];
         let Some(scratch) = self.scratch(work, &here)? else {
             return Ok(None);
@@ -548,7 +549,7 @@ impl Run<'_> {
             secrets: self.secrets,
             after: place.after,
             quiet,
-            beside: None,
+            peer: None,
             events,
             interrupt: self.interrupt,
             control: &self.request.control,

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use lab_archive::Noted;
+use lab_archive::Warning;
 use lab_client::Tls;
 use lab_driver::{BaseUrl, Clock};
 use lab_host::clock::pause;
@@ -113,9 +113,9 @@ impl Scraper {
     }
 
     /// Missing responses.
-    pub(crate) fn missed(&self) -> Option<Noted> {
+    pub(crate) fn missed(&self) -> Option<Warning> {
         let Self { asked, failed, .. } = *self;
-        (asked == 0 || failed > 0).then(|| Noted::ExporterMissed {
+        (asked == 0 || failed > 0).then(|| Warning::ExporterMissed {
             server: self.exporter.server.authority().to_owned(),
             asked,
             missing: failed,

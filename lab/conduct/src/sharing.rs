@@ -4,10 +4,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lab_driver::DriverError;
-use lab_driver::remote::{Elsewhere, Peer, Seen};
-use lab_machine::Hand;
+use lab_driver::remote::{Peer, RemoteGenerators, Seen};
+use lab_machine::Slot;
 
-use crate::far::{Machines, SystemMachine};
+use crate::remote_host::{Machines, SystemMachine};
 
 /// The hosts of both trials of a duet, as seen by each.
 pub(crate) fn of_both(machines: &Machines) -> [Machines; 2] {
@@ -17,11 +17,11 @@ pub(crate) fn of_both(machines: &Machines) -> [Machines; 2] {
             agent: agent.clone(),
             ways: Mutex::default(),
         });
-        for (hand, of) in Hand::BOTH.into_iter().zip(&mut both) {
+        for (slot, of) in Slot::BOTH.into_iter().zip(&mut both) {
             let shared = Arc::clone(&shared);
             of.insert(
                 on.clone(),
-                SystemMachine::new(Arc::new(Half { shared, hand })),
+                SystemMachine::new(Arc::new(Half { shared, slot })),
             );
         }
     }
@@ -40,21 +40,21 @@ struct Shared {
 #[derive(Debug)]
 struct Half {
     shared: Arc<Shared>,
-    hand: Hand,
+    slot: Slot,
 }
 
-impl Elsewhere for Half {
+impl RemoteGenerators for Half {
     fn open(&self) -> Result<Vec<Peer>, DriverError> {
         let ways = self.shared.ways.lock();
         let mut ways = ways.unwrap_or_else(PoisonError::into_inner);
-        if ways[self.hand.at()].is_none() {
+        if ways[self.slot.at()].is_none() {
             let peers = self.shared.agent.open()?.into_iter();
             if let Some(peer) = peers.take(1).next() {
                 let both = lab_machine::both(peer).map_err(DriverError::Runtime)?;
                 *ways = both.map(Some);
             }
         }
-        Ok(ways[self.hand.at()].take().into_iter().collect())
+        Ok(ways[self.slot.at()].take().into_iter().collect())
     }
 
     fn seen(&self) -> Vec<Seen> {

@@ -20,7 +20,7 @@ use crate::start::UserExtra;
 /// The snapshots of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshots {
-    kept: Mutex<BTreeMap<String, Snapshot>>,
+    stored: Mutex<BTreeMap<String, Snapshot>>,
     alone: Mutex<()>,
 }
 
@@ -43,7 +43,7 @@ impl Snapshots {
 
     fn kept(&self) -> MutexGuard<'_, BTreeMap<String, Snapshot>> {
         // An insertion is never incomplete.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps the data of an ended system.

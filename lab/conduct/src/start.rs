@@ -5,23 +5,23 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab_archive::{Noted, StartingState, SystemHost};
+use lab_archive::{StartingState, SystemHost, Warning};
 use lab_driver::{BaseUrl, Clock};
 use lab_machine::scratch::Scratch;
 use lab_machine::{
-    Beside, Counted, Counts, Hand, Machine, Row, Setting, Start, Started, Watched, local,
-    starting_state,
+    AttachedProcess, CoreSharing, Counted, Counts, Machine, Row, Setting, Slot, Start, Started,
+    local, starting_state,
 };
 use lab_study::plan::Trial;
-use lab_study::{KernelSetting, ReachSpec, SystemSpec};
+use lab_study::{ConnectSpec, KernelSetting, SystemSpec};
 
-use crate::far::{Machines, SystemMachine};
+use crate::connect::ConnectSettings;
 use crate::parts::Parts;
-use crate::reach::Reach;
+use crate::remote_host::{Machines, SystemMachine};
 use crate::stop::{Stop, stopped};
 
 /// Interval between two checks of a starting system.
-pub(crate) const LOOK: Duration = Duration::from_millis(20);
+pub(crate) const END_CHECK: Duration = Duration::from_millis(20);
 
 /// Variables of each user from provisioning, by index.
 pub(crate) type UserExtra = Vec<Vec<(String, String)>>;
@@ -33,13 +33,13 @@ pub(crate) struct SystemStart<'a> {
     pub(crate) program: &'a Path,
     pub(crate) spec: &'a SystemSpec,
     /// The connection settings of its users.
-    pub(crate) reach: &'a ReachSpec,
+    pub(crate) reach: &'a ConnectSpec,
     pub(crate) cores: &'a [u32],
     pub(crate) scratch: &'a Scratch,
     /// The agent of its host, if that is remote.
     pub(crate) far: Option<&'a SystemMachine>,
     /// Which of two systems it is there, and how it shares cores with the other one, in a duet.
-    pub(crate) beside: Option<(Hand, Beside)>,
+    pub(crate) core_sharing: Option<(Slot, CoreSharing)>,
     /// The remote hosts of its parts.
     pub(crate) machines: &'a Machines,
     pub(crate) trial: &'a Trial,
@@ -68,11 +68,11 @@ pub(crate) struct System {
     pub(crate) parts: Parts,
     pub(crate) process: Process,
     /// A warning for its trial's record.
-    pub(crate) noted: Option<Noted>,
+    pub(crate) warning: Option<Warning>,
     pub(crate) base: BaseUrl,
     pub(crate) address: SocketAddr,
     /// The connection settings, once it runs.
-    pub(crate) reach: Reach,
+    pub(crate) reach: ConnectSettings,
     /// The trial's values.
     pub(crate) setting: Setting,
 }
@@ -82,7 +82,7 @@ pub(crate) enum Process {
     /// Started by the trial, local or remote, or watched by a remote host's agent.
     Own(Box<dyn Machine>),
     /// Already running on this machine before, and not stopped; `None` if the study does not identify it.
-    Attached(Option<Watched>),
+    Attached(Option<AttachedProcess>),
 }
 
 impl System {
@@ -91,10 +91,10 @@ impl System {
         Self {
             parts: Parts::default(),
             process: Process::Own(machine),
-            noted: None,
+            warning: None,
             base: local(started.address, secure),
             address: started.address,
-            reach: Reach::default(),
+            reach: ConnectSettings::default(),
             setting: started.setting,
         }
     }

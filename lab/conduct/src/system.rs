@@ -7,13 +7,13 @@ use std::sync::atomic::AtomicBool;
 use lab_archive::{CERTIFICATES, HTTP, MACHINE_OF, UNCHECKED};
 use lab_machine::{Local, Machine};
 use lab_study::plan::Trial;
-use lab_study::{CommandSpec, HttpSpec, ReachSpec, SystemSpec};
+use lab_study::{CommandSpec, ConnectSpec, HttpSpec, SystemSpec};
 
+use crate::connect::ConnectSettings;
 use crate::parts::{Parts, begin};
-use crate::reach::Reach;
 use crate::start::{System, SystemStart};
 use crate::stop::{Stop, stopped};
-use crate::{ConductError, attach, far, parts};
+use crate::{ConductError, attach, parts, remote_host};
 
 /// Starts a system and waits until it accepts requests.
 pub(crate) fn start(start: &SystemStart<'_>, interrupt: &AtomicBool) -> Result<System, Stop> {
@@ -24,7 +24,7 @@ pub(crate) fn start(start: &SystemStart<'_>, interrupt: &AtomicBool) -> Result<S
         Err(stop) => return Err(parts.end_with(stop)),
     };
     // Only now, since a system may make its certificate when it starts.
-    match Reach::read(start.reach, &system.setting.scratch) {
+    match ConnectSettings::read(start.reach, &system.setting.scratch) {
         Ok(reach) => system.reach = reach,
         Err(problem) => {
             return Err(match system.stop() {
@@ -45,9 +45,9 @@ fn start_last(
     match start.spec {
         SystemSpec::Command(spec) => {
             let mut machine: Box<dyn Machine> = match start.far {
-                Some(far) => Box::new(far::machine(
+                Some(far) => Box::new(remote_host::machine(
                     far,
-                    (start.trial, start.beside),
+                    (start.trial, start.core_sharing),
                     start.output.clone(),
                 )?),
                 None => Box::new(Local::new(start.here(), spec.clone())),
@@ -122,7 +122,7 @@ pub(crate) fn settings(spec: &SystemSpec) -> BTreeMap<String, String> {
 }
 
 /// The connection settings of its users, if they aren't the defaults.
-pub(crate) fn way(reach: &ReachSpec) -> Vec<(String, String)> {
+pub(crate) fn way(reach: &ConnectSpec) -> Vec<(String, String)> {
     let mut way = Vec::new();
     let mut set = |name: &str, value: String| way.push((name.to_owned(), value));
     if reach.secure {
@@ -157,7 +157,7 @@ pub(crate) fn way(reach: &ReachSpec) -> Vec<(String, String)> {
 
 /// Returns true if no part of it is on this machine.
 pub(crate) fn is_elsewhere(trial: &Trial) -> bool {
-    is_attached(&trial.system) || far::is_far(trial)
+    is_attached(&trial.system) || remote_host::is_remote(trial)
 }
 
 /// Returns true if the lab did not start it.

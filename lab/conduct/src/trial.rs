@@ -6,27 +6,27 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use lab_archive::{Noted, PreparationCause, TrialEnd, TrialWriter};
+use lab_archive::{PreparationCause, TrialEnd, TrialWriter, Warning};
 use lab_client::Protocol;
 use lab_driver::remote::Generators;
-use lab_driver::{Drive, DriveSummary, Driver, DriverEvent, Mix, Part};
+use lab_driver::{Assignment, Driver, DriverEvent, DriverSummary, Mix, Part};
 use lab_host::clock::Stopwatch;
 use lab_host::machine;
 use lab_machine::http::Client;
 use lab_machine::scratch::Scratch;
-use lab_machine::{Hand, Look, PREPARES, Runner, output};
+use lab_machine::{PREPARES, ProgramSnapshot, Runner, Slot, output};
 use lab_study::plan::LoadKind;
 
-use crate::course::{Conductor, Crowd, Facts};
+use crate::course::{Conductor, TrialFacts, TrialPopulation};
+use crate::environment::EnvironmentReadings;
 use crate::event::{Event, Phase};
-use crate::far::SystemMachine;
 use crate::generators::agent;
-use crate::measuring::LOOK;
+use crate::measuring::EVENT_WAIT;
 use crate::provision::Preparing;
+use crate::remote_host::SystemMachine;
 use crate::start::{Process, System, SystemStart, UserExtra};
 use crate::stop::{DRIVER_GRACE, Stop, driver_stop, stopped, with_end};
-use crate::surroundings::Around;
-use crate::{ConductError, far, masked, parts, reach, state, surroundings, system};
+use crate::{ConductError, connect, environment, masked, parts, remote_host, state, system};
 
 /// Most queued events.
 const QUEUE: usize = 64;
@@ -44,8 +44,8 @@ impl Conductor<'_> {
     /// of it.
     pub(crate) fn conduct(mut self, mut writer: TrialWriter) -> Result<Option<Done>, ConductError> {
         let watch = Stopwatch::start();
-        let mut facts = Facts::default();
-        facts.circumstances.quiet = self.quiet.take();
+        let mut facts = TrialFacts::default();
+        facts.environment.quiet = self.quiet.take();
         let end = match self.attempt(&mut writer, &mut facts) {
             Ok(()) => TrialEnd::Complete,
             // An interrupt may end all processes of a run: later failures are its effects.
@@ -90,15 +90,15 @@ impl Conductor<'_> {
         }))
     }
 
-    fn attempt(&mut self, writer: &mut TrialWriter, facts: &mut Facts) -> Result<(), Stop> {
+    fn attempt(&mut self, writer: &mut TrialWriter, facts: &mut TrialFacts) -> Result<(), Stop> {
         let watch = Stopwatch::start();
         let filled = self.restore()?;
         facts.provision = watch.elapsed();
         self.tell(Event::Phase(Phase::Starting));
-        let before = Look::now();
+        let before = ProgramSnapshot::now();
         let start = self.system(self.scratch, writer.output_path());
         let mut system = system::start(&start, self.interrupt)?;
-        facts.noted.extend(system.noted.take());
+        facts.warnings.extend(system.warning.take());
         let result = self.with_system(&mut system, (&before, filled), writer, facts);
         self.tell(Event::Phase(Phase::Stopping));
         let (result, note) = with_end(result, system.stop());
@@ -113,31 +113,31 @@ impl Conductor<'_> {
     }
 
     /// Which of a duet's trials it is.
-    fn hand(&self) -> Option<Hand> {
-        let beside = self.beside.as_ref()?;
-        Some(match beside.seat.is_left() {
-            true => Hand::Left,
-            false => Hand::Right,
+    fn slot(&self) -> Option<Slot> {
+        let beside = self.peer.as_ref()?;
+        Some(match beside.slot.is_left() {
+            true => Slot::Left,
+            false => Slot::Right,
         })
     }
 
     /// Records the system's host, and the offset of its clock.
-    fn tell_far(&self, facts: &mut Facts) {
-        let around = &mut facts.circumstances;
+    fn tell_far(&self, facts: &mut TrialFacts) {
+        let around = &mut facts.environment;
         let parts = self.trial.parts.iter();
         for (name, on) in parts.filter_map(|part| Some((part.name(), part.host.on.as_ref()?))) {
             let machine = self.machines.get(on);
             let agent = machine.and_then(|machine| machine.seen().first().map(agent));
             if agent.is_some() {
                 let part = Some(name.to_owned());
-                facts.noted.push(Noted::RanElsewhere { part });
+                facts.warnings.push(Warning::RanElsewhere { part });
             }
             around.part(name).agent = agent;
         }
         let Some(far) = self.far() else { return };
         around.system_agent = far.seen().first().map(agent);
         if around.system_agent.is_some() {
-            facts.noted.push(Noted::RanElsewhere { part: None });
+            facts.warnings.push(Warning::RanElsewhere { part: None });
         }
     }
 
@@ -159,7 +159,7 @@ impl Conductor<'_> {
             },
             scratch,
             far: self.far(),
-            beside: self.hand().zip(far::beside(self.plan)),
+            core_sharing: self.slot().zip(remote_host::core_sharing(self.plan)),
             machines: self.machines,
             trial: self.trial,
             output,
@@ -170,7 +170,7 @@ impl Conductor<'_> {
     /// with this state has it prepared. `None` if none is kept.
     pub(crate) fn restore(&mut self) -> Result<Option<UserExtra>, Stop> {
         // It can't be copied between hosts: each trial makes its own.
-        if far::is_apart(self.trial) {
+        if remote_host::has_remote_part(self.trial) {
             return Ok(None);
         }
         let Some(mut state) = state::state(self.plan, self.trial) else {
@@ -206,9 +206,9 @@ impl Conductor<'_> {
     fn with_system(
         &mut self,
         system: &mut System,
-        (before, filled): (&Look, Option<UserExtra>),
+        (before, filled): (&ProgramSnapshot, Option<UserExtra>),
         writer: &mut TrialWriter,
-        facts: &mut Facts,
+        facts: &mut TrialFacts,
     ) -> Result<(), Stop> {
         if filled.is_none() && self.is_prepared() {
             self.tell(Event::Phase(Phase::Provisioning));
@@ -227,7 +227,7 @@ impl Conductor<'_> {
         }
         let (sender, events) = sync_channel(QUEUE);
         // In a duet the generator is a process of its own.
-        facts.files_before = match self.beside {
+        facts.files_before = match self.peer {
             Some(_) => 0,
             None => machine::own_open_files(),
         };
@@ -240,22 +240,22 @@ impl Conductor<'_> {
         let result = self.setup(&events, system, facts).and_then(|set_up| {
             facts.set_up = Some(set_up);
             self.raw_pass(facts)?;
-            let around = Around::begin(before, system)?;
+            let around = EnvironmentReadings::begin(before, system)?;
             let result = self.measure(&driver, &events, system, writer, facts);
             let result = result.and_then(|()| self.write_profile(writer, facts));
             // Each source address has its own ports.
-            let sources = reach::sources(&self.trial.reach).count().max(1) as u64;
+            let sources = connect::sources(&self.trial.reach).count().max(1) as u64;
             let ports = machine::ports().unwrap_or(u64::MAX).saturating_mul(sources);
             let peaks = facts.measured.as_ref().map(|one| one.peaks);
             let peaks = peaks.unwrap_or_default();
-            around.end(system, &peaks, ports, &mut facts.circumstances);
-            let record = &mut facts.circumstances;
-            result.and_then(|()| surroundings::there(system, record))?;
+            around.end(system, &peaks, ports, &mut facts.environment);
+            let record = &mut facts.environment;
+            result.and_then(|()| environment::read_remote(system, record))?;
             self.raw_pass(facts)
         });
         if let Some(generators) = self.generators {
-            facts.circumstances.agents = generators.seen().iter().map(agent).collect();
-            facts.noted.push(Noted::DrivenByAgents);
+            facts.environment.agents = generators.seen().iter().map(agent).collect();
+            facts.warnings.push(Warning::DrivenByAgents);
         }
         if result.is_err() {
             driver.stop();
@@ -271,7 +271,7 @@ impl Conductor<'_> {
         let driver = if let Some(generators) = self.generators {
             generators.reach(mix.first())?;
             generators.start(mix, events)
-        } else if is_spread || self.beside.is_some() {
+        } else if is_spread || self.peer.is_some() {
             let generators = Generators {
                 program: self.program.to_path_buf(),
                 arguments: vec!["generate".to_owned()],
@@ -345,10 +345,10 @@ impl Conductor<'_> {
     /// The load: all populations of the trial.
     pub(crate) fn mix(&self, system: &System, user_extra: UserExtra) -> Result<Mix, Stop> {
         let mut left = user_extra.into_iter();
-        let crowds = self.crowds().into_iter();
-        let mut drives = crowds.map(|crowd| {
-            let own: UserExtra = left.by_ref().take(crowd.load.users as usize).collect();
-            self.drive(system, &crowd, own)
+        let populations = self.populations().into_iter();
+        let mut drives = populations.map(|population| {
+            let own: UserExtra = left.by_ref().take(population.load.users as usize).collect();
+            self.assignment(system, &population, own)
         });
         // A study without a workload has no load.
         let first = drives.next();
@@ -356,23 +356,28 @@ impl Conductor<'_> {
         Ok(drives.fold(Mix::from(first), Mix::and))
     }
 
-    fn drive(&self, system: &System, crowd: &Crowd<'_>, user_extra: UserExtra) -> Drive {
-        let load = &crowd.load;
+    fn assignment(
+        &self,
+        system: &System,
+        population: &TrialPopulation<'_>,
+        user_extra: UserExtra,
+    ) -> Assignment {
+        let load = &population.load;
         let cores = self.pinning.generator.iter().map(|core| *core as usize);
-        Drive {
-            population: crowd.name.to_owned(),
-            first: crowd.first,
-            workload: Arc::clone(crowd.workload),
+        Assignment {
+            population: population.name.to_owned(),
+            first: population.first,
+            workload: Arc::clone(population.workload),
             base: system.users_base(),
             tls: system.reach.options.clone(),
             resolve: system.reach.hosts.clone(),
             sources: system.reach.sources.clone(),
-            protocol: self.protocol(system, crowd),
+            protocol: self.protocol(system, population),
             kind: load.kind,
             users: load.users,
             part: Part::whole(),
             user_extra,
-            seed: crowd.seed,
+            seed: population.seed,
             block: self.trial.block,
             base_date: self.plan.dates_from,
             cores: cores.collect(),
@@ -387,10 +392,10 @@ impl Conductor<'_> {
     }
 
     /// The protocol of a population, with its part of shared connections.
-    fn protocol(&self, system: &System, crowd: &Crowd<'_>) -> Protocol {
+    fn protocol(&self, system: &System, population: &TrialPopulation<'_>) -> Protocol {
         let protocol = system.reach.protocol;
         let (own, all) = (
-            u64::from(crowd.load.users),
+            u64::from(population.load.users),
             u64::from(self.trial.load.users),
         );
         let part = |shared: u32| (u64::from(shared) * own).div_ceil(all.max(1)).max(1) as u32;
@@ -420,10 +425,10 @@ fn end_driver(
     driver: Driver,
     events: &Receiver<DriverEvent>,
     expect_whole: bool,
-) -> Result<DriveSummary, Stop> {
+) -> Result<DriverSummary, Stop> {
     let watch = Stopwatch::start();
     loop {
-        match events.recv_timeout(LOOK) {
+        match events.recv_timeout(EVENT_WAIT) {
             Ok(DriverEvent::Done) | Err(RecvTimeoutError::Disconnected) => break,
             _ if watch.elapsed() > DRIVER_GRACE => {
                 return Err(Stop::overdue());

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lab_archive::{Noted, Run, TrialEnd, TrialRecord};
+use lab_archive::{Run, TrialEnd, TrialRecord, Warning};
 use lab_conduct::{
     ConductError, Control, Event, FailedCheck, Judged, Outcome, Phase, RunRequest, run,
 };
@@ -181,8 +181,8 @@ fn an_attached_system_is_watched_and_left_alone() {
     assert_eq!(record.end, TrialEnd::Complete);
     assert_eq!(record.system_settings["cpus"], "not pinned: attached");
     assert_eq!(run.manifest.environment.pinning.system, [] as [u32; 0]);
-    let noted = format!("{:?}", record.noted);
-    assert!(record.noted.contains(&Noted::NotPinned), "{noted}");
+    let noted = format!("{:?}", record.warnings);
+    assert!(record.warnings.contains(&Warning::NotPinned), "{noted}");
     assert!(
         noted.contains("missing: 1,") && noted.contains("status 500"),
         "{noted}"

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lab_archive::{
-    Circumstances, Follow, Happening, Kind, Noted, Outcome as Answered, PreparationCause, Run,
-    Series, TrialEnd,
+    Follow, Happening, Kind, Outcome as Answered, PreparationCause, Run, Series, TrialEnd,
+    TrialEnvironment, Warning,
 };
 use lab_conduct::{ConductError, Event, FailedCheck, Judged, Outcome, Phase, RunRequest, run};
 
@@ -198,7 +198,7 @@ fn a_plan_runs_and_every_trial_is_recorded() {
     let states = run
         .trials
         .iter()
-        .map(|t| t.record.circumstances.starting_state.as_ref());
+        .map(|t| t.record.environment.starting_state.as_ref());
     let hashes: BTreeSet<_> = states
         .map(|state| state.map(|s| (&s.kernel_hash, &s.configuration_hash)))
         .collect();
@@ -221,13 +221,13 @@ fn a_plan_runs_and_every_trial_is_recorded() {
         assert_eq!(record.error_examples, []);
         // If the reader had no CPU through a hold of a second, a warning takes the place of the figure.
         let is_read = record.generator.cpu_fraction.is_some();
-        let why = |noted: &Noted| matches!(noted, Noted::HardlyRead { .. });
-        let says_why = record.noted.iter().any(why);
+        let why = |noted: &Warning| matches!(noted, Warning::HardlyRead { .. });
+        let says_why = record.warnings.iter().any(why);
         hardly_read |= says_why;
         assert!(record.generator.workers > 0, "{record:?}");
         assert_ne!(is_read, says_why, "{record:?}");
         assert!(says_why || record.generator.rss_mb_max > 0.0);
-        check_circumstances(&record.circumstances, planned.load.users.into(), !says_why);
+        check_circumstances(&record.environment, planned.load.users.into(), !says_why);
 
         let counted = counted(trial);
         let series = Series::Step {
@@ -305,7 +305,7 @@ fn mailboxes_are_filled_once_and_each_trial_begins_with_a_copy() {
     assert_eq!(outcome.unwrap().completed, 4);
     assert_eq!(fills(), 2 + (4 - done));
     for trial in Run::open(&stage.out()).unwrap().trials {
-        let state = trial.record.circumstances.starting_state.unwrap();
+        let state = trial.record.environment.starting_state.unwrap();
         assert_eq!((state.data_bytes, state.data_files), (1004, 2));
         let output = stage.output(trial.record.id);
         assert!(output.contains("2 files of others"), "{output}");
@@ -315,7 +315,7 @@ fn mailboxes_are_filled_once_and_each_trial_begins_with_a_copy() {
     }
 }
 
-fn check_circumstances(found: &Circumstances, users: u64, is_read: bool) {
+fn check_circumstances(found: &TrialEnvironment, users: u64, is_read: bool) {
     let state = found.starting_state.as_ref().unwrap();
     assert_eq!((state.data_bytes, state.data_files), (1000, 1));
     assert!(

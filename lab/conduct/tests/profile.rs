@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
-use lab_archive::{Noted, Run, TrialData, TrialEnd};
+use lab_archive::{Run, TrialData, TrialEnd, Warning};
 use lab_conduct::{Event, Judged, run};
 use lab_profile::Profile;
 
@@ -90,9 +90,9 @@ fn a_trial_has_a_profile_of_its_system() {
     let Some(profiled) = &record.profile else {
         // A user without the permission gets a message; the rest of the run is unchanged.
         let said = record
-            .noted
+            .warnings
             .iter()
-            .any(|one| matches!(one, Noted::NotProfiled { .. }));
+            .any(|one| matches!(one, Warning::NotProfiled { .. }));
         assert!(
             said && told.iter().any(|note| note.contains("isn't profiled")),
             "{told:?}"

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, TE};
 use http::uri::{PathAndQuery, Scheme, Uri};
 use http::{HeaderMap, Method as HttpMethod, Request, Version};
-use lab_workload::{Call, Events, Method, Said, Speech, Template, UserScope, Workload};
+use lab_workload::{Call, Events, Method, ProtocolRequest, Speech, Template, UserScope, Workload};
 
 use lab_client::dialogue::{Dialogue, Out, Reply, Streams, Turn};
 use lab_client::{BaseUrl, RequestId, Side, Unmade};
@@ -98,7 +98,7 @@ impl Grpc {
         let mut known: Vec<String> = Vec::new();
         let asked = workload.requests().map(|request| {
             let call = match request.said.as_deref() {
-                Some(Said::Call(call)) => call.clone(),
+                Some(ProtocolRequest::Call(call)) => call.clone(),
                 _ => Call::of(""),
             };
             let method = methods.and_then(|methods| methods.method(&call.method));

@@ -6,7 +6,7 @@ mod data;
 
 use std::fmt::Write as _;
 
-use lab_workload::{Said, SignIn, Speech, Template, UserScope, Workload};
+use lab_workload::{ProtocolRequest, SignIn, Speech, Template, UserScope, Workload};
 
 pub use answer::{ImapAnswer, ImapTold};
 
@@ -62,7 +62,7 @@ impl Imap {
     #[must_use]
     pub fn new(workload: &Workload) -> Self {
         let commands = workload.requests().filter_map(|request| {
-            let Some(Said::Line { line, text }) = request.said.as_deref() else {
+            let Some(ProtocolRequest::Line { line, text }) = request.said.as_deref() else {
                 return None;
             };
             Some(PreparedCommand {

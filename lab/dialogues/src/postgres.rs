@@ -7,7 +7,7 @@ mod spelled;
 use std::collections::HashSet;
 
 use bytes::BytesMut;
-use lab_workload::{Said, SignIn, Speech, Template, UserScope, Way, Workload};
+use lab_workload::{ProtocolRequest, SignIn, Speech, Template, UserScope, Way, Workload};
 use postgres_protocol::IsNull;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
@@ -74,7 +74,8 @@ impl Postgres {
     #[must_use]
     pub fn new(workload: &Workload) -> Self {
         let statements = workload.requests().filter_map(|request| {
-            let Some(Said::Statement { sql, values, way }) = request.said.as_deref() else {
+            let Some(ProtocolRequest::Statement { sql, values, way }) = request.said.as_deref()
+            else {
                 return None;
             };
             Some(Statement {

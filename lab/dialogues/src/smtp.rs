@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use lab_workload::{Said, SignIn, Speech, Template, UserScope, Workload};
+use lab_workload::{ProtocolRequest, SignIn, Speech, Template, UserScope, Workload};
 use smtp_proto::Error;
 use smtp_proto::response::parser::ResponseReceiver;
 
@@ -94,7 +94,7 @@ impl Smtp {
     #[must_use]
     pub fn new(workload: &Workload) -> Self {
         let mails = workload.requests().filter_map(|request| {
-            let Some(Said::Mail { from, to, text }) = request.said.as_deref() else {
+            let Some(ProtocolRequest::Mail { from, to, text }) = request.said.as_deref() else {
                 return None;
             };
             Some(Mail {

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 
-use lab_workload::{Events, Said, Speech, Template, UserScope, Workload};
+use lab_workload::{Events, ProtocolRequest, Speech, Template, UserScope, Workload};
 use tungstenite::handshake::client::generate_key;
 use tungstenite::handshake::derive_accept_key;
 use tungstenite::protocol::frame::FrameHeader;
@@ -110,8 +110,8 @@ impl WebSocket {
     pub fn new(workload: &Workload, host: &str) -> Self {
         let asked = workload.requests().map(|request| {
             let (text, binary, close) = match request.said.as_deref() {
-                Some(Said::Message { text, binary }) => (text.clone(), *binary, None),
-                Some(Said::Close(code)) => (None, false, Some(*code)),
+                Some(ProtocolRequest::Message { text, binary }) => (text.clone(), *binary, None),
+                Some(ProtocolRequest::Close(code)) => (None, false, Some(*code)),
                 _ => (None, false, None),
             };
             PreparedMessage {

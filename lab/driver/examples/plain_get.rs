@@ -9,7 +9,9 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use lab_driver::{BaseUrl, Drive, DriveSummary, Driver, DriverEvent, Limits, Part, TlsOptions};
+use lab_driver::{
+    Assignment, BaseUrl, Driver, DriverEvent, DriverSummary, Limits, Part, TlsOptions,
+};
 use lab_workload::Template;
 use lab_workload::{DEFAULT_DATES_FROM, Request, Step, Wait, Workload};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -71,7 +73,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn print(summary: &DriveSummary, cpu_us: f64) {
+fn print(summary: &DriverSummary, cpu_us: f64) {
     let requests = summary.transactions.max(1) as f64;
     let rate = requests / summary.elapsed.as_secs_f64();
     println!("requests       {} ({rate:.0}/s)", summary.transactions);
@@ -85,9 +87,15 @@ fn quantiles(histogram: &Histogram<u64>) -> String {
     all.join(" ")
 }
 
-fn drive(base: BaseUrl, workload: Workload, users: u32, cores: Vec<usize>, seconds: u64) -> Drive {
+fn drive(
+    base: BaseUrl,
+    workload: Workload,
+    users: u32,
+    cores: Vec<usize>,
+    seconds: u64,
+) -> Assignment {
     let waits = workload.session.steps[0].wait != Wait::None;
-    Drive {
+    Assignment {
         population: String::new(),
         first: 0,
         workload: Arc::new(workload),

@@ -19,7 +19,7 @@ pub struct Background {
 
 impl Background {
     /// Lowers the priority. Returns `None` if the kernel would refuse to restore it, as it does without root.
-    pub fn step_back() -> Option<Self> {
+    pub fn lower_priority() -> Option<Self> {
         let nice = getpriority_process(None).ok()?;
         setpriority_process(None, nice - 1).ok()?;
         let background = Self { nice };
@@ -36,7 +36,7 @@ impl Drop for Background {
 }
 
 /// Lowers the priority of the calling thread for good, which needs no permission.
-pub fn step_back_for_good() {
+pub fn lower_priority_for_good() {
     // If the kernel forbids even this, the priority stays.
     let _stays = schedule(NormalThreadSchedulePolicy::Idle);
 }
@@ -64,7 +64,7 @@ mod tests {
     fn a_thread_steps_back_and_returns() {
         let thread = std::thread::spawn(|| {
             let before = scheduled();
-            let background = Background::step_back();
+            let background = Background::lower_priority();
             let between = scheduled();
             let stepped = background.is_some();
             drop(background);

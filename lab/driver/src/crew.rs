@@ -10,14 +10,14 @@ use lab_client::{Offer, Resolve, Server, Sources, Tls, TlsOptions};
 use lab_dialogues::{Grpc, Imap, Postgres, Redis, Smtp, WebSocket};
 use lab_workload::{LoadKind, Speech, Step, Workload};
 
+use crate::assignment::Assignment;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::crowd::{Crowd, crowds};
-use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::Window;
 use crate::mix::Mix;
+use crate::population::{Population, populations};
 use crate::report::{Outbox, Queue};
 use crate::sharing;
 use crate::timers::Timers;
@@ -60,12 +60,12 @@ impl Crew {
             emptied: Vec::new(),
             started,
         };
-        let crowds = crowds(mix);
+        let populations = populations(mix);
         for number in 0..count {
-            let (worker, give_back) = hire(number, &crowds, clock, control, queue);
+            let (worker, give_back) = hire(number, &populations, clock, control, queue);
             crew.emptied.push(give_back);
             let (make, ready) = (make.clone(), ready.clone());
-            let make = move |drive: &Arc<Drive>, timers: &Timers| make(drive, number, timers);
+            let make = move |drive: &Arc<Assignment>, timers: &Timers| make(drive, number, timers);
             let run = move || worker.run(make, ready);
             crew.workers.push(spawn(format!("users-{number}"), run)?);
         }
@@ -82,7 +82,7 @@ impl Crew {
 /// Creates a worker, not yet started, and the sender of its emptied windows.
 pub(crate) fn hire(
     number: usize,
-    crowds: &[Crowd],
+    populations: &[Population],
     clock: Clock,
     control: &Control,
     queue: &Queue,
@@ -90,7 +90,7 @@ pub(crate) fn hire(
     let (give_back, emptied) = sync_channel(EMPTIED);
     let worker = Worker {
         number,
-        crowds: crowds.to_vec(),
+        populations: populations.to_vec(),
         clock,
         orders: control.subscribe(),
         outbox: Outbox {
@@ -104,12 +104,12 @@ pub(crate) fn hire(
 
 /// Builds the client of a worker, by its number in this program.
 pub(crate) trait Make<C>:
-    Fn(&Arc<Drive>, usize, &Timers) -> Result<C, DriverError> + Clone + Send + 'static
+    Fn(&Arc<Assignment>, usize, &Timers) -> Result<C, DriverError> + Clone + Send + 'static
 {
 }
 
 impl<C, F> Make<C> for F where
-    F: Fn(&Arc<Drive>, usize, &Timers) -> Result<C, DriverError> + Clone + Send + 'static
+    F: Fn(&Arc<Assignment>, usize, &Timers) -> Result<C, DriverError> + Clone + Send + 'static
 {
 }
 
@@ -145,11 +145,13 @@ pub(crate) fn speaking<S: Speaking>(mix: &Mix, next: S) -> Result<S::Output, Dri
 /// Returns the constructor of a worker's HTTP client.
 pub(crate) fn http(mix: &Mix) -> Result<impl Make<HttpClient<Timers>>, DriverError> {
     let server = server(mix)?;
-    Ok(move |drive: &Arc<Drive>, number: usize, timers: &Timers| {
-        let server = of_worker(&server, drive, number);
-        let client = HttpClient::new(&drive.workload, server, timers.clone());
-        Ok(client.retrying(retried(&drive.workload)))
-    })
+    Ok(
+        move |drive: &Arc<Assignment>, number: usize, timers: &Timers| {
+            let server = of_worker(&server, drive, number);
+            let client = HttpClient::new(&drive.workload, server, timers.clone());
+            Ok(client.retrying(retried(&drive.workload)))
+        },
+    )
 }
 
 /// Returns the constructor of a worker's dialogue client.
@@ -158,16 +160,18 @@ fn dialogue<D: Dialogue>(
     new: impl Fn(&Workload) -> D + Clone + Send + 'static,
 ) -> Result<impl Make<DialogueClient<D, Timers>>, DriverError> {
     let server = server(mix)?;
-    Ok(move |drive: &Arc<Drive>, number: usize, timers: &Timers| {
-        let workload = &drive.workload;
-        let server = of_worker(&server, drive, number);
-        let client = DialogueClient::new(workload, new(workload), server, timers.clone());
-        Ok(client)
-    })
+    Ok(
+        move |drive: &Arc<Assignment>, number: usize, timers: &Timers| {
+            let workload = &drive.workload;
+            let server = of_worker(&server, drive, number);
+            let client = DialogueClient::new(workload, new(workload), server, timers.clone());
+            Ok(client)
+        },
+    )
 }
 
 /// Returns the server for one worker, with its part of the shared connections.
-fn of_worker(server: &Server, drive: &Drive, number: usize) -> Server {
+fn of_worker(server: &Server, drive: &Assignment, number: usize) -> Server {
     Server {
         protocol: drive.protocol_of_worker(number),
         ..server.clone()
@@ -183,7 +187,7 @@ fn server(mix: &Mix) -> Result<Server, DriverError> {
         // Errors in its files are reported before the load.
         tls.config().map_err(DriverError::Tls)?;
         tls.name_of(&base).map_err(DriverError::Tls)?;
-    } else if mix.drives().any(may_name_others) {
+    } else if mix.assignments().any(may_name_others) {
         // Load the authorities now, so that no worker reads them later. Broken ones only matter if they are needed.
         let _kept = tls.config();
     }
@@ -204,7 +208,7 @@ fn server(mix: &Mix) -> Result<Server, DriverError> {
 }
 
 /// Returns the ALPN offer for TLS. PostgreSQL rejects every offer but its own, and so do some SMTP and IMAP servers.
-fn alpn(drive: &Drive) -> &'static [&'static [u8]] {
+fn alpn(drive: &Assignment) -> &'static [&'static [u8]] {
     match drive.workload.speech {
         Speech::Http => drive.protocol.offer.alpn(),
         // gRPC runs only over HTTP/2.
@@ -227,7 +231,7 @@ fn retried(workload: &Workload) -> Vec<bool> {
 }
 
 /// Returns true if the workload may name another server, which may use TLS.
-fn may_name_others(drive: &Drive) -> bool {
+fn may_name_others(drive: &Assignment) -> bool {
     let mut targets = drive.workload.requests().map(|request| &request.target);
     drive.workload.speech.is_http() && targets.any(|target| !target.source().starts_with('/'))
 }
@@ -245,67 +249,67 @@ pub(crate) fn spawn<T: Send + 'static>(
 /// Rejects populations that contradict themselves, or each other.
 pub(crate) fn validate(mix: &Mix) -> Result<(), DriverError> {
     // A population may be so small a share of a load that it has no users.
-    if mix.drives().all(|drive| drive.users == 0) {
-        return Err(DriverError::Drive("it has no users"));
+    if mix.assignments().all(|drive| drive.users == 0) {
+        return Err(DriverError::Load("it has no users"));
     }
-    mix.drives().try_for_each(validate_one)?;
-    let is_sequence = |drive: &Drive| matches!(drive.kind, LoadKind::Sequence { .. });
-    if mix.is_several() && mix.drives().any(is_sequence) {
-        return Err(DriverError::Drive(
-            "a sequence has no populations beside it",
-        ));
+    mix.assignments().try_for_each(validate_one)?;
+    let is_sequence = |drive: &Assignment| matches!(drive.kind, LoadKind::Sequence { .. });
+    if mix.is_several() && mix.assignments().any(is_sequence) {
+        return Err(DriverError::Load("a sequence has no populations beside it"));
     }
-    let speaks = |drive: &Drive| std::mem::discriminant(&drive.workload.speech);
+    let speaks = |drive: &Assignment| std::mem::discriminant(&drive.workload.speech);
     if mix
-        .drives()
+        .assignments()
         .any(|drive| speaks(drive) != speaks(mix.first()))
     {
-        return Err(DriverError::Drive(
+        return Err(DriverError::Load(
             "two of its populations speak different protocols",
         ));
     }
-    let probes = mix.drives().filter(|drive| drive.workload.probe.is_some());
+    let probes = mix
+        .assignments()
+        .filter(|drive| drive.workload.probe.is_some());
     if probes.count() > 1 {
-        return Err(DriverError::Drive("two of its populations send a probe"));
+        return Err(DriverError::Load("two of its populations send a probe"));
     }
     Ok(())
 }
 
 /// Rejects a load spec that contradicts itself.
-pub(crate) fn validate_one(drive: &Drive) -> Result<(), DriverError> {
+pub(crate) fn validate_one(drive: &Assignment) -> Result<(), DriverError> {
     if !drive.part.is_sound() {
-        return Err(DriverError::Drive("its part of the users is none"));
+        return Err(DriverError::Load("its part of the users is none"));
     }
     if let LoadKind::Arrival { rate_per_s, .. } = drive.kind
         && !(rate_per_s.is_finite() && rate_per_s > 0.0)
     {
-        return Err(DriverError::Drive("its sessions never arrive"));
+        return Err(DriverError::Load("its sessions never arrive"));
     }
     if matches!(drive.kind, LoadKind::Sequence { sessions } if sessions == 0 || drive.users != 1) {
-        return Err(DriverError::Drive(
+        return Err(DriverError::Load(
             "a sequence is at least one session of one user",
         ));
     }
     if !drive.stages.is_empty() && !lab_workload::are_sound(&drive.stages) {
-        return Err(DriverError::Drive("its stages are none"));
+        return Err(DriverError::Load("its stages are none"));
     }
     if drive
         .timeline
         .as_ref()
         .is_some_and(|of| !(of.scale.is_finite() && of.scale > 0.0))
     {
-        return Err(DriverError::Drive("its timeline stands still"));
+        return Err(DriverError::Load("its timeline stands still"));
     }
     if drive.window.is_zero() {
-        return Err(DriverError::Drive("its windows have no length"));
+        return Err(DriverError::Load("its windows have no length"));
     }
     if !drive.user_extra.is_empty() && drive.user_extra.len() != drive.users as usize {
-        return Err(DriverError::Drive(
+        return Err(DriverError::Load(
             "it has variables for another number of users",
         ));
     }
     if drive.workload.session.steps.is_empty() {
-        return Err(DriverError::Drive("its session has no steps"));
+        return Err(DriverError::Load("its session has no steps"));
     }
     Ok(())
 }

@@ -6,17 +6,17 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::background::step_back_for_good;
+use crate::background::lower_priority_for_good;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::crew::{self, Crew, Make, Speaking, WorkerThread, spawn, validate};
 use crate::error::DriverError;
-use crate::event::{DriveSummary, DriverEvent};
+use crate::event::{DriverEvent, DriverSummary};
 use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
-use crate::remote::{Common, Generators, Links, Peer};
+use crate::remote::{Common, GeneratorHandles, Generators, Peer};
 use crate::report::{QUEUE, Queue, Report, queue};
 
 /// A running load: setup at once, ramp and hold after [`Driver::begin`].
@@ -29,9 +29,9 @@ pub struct Driver {
     control: Arc<Control>,
     threads: Vec<WorkerThread>,
     workers: Vec<JoinHandle<()>>,
-    merger: Option<JoinHandle<DriveSummary>>,
+    merger: Option<JoinHandle<DriverSummary>>,
     /// The connections to generators in other processes.
-    links: Option<Links>,
+    generators: Option<GeneratorHandles>,
 }
 
 impl Driver {
@@ -62,7 +62,7 @@ impl Driver {
         let mix = mix.into();
         validate(&mix)?;
         if generators.count == 0 {
-            return Err(DriverError::Drive("it has no generators"));
+            return Err(DriverError::Load("it has no generators"));
         }
         let peers = generators.start(mix.first())?;
         Self::start_peers(mix, peers, events)
@@ -91,13 +91,15 @@ impl Driver {
             control: &control,
             queue: &queue,
         };
-        let links = Links::open(&common, peers)?;
+        let generators = GeneratorHandles::open(&common, peers)?;
         // Each window from the wire is a new allocation: none is returned.
-        let emptied = (0..links.workers()).map(|_| sync_channel(1).0).collect();
-        let links = driver.links.insert(links);
+        let emptied = (0..generators.workers())
+            .map(|_| sync_channel(1).0)
+            .collect();
+        let generators = driver.generators.insert(generators);
         let merger = Merger::new(outline, clock, control, events, emptied);
         driver.merger = Some(start_merger(merger, (queue, reports), &mix)?);
-        driver.threads = links.threads()?;
+        driver.threads = generators.threads()?;
         Ok(driver)
     }
 
@@ -133,7 +135,7 @@ impl Driver {
             threads: Vec::new(),
             workers: Vec::new(),
             merger: None,
-            links: None,
+            generators: None,
         }
     }
 
@@ -144,11 +146,14 @@ impl Driver {
     /// # Errors
     /// [`DriverError::Lost`] for a generator that does not confirm the start time in time.
     pub fn begin(&self) -> Result<Clock, DriverError> {
-        let notice = self.links.as_ref().map_or(Duration::ZERO, Links::notice);
+        let notice = self
+            .generators
+            .as_ref()
+            .map_or(Duration::ZERO, GeneratorHandles::notice);
         let zero = self.clock.nanos() + lab_client::time::nanos(notice);
         let zero = Duration::from_nanos(self.control.begin(zero));
-        if let Some(links) = &self.links {
-            links.arm(self.clock, zero)?;
+        if let Some(generators) = &self.generators {
+            generators.arm(self.clock, zero)?;
         }
         Ok(self.clock.shifted(zero))
     }
@@ -175,13 +180,13 @@ impl Driver {
     ///
     /// # Errors
     /// When a thread of the driver panicked, or a generator process failed.
-    pub fn join(mut self) -> Result<DriveSummary, DriverError> {
+    pub fn join(mut self) -> Result<DriverSummary, DriverError> {
         let merger = self.merger.take().ok_or(DriverError::Panicked)?;
         let summary = merger.join().map_err(|_| DriverError::Panicked);
         self.control.stop();
         let workers: Vec<_> = self.workers.drain(..).map(JoinHandle::join).collect();
-        if let Some(links) = self.links.take() {
-            links.close()?;
+        if let Some(generators) = self.generators.take() {
+            generators.close()?;
         }
         if workers.iter().any(Result::is_err) {
             return Err(DriverError::Panicked);
@@ -223,15 +228,15 @@ fn start_merger(
     mut merger: Merger,
     (queue, reports): (Queue, Receiver<(usize, Report)>),
     mix: &Mix,
-) -> Result<JoinHandle<DriveSummary>, DriverError> {
-    let workers = queue.telling();
+) -> Result<JoinHandle<DriverSummary>, DriverError> {
+    let workers = queue.senders();
     drop(queue);
     let name = "merger".to_owned();
     if !mix.first().own_cores {
         return spawn(name, move || merger.run(&reports));
     }
     let behind = spawn("merger-behind".to_owned(), move || {
-        step_back_for_good();
+        lower_priority_for_good();
         merger.begin();
         merger.follow(&reports, || workers.strong_count() > 0);
         (merger, reports)

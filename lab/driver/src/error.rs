@@ -10,7 +10,7 @@ use lab_client::{BaseUrl, TlsError};
 pub enum DriverError {
     /// The load spec contradicts itself, such as no users or a window of no length.
     #[error("this load can't be driven: {0}")]
-    Drive(&'static str),
+    Load(&'static str),
     /// There is too little of something that users share.
     #[error("this load can't be driven: {0}")]
     Shared(String),

@@ -177,7 +177,7 @@ impl Window {
 
 /// The sums of a whole load, without setup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DriveSummary {
+pub struct DriverSummary {
     /// Requests that met their `expect`; those of the probe are not among them.
     pub transactions: u64,
     /// Failed requests; those of the probe are not among them.

@@ -1,19 +1,17 @@
 //! Virtual users: send times, protocol clients, recorder. It judges nothing.
 //!
-//! [`Driver::start`] takes a [`Drive`] and reports [`DriverEvent`]s. The engine owns *when*: it knows users, waits,
+//! [`Driver::start`] takes an [`Assignment`] and reports [`DriverEvent`]s. The engine owns *when*: it knows users, waits,
 //! pace, and windows, and no protocol. A client owns *how*: see [`lab_client`]. Each worker is one thread with a
 //! single-threaded runtime, its slice of the users, and its own histograms, so that no request takes a lock or touches
 //! a shared counter.
 
 mod alarm;
+mod assignment;
 mod background;
-mod beside;
 mod client;
 mod clock;
 mod control;
 mod crew;
-mod crowd;
-mod drive;
 mod driver;
 mod error;
 mod event;
@@ -23,8 +21,8 @@ mod merger;
 mod mix;
 mod outline;
 mod parallel;
-mod pools;
-mod queues;
+mod parallel_sessions;
+mod population;
 mod recorder;
 pub mod remote;
 mod renewal;
@@ -39,16 +37,15 @@ mod tasks;
 mod timers;
 mod tokens;
 mod user;
-mod waiters;
 mod worker;
 
-pub use background::{Background, step_back_for_good};
+pub use assignment::{Assignment, Limits};
+pub use background::{Background, lower_priority_for_good};
 pub use clock::Clock;
 pub use crew::WorkerThread;
-pub use drive::{Drive, Limits};
 pub use driver::Driver;
 pub use error::DriverError;
-pub use event::{DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, MAX_RECORDED, Window};
+pub use event::{DriverEvent, DriverSummary, MAX_ERROR_EXAMPLES, MAX_RECORDED, Window};
 pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, Offer, Phase, Protocol, TlsOptions};
 pub use lab_workload::part::{MAX_RESIDUES, Part};
 pub use mix::Mix;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::event::{DriveSummary, DriverEvent, Window};
+use crate::event::{DriverEvent, DriverSummary, Window};
 use crate::examples::Examples;
 use crate::outline::Outline;
 use crate::report::{Example, Report, SetupCounts};
@@ -28,7 +28,7 @@ pub(crate) struct Merger {
     pub(crate) last_end: Nanos,
     pub(crate) ended: usize,
     pub(crate) examples: Examples,
-    pub(crate) summary: DriveSummary,
+    pub(crate) summary: DriverSummary,
 }
 
 /// The progress of setup.
@@ -71,12 +71,12 @@ impl Merger {
             last_end: 0,
             ended: 0,
             examples: Examples::new(0),
-            summary: DriveSummary::default(),
+            summary: DriverSummary::default(),
         }
     }
 
     /// Runs until all workers have ended.
-    pub(crate) fn run(mut self, reports: &Receiver<(usize, Report)>) -> DriveSummary {
+    pub(crate) fn run(mut self, reports: &Receiver<(usize, Report)>) -> DriverSummary {
         self.begin();
         self.follow(reports, || true);
         self.end()
@@ -119,22 +119,22 @@ impl Merger {
     }
 
     /// Emits the remaining windows. Returns the summary.
-    pub(crate) fn end(mut self) -> DriveSummary {
+    pub(crate) fn end(mut self) -> DriverSummary {
         self.emit_windows(true);
         self.summary.elapsed = Duration::from_nanos(self.last_end);
-        self.tell(DriverEvent::Done);
+        self.emit(DriverEvent::Done);
         self.summary
     }
 
     /// The receiver of the events may be gone.
-    fn tell(&self, event: DriverEvent) {
+    fn emit(&self, event: DriverEvent) {
         let _gone = self.events.send(event);
     }
 
     fn setup_progress(&mut self, worker: usize, counts: SetupCounts) {
         self.setup.counts[worker] = counts;
         let sum = self.setup.sum();
-        self.tell(DriverEvent::SetupProgress {
+        self.emit(DriverEvent::SetupProgress {
             step: self.setup.step,
             steps: self.outline.setup.len(),
             users_done: sum.users_done,
@@ -166,7 +166,7 @@ impl Merger {
         let sum = self.setup.sum();
         self.summary.setup_transactions = sum.transactions;
         self.summary.setup_errors = sum.errors;
-        self.tell(DriverEvent::SetupDone {
+        self.emit(DriverEvent::SetupDone {
             transactions: sum.transactions,
             errors: sum.errors,
             skipped: sum.skipped,
@@ -187,7 +187,7 @@ impl Merger {
         } else {
             self.outline.recorded_name(example.step)
         };
-        self.tell(DriverEvent::ErrorExample {
+        self.emit(DriverEvent::ErrorExample {
             t: Duration::from_nanos(example.t),
             step: name.to_owned(),
             class: example.class,
@@ -236,7 +236,7 @@ impl Merger {
             window.end = window.end.max(window.start);
             self.last_end = window.end.as_nanos() as Nanos;
             self.count(&window);
-            self.tell(DriverEvent::Window(window));
+            self.emit(DriverEvent::Window(window));
         }
     }
 
@@ -296,7 +296,7 @@ mod tests {
     }
 
     /// Returns the merged windows of these (worker, window) reports, as (start, end, counts).
-    fn merged(order: &[(usize, u64)]) -> (Vec<(u128, u128, u64, u64)>, DriveSummary) {
+    fn merged(order: &[(usize, u64)]) -> (Vec<(u128, u128, u64, u64)>, DriverSummary) {
         let outline = Outline {
             session: vec!["Get".to_owned()],
             ..Outline::default()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lab_workload::{Given, Step, step_of};
+use lab_workload::{Inputs, Step, step_of};
 
 use crate::mix::Mix;
 
@@ -18,13 +18,13 @@ pub(crate) struct Outline {
     /// Whether one of the populations sends a probe.
     pub(crate) probe: bool,
     /// Inputs with secrets, masked in all output.
-    pub(crate) given: Vec<Arc<Given>>,
+    pub(crate) inputs: Vec<Arc<Inputs>>,
 }
 
 impl Outline {
     pub(crate) fn of(mix: &Mix) -> Self {
         let mut outline = Self::default();
-        for drive in mix.drives() {
+        for drive in mix.assignments() {
             let workload = &drive.workload;
             let name = |step: &Step| step_of(&drive.population, &step.name);
             outline.setup.extend(workload.setup.iter().map(name));
@@ -35,7 +35,7 @@ impl Outline {
             let named = names.map(|name| step_of(&drive.population, name));
             outline.transactions.extend(named);
             outline.probe |= workload.probe.is_some();
-            outline.given.push(Arc::clone(&workload.given));
+            outline.inputs.push(Arc::clone(&workload.inputs));
         }
         outline
     }
@@ -52,7 +52,7 @@ impl Outline {
 
     /// Masks the secrets in a text.
     pub(crate) fn mask(&self, text: &str) -> String {
-        let given = self.given.iter();
+        let given = self.inputs.iter();
         given.fold(text.to_owned(), |text, given| given.mask(&text))
     }
 }

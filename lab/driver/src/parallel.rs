@@ -15,7 +15,7 @@ use lab_workload::{UserScope, usual_at_once};
 
 use crate::client::Client;
 use crate::script::{Part, ScriptParallel};
-use crate::session::{Asked, Requested, Went};
+use crate::session::{DueRequest, Requested, RoundOutcome};
 use crate::user::{Due, Ended, Life, Next, Progress, Shared, User};
 
 /// A rendered request that waits for a slot.
@@ -31,7 +31,7 @@ struct Over<C: Client> {
     number: usize,
     place: usize,
     life: Life<C>,
-    went: Requested,
+    outcome: Requested,
 }
 
 type Sending<'a, C> = Pin<Box<dyn Future<Output = Over<C>> + 'a>>;
@@ -39,7 +39,7 @@ type Sending<'a, C> = Pin<Box<dyn Future<Output = Over<C>> + 'a>>;
 /// The sum of the outcomes so far.
 #[derive(Default)]
 struct Sum {
-    went: Went,
+    outcome: RoundOutcome,
     /// The start of the first one's time.
     from: Option<Nanos>,
     /// The first failure.
@@ -61,16 +61,16 @@ impl Sum {
         self.skips |= class.is_none();
     }
 
-    fn add(&mut self, went: &Requested, at: Nanos) {
-        if !went.well {
-            self.fail(went.class);
+    fn add(&mut self, outcome: &Requested, at: Nanos) {
+        if !outcome.well {
+            self.fail(outcome.class);
         }
-        self.went.timed_out |= went.timed_out();
-        let Some(from) = went.from else { return };
-        self.went.sent = true;
+        self.outcome.timed_out |= outcome.timed_out();
+        let Some(from) = outcome.from else { return };
+        self.outcome.sent = true;
         self.from = Some(self.from.map_or(from, |first| first.min(from)));
         self.at = self.at.max(at);
-        match went.class.is_some_and(ErrorClass::is_without_response) {
+        match outcome.class.is_some_and(ErrorClass::is_without_response) {
             true => self.unanswered = self.unanswered.saturating_add(1),
             false => self.answered = true,
         }
@@ -84,7 +84,7 @@ impl<C: Client> Shared<C> {
         life: &mut Life<C>,
         (index, parallel): (usize, &ScriptParallel),
         (due, waited): (Due, Nanos),
-    ) -> Went {
+    ) -> RoundOutcome {
         self.within_trial(due.meant).await;
         let due_at = due.meant.saturating_sub(waited);
         let from = due.planned.unwrap_or(due_at);
@@ -92,13 +92,14 @@ impl<C: Client> Shared<C> {
         // Each request in progress is recorded in a slot of its own.
         self.clear_under_way(life.user.place);
         let retry = self.script.session[index].retry;
-        let token = retry.and_then(|_| self.token_beside(&life.user.scope));
+        let token = retry.and_then(|_| self.parallel_token(&life.user.scope));
         let all = parallel.all(&life.user.scope);
         let mut sum = Sum::default();
         let mut ready = self.made(life, (index, parallel), &all, &mut sum);
         let step_of = |number: usize| index + all[number].0.counts_as;
         let queue = ready.iter().map(|one| (step_of(one.number), from));
-        self.beside.wait(life.user.place, queue.collect());
+        self.parallel_sessions
+            .wait(life.user.place, queue.collect());
         let mut captured: Vec<Option<UserScope>> = all.iter().map(|_| None).collect();
         let mut places: Vec<usize> = (0..all.len()).rev().collect();
         let mut under_way: FuturesUnordered<Sending<'_, C>> = FuturesUnordered::new();
@@ -109,8 +110,8 @@ impl<C: Client> Shared<C> {
                 && under_way.len() < self.at_once(life, parallel)
                 && let (Some(one), Some(place)) = (ready.pop_front(), places.pop())
             {
-                self.beside.next(life.user.place);
-                let asked = Asked {
+                self.parallel_sessions.next(life.user.place);
+                let due_request = DueRequest {
                     request: all[one.number].0.request,
                     step: step_of(one.number),
                     due: turn,
@@ -118,7 +119,7 @@ impl<C: Client> Shared<C> {
                     is_made: true,
                     token: token.clone(),
                 };
-                under_way.push(self.send_beside(life, (index, asked), (one, place)));
+                under_way.push(self.send_parallel(life, (index, due_request), (one, place)));
             }
             // The maximum at once is unknown until the server has chosen a protocol.
             let is_open =
@@ -141,24 +142,25 @@ impl<C: Client> Shared<C> {
             captured[number] = self.take_over(life, &mut sum, over);
         }
         drop(under_way);
-        self.beside.wait(life.user.place, VecDeque::new());
+        self.parallel_sessions
+            .wait(life.user.place, VecDeque::new());
         self.keep_captured(life, parallel, &all, captured);
         let unsent = ready.iter().filter(|one| all[one.number].1.is_none());
         let unsent = unsent.map(|one| step_of(one.number)).collect();
         self.sum_up(life, &sum, due, (index, unsent));
-        sum.went
+        sum.outcome
     }
 
     /// Adds the outcome of one request to the sum; returns its captures if it succeeded.
     fn take_over(&self, life: &mut Life<C>, sum: &mut Sum, over: Over<C>) -> Option<UserScope> {
-        sum.add(&over.went, over.life.state.at);
-        if let Some(class) = over.went.class {
+        sum.add(&over.outcome, over.life.state.at);
+        if let Some(class) = over.outcome.class {
             self.transactions.failed(life.user.place, class);
         }
         let User { scope, session, .. } = *over.life.user;
-        self.beside.keep(life.user.place, session);
+        self.parallel_sessions.keep(life.user.place, session);
         self.join_token(&mut life.user.scope, &scope);
-        over.went.well.then_some(scope)
+        over.outcome.well.then_some(scope)
     }
 
     /// Returns how many of them may be in progress at once.
@@ -224,19 +226,19 @@ impl<C: Client> Shared<C> {
     }
 
     /// Sends one of them on a session beside the user's own.
-    fn send_beside<'a>(
+    fn send_parallel<'a>(
         &'a self,
         life: &mut Life<C>,
-        (index, asked): (usize, Asked),
+        (index, due_request): (usize, DueRequest),
         (one, place): (Ready, usize),
     ) -> Sending<'a, C> {
         let user = &mut *life.user;
-        let kept = self.beside.take(user.place);
-        let mut session = kept.unwrap_or_else(|| self.client.beside(&mut user.session));
+        let kept = self.parallel_sessions.take(user.place);
+        let mut session = kept.unwrap_or_else(|| self.client.parallel_session(&mut user.session));
         self.client.take_up(&mut session, one.made);
         let user = Box::new(User {
             index: user.index,
-            place: self.beside.place(user.place, place),
+            place: self.parallel_sessions.place(user.place, place),
             scope: one.scope,
             timing: one.timing,
             session,
@@ -245,12 +247,12 @@ impl<C: Client> Shared<C> {
         part.state = Progress::from(life.state.at);
         part.state.until = life.state.until;
         Box::pin(async move {
-            let went = self.request(&mut part, index, asked).await;
+            let outcome = self.request(&mut part, index, due_request).await;
             Over {
                 number: one.number,
                 place,
                 life: part,
-                went,
+                outcome,
             }
         })
     }
@@ -289,7 +291,7 @@ impl<C: Client> Shared<C> {
             unsent.for_each(|step| self.not_reached(life, step, 1));
         }
         let ended = Ended {
-            at: sum.went.sent.then_some(sum.at),
+            at: sum.outcome.sent.then_some(sum.at),
             well: sum.failure.is_none() && !sum.skips,
             class: sum.failure.filter(|_| !sum.answered),
             next: Next::Over,

@@ -153,7 +153,7 @@ impl Recorder {
 
     /// Records a dropped arrival; `step` is the first of its population, and `transaction` its own index among the
     /// transactions if it has one.
-    pub(crate) fn turned_away(&mut self, now: Nanos, step: usize, transaction: Option<usize>) {
+    pub(crate) fn record_dropped(&mut self, now: Nanos, step: usize, transaction: Option<usize>) {
         if let Some(window) = self.at(now) {
             window.counts.dropped += 1;
             window.steps[step].counts.turned_away += 1;
@@ -249,7 +249,7 @@ impl Recorder {
     }
 
     /// Records that a step took an entry of a queue, and its wait.
-    pub(crate) fn took(&mut self, now: Nanos, step: usize, waited: Nanos) {
+    pub(crate) fn record_take(&mut self, now: Nanos, step: usize, waited: Nanos) {
         if let Some(window) = self.at(now) {
             window.steps[step].counts.takes += 1;
             record(&mut window.steps[step].times.queue_wait, waited);
@@ -283,7 +283,7 @@ impl Recorder {
     }
 
     /// Records requests of a step that were not sent because an earlier one failed.
-    pub(crate) fn not_reached(&mut self, now: Nanos, step: usize, requests: u32) {
+    pub(crate) fn record_unreached(&mut self, now: Nanos, step: usize, requests: u32) {
         if let Some(window) = self.at(now) {
             window.steps[step].counts.not_reached += u64::from(requests);
         }
@@ -421,7 +421,7 @@ impl Recorder {
         trace: Option<TraceContext>,
     ) {
         if self.examples.take_of_setup() {
-            self.tell_example((0, step, true), failure, trace);
+            self.report_example((0, step, true), failure, trace);
         }
     }
 
@@ -434,11 +434,11 @@ impl Recorder {
     ) {
         if self.examples.take(step, failure.class) {
             let t = now.saturating_sub(self.zero);
-            self.tell_example((t, step, false), failure, trace);
+            self.report_example((t, step, false), failure, trace);
         }
     }
 
-    fn tell_example(
+    fn report_example(
         &self,
         (t, step, setup): (Nanos, usize, bool),
         failure: FailedRequest,
@@ -462,7 +462,7 @@ impl Recorder {
         self.current.counts.stale_retries += counts.stale_retries;
         self.current.counts.evicted_cookies += counts.evicted_cookies;
         while self.window_end <= now && self.window_end < self.end {
-            self.hand_over(self.window_end, now);
+            self.publish_window(self.window_end, now);
         }
     }
 
@@ -485,7 +485,7 @@ impl Recorder {
         for sample in unfinished.into_iter().chain(late) {
             record_transaction(&mut self.current, sample);
         }
-        self.hand_over(self.cut(now), now);
+        self.publish_window(self.cut(now), now);
     }
 
     /// Returns the window that contains `now`; none after the end of the trial.
@@ -499,7 +499,7 @@ impl Recorder {
         Some(&mut self.current)
     }
 
-    fn hand_over(&mut self, end: Nanos, now: Nanos) {
+    fn publish_window(&mut self, end: Nanos, now: Nanos) {
         let steps = self.current.steps.len();
         let next = self
             .emptied

@@ -26,7 +26,7 @@ pub(crate) struct Need<'a> {
     /// retry, whose request is already in progress.
     pub(crate) step: Option<usize>,
     /// The token that the user's parallel requests share.
-    pub(crate) beside: Option<&'a SharedToken>,
+    pub(crate) parallel_token: Option<&'a SharedToken>,
 }
 
 /// Whether the server refused the grant of a token request; after any other failure, the same grant may succeed later.
@@ -52,7 +52,7 @@ impl<C: Client> Shared<C> {
     }
 
     /// The token that requests of one user at the same time share, unless all users of the worker share one.
-    pub(crate) fn token_beside(&self, scope: &UserScope) -> Option<Rc<SharedToken>> {
+    pub(crate) fn parallel_token(&self, scope: &UserScope) -> Option<Rc<SharedToken>> {
         let tokens = self.script.tokens.as_ref();
         let tokens = tokens.filter(|one| !one.tokens.is_shared())?;
         let shared = SharedToken::default();
@@ -210,7 +210,7 @@ impl<C: Client> Shared<C> {
         let Some(tokens) = self.script.tokens.as_deref() else {
             return Authorized::Due(due, 0);
         };
-        let shared = self.shared_token(tokens, need.beside);
+        let shared = self.shared_token(tokens, need.parallel_token);
         let state = self.token_state(tokens, &mut life.user.scope, shared);
         let renewed = shared.filter(|shared| shared.is_renewed.get());
         match (state, renewed) {

@@ -45,14 +45,20 @@ pub(crate) struct SetupCounts {
 #[derive(Clone)]
 pub(crate) struct Queue {
     reports: SyncSender<(usize, Report)>,
-    telling: Arc<()>,
+    alive: Arc<()>,
 }
 
 /// Returns a queue of this capacity.
 pub(crate) fn queue(reports: usize) -> (Queue, Receiver<(usize, Report)>) {
     let (reports, told) = sync_channel(reports);
     let telling = Arc::new(());
-    (Queue { reports, telling }, told)
+    (
+        Queue {
+            reports,
+            alive: telling,
+        },
+        told,
+    )
 }
 
 impl Queue {
@@ -62,8 +68,8 @@ impl Queue {
     }
 
     /// Returns a reference that is alive while any sender exists.
-    pub(crate) fn telling(&self) -> Weak<()> {
-        Arc::downgrade(&self.telling)
+    pub(crate) fn senders(&self) -> Weak<()> {
+        Arc::downgrade(&self.alive)
     }
 }
 

@@ -17,14 +17,14 @@ use lab_client::{ErrorClass, Exchange, FailedRequest, RequestId};
 
 /// The outcome of a round.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Went {
+pub(crate) struct RoundOutcome {
     /// Whether anything was sent.
     pub(crate) sent: bool,
     pub(crate) timed_out: bool,
 }
 
 /// A due request.
-pub(crate) struct Asked {
+pub(crate) struct DueRequest {
     pub(crate) request: RequestId,
     /// The step as which it counts.
     pub(crate) step: usize,
@@ -95,7 +95,7 @@ impl<C: Client> Shared<C> {
         let user = &mut *life.user;
         if self.script.visitor == Visitor::New {
             user.session = self.client.session();
-            self.beside.end(user.place);
+            self.parallel_sessions.end(user.place);
             user.scope.renew();
             self.forget_token(&mut user.scope);
         }
@@ -153,18 +153,18 @@ impl<C: Client> Shared<C> {
                 if let Some(until) = Self::sleeps_until(life, &waiting) {
                     life.sleep_until(&self.client, until).await;
                 }
-                let went = match self.end_wait(life, place.index(), &waiting) {
+                let outcome = match self.end_wait(life, place.index(), &waiting) {
                     // On the heap, so that waiting users are small; built there after its allocation, not copied.
                     Some(due) => {
                         let block = Box::new_uninit();
                         Box::into_pin(Box::write(block, self.requests(life, place.index(), due)))
                             .await
                     }
-                    None => Went::default(),
+                    None => RoundOutcome::default(),
                 };
-                sent |= went.sent;
+                sent |= outcome.sent;
                 round += 1;
-                if self.was_last(life, place, (round, went)) {
+                if self.was_last(life, place, (round, outcome)) {
                     return sent;
                 }
             }
@@ -206,7 +206,12 @@ impl<C: Client> Shared<C> {
     }
 
     /// Returns true if the step ends after this round. `round` counts from 1.
-    fn was_last(&self, life: &mut Life<C>, place: Position, (round, went): (u32, Went)) -> bool {
+    fn was_last(
+        &self,
+        life: &mut Life<C>,
+        place: Position,
+        (round, outcome): (u32, RoundOutcome),
+    ) -> bool {
         let index = place.index();
         if life.state.breaks_off && place.planned {
             let step = &self.script.session[index];
@@ -214,61 +219,66 @@ impl<C: Client> Shared<C> {
             life.user.timing.pass_over(left);
             self.rounds_not_reached(life, index, left);
         }
-        if life.state.is_over() || (went.timed_out && self.timeout_ends_step) {
+        if life.state.is_over() || (outcome.timed_out && self.timeout_ends_step) {
             return true;
         }
         let looped = self.script.session[index].looped();
-        looped.is_some_and(|control| !went.sent || self.is_over(life, index, control))
+        looped.is_some_and(|control| !outcome.sent || self.is_over(life, index, control))
     }
 
     /// Sends the requests of a step.
-    async fn requests(&self, life: &mut Life<C>, index: usize, due: Due) -> Went {
+    async fn requests(&self, life: &mut Life<C>, index: usize, due: Due) -> RoundOutcome {
         let Some(parallel) = self.script.session[index].parallel.as_deref() else {
             return self.in_turn(life, index, due).await.0;
         };
         self.begin_transactions(life, index, Round::Step);
-        let (mut went, due) = self.in_turn(life, index, due).await;
+        let (mut outcome, due) = self.in_turn(life, index, due).await;
         let mut due = due.map(|due| (due, 0));
         if let Some((after, _)) = due
             && self.lacks_token(&mut life.user.scope, parallel.requests(), None)
         {
-            due = Box::pin(self.authorized(life, index, after, &mut went)).await;
+            due = Box::pin(self.authorized(life, index, after, &mut outcome)).await;
         }
         if let Some(due) = due {
             self.rotate(life);
             let beside = Box::pin(self.parallel(life, (index, parallel), due)).await;
-            went.sent |= beside.sent;
-            went.timed_out |= beside.timed_out;
+            outcome.sent |= beside.sent;
+            outcome.timed_out |= beside.timed_out;
         }
         self.end_transactions(life, index + 1, Round::Step);
-        went
+        outcome
     }
 
     /// Sends the sequential requests, until one is skipped or fails. Returns when the next one is due, if none was
     /// skipped or failed.
-    async fn in_turn(&self, life: &mut Life<C>, index: usize, mut due: Due) -> (Went, Option<Due>) {
+    async fn in_turn(
+        &self,
+        life: &mut Life<C>,
+        index: usize,
+        mut due: Due,
+    ) -> (RoundOutcome, Option<Due>) {
         let step = &self.script.session[index];
         let parallel = step.parallel.as_ref();
         let last = parallel.map_or(step.requests.end, |parallel| parallel.first);
-        let mut went = Went::default();
+        let mut outcome = RoundOutcome::default();
         if self.takes(index) {
             let Some(taken) = Box::pin(self.take(life, index, due)).await else {
                 self.forget_rest(step, step.requests.start, &mut life.user.scope);
-                return (went, None);
+                return (outcome, None);
             };
             due = taken;
         }
         for request in step.requests.start..last {
             let mut blocked = 0;
             if self.lacks_token(&mut life.user.scope, request..request + 1, None) {
-                let authorized = Box::pin(self.authorized(life, index, due, &mut went)).await;
+                let authorized = Box::pin(self.authorized(life, index, due, &mut outcome)).await;
                 let Some(authorized) = authorized else {
                     self.forget_rest(step, request, &mut life.user.scope);
-                    return (went, None);
+                    return (outcome, None);
                 };
                 (due, blocked) = authorized;
             }
-            let asked = Asked {
+            let due_request = DueRequest {
                 request,
                 step: index,
                 due,
@@ -277,8 +287,8 @@ impl<C: Client> Shared<C> {
                 token: None,
             };
             self.rotate(life);
-            let ended = self.request(life, index, asked).await;
-            went.sent |= ended.from.is_some();
+            let ended = self.request(life, index, due_request).await;
+            outcome.sent |= ended.from.is_some();
             if ended.well && request + 1 == step.requests.end {
                 self.put(life, index);
             }
@@ -291,15 +301,15 @@ impl<C: Client> Shared<C> {
             }
             if !ended.well || life.state.leaves() {
                 self.forget_rest(step, request, &mut life.user.scope);
-                went.timed_out = ended.timed_out();
-                return (went, None);
+                outcome.timed_out = ended.timed_out();
+                return (outcome, None);
             }
             due = Due {
                 planned: None,
                 meant: life.state.at,
             };
         }
-        (went, Some(due))
+        (outcome, Some(due))
     }
 
     /// Returns when a request of a step is due, and how long it waited for a token. `None` if the user has no token, so
@@ -309,16 +319,16 @@ impl<C: Client> Shared<C> {
         life: &mut Life<C>,
         index: usize,
         due: Due,
-        went: &mut Went,
+        outcome: &mut RoundOutcome,
     ) -> Option<(Due, Nanos)> {
         let need = Need {
             step: Some(index),
-            beside: None,
+            parallel_token: None,
         };
         match self.authorize(life, due, need).await {
             Authorized::Due(due, waited) => Some((due, waited)),
             Authorized::Without(was_sent) => {
-                went.sent |= was_sent;
+                outcome.sent |= was_sent;
                 life.state.well = false;
                 self.clear_under_way(life.user.place);
                 if !life.state.leaves() {
@@ -342,17 +352,17 @@ impl<C: Client> Shared<C> {
         &self,
         life: &mut Life<C>,
         index: usize,
-        mut asked: Asked,
+        mut due_request: DueRequest,
     ) -> Requested {
-        let (request, step, mut due) = (asked.request, asked.step, asked.due);
+        let (request, step, mut due) = (due_request.request, due_request.step, due_request.due);
         let retry = self.script.session[index].retry.as_ref();
         let mut left = retry.map_or(0, |retry| retry.at_most);
-        let mut sending = Sending::new(step, due, asked.blocked);
+        let mut sending = Sending::new(step, due, due_request.blocked);
         loop {
             self.within_trial(due.meant).await;
             self.begins_at(life, step, sending.meant());
             sending.retry_until = (left > 0).then_some(life.state.until);
-            let is_made = std::mem::take(&mut asked.is_made);
+            let is_made = std::mem::take(&mut due_request.is_made);
             // In a block of its own, so that the future keeps no room for it during later waits.
             let ended = {
                 let mut exchange = self.send(&mut life.user, request, is_made).await;
@@ -375,10 +385,10 @@ impl<C: Client> Shared<C> {
                         .await;
                     let mut is_sent_again = !life.state.leaves();
                     let (scope, one) = (&mut life.user.scope, request..request + 1);
-                    if is_sent_again && self.lacks_token(scope, one, asked.token.as_deref()) {
+                    if is_sent_again && self.lacks_token(scope, one, due_request.token.as_deref()) {
                         let need = Need {
                             step: None,
-                            beside: asked.token.as_deref(),
+                            parallel_token: due_request.token.as_deref(),
                         };
                         match Box::pin(self.authorize(life, due, need)).await {
                             Authorized::Due(after, _) => due = after,
@@ -508,7 +518,7 @@ impl<C: Client> Shared<C> {
         if requests > 0 {
             let step = self.first_step + index;
             let mut recorder = self.recorder.borrow_mut();
-            recorder.not_reached(life.state.at, step, requests);
+            recorder.record_unreached(life.state.at, step, requests);
         }
     }
 

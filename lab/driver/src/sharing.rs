@@ -5,13 +5,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lab_workload::{Given, Queued, SharedKind, Slot, Step, Template, Workload};
+use lab_workload::{Inputs, Queued, SharedKind, Slot, Step, Template, Workload};
 
 use crate::error::DriverError;
 use crate::mix::Mix;
-use crate::pools::{Pools, WorkerPools};
-use crate::queues::{Queue, WorkerQueues};
-use lab_workload::counters::{Counters, given};
+use lab_queues::{Pools, WorkerPools};
+use lab_queues::{Queue, WorkerQueues};
+use lab_workload::counters::{Counters, inputs};
 use lab_workload::part::Slice;
 
 /// The queue operations of a step, on a worker.
@@ -64,7 +64,7 @@ impl WorkerSharing {
     /// Returns the part for one population with this number of users.
     pub(crate) fn of_population(&self, workload: &Workload, users: usize) -> Sharing {
         Sharing {
-            given: given(workload, self.counters.as_ref()),
+            inputs: inputs(workload, self.counters.as_ref()),
             steps: step_queues(workload, &self.queues),
             queues: self.queues.clone(),
             pools: self.pools.of_population(workload, users),
@@ -75,7 +75,7 @@ impl WorkerSharing {
 /// The shared state of a population's users, on a worker.
 pub(crate) struct Sharing {
     /// Inputs of templates: values of the environment, and numbers of the worker's counters.
-    pub(crate) given: Arc<Given>,
+    pub(crate) inputs: Arc<Inputs>,
     /// The queue operations of each step; empty if there are none.
     steps: Box<[Option<StepQueues>]>,
     /// The queues of all populations.
@@ -110,7 +110,7 @@ pub(crate) fn validate(mix: &Mix) -> Result<(), DriverError> {
     let (part, workers) = (&mix.first().part, mix.first().workers());
     for worker in 0..workers {
         let slice = Slice::new(part, worker, workers);
-        for one in mix.drives().flat_map(|drive| &drive.workload.shared) {
+        for one in mix.assignments().flat_map(|drive| &drive.workload.shared) {
             let name = &one.name;
             let too_few = match &one.kind {
                 SharedKind::Counter { .. } => None,
@@ -138,7 +138,7 @@ pub(crate) fn validate(mix: &Mix) -> Result<(), DriverError> {
 
 /// Returns true if users of a worker take from a queue.
 fn has_takers(mix: &Mix, queue: &str, slice: &Slice) -> bool {
-    mix.drives().any(|drive| {
+    mix.assignments().any(|drive| {
         let mut takes = drive.workload.session.steps.iter().filter_map(Step::take);
         takes.any(|take| take.queue == queue) && slice.users(drive.users).next().is_some()
     })

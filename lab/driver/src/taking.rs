@@ -5,8 +5,8 @@ use lab_client::time::{Nanos, nanos};
 use lab_workload::{Data, RenderError, Slot};
 
 use crate::client::Client;
-use crate::pools::Pools;
 use crate::user::{Due, Life, Shared};
+use lab_queues::Pools;
 
 impl<C: Client> Shared<C> {
     /// Returns true if a step takes an entry before its first request.
@@ -25,7 +25,7 @@ impl<C: Client> Shared<C> {
         if let Some(entry) = queue.take() {
             life.user.scope.set_text(*slot, &entry);
             let now = self.clock.nanos();
-            self.recorder.borrow_mut().took(now, recorded, 0);
+            self.recorder.borrow_mut().record_take(now, recorded, 0);
             return Some(due);
         }
         let (place, began) = (life.user.place, self.clock.nanos());
@@ -61,7 +61,7 @@ impl<C: Client> Shared<C> {
             }
             return None;
         };
-        recorder.took(now, step, now.saturating_sub(began));
+        recorder.record_take(now, step, now.saturating_sub(began));
         life.user.scope.set_text(slot, &entry);
         Some(Due {
             planned: None,

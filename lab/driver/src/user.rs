@@ -12,11 +12,11 @@ use lab_workload::timing::{SessionChoice, TimingStream};
 use lab_workload::{LoadKind, Retry, TraceContext, UserScope, Visit, Wait, time_at_speed};
 use tokio::sync::Notify;
 
-use crate::beside::Beside;
+use crate::assignment::Assignment;
 use crate::client::Client;
 use crate::clock::Clock;
-use crate::drive::Drive;
 use crate::load::{Pool, SharedPool};
+use crate::parallel_sessions::ParallelSessions;
 use crate::recorder::{Attempt, Events, Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::sharing::Sharing;
@@ -30,7 +30,7 @@ use lab_counts::Transactions;
 /// The state that all users of one population share on a worker.
 pub(crate) struct Shared<C: Client> {
     pub(crate) client: C,
-    pub(crate) drive: Arc<Drive>,
+    pub(crate) drive: Arc<Assignment>,
     pub(crate) script: Arc<Script>,
     /// The state that its users share with others.
     pub(crate) sharing: Sharing,
@@ -50,7 +50,7 @@ pub(crate) struct Shared<C: Client> {
     /// The requests in progress by index of the user on its worker, then those of parallel requests.
     pub(crate) under_way: Box<[Cell<UnderWay>]>,
     /// The sessions of parallel requests.
-    pub(crate) beside: Beside<C>,
+    pub(crate) parallel_sessions: ParallelSessions<C>,
     /// Their transactions in progress.
     pub(crate) transactions: Transactions,
     /// The token that the users share, if the workload says `per: worker`.
@@ -163,7 +163,7 @@ impl<C: Client> Shared<C> {
         let sent = sent.filter(|request| request.meant > 0);
         let pool = self.pool.lock();
         let arrived = pool.arrivals(self.worker);
-        let queued = self.beside.queued().into_iter();
+        let queued = self.parallel_sessions.queued().into_iter();
         let queued = queued.map(|(step, meant)| (self.first_step + step, meant));
         let meant = sent
             .map(|request| (request.step, request.meant))

@@ -16,15 +16,15 @@ use rustix::process::setpriority_process;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinSet, LocalSet};
 
-use crate::beside::Beside;
+use crate::assignment::Assignment;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Order;
-use crate::crowd::Crowd;
-use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::event::Window;
 use crate::load::{run_arrivals, run_probe, run_slot, run_user};
+use crate::parallel_sessions::ParallelSessions;
+use crate::population::Population;
 use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts};
 use crate::sharing::WorkerSharing;
@@ -46,7 +46,7 @@ pub(crate) struct Worker {
     /// Its number in this program.
     pub(crate) number: usize,
     /// The populations, at least one, with their users on this worker.
-    pub(crate) crowds: Vec<Crowd>,
+    pub(crate) populations: Vec<Population>,
     pub(crate) clock: Clock,
     pub(crate) orders: watch::Receiver<Order>,
     pub(crate) outbox: Outbox,
@@ -72,7 +72,7 @@ type Slots<C> = Rc<RefCell<Vec<Option<Box<User<C>>>>>>;
 
 /// A population with its users on this worker.
 struct Present<C: Client> {
-    crowd: Crowd,
+    population: Population,
     slice: Slice,
     shared: Rc<Shared<C>>,
     users: Slots<C>,
@@ -82,7 +82,7 @@ impl Worker {
     /// Runs the thread. `ready` receives its kernel thread id, or why it could not begin.
     pub(crate) fn run<C: Client>(
         self,
-        make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError>,
+        make: impl Fn(&Arc<Assignment>, &Timers) -> Result<C, DriverError>,
         ready: SyncSender<Result<i32, DriverError>>,
     ) {
         let mut notice = EndNotice {
@@ -91,7 +91,7 @@ impl Worker {
         };
         let runtime = match self.runtime() {
             Ok(runtime) => runtime,
-            Err(error) => return tell(&ready, Err(error)),
+            Err(error) => return report_ready(&ready, Err(error)),
         };
         let local = LocalSet::new();
         let work = self.work(make, &ready);
@@ -101,7 +101,10 @@ impl Worker {
     }
 
     fn runtime(&self) -> Result<tokio::runtime::Runtime, DriverError> {
-        let first = self.crowds.first().map(|crowd| &crowd.drive);
+        let first = self
+            .populations
+            .first()
+            .map(|population| &population.assignment);
         let core = first.and_then(|drive| Some((drive, *drive.cores.get(self.number)?)));
         if let Some((drive, core)) = core {
             let mut set = CpuSet::new();
@@ -123,19 +126,19 @@ impl Worker {
     /// Runs setup, then the trial, within a [`LocalSet`]. Returns true if it ran to its end.
     pub(crate) async fn work<C: Client>(
         mut self,
-        make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError>,
+        make: impl Fn(&Arc<Assignment>, &Timers) -> Result<C, DriverError>,
         ready: &SyncSender<Result<i32, DriverError>>,
     ) -> bool {
         let (timers, present) = match self.prepare(make) {
             Ok(prepared) => prepared,
             Err(error) => {
-                tell(ready, Err(error));
+                report_ready(ready, Err(error));
                 return false;
             }
         };
         let served = timers.clone();
         let service = tokio::task::spawn_local(async move { served.serve().await });
-        tell(ready, Ok(gettid().as_raw()));
+        report_ready(ready, Ok(gettid().as_raw()));
         let load = async { self.setup(&present).await && self.trial(&timers, &present).await };
         tokio::select! {
             cut = load => cut,
@@ -146,22 +149,28 @@ impl Worker {
 
     fn prepare<C: Client>(
         &mut self,
-        make: impl Fn(&Arc<Drive>, &Timers) -> Result<C, DriverError>,
+        make: impl Fn(&Arc<Assignment>, &Timers) -> Result<C, DriverError>,
     ) -> Result<(Timers, Vec<Present<C>>), DriverError> {
         let timers = Timers::new(self.clock).map_err(DriverError::Runtime)?;
         let (_, nothing_yet) = std::sync::mpsc::sync_channel(0);
         let emptied = std::mem::replace(&mut self.emptied, nothing_yet);
-        let sessions = self.crowds.iter().map(|crowd| crowd.script.session.len());
+        let sessions = self
+            .populations
+            .iter()
+            .map(|population| population.script.session.len());
         let steps: usize = sessions.sum();
-        let probes = self.crowds.iter().any(|crowd| crowd.script.probe.is_some());
-        let recorded = (self.crowds.len(), steps + usize::from(probes));
+        let probes = self
+            .populations
+            .iter()
+            .any(|population| population.script.probe.is_some());
+        let recorded = (self.populations.len(), steps + usize::from(probes));
         let recorder = Recorder::new(recorded, self.outbox.clone(), emptied);
         let (recorder, ended) = (Rc::new(RefCell::new(recorder)), Rc::default());
         let sharing = self.sharing();
-        let present = self.crowds.iter().map(|crowd| {
-            let client = make(&crowd.drive, &timers)?;
+        let present = self.populations.iter().map(|population| {
+            let client = make(&population.assignment, &timers)?;
             let of_worker = (&timers, &recorder, &ended, &sharing);
-            self.present(crowd, client, of_worker, steps)
+            self.present(population, client, of_worker, steps)
         });
         let present = present.collect::<Result<_, DriverError>>()?;
         Ok((timers, present))
@@ -169,8 +178,16 @@ impl Worker {
 
     /// Returns the state that its users share.
     fn sharing(&self) -> WorkerSharing {
-        let workloads = self.crowds.iter().map(|crowd| &*crowd.drive.workload);
-        let Some(Crowd { drive, queues, .. }) = self.crowds.first() else {
+        let workloads = self
+            .populations
+            .iter()
+            .map(|population| &*population.assignment.workload);
+        let Some(Population {
+            assignment: drive,
+            queues,
+            ..
+        }) = self.populations.first()
+        else {
             return WorkerSharing::default();
         };
         let slice = Slice::new(&drive.part, self.number, drive.workers());
@@ -180,7 +197,7 @@ impl Worker {
     /// Returns a population's users on this worker. `steps` counts those of all populations.
     fn present<C: Client>(
         &self,
-        crowd: &Crowd,
+        population: &Population,
         client: C,
         (timers, recorder, ended, sharing): (
             &Timers,
@@ -190,39 +207,39 @@ impl Worker {
         ),
         steps: usize,
     ) -> Result<Present<C>, DriverError> {
-        let drive = &crowd.drive;
+        let drive = &population.assignment;
         let slice = Slice::new(&drive.part, self.number, drive.workers());
         let mine = slice.users(drive.users);
         let users = mine.clone().count();
         let open = matches!(drive.kind, LoadKind::Arrival { .. });
         if open {
-            crowd.pool.lock().add(self.number, users);
+            population.pool.lock().add(self.number, users);
         }
         let multiplexes = client.multiplexes(&client.session()).unwrap_or(true);
         let at_once = drive.workload.most_at_once(usual_at_once(multiplexes)) as usize;
         let shared = Rc::new(Shared {
             client,
             drive: Arc::clone(drive),
-            script: Arc::clone(&crowd.script),
+            script: Arc::clone(&population.script),
             sharing: sharing.of_population(&drive.workload, users),
             timers: timers.clone(),
             clock: self.clock,
             recorder: Rc::clone(recorder),
-            first_step: crowd.first_step,
-            probe_step: steps - crowd.first_step,
+            first_step: population.first_step,
+            probe_step: steps - population.first_step,
             transactions: Transactions::new(
                 users,
-                crowd.script.transaction_depth(),
-                crowd.first_transaction,
+                population.script.transaction_depth(),
+                population.first_transaction,
             ),
-            population: crowd.place,
+            population: population.place,
             failure_pause: nanos(drive.limits.failure_pause),
             timeout_ends_step: drive.limits.timeout_ends_step,
-            beside: Beside::new(users, at_once),
-            under_way: vec![Cell::default(); Beside::<C>::places(users, at_once)].into(),
+            parallel_sessions: ParallelSessions::new(users, at_once),
+            under_way: vec![Cell::default(); ParallelSessions::<C>::places(users, at_once)].into(),
             token: SharedToken::default(),
             open,
-            pool: crowd.pool.clone(),
+            pool: population.pool.clone(),
             worker: self.number,
             end: Cell::new(Nanos::MAX),
             zero: Cell::new(0),
@@ -233,7 +250,7 @@ impl Worker {
             .map(|who| user(&shared, who).map(Some))
             .collect();
         Ok(Present {
-            crowd: crowd.clone(),
+            population: population.clone(),
             users: Rc::new(RefCell::new(users?)),
             slice,
             shared,
@@ -245,7 +262,7 @@ impl Worker {
     async fn setup<C: Client>(&mut self, present: &[Present<C>]) -> bool {
         let counts = Rc::new(Cell::new(SetupCounts::default()));
         for of in present {
-            for step in 0..of.crowd.script.setup.len() {
+            for step in 0..of.population.script.setup.len() {
                 if !self.setup_step(of, step, &counts).await {
                     return false;
                 }
@@ -260,7 +277,7 @@ impl Worker {
         step: usize,
         counts: &Rc<Cell<SetupCounts>>,
     ) -> bool {
-        let (drive, place) = (&of.crowd.drive, of.crowd.first_setup + step);
+        let (drive, place) = (&of.population.assignment, of.population.first_setup + step);
         let may = |order: &Order| order.stop || order.setup_step >= place;
         if !matches!(self.orders.wait_for(may).await, Ok(order) if !order.stop) {
             return false;
@@ -303,7 +320,7 @@ impl Worker {
         let Some(first) = present.first() else {
             return false;
         };
-        let (drive, recorder) = (&first.crowd.drive, &first.shared.recorder);
+        let (drive, recorder) = (&first.population.assignment, &first.shared.recorder);
         let length = drive.ramp.saturating_add(drive.hold);
         recorder.borrow_mut().begin(zero, drive.window, length);
         let tasks = Tasks::new(&first.shared.ended);
@@ -380,8 +397,8 @@ impl<C: Client> Present<C> {
 
     /// Returns the arriving sessions, if the load has arrivals.
     fn arrivals(&self) -> Option<ArrivalStream> {
-        let drive = &self.crowd.drive;
-        let Drive { seed, block, .. } = **drive;
+        let drive = &self.population.assignment;
+        let Assignment { seed, block, .. } = **drive;
         match drive.kind {
             LoadKind::Arrival {
                 rate_per_s,
@@ -396,7 +413,7 @@ impl<C: Client> Present<C> {
 
     /// The probe belongs to the worker of user 0, and uses its name and cookies.
     fn spawn_probe(&self, tasks: &Tasks) {
-        let (drive, shared) = (&self.crowd.drive, &self.shared);
+        let (drive, shared) = (&self.population.assignment, &self.shared);
         let Some(probe) = shared.script.probe.filter(|_| self.slice.has(0)) else {
             return;
         };
@@ -451,9 +468,9 @@ fn scope<C: Client>(shared: &Shared<C>, index: u32) -> Result<UserScope, DriverE
     let scope = drive.workload.scope(identity, extra);
     let mut scope = scope.map_err(|error| DriverError::User {
         index,
-        detail: drive.workload.given.mask(&error.to_string()),
+        detail: drive.workload.inputs.mask(&error.to_string()),
     })?;
-    scope.give(&shared.sharing.given);
+    scope.give(&shared.sharing.inputs);
     Ok(scope)
 }
 
@@ -495,7 +512,7 @@ fn no_panic(ended: Result<(), JoinError>) -> bool {
     }
 }
 
-fn tell(ready: &SyncSender<Result<i32, DriverError>>, what: Result<i32, DriverError>) {
+fn report_ready(ready: &SyncSender<Result<i32, DriverError>>, what: Result<i32, DriverError>) {
     // `Driver::start` waits for one message per worker; it leaves early only after a failure.
     let _gone = ready.send(what);
 }

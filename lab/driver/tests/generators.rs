@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use common::{Make, Server, Told, ms, ok};
+use common::{Make, Observed, Server, ms, ok};
 use lab_driver::remote::{Generators, Piped, generate};
-use lab_driver::{Clock, Drive, Driver, DriverError, DriverEvent, Mix, Window, WorkerThread};
+use lab_driver::{Assignment, Clock, Driver, DriverError, DriverEvent, Mix, Window, WorkerThread};
 use lab_workload::{LoadKind, Spacing, Stage};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -89,7 +89,7 @@ impl lab_study::Files for OneFile {
     }
 }
 
-fn drive(server: &Server) -> Drive {
+fn drive(server: &Server) -> Assignment {
     let mut drive = Make::new(&[]).drive(&server.base());
     let workload = lab_study::load_workload("workload.yaml", &OneFile).unwrap();
     drive.workload = Arc::new(workload);
@@ -107,8 +107,8 @@ fn generators(count: u32) -> Generators {
 
 /// The events of a run, its result, and its workers.
 type Ran = (
-    Told,
-    Result<lab_driver::DriveSummary, DriverError>,
+    Observed,
+    Result<lab_driver::DriverSummary, DriverError>,
     Vec<WorkerThread>,
 );
 
@@ -117,7 +117,7 @@ fn run(mix: impl Into<Mix>, count: u32, each: impl Fn(&Driver, &Window)) -> Ran 
     let (sender, events) = sync_channel(16);
     let driver = Driver::start_generators(mix, &generators(count), sender).unwrap();
     let threads = driver.worker_threads();
-    let mut told = Told::default();
+    let mut observed = Observed::default();
     for event in events {
         match event {
             DriverEvent::SetupDone {
@@ -126,19 +126,21 @@ fn run(mix: impl Into<Mix>, count: u32, each: impl Fn(&Driver, &Window)) -> Ran 
                 skipped,
                 ..
             } => {
-                told.setup = Some((transactions, errors, skipped));
+                observed.setup = Some((transactions, errors, skipped));
                 driver.begin().unwrap();
             }
             DriverEvent::Window(window) => {
                 each(&driver, &window);
-                told.windows.push(*window);
+                observed.windows.push(*window);
             }
-            DriverEvent::ErrorExample { class, detail, .. } => told.examples.push((class, detail)),
+            DriverEvent::ErrorExample { class, detail, .. } => {
+                observed.examples.push((class, detail))
+            }
             DriverEvent::SetupProgress { .. } => {}
             DriverEvent::Done => break,
         }
     }
-    (told, driver.join(), threads)
+    (observed, driver.join(), threads)
 }
 
 fn alive(thread: WorkerThread) -> bool {
@@ -151,9 +153,9 @@ fn count(server: &Server, part: &str) -> u64 {
 }
 
 /// Asserts that windows follow each other without gaps, from 0 on.
-fn check_windows(told: &Told) {
+fn check_windows(observed: &Observed) {
     let mut end = Duration::ZERO;
-    for window in &told.windows {
+    for window in &observed.windows {
         assert_eq!(window.start, end);
         assert!(window.handed_over >= window.end);
         end = window.end;
@@ -167,7 +169,7 @@ fn users_are_spread_and_each_acts_once() {
     // Until all have sent their requests, however slow the machine is.
     let users = || (0..5).all(|user| count(&server, &format!("/get/{user}")) > 3);
     // And until a window has them all: windows after the stop may have only one generator's part.
-    let (told, summary, threads) = run(&drive, 3, |driver, window| {
+    let (observed, summary, threads) = run(&drive, 3, |driver, window| {
         if window.counts.users == 5 && users() && count(&server, "/probe") > 3 {
             driver.stop();
         }
@@ -177,7 +179,7 @@ fn users_are_spread_and_each_acts_once() {
     pids.dedup();
     assert_eq!((threads.len(), pids.len()), (3, 3));
     assert!(!threads.into_iter().any(alive));
-    assert_eq!(told.setup, Some((10, 0, 0)));
+    assert_eq!(observed.setup, Some((10, 0, 0)));
     assert_eq!((summary.stopped_early, summary.errors), (true, 0));
     let of = |part: &str| count(&server, part);
     assert_eq!((of("/setup/"), of("/setup/4"), of("/setup/3")), (5, 1, 1));
@@ -189,25 +191,29 @@ fn users_are_spread_and_each_acts_once() {
         missing <= 1,
         "one generator alone sends the probe: {missing}"
     );
-    assert_eq!(told.times(0).len(), summary.transactions);
+    assert_eq!(observed.times(0).len(), summary.transactions);
     assert_eq!(
-        told.windows.iter().map(|window| window.counts.users).max(),
+        observed
+            .windows
+            .iter()
+            .map(|window| window.counts.users)
+            .max(),
         Some(5)
     );
-    check_windows(&told);
+    check_windows(&observed);
 }
 
 fn setup_has_one_barrier() {
     let server = Server::answering(|_| ok(""));
     let mut drive = drive(&server);
     (drive.users, drive.hold) = (8, ms(200));
-    let (told, summary, _) = run(&drive, 4, |_, _| {});
+    let (observed, summary, _) = run(&drive, 4, |_, _| {});
     let summary = summary.unwrap();
     // There was no stop: the end is the plan's.
     assert_eq!((summary.elapsed, summary.stopped_early), (ms(200), false));
-    let ends: Vec<_> = told.windows.iter().map(|window| window.end).collect();
+    let ends: Vec<_> = observed.windows.iter().map(|window| window.end).collect();
     assert_eq!(ends, [ms(100), ms(200)]);
-    check_windows(&told);
+    check_windows(&observed);
     let lines = server.lines();
     let last = lines.iter().rposition(|l| l.contains("/setup/")).unwrap();
     let first = lines.iter().position(|l| l.contains("/second/")).unwrap();
@@ -237,7 +243,7 @@ fn arrivals_are_shared() {
     // The number of windows reported, and the number at the stop: those have the parts of both generators. Later ones
     // may have only one part, since a stop reaches each generator at its own time.
     let (windows, whole) = (Cell::new(0), Cell::new(None));
-    let (told, summary, _) = run(&drive, 2, |driver, _| {
+    let (observed, summary, _) = run(&drive, 2, |driver, _| {
         windows.set(windows.get() + 1);
         if whole.get().is_none() && users() {
             whole.set(Some(windows.get()));
@@ -249,7 +255,7 @@ fn arrivals_are_shared() {
     // Each session belongs to one generator: it has a response, is in progress, or waits. At a window's end a session
     // may be assigned to a connection but not begun.
     let (mut arrived, mut begun, mut answered) = (0, 0, 0);
-    for window in &told.windows[..whole.get().unwrap()] {
+    for window in &observed.windows[..whole.get().unwrap()] {
         arrived += window.counts.arrived;
         begun += window.counts.cycles;
         answered += window.steps[0].times.ok.len();
@@ -275,13 +281,13 @@ fn stages_are_shared() {
     };
     drive.stages = vec![stage(300, 2), stage(300, 5), stage(300, 1)];
     drive.hold = ms(900);
-    let (told, summary, _) = run(&drive, 2, |_, _| {});
+    let (observed, summary, _) = run(&drive, 2, |_, _| {});
     let summary = summary.unwrap();
     assert_eq!((summary.errors, summary.elapsed), (0, ms(900)));
-    check_windows(&told);
+    check_windows(&observed);
     // A user due at a window's end may have begun just after it, and leave with a response.
     let most = |windows: std::ops::Range<usize>| {
-        let users = told.windows[windows]
+        let users = observed.windows[windows]
             .iter()
             .map(|window| window.counts.users);
         users.max().unwrap()
@@ -293,12 +299,12 @@ fn stages_are_shared() {
 
 fn populations_are_shared() {
     let server = Server::answering(|_| ok(""));
-    let first = Drive {
+    let first = Assignment {
         population: "first".to_owned(),
         hold: Duration::from_secs(600),
         ..drive(&server)
     };
-    let mut second = Drive {
+    let mut second = Assignment {
         population: "second".to_owned(),
         first: 5,
         users: 3,
@@ -307,7 +313,7 @@ fn populations_are_shared() {
     };
     Arc::make_mut(&mut second.workload).probe = None;
     let users = || (0..8).all(|user| count(&server, &format!("/get/{user}")) > 3);
-    let (told, summary, _) = run(Mix::from(first).and(second), 3, |driver, _| {
+    let (observed, summary, _) = run(Mix::from(first).and(second), 3, |driver, _| {
         if users() {
             driver.stop();
         }
@@ -315,7 +321,7 @@ fn populations_are_shared() {
     let summary = summary.unwrap();
     assert_eq!(summary.errors, 0);
     // Each generator has the rows and the file of each population.
-    assert_eq!(told.setup, Some((16, 0, 0)));
+    assert_eq!(observed.setup, Some((16, 0, 0)));
     let lines = server.lines();
     for user in 0..8 {
         let line = format!("GET /setup/{user}/{}", user * 3);
@@ -325,23 +331,23 @@ fn populations_are_shared() {
             "{line}"
         );
     }
-    assert_eq!(told.windows.last().unwrap().steps.len(), 3);
-    let of_both = told.times(0).len() + told.times(1).len();
+    assert_eq!(observed.windows.last().unwrap().steps.len(), 3);
+    let of_both = observed.times(0).len() + observed.times(1).len();
     assert_eq!(of_both, summary.transactions);
-    assert_eq!(told.times(2).len(), summary.probe_transactions);
+    assert_eq!(observed.times(2).len(), summary.probe_transactions);
 }
 
 fn a_killed_generator_ends_the_drive() {
     let server = Server::answering(|_| ok(""));
     let mut drive = drive(&server);
     drive.hold = Duration::from_secs(600);
-    let (told, ended, threads) = run(&drive, 2, |driver, _| {
+    let (observed, ended, threads) = run(&drive, 2, |driver, _| {
         let victim = driver.worker_threads()[1].pid;
         let _gone_already = kill(Pid::from_raw(victim as i32), Signal::SIGKILL);
     });
     let error = ended.unwrap_err().to_string();
     assert_eq!(error, "generator 1 was ended by signal 9");
-    assert!(told.windows.last().unwrap().end < drive.hold);
+    assert!(observed.windows.last().unwrap().end < drive.hold);
     assert!(!threads.into_iter().any(alive));
 }
 
@@ -349,14 +355,14 @@ fn a_stop_ends_all_generators() {
     let server = Server::answering(|_| ok(""));
     let mut drive = drive(&server);
     drive.hold = Duration::from_secs(600);
-    let (told, ended, threads) = run(&drive, 2, |driver, _| driver.stop());
-    assert!(ended.unwrap().stopped_early && told.windows.len() >= 2);
+    let (observed, ended, threads) = run(&drive, 2, |driver, _| driver.stop());
+    assert!(ended.unwrap().stopped_early && observed.windows.len() >= 2);
     assert!(!threads.into_iter().any(alive));
 }
 
 fn what_is_no_generator_is_told_by_its_last_words() {
     let server = Server::answering(|_| ok(""));
-    let refusal = |change: fn(&mut Generators, &mut Drive)| {
+    let refusal = |change: fn(&mut Generators, &mut Assignment)| {
         let (sender, _events) = sync_channel(16);
         let (mut generators, mut drive) = (generators(2), drive(&server));
         change(&mut generators, &mut drive);
@@ -364,7 +370,7 @@ fn what_is_no_generator_is_told_by_its_last_words() {
             .unwrap_err()
             .to_string()
     };
-    let check = |change: fn(&mut Generators, &mut Drive), expected: &str| {
+    let check = |change: fn(&mut Generators, &mut Assignment), expected: &str| {
         let found = refusal(change);
         assert!(found.contains(expected), "{found}");
     };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_nats::{Client, Subscriber};
 use futures_util::{StreamExt, stream};
 use lab_driver::DriverError;
-use lab_driver::remote::{Elsewhere, End, Peer, Place, Seen};
+use lab_driver::remote::{End, Peer, Place, RemoteGenerators, Seen};
 use tokio::sync::{Notify, mpsc};
 
 use crate::carry::{Broken, Carrier, DOWN, Ends};
@@ -291,7 +291,7 @@ fn gone(name: Name, lost: &Member) -> Option<FleetError> {
     Some(FleetError::Agent { name, why })
 }
 
-impl Elsewhere for Crew {
+impl RemoteGenerators for Crew {
     fn open(&self) -> Result<Vec<Peer>, DriverError> {
         self.open_all().map_err(|error| match error {
             FleetError::Agent { name, why } => DriverError::Lost {

@@ -16,8 +16,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use lab_driver::remote::Elsewhere;
-use lab_driver::{Clock, Drive, DriveSummary, Driver, DriverError, DriverEvent, Limits, Part};
+use lab_driver::remote::RemoteGenerators;
+use lab_driver::{
+    Assignment, Clock, Driver, DriverError, DriverEvent, DriverSummary, Limits, Part,
+};
 use lab_driver::{TlsOptions, Window};
 use lab_fleet::{
     AgentOptions, Conductor, Crew, FleetError, Hub, Name, Role, Server, Token, Wanted, run_agent,
@@ -289,9 +291,9 @@ impl lab_study::Files for OneFile {
     }
 }
 
-fn drive(web: &Web, hold: Duration) -> Drive {
+fn drive(web: &Web, hold: Duration) -> Assignment {
     let workload = lab_study::load_workload("workload.yaml", &OneFile).unwrap();
-    Drive {
+    Assignment {
         population: String::new(),
         first: 0,
         workload: Arc::new(workload),
@@ -319,7 +321,7 @@ fn drive(web: &Web, hold: Duration) -> Drive {
 }
 
 /// The result of a drive, and its windows.
-type Ran = (Result<DriveSummary, DriverError>, Vec<Window>);
+type Ran = (Result<DriverSummary, DriverError>, Vec<Window>);
 
 /// Drives to the end; `each` is called at every window.
 fn run(
@@ -346,7 +348,7 @@ fn run(
     (driver.join(), windows)
 }
 
-fn run_by(crew: &Crew, drive: &Drive, each: impl FnMut()) -> Ran {
+fn run_by(crew: &Crew, drive: &Assignment, each: impl FnMut()) -> Ran {
     let (sender, events) = sync_channel(64);
     // An agent that has greeted may need a moment, on a busy machine, before it answers.
     let mut peers = None;

@@ -3,12 +3,12 @@
 //!
 //! Pure: it opens no file (the caller provides them by [`Files`]), reads no clock, and knows no study.
 
+pub mod connect;
 mod file;
 pub mod host;
-pub mod kept;
 mod profile;
-pub mod reach;
 mod read;
+pub mod secrets;
 mod setting;
 pub mod settings;
 mod storage;
@@ -29,8 +29,9 @@ use lab_units::{error, source, text_error};
 pub use lab_workload::{Secrets, password_of};
 pub use profile::{ProfileFile, ProfileWithFile};
 pub use read::{
-    Environment, Files, beside, check_short_name, decode, first_file, has_gap, header_problem,
-    level, method_problem, parsed, read_workload, read_yaml, switch, unknown_name, workload_with,
+    Environment, Files, check_short_name, decode, first_file, has_gap, header_problem, level,
+    method_problem, parsed, read_workload, read_yaml, sibling_path, switch, unknown_name,
+    workload_with,
 };
 pub use setting::{CellError, Optional, Setting};
 pub use storage::{

@@ -13,8 +13,8 @@ use lab_study::{Action, CommandSpec, Cpus, HostSpec, KernelSetting, kernel_path}
 use serde::Deserialize;
 
 use self::filesystems::{Filesystems, Section};
-use crate::hands::Beside;
 use crate::message::Setup;
+use crate::slots::CoreSharing;
 
 /// The name of the agent's own program in the file.
 const OWN: &str = "plimsoll";
@@ -183,7 +183,9 @@ impl Allowed {
         for spec in before.map(|(_, spec)| spec).chain([&setup.spec]) {
             problems.extend(self.of_command(spec));
         }
-        if setup.beside == Some(Beside::Apart) && cores::split(cores, &cores::siblings).is_none() {
+        if setup.core_sharing == Some(CoreSharing::Split)
+            && cores::split(cores, &cores::siblings).is_none()
+        {
             let what = "a duet that is kept apart needs two cores, and the agent has one";
             problems.push(what.to_owned());
         }
@@ -397,7 +399,7 @@ mod tests {
             spec,
             host: HostSpec::default(),
             secure: false,
-            beside: None,
+            core_sharing: None,
         }
     }
 
@@ -502,10 +504,10 @@ mod tests {
         );
         check(|s| s.host.cpus = Some(Cpus::List(vec![0, 5])), "core 5");
         check(|s| s.host.cpus = Some(Cpus::Count(2)), "");
-        check(|s| s.beside = Some(Beside::Apart), "");
+        check(|s| s.core_sharing = Some(CoreSharing::Split), "");
         let dir = tempfile::tempdir().unwrap();
         let mut apart = setup(&["sleep", "60"]);
-        apart.beside = Some(Beside::Apart);
+        apart.core_sharing = Some(CoreSharing::Split);
         let said = allowed(dir.path()).refused(&apart, &[0]).join("");
         assert!(said.contains("needs two cores"), "{said}");
         let command = |program: &str| vec![Action::Command(vec![program.to_owned()])];

@@ -79,13 +79,13 @@ impl Asking {
     /// Asks a last time, where the hold isn't over, and gives all answers.
     #[must_use]
     pub fn end(mut self) -> Vec<Recorded> {
-        self.tell();
+        self.signal_stop();
         let ended = self.threads.drain(..).map(JoinHandle::join);
         // A thread that panicked has already printed its message.
         ended.filter_map(Result::ok).collect()
     }
 
-    fn tell(&self) {
+    fn signal_stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in &self.threads {
             thread.thread().unpark();
@@ -96,7 +96,7 @@ impl Asking {
 impl Drop for Asking {
     /// Those of a trial that has failed end on their own.
     fn drop(&mut self) {
-        self.tell();
+        self.signal_stop();
     }
 }
 

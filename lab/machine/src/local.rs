@@ -34,7 +34,7 @@ pub struct Local {
     spec: CommandSpec,
     running: Option<Running>,
     /// Processes that its preparation left running; the system may need them.
-    beside: Vec<Child>,
+    reset_children: Vec<Child>,
     setting: Setting,
     output: Output,
 }
@@ -48,7 +48,7 @@ impl Local {
             start,
             spec,
             running: None,
-            beside: Vec::new(),
+            reset_children: Vec::new(),
             setting: Setting::default(),
         }
     }
@@ -77,7 +77,7 @@ impl Machine for Local {
     }
 
     fn start(&mut self, interrupt: &AtomicBool) -> Result<Started, Failed> {
-        let beside = &mut self.beside;
+        let beside = &mut self.reset_children;
         let (running, started) = command::start(&self.start, &self.spec, beside, interrupt)?;
         self.running = Some(running);
         self.setting = started.setting.clone();
@@ -96,7 +96,7 @@ impl Machine for Local {
             folder: &self.setting.folder,
         };
         let left = runner.run_held(PREPARES, &argv, interrupt)?;
-        self.beside.extend(left);
+        self.reset_children.extend(left);
         Ok(())
     }
 
@@ -157,7 +157,7 @@ impl Machine for Local {
         let held = held.into_iter().flatten();
         let held = held.filter_map(|pid| u32::try_from(pid).ok());
         let first = self.running.as_ref().map(|running| running.child.id());
-        let beside = self.beside.iter().filter_map(Child::held);
+        let beside = self.reset_children.iter().filter_map(Child::held);
         let beside = beside.flat_map(Held::members);
         let all = first.into_iter().chain(held);
         all.chain(beside.filter_map(|pid| u32::try_from(pid).ok()))
@@ -179,7 +179,7 @@ impl Local {
     pub(crate) fn end(&mut self, gone: &AtomicBool) -> Option<String> {
         let running = self.running.take();
         let said = running.and_then(|running| ended(running, gone));
-        for child in self.beside.drain(..).rev() {
+        for child in self.reset_children.drain(..).rev() {
             // A process that ignores the signal is killed.
             let _killed = child.stop_within(Signal::SIGTERM, || left(BESIDE_GRACE, gone));
         }

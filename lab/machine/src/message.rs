@@ -8,8 +8,8 @@ use lab_study::{CommandSpec, HostSpec, KernelSetting};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::hands::Beside;
 use crate::machine::Started;
+use crate::slots::CoreSharing;
 
 /// First byte of a message in JSON.
 const JSON: u8 = 0;
@@ -42,8 +42,8 @@ pub struct Setup {
     /// True if it speaks TLS.
     pub secure: bool,
     /// How it shares cores with the other system of a duet.
-    #[serde(default)]
-    pub beside: Option<Beside>,
+    #[serde(default, rename = "beside")]
+    pub core_sharing: Option<CoreSharing>,
 }
 
 /// When counters are read: at regular times from the trial's 0, and once more just before the end.
@@ -145,7 +145,7 @@ pub(crate) fn encode_piece(piece: &[u8]) -> Vec<u8> {
 
 /// A report, or a piece of output.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Heard {
+pub(crate) enum Received {
     Report(Report),
     Piece(Vec<u8>),
 }
@@ -167,14 +167,14 @@ pub(crate) fn decode_order(bytes: &[u8]) -> Result<Order, Unreadable> {
 }
 
 /// Decodes a report of at most `most` bytes.
-pub(crate) fn decode_heard(bytes: &[u8], most: usize) -> Result<Heard, Unreadable> {
+pub(crate) fn decode_received(bytes: &[u8], most: usize) -> Result<Received, Unreadable> {
     if bytes.len() > most {
         return Err(Unreadable(format!("a report has over {most} bytes")));
     }
     match bytes.split_first() {
-        Some((&BYTES, piece)) if piece.len() as u64 <= PIECE => Ok(Heard::Piece(piece.to_vec())),
+        Some((&BYTES, piece)) if piece.len() as u64 <= PIECE => Ok(Received::Piece(piece.to_vec())),
         Some((&BYTES, _)) => Err(Unreadable("a piece of output is too long".to_owned())),
-        _ => decode(bytes).map(Heard::Report),
+        _ => decode(bytes).map(Received::Report),
     }
 }
 
@@ -183,7 +183,7 @@ pub(crate) fn decode_heard(bytes: &[u8], most: usize) -> Result<Heard, Unreadabl
 /// # Errors
 /// Why they are no order.
 pub fn check(bytes: &[u8]) -> Result<(), Unreadable> {
-    let _heard = decode_heard(bytes, MOST_REPORT);
+    let _heard = decode_received(bytes, MOST_REPORT);
     let order = decode_order(bytes)?;
     let again: Order = decode(&encode(&order))?;
     assert_eq!(again, order, "an order comes back as it was");
@@ -203,11 +203,11 @@ mod tests {
             at in any::<u64>(),
             values in proptest::collection::vec(proptest::option::of((-1_000_000..1_000_000).prop_map(f64::from)), 0..50),
         ) {
-            let heard = decode_heard(&encode_piece(&piece), MOST_REPORT).unwrap();
-            prop_assert_eq!(heard, Heard::Piece(piece));
+            let heard = decode_received(&encode_piece(&piece), MOST_REPORT).unwrap();
+            prop_assert_eq!(heard, Received::Piece(piece));
             let row = Report::Row { at, values };
-            let heard = decode_heard(&encode(&row), MOST_REPORT).unwrap();
-            prop_assert_eq!(heard, Heard::Report(row));
+            let heard = decode_received(&encode(&row), MOST_REPORT).unwrap();
+            prop_assert_eq!(heard, Received::Report(row));
         }
     }
 
@@ -218,12 +218,12 @@ mod tests {
         );
         assert!(decode::<Order>(&[&[JSON], &br#""shell""#[..]].concat()).is_err());
         let piece = encode_piece(&vec![0; PIECE as usize + 1]);
-        assert!(decode_heard(&piece, MOST_REPORT).is_err());
+        assert!(decode_received(&piece, MOST_REPORT).is_err());
         let report = encode(&Report::Stopped {
             note: Some("x".repeat(MOST_REPORT)),
         });
-        assert!(decode_heard(&report, MOST_REPORT).is_err());
-        assert!(decode_heard(&report, MOST_STARTED).is_ok());
+        assert!(decode_received(&report, MOST_REPORT).is_err());
+        assert!(decode_received(&report, MOST_STARTED).is_ok());
         let long = format!("\"stop\"{}", " ".repeat(MOST_ORDER));
         let said = decode_order(&[&[JSON], long.as_bytes()].concat()).unwrap_err();
         assert!(said.to_string().contains("over 16777216 bytes"), "{said}");

@@ -145,20 +145,20 @@ pub enum Next {
 /// Waits for an idle period, up to a maximum. A machine that is idle at the first look is accepted;
 /// otherwise it must be idle three times in a row.
 #[derive(Debug, Clone, Copy)]
-pub struct Gate {
-    patience: Duration,
+pub struct IdleGate {
+    max_wait: Duration,
     waited: Duration,
     looks: u32,
     in_a_row: u32,
     disturbed: bool,
 }
 
-impl Gate {
+impl IdleGate {
     /// With a maximum wait of 0, the first look is the last.
     #[must_use]
-    pub fn new(patience: Duration) -> Self {
+    pub fn new(max_wait: Duration) -> Self {
         Self {
-            patience,
+            max_wait: max_wait,
             waited: Duration::ZERO,
             looks: 0,
             in_a_row: 0,
@@ -177,7 +177,7 @@ impl Gate {
         }
         if is_quiet && (!self.disturbed || self.in_a_row >= IN_A_ROW) {
             Next::Quiet
-        } else if self.waited >= self.patience {
+        } else if self.waited >= self.max_wait {
             Next::Unquiet
         } else {
             Next::Wait
@@ -193,7 +193,7 @@ impl Gate {
     /// The maximum remaining wait.
     #[must_use]
     pub fn left(&self) -> Duration {
-        self.patience.saturating_sub(self.waited)
+        self.max_wait.saturating_sub(self.waited)
     }
 }
 
@@ -243,7 +243,7 @@ mod tests {
 
     /// Returns the outcome of looks of a second each, and their number.
     fn after(patience_s: u64, looks: impl IntoIterator<Item = bool>) -> (Next, usize, Duration) {
-        let mut gate = Gate::new(Duration::from_secs(patience_s));
+        let mut gate = IdleGate::new(Duration::from_secs(patience_s));
         let mut number = 0;
         for is_quiet in looks {
             number += 1;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use lab_client::{BaseUrl, Exchange, Nanos, Phases, RequestId, Side, Tap, Version};
 use lab_driver::Witness;
 use lab_workload::{
-    Body, CaptureSource, Expectation, GRPC_STATUSES, JsonState, Piece, Request as Asked, Said,
-    Step, TOKEN_STEP, Template, UserScope, Workload,
+    Body, CaptureSource, Expectation, GRPC_STATUSES, JsonState, Piece, ProtocolRequest,
+    Request as Asked, Step, TOKEN_STEP, Template, UserScope, Workload,
 };
 
 use crate::mask::{MASK, Secrets, is_telling};
@@ -447,7 +447,7 @@ fn expected(asked: &Asked) -> String {
     };
     let mut parts = vec![match asked.said.as_deref() {
         None => format!("status {}", statuses.join(", ")),
-        Some(Said::Call(_)) => {
+        Some(ProtocolRequest::Call(_)) => {
             let names: Vec<String> = asked.expect.iter().map(called).collect();
             names.join(", ")
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use lab_analysis::Analysis;
-use lab_archive::{Circumstances, Clocks, OtherProgram, TrialEnd};
+use lab_archive::{Clocks, OtherProgram, TrialEnd, TrialEnvironment};
 use lab_history::Recorded;
 use lab_report::write::{json, result_schema};
 use serde_json::Value;
@@ -98,7 +98,7 @@ fn duet() -> Made {
                  variants: { a: { groupware: { http_threads: 2 } }, b: { groupware: { http_threads: 3 } } }\n\
                  load: { users: 100, ramp: 6s, hold: 4 cycles }\ntrials: 9\nduet: true\n";
     let shape = Shape {
-        circumstances: Circumstances {
+        circumstances: TrialEnvironment {
             clocks: Some(Clocks {
                 wall_start_ms: 0,
                 wall_end_ms: 30_000,
@@ -108,7 +108,7 @@ fn duet() -> Made {
                 name: "rustc".to_owned(),
                 cpu_percent: 100.0,
             }],
-            ..Circumstances::default()
+            ..TrialEnvironment::default()
         },
         ..Shape::default()
     };

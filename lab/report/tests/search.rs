@@ -3,7 +3,7 @@
 
 use crate::support::{Made, STUDY, Shape};
 use lab_analysis::model::Outcome;
-use lab_archive::{Circumstances, Clocks, OtherProgram, PreparationCause, TrialEnd};
+use lab_archive::{Clocks, OtherProgram, PreparationCause, TrialEnd, TrialEnvironment};
 use lab_plan::HowEnded;
 use lab_report::write::{json, junit, terminal};
 
@@ -27,7 +27,7 @@ fn shape(trial: Trial) -> Shape {
         _ => 60_000,
     };
     let circumstances = match trial {
-        Disturbed(_) => Circumstances {
+        Disturbed(_) => TrialEnvironment {
             clocks: Some(Clocks {
                 monotonic_ms: 30_000.0,
                 wall_start_ms: 0,
@@ -37,9 +37,9 @@ fn shape(trial: Trial) -> Shape {
                 name: "rustc".to_owned(),
                 cpu_percent: 90.0,
             }],
-            ..Circumstances::default()
+            ..TrialEnvironment::default()
         },
-        _ => Circumstances::default(),
+        _ => TrialEnvironment::default(),
     };
     let end = match trial {
         Unprepared => TrialEnd::PreparationFailed {

@@ -3,7 +3,7 @@
 use crate::support::{Made, Shape};
 use lab_analysis::Analysis;
 use lab_analysis::model::{Difference, Outcome};
-use lab_archive::{Circumstances, Clocks, OtherProgram, TrialEnd};
+use lab_archive::{Clocks, OtherProgram, TrialEnd, TrialEnvironment};
 use lab_report::write::{html, json, junit, markdown, terminal};
 
 const STUDY: &str = "\
@@ -19,19 +19,19 @@ trials: BLOCKS
 ";
 
 /// Other programs beside a trial, in per cent of one of its two cores each.
-fn disturbed(rustc: f64, cc1: f64) -> Circumstances {
+fn disturbed(rustc: f64, cc1: f64) -> TrialEnvironment {
     let program = |(name, cpu_percent): (&str, f64)| OtherProgram {
         name: name.to_owned(),
         cpu_percent,
     };
-    Circumstances {
+    TrialEnvironment {
         clocks: Some(Clocks {
             monotonic_ms: 30_000.0,
             wall_start_ms: 0,
             wall_end_ms: 30_000,
         }),
         others_during: [("rustc", rustc), ("cc1", cc1)].map(program).to_vec(),
-        ..Circumstances::default()
+        ..TrialEnvironment::default()
     }
 }
 

@@ -3,7 +3,7 @@
 //! Settings may name factors (`users: "{{ users }}"`), so their values are known only per cell;
 //! loading a study works out every cell once, so that a plan finds no new errors.
 
-use lab_language::reach::{self, HttpVersion, ReachSpec};
+use lab_language::connect::{self, ConnectSpec, HttpVersion};
 use lab_language::{CellError, Optional};
 
 use crate::demand::LoadTemplate;
@@ -20,19 +20,19 @@ pub(crate) struct CellTemplate {
 }
 
 impl CellTemplate {
-    /// How users reach the system in `cell`: the system's settings, and the load's.
-    pub(crate) fn reach(&self, cell: &Cell) -> Result<ReachSpec, CellError> {
-        let mut reach = self.system.of(cell).reach.spec(cell)?;
-        let http = reach.http;
-        let connections = |text: &str| reach::load_connections(text, http);
+    /// How users connect to the system in `cell`: the system's settings, and the load's.
+    pub(crate) fn connect(&self, cell: &Cell) -> Result<ConnectSpec, CellError> {
+        let mut connect = self.system.of(cell).reach.spec(cell)?;
+        let http = connect.http;
+        let connections = |text: &str| connect::load_connections(text, http);
         if let Some(connections) = self.load.connections.value(cell, connections)? {
-            reach.http.shared = Some(connections);
+            connect.http.shared = Some(connections);
         }
-        if self.load.over_http2 && reach.http.shared.is_some() {
-            reach.http.version = HttpVersion::Two;
+        if self.load.over_http2 && connect.http.shared.is_some() {
+            connect.http.version = HttpVersion::Two;
         }
-        reach.sources.clone_from(&self.load.sources);
-        Ok(reach)
+        connect.sources.clone_from(&self.load.sources);
+        Ok(connect)
     }
 }
 

@@ -28,9 +28,9 @@ pub use attach::AttachSpec;
 pub use command::{CommandSpec, FilledIn, PresetUse, Ready, StopSignal, as_host};
 pub use file::schema_study;
 pub use lab_ask::{AskSpec, By, filled_in};
+pub use lab_language::connect::{ConnectSpec, HttpSpec, HttpVersion, TlsSpec};
 pub use lab_language::host::{HostSpec, KernelSetting};
 pub use lab_language::machine::{CPU_LATENCY, Cpus, Filesystem, filesystem, kernel_path};
-pub use lab_language::reach::{HttpSpec, HttpVersion, ReachSpec, TlsSpec};
 pub use lab_language::units::{duration, size};
 pub use lab_language::{
     AddressRange, Agents, Environment, Files, FilesystemSpec, LoadError, Problem, Secrets,

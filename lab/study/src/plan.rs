@@ -9,8 +9,8 @@ mod question;
 use std::collections::BTreeMap;
 
 use lab_ask::AskSpec;
+use lab_language::connect::{ConnectSpec, HttpVersion};
 use lab_language::host::HostSpec;
-use lab_language::reach::{HttpVersion, ReachSpec};
 use lab_language::{CellError, Secrets};
 use lab_plan::{Duet, Question};
 pub use lab_prediction::{
@@ -139,8 +139,8 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "HostSpec::is_default")]
     pub host: HostSpec,
     /// How its users reach it.
-    #[serde(default, skip_serializing_if = "ReachSpec::is_default")]
-    pub reach: ReachSpec,
+    #[serde(default, skip_serializing_if = "ConnectSpec::is_default")]
+    pub reach: ConnectSpec,
     /// The queries sent to it during the hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ask: Vec<AskSpec>,
@@ -171,7 +171,7 @@ impl Trial {
             system,
             parts: Vec::new(),
             host: HostSpec::default(),
-            reach: ReachSpec::default(),
+            reach: ConnectSpec::default(),
             ask: Vec::new(),
             load,
             probe_every_ms: None,
@@ -382,7 +382,7 @@ fn trial_of(study: &Study, cell: &Cell, speed: f64) -> Result<Trial, PlanError> 
     let workload = workload.map_err(|error| PlanError::Cell(error.to_string()))?;
     let pace = workload.session.pace;
     let of = template.system.of(cell);
-    let (system, host, reach) = (of.system(cell)?, of.host(cell)?, template.reach(cell)?);
+    let (system, host, reach) = (of.system(cell)?, of.host(cell)?, template.connect(cell)?);
     let mut load = template.load.load(cell, pace)?.spec(speed);
     if !matches!(load.kind, LoadKind::Sequence { .. }) {
         // Windows of a long trial are long. A study with an abort limit of seconds needs windows of a second.

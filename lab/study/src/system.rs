@@ -3,8 +3,8 @@
 
 use lab_ask::AskTemplate;
 use lab_language::CellError;
+use lab_language::connect::ConnectTemplate;
 use lab_language::host::{HostSpec, HostTemplate};
-use lab_language::reach::ReachTemplate;
 use serde::{Deserialize, Serialize};
 
 use crate::attach::{AttachSpec, AttachTemplate};
@@ -83,7 +83,7 @@ impl SystemsTemplate {
 pub(crate) struct SystemTemplate {
     pub(crate) kind: KindTemplate,
     pub(crate) host: HostTemplate,
-    pub(crate) reach: ReachTemplate,
+    pub(crate) reach: ConnectTemplate,
     pub(crate) ask: AskTemplate,
 }
 

@@ -121,10 +121,10 @@ fn values_of_the_environment_stand_where_templates_ask_for_them() {
         "{shown}"
     );
     assert_eq!(
-        workload.given.mask("password=correct+horse, t0ken"),
+        workload.inputs.mask("password=correct+horse, t0ken"),
         format!("password={MASK}, {MASK}")
     );
-    assert_eq!(workload.given.mask("at test"), "at test");
+    assert_eq!(workload.inputs.mask("at test"), "at test");
 }
 
 #[test]
@@ -160,10 +160,10 @@ fn who_only_judges_a_file_needs_no_environment() {
     );
     // Other parameters and values give the same result: the requirements are in the templates.
     let asked: Vec<String> = workload
-        .given
-        .asked()
+        .inputs
+        .names()
         .map(|asked| asked.name.clone())
         .collect();
     assert_eq!(asked, ["API_PASSWORD", "NAME", "STAGE", "TOKEN"]);
-    assert!(Arc::strong_count(&workload.given) >= 1);
+    assert!(Arc::strong_count(&workload.inputs) >= 1);
 }

@@ -144,7 +144,7 @@ fn key_is_shown_nowhere() {
     let shown = format!("{workload:?}");
     for secret in [line, "c2VzYW1l", "correct horse"] {
         assert!(!shown.contains(secret), "{shown}");
-        let masked = workload.given.mask(&format!("a {secret} b"));
+        let masked = workload.inputs.mask(&format!("a {secret} b"));
         assert_eq!(masked, format!("a {MASK} b"));
     }
     let LoadedAny::Study(study) = load_any("s.yaml", &place).unwrap() else {

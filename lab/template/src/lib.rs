@@ -5,7 +5,7 @@
 
 mod clock;
 pub mod data;
-pub mod given;
+pub mod inputs;
 pub mod key;
 pub mod level;
 pub mod mask;

@@ -2,12 +2,12 @@
 
 use lab_filters::{mask_forms, written};
 
-use crate::given::Given;
+use crate::inputs::Inputs;
 
 /// Replaces a secret.
 pub const MASK: &str = "***";
 
-impl Given {
+impl Inputs {
     /// Masks each secret in a text, in plain form and in the forms of requests: in JSON, forms, paths, XML,
     /// hexadecimal, and base64 with any context. A secret that is cut off by the end of the text is also masked.
     #[must_use]
@@ -24,14 +24,14 @@ mod tests {
     use lab_filters::{Encoding, push_url};
 
     use super::*;
-    use crate::given::Asked;
+    use crate::inputs::InputName;
 
-    fn given(values: &[(&str, &str)]) -> Given {
-        let asked = |(name, _): &(&str, &str)| Asked {
+    fn given(values: &[(&str, &str)]) -> Inputs {
+        let asked = |(name, _): &(&str, &str)| InputName {
             name: (*name).to_owned(),
             secret: name.starts_with('S'),
         };
-        let mut given = Given::unknown(values.iter().map(asked).collect());
+        let mut given = Inputs::unknown(values.iter().map(asked).collect());
         for (name, value) in values {
             given.set(name, value);
         }
@@ -106,7 +106,7 @@ mod tests {
     fn no_value_masks_nothing() {
         let mut empty = given(&[("S1", "")]);
         assert_eq!(empty.mask("abc"), "abc");
-        empty = Given::unknown(vec![Asked {
+        empty = Inputs::unknown(vec![InputName {
             name: "S".into(),
             secret: true,
         }]);

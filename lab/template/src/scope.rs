@@ -13,7 +13,7 @@ use lab_filters::{TraceContext, Traced, Tracing};
 
 use crate::clock;
 use crate::data::{Data, Each};
-use crate::given::Given;
+use crate::inputs::Inputs;
 use crate::render_error::RenderError;
 use crate::timing::{self, ChoiceStream};
 
@@ -50,7 +50,7 @@ pub struct User {
 #[derive(Debug)]
 pub struct UserScope {
     names: Arc<[String]>,
-    given: Arc<Given>,
+    inputs: Arc<Inputs>,
     data: Option<Arc<Data>>,
     /// The number of the session, for arriving sessions.
     session: Option<u64>,
@@ -95,12 +95,12 @@ impl UserScope {
     /// Creates a user with variables of these names, all unset.
     pub fn unset(
         names: &Arc<[String]>,
-        (given, data): (&Arc<Given>, Option<&Arc<Data>>),
+        (given, data): (&Arc<Inputs>, Option<&Arc<Data>>),
         user: User,
     ) -> Self {
         Self {
             names: Arc::clone(names),
-            given: Arc::clone(given),
+            inputs: Arc::clone(given),
             data: data.map(Arc::clone),
             session: None,
             values: names.iter().map(|_| Stored::Unset).collect(),
@@ -186,7 +186,7 @@ impl UserScope {
         };
         Self {
             names: Arc::clone(&self.names),
-            given: Arc::clone(&self.given),
+            inputs: Arc::clone(&self.inputs),
             data: None,
             values,
             rare: self.rare.clone(),
@@ -315,7 +315,7 @@ impl UserScope {
         secret: bool,
         out: &mut String,
     ) -> Result<(), String> {
-        match self.given.value(name, secret) {
+        match self.inputs.value(name, secret) {
             Some(value) => {
                 out.push_str(value);
                 Ok(())
@@ -325,20 +325,20 @@ impl UserScope {
     }
 
     /// Sets the source of environment values and counter numbers.
-    pub fn give(&mut self, given: &Arc<Given>) {
-        self.given = Arc::clone(given);
+    pub fn give(&mut self, given: &Arc<Inputs>) {
+        self.inputs = Arc::clone(given);
     }
 
     /// Returns the next number of a counter.
     pub(crate) fn next_number(&self, counter: &str) -> Result<i64, String> {
-        let number = self.given.next_number(counter);
+        let number = self.inputs.next_number(counter);
         let number = number.ok_or_else(|| format!("there is no counter `{counter}` here"))?;
         i64::try_from(number).map_err(|_| format!("the counter `{counter}` is at its end"))
     }
 
     /// Returns the key with this name, if it exists.
     pub fn named_key(&self, name: &str) -> Option<Result<Vec<u8>, String>> {
-        Some(self.given.key(name)?.bytes().map(Cow::into_owned))
+        Some(self.inputs.key(name)?.bytes().map(Cow::into_owned))
     }
 
     /// Returns the key with this name.
@@ -604,7 +604,7 @@ impl Default for UserScope {
     fn default() -> Self {
         Self {
             names: Arc::from([]),
-            given: Arc::default(),
+            inputs: Arc::default(),
             data: None,
             session: None,
             values: Box::from([]),

@@ -1,68 +1,68 @@
 //! Warnings about a trial apart from its figures, in sentences.
 
-use lab_archive::{Agent, Circumstances, Noted, TrialRecord};
+use lab_archive::{Agent, TrialEnvironment, TrialRecord, Warning};
 
 use crate::format::{first_few, plural_count};
 
 /// Returns the recorded sentences, then those of the notes.
 pub(crate) fn sentences(record: &TrialRecord) -> Vec<String> {
-    let noted = record.noted.iter();
-    let noted = noted.filter_map(|noted| sentence(noted, &record.circumstances));
+    let noted = record.warnings.iter();
+    let noted = noted.filter_map(|noted| sentence(noted, &record.environment));
     record.notes.iter().cloned().chain(noted).collect()
 }
 
 /// Returns a note as text; `None` if the environment lacks its subject.
-fn sentence(noted: &Noted, around: &Circumstances) -> Option<String> {
+fn sentence(noted: &Warning, around: &TrialEnvironment) -> Option<String> {
     Some(match noted {
-        Noted::NotPinned => {
+        Warning::NotPinned => {
             "The system is not pinned: it is attached to, and on whatever cores it is.".to_owned()
         }
-        Noted::SharedCore => "The generator and the system share a core.".to_owned(),
-        Noted::PutBack { threads, cores } => {
+        Warning::SharedCore => "The generator and the system share a core.".to_owned(),
+        Warning::PutBack { threads, cores } => {
             format!(
                 "{threads} threads of the system had left its cores and were put back on {cores}."
             )
         }
-        Noted::KernelMade {
+        Warning::KernelMade {
             name,
             wanted,
             in_force,
         } => format!("The kernel made {in_force} of {wanted} for {name}."),
-        Noted::LatencyAsked {
+        Warning::LatencyAsked {
             name,
             wanted,
             in_force,
         } => format!("Another program asked for {in_force}, not {wanted}: {name}."),
-        Noted::DrivenByAgents => driven_by(&around.agents)?,
-        Noted::RanElsewhere { part } => ran_on(part.as_deref(), around)?,
-        Noted::NotWatched { port } => format!(
+        Warning::DrivenByAgents => driven_by(&around.agents)?,
+        Warning::RanElsewhere { part } => ran_on(part.as_deref(), around)?,
+        Warning::NotWatched { port } => format!(
             "The agent found no process that listens on port {port} of its machine and that it may watch: the system \
              is not looked after, and has no counters of its own. Name its `pid`, or start the agent as its user."
         ),
-        Noted::ExporterMissed {
+        Warning::ExporterMissed {
             server,
             asked,
             missing,
             problem,
         } => missed(server, (*asked, *missing), problem),
-        Noted::HoldTooShort => {
+        Warning::HoldTooShort => {
             "The hold was too short to judge the generator by its CPU.".to_owned()
         }
-        Noted::HardlyRead { read_ms, held_ms } => format!(
+        Warning::HardlyRead { read_ms, held_ms } => format!(
             "The generator's CPU was read over {:.1} s of the {:.1} s of the hold, which is too little to judge it \
              by: whoever reads it had no CPU.",
             seconds(*read_ms),
             seconds(*held_ms)
         ),
-        Noted::WaitsUnknown => {
+        Warning::WaitsUnknown => {
             "This kernel does not tell how long the generator waited for a core.".to_owned()
         }
-        Noted::SequenceCut { begun, sessions } => format!(
+        Warning::SequenceCut { begun, sessions } => format!(
             "The sequence was cut by the end of its time: {begun} of {sessions} sessions were begun."
         ),
-        Noted::RequestTimeout { after_us, bounds } => timeout(*after_us, *bounds),
-        Noted::NotProfiled { problem } => format!("The system isn't profiled: {problem}."),
-        Noted::Newer => {
+        Warning::RequestTimeout { after_us, bounds } => timeout(*after_us, *bounds),
+        Warning::NotProfiled { problem } => format!("The system isn't profiled: {problem}."),
+        Warning::Newer => {
             "Something is noted that this version does not know; the one that ran the trial does."
                 .to_owned()
         }
@@ -78,7 +78,7 @@ fn driven_by(agents: &[Agent]) -> Option<String> {
     (!named.is_empty()).then(|| format!("The load was driven by agents: {}.", first_few(&named)))
 }
 
-fn ran_on(part: Option<&str>, around: &Circumstances) -> Option<String> {
+fn ran_on(part: Option<&str>, around: &TrialEnvironment) -> Option<String> {
     let agent = match part {
         None => around.system_agent.as_ref(),
         Some(name) => {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn agents_are_named() {
-        let around = Circumstances {
+        let around = TrialEnvironment {
             agents: vec![agent("ada", 1), agent("bob", 2)],
             system_agent: Some(agent("app", 1)),
             parts: vec![SystemPart {
@@ -143,32 +143,32 @@ mod tests {
                 agent: Some(agent("rows", 1)),
                 ..SystemPart::default()
             }],
-            ..Circumstances::default()
+            ..TrialEnvironment::default()
         };
-        let ran = |part: Option<&str>| Noted::RanElsewhere {
+        let ran = |part: Option<&str>| Warning::RanElsewhere {
             part: part.map(str::to_owned),
         };
         for (noted, says) in [
             (
-                Noted::DrivenByAgents,
+                Warning::DrivenByAgents,
                 "The load was driven by agents: ada on rack (1 worker), bob on rack (2 workers).",
             ),
             (ran(None), "The system ran on rack, by agent app."),
             (ran(Some("db")), "db ran on rack, by agent rows."),
         ] {
             assert_eq!(sentence(&noted, &around).as_deref(), Some(says));
-            assert_eq!(sentence(&noted, &Circumstances::default()), None);
+            assert_eq!(sentence(&noted, &TrialEnvironment::default()), None);
         }
         assert_eq!(sentence(&ran(Some("cache")), &around), None);
     }
 
     #[test]
     fn lengths_are_in_seconds() {
-        let read = Noted::HardlyRead {
+        let read = Warning::HardlyRead {
             read_ms: 2000,
             held_ms: 20_000,
         };
-        let read = sentence(&read, &Circumstances::default()).unwrap();
+        let read = sentence(&read, &TrialEnvironment::default()).unwrap();
         assert!(read.contains("2.0 s of the 20.0 s"), "{read}");
         let expected = "A request that takes over 6.25 s is a timeout, an error.";
         assert_eq!(timeout(6_250_000, false), expected);

@@ -638,7 +638,7 @@ fn series(input: &Input<'_>, names: &Names<'_>) -> Result<Series, MergeError> {
         .map(|(index, group)| group.point(p95_us.get(&index).copied().flatten()))
         .collect();
     // The chart shows the system together with its host.
-    let there = input.data.record.circumstances.system_host.as_ref();
+    let there = input.data.record.environment.system_host.as_ref();
     let cores = there.map_or(input.manifest.environment.cores, |there| there.cores);
     Ok(Series {
         load,

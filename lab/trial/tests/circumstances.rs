@@ -2,14 +2,14 @@
 
 use crate::support::{Shape, check};
 use lab_archive::{
-    Agent, Circumstances, Clocks, LimitsReached, OtherProgram, StartingState, SystemHost,
-    SystemPart, Throttled, Used,
+    Agent, Clocks, LimitsReached, OtherProgram, StartingState, SystemHost, SystemPart, Throttled,
+    TrialEnvironment, Used,
 };
 use lab_trial::model::CheckOutcome::{Invalid, NotJudged, Pass, Warn};
 use lab_trial::model::TrialAnalysis;
 
-fn quiet() -> Circumstances {
-    Circumstances {
+fn quiet() -> TrialEnvironment {
+    TrialEnvironment {
         starting_state: Some(StartingState {
             data_bytes: 10_000_000,
             kernel_hash: "blake3:k".to_owned(),
@@ -28,11 +28,11 @@ fn quiet() -> Circumstances {
             }),
             ..LimitsReached::default()
         },
-        ..Circumstances::default()
+        ..TrialEnvironment::default()
     }
 }
 
-fn with(change: impl FnOnce(&mut Circumstances)) -> Shape {
+fn with(change: impl FnOnce(&mut TrialEnvironment)) -> Shape {
     let mut circumstances = quiet();
     change(&mut circumstances);
     Shape {

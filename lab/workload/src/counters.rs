@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::given::{Given, Numbers};
+use crate::inputs::{Inputs, Numbers};
 use crate::model::Workload;
 use crate::shared::SharedKind;
 
@@ -53,10 +53,10 @@ impl Counters {
 }
 
 /// The environment of a workload's users on a worker with these counters.
-pub fn given(workload: &Workload, counters: Option<&Arc<Counters>>) -> Arc<Given> {
+pub fn inputs(workload: &Workload, counters: Option<&Arc<Counters>>) -> Arc<Inputs> {
     match counters {
-        Some(counters) => Arc::new(workload.given.counting(Arc::clone(counters) as _)),
-        None => Arc::clone(&workload.given),
+        Some(counters) => Arc::new(workload.inputs.counting(Arc::clone(counters) as _)),
+        None => Arc::clone(&workload.inputs),
     }
 }
 

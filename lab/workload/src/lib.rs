@@ -9,10 +9,10 @@ mod control;
 pub mod counters;
 mod credentials;
 mod expectation;
-mod least;
 mod load;
 mod measure;
 mod message;
+mod minimal;
 mod mix;
 mod model;
 mod parallel;
@@ -32,7 +32,7 @@ mod user;
 mod windows;
 
 pub use lab_template::template;
-use lab_template::{data, given, level, render_error, scope, slot, wait};
+use lab_template::{data, inputs, level, render_error, scope, slot, wait};
 
 pub use attached::{Attached, MAX_ATTACHED_BYTES};
 pub use capture::{Capture, CaptureSource, Pattern, PatternError};
@@ -53,7 +53,7 @@ pub use lab_filters::{
 pub use lab_filters::{TraceContext, Tracing};
 pub use lab_filters::{auth, sign};
 pub use lab_template::data::{Bytes, Data, Each, Table, TableError};
-pub use lab_template::given::{Asked, Given, Numbers};
+pub use lab_template::inputs::{InputName, Inputs, Numbers};
 pub use lab_template::key::{Key, KeySource};
 pub use lab_template::level::{Level, Parameters};
 pub use lab_template::mask::MASK;
@@ -72,7 +72,7 @@ pub use parallel::{ForEach, Parallel, usual_at_once};
 pub use sends::Sends;
 pub use shared::{Lease, Put, Queued, SharedKind, SharedState, Take};
 pub use signer::Signer;
-pub use speech::{Call, GRPC_STATUSES, Said, SignIn, Speech, Way};
+pub use speech::{Call, GRPC_STATUSES, ProtocolRequest, SignIn, Speech, Way};
 pub use stage::{MAX_STAGES, Stage, Visit, are_sound, visits};
 pub use supply::{Need, Starved};
 pub use timeline::{Recorded, TimeUnit, Timeline, TimelineError};

@@ -91,7 +91,7 @@ impl Message {
         if !sources.requests().flat_map(files_of).all(|at| at < files) {
             return Err(MessageError::Files);
         }
-        let given = Arc::clone(&sources.given);
+        let given = Arc::clone(&sources.inputs);
         let symbols = Symbols {
             variables: &sources.variables,
             parameters: &sources.parameters,

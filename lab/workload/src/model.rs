@@ -17,13 +17,13 @@ use crate::control::{Control, Group, Retry, SESSION, Transaction, Visitor};
 use crate::credentials::Credentials;
 use crate::data::Data;
 use crate::expectation::Expectation;
-use crate::given::{Asked, Given};
+use crate::inputs::{InputName, Inputs};
 use crate::level::Parameters;
 use crate::measure::Measure;
 use crate::parallel::Parallel;
 use crate::scope::Slot;
 use crate::shared::{Put, Queued, SharedState, Take};
-use crate::speech::{Said, Speech};
+use crate::speech::{ProtocolRequest, Speech};
 use crate::template::{Template, Unseeded};
 use crate::tokens::Tokens;
 use crate::wait::{Chance, Wait, time_at_speed};
@@ -54,8 +54,8 @@ pub struct Workload<T = Template> {
     #[serde(default)]
     pub least_users: u32,
     /// Values that its templates need of the environment.
-    #[serde(default)]
-    pub given: Arc<Given>,
+    #[serde(default, rename = "given")]
+    pub inputs: Arc<Inputs>,
     /// The rows assigned to its users or sessions.
     #[serde(default)]
     pub data: Option<Arc<Data>>,
@@ -194,7 +194,7 @@ pub struct Request<T = Template> {
     /// The request in another protocol than HTTP: then only `expect`, `answer`, and `captures` count besides. The empty
     /// `target` is still rendered first.
     #[serde(default = "nothing_said")]
-    pub said: Option<Box<Said<T>>>,
+    pub said: Option<Box<ProtocolRequest<T>>>,
 }
 
 /// A cookie that the workload sets.
@@ -209,7 +209,7 @@ pub struct OwnCookie<T = Template> {
     pub is_default: bool,
 }
 
-fn nothing_said<T>() -> Option<Box<Said<T>>> {
+fn nothing_said<T>() -> Option<Box<ProtocolRequest<T>>> {
     None
 }
 
@@ -309,10 +309,10 @@ impl Workload {
 
     /// Values that its templates need of the environment.
     #[must_use]
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn requested_inputs(&self) -> Vec<InputName> {
         let mut asked = Vec::new();
         let noted = self.try_map(|template| {
-            template.asked(&mut asked);
+            template.inputs(&mut asked);
             Ok::<(), std::convert::Infallible>(())
         });
         debug_assert!(noted.is_ok());
@@ -512,7 +512,7 @@ impl<T> Workload<T> {
             transfer: self.transfer.clone(),
             variables: Arc::clone(&self.variables),
             least_users: self.least_users,
-            given: Arc::clone(&self.given),
+            inputs: Arc::clone(&self.inputs),
             data: self.data.clone(),
             shared: self.shared.clone(),
             files: self.files.clone(),

@@ -90,7 +90,7 @@ pub struct SignIn<T = Template> {
 /// A request of a protocol other than HTTP.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Said<T = Template> {
+pub enum ProtocolRequest<T = Template> {
     /// A message; without a text the request only receives.
     Message {
         /// Its text.
@@ -258,7 +258,7 @@ impl<T> SignIn<T> {
     }
 }
 
-impl<T> Said<T> {
+impl<T> ProtocolRequest<T> {
     /// All its templates, in order.
     pub fn templates(&self) -> impl Iterator<Item = &T> {
         let metadata: &[(String, T)] = match self {
@@ -281,26 +281,26 @@ impl<T> Said<T> {
     pub(crate) fn try_map<U, E>(
         &self,
         map: &mut impl FnMut(&T) -> Result<U, E>,
-    ) -> Result<Said<U>, E> {
+    ) -> Result<ProtocolRequest<U>, E> {
         let mut all = |templates: &[T]| templates.iter().map(&mut *map).collect::<Result<_, E>>();
         Ok(match self {
-            Self::Close(code) => Said::Close(*code),
-            Self::Call(call) => Said::Call(call.try_map(map)?),
-            Self::Message { text, binary } => Said::Message {
+            Self::Close(code) => ProtocolRequest::Close(*code),
+            Self::Call(call) => ProtocolRequest::Call(call.try_map(map)?),
+            Self::Message { text, binary } => ProtocolRequest::Message {
                 text: text.as_ref().map(&mut *map).transpose()?,
                 binary: *binary,
             },
-            Self::Words(words) => Said::Words(all(words)?),
-            Self::Mail { from, to, text } => Said::Mail {
+            Self::Words(words) => ProtocolRequest::Words(all(words)?),
+            Self::Mail { from, to, text } => ProtocolRequest::Mail {
                 to: all(to)?,
                 from: map(from)?,
                 text: map(text)?,
             },
-            Self::Line { line, text } => Said::Line {
+            Self::Line { line, text } => ProtocolRequest::Line {
                 line: map(line)?,
                 text: text.as_ref().map(&mut *map).transpose()?,
             },
-            Self::Statement { sql, values, way } => Said::Statement {
+            Self::Statement { sql, values, way } => ProtocolRequest::Statement {
                 values: all(values)?,
                 sql: map(sql)?,
                 way: *way,
@@ -336,7 +336,7 @@ impl<T> Call<T> {
     }
 }
 
-impl Said {
+impl ProtocolRequest {
     /// A readable line: the words, or the first line of the text.
     #[must_use]
     pub fn line(&self) -> String {

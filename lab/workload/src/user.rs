@@ -12,7 +12,7 @@ impl Workload {
     /// # Errors
     /// When a `user:` template fails, or `extra` names a variable that the workload doesn't have.
     pub fn scope(&self, user: User, extra: &[(String, String)]) -> Result<UserScope, RenderError> {
-        let mut scope = UserScope::unset(&self.variables, (&self.given, self.data.as_ref()), user);
+        let mut scope = UserScope::unset(&self.variables, (&self.inputs, self.data.as_ref()), user);
         scope.take_row(Each::User, u64::from(scope.index()));
         for (name, value) in extra {
             let slot = slot(&scope, name)?;

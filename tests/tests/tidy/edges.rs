@@ -342,6 +342,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-client",
             "lab-counts",
             "lab-dialogues",
+            "lab-queues",
+            "lab-script",
             "lab-stats",
             "lab-workload",
         ],
@@ -404,6 +406,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lab-prediction", &["lab-workload"]),
     ("lab-profile", &["lab-stats"]),
+    ("lab-queues", &["lab-workload"]),
     (
         "lab-result",
         &[

@@ -125,7 +125,7 @@ fn culprits(run: &Run, trials: &[u32]) -> Vec<String> {
     let mut used: Vec<(String, f64)> = Vec::new();
     let data = run.trials.iter();
     let data = data.filter(|data| trials.contains(&data.record.id));
-    for program in data.flat_map(|data| &data.record.circumstances.others_during) {
+    for program in data.flat_map(|data| &data.record.environment.others_during) {
         match used.iter_mut().find(|(name, _)| *name == program.name) {
             Some((_, sum)) => *sum += program.cpu_percent,
             None => used.push((program.name.clone(), program.cpu_percent)),

@@ -568,7 +568,7 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
         }
     }
 
-    fn beside(&self, session: &mut DialogueSession<D>) -> DialogueSession<D> {
+    fn parallel_session(&self, session: &mut DialogueSession<D>) -> DialogueSession<D> {
         DialogueSession {
             link: None,
             seat: Some(Seat::at(session.place())),

@@ -169,6 +169,7 @@ impl<T: Time> HttpClient<T> {
         {
             listening.has_type(value);
         }
+        call.keep_header(name, value);
         if prepared.reads_headers {
             call.finds.header(&prepared.wanted(), name, value);
         }
@@ -259,6 +260,9 @@ impl<T: Time> HttpClient<T> {
         call: &mut Call<'_, T::Timer>,
     ) -> Result<(), FailedRequest> {
         let prepared = call.prepared;
+        if prepared.is_whole() && call.keep_whole(status, body) {
+            return Ok(());
+        }
         if !prepared.expects(status) {
             return self.unexpected(status, body, call);
         }
@@ -342,7 +346,7 @@ impl<T: Time> HttpClient<T> {
     ) -> Result<(), FailedRequest> {
         let limit = self.limits.max_response_bytes;
         let (status, sent) = (complete.status, complete.body_bytes);
-        if !call.prepared.expects(status) {
+        if !call.prepared.expects(status) && !call.prepared.is_whole() {
             // The beginning is enough for the error, and only that is kept.
             let shown = ENCODED_EXAMPLE_BYTES as u64;
             let _truncated = call.codings.decode(body, shown, decoded);

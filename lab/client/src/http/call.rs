@@ -11,6 +11,7 @@ use super::events::Listening;
 use super::message::Message;
 use super::request::{Prepared, path_of};
 use crate::exchange::{ErrorClass, FailedRequest, Phases, Sizes};
+use crate::parts::WholeAnswer;
 use crate::reading::HeaderFinds;
 use crate::time::Nanos;
 use crate::tls;
@@ -64,6 +65,8 @@ pub(super) struct Call<'a, T> {
     pub(super) unanswerable: Option<String>,
     /// Whether the connection may be used again.
     pub(super) reusable: bool,
+    /// The response, if a program receives it.
+    pub(super) whole: Option<Box<WholeAnswer>>,
 }
 
 impl<'a, T> Call<'a, T> {
@@ -99,6 +102,7 @@ impl<'a, T> Call<'a, T> {
             challenge: None,
             unanswerable: None,
             reusable: false,
+            whole: prepared.is_whole().then(Box::default),
         }
     }
 
@@ -177,6 +181,7 @@ pub(super) enum Answer {
 pub(super) fn keeps(prepared: &Prepared, status: u16, codings: Codings) -> usize {
     let (expected, encoded) = (prepared.expects(status), codings.decodes());
     match () {
+        () if prepared.is_whole() && prepared.keeps_body => usize::MAX,
         () if !expected && encoded => ENCODED_EXAMPLE_BYTES,
         () if !expected => EXAMPLE_BYTES,
         // Events are processed as they arrive.

@@ -17,14 +17,16 @@ use super::cookie::Jar;
 use super::events::Listening;
 use super::message::Message;
 use super::pool::Pool;
-use super::redirect::{Hop, Sent, follow};
+use super::redirect::Hop;
 use super::request::{Prepared, Scratch};
+use super::scripted::MadeOfParts;
 use super::session::{HttpSession, Shares};
 use super::two::WINDOWS;
 use crate::clock;
 use crate::connection::{Connection, Route};
 use crate::exchange::{Client, ClientCounts, Details, ErrorClass, Exchange, FailedRequest};
 use crate::exchange::{Made, Phase, Phases, RequestId, Sizes, Unmade};
+use crate::parts::{Parts, WholeAnswer};
 use crate::resolve::Resolve;
 use crate::server::{Limits, Server};
 use crate::sources::Sources;
@@ -45,9 +47,9 @@ const LOOK_AFTER: Nanos = 1_000_000;
 
 /// One worker's HTTP client.
 pub struct HttpClient<T: Time> {
-    requests: Vec<Prepared>,
+    pub(super) requests: Vec<Prepared>,
     /// The requests whose messages are kept when they fail.
-    retried: Vec<bool>,
+    pub(super) retried: Vec<bool>,
     pub(super) base: BaseUrl,
     route: Result<Route, Box<str>>,
     tls: Tls,
@@ -72,12 +74,14 @@ pub struct HttpClient<T: Time> {
     counts: Cell<ClientCounts>,
     details: Details,
     pub(super) read: RefCell<Box<[u8]>>,
-    scratch: RefCell<Scratch>,
+    pub(super) scratch: RefCell<Scratch>,
     texts: RefCell<Vec<String>>,
+    /// The rules for responses to programs' last requests, by the index of the workload's request.
+    pub(super) variants: RefCell<Vec<Option<Rc<Prepared>>>>,
     /// The buffer for decoded responses.
     pub(super) decoded: RefCell<Vec<u8>>,
     pub(super) tap: Option<Rc<dyn Tap>>,
-    tracing: Option<Tracing>,
+    pub(super) tracing: Option<Tracing>,
 }
 
 /// The end time and the outcome of an exchange.
@@ -146,6 +150,7 @@ impl<T: Time> HttpClient<T> {
             read: RefCell::new(vec![0; READ_BYTES].into()),
             scratch: RefCell::default(),
             texts: RefCell::default(),
+            variants: RefCell::default(),
             decoded: RefCell::default(),
             tap: None,
             tracing,
@@ -156,107 +161,6 @@ impl<T: Time> HttpClient<T> {
     #[must_use]
     pub fn retrying(self, retried: Vec<bool>) -> Self {
         Self { retried, ..self }
-    }
-
-    /// Keeps a failed message, if it may be sent again.
-    fn keep_failed(
-        &self,
-        session: &mut HttpSession,
-        request: RequestId,
-        (message, other, left): (Message, Option<Box<BaseUrl>>, u32),
-    ) {
-        if !self
-            .retried
-            .get(request as usize)
-            .copied()
-            .unwrap_or_default()
-        {
-            return self.give_back(message);
-        }
-        let hop = Hop {
-            message,
-            other,
-            left,
-        };
-        session.failed = Some(Box::new((request, hop)));
-    }
-
-    /// Renders the message of a request, or returns why it can't be rendered.
-    fn rendered(
-        &self,
-        session: &HttpSession,
-        request: RequestId,
-        scope: &mut UserScope,
-    ) -> Result<Hop, Unmade> {
-        let prepared = &self.requests[request as usize];
-        let mut message = Message::new(self.take_text());
-        let tracing = self.tracing.as_ref().filter(|_| prepared.traces);
-        message.trace = tracing.and_then(|tracing| scope.begin_trace(tracing, request));
-        let rendered = {
-            let scratch = &mut *self.scratch.borrow_mut();
-            prepared.render(&self.base, scope, &session.jar, scratch, &mut message)
-        };
-        match rendered {
-            Ok(other) => Ok(Hop {
-                message,
-                other,
-                left: prepared.follow,
-            }),
-            Err(unmade) => {
-                self.give_back(message);
-                Err(unmade)
-            }
-        }
-    }
-
-    /// Returns the message to send next for a request, signed if the request has a signer.
-    fn next_message(
-        &self,
-        session: &mut HttpSession,
-        request: RequestId,
-        scope: &mut UserScope,
-    ) -> Result<Hop, Unmade> {
-        let hop = session.hop.take().filter(|hop| hop.0 == request);
-        let mut hop = match hop {
-            Some(hop) => hop.1,
-            None => self.rendered(session, request, scope)?,
-        };
-        let prepared = &self.requests[request as usize];
-        let is_ours = !hop.message.is_foreign && hop.other.is_none();
-        if let Some(credentials) = prepared.credentials.as_ref().filter(|_| is_ours) {
-            hop.message.authorize(credentials, scope, &session.jar)?;
-        }
-        let signer = prepared.signer.as_ref();
-        if let Some(signer) = signer.filter(|_| !hop.message.is_foreign) {
-            let server = hop.other.as_deref().unwrap_or(&self.base);
-            hop.message.sign(signer, server.secure, scope)?;
-        }
-        Ok(hop)
-    }
-
-    /// Makes the request of a redirect the session's next one.
-    fn follow(
-        &self,
-        session: &mut HttpSession,
-        request: RequestId,
-        (message, other, left): (&Message, &Option<Box<BaseUrl>>, u32),
-        (status, location): (u16, &str),
-    ) -> Result<(), String> {
-        let sent = Sent {
-            message,
-            server: other.as_deref().unwrap_or(&self.base),
-            base: &self.base,
-            host: self.requests[request as usize].host_at(&self.base),
-        };
-        let (message, other) = follow(&sent, status, location, &session.jar)?;
-        let left = left.saturating_sub(1);
-        let hop = Hop {
-            message,
-            other,
-            left,
-        };
-        session.hop = Some(Box::new((request, hop)));
-        Ok(())
     }
 
     /// Sends a rendered message and reads the response, on the session's connection or on a shared one. For other
@@ -505,11 +409,11 @@ impl<T: Time> HttpClient<T> {
         self.counts.set(counts);
     }
 
-    fn take_text(&self) -> String {
+    pub(super) fn take_text(&self) -> String {
         self.texts.borrow_mut().pop().unwrap_or_default()
     }
 
-    fn give_back(&self, message: Message) {
+    pub(super) fn give_back(&self, message: Message) {
         let mut text = message.text;
         if text.capacity() > POOLED_BYTES {
             self.scratch.borrow_mut().keep(text);
@@ -545,7 +449,7 @@ impl<T: Time> Client for HttpClient<T> {
         }
     }
 
-    fn beside(&self, session: &mut HttpSession) -> HttpSession {
+    fn parallel_session(&self, session: &mut HttpSession) -> HttpSession {
         HttpSession {
             shares: self.shares_of(session),
             ..self.sibling(session)
@@ -571,7 +475,34 @@ impl<T: Time> Client for HttpClient<T> {
     }
 
     fn take_up(&self, session: &mut HttpSession, made: Made) {
-        session.hop = made.downcast().ok();
+        match made.downcast::<MadeOfParts>() {
+            Ok(made) => {
+                session.answer = None;
+                (session.own, session.hop) = (Some(made.own), Some(made.hop));
+            }
+            Err(made) => session.hop = made.downcast().ok(),
+        }
+    }
+
+    fn make_of(
+        &self,
+        session: &HttpSession,
+        request: RequestId,
+        parts: &Parts,
+    ) -> Result<Made, Unmade> {
+        Ok(Box::new(self.rendered_parts(session, request, parts)?))
+    }
+
+    fn take_answer(&self, session: &mut HttpSession) -> Option<Box<WholeAnswer>> {
+        session.answer.take()
+    }
+
+    fn clear_cookies(&self, session: &HttpSession) {
+        session.jar.clear();
+    }
+
+    fn set_cookie(&self, session: &HttpSession, value: &str, path: &str) {
+        session.jar.store(value, &self.base.host, path);
     }
 
     async fn exchange(
@@ -581,13 +512,16 @@ impl<T: Time> Client for HttpClient<T> {
         scope: &mut UserScope,
         deadline: &T::Timer,
     ) -> Exchange {
-        let prepared = &self.requests[request as usize];
+        let own = session.own.clone();
+        let prepared = own
+            .as_deref()
+            .unwrap_or_else(|| &self.requests[request as usize]);
         session.failed.take_if(|failed| failed.0 == request);
         let Hop {
             mut message,
             other,
             left,
-        } = match self.next_message(session, request, scope) {
+        } = match self.next_message(session, (request, prepared), scope) {
             Ok(hop) => hop,
             Err(Unmade::Empty) => return Exchange::Skipped,
             Err(Unmade::Failed(detail)) => return Exchange::Unmade { detail },
@@ -608,6 +542,11 @@ impl<T: Time> Client for HttpClient<T> {
         };
         let events = call.listening.take().map(|one| Box::new(one.into_times()));
         let redirect = call.redirect.take();
+        if let Some(mut whole) = call.whole.take() {
+            whole.set_url(other.as_deref().unwrap_or(&self.base), &message.text);
+            whole.is_http2 = session.two.is_some();
+            session.answer = Some(whole);
+        }
         let refused = (call.is_refused, call.challenge.take());
         let phases = result.as_ref().map_or(Phases::default(), |()| call.phases);
         if let Err(failure) = &mut result {
@@ -617,7 +556,7 @@ impl<T: Time> Client for HttpClient<T> {
         if let Some((status, location)) = redirect
             && let Err(why) = self.follow(
                 session,
-                request,
+                (request, prepared),
                 (&message, &other, left),
                 (status, &location),
             )

@@ -87,6 +87,13 @@ impl Jar {
         Self { cookies }
     }
 
+    /// Removes all cookies.
+    pub(crate) fn clear(&self) {
+        if let Some(stored) = self.cookies.get() {
+            stored.borrow_mut().list.clear();
+        }
+    }
+
     /// Calls `make` with the challenge that the user answers, if there is one.
     pub(crate) fn answer<R>(&self, make: impl FnOnce(Option<&mut HeldChallenge>) -> R) -> R {
         match self.cookies.get() {

@@ -37,10 +37,12 @@ mod cookie;
 mod events;
 mod head;
 mod message;
+mod next;
 mod pool;
 mod redirect;
 mod request;
 mod response;
+mod scripted;
 mod session;
 mod two;
 

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,6 +19,7 @@ use super::cookie::{Jar, RenderedCookie, write_to_other};
 use super::message::Message;
 use super::redirect::is_redirect;
 use crate::exchange::Unmade;
+use crate::parts::Parts;
 use crate::reading::{Wanted, looks_into};
 use crate::time::{Nanos, nanos};
 use lab_units::BaseUrl;
@@ -54,6 +56,9 @@ pub fn is_idempotent(method: &str) -> bool {
 
 /// Methods that usually carry no body, and so don't state that they have none (RFC 9110, section 8.6).
 const BODILESS: [&str; 5] = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
+
+/// The header `User-Agent`, unless the request has its own.
+const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
 /// The maximum total size of a worker's spare buffers, and their maximum number.
 const SPARE_BYTES: usize = 64 << 20;
@@ -102,6 +107,15 @@ pub(crate) struct Prepared {
     pub(super) hides_answer: bool,
     /// The request doesn't expect a redirect.
     pub(crate) reads_location: bool,
+    /// The rules that a program gave with its request. It receives the whole response.
+    given: Option<Box<Given>>,
+}
+
+/// The rules that a program gave with its request.
+#[derive(Debug)]
+struct Given {
+    timeout: Option<Duration>,
+    expect: Vec<RangeInclusive<u16>>,
 }
 
 /// The value of the `Host` header.
@@ -213,6 +227,7 @@ impl Prepared {
             credentials: request.credentials.clone(),
             hides_answer: request.hides_answer,
             reads_location: true,
+            given: None,
             answer: request.answer.clone(),
             captures: request.captures.clone(),
         };
@@ -221,12 +236,80 @@ impl Prepared {
         prepared
     }
 
+    /// Returns the rules for the response to a request that a program made in place of `site`.
+    pub(crate) fn of_parts(site: &Self, parts: &Parts) -> Self {
+        let given = |name: &str| parts.header(name);
+        let host = given("host").filter(|host| sound_value(host));
+        let mut fixed = String::from(" HTTP/1.1\r\n");
+        if given("user-agent").is_none() {
+            push_header(&mut fixed, "User-Agent", USER_AGENT);
+        }
+        Self {
+            method: parts.method.as_str().into(),
+            idempotent: is_idempotent(&parts.method),
+            target: site.target.clone(),
+            fixed: fixed.into(),
+            varying: Vec::new(),
+            host: host.map_or(Host::Server, |host| Host::Said(host.trim().into())),
+            cookies: Box::default(),
+            closes: given("connection").is_some_and(|value| value.eq_ignore_ascii_case("close")),
+            basic: None,
+            body: Body::Empty,
+            files: Vec::new(),
+            constant: None,
+            expect: match parts.expect.is_empty() {
+                true => site.expect.clone(),
+                false => parts.expect.clone(),
+            },
+            answer: Vec::new(),
+            captures: Vec::new(),
+            keeps_body: parts.keeps_body,
+            reads_headers: false,
+            decodes: true,
+            follow: parts.follow,
+            timeout: parts.timeout.map(nanos).or(site.timeout),
+            events: None,
+            traces: false,
+            signer: None,
+            credentials: None,
+            hides_answer: site.hides_answer,
+            reads_location: true,
+            given: Some(Box::new(Given {
+                timeout: parts.timeout,
+                expect: parts.expect.clone(),
+            })),
+        }
+    }
+
+    /// Returns true if these are the rules for the response to such a request.
+    pub(crate) fn fits(&self, parts: &Parts) -> bool {
+        let host = match &self.host {
+            Host::Said(host) => Some(&**host),
+            Host::Server | Host::Varies => None,
+        };
+        *self.method == *parts.method
+            && self.keeps_body == parts.keeps_body
+            && self.follow == parts.follow
+            && self
+                .given
+                .as_ref()
+                .is_some_and(|given| given.timeout == parts.timeout && given.expect == parts.expect)
+            && parts.header("host").map(str::trim) == host
+            && parts.header("connection").is_some() == self.closes
+            && parts.header("user-agent").is_some() != self.fixed.contains("User-Agent")
+    }
+
     /// Returns the captures and expectations of the request besides a status.
     pub(crate) fn wanted(&self) -> Wanted<'_> {
         Wanted {
             captures: &self.captures,
             answer: &self.answer,
         }
+    }
+
+    /// Returns true if a program receives the whole response.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.given.is_some()
     }
 
     pub(crate) fn is_head(&self) -> bool {
@@ -351,7 +434,7 @@ impl Prepared {
         Ok(own.into_iter().chain(defaults).collect())
     }
 
-    fn push_line(&self, target: &str, server: &BaseUrl, out: &mut String) {
+    pub(super) fn push_line(&self, target: &str, server: &BaseUrl, out: &mut String) {
         out.push_str(&self.method);
         out.push(' ');
         push_target(target, out);
@@ -466,6 +549,15 @@ impl Prepared {
         Ok(())
     }
 
+    /// States the length of a body.
+    pub(super) fn push_length(&self, length: usize, out: &mut String) {
+        if length == 0 {
+            return self.push_no_body(out);
+        }
+        // Writing to a string can't fail.
+        let _infallible = write!(out, "Content-Length: {length}\r\n");
+    }
+
     /// States that a method which usually carries a body carries none (RFC 9110, section 8.6).
     fn push_no_body(&self, out: &mut String) {
         if !BODILESS.contains(&&*self.method) {
@@ -500,11 +592,7 @@ fn content_type(body: &Body) -> Option<&'static str> {
 /// Adds the client's own headers unless the workload sets them itself.
 fn push_own_headers(fixed: &mut String, request: &Request, given: impl Fn(&str) -> bool) {
     if !given("user-agent") {
-        fixed.push_str(concat!(
-            "User-Agent: plimsoll/",
-            env!("CARGO_PKG_VERSION"),
-            "\r\n"
-        ));
+        push_header(fixed, "User-Agent", USER_AGENT);
     }
     if let (Some(kind), false) = (content_type(&request.body), given("content-type")) {
         push_header(fixed, "Content-Type", kind);
@@ -532,14 +620,17 @@ fn push_trace(trace: Option<TraceContext>, out: &mut String) {
 }
 
 /// Returns true if no character of the value ends its line: it could begin another header.
-fn sound_value(value: &str) -> bool {
+pub(super) fn sound_value(value: &str) -> bool {
     value
         .bytes()
         .all(|b| (b >= 0x20 && b != 0x7f) || b == b'\t')
 }
 
 /// Splits a rendered target into another server than `base`, if it names one, and the path.
-fn resolve<'a>(target: &'a str, base: &BaseUrl) -> Result<(Option<Box<BaseUrl>>, &'a str), Unmade> {
+pub(super) fn resolve<'a>(
+    target: &'a str,
+    base: &BaseUrl,
+) -> Result<(Option<Box<BaseUrl>>, &'a str), Unmade> {
     if target.starts_with('/') {
         return Ok((None, target));
     }

@@ -5,8 +5,10 @@ use std::rc::Rc;
 use super::cookie::Jar;
 use super::message::Message;
 use super::redirect::Hop;
+use super::request::Prepared;
 use crate::connection::Connection;
 use crate::exchange::RequestId;
+use crate::parts::WholeAnswer;
 use crate::streams::{HeldConnection, Sharing};
 use crate::time::Nanos;
 use lab_units::BaseUrl;
@@ -25,6 +27,10 @@ pub struct HttpSession {
     pub(super) hop: Option<Box<(RequestId, Hop)>>,
     /// The message of the request that has just failed, if it may be sent again.
     pub(super) failed: Option<Box<(RequestId, Hop)>>,
+    /// The rules for the responses to a program's current request; `None` for those of the workload.
+    pub(super) own: Option<Rc<Prepared>>,
+    /// The last response, for a program.
+    pub(super) answer: Option<Box<WholeAnswer>>,
 }
 
 /// Connections that a session shares with others.

@@ -21,8 +21,8 @@ use lab_archive::{Run, TrialEnd};
 use self::load::{BUSY, Figures, Load, WAITING};
 use crate::control::Control;
 use crate::event::Event;
+use crate::idle_gate::IdleWait;
 use crate::judged::Judged;
-use crate::quiet::Patience;
 use crate::request::RunRequest;
 use crate::run::run;
 
@@ -68,7 +68,7 @@ fn measure(
         overrides: vec![],
         program: request.program.clone(),
         state: folder.join("state"),
-        patience: Patience::NONE,
+        idle_wait: IdleWait::NONE,
         control: Control::default(),
         generators: None,
         machines: crate::Machines::new(),

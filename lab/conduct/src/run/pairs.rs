@@ -7,11 +7,11 @@ use lab_study::plan::Trial;
 
 use super::begin::not_pinned;
 use super::{Run, Standing, started, workloads};
+use crate::barrier::Barrier;
 use crate::duet::{self, Came, Shared, Side};
 use crate::event::Event;
 use crate::judged::{Judge, Judged};
-use crate::meeting::Meeting;
-use crate::{ConductError, far, sharing, system};
+use crate::{ConductError, remote_host, sharing, system};
 
 impl Run<'_> {
     /// Runs two trials and returns their outcome; `None` when they were interrupted or skipped. Their ids are `id` and
@@ -34,7 +34,7 @@ impl Run<'_> {
         let together = together.as_ref();
         let begin_on = duet::begin_on(halves, together);
         events(Event::Note(duet::beside(&right.0, halves, together)));
-        let here = [&left.0, &right.0].map(far::here);
+        let here = [&left.0, &right.0].map(remote_host::local_part);
         let works = here.each_ref().map(|trial| &self.work[&trial.host.storage]);
         let Some(scratches) = self.scratches(works, &here)? else {
             return Ok(None);
@@ -43,12 +43,12 @@ impl Run<'_> {
             return Ok(None);
         };
         let kernel = self.kernel.apply(&here[0].host.kernel)?;
-        let meeting = Meeting::new();
+        let barrier = Barrier::new();
         let machines = sharing::of_both(&self.request.machines);
-        let rest = scratches.into_iter().zip(meeting.seats()).zip(machines);
+        let rest = scratches.into_iter().zip(barrier.slots()).zip(machines);
         let mut rest = rest.zip(0..);
         let mut side = |own: &(Trial, Standing), partner: &(Trial, Standing)| {
-            let Some((((scratch, seat), machines), at)) = rest.next() else {
+            let Some((((scratch, slot), machines), at)) = rest.next() else {
                 return Err(ConductError::DriverEnded);
             };
             Ok(Side {
@@ -60,7 +60,7 @@ impl Run<'_> {
                 together,
                 scratch,
                 work: works[at],
-                seat,
+                slot: slot,
                 writer: self.archive.trial(own.0.id)?,
                 quiet: quiet.clone(),
                 kernel: kernel.clone(),
@@ -70,7 +70,7 @@ impl Run<'_> {
             })
         };
         let sides = [side(&left, &right)?, side(&right, &left)?];
-        let done = duet::side_by_side(sides, (&meeting, halves), events);
+        let done = duet::side_by_side(sides, (&barrier, halves), events);
         let put_back = self.kernel.put_back();
         let trials = [left, right];
         self.discard_unfinished(&trials, &done);

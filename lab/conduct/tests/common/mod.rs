@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use lab_conduct::{Control, Patience, RunRequest};
+use lab_conduct::{Control, IdleWait, RunRequest};
 use lab_study::plan::{PlanOptions, plan};
 use lab_study::{Files, load_study};
 
@@ -41,7 +41,7 @@ pub(crate) fn request(dir: &Path, (study, workload): (&str, &str), seed: u64) ->
         overrides: vec![],
         program: "plimsoll".into(),
         state: dir.join("state"),
-        patience: Patience::NONE,
+        idle_wait: IdleWait::NONE,
         control: Control::default(),
         generators: None,
         machines: Default::default(),

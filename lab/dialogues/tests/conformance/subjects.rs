@@ -5,8 +5,8 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
 use lab_workload::{
-    Call, Capture, CaptureSource, Descriptors, JsonPath, Request, Said, SignIn, Speech, Template,
-    Way, Workload,
+    Call, Capture, CaptureSource, Descriptors, JsonPath, ProtocolRequest, Request, SignIn, Speech,
+    Template, Way, Workload,
 };
 use protox::Compiler;
 use protox::file::{File, FileResolver};
@@ -77,7 +77,7 @@ impl Subject for RedisLike {
     fn request() -> (Request, Speech) {
         let words = ["GET", "k"].map(Template::literal);
         let get = Request {
-            said: Some(Box::new(Said::Words(words.into()))),
+            said: Some(Box::new(ProtocolRequest::Words(words.into()))),
             ..request()
         };
         let sign_in = SignIn {
@@ -123,7 +123,7 @@ impl Subject for MailServer {
 
     fn request() -> (Request, Speech) {
         let [from, to, text] = ["a@example.org", "b@example.org", "Hi"].map(Template::literal);
-        let mail = Said::Mail {
+        let mail = ProtocolRequest::Mail {
             from,
             to: vec![to],
             text,
@@ -208,7 +208,7 @@ impl Subject for MailReader {
     type Client = DialogueClient<Imap, TokioTime>;
 
     fn request() -> (Request, Speech) {
-        let line = Said::Line {
+        let line = ProtocolRequest::Line {
             line: Template::literal("FETCH 1 BODY[]"),
             text: None,
         };
@@ -274,7 +274,7 @@ impl Subject for Database {
     type Client = DialogueClient<Postgres, TokioTime>;
 
     fn request() -> (Request, Speech) {
-        let statement = Said::Statement {
+        let statement = ProtocolRequest::Statement {
             sql: Template::literal("SELECT $1 AS greeting"),
             values: vec![Template::literal("hello")],
             way: Way::Prepared,
@@ -396,7 +396,7 @@ impl Subject for Calls {
             ..Call::of("Greeter/Say")
         };
         let say = Request {
-            said: Some(Box::new(Said::Call(call))),
+            said: Some(Box::new(ProtocolRequest::Call(call))),
             expect: vec![0..=0],
             ..keeping("$.text")
         };

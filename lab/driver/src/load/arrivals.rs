@@ -37,7 +37,7 @@ pub(crate) async fn run_arrivals<C: Client>(
         let mut recorder = shared.recorder.borrow_mut();
         recorder.arrived(at, (shared.population, waiting));
         if fate == Fate::Dropped {
-            recorder.turned_away(at, shared.first_step, shared.transactions.session());
+            recorder.record_dropped(at, shared.first_step, shared.transactions.session());
         }
     }
     // The trial continues after the last arrival of a recording.

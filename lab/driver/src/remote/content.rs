@@ -56,7 +56,7 @@ pub(super) fn receive(
     mix: &mut Mix,
     from: &mut (impl FrameSource + ?Sized),
 ) -> Result<(), MessageError> {
-    mix.drives_mut().try_for_each(|drive| {
+    mix.assignments_mut().try_for_each(|drive| {
         let workload = &mut Arc::make_mut(drive).workload;
         receive_one(Arc::make_mut(workload), from)
     })

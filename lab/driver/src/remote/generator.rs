@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::channel::{FrameSink, FrameSource};
 use super::content;
 use super::error::MessageError;
-use super::message::{FromGenerator, ToGenerator, hear, tell};
+use super::message::{FromGenerator, ToGenerator, receive_message, send_message};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::{Control, Order};
@@ -44,7 +44,7 @@ pub fn generate(
     if let Err(error) = &result {
         let detail = chain(error);
         // The conductor may be gone.
-        let _told = reports.tell(&FromGenerator::Failed { detail });
+        let _told = reports.send(&FromGenerator::Failed { detail });
     }
     result
 }
@@ -59,9 +59,9 @@ impl<S> Clone for Reports<S> {
 }
 
 impl<S: FrameSink> Reports<S> {
-    fn tell(&self, message: &FromGenerator) -> Result<(), MessageError> {
+    fn send(&self, message: &FromGenerator) -> Result<(), MessageError> {
         let mut to: MutexGuard<'_, S> = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tell(&mut *to, message)
+        send_message(&mut *to, message)
     }
 }
 
@@ -69,7 +69,7 @@ fn work(
     mut orders: impl FrameSource + Send + 'static,
     reports: &Reports<impl FrameSink + Send + 'static>,
 ) -> Result<(), GenerateError> {
-    let Some(ToGenerator::Start(start)) = hear(&mut orders)? else {
+    let Some(ToGenerator::Start(start)) = receive_message(&mut orders)? else {
         return Err(GenerateError::NoStart);
     };
     let mut mix = start.mix()?;
@@ -91,7 +91,7 @@ fn work(
         obey(orders, &obeyed, clock, &answers);
     })?;
     let threads = crew.threads()?;
-    reports.tell(&FromGenerator::Ready { threads })?;
+    reports.send(&FromGenerator::Ready { threads })?;
     forward(&told, &crew.emptied, reports)?;
     drop(stop);
     let ended: Vec<_> = crew
@@ -149,14 +149,14 @@ fn obey(
     clock: Clock,
     answers: &Reports<impl FrameSink>,
 ) {
-    while let Ok(Some(ToGenerator::Order(order))) = hear(&mut orders) {
+    while let Ok(Some(ToGenerator::Order(order))) = receive_message(&mut orders) {
         let armed = control.zero().is_some();
         control.adopt(Order {
             setup_step: order.setup_step,
             zero: order.zero_ns.map(|zero| clock.at_shared(zero)),
             stop: order.stop,
         });
-        if !armed && order.zero_ns.is_some() && answers.tell(&FromGenerator::Armed).is_err() {
+        if !armed && order.zero_ns.is_some() && answers.send(&FromGenerator::Armed).is_err() {
             break;
         }
     }
@@ -171,7 +171,7 @@ fn forward(
 ) -> Result<(), MessageError> {
     for (worker, report) in told {
         let message = FromGenerator::Report { worker, report };
-        reports.tell(&message)?;
+        reports.send(&message)?;
         if let FromGenerator::Report {
             report: Report::Window { mut window, .. },
             ..

@@ -8,7 +8,7 @@ use lab_client::Nanos;
 use lab_workload::{LoadKind, MAX_MEASURES};
 
 use super::error::MessageError;
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 use crate::outline::Outline;
 use crate::report::{Queue, Report};
 
@@ -17,7 +17,7 @@ pub(crate) struct Inbox {
     outline: Arc<Outline>,
     /// The number of its first worker among all.
     first: usize,
-    workers: Vec<Heard>,
+    workers: Vec<WorkerReports>,
     /// The end of the last window of a whole trial; none for loads that end by themselves.
     length: Option<Nanos>,
     queue: Queue,
@@ -25,7 +25,7 @@ pub(crate) struct Inbox {
 
 /// The state of one worker's reports so far.
 #[derive(Debug, Clone, Copy, Default)]
-struct Heard {
+struct WorkerReports {
     /// The number of windows.
     windows: u64,
     /// The end of the last one.
@@ -36,7 +36,7 @@ struct Heard {
 impl Inbox {
     /// Returns the inbox of a generator with this number of workers, the first of which has number `first` among all.
     pub(crate) fn new(
-        drive: &Drive,
+        drive: &Assignment,
         outline: &Arc<Outline>,
         (first, workers): (usize, usize),
         queue: &Queue,
@@ -46,7 +46,7 @@ impl Inbox {
         Self {
             outline: Arc::clone(outline),
             first,
-            workers: vec![Heard::default(); workers],
+            workers: vec![WorkerReports::default(); workers],
             length: (!sequence).then(|| lab_client::time::nanos(length)),
             queue: queue.clone(),
         }
@@ -84,7 +84,7 @@ impl Inbox {
         if !sound {
             return nonsense("a report of what is not there".to_owned());
         }
-        if let Err(gap) = heard.hear(&report, self.length) {
+        if let Err(gap) = heard.check(&report, self.length) {
             return nonsense(gap);
         }
         // The merger ends early only with the load.
@@ -104,9 +104,9 @@ impl Inbox {
     }
 }
 
-impl Heard {
+impl WorkerReports {
     /// Checks a report. Returns an error if a part is missing or duplicate.
-    fn hear(&mut self, report: &Report, length: Option<Nanos>) -> Result<(), String> {
+    fn check(&mut self, report: &Report, length: Option<Nanos>) -> Result<(), String> {
         match report {
             Report::Window { index, window } => {
                 let end = lab_client::time::nanos(window.end);

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::channel::{FrameSink, FrameSource, Piped};
 use super::content;
 use super::error::MessageError;
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 use crate::mix::Mix;
 use crate::report::Report;
 
@@ -29,14 +29,14 @@ pub(crate) enum ToGenerator {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Start {
     protocol: u32,
-    /// A [`Drive`] for each population, read only when the version is known.
+    /// An [`Assignment`] for each population, read only when the version is known.
     #[serde(default)]
     drives: Option<Box<RawValue>>,
 }
 
 impl Start {
     /// Returns the message for these populations.
-    pub(crate) fn new(drives: &[Drive]) -> Result<Self, MessageError> {
+    pub(crate) fn new(drives: &[Assignment]) -> Result<Self, MessageError> {
         Ok(Self {
             protocol: PROTOCOL,
             drives: Some(serde_json::value::to_raw_value(drives)?),
@@ -58,8 +58,8 @@ impl Start {
             return Err(MessageError::Nonsense(text));
         }
         let read = |drive: Box<RawValue>| serde_json::from_str(drive.get());
-        let drives: Vec<Drive> = drives.into_iter().map(read).collect::<Result<_, _>>()?;
-        if let Some(nonsense) = drives.iter().find_map(Drive::nonsense) {
+        let drives: Vec<Assignment> = drives.into_iter().map(read).collect::<Result<_, _>>()?;
+        if let Some(nonsense) = drives.iter().find_map(Assignment::nonsense) {
             return Err(MessageError::Nonsense(nonsense));
         }
         let mut drives = drives.into_iter();
@@ -94,7 +94,7 @@ pub(crate) enum FromGenerator {
 }
 
 /// Sends a message.
-pub(crate) fn tell(
+pub(crate) fn send_message(
     to: &mut (impl FrameSink + ?Sized),
     message: &impl Serialize,
 ) -> Result<(), MessageError> {
@@ -102,7 +102,7 @@ pub(crate) fn tell(
 }
 
 /// Waits for a message; `None` when the peer has ended.
-pub(crate) fn hear<M: DeserializeOwned>(
+pub(crate) fn receive_message<M: DeserializeOwned>(
     from: &mut (impl FrameSource + ?Sized),
 ) -> Result<Option<M>, MessageError> {
     match from.receive()? {
@@ -118,7 +118,7 @@ pub(crate) fn hear<M: DeserializeOwned>(
 /// The defect of the first unreadable message.
 pub fn check_from_generator(bytes: &[u8]) -> Result<usize, MessageError> {
     let (mut from, mut count) = (Piped(bytes), 0);
-    while hear::<FromGenerator>(&mut from)?.is_some() {
+    while receive_message::<FromGenerator>(&mut from)?.is_some() {
         count += 1;
     }
     Ok(count)
@@ -130,7 +130,7 @@ pub fn check_from_generator(bytes: &[u8]) -> Result<usize, MessageError> {
 /// The defect of the first unreadable message.
 pub fn check_to_generator(bytes: &[u8]) -> Result<usize, MessageError> {
     let (mut from, mut count) = (Piped(bytes), 0);
-    while let Some(message) = hear(&mut from)? {
+    while let Some(message) = receive_message(&mut from)? {
         if let ToGenerator::Start(start) = message {
             let mut mix = start.mix()?;
             content::receive(&mut mix, &mut from)?;

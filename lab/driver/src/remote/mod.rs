@@ -12,11 +12,11 @@
 mod channel;
 mod content;
 mod delivery;
-mod elsewhere;
 mod error;
 mod generator;
+mod generators;
+mod handle;
 mod inbox;
-mod link;
 mod message;
 mod peer;
 mod process;
@@ -25,10 +25,10 @@ mod simulation;
 
 pub use channel::{FrameSink, FrameSource, Piped};
 pub use delivery::{Arrivals, Full, Unacknowledged};
-pub use elsewhere::{Elsewhere, Seen, SeenOffset};
 pub use error::{MAX_FRAME_BYTES, MessageError};
 pub use generator::{GenerateError, generate};
-pub(crate) use link::{Common, Links};
+pub use generators::{RemoteGenerators, Seen, SeenOffset};
+pub(crate) use handle::{Common, GeneratorHandles};
 pub use message::{check_from_generator, check_to_generator};
 pub use peer::{End, Peer, Place};
 pub use process::Generators;

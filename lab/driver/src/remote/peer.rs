@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::channel::{FrameSink, FrameSource};
 
-/// A generator that waits for its [`crate::Drive`].
+/// A generator that waits for its [`crate::Assignment`].
 pub struct Peer {
     /// Sends its orders.
     pub orders: Box<dyn FrameSink + Send>,
@@ -15,7 +15,7 @@ pub struct Peer {
     pub place: Box<dyn Place>,
     /// Cores that its workers are pinned to, one worker each; empty = one worker, unpinned.
     pub cores: Vec<usize>,
-    /// As [`crate::Drive::own_cores`], of these cores.
+    /// As [`crate::Assignment::own_cores`], of these cores.
     pub own_cores: bool,
     /// Its part of the load, relative to the others' weights; at least 1.
     pub weight: u32,

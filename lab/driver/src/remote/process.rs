@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::channel::Piped;
 use super::peer::{End, Peer, Place};
+use crate::assignment::Assignment;
 use crate::crew::spawn;
-use crate::drive::Drive;
 use crate::error::DriverError;
 
 /// The maximum time between the end of a generator's reports and its exit.
@@ -35,7 +35,7 @@ pub struct Generators {
 
 impl Generators {
     /// Starts all processes. Each has an equal part of the load spec's cores; they share cores if there are fewer.
-    pub(crate) fn start(&self, drive: &Drive) -> Result<Vec<Peer>, DriverError> {
+    pub(crate) fn start(&self, drive: &Assignment) -> Result<Vec<Peer>, DriverError> {
         let each = (drive.cores.len() / self.count.max(1) as usize).max(1);
         let mut peers = Vec::new();
         for index in 0..self.count {

@@ -77,7 +77,7 @@ fn unpacked(packet: &[u8]) -> Report {
 
 /// The part of a window that an archive keeps.
 #[derive(Debug, PartialEq)]
-struct Kept {
+struct Archived {
     end: Duration,
     handed_over: Duration,
     cycles: u64,
@@ -85,14 +85,14 @@ struct Kept {
     histograms: Vec<Vec<u8>>,
 }
 
-fn kept(window: &Window) -> Kept {
+fn kept(window: &Window) -> Archived {
     let bytes = |histogram: &Histogram<u64>| {
         let mut bytes = Vec::new();
         encode_v2(histogram, &mut bytes).unwrap();
         bytes
     };
     let step = &window.steps[0];
-    Kept {
+    Archived {
         end: window.end,
         handed_over: window.handed_over,
         cycles: window.counts.cycles,
@@ -136,7 +136,7 @@ impl Merging {
         }
     }
 
-    fn windows(self) -> Vec<Kept> {
+    fn windows(self) -> Vec<Archived> {
         assert!(self.merger.all_ended());
         self.merger.end();
         let windows = self.told.try_iter().filter_map(|event| match event {

@@ -9,13 +9,13 @@ use lab_workload::Wait;
 use lab_workload::timing::{ArrivalStream, TimingStream};
 use lab_workload::{LoadKind, Spacing};
 
-use super::{Answer, Told, drive, histogram, ms, simulate, step};
-use crate::drive::Drive;
+use super::{Answer, Observed, drive, histogram, ms, simulate, step};
+use crate::assignment::Assignment;
 use lab_client::ErrorClass;
 use lab_workload::part::Part;
 
 /// Returns a load of single requests that arrive.
-fn arrivals(rate_per_s: f64, spacing: Spacing, slots: u32) -> Drive {
+fn arrivals(rate_per_s: f64, spacing: Spacing, slots: u32) -> Assignment {
     let mut drive = drive(vec![step(Wait::None, 1)]);
     drive.kind = LoadKind::Arrival {
         rate_per_s,
@@ -25,12 +25,12 @@ fn arrivals(rate_per_s: f64, spacing: Spacing, slots: u32) -> Drive {
     drive
 }
 
-fn constant(rate_per_s: f64, slots: u32) -> Drive {
+fn constant(rate_per_s: f64, slots: u32) -> Assignment {
     arrivals(rate_per_s, Spacing::Constant, slots)
 }
 
 /// Returns the planned arrival times of the sessions.
-fn planned(drive: &Drive) -> Vec<Duration> {
+fn planned(drive: &Assignment) -> Vec<Duration> {
     let LoadKind::Arrival {
         rate_per_s,
         spacing,
@@ -45,8 +45,8 @@ fn planned(drive: &Drive) -> Vec<Duration> {
     times.take_while(|at| *at < end).collect()
 }
 
-fn sends(told: &Told) -> Vec<Duration> {
-    told.sent.iter().map(|asked| asked.at).collect()
+fn sends(observed: &Observed) -> Vec<Duration> {
+    observed.sent.iter().map(|asked| asked.at).collect()
 }
 
 /// Returns a server with one worker, first come, first served.
@@ -75,9 +75,9 @@ fn sessions_arrive_as_the_stream_says_on_every_worker() {
         let mut drive = arrivals(200.0, spacing, 300);
         (drive.ramp, drive.hold, drive.cores) = (ms(300), ms(702), vec![0, 1]);
         let planned = planned(&drive);
-        let told = simulate(drive, |_| Answer::After(ms(0)));
-        assert_eq!(sends(&told), planned);
-        let sum = &told.summary;
+        let observed = simulate(drive, |_| Answer::After(ms(0)));
+        assert_eq!(sends(&observed), planned);
+        let sum = &observed.summary;
         assert_eq!(
             (sum.arrived, sum.cycles),
             (planned.len() as u64, sum.arrived)
@@ -86,7 +86,7 @@ fn sessions_arrive_as_the_stream_says_on_every_worker() {
             (sum.transactions, sum.errors, sum.dropped),
             (sum.arrived, 0, 0)
         );
-        assert_eq!(told.last().unanswered().0, 0);
+        assert_eq!(observed.last().unanswered().0, 0);
     }
 }
 
@@ -103,14 +103,14 @@ fn responses_of_a_single_worker_are_those_of_lindleys_recursion() {
         let services: Vec<_> = arrivals.iter().map(|_| draws.next_wait(&service)).collect();
         let answers = lindley(&arrivals, &services);
         let mut served = services.clone().into_iter();
-        let told = simulate(drive, one_worker(move || served.next().unwrap()));
+        let observed = simulate(drive, one_worker(move || served.next().unwrap()));
         let all = arrivals.iter().zip(&answers);
         let (in_time, open): (Vec<_>, Vec<_>) = all.partition(|(_, answer)| **answer < hold);
         let responses = in_time.iter().map(|(at, answer)| **answer - **at);
-        assert_eq!(told.times(0), histogram(responses));
+        assert_eq!(observed.times(0), histogram(responses));
         let ages = open.iter().map(|(at, _)| hold - **at);
-        assert_eq!(*told.unanswered(0), histogram(ages));
-        assert_eq!(told.lateness().max(), 1, "nothing is late");
+        assert_eq!(*observed.unanswered(0), histogram(ages));
+        assert_eq!(observed.lateness().max(), 1, "nothing is late");
     }
 }
 
@@ -152,14 +152,14 @@ fn waits_for_a_connection_are_those_of_theory_with_any_number_of_workers() {
         let services: Vec<_> = arrivals.iter().map(|_| draws.next_wait(&service)).collect();
         let answers = kiefer_wolfowitz(&arrivals, &services, connections as usize);
         let mut served = services.clone().into_iter();
-        let told = simulate(drive, move |_| Answer::After(served.next().unwrap()));
+        let observed = simulate(drive, move |_| Answer::After(served.next().unwrap()));
         let in_time = arrivals
             .iter()
             .zip(&answers)
             .filter(|(_, answer)| **answer < hold);
         let responses: Vec<Duration> = in_time.map(|(at, answer)| *answer - *at).collect();
         assert_eq!(
-            told.times(0),
+            observed.times(0),
             histogram(responses.iter().copied()),
             "{workers} workers: not one session waits while a connection is free"
         );
@@ -183,16 +183,16 @@ fn a_session_never_waits_for_the_pause_after_anothers_failure() {
     (drive.hold, drive.limits.failure_pause) = (ms(1002), ms(100));
     let planned = planned(&drive);
     let mut asked = 0;
-    let told = simulate(drive, move |_| {
+    let observed = simulate(drive, move |_| {
         asked += 1;
         match asked % 20 {
             0 => Answer::Fails(ErrorClass::Reset, ms(1)),
             _ => Answer::After(ms(1)),
         }
     });
-    assert_eq!(sends(&told), planned, "each goes out when it arrives");
-    assert_eq!(told.times(0).max(), histogram([ms(1)]).max());
-    assert_eq!(told.summary.errors, planned.len() as u64 / 20);
+    assert_eq!(sends(&observed), planned, "each goes out when it arrives");
+    assert_eq!(observed.times(0).max(), histogram([ms(1)]).max());
+    assert_eq!(observed.summary.errors, planned.len() as u64 / 20);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn waiting_for_a_connection_is_response_time_and_no_lateness() {
     let mut drive = constant(100.0, 1);
     drive.hold = ms(1005);
     let planned = planned(&drive);
-    let told = simulate(drive, |_| Answer::After(ms(20)));
+    let observed = simulate(drive, |_| Answer::After(ms(20)));
     let answered: Vec<_> = planned
         .iter()
         .zip(1..)
@@ -210,21 +210,21 @@ fn waiting_for_a_connection_is_response_time_and_no_lateness() {
     let in_time = answered.iter().filter(|(_, answer)| *answer < ms(1005));
     let responses: Vec<_> = in_time.map(|(at, answer)| *answer - *at).collect();
     assert_eq!((planned.len(), responses.len()), (101, 50));
-    assert_eq!(told.times(0), histogram(responses.iter().copied()));
+    assert_eq!(observed.times(0), histogram(responses.iter().copied()));
     assert_eq!(
-        told.sum(0, |step| &step.times.service),
+        observed.sum(0, |step| &step.times.service),
         histogram(vec![ms(20); responses.len()])
     );
-    assert_eq!(told.lateness().max(), 1);
+    assert_eq!(observed.lateness().max(), 1);
     // The sessions waiting at the end are reported, with their age.
-    let last = told.last();
+    let last = observed.last();
     let left = (planned.len() - responses.len()) as u64;
     assert_eq!(
         (last.unanswered().0, last.counts.waiting, last.counts.users),
         (left, left - 1, 1)
     );
     let waited = planned[responses.len()..].iter().map(|at| ms(1005) - *at);
-    assert_eq!(*told.unanswered(0), histogram(waited));
+    assert_eq!(*observed.unanswered(0), histogram(waited));
 }
 
 const PERIOD: Duration = ms(5000);
@@ -248,8 +248,8 @@ fn a_stall_is_in_the_response_times_of_all_planned_sends() {
         let mut drive = constant(1000.0, slots);
         drive.hold = 2 * PERIOD;
         let planned = planned(&drive);
-        let told = simulate(drive, |asked| Answer::After(stalled(asked.at)));
-        let response = told.times(0);
+        let observed = simulate(drive, |asked| Answer::After(stalled(asked.at)));
+        let response = observed.times(0);
         // However few connections there are, each response time counts from the plan.
         assert_eq!(response, histogram(planned.iter().map(|at| stalled(*at))));
         // A fifth of the requests falls into a stall, evenly: half of those wait for over 500 ms.
@@ -258,7 +258,7 @@ fn a_stall_is_in_the_response_times_of_all_planned_sends() {
             assert!(found.abs_diff(expected) <= 1000, "{q}: {found} us");
         }
         // Requests sent in the stall are slow; the others were sent after its end.
-        let service = told.sum(0, |step| &step.times.service);
+        let service = observed.sum(0, |step| &step.times.service);
         let slow = service.len() - service.count_between(0, 1);
         let expected = if slots == 64 { 2 * 64 } else { 2 * 1000 };
         assert_eq!((slow, service.len()), (expected, response.len()));
@@ -270,11 +270,11 @@ fn sessions_beyond_the_bound_are_dropped_and_counted() {
     let mut drive = constant(100.0, 1);
     (drive.hold, drive.limits.max_waiting) = (ms(300), 4);
     let arrived = planned(&drive).len() as u64;
-    let told = simulate(drive, |_| Answer::After(ms(5000)));
-    let sum = &told.summary;
+    let observed = simulate(drive, |_| Answer::After(ms(5000)));
+    let sum = &observed.summary;
     assert_eq!((sum.arrived, sum.transactions), (arrived, 0));
     assert_eq!(sum.dropped, arrived - 5);
-    assert_eq!(told.last().unanswered().0, 5);
+    assert_eq!(observed.last().unanswered().0, 5);
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn sessions_with_waits_keep_their_own_draws() {
     drive.workload = drive_of_two(wait).workload;
     drive.hold = ms(600);
     let (seed, block, arrivals) = (drive.seed, drive.block, planned(&drive));
-    let told = simulate(drive, |_| Answer::After(ms(3)));
+    let observed = simulate(drive, |_| Answer::After(ms(3)));
     let mut expected = Vec::new();
     for (number, at) in (0..).zip(arrivals) {
         let mut stream = TimingStream::of_session(seed, block, number);
@@ -293,11 +293,11 @@ fn sessions_with_waits_keep_their_own_draws() {
     }
     expected.retain(|at| *at < ms(600));
     expected.sort();
-    assert_eq!(sends(&told), expected);
-    assert_eq!(told.times(0).max(), histogram([ms(3)]).max());
+    assert_eq!(sends(&observed), expected);
+    assert_eq!(observed.times(0).max(), histogram([ms(3)]).max());
 }
 
-fn drive_of_two(wait: Wait) -> Drive {
+fn drive_of_two(wait: Wait) -> Assignment {
     drive(vec![step(wait, 1), step(wait, 1)])
 }
 
@@ -307,7 +307,7 @@ fn the_plan_passes_on_from_a_step_that_is_skipped() {
     drive.workload = drive_of_two(Wait::None).workload;
     drive.hold = ms(500);
     let planned = planned(&drive);
-    let told = simulate(drive, |asked| match asked.request {
+    let observed = simulate(drive, |asked| match asked.request {
         0 => Answer::Skipped,
         _ => Answer::After(ms(30)),
     });
@@ -318,8 +318,8 @@ fn the_plan_passes_on_from_a_step_that_is_skipped() {
         .filter(|(_, answer)| *answer < ms(500));
     let responses: Vec<_> = in_time.map(|(at, answer)| answer - *at).collect();
     assert!(responses.len() >= 16);
-    assert_eq!(told.summary.skipped, responses.len() as u64 + 1);
-    assert_eq!(told.times(1), histogram(responses));
+    assert_eq!(observed.summary.skipped, responses.len() as u64 + 1);
+    assert_eq!(observed.times(1), histogram(responses));
 }
 
 #[test]
@@ -328,11 +328,11 @@ fn parts_of_a_drive_share_its_sessions() {
         let mut drive = constant(100.0, 4);
         drive.part = Part::by_weights(&[1, 1]).unwrap().remove(index);
         drive.hold = ms(205);
-        let told = simulate(drive, |_| Answer::After(ms(0)));
-        let mut users: Vec<u32> = told.sent.iter().map(|asked| asked.user).collect();
+        let observed = simulate(drive, |_| Answer::After(ms(0)));
+        let mut users: Vec<u32> = observed.sent.iter().map(|asked| asked.user).collect();
         users.sort_unstable();
         users.dedup();
-        (told.summary.arrived, users, sends(&told))
+        (observed.summary.arrived, users, sends(&observed))
     };
     let mut whole = constant(100.0, 4);
     whole.hold = ms(205);

@@ -15,10 +15,10 @@ use lab_client::Nanos;
 fn a_known_delay_is_every_quantile() {
     let mut drive = drive(vec![step(Wait::Constant(ms(5)), 1)]);
     (drive.users, drive.hold) = (10, ms(1190));
-    let told = simulate(drive, |_| Answer::After(ms(20)));
+    let observed = simulate(drive, |_| Answer::After(ms(20)));
     // Responses at 25, 50 … 1175.
-    assert_eq!(told.times(0), histogram(vec![ms(20); 10 * 47]));
-    assert_eq!(told.lateness(), histogram(vec![ms(0); 10 * 47]));
+    assert_eq!(observed.times(0), histogram(vec![ms(20); 10 * 47]));
+    assert_eq!(observed.lateness(), histogram(vec![ms(0); 10 * 47]));
 }
 
 #[test]
@@ -26,26 +26,30 @@ fn windows_follow_each_other_without_gaps_to_the_very_end() {
     let mut drive = drive(vec![step(Wait::Constant(ms(3)), 1)]);
     (drive.users, drive.cores) = (5, vec![0, 1]);
     (drive.ramp, drive.hold, drive.window) = (ms(105), ms(200), ms(20));
-    let told = simulate(drive, |_| Answer::After(ms(0)));
-    assert_eq!(told.windows.len(), 16);
+    let observed = simulate(drive, |_| Answer::After(ms(0)));
+    assert_eq!(observed.windows.len(), 16);
     let mut end = ms(0);
-    for window in &told.windows {
+    for window in &observed.windows {
         assert_eq!((window.start, window.handed_over), (end, window.end));
         end = window.end;
     }
     assert_eq!(
-        (end, told.summary.elapsed, told.summary.stopped_early),
+        (
+            end,
+            observed.summary.elapsed,
+            observed.summary.stopped_early
+        ),
         (ms(305), ms(305), false)
     );
     // One starts every 21 ms.
-    let users: Vec<u32> = told
+    let users: Vec<u32> = observed
         .windows
         .iter()
         .map(|window| window.counts.users)
         .collect();
     assert_eq!(users[..6], [1, 2, 3, 4, 5, 5]);
-    assert_eq!(told.lateness().len(), told.summary.transactions);
-    assert_eq!(told.sent.len() as u64, told.summary.transactions);
+    assert_eq!(observed.lateness().len(), observed.summary.transactions);
+    assert_eq!(observed.sent.len() as u64, observed.summary.transactions);
 }
 
 #[test]
@@ -54,7 +58,7 @@ fn waits_last_as_drawn() {
     let mut drive = drive(vec![step(wait, 1)]);
     drive.users = 4;
     let (seed, block, hold) = (drive.seed, drive.block, drive.hold);
-    let told = simulate(drive, |_| Answer::After(ms(0)));
+    let observed = simulate(drive, |_| Answer::After(ms(0)));
     let [mut waits, mut sum_us] = [0, 0];
     for user in 0..4 {
         let mut stream = TimingStream::new(seed, block, user);
@@ -70,10 +74,10 @@ fn waits_last_as_drawn() {
             sum_us += (wait.as_nanos() as u64 + 500) / 1000;
             sends.push(at);
         }
-        assert_eq!(told.sends_of(user), sends);
+        assert_eq!(observed.sends_of(user), sends);
     }
-    assert_eq!(told.count(|step| step.counts.waits), waits);
-    assert_eq!(told.count(|step| step.counts.wait_sum_us), sum_us);
+    assert_eq!(observed.count(|step| step.counts.waits), waits);
+    assert_eq!(observed.count(|step| step.counts.wait_sum_us), sum_us);
 }
 
 #[test]
@@ -81,13 +85,16 @@ fn cycles_keep_their_pace() {
     let mut drive = drive(vec![step(Wait::Constant(ms(5)), 1)]);
     workload(&mut drive).session.pace = Some(ms(50));
     (drive.users, drive.ramp, drive.hold) = (2, ms(50), ms(460));
-    let told = simulate(drive, |_| Answer::After(ms(3)));
+    let observed = simulate(drive, |_| Answer::After(ms(3)));
     // User 0 starts at 0, user 1 at 25; each waits for 5 ms first.
     let sends = |start: u64| -> Vec<_> { (start + 5..510).step_by(50).map(ms).collect() };
-    assert_eq!(told.sends_of(0), sends(0));
-    assert_eq!(told.sends_of(1), sends(25));
-    assert_eq!((told.summary.cycles, told.summary.overruns), (21, 0));
-    assert_eq!(told.summary.transactions, 21);
+    assert_eq!(observed.sends_of(0), sends(0));
+    assert_eq!(observed.sends_of(1), sends(25));
+    assert_eq!(
+        (observed.summary.cycles, observed.summary.overruns),
+        (21, 0)
+    );
+    assert_eq!(observed.summary.transactions, 21);
 }
 
 #[test]
@@ -95,12 +102,12 @@ fn a_cycle_that_overruns_is_counted_and_followed_at_once() {
     let mut drive = drive(vec![step(Wait::None, 1)]);
     workload(&mut drive).session.pace = Some(ms(10));
     drive.hold = ms(160);
-    let told = simulate(drive, |_| Answer::After(ms(30)));
-    assert_eq!(told.sends_of(0), [0, 30, 60, 90, 120, 150].map(ms));
-    let sum = &told.summary;
+    let observed = simulate(drive, |_| Answer::After(ms(30)));
+    assert_eq!(observed.sends_of(0), [0, 30, 60, 90, 120, 150].map(ms));
+    let sum = &observed.summary;
     assert_eq!((sum.cycles, sum.overruns, sum.transactions), (6, 5, 5));
     // The wait for a slow response is no lateness of the generator.
-    assert_eq!(told.lateness(), histogram([ms(0); 5]));
+    assert_eq!(observed.lateness(), histogram([ms(0); 5]));
 }
 
 #[test]
@@ -109,15 +116,15 @@ fn single_failures_without_a_response_pause_nobody() {
     (drive.hold, drive.limits.failure_pause) = (ms(400), ms(100));
     let mut asked = 0;
     // Two failures, then one response, repeatedly.
-    let told = simulate(drive, move |_| {
+    let observed = simulate(drive, move |_| {
         asked += 1;
         match asked % 3 {
             0 => Answer::After(ms(1)),
             _ => Answer::Fails(ErrorClass::Reset, ms(1)),
         }
     });
-    assert_eq!(told.summary.transactions + told.summary.errors, 399);
-    assert_eq!(told.count(|step| step.counts.pauses), 0);
+    assert_eq!(observed.summary.transactions + observed.summary.errors, 399);
+    assert_eq!(observed.count(|step| step.counts.pauses), 0);
 }
 
 #[test]
@@ -126,11 +133,11 @@ fn a_server_that_is_down_is_not_flooded() {
         let mut drive = drive(vec![step(wait, 1)]);
         (drive.users, drive.hold) = (4, ms(490));
         drive.limits.failure_pause = ms(100);
-        let told = simulate(drive, move |_| Answer::Fails(class, ms(0)));
-        assert_eq!(told.summary.transactions, 0);
-        assert_eq!(told.sent.len(), 4 * told.sends_of(0).len());
-        let paused = told.count(|step| step.counts.pause_us) / 4;
-        (told.sends_of(0), paused)
+        let observed = simulate(drive, move |_| Answer::Fails(class, ms(0)));
+        assert_eq!(observed.summary.transactions, 0);
+        assert_eq!(observed.sent.len(), 4 * observed.sends_of(0).len());
+        let paused = observed.count(|step| step.counts.pause_us) / 4;
+        (observed.sends_of(0), paused)
     };
     for class in [ErrorClass::Reset, ErrorClass::Connect, ErrorClass::Timeout] {
         // The third failure in a row is the first that causes a pause; pauses beyond the end count, too.
@@ -156,28 +163,31 @@ fn a_server_that_is_down_is_not_flooded() {
 fn a_pause_after_a_failure_is_no_think_time() {
     let mut drive = drive(vec![step(Wait::Constant(ms(5)), 1)]);
     drive.limits.failure_pause = ms(60);
-    let told = simulate(drive, |_| Answer::Fails(ErrorClass::Reset, ms(1)));
-    let waits = told.count(|step| step.counts.waits);
-    assert_eq!(waits, told.sent.len() as u64);
-    assert_eq!(told.count(|step| step.counts.wait_sum_us), 5_000 * waits);
+    let observed = simulate(drive, |_| Answer::Fails(ErrorClass::Reset, ms(1)));
+    let waits = observed.count(|step| step.counts.waits);
+    assert_eq!(waits, observed.sent.len() as u64);
+    assert_eq!(
+        observed.count(|step| step.counts.wait_sum_us),
+        5_000 * waits
+    );
 }
 
 #[test]
 fn a_session_that_sends_nothing_does_not_spin() {
     let mut drive = drive(vec![step(Wait::None, 1)]);
     (drive.hold, drive.limits.failure_pause) = (ms(350), ms(100));
-    let told = simulate(drive, |_| Answer::Skipped);
+    let observed = simulate(drive, |_| Answer::Skipped);
     // At 0, 100, 200, 300.
-    assert_eq!((told.summary.skipped, told.summary.cycles), (4, 4));
+    assert_eq!((observed.summary.skipped, observed.summary.cycles), (4, 4));
 }
 
 #[test]
 fn requests_under_way_at_the_end_are_told_and_not_counted() {
     let mut drive = drive(vec![step(Wait::Constant(ms(30)), 1)]);
     (drive.users, drive.hold) = (3, ms(150));
-    let told = simulate(drive, |_| Answer::After(ms(400)));
-    assert_eq!((told.sent.len(), told.summary.transactions), (3, 0));
-    assert_eq!(*told.unanswered(0), histogram([ms(120); 3]));
+    let observed = simulate(drive, |_| Answer::After(ms(400)));
+    assert_eq!((observed.sent.len(), observed.summary.transactions), (3, 0));
+    assert_eq!(*observed.unanswered(0), histogram([ms(120); 3]));
 }
 
 #[test]
@@ -185,16 +195,19 @@ fn what_a_hanging_server_never_answers_is_counted_at_the_end() {
     let mut drive = drive(vec![step(Wait::Constant(ms(5)), 1)]);
     (drive.users, drive.hold) = (3, ms(400));
     // The first request gets a response, the second never.
-    let told = simulate(drive, |asked| {
+    let observed = simulate(drive, |asked| {
         if asked.at == ms(5) {
             Answer::After(ms(1))
         } else {
             Answer::Never
         }
     });
-    assert_eq!((told.summary.transactions, told.summary.errors), (3, 0));
-    assert_eq!(*told.unanswered(0), histogram([ms(400 - 11); 3]));
-    let before = &told.windows[..told.windows.len() - 1];
+    assert_eq!(
+        (observed.summary.transactions, observed.summary.errors),
+        (3, 0)
+    );
+    assert_eq!(*observed.unanswered(0), histogram([ms(400 - 11); 3]));
+    let before = &observed.windows[..observed.windows.len() - 1];
     assert!(before.iter().all(|window| window.unanswered().0 == 0));
 }
 
@@ -205,21 +218,24 @@ fn requests_go_by_number_and_a_failure_ends_its_step() {
     workload(&mut drive).setup = vec![step(Wait::None, 1)];
     workload(&mut drive).session.pace = Some(ms(60_000));
     drive.users = 2;
-    let told = simulate(drive, |asked| match asked.request {
+    let observed = simulate(drive, |asked| match asked.request {
         2 => Answer::Fails(ErrorClass::Check, ms(1)),
         _ => Answer::After(ms(1)),
     });
     for user in 0..2 {
-        let its = told.sent.iter().filter(|asked| asked.user == user);
+        let its = observed.sent.iter().filter(|asked| asked.user == user);
         let numbers: Vec<_> = its.map(|asked| asked.request).collect();
         // Setup is 0; of the first step's 1, 2, 3 the second fails; then 4 is sent.
         assert_eq!(numbers, [0, 1, 2, 4]);
     }
     // The captures of the second and the third are cleared.
-    assert_eq!(told.forgotten, [2, 3, 2, 3]);
-    let sum = &told.summary;
+    assert_eq!(observed.forgotten, [2, 3, 2, 3]);
+    let sum = &observed.summary;
     assert_eq!((sum.transactions, sum.errors, sum.cycles), (4, 2, 2));
-    assert_eq!((told.setup, sum.stopped_early), (Some((2, 0, 0)), false));
+    assert_eq!(
+        (observed.setup, sum.stopped_early),
+        (Some((2, 0, 0)), false)
+    );
 }
 
 #[test]
@@ -228,12 +244,15 @@ fn setup_steps_have_a_barrier_over_all_workers() {
     workload(&mut drive).setup = vec![step(Wait::None, 1), step(Wait::None, 1)];
     (drive.users, drive.cores, drive.hold) = (6, vec![0, 1], ms(10));
     drive.limits.setup_concurrency = 4;
-    let told = simulate(drive, |asked| {
+    let observed = simulate(drive, |asked| {
         Answer::After(ms(5 + u64::from(asked.user % 2)))
     });
-    assert_eq!(told.setup, Some((12, 0, 0)));
+    assert_eq!(observed.setup, Some((12, 0, 0)));
     let sends = |request| {
-        let its = told.sent.iter().filter(|asked| asked.request == request);
+        let its = observed
+            .sent
+            .iter()
+            .filter(|asked| asked.request == request);
         its.map(|asked| asked.at).collect::<Vec<_>>()
     };
     // Each worker has three users and two at a time. Those of the second take a millisecond more, and both wait for
@@ -253,7 +272,7 @@ fn reports_each_request_of_a_long_setup() {
     workload(&mut drive).setup = vec![rounds];
     drive.hold = ms(10);
     let sent = Cell::new(0);
-    let told = simulate(drive, move |_| {
+    let observed = simulate(drive, move |_| {
         sent.set(sent.get() + 1);
         match sent.get() {
             1000 => Answer::Fails(ErrorClass::Timeout, ms(1)),
@@ -268,7 +287,7 @@ fn reports_each_request_of_a_long_setup() {
         (0, 500, 500, 1),
         (1, 500, 500, 1),
     ];
-    assert_eq!(told.progress, expected);
+    assert_eq!(observed.progress, expected);
 }
 
 #[test]
@@ -279,12 +298,15 @@ fn the_probe_counts_from_its_planned_times() {
     workload.probe = probe(ms(20));
     drive.hold = ms(500);
     // Every response takes 50 ms, so that a probe every 20 ms queues behind the earlier ones.
-    let told = simulate(drive, |_| Answer::After(ms(50)));
+    let observed = simulate(drive, |_| Answer::After(ms(50)));
     // Probe k is planned at 20 k and its response arrives at 20 + 50 k: it takes 20 + 30 k.
-    assert_eq!(told.times(1), histogram((1..=9).map(|k| ms(20 + 30 * k))));
-    let sum = &told.summary;
+    assert_eq!(
+        observed.times(1),
+        histogram((1..=9).map(|k| ms(20 + 30 * k)))
+    );
+    let sum = &observed.summary;
     assert_eq!((sum.transactions, sum.probe_transactions), (1, 9));
-    let late = told.lateness();
+    let late = observed.lateness();
     assert_eq!(
         late,
         histogram([ms(0); 10]),
@@ -299,12 +321,12 @@ fn a_probe_is_sent_at_its_times_where_answers_are_quick() {
     workload.session.pace = Some(ms(30_000));
     workload.probe = probe(ms(20));
     (drive.hold, drive.cores, drive.users) = (ms(110), vec![0, 1], 2);
-    let told = simulate(drive, |_| Answer::After(ms(7)));
-    let probes = told.sent.iter().filter(|asked| asked.request == 1);
+    let observed = simulate(drive, |_| Answer::After(ms(7)));
+    let probes = observed.sent.iter().filter(|asked| asked.request == 1);
     let probes: Vec<_> = probes.map(|asked| (asked.at, asked.user)).collect();
     assert_eq!(probes, [20, 40, 60, 80, 100].map(|at| (ms(at), 0)));
     assert_eq!(
-        told.sum(1, |step| &step.times.service),
+        observed.sum(1, |step| &step.times.service),
         histogram([ms(7); 5])
     );
 }

@@ -10,8 +10,8 @@ use lab_workload::timing::TimingStream;
 use lab_workload::{Control, Group, LoadSpec, Retry, Template, Until, Wait};
 
 use super::drive::workload;
-use super::{Answer, Told, drive, histogram, ms, simulate, step};
-use crate::drive::Drive;
+use super::{Answer, Observed, drive, histogram, ms, simulate, step};
+use crate::assignment::Assignment;
 
 fn condition(text: &str) -> Template {
     let symbols = Symbols::new(&[]);
@@ -33,17 +33,17 @@ fn until(text: &str, at_most: u32) -> Control {
     }
 }
 
-fn group(drive: &mut Drive, steps: Range<usize>, control: Control) {
+fn group(drive: &mut Assignment, steps: Range<usize>, control: Control) {
     workload(drive).session.groups = vec![Group { steps, control }];
 }
 
-fn answers(drive: Drive) -> Told {
+fn answers(drive: Assignment) -> Observed {
     simulate(drive, |_| Answer::After(ms(1)))
 }
 
 /// Returns the numbers of the sent requests, in order.
-fn sent(told: &Told) -> Vec<u32> {
-    told.sent.iter().map(|asked| asked.request).collect()
+fn sent(observed: &Observed) -> Vec<u32> {
+    observed.sent.iter().map(|asked| asked.request).collect()
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_step_is_done_where_its_condition_holds_and_shifts_no_later_wait() {
     let mut drive = drive(vec![first, step(wait, 1)]);
     drive.hold = ms(300);
     let mut stream = TimingStream::new(drive.seed, drive.block, 0);
-    let told = simulate(drive, |_| Answer::After(ms(0)));
+    let observed = simulate(drive, |_| Answer::After(ms(0)));
     let (mut at, mut expected) = (ms(0), Vec::new());
     for cycle in 0.. {
         let waits = [stream.next_wait(&wait), stream.next_wait(&wait)];
@@ -69,7 +69,7 @@ fn a_step_is_done_where_its_condition_holds_and_shifts_no_later_wait() {
         }
     }
     expected.retain(|(_, at)| *at < ms(300));
-    let sent: Vec<_> = told
+    let sent: Vec<_> = observed
         .sent
         .iter()
         .map(|asked| (asked.request, asked.at))
@@ -84,11 +84,15 @@ fn a_loop_ends_by_its_condition_or_by_its_bound() {
         once.control = Some(Box::new(until(text, 5)));
         let mut drive = drive(vec![once, step(Wait::Constant(ms(1000)), 1)]);
         drive.hold = ms(500);
-        let told = answers(drive);
-        assert_eq!(told.sent.len(), rounds, "{text}");
-        assert_eq!(told.count(|step| step.counts.cut_off), cut_off, "{text}");
+        let observed = answers(drive);
+        assert_eq!(observed.sent.len(), rounds, "{text}");
         assert_eq!(
-            told.count(|step| step.counts.waits),
+            observed.count(|step| step.counts.cut_off),
+            cut_off,
+            "{text}"
+        );
+        assert_eq!(
+            observed.count(|step| step.counts.waits),
             rounds as u64,
             "{text}"
         );
@@ -111,9 +115,9 @@ fn a_group_is_done_as_a_whole() {
     let mut left_out = drive(steps());
     group(&mut left_out, 0..2, when("index == 1"));
     (left_out.users, left_out.hold) = (2, ms(500));
-    let told = answers(left_out);
-    assert_eq!(sent(&told), [0, 1]);
-    assert!(told.sent.iter().all(|asked| asked.user == 1));
+    let observed = answers(left_out);
+    assert_eq!(sent(&observed), [0, 1]);
+    assert!(observed.sent.iter().all(|asked| asked.user == 1));
 }
 
 #[test]
@@ -122,12 +126,12 @@ fn a_loop_that_can_send_nothing_ends() {
     once.control = Some(Box::new(until("false", 1000)));
     let mut drive = drive(vec![once, step(Wait::Constant(ms(200)), 1)]);
     drive.hold = ms(500);
-    let told = simulate(drive, |asked| match asked.request {
+    let observed = simulate(drive, |asked| match asked.request {
         0 => Answer::Skipped,
         _ => Answer::After(ms(0)),
     });
-    assert_eq!(told.count(|step| step.counts.skipped), 3);
-    assert_eq!(told.count(|step| step.counts.cut_off), 0);
+    assert_eq!(observed.count(|step| step.counts.skipped), 3);
+    assert_eq!(observed.count(|step| step.counts.cut_off), 0);
 }
 
 #[test]
@@ -136,8 +140,11 @@ fn a_condition_that_fails_is_an_error_and_no_endless_loop() {
     once.control = Some(Box::new(until("1 / 0 > index", 1000)));
     let mut drive = drive(vec![once, step(Wait::Constant(ms(1000)), 1)]);
     drive.hold = ms(100);
-    let told = answers(drive);
-    assert_eq!((told.summary.transactions, told.summary.errors), (1, 1));
+    let observed = answers(drive);
+    assert_eq!(
+        (observed.summary.transactions, observed.summary.errors),
+        (1, 1)
+    );
 }
 
 #[test]
@@ -149,14 +156,14 @@ fn a_retried_request_takes_from_its_first_send_to_its_last_response() {
     drive.hold = ms(420);
     let asked = Cell::new(0);
     // Two failures, then success; all later ones succeed at once.
-    let told = simulate(drive, move |_| {
+    let observed = simulate(drive, move |_| {
         asked.set(asked.get() + 1);
         match asked.get() {
             1 | 2 => Answer::Fails(ErrorClass::Status, ms(5)),
             _ => Answer::After(ms(5)),
         }
     });
-    let sends: Vec<_> = told
+    let sends: Vec<_> = observed
         .sent
         .iter()
         .map(|asked| (asked.request, asked.at))
@@ -172,13 +179,16 @@ fn a_retried_request_takes_from_its_first_send_to_its_last_response() {
         (1, 395),
     ];
     assert_eq!(sends, expected.map(|(request, at)| (request, ms(at))));
-    assert_eq!((told.summary.transactions, told.summary.errors), (6, 0));
-    assert_eq!(told.count(|step| step.counts.sent_again()), 2);
-    assert_eq!(told.count(|step| step.counts.retry_wait_us), 60_000);
+    assert_eq!(
+        (observed.summary.transactions, observed.summary.errors),
+        (6, 0)
+    );
+    assert_eq!(observed.count(|step| step.counts.sent_again()), 2);
+    assert_eq!(observed.count(|step| step.counts.retry_wait_us), 60_000);
     // The user waits for three attempts and two waits.
     let times = [75, 5, 5, 5, 5, 5].map(ms);
-    assert_eq!(told.times(0), histogram(times));
-    assert_eq!(told.lateness(), histogram([ms(0); 8]));
+    assert_eq!(observed.times(0), histogram(times));
+    assert_eq!(observed.lateness(), histogram([ms(0); 8]));
 }
 
 #[test]
@@ -187,17 +197,17 @@ fn what_never_goes_well_is_given_up() {
     once.retry = Some(Retry::new(3, Wait::None));
     let mut drive = drive(vec![once]);
     drive.hold = ms(90);
-    let told = simulate(drive, |_| Answer::Fails(ErrorClass::Status, ms(0)));
+    let observed = simulate(drive, |_| Answer::Fails(ErrorClass::Status, ms(0)));
     // The second request of the step is skipped, as without retries.
-    assert_eq!(sent(&told), [0; 4]);
+    assert_eq!(sent(&observed), [0; 4]);
     assert_eq!(
         (
-            told.summary.errors,
-            told.count(|step| step.counts.sent_again())
+            observed.summary.errors,
+            observed.count(|step| step.counts.sent_again())
         ),
         (1, 3)
     );
-    assert_eq!(told.forgotten, [0, 1]);
+    assert_eq!(observed.forgotten, [0, 1]);
 }
 
 #[test]
@@ -210,11 +220,11 @@ fn waits_before_retries_grow_up_to_a_bound() {
     });
     let mut drive = drive(vec![once]);
     drive.hold = ms(280);
-    let told = simulate(drive, |_| Answer::Fails(ErrorClass::Status, ms(0)));
-    let sends: Vec<_> = told.sent.iter().map(|asked| asked.at).collect();
+    let observed = simulate(drive, |_| Answer::Fails(ErrorClass::Status, ms(0)));
+    let sends: Vec<_> = observed.sent.iter().map(|asked| asked.at).collect();
     // 10, 20, 35 in place of 40, and 35 in place of 80.
     assert_eq!(sends, [100, 110, 130, 165, 200].map(ms));
-    assert_eq!(told.count(|step| step.counts.retry_wait_us), 100_000);
+    assert_eq!(observed.count(|step| step.counts.retry_wait_us), 100_000);
 }
 
 #[test]
@@ -230,22 +240,22 @@ fn a_session_that_ends_at_a_failure_leaves_its_other_steps_out() {
     let mut stream = TimingStream::new(drive.seed, drive.block, 0);
     let asked = Cell::new(0);
     // The second session fails at its first request.
-    let told = simulate(drive, move |_| {
+    let observed = simulate(drive, move |_| {
         asked.set(asked.get() + 1);
         match asked.get() {
             7 => Answer::Fails(ErrorClass::Status, ms(0)),
             _ => Answer::After(ms(0)),
         }
     });
-    assert_eq!(sent(&told), [0, 1, 2, 3, 4, 5, 0, 0, 1, 2, 3, 4, 5]);
+    assert_eq!(sent(&observed), [0, 1, 2, 3, 4, 5, 0, 0, 1, 2, 3, 4, 5]);
     // One of its own step, three, and one.
-    assert_eq!(told.count(|step| step.counts.not_reached), 5);
-    let accounted_for = told.sent.len() as f64 + 5.0;
+    assert_eq!(observed.count(|step| step.counts.not_reached), 5);
+    let accounted_for = observed.sent.len() as f64 + 5.0;
     assert_eq!((plan.transactions, plan.range), (accounted_for, None));
     // The third session's waits are those of the plan.
     let mut waits = [0; 9].map(|_| stream.next_wait(&wait));
     waits.rotate_left(6);
-    assert_eq!(told.sent[7].at, ms(200) + waits[0]);
+    assert_eq!(observed.sent[7].at, ms(200) + waits[0]);
 }
 
 #[test]
@@ -269,13 +279,13 @@ fn what_is_sent_lies_within_what_the_plan_says() {
             };
             let plan = predict(&drive.workload, drive.seed, drive.block, &load, 1_000_000);
             let plan = plan.unwrap();
-            let told = simulate(drive, |_| Answer::After(ms(0)));
+            let observed = simulate(drive, |_| Answer::After(ms(0)));
             let range = plan.range.unwrap().trial;
-            let sent = told.sent.len() as f64;
+            let sent = observed.sent.len() as f64;
             assert!(range.low <= sent && sent <= range.high, "{sent} {range:?}");
             for (number, step) in plan.steps.iter().enumerate() {
                 let range = step.range.unwrap();
-                let windows = told.windows.iter();
+                let windows = observed.windows.iter();
                 let done = windows.map(|window| window.steps[number].transactions());
                 let done = done.sum::<u64>() as f64;
                 // Requests in progress at the end of the hold.

@@ -8,7 +8,7 @@ use lab_workload::LoadKind;
 use lab_workload::Template;
 use lab_workload::{DEFAULT_DATES_FROM, Probe, Request, Step, Wait, Workload};
 
-use crate::drive::{Drive, Limits};
+use crate::assignment::{Assignment, Limits};
 use lab_workload::part::Part;
 
 pub(crate) const fn ms(n: u64) -> Duration {
@@ -37,8 +37,8 @@ pub(crate) fn step(wait: Wait, requests: usize) -> Step {
 }
 
 /// Returns a load of one user with this session, for a second.
-pub(crate) fn drive(steps: Vec<Step>) -> Drive {
-    Drive {
+pub(crate) fn drive(steps: Vec<Step>) -> Assignment {
+    Assignment {
         population: String::new(),
         first: 0,
         workload: Arc::new(Workload::of("simulated", steps)),
@@ -66,6 +66,6 @@ pub(crate) fn drive(steps: Vec<Step>) -> Drive {
 }
 
 /// Returns the workload, to be changed.
-pub(crate) fn workload(drive: &mut Drive) -> &mut Workload {
+pub(crate) fn workload(drive: &mut Assignment) -> &mut Workload {
     Arc::get_mut(&mut drive.workload).unwrap()
 }

@@ -5,16 +5,16 @@ use lab_workload::{LoadKind, LoadSpec, Retry, Spacing, Wait};
 use proptest::prelude::*;
 
 use super::drive::{probe, workload};
-use super::{Answer, Told, drive, histogram, ms, simulate, step};
-use crate::drive::Drive;
+use super::{Answer, Observed, drive, histogram, ms, simulate, step};
+use crate::assignment::Assignment;
 use lab_client::ErrorClass;
 
 /// Returns sessions of one wait and this number of requests.
-fn waiting(wait: u64, requests: usize) -> Drive {
+fn waiting(wait: u64, requests: usize) -> Assignment {
     drive(vec![step(Wait::Constant(ms(wait)), requests)])
 }
 
-fn load(drive: &Drive) -> LoadSpec {
+fn load(drive: &Assignment) -> LoadSpec {
     LoadSpec {
         kind: drive.kind,
         ..LoadSpec::of_users(drive.users, drive.hold.as_millis() as u64, 10)
@@ -22,7 +22,7 @@ fn load(drive: &Drive) -> LoadSpec {
 }
 
 /// Returns the planned number of requests to a server that responds at once.
-fn planned(drive: &Drive) -> f64 {
+fn planned(drive: &Assignment) -> f64 {
     let plan = predict(
         &drive.workload,
         drive.seed,
@@ -34,37 +34,37 @@ fn planned(drive: &Drive) -> f64 {
 }
 
 /// Returns true if no request was sent at the end or later, and each sent request is reported once.
-fn is_told_of(told: &Told, hold: std::time::Duration) -> bool {
-    let left = told.last().unanswered().0;
-    let sum = &told.summary;
-    let in_time = told.sent.iter().all(|asked| asked.at < hold);
-    in_time && told.sent.len() as u64 == sum.transactions + sum.errors + left
+fn is_told_of(observed: &Observed, hold: std::time::Duration) -> bool {
+    let left = observed.last().unanswered().0;
+    let sum = &observed.summary;
+    let in_time = observed.sent.iter().all(|asked| asked.at < hold);
+    in_time && observed.sent.len() as u64 == sum.transactions + sum.errors + left
 }
 
 #[test]
 fn nothing_that_is_due_at_the_end_is_sent() {
     // Requests follow each other without a wait; each response takes a tenth of the trial.
-    let alone = || Drive {
+    let alone = || Assignment {
         hold: ms(100),
         ..drive(vec![step(Wait::None, 1)])
     };
-    let told = simulate(alone(), |_| Answer::After(ms(10)));
-    assert_eq!(told.sends_of(0).last(), Some(&ms(90)));
-    assert!(is_told_of(&told, ms(100)));
+    let observed = simulate(alone(), |_| Answer::After(ms(10)));
+    assert_eq!(observed.sends_of(0).last(), Some(&ms(90)));
+    assert!(is_told_of(&observed, ms(100)));
     // A failed request is due again at the end.
     let mut trying = alone();
     workload(&mut trying).session.steps[0].retry = Some(Retry::new(50, Wait::Constant(ms(10))));
-    let told = simulate(trying, |_| Answer::Fails(ErrorClass::Status, ms(0)));
-    assert_eq!(told.sends_of(0).last(), Some(&ms(90)));
+    let observed = simulate(trying, |_| Answer::Fails(ErrorClass::Status, ms(0)));
+    assert_eq!(observed.sends_of(0).last(), Some(&ms(90)));
     // All its attempts belong to one request, which has no outcome at the end.
-    assert_eq!((told.sent.len(), told.summary.errors), (10, 0));
-    assert_eq!(*told.unanswered(0), histogram([ms(100)]));
+    assert_eq!((observed.sent.len(), observed.summary.errors), (10, 0));
+    assert_eq!(*observed.unanswered(0), histogram([ms(100)]));
     // The probe is due at the end.
     let mut probed = waiting(7, 1);
     (probed.hold, workload(&mut probed).probe) = (ms(100), probe(ms(20)));
-    let told = simulate(probed, |_| Answer::After(ms(0)));
-    assert_eq!(told.summary.probe_transactions, 4);
-    assert!(told.sent.iter().all(|asked| asked.at < ms(100)));
+    let observed = simulate(probed, |_| Answer::After(ms(0)));
+    assert_eq!(observed.summary.probe_transactions, 4);
+    assert!(observed.sent.iter().all(|asked| asked.at < ms(100)));
 }
 
 proptest! {
@@ -86,10 +86,10 @@ proptest! {
         drive.hold = ms((rounds - 1) * cycle + wait + past);
         (drive.users, drive.cores) = (users, (0..workers).collect());
         let (plan, hold) = (planned(&drive), drive.hold);
-        let told = simulate(drive, |_| Answer::After(ms(0)));
-        prop_assert_eq!(told.sent.len() as f64, plan);
-        prop_assert_eq!(told.summary.transactions as f64, plan);
-        prop_assert!(is_told_of(&told, hold));
+        let observed = simulate(drive, |_| Answer::After(ms(0)));
+        prop_assert_eq!(observed.sent.len() as f64, plan);
+        prop_assert_eq!(observed.summary.transactions as f64, plan);
+        prop_assert!(is_told_of(&observed, hold));
     }
 
     #[test]
@@ -107,10 +107,10 @@ proptest! {
         (drive.hold, drive.users) = (ms(apart * count), 40);
         drive.cores = (0..workers).collect();
         let (plan, hold) = (planned(&drive), drive.hold);
-        let told = simulate(drive, |_| Answer::After(ms(0)));
-        prop_assert_eq!(told.summary.arrived, count);
-        prop_assert_eq!(told.sent.len() as f64, plan);
-        prop_assert!(is_told_of(&told, hold));
+        let observed = simulate(drive, |_| Answer::After(ms(0)));
+        prop_assert_eq!(observed.summary.arrived, count);
+        prop_assert_eq!(observed.sent.len() as f64, plan);
+        prop_assert!(is_told_of(&observed, hold));
     }
 
     #[test]
@@ -122,9 +122,9 @@ proptest! {
         let mut drive = waiting(wait, 1);
         (drive.users, drive.hold) = (users, ms(rounds * (wait + took)));
         let hold = drive.hold;
-        let told = simulate(drive, move |_| Answer::After(ms(took)));
-        prop_assert_eq!(told.summary.transactions, (rounds - 1) * u64::from(users));
-        prop_assert_eq!(told.last().unanswered().0, u64::from(users));
-        prop_assert!(is_told_of(&told, hold));
+        let observed = simulate(drive, move |_| Answer::After(ms(took)));
+        prop_assert_eq!(observed.summary.transactions, (rounds - 1) * u64::from(users));
+        prop_assert_eq!(observed.last().unanswered().0, u64::from(users));
+        prop_assert!(is_told_of(&observed, hold));
     }
 }

@@ -12,16 +12,16 @@ fn what_the_generator_is_held_up_by_is_lateness() {
     let mut drive = drive(vec![step(Wait::None, 1)]);
     workload(&mut drive).session.pace = Some(ms(60_000));
     (drive.users, drive.ramp, drive.hold) = (2, ms(20), ms(100));
-    let told = simulate(drive, |asked| {
+    let observed = simulate(drive, |asked| {
         if asked.user == 0 {
             hold_up(ms(30));
         }
         Answer::After(ms(1))
     });
     // The second was due at 10 and was sent at 30.
-    assert_eq!(told.sends_of(1), [ms(30)]);
-    assert_eq!(told.lateness(), histogram([ms(0), ms(20)]));
-    assert_eq!(told.summary.transactions, 2);
+    assert_eq!(observed.sends_of(1), [ms(30)]);
+    assert_eq!(observed.lateness(), histogram([ms(0), ms(20)]));
+    assert_eq!(observed.summary.transactions, 2);
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_held_up_generator_makes_response_times_of_arrivals_longer_and_no_service_ti
     };
     (drive.users, drive.hold) = (50, ms(300));
     let mut first = true;
-    let told = simulate(drive, move |_| {
+    let observed = simulate(drive, move |_| {
         if std::mem::take(&mut first) {
             hold_up(ms(95));
         }
@@ -41,16 +41,16 @@ fn a_held_up_generator_makes_response_times_of_arrivals_longer_and_no_service_ti
     });
     // The nine sessions that should have begun in those 95 ms begin late, the last by 5 ms.
     let late: Vec<u64> = (1..10).map(|n| 95 - 10 * n).collect();
-    let on_time = told.times(0).len() - 10;
+    let on_time = observed.times(0).len() - 10;
     let lateness = late.iter().copied().chain(vec![0; 1 + on_time as usize]);
-    assert_eq!(told.lateness(), histogram(lateness.map(ms)));
+    assert_eq!(observed.lateness(), histogram(lateness.map(ms)));
     let response = late.iter().map(|late| ms(late + 2));
     let quick = vec![ms(2); on_time as usize];
     assert_eq!(
-        told.times(0),
+        observed.times(0),
         histogram(response.chain([ms(95)]).chain(quick.clone()))
     );
-    let service = told.sum(0, |step| &step.times.service);
+    let service = observed.sum(0, |step| &step.times.service);
     assert_eq!(
         service,
         histogram(vec![ms(2); 9].into_iter().chain([ms(95)]).chain(quick))
@@ -63,12 +63,12 @@ fn a_window_that_is_handed_over_late_says_so_and_keeps_its_end() {
     workload(&mut drive).session.pace = Some(ms(60_000));
     (drive.hold, drive.window) = (ms(50), ms(10));
     // From 15 on the worker is blocked for 17 ms.
-    let told = simulate(drive, |_| {
+    let observed = simulate(drive, |_| {
         hold_up(ms(17));
         Answer::After(ms(20))
     });
     let ends = |of: fn(&crate::event::Window) -> std::time::Duration| {
-        told.windows.iter().map(of).collect::<Vec<_>>()
+        observed.windows.iter().map(of).collect::<Vec<_>>()
     };
     assert_eq!(ends(|window| window.end), [10, 20, 30, 40, 50].map(ms));
     assert_eq!(
@@ -82,12 +82,15 @@ fn an_answer_that_a_late_worker_sees_after_the_end_is_none() {
     let mut drive = drive(vec![step(Wait::Constant(ms(10)), 1), step(Wait::None, 1)]);
     (drive.users, drive.hold) = (2, ms(40));
     // User 1's first response is due at 30; the worker reads it only at 60.
-    let told = simulate(drive, |asked| {
+    let observed = simulate(drive, |asked| {
         if asked.user == 0 {
             hold_up(ms(50));
         }
         Answer::After(ms(20))
     });
-    assert_eq!((told.summary.transactions, told.summary.errors), (0, 0));
-    assert_eq!(told.summary.elapsed, ms(40));
+    assert_eq!(
+        (observed.summary.transactions, observed.summary.errors),
+        (0, 0)
+    );
+    assert_eq!(observed.summary.elapsed, ms(40));
 }

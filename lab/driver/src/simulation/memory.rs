@@ -6,9 +6,9 @@ use std::time::Duration;
 use lab_workload::{LoadKind, Spacing, Wait};
 
 use super::{begin, drive, live, ms, step};
+use crate::assignment::Assignment;
 use crate::clock::Clock;
 use crate::crew::http;
-use crate::drive::Drive;
 use crate::mix::Mix;
 
 /// Longer than any of these trials.
@@ -22,7 +22,7 @@ fn at_the_end(mix: &Mix) -> u32 {
 }
 
 /// Returns the peak memory of this number of users, all of whom wait at the end.
-fn peak(of: impl Fn(u32) -> Drive, users: u32) -> u64 {
+fn peak(of: impl Fn(u32) -> Assignment, users: u32) -> u64 {
     let mix = Mix::from(&of(users));
     let mut wait = 0;
     let taken = allocation_counter::measure(|| wait = at_the_end(&mix));
@@ -31,7 +31,7 @@ fn peak(of: impl Fn(u32) -> Drive, users: u32) -> u64 {
 }
 
 /// Returns the memory per user, without the worker's own. Buffers that grow by doubling are nearly full here.
-fn each(of: impl Fn(u32) -> Drive) -> u64 {
+fn each(of: impl Fn(u32) -> Assignment) -> u64 {
     let (few, many) = (4_000, 16_000);
     let bytes = (peak(&of, many) - peak(&of, few)) / u64::from(many - few);
     println!("{bytes} bytes each");

@@ -8,16 +8,16 @@ use lab_workload::{LoadKind, LoadSpec, Population, Spacing, Wait, Workload, seed
 use proptest::prelude::*;
 
 use super::drive::{probe, workload};
-use super::{Answer, Told, drive, ms, simulate, step};
+use super::{Answer, Observed, drive, ms, simulate, step};
+use crate::assignment::Assignment;
 use crate::crew::validate;
-use crate::drive::Drive;
 use crate::mix::Mix;
 
 const SEED: u64 = 7;
 
 /// Returns a population whose session is one request after this wait.
-fn population(name: &str, (first, users): (u32, u32), wait: Wait, kind: LoadKind) -> Drive {
-    Drive {
+fn population(name: &str, (first, users): (u32, u32), wait: Wait, kind: LoadKind) -> Assignment {
+    Assignment {
         population: name.to_owned(),
         seed: seed_of(SEED, name),
         first,
@@ -27,7 +27,7 @@ fn population(name: &str, (first, users): (u32, u32), wait: Wait, kind: LoadKind
     }
 }
 
-fn readers(first: u32) -> Drive {
+fn readers(first: u32) -> Assignment {
     population(
         "readers",
         (first, 3),
@@ -36,7 +36,7 @@ fn readers(first: u32) -> Drive {
     )
 }
 
-fn writers(first: u32) -> Drive {
+fn writers(first: u32) -> Assignment {
     let arrivals = LoadKind::Arrival {
         rate_per_s: 40.0,
         spacing: Spacing::Poisson,
@@ -45,19 +45,19 @@ fn writers(first: u32) -> Drive {
 }
 
 /// Returns the send times of this number of users from `first` on.
-fn sends(told: &Told, first: u32, users: u32) -> Vec<(u32, Duration)> {
+fn sends(observed: &Observed, first: u32, users: u32) -> Vec<(u32, Duration)> {
     let of = |user: u32| (first..first + users).contains(&user);
-    let sent = told.sent.iter().filter(|asked| of(asked.user));
+    let sent = observed.sent.iter().filter(|asked| of(asked.user));
     sent.map(|asked| (asked.user - first, asked.at)).collect()
 }
 
-fn quick(mix: impl Into<Mix>) -> Told {
+fn quick(mix: impl Into<Mix>) -> Observed {
     simulate(mix, |_| Answer::After(ms(1)))
 }
 
 /// Returns the number of requests of this step that met their `expect`.
-fn answered(told: &Told, step: usize) -> u64 {
-    told.times(step).len()
+fn answered(observed: &Observed, step: usize) -> u64 {
+    observed.times(step).len()
 }
 
 #[test]
@@ -66,8 +66,8 @@ fn who_else_is_there_changes_no_draw() {
     let beside = quick(Mix::from(writers(0)).and(readers(20)));
     assert_eq!(sends(&beside, 20, 3), sends(&alone, 0, 3));
     assert_eq!(answered(&beside, 1), answered(&alone, 0));
-    let times = |told: &Told, (first, users)| -> Vec<Duration> {
-        sends(told, first, users)
+    let times = |observed: &Observed, (first, users)| -> Vec<Duration> {
+        sends(observed, first, users)
             .into_iter()
             .map(|(_, at)| at)
             .collect()
@@ -86,14 +86,14 @@ fn who_else_is_there_changes_no_draw() {
 
 #[test]
 fn setups_are_one_after_the_other() {
-    let with_setup = |mut drive: Drive, steps: usize| {
+    let with_setup = |mut drive: Assignment, steps: usize| {
         workload(&mut drive).setup = (0..steps).map(|_| step(Wait::None, 1)).collect();
         drive
     };
     let mix = Mix::from(with_setup(readers(0), 2)).and(with_setup(writers(3), 1));
-    let told = quick(mix);
-    assert_eq!(told.setup, Some((2 * 3 + 20, 0, 0)));
-    let first_of = |user| told.sent.iter().position(|asked| asked.user == user);
+    let observed = quick(mix);
+    assert_eq!(observed.setup, Some((2 * 3 + 20, 0, 0)));
+    let first_of = |user| observed.sent.iter().position(|asked| asked.user == user);
     assert!((0..3).all(|user| first_of(user) < first_of(3)));
 }
 
@@ -101,15 +101,15 @@ fn setups_are_one_after_the_other() {
 fn the_probe_is_the_last_of_all_steps() {
     let mut first = readers(0);
     workload(&mut first).probe = probe(ms(100));
-    let told = quick(Mix::from(first).and(writers(3)));
-    assert_eq!(answered(&told, 2), told.summary.probe_transactions);
-    assert_eq!(told.summary.probe_transactions, 9);
-    assert_eq!(told.windows[0].steps.len(), 3);
+    let observed = quick(Mix::from(first).and(writers(3)));
+    assert_eq!(answered(&observed, 2), observed.summary.probe_transactions);
+    assert_eq!(observed.summary.probe_transactions, 9);
+    assert_eq!(observed.windows[0].steps.len(), 3);
 }
 
 #[test]
 fn sessions_that_wait_are_those_of_all_populations() {
-    let crowded = |name: &str, first| Drive {
+    let crowded = |name: &str, first| Assignment {
         users: 1,
         ..population(
             name,
@@ -122,18 +122,18 @@ fn sessions_that_wait_are_those_of_all_populations() {
         )
     };
     let mix = Mix::from(crowded("a", 0)).and(crowded("b", 1));
-    let told = simulate(mix, |_| Answer::Never);
+    let observed = simulate(mix, |_| Answer::Never);
     // One of a hundred each has the connection; the others wait.
     assert_eq!(
-        (told.summary.arrived, told.last().counts.waiting),
+        (observed.summary.arrived, observed.last().counts.waiting),
         (200, 198)
     );
-    assert_eq!(told.last().unanswered().0, 200);
+    assert_eq!(observed.last().unanswered().0, 200);
 }
 
 #[test]
 fn what_contradicts_itself_is_refused() {
-    let sequence = |drive: Drive| Drive {
+    let sequence = |drive: Assignment| Assignment {
         users: 1,
         kind: LoadKind::Sequence { sessions: 1 },
         ..drive
@@ -143,7 +143,7 @@ fn what_contradicts_itself_is_refused() {
         says(Mix::from(readers(0)).and(sequence(writers(3)))),
         "this load can't be driven: a sequence has no populations beside it"
     );
-    let with_probe = |mut drive: Drive| {
+    let with_probe = |mut drive: Assignment| {
         workload(&mut drive).probe = probe(ms(100));
         drive
     };
@@ -164,7 +164,7 @@ proptest! {
         after_ms in 0u64..900,
         seed in any::<u64>(),
     ) {
-        let mut drives: Vec<Drive> = Vec::new();
+        let mut drives: Vec<Assignment> = Vec::new();
         let mut first = 0;
         let kinds = users.iter().map(|users| (LoadKind::Users, *users));
         let spacing = Spacing::Poisson;
@@ -172,7 +172,7 @@ proptest! {
         for (number, (kind, users)) in kinds.chain(open).enumerate() {
             let name = format!("p{number}");
             let wait = Wait::Uniform(ms(2), ms(30));
-            drives.push(Drive {
+            drives.push(Assignment {
                 seed: seed_of(seed, &name),
                 cores: (0..workers).collect(),
                 ..population(&name, (first, users), wait, kind)
@@ -180,7 +180,7 @@ proptest! {
             first += users;
         }
         let last = format!("p{}", drives.len() - 1);
-        let of = |drive: &Drive| Population {
+        let of = |drive: &Assignment| Population {
             name: drive.population.clone(),
             workload: String::new(),
             parameters: BTreeMap::new(),
@@ -203,13 +203,13 @@ proptest! {
         let plan = predict_mix(&workloads, seed, 0, &load, 10_000_000).unwrap();
         let mut all = drives.into_iter();
         let head = Mix::from(all.next().unwrap());
-        let told = simulate(all.fold(head, Mix::and), |_| Answer::After(ms(0)));
+        let observed = simulate(all.fold(head, Mix::and), |_| Answer::After(ms(0)));
         for (number, of) in plan.populations.iter().enumerate() {
-            prop_assert_eq!(answered(&told, number) as f64, of.transactions, "{}", of.name);
+            prop_assert_eq!(answered(&observed, number) as f64, of.transactions, "{}", of.name);
             prop_assert_eq!(&plan.steps[number].name, &format!("p{number}/Step"));
         }
-        prop_assert_eq!(told.sent.len() as f64, plan.transactions);
+        prop_assert_eq!(observed.sent.len() as f64, plan.transactions);
         let arrived = plan.arrivals.map_or(0.0, |arrivals| arrivals.trial);
-        prop_assert_eq!(told.summary.arrived as f64, arrived);
+        prop_assert_eq!(observed.summary.arrived as f64, arrived);
     }
 }

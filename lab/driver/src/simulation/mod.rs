@@ -39,17 +39,17 @@ use lab_counts::{Hist, StepWindow};
 use lab_workload::{Slot, Template, UserScope};
 use tokio::task::LocalSet;
 
+use crate::assignment::Assignment;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::crew::hire;
-use crate::crowd::crowds;
-use crate::drive::Drive;
 use crate::error::DriverError;
-use crate::event::{DriveSummary, DriverEvent, Window};
+use crate::event::{DriverEvent, DriverSummary, Window};
 use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
+use crate::population::populations;
 use crate::report::{Outbox, Report, queue};
 use crate::timers::{Timer, Timers};
 use crate::worker::Worker;
@@ -102,7 +102,7 @@ struct Simulated {
 
 impl Simulated {
     /// Returns the client for users of a population.
-    fn of(&self, drive: &Drive) -> Self {
+    fn of(&self, drive: &Assignment) -> Self {
         let targets = drive.workload.requests();
         let targets: Rc<[Template]> = targets.map(|request| request.target.clone()).collect();
         Self {
@@ -155,8 +155,8 @@ impl lab_client::Client for Simulated {
                 (nanos(takes), Ok(()))
             }
             Answer::Fails(class, takes) => (nanos(takes), Err(class)),
-            Answer::Status(told, takes) => {
-                status = Some(told);
+            Answer::Status(observed, takes) => {
+                status = Some(observed);
                 (nanos(takes), Err(ErrorClass::Status))
             }
             Answer::Skipped => return Exchange::Skipped,
@@ -191,13 +191,13 @@ impl lab_client::Client for Simulated {
 
 /// The events of a simulated load, and the requests to its server.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct Observed {
     pub(crate) windows: Vec<Window>,
     /// Succeeded, failed, and skipped in setup.
     pub(crate) setup: Option<(u64, u64, u64)>,
     /// Users done, succeeded, failed, and failed without a response, at each report of the setup.
     pub(crate) progress: Vec<(u32, u64, u64, u64)>,
-    pub(crate) summary: DriveSummary,
+    pub(crate) summary: DriverSummary,
     /// In the order of their sends.
     pub(crate) sent: Vec<Received>,
     /// The requests whose captures were cleared.
@@ -206,8 +206,8 @@ pub(crate) struct Told {
     pub(crate) rendered: Vec<String>,
 }
 
-impl Told {
-    fn hear(&mut self, event: DriverEvent, control: &Control, clock: Clock) {
+impl Observed {
+    fn receive(&mut self, event: DriverEvent, control: &Control, clock: Clock) {
         match event {
             DriverEvent::SetupDone {
                 transactions,
@@ -296,10 +296,13 @@ impl Wake for Flag {
 }
 
 /// Builds the client of a worker, by its number; unlike [`Make`](crate::crew::Make) it stays on this thread.
-trait Makes<C>: Fn(&Arc<Drive>, usize, &Timers) -> Result<C, DriverError> + Clone + 'static {}
+trait Makes<C>:
+    Fn(&Arc<Assignment>, usize, &Timers) -> Result<C, DriverError> + Clone + 'static
+{
+}
 
 impl<C, F> Makes<C> for F where
-    F: Fn(&Arc<Drive>, usize, &Timers) -> Result<C, DriverError> + Clone + 'static
+    F: Fn(&Arc<Assignment>, usize, &Timers) -> Result<C, DriverError> + Clone + 'static
 {
 }
 
@@ -317,7 +320,7 @@ impl Running {
         let (outbox, number) = (worker.outbox.clone(), worker.number);
         let life = async move {
             let (ready, _started) = sync_channel(1);
-            let make = |drive: &Arc<Drive>, timers: &Timers| make(drive, number, timers);
+            let make = |drive: &Arc<Assignment>, timers: &Timers| make(drive, number, timers);
             let work = worker.work(make, &ready);
             LocalSet::new().run_until(work).await
         };
@@ -361,11 +364,11 @@ fn begin() -> Over {
 pub(crate) fn simulate(
     mix: impl Into<Mix>,
     server: impl FnMut(Received) -> Answer + 'static,
-) -> Told {
+) -> Observed {
     play(&mix.into(), Box::new(server))
 }
 
-fn play(mix: &Mix, server: Server) -> Told {
+fn play(mix: &Mix, server: Server) -> Observed {
     let _over = begin();
     let clock = Clock::start();
     let client = Simulated {
@@ -378,7 +381,7 @@ fn play(mix: &Mix, server: Server) -> Told {
     };
     let make = {
         let client = client.clone();
-        move |drive: &Arc<Drive>, _: usize, _: &Timers| Ok(client.of(drive))
+        move |drive: &Arc<Assignment>, _: usize, _: &Timers| Ok(client.of(drive))
     };
     let mut story = live(mix, clock, make);
     (story.sent, story.forgotten) = (client.sent.take(), client.forgotten.take());
@@ -387,19 +390,19 @@ fn play(mix: &Mix, server: Server) -> Told {
 }
 
 /// Runs the workers of a load with these clients.
-fn live<C: Client>(mix: &Mix, clock: Clock, make: impl Makes<C>) -> Told {
+fn live<C: Client>(mix: &Mix, clock: Clock, make: impl Makes<C>) -> Observed {
     let (queue, reports) = queue(QUEUE);
-    let (events, told) = sync_channel(QUEUE);
+    let (events, observed) = sync_channel(QUEUE);
     let outline = Arc::new(Outline::of(mix));
     let control = Arc::new(Control::new());
-    let crowds = crowds(mix);
-    let hired =
-        (0..mix.first().workers()).map(|number| hire(number, &crowds, clock, &control, &queue));
+    let populations = populations(mix);
+    let hired = (0..mix.first().workers())
+        .map(|number| hire(number, &populations, clock, &control, &queue));
     let (workers, emptied): (Vec<Worker>, Vec<_>) = hired.unzip();
     let workers = workers.into_iter();
     let mut workers: Vec<Running> = workers.map(|one| Running::new(one, make.clone())).collect();
     let mut merger = Merger::new(outline, clock, Arc::clone(&control), events, emptied);
-    let mut story = Told::default();
+    let mut story = Observed::default();
     merger.begin();
     while !merger.all_ended() {
         let mut idle = true;
@@ -410,14 +413,16 @@ fn live<C: Client>(mix: &Mix, clock: Clock, make: impl Makes<C>) -> Told {
             merger.take(worker, report);
             idle = false;
         }
-        told.try_iter()
-            .for_each(|event| story.hear(event, &control, clock));
+        observed
+            .try_iter()
+            .for_each(|event| story.receive(event, &control, clock));
         if idle {
             time::jump();
         }
     }
     story.summary = merger.end();
-    told.try_iter()
-        .for_each(|event| story.hear(event, &control, clock));
+    observed
+        .try_iter()
+        .for_each(|event| story.receive(event, &control, clock));
     story
 }

@@ -11,15 +11,15 @@ use lab_workload::{
 
 use super::drive::workload;
 use super::tokens::{READ, SECOND, are_valid, shop};
-use super::{Answer, Received, Told, histogram, ms, simulate};
-use crate::drive::Drive;
+use super::{Answer, Observed, Received, histogram, ms, simulate};
+use crate::assignment::Assignment;
 
 /// The token requests, which follow those of the session.
 const OBTAIN: RequestId = READ + 1;
 const REFRESH: RequestId = READ + 2;
 
 /// The shop's workload, with refresh tokens.
-fn refreshing(per: Per) -> Drive {
+fn refreshing(per: Per) -> Assignment {
     let mut drive = shop(per);
     let tokens = &mut workload(&mut drive).tokens;
     tokens.as_mut().unwrap().refreshes = true;
@@ -36,13 +36,13 @@ fn gives(asked: Received, lives: Duration, takes: Duration) -> Answer {
 }
 
 /// The token requests that the trial sent.
-fn asked(told: &Told) -> Vec<RequestId> {
-    let all = told.sent.iter().map(|asked| asked.request);
+fn asked(observed: &Observed) -> Vec<RequestId> {
+    let all = observed.sent.iter().map(|asked| asked.request);
     all.filter(|request| *request > READ).collect()
 }
 
 /// Makes the session's first step a transaction.
-fn with_transaction(mut drive: Drive) -> Drive {
+fn with_transaction(mut drive: Assignment) -> Assignment {
     workload(&mut drive).session.transactions = vec![Transaction {
         name: "Visit".to_owned(),
         steps: 0..1,
@@ -52,9 +52,9 @@ fn with_transaction(mut drive: Drive) -> Drive {
 }
 
 /// That transaction over all windows.
-fn visits(told: &Told) -> TransactionWindow {
+fn visits(observed: &Observed) -> TransactionWindow {
     let mut sum = TransactionWindow::default();
-    for window in &told.windows {
+    for window in &observed.windows {
         let visit = window.transactions.last();
         visit.into_iter().for_each(|visit| sum += visit);
     }
@@ -70,7 +70,7 @@ fn shown() -> Request {
 }
 
 /// Users of the shop whose step sends this many requests in parallel.
-fn at_once(per: Per, requests: usize) -> Drive {
+fn at_once(per: Per, requests: usize) -> Assignment {
     let mut drive = with_transaction(refreshing(per));
     let step = &mut workload(&mut drive).session.steps[0];
     *step = Step {
@@ -90,14 +90,14 @@ fn at_once(per: Per, requests: usize) -> Drive {
 #[test]
 fn a_refused_refresh_token_is_forgotten_by_all_who_share_it() {
     for per in [Per::User, Per::Worker] {
-        let told = simulate(refreshing(per), |asked| match asked.request {
+        let observed = simulate(refreshing(per), |asked| match asked.request {
             READ => Answer::After(ms(0)),
             REFRESH => Answer::Status(400, ms(20)),
             _ => gives(asked, 3 * SECOND, ms(20)),
         });
-        are_valid(&told);
-        assert_eq!(told.count(|step| step.counts.skipped), 0, "{per:?}");
-        let asked = asked(&told);
+        are_valid(&observed);
+        assert_eq!(observed.count(|step| step.counts.skipped), 0, "{per:?}");
+        let asked = asked(&observed);
         let refused = asked.iter().filter(|request| **request == REFRESH);
         let (refused, all) = (refused.count(), asked.len());
         // A request with the original grant follows each of them.
@@ -119,7 +119,7 @@ fn a_refresh_token_that_is_not_refused_is_shown_again() {
     ];
     for (number, fails) in failures.into_iter().enumerate() {
         for per in [Per::User, Per::Worker] {
-            let told = simulate(refreshing(per), move |asked| match asked.request {
+            let observed = simulate(refreshing(per), move |asked| match asked.request {
                 READ => Answer::After(ms(0)),
                 // The token endpoint is down until all tokens have expired.
                 REFRESH if (5 * SECOND..15 * SECOND).contains(&asked.at) => fails(),
@@ -131,10 +131,10 @@ fn a_refresh_token_that_is_not_refused_is_shown_again() {
                     other => other,
                 },
             });
-            are_valid(&told);
-            let asked = asked(&told);
+            are_valid(&observed);
+            let asked = asked(&observed);
             assert!(!asked.contains(&OBTAIN), "{number} {per:?}: {asked:?}");
-            let reads = told.sent.iter().filter(|asked| asked.request == READ);
+            let reads = observed.sent.iter().filter(|asked| asked.request == READ);
             let meanwhile = |from: u64, to: u64| {
                 let within = ms(from)..ms(to);
                 reads.clone().filter(|one| within.contains(&one.at)).count()
@@ -151,20 +151,20 @@ fn a_refresh_token_that_is_not_refused_is_shown_again() {
 fn all_who_wait_for_a_token_are_without_an_answer() {
     let mut drive = with_transaction(refreshing(Per::Worker));
     drive.users = 100;
-    let told = simulate(drive, |asked| match asked.request {
+    let observed = simulate(drive, |asked| match asked.request {
         READ => Answer::After(ms(0)),
         REFRESH => Answer::Never,
         _ => gives(asked, 10 * SECOND, ms(20)),
     });
-    assert_eq!(asked(&told), [REFRESH]);
-    assert_eq!(told.unanswered(1).len(), 1);
+    assert_eq!(asked(&observed), [REFRESH]);
+    assert_eq!(observed.unanswered(1).len(), 1);
     // The others kept the old token; their next requests were due when it had expired.
-    let ages = told.unanswered(0);
+    let ages = observed.unanswered(0);
     assert_eq!(ages.len(), 99);
     let (low, high) = (ms(48_900), ms(50_100));
     let within = |age: u64| (low..=high).contains(&Duration::from_micros(age));
     assert!(within(ages.min()) && within(ages.max()));
-    let visits = visits(&told);
+    let visits = visits(&observed);
     assert_eq!(visits.counts.unanswered, 100);
     assert!(visits.unfinished_time.min() >= low.as_micros() as u64);
 }
@@ -181,13 +181,13 @@ fn who_has_no_token_is_not_under_way() {
     ] {
         let mut drive = refreshing(Per::Worker);
         drive.kind = kind;
-        let told = simulate(drive, |asked| match asked.request {
+        let observed = simulate(drive, |asked| match asked.request {
             READ => Answer::After(ms(0)),
             REFRESH => Answer::Status(503, ms(20)),
             _ => gives(asked, 10 * SECOND, ms(20)),
         });
-        assert!(told.count(|step| step.counts.skipped) > 30);
-        let windows = &told.windows;
+        assert!(observed.count(|step| step.counts.skipped) > 30);
+        let windows = &observed.windows;
         // Each user has a slot, and users without a token think most of the time.
         let most = windows.iter().map(|window| window.counts.under_way);
         assert!(most.clone().max() <= Some(3), "{:?}", most.max());
@@ -201,19 +201,19 @@ fn requests_at_the_same_time_count_the_wait_for_a_token() {
     workload(&mut drive).session.steps[0].wait = Wait::Constant(2 * SECOND);
     drive.users = 2;
     // The token has expired in each round: one user renews it, and the other waits.
-    let told = simulate(drive, |asked| match asked.request {
+    let observed = simulate(drive, |asked| match asked.request {
         0 | 5 | 6 => gives(asked, SECOND, ms(20)),
         _ => Answer::After(ms(10)),
     });
-    let rounds = told.times(1).len() as usize;
+    let rounds = observed.times(1).len() as usize;
     assert!(rounds > 20);
     let each = [ms(10), ms(30)].map(|time| vec![time; 4 * rounds]);
-    assert_eq!(told.times(0), histogram(each.concat()));
-    assert_eq!(visits(&told).time, histogram(vec![ms(30); 2 * rounds]));
+    assert_eq!(observed.times(0), histogram(each.concat()));
+    assert_eq!(visits(&observed).time, histogram(vec![ms(30); 2 * rounds]));
 }
 
 /// A user whose only request fails 3.5 s after the token was issued, and is retried when a renewal is due.
-fn again(last: fn() -> Answer) -> Told {
+fn again(last: fn() -> Answer) -> Observed {
     let mut drive = with_transaction(refreshing(Per::User));
     workload(&mut drive).session.steps[0].retry = Some(Retry::new(1, Wait::Constant(ms(20))));
     (drive.users, drive.hold) = (1, 10 * SECOND);
@@ -228,14 +228,14 @@ fn again(last: fn() -> Answer) -> Told {
 
 #[test]
 fn a_renewal_before_a_retry_leaves_the_request_under_way() {
-    let told = again(|| Answer::After(ms(10)));
-    assert_eq!(asked(&told), [REFRESH]);
+    let observed = again(|| Answer::After(ms(10)));
+    assert_eq!(asked(&observed), [REFRESH]);
     let whole: Hist = histogram([ms(2500 + 20 + 20 + 10)]);
-    assert_eq!(told.times(0), whole);
-    assert_eq!(visits(&told).time, whole);
-    let told = again(|| Answer::Never);
-    assert_eq!(told.unanswered(0).clone(), histogram([ms(9000)]));
-    assert_eq!(visits(&told).unfinished_time, histogram([ms(9000)]));
+    assert_eq!(observed.times(0), whole);
+    assert_eq!(visits(&observed).time, whole);
+    let observed = again(|| Answer::Never);
+    assert_eq!(observed.unanswered(0).clone(), histogram([ms(9000)]));
+    assert_eq!(visits(&observed).unfinished_time, histogram([ms(9000)]));
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn one_request_of_several_at_the_same_time_renews_the_token() {
     drive.kind = LoadKind::Sequence { sessions: 1 };
     // The token has expired when the requests are retried.
     let mut fail = 6;
-    let told = simulate(drive, move |asked| match asked.request {
+    let observed = simulate(drive, move |asked| match asked.request {
         0 | 7 | 8 => gives(asked, 5 * SECOND, ms(20)),
         _ if fail > 0 => {
             fail -= 1;
@@ -254,14 +254,14 @@ fn one_request_of_several_at_the_same_time_renews_the_token() {
         }
         _ => Answer::After(ms(10)),
     });
-    let asked = told.sent.iter().map(|asked| asked.request);
+    let asked = observed.sent.iter().map(|asked| asked.request);
     assert_eq!(
         asked.filter(|request| *request > 6).collect::<Vec<_>>(),
         [8]
     );
     let time = ms(5000 + 20 + 20 + 10);
-    assert_eq!(told.times(0), histogram([time; 6]));
-    assert_eq!(visits(&told).time, histogram([time]));
+    assert_eq!(observed.times(0), histogram([time; 6]));
+    assert_eq!(visits(&observed).time, histogram([time]));
 }
 
 #[test]
@@ -272,15 +272,15 @@ fn one_user_of_the_setup_renews_the_token_that_all_share() {
         drive.users = 50;
         let requests = vec![shown(); 2];
         workload(&mut drive).setup.push(Step::of("Open", requests));
-        let told = simulate(drive, move |asked| match asked.request {
+        let observed = simulate(drive, move |asked| match asked.request {
             // A token renewed in the setup outlives the trial.
             0 => gives(asked, SECOND, ms(20)),
             4 | 5 => gives(asked, 1000 * SECOND, ms(20)),
             1 => Answer::After(takes),
             _ => Answer::After(ms(0)),
         });
-        assert_eq!(told.setup, Some((1 + 50 * 2 + 1, 0, 0)), "{takes:?}");
-        let asked = told.sent.iter().map(|asked| asked.request);
+        assert_eq!(observed.setup, Some((1 + 50 * 2 + 1, 0, 0)), "{takes:?}");
+        let asked = observed.sent.iter().map(|asked| asked.request);
         assert_eq!(
             asked.filter(|request| *request > 3).collect::<Vec<_>>(),
             [5]
@@ -291,11 +291,11 @@ fn one_user_of_the_setup_renews_the_token_that_all_share() {
     drive.users = 50;
     let requests = vec![shown(); 2];
     workload(&mut drive).setup.push(Step::of("Open", requests));
-    let told = simulate(drive, |asked| match asked.request {
+    let observed = simulate(drive, |asked| match asked.request {
         0 => gives(asked, SECOND, ms(20)),
         4 | 5 => Answer::Status(503, ms(20)),
         1 => Answer::After(ms(2000)),
         _ => Answer::After(ms(0)),
     });
-    assert_eq!(told.setup, Some((1 + 50, 1, 49)));
+    assert_eq!(observed.setup, Some((1 + 50, 1, 49)));
 }

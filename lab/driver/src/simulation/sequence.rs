@@ -4,19 +4,19 @@ use lab_workload::LoadKind;
 use lab_workload::Wait;
 
 use super::drive::{probe, workload};
-use super::{Answer, Told, drive, histogram, ms, simulate, step};
-use crate::drive::Drive;
+use super::{Answer, Observed, drive, histogram, ms, simulate, step};
+use crate::assignment::Assignment;
 use lab_client::ErrorClass;
 use lab_counts::Hist;
 
-fn sequence(mut drive: Drive, sessions: u32) -> Drive {
+fn sequence(mut drive: Assignment, sessions: u32) -> Assignment {
     drive.kind = LoadKind::Sequence { sessions };
     drive
 }
 
-fn sessions(told: &Told) -> Hist {
+fn sessions(observed: &Observed) -> Hist {
     let mut sum = Hist::default();
-    for window in &told.windows {
+    for window in &observed.windows {
         sum.add(&window.sessions).unwrap();
     }
     sum
@@ -28,30 +28,33 @@ fn a_sequence_ends_with_its_last_session() {
     let mut drive = sequence(drive(steps), 7);
     workload(&mut drive).probe = probe(ms(10));
     drive.cores = vec![0, 1];
-    let told = simulate(drive, |_| Answer::After(ms(2)));
-    let sum = &told.summary;
+    let observed = simulate(drive, |_| Answer::After(ms(2)));
+    let sum = &observed.summary;
     assert_eq!(
         (sum.cycles, sum.transactions, sum.stopped_early),
         (7, 14, false)
     );
     // Each session takes 2 + 1 + 2 ms.
     assert_eq!(sum.elapsed, ms(35));
-    assert_eq!(sessions(&told), histogram([ms(5); 7]));
-    let service = told.sum(0, |step| &step.times.service).len();
+    assert_eq!(sessions(&observed), histogram([ms(5); 7]));
+    let service = observed.sum(0, |step| &step.times.service).len();
     assert_eq!(service, 0, "in a closed loop both times are the same");
     // At 10, 20, and 30.
-    assert_eq!((sum.probe_transactions, told.times(2).len()), (3, 3));
+    assert_eq!((sum.probe_transactions, observed.times(2).len()), (3, 3));
 }
 
 #[test]
 fn a_session_in_which_a_request_failed_has_no_time() {
     let steps = vec![step(Wait::None, 1), step(Wait::None, 1)];
-    let told = simulate(sequence(drive(steps), 3), |asked| match asked.request {
+    let observed = simulate(sequence(drive(steps), 3), |asked| match asked.request {
         0 => Answer::Fails(ErrorClass::Status, ms(1)),
         _ => Answer::After(ms(1)),
     });
-    assert_eq!((told.summary.transactions, told.summary.errors), (3, 3));
-    assert!(sessions(&told).is_empty());
+    assert_eq!(
+        (observed.summary.transactions, observed.summary.errors),
+        (3, 3)
+    );
+    assert!(sessions(&observed).is_empty());
 }
 
 #[test]
@@ -59,22 +62,25 @@ fn the_pause_after_a_failure_is_in_no_sessions_time() {
     let mut drive = sequence(drive(vec![step(Wait::None, 1)]), 3);
     drive.hold = ms(60_000);
     drive.limits.failure_pause = ms(2_000);
-    let told = simulate(drive, |asked| match asked.at.is_zero() {
+    let observed = simulate(drive, |asked| match asked.at.is_zero() {
         true => Answer::Fails(ErrorClass::Reset, ms(4)),
         false => Answer::After(ms(3)),
     });
-    assert_eq!((told.summary.transactions, told.summary.errors), (2, 1));
+    assert_eq!(
+        (observed.summary.transactions, observed.summary.errors),
+        (2, 1)
+    );
     // A single failure causes no pause.
-    assert_eq!(told.sends_of(0), [0, 4, 7].map(ms));
-    assert_eq!(sessions(&told), histogram([ms(3); 2]));
+    assert_eq!(observed.sends_of(0), [0, 4, 7].map(ms));
+    assert_eq!(sessions(&observed), histogram([ms(3); 2]));
 }
 
 #[test]
 fn a_sequence_that_takes_too_long_is_cut() {
     let mut drive = sequence(drive(vec![step(Wait::None, 1)]), 1000);
     drive.hold = ms(210);
-    let told = simulate(drive, |_| Answer::After(ms(20)));
-    let sum = &told.summary;
+    let observed = simulate(drive, |_| Answer::After(ms(20)));
+    let sum = &observed.summary;
     assert_eq!((sum.transactions, sum.stopped_early), (10, false));
     assert_eq!(sum.elapsed, ms(210));
 }
@@ -90,16 +96,19 @@ fn a_step_that_takes_too_long_is_not_repeated() {
         drive.hold = ms(60_000);
         drive.limits.failure_pause = ms(5);
         drive.limits.timeout_ends_step = ends_step;
-        let told = simulate(drive, |asked| match asked.request {
+        let observed = simulate(drive, |asked| match asked.request {
             0 => Answer::After(ms(1)),
             _ => Answer::Fails(ErrorClass::Timeout, ms(50)),
         });
-        assert_eq!(told.summary.cycles, 2);
-        assert_eq!(told.summary.transactions, 6, "all of the first step");
-        assert_eq!((told.summary.errors, told.summary.skipped), (asked, 0));
+        assert_eq!(observed.summary.cycles, 2);
+        assert_eq!(observed.summary.transactions, 6, "all of the first step");
+        assert_eq!(
+            (observed.summary.errors, observed.summary.skipped),
+            (asked, 0)
+        );
         // The third failure in a row causes a pause before the second session; none follows the last one.
         let pauses = u64::from(!ends_step);
-        assert_eq!(told.summary.elapsed, ms(6 + 50 * asked + 5 * pauses));
-        assert_eq!(told.count(|step| step.counts.pauses), pauses);
+        assert_eq!(observed.summary.elapsed, ms(6 + 50 * asked + 5 * pauses));
+        assert_eq!(observed.count(|step| step.counts.pauses), pauses);
     }
 }

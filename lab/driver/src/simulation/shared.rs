@@ -11,8 +11,8 @@ use lab_workload::{
 };
 
 use super::drive::workload;
-use super::{Answer, Told, drive, histogram, ms, simulate};
-use crate::drive::Drive;
+use super::{Answer, Observed, drive, histogram, ms, simulate};
+use crate::assignment::Assignment;
 use crate::mix::Mix;
 use lab_workload::part::Part;
 
@@ -29,7 +29,7 @@ fn step(target: &str, variables: &[String]) -> Step {
 }
 
 /// Returns users that send a number of a counter with each request, on two workers of the generator with this part.
-fn counting(part: Part) -> Drive {
+fn counting(part: Part) -> Assignment {
     let mut drive = drive(vec![step("{{ next('order_no') }}", &[])]);
     workload(&mut drive).shared.push(SharedState {
         name: "order_no".to_owned(),
@@ -44,8 +44,8 @@ fn numbers_are_unique_over_three_generators_with_two_workers_each() {
     let parts = Part::by_weights(&[1, 1, 1]).unwrap();
     let mut taken = BTreeSet::new();
     for part in parts {
-        let told = simulate(counting(part), |_| Answer::After(ms(1)));
-        let numbers: Vec<u64> = told
+        let observed = simulate(counting(part), |_| Answer::After(ms(1)));
+        let numbers: Vec<u64> = observed
             .rendered
             .iter()
             .map(|text| text.parse().unwrap())
@@ -65,8 +65,8 @@ fn numbers_are_unique_over_three_generators_with_two_workers_each() {
 fn generators_of_any_weights_give_different_numbers() {
     let mut taken = BTreeSet::new();
     for part in Part::by_weights(&[3, 1]).unwrap() {
-        let told = simulate(counting(part), |_| Answer::After(ms(1)));
-        for number in &told.rendered {
+        let observed = simulate(counting(part), |_| Answer::After(ms(1)));
+        for number in &observed.rendered {
             assert!(taken.insert(number.clone()), "{number} was given twice");
         }
     }
@@ -74,7 +74,7 @@ fn generators_of_any_weights_give_different_numbers() {
 }
 
 /// Returns users that put numbers of a counter into a queue, one per interval.
-fn producer(every: Duration, at_most: u32) -> Drive {
+fn producer(every: Duration, at_most: u32) -> Assignment {
     let variables = ["no".to_owned()];
     let mut put = step("/put/{{ no }}", &variables);
     put.wait = Wait::Constant(every);
@@ -91,7 +91,7 @@ fn producer(every: Duration, at_most: u32) -> Drive {
 }
 
 /// Returns users that take entries of the queue as they become available.
-fn consumer(within: Duration) -> Drive {
+fn consumer(within: Duration) -> Assignment {
     let variables = ["order".to_owned()];
     let mut take = step("{{ order }}", &variables);
     take.wait = Wait::None;
@@ -113,7 +113,7 @@ fn template(text: &str, variables: &[String]) -> Template {
     Template::parse_with(text, symbols, Escape::None).unwrap()
 }
 
-fn shared(mut drive: Drive, variables: &[String], at_most: u32) -> Drive {
+fn shared(mut drive: Assignment, variables: &[String], at_most: u32) -> Assignment {
     let workload = workload(&mut drive);
     workload.variables = variables.to_vec().into();
     for (name, kind) in [
@@ -127,7 +127,7 @@ fn shared(mut drive: Drive, variables: &[String], at_most: u32) -> Drive {
 }
 
 /// Returns producers and consumers together, this number of each on these workers.
-fn both(mut producer: Drive, mut consumer: Drive, (users, workers): (u32, usize)) -> Mix {
+fn both(mut producer: Assignment, mut consumer: Assignment, (users, workers): (u32, usize)) -> Mix {
     (producer.users, consumer.users) = (users, users);
     consumer.first = users;
     producer.cores = (0..workers).collect();
@@ -136,15 +136,18 @@ fn both(mut producer: Drive, mut consumer: Drive, (users, workers): (u32, usize)
 }
 
 /// Returns the counts over all windows and steps.
-fn counts(told: &Told) -> StepCounts {
+fn counts(observed: &Observed) -> StepCounts {
     let mut sum = StepCounts::default();
-    let steps = told.windows.iter().flat_map(|window| &window.steps);
+    let steps = observed.windows.iter().flat_map(|window| &window.steps);
     steps.for_each(|step| sum += &step.counts);
     sum
 }
 
-fn taken(told: &Told) -> Vec<u64> {
-    let taken = told.rendered.iter().filter(|text| !text.starts_with('/'));
+fn taken(observed: &Observed) -> Vec<u64> {
+    let taken = observed
+        .rendered
+        .iter()
+        .filter(|text| !text.starts_with('/'));
     taken.map(|text| text.parse().unwrap()).collect()
 }
 
@@ -153,15 +156,15 @@ fn a_worker_takes_entries_in_the_order_in_which_they_were_put_in() {
     let mut consumer = consumer(ms(500));
     workload(&mut consumer).session.steps[0].wait = Wait::Constant(ms(30));
     let mix = both(producer(ms(10), 10_000), consumer, (1, 1));
-    let told = simulate(mix, |_| Answer::After(ms(1)));
-    let taken = taken(&told);
+    let observed = simulate(mix, |_| Answer::After(ms(1)));
+    let taken = taken(&observed);
     // One is taken every 31 ms, from the first available one on.
     assert_eq!(taken, (0..taken.len() as u64).collect::<Vec<_>>());
-    let counts = counts(&told);
+    let counts = counts(&observed);
     assert_eq!((counts.puts, counts.takes), (90, 32));
     assert_eq!((counts.put_dropped, counts.take_missed), (0, 0));
     // The entries were already available: no user waited.
-    let waits = told.sum(1, |step| &step.times.queue_wait);
+    let waits = observed.sum(1, |step| &step.times.queue_wait);
     assert_eq!(waits, histogram([ms(0); 32]));
 }
 
@@ -172,37 +175,37 @@ fn more_entries_than_a_worker_keeps_come_out_in_order_too() {
     producer.hold = ms(3000);
     (workload(&mut consumer).session.steps[0].wait, consumer.hold) =
         (Wait::Constant(ms(3)), ms(3000));
-    let told = simulate(both(producer, consumer, (1, 1)), |_| Answer::After(ms(0)));
-    let taken = taken(&told);
+    let observed = simulate(both(producer, consumer, (1, 1)), |_| Answer::After(ms(0)));
+    let taken = taken(&observed);
     assert!(taken.len() > 900, "{}", taken.len());
     assert_eq!(taken, (0..taken.len() as u64).collect::<Vec<_>>());
 }
 
 /// Runs a producer on the first worker, and a consumer on the second one; the first worker's consumer is busy with its
 /// first entry to the end.
-fn apart(think: Wait) -> Told {
+fn apart(think: Wait) -> Observed {
     let (mut producer, mut consumer) = (producer(ms(10), 10_000), consumer(ms(500)));
     workload(&mut consumer).session.steps[0].wait = think;
     (producer.users, consumer.users, consumer.first) = (1, 2, 1);
     (producer.cores, consumer.cores) = (vec![0, 1], vec![0, 1]);
-    let told = simulate(Mix::from(producer).and(consumer), |asked| {
+    let observed = simulate(Mix::from(producer).and(consumer), |asked| {
         match asked.user {
             1 => Answer::Never,
             _ => Answer::After(ms(0)),
         }
     });
-    assert_eq!(told.sends_of(1).len(), 1);
-    told
+    assert_eq!(observed.sends_of(1).len(), 1);
+    observed
 }
 
 #[test]
 fn a_user_who_waits_is_woken_by_a_put_of_another_worker() {
-    let told = apart(Wait::None);
-    let (counts, sends) = (counts(&told), told.sends_of(2));
+    let observed = apart(Wait::None);
+    let (counts, sends) = (counts(&observed), observed.sends_of(2));
     assert_eq!((counts.puts, counts.takes, counts.take_missed), (99, 99, 0));
     let expected: Vec<Duration> = (2..100).map(|put| ms(10 * put)).collect();
     assert_eq!(sends, expected, "at the moment of the put");
-    let mut taken = taken(&told);
+    let mut taken = taken(&observed);
     taken.sort_unstable();
     // Each of the two workers has every other number of the counter.
     assert_eq!(taken, (0..99).map(|nth| 2 * nth).collect::<Vec<_>>());
@@ -211,44 +214,45 @@ fn a_user_who_waits_is_woken_by_a_put_of_another_worker() {
 #[test]
 fn entries_that_one_worker_keeps_are_for_users_of_another() {
     // Three to four are put in before one is taken.
-    let told = apart(Wait::Constant(ms(35)));
-    let counts = counts(&told);
+    let observed = apart(Wait::Constant(ms(35)));
+    let counts = counts(&observed);
     assert_eq!(
         (counts.puts, counts.takes, counts.take_missed),
         (99, 1 + 28, 0)
     );
-    let waits = told.sum(1, |step| &step.times.queue_wait);
+    let waits = observed.sum(1, |step| &step.times.queue_wait);
     assert_eq!(waits, histogram([ms(0); 29]), "it is passed on at once");
 }
 
 #[test]
 fn a_wait_is_neither_think_time_nor_response_time() {
     let mix = both(producer(ms(20), 10_000), consumer(ms(500)), (1, 1));
-    let told = simulate(mix, |_| Answer::After(ms(1)));
-    let waits = told.sum(1, |step| &step.times.queue_wait);
+    let observed = simulate(mix, |_| Answer::After(ms(1)));
+    let waits = observed.sum(1, |step| &step.times.queue_wait);
     // The first one arrives after 21 ms, each further one 21 ms later, of which the request takes 1 ms.
     assert_eq!((waits.len(), waits.max()), (47, histogram([ms(21)]).max()));
-    assert_eq!(told.times(1), histogram([ms(1); 47]));
+    assert_eq!(observed.times(1), histogram([ms(1); 47]));
     assert_eq!(
-        told.windows
+        observed
+            .windows
             .iter()
             .map(|window| window.steps[1].counts.waits)
             .sum::<u64>(),
         0
     );
-    assert_eq!(told.lateness().max(), 1);
+    assert_eq!(observed.lateness().max(), 1);
 }
 
 #[test]
 fn a_step_for_which_nothing_comes_is_skipped() {
     // One is put in every 101 ms. The consumer waits for 30 ms, and the session continues at once.
     let mix = both(producer(ms(100), 10_000), consumer(ms(30)), (1, 1));
-    let told = simulate(mix, |_| Answer::After(ms(1)));
-    let counts = counts(&told);
+    let observed = simulate(mix, |_| Answer::After(ms(1)));
+    let counts = counts(&observed);
     assert_eq!((counts.puts, counts.takes), (9, 9));
     assert_eq!(counts.skipped, counts.take_missed);
     assert!((20..=30).contains(&counts.take_missed), "{counts:?}");
-    assert!(told.forgotten.len() as u64 >= counts.take_missed);
+    assert!(observed.forgotten.len() as u64 >= counts.take_missed);
 }
 
 #[test]
@@ -261,8 +265,8 @@ fn a_full_queue_drops_what_comes() {
             consumer.clone(),
             (workers as u32, workers),
         );
-        let told = simulate(mix, |_| Answer::After(ms(0)));
-        let counts = counts(&told);
+        let observed = simulate(mix, |_| Answer::After(ms(0)));
+        let counts = counts(&observed);
         assert_eq!(
             (counts.puts, counts.put_dropped),
             (7, 99 * workers as u64 - 7)
@@ -288,19 +292,20 @@ fn nobody_hangs_where_users_leave() {
     consumer.stages = vec![stage(2.0, 500), stage(0.0, 500), stage(2.0, 1000)];
     producer.stages = vec![stage(1.0, 2000)];
     (producer.users, consumer.users, consumer.first) = (1, 2, 1);
-    let told = simulate(Mix::from(producer).and(consumer), |_| Answer::After(ms(0)));
-    let counts = counts(&told);
+    let observed = simulate(Mix::from(producer).and(consumer), |_| Answer::After(ms(0)));
+    let counts = counts(&observed);
     assert_eq!((counts.puts, counts.takes), (3, 3));
     assert_eq!(counts.take_missed, 0, "who leaves skips nothing");
     // The entry put in without consumers is taken when the first one returns.
     assert_eq!(
-        told.sent
+        observed
+            .sent
             .iter()
             .filter(|asked| asked.user > 0 && asked.at == ms(1000))
             .count(),
         1
     );
-    assert!(!told.summary.stopped_early);
+    assert!(!observed.summary.stopped_early);
 }
 
 #[test]
@@ -313,7 +318,7 @@ fn a_load_with_fewer_takers_than_workers_is_refused() {
 }
 
 /// Returns users whose sessions of one request lease a row of a pool with this number of rows.
-fn leasing(rows: u64, lease: Lease) -> Drive {
+fn leasing(rows: u64, lease: Lease) -> Assignment {
     let variables = ["token".to_owned()];
     let mut drive = drive(vec![step("{{ token }}", &variables)]);
     workload(&mut drive).session.steps[0].wait = Wait::None;
@@ -347,11 +352,11 @@ fn leasing(rows: u64, lease: Lease) -> Drive {
 fn a_row_is_one_sessions_at_a_time_and_others_wait_for_it() {
     let mut drive = leasing(2, Lease::Session);
     drive.users = 3;
-    let told = simulate(drive, |_| Answer::After(ms(10)));
+    let observed = simulate(drive, |_| Answer::After(ms(10)));
     // Two rows, 10 ms each: three users take turns, two of whom end at the same time.
-    assert_eq!(told.sent.len(), 2 * 100);
+    assert_eq!(observed.sent.len(), 2 * 100);
     let mut free = [ms(0), ms(0)];
-    for (asked, token) in told.sent.iter().zip(&told.rendered) {
+    for (asked, token) in observed.sent.iter().zip(&observed.rendered) {
         let row: usize = token[1..].parse().unwrap();
         assert!(
             asked.at >= free[row],
@@ -361,12 +366,12 @@ fn a_row_is_one_sessions_at_a_time_and_others_wait_for_it() {
         free[row] = asked.at + ms(10);
     }
     for user in 0..3 {
-        assert!(told.sends_of(user).len() >= 49, "user {user} starves");
+        assert!(observed.sends_of(user).len() >= 49, "user {user} starves");
     }
-    let waits = told.sum(0, |step| &step.times.lease_wait);
+    let waits = observed.sum(0, |step| &step.times.lease_wait);
     assert_eq!(waits.max(), histogram([ms(10)]).max());
     assert_eq!(
-        told.times(0).max(),
+        observed.times(0).max(),
         histogram([ms(10)]).max(),
         "no part of the response"
     );
@@ -376,12 +381,12 @@ fn a_row_is_one_sessions_at_a_time_and_others_wait_for_it() {
 fn workers_have_rows_of_their_own() {
     let mut drive = leasing(5, Lease::Session);
     (drive.users, drive.cores) = (8, vec![0, 1]);
-    let told = simulate(drive, |_| Answer::After(ms(10)));
-    for (asked, token) in told.sent.iter().zip(&told.rendered) {
+    let observed = simulate(drive, |_| Answer::After(ms(10)));
+    for (asked, token) in observed.sent.iter().zip(&observed.rendered) {
         let row: u32 = token[1..].parse().unwrap();
         assert_eq!(asked.user % 2, row % 2, "{token} is the other worker's");
     }
-    let rows: BTreeSet<&String> = told.rendered.iter().collect();
+    let rows: BTreeSet<&String> = observed.rendered.iter().collect();
     assert_eq!(rows.len(), 5);
 }
 
@@ -389,8 +394,11 @@ fn workers_have_rows_of_their_own() {
 fn rotating_rows_are_gone_through_in_turn() {
     let mut drive = leasing(3, Lease::Request);
     drive.kind = LoadKind::Sequence { sessions: 7 };
-    let told = simulate(drive, |_| Answer::After(ms(1)));
-    assert_eq!(told.rendered, ["t0", "t1", "t2", "t0", "t1", "t2", "t0"]);
+    let observed = simulate(drive, |_| Answer::After(ms(1)));
+    assert_eq!(
+        observed.rendered,
+        ["t0", "t1", "t2", "t0", "t1", "t2", "t0"]
+    );
 }
 
 #[test]

@@ -8,8 +8,8 @@ use lab_workload::{LoadKind, LoadSpec, Retry, Spacing, Stage, Wait};
 use proptest::prelude::*;
 
 use super::drive::workload;
-use super::{Answer, Told, drive, ms, simulate, step};
-use crate::drive::Drive;
+use super::{Answer, Observed, drive, ms, simulate, step};
+use crate::assignment::Assignment;
 use lab_client::ErrorClass;
 
 /// Returns stages by length in ms and the levels at their ends.
@@ -24,7 +24,7 @@ fn stages(of: &[(u64, f64, f64)]) -> Vec<Stage> {
 }
 
 /// Returns a load of at most this number of users, and its prediction.
-fn staged(mut drive: Drive, users: u32, stages: Vec<Stage>) -> (Drive, Prediction) {
+fn staged(mut drive: Assignment, users: u32, stages: Vec<Stage>) -> (Assignment, Prediction) {
     let hold_ms = stages.iter().map(|stage| stage.length_ms).sum();
     (drive.users, drive.hold, drive.stages) = (users, ms(hold_ms), stages.clone());
     let load = LoadSpec {
@@ -37,12 +37,15 @@ fn staged(mut drive: Drive, users: u32, stages: Vec<Stage>) -> (Drive, Predictio
 }
 
 /// Returns the number of requests sent within each stage.
-fn sent(told: &Told, stages: &[Stage]) -> Vec<f64> {
+fn sent(observed: &Observed, stages: &[Stage]) -> Vec<f64> {
     let mut begin = ms(0);
     let each = stages.iter().map(|stage| {
         let span = begin..begin + ms(stage.length_ms);
         begin = span.end;
-        let within = told.sent.iter().filter(|asked| span.contains(&asked.at));
+        let within = observed
+            .sent
+            .iter()
+            .filter(|asked| span.contains(&asked.at));
         within.count() as f64
     });
     each.collect()
@@ -62,17 +65,20 @@ fn users_come_and_go_as_the_stages_say() {
     ]);
     let (mut drive, plan) = staged(drive(vec![step(Wait::Constant(ms(20)), 1)]), 3, of.clone());
     drive.cores = vec![0, 1];
-    let told = simulate(drive, |_| Answer::After(ms(0)));
+    let observed = simulate(drive, |_| Answer::After(ms(0)));
     let sends = |times: &[u64]| -> Vec<Duration> { times.iter().copied().map(ms).collect() };
     let whole: Vec<u64> = (20..300).step_by(20).collect();
-    assert_eq!(told.sends_of(0), sends(&whole));
+    assert_eq!(observed.sends_of(0), sends(&whole));
     // A returning user begins a new session.
-    assert_eq!(told.sends_of(2), sends(&[120, 140, 270, 290]));
-    assert_eq!(sent(&told, &of), predicted(&plan));
-    let users = |at: usize| told.windows[at].counts.users;
+    assert_eq!(observed.sends_of(2), sends(&[120, 140, 270, 290]));
+    assert_eq!(sent(&observed, &of), predicted(&plan));
+    let users = |at: usize| observed.windows[at].counts.users;
     assert_eq!([users(5), users(12), users(20), users(27)], [1, 3, 1, 3]);
     // A wait that didn't end isn't counted.
-    assert_eq!(told.count(|step| step.counts.waits), told.sent.len() as u64);
+    assert_eq!(
+        observed.count(|step| step.counts.waits),
+        observed.sent.len() as u64
+    );
 }
 
 #[test]
@@ -80,10 +86,13 @@ fn who_leaves_awaits_an_answer_and_sends_nothing_more() {
     let of = stages(&[(100, 2.0, 2.0), (200, 1.0, 1.0), (100, 2.0, 2.0)]);
     // Two requests a step, each response after 60 ms: the second is in progress when user 1 leaves.
     let (drive, _) = staged(drive(vec![step(Wait::Constant(ms(10)), 2)]), 2, of);
-    let told = simulate(drive, |_| Answer::After(ms(60)));
-    assert_eq!(told.sends_of(1), [10, 70, 310, 370].map(ms));
-    assert_eq!((told.summary.errors, told.last().unanswered().0), (0, 1));
-    assert_eq!(told.lateness().max(), 1, "nothing is late");
+    let observed = simulate(drive, |_| Answer::After(ms(60)));
+    assert_eq!(observed.sends_of(1), [10, 70, 310, 370].map(ms));
+    assert_eq!(
+        (observed.summary.errors, observed.last().unanswered().0),
+        (0, 1)
+    );
+    assert_eq!(observed.lateness().max(), 1, "nothing is late");
 }
 
 #[test]
@@ -92,10 +101,10 @@ fn who_leaves_does_not_try_again() {
     let mut drive = drive(vec![step(Wait::Constant(ms(80)), 1)]);
     workload(&mut drive).session.steps[0].retry = Some(Retry::new(5, Wait::Constant(ms(30))));
     let (drive, _) = staged(drive, 1, of);
-    let told = simulate(drive, |_| Answer::Fails(ErrorClass::Status, ms(1)));
-    assert_eq!(told.sends_of(0), [ms(80)]);
-    assert_eq!(told.count(|step| step.counts.sent_again()), 0);
-    assert_eq!(told.summary.errors, 1);
+    let observed = simulate(drive, |_| Answer::Fails(ErrorClass::Status, ms(1)));
+    assert_eq!(observed.sends_of(0), [ms(80)]);
+    assert_eq!(observed.count(|step| step.counts.sent_again()), 0);
+    assert_eq!(observed.summary.errors, 1);
 }
 
 #[test]
@@ -113,11 +122,11 @@ fn arrivals_follow_the_stages() {
         };
         arriving.cores = vec![0, 1];
         let (drive, plan) = staged(arriving, 300, of.clone());
-        let told = simulate(drive, |_| Answer::After(ms(0)));
-        assert_eq!(sent(&told, &of), predicted(&plan));
+        let observed = simulate(drive, |_| Answer::After(ms(0)));
+        assert_eq!(sent(&observed, &of), predicted(&plan));
         let arrived: f64 = plan.stages.iter().map(|stage| stage.arrivals).sum();
-        assert_eq!(told.summary.arrived as f64, arrived);
-        assert_eq!(told.lateness().max(), 1, "nothing is late");
+        assert_eq!(observed.summary.arrived as f64, arrived);
+        assert_eq!(observed.lateness().max(), 1, "nothing is late");
         if spacing == Spacing::Constant {
             assert_eq!(predicted(&plan), [20.0, 100.0, 10.0]);
         }
@@ -150,9 +159,9 @@ proptest! {
         (drive.seed, drive.cores) = (seed, (0..workers).collect());
         let (drive, plan) = staged(drive, 12, stages.clone());
         prop_assert!(plan.exact);
-        let told = simulate(drive, |_| Answer::After(ms(0)));
-        prop_assert_eq!(sent(&told, &stages), predicted(&plan));
-        prop_assert_eq!(told.sent.len() as f64, plan.transactions);
+        let observed = simulate(drive, |_| Answer::After(ms(0)));
+        prop_assert_eq!(sent(&observed, &stages), predicted(&plan));
+        prop_assert_eq!(observed.sent.len() as f64, plan.transactions);
     }
 
     #[test]
@@ -163,8 +172,8 @@ proptest! {
         drive.seed = seed;
         let (drive, _) = staged(drive, 1, of);
         let (seed, block) = (drive.seed, drive.block);
-        let told = simulate(drive, move |_| Answer::After(ms(slow_ms)));
-        let first = told.sends_of(0).into_iter().find(|at| *at >= ms(200));
+        let observed = simulate(drive, move |_| Answer::After(ms(slow_ms)));
+        let first = observed.sends_of(0).into_iter().find(|at| *at >= ms(200));
         let drawn = TimingStream::of_visit(seed, block, 0, 1).next_wait(&wait);
         prop_assert_eq!(first, Some(ms(200) + drawn));
     }

@@ -14,17 +14,17 @@ use proptest::prelude::*;
 
 use super::drive::workload;
 use super::{Answer, drive, ms, simulate, step};
-use crate::drive::Drive;
+use crate::assignment::Assignment;
 use crate::mix::Mix;
 
 /// Returns a load that replays these times, in ms, this many times faster, from this one on.
-fn replay(moments: &[u64], scale: f64, from: u64) -> Drive {
+fn replay(moments: &[u64], scale: f64, from: u64) -> Assignment {
     let rows: String = moments.iter().map(|at| format!("{at},-\n")).collect();
     replay_rows(&rows, scale, from)
 }
 
 /// The same for rows of a time and a text, which is the variable `pauses`.
-fn replay_rows(rows: &str, scale: f64, from: u64) -> Drive {
+fn replay_rows(rows: &str, scale: f64, from: u64) -> Assignment {
     let bytes = format!("at,pauses\n{rows}").into_bytes();
     let table = Arc::new(Table::scan("t.csv", Arc::new(bytes), b',').unwrap());
     let part = (ms(from), None);
@@ -64,12 +64,15 @@ fn replay_rows(rows: &str, scale: f64, from: u64) -> Drive {
 fn each_row_is_sent_at_its_moment() {
     let mut drive = replay(&[5_000, 5_010, 5_010, 5_300, 5_900, 9_000], 2.0, 10);
     drive.cores = vec![0, 1];
-    let told = simulate(drive, |_| Answer::After(ms(1)));
-    let sent: Vec<Duration> = told.sent.iter().map(|asked| asked.at).collect();
+    let observed = simulate(drive, |_| Answer::After(ms(1)));
+    let sent: Vec<Duration> = observed.sent.iter().map(|asked| asked.at).collect();
     // Rows beyond the end of the trial are not sent, and the trial continues to its end.
     assert_eq!(sent, [0, 0, 145, 445].map(ms));
-    assert_eq!((told.summary.arrived, told.summary.elapsed), (4, ms(1000)));
-    assert_eq!(told.lateness().max(), 1, "nothing is late");
+    assert_eq!(
+        (observed.summary.arrived, observed.summary.elapsed),
+        (4, ms(1000))
+    );
+    assert_eq!(observed.lateness().max(), 1, "nothing is late");
 }
 
 #[test]
@@ -77,11 +80,11 @@ fn a_slow_server_delays_no_row_and_answers_for_it() {
     let mut drive = replay(&[0, 100, 200, 300], 1.0, 0);
     drive.users = 1;
     // One connection: later rows wait for it, and that is response time.
-    let told = simulate(drive, |_| Answer::After(ms(250)));
-    assert_eq!(told.summary.arrived, 4);
-    let times = told.times(0);
+    let observed = simulate(drive, |_| Answer::After(ms(250)));
+    assert_eq!(observed.summary.arrived, 4);
+    let times = observed.times(0);
     assert!(times.equivalent(times.max(), 550_000), "{}", times.max());
-    assert_eq!(told.lateness().max(), 1);
+    assert_eq!(observed.lateness().max(), 1);
 }
 
 #[test]
@@ -105,8 +108,8 @@ fn a_session_waits_as_long_as_its_row_says() {
     };
     let played = Arc::clone(&drive.workload);
     let plan = predict(&played, 7, 0, &load, 1_000_000).unwrap();
-    let told = simulate(drive, |_| Answer::After(ms(0)));
-    let sent: Vec<Duration> = told.sent.iter().map(|asked| asked.at).collect();
+    let observed = simulate(drive, |_| Answer::After(ms(0)));
+    let sent: Vec<Duration> = observed.sent.iter().map(|asked| asked.at).collect();
     // A single number applies to all rounds, and a value that is no number is no wait.
     let expected = [0, 40, 50, 50, 60, 250, 500, 500, 500, 600];
     assert_eq!(sent, expected.map(ms));
@@ -120,7 +123,7 @@ fn a_session_waits_as_long_as_its_row_says() {
 
 #[test]
 fn a_population_replays_a_recording_beside_users() {
-    let named = |name: &str, first, drive: Drive| Drive {
+    let named = |name: &str, first, drive: Assignment| Assignment {
         population: name.to_owned(),
         seed: seed_of(7, name),
         first,
@@ -133,7 +136,7 @@ fn a_population_replays_a_recording_beside_users() {
         1,
         replay(&[0, 10, 10, 900, 1_100, 5_000], 1.0, 0),
     );
-    let of = |drive: &Drive| Population {
+    let of = |drive: &Assignment| Population {
         name: drive.population.clone(),
         workload: String::new(),
         parameters: BTreeMap::new(),
@@ -150,12 +153,12 @@ fn a_population_replays_a_recording_beside_users() {
     };
     let workloads = [&*people.workload, &*recorded.workload];
     let plan = predict_mix(&workloads, 7, 0, &load, 1_000_000).unwrap();
-    let told = simulate(Mix::from(people).and(recorded), |_| Answer::After(ms(0)));
-    let of_recorded = told.sent.iter().filter(|asked| asked.user > 0);
+    let observed = simulate(Mix::from(people).and(recorded), |_| Answer::After(ms(0)));
+    let of_recorded = observed.sent.iter().filter(|asked| asked.user > 0);
     let moments: Vec<Duration> = of_recorded.map(|asked| asked.at).collect();
     assert_eq!(moments, [0, 10, 10, 900].map(ms));
     assert_eq!(plan.populations[1].transactions, 4.0);
-    assert_eq!(told.sent.len() as f64, plan.transactions);
+    assert_eq!(observed.sent.len() as f64, plan.transactions);
     assert!(load.changes(), "nothing is cut off as warm-up");
 }
 
@@ -177,10 +180,10 @@ proptest! {
             ..LoadSpec::of_users(drive.users, 1000, 10)
         };
         let plan = predict(&drive.workload, drive.seed, drive.block, &load, 1_000_000).unwrap();
-        let told = simulate(drive, |_| Answer::After(ms(0)));
-        prop_assert_eq!(told.sent.len() as f64, plan.transactions);
+        let observed = simulate(drive, |_| Answer::After(ms(0)));
+        prop_assert_eq!(observed.sent.len() as f64, plan.transactions);
         let arrivals = plan.arrivals.unwrap();
-        prop_assert_eq!(told.summary.arrived as f64, arrivals.trial);
+        prop_assert_eq!(observed.summary.arrived as f64, arrivals.trial);
         prop_assert_eq!(arrivals.peak_per_s, Some(arrivals.trial));
     }
 }

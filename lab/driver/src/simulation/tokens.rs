@@ -13,8 +13,8 @@ use lab_workload::{
 };
 
 use super::drive::workload;
-use super::{Answer, Received, Told, drive, histogram, ms, simulate};
-use crate::drive::Drive;
+use super::{Answer, Observed, Received, drive, histogram, ms, simulate};
+use crate::assignment::Assignment;
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 
@@ -45,7 +45,7 @@ pub(super) fn tokens(per: Per, renew: Duration) -> Tokens<Request> {
 
 /// A workload whose users obtain a token in the setup and then send a request with it each second for a minute. The
 /// target of the request is the token.
-pub(super) fn shop(per: Per) -> Drive {
+pub(super) fn shop(per: Per) -> Assignment {
     let request = Request {
         credentials: Some(Box::new(Credentials::Bearer(0))),
         ..Request::get(template("{{ auth_token }}"))
@@ -64,7 +64,7 @@ pub(super) fn shop(per: Per) -> Drive {
     drive
 }
 
-fn plan(drive: &Drive) -> Prediction {
+fn plan(drive: &Assignment) -> Prediction {
     let load = LoadSpec::of_users(drive.users, drive.hold.as_millis() as u64, 1000);
     let plan = predict(&drive.workload, drive.seed, drive.block, &load, 1_000_000);
     plan.unwrap()
@@ -87,14 +87,14 @@ fn lives(expires_in: Option<Duration>, takes: Duration) -> impl FnMut(Received) 
 }
 
 /// The send times of all token requests.
-fn renewals(told: &Told) -> Vec<Duration> {
-    let of_tokens = told.sent.iter().filter(|asked| asked.request != READ);
+fn renewals(observed: &Observed) -> Vec<Duration> {
+    let of_tokens = observed.sent.iter().filter(|asked| asked.request != READ);
     of_tokens.map(|asked| asked.at).collect()
 }
 
 /// Asserts that no request sent an expired token.
-pub(super) fn are_valid(told: &Told) {
-    for (asked, token) in told.sent.iter().zip(&told.rendered) {
+pub(super) fn are_valid(observed: &Observed) {
+    for (asked, token) in observed.sent.iter().zip(&observed.rendered) {
         if asked.request == READ {
             let until = ms(token.parse().unwrap());
             assert!(asked.at < until, "{asked:?} showed a token until {until:?}");
@@ -107,15 +107,15 @@ fn tokens_are_renewed_before_they_expire_and_no_sooner_than_they_should() {
     for (per, first) in [(Per::User, 3), (Per::Worker, 1)] {
         let drive = shop(per);
         let plan = plan(&drive);
-        let told = simulate(drive, lives(Some(10 * SECOND), ms(20)));
-        are_valid(&told);
-        assert_eq!(told.setup, Some((first, 0, 0)));
-        let all = renewals(&told);
+        let observed = simulate(drive, lives(Some(10 * SECOND), ms(20)));
+        are_valid(&observed);
+        assert_eq!(observed.setup, Some((first, 0, 0)));
+        let all = renewals(&observed);
         let holders: Vec<Vec<Duration>> = match per {
             Per::Worker => vec![all.clone()],
             Per::User => (0..3)
                 .map(|user| {
-                    let its = told.sent.iter();
+                    let its = observed.sent.iter();
                     let its = its.filter(|asked| asked.request != READ && asked.user == user);
                     its.map(|asked| asked.at).collect()
                 })
@@ -133,7 +133,10 @@ fn tokens_are_renewed_before_they_expire_and_no_sooner_than_they_should() {
             assert!((7..=9).contains(&sent.len()), "{per:?}: {sent:?}");
         }
         let count = all.len() - first as usize;
-        let counted = told.windows.iter().map(|window| window.steps[1].counts.ok);
+        let counted = observed
+            .windows
+            .iter()
+            .map(|window| window.steps[1].counts.ok);
         assert_eq!(counted.sum::<u64>() as usize, count, "{per:?}");
         let range = plan.steps[1].range.unwrap();
         assert_eq!(
@@ -145,9 +148,9 @@ fn tokens_are_renewed_before_they_expire_and_no_sooner_than_they_should() {
             "{range:?}"
         );
         // No request's time includes that of a renewal.
-        assert_eq!(told.times(1), histogram(vec![ms(20); count]));
-        let requests = told.sent.len() - all.len();
-        assert_eq!(told.times(0), histogram(vec![Duration::ZERO; requests]));
+        assert_eq!(observed.times(1), histogram(vec![ms(20); count]));
+        let requests = observed.sent.len() - all.len();
+        assert_eq!(observed.times(0), histogram(vec![Duration::ZERO; requests]));
     }
 }
 
@@ -157,13 +160,17 @@ fn as_few_and_as_many_are_renewed_as_the_plan_says() {
     for (expires_in, is_most) in [(None, false), (Some(SECOND), true)] {
         let drive = shop(Per::User);
         let plan = plan(&drive);
-        let told = simulate(drive, lives(expires_in, Duration::ZERO));
-        let count = (renewals(&told).len() - 3) as f64;
+        let observed = simulate(drive, lives(expires_in, Duration::ZERO));
+        let count = (renewals(&observed).len() - 3) as f64;
         let range = plan.steps[1].range.unwrap();
         let expected = if is_most { range.high } else { range.low };
         assert_eq!(count, expected, "{range:?}");
         let whole = plan.range.unwrap().trial;
-        assert_eq!(whole.low + count, (told.sent.len() - 3) as f64, "{whole:?}");
+        assert_eq!(
+            whole.low + count,
+            (observed.sent.len() - 3) as f64,
+            "{whole:?}"
+        );
         assert_eq!(whole.high - whole.low, range.high);
     }
 }
@@ -175,7 +182,7 @@ fn the_old_token_is_shown_until_another_one_is_there_and_none_once_it_has_expire
     let known = Rc::clone(&asked_for);
     let mut gives = lives(Some(10 * SECOND), ms(20));
     // Only the first token request of each user succeeds.
-    let told = simulate(drive, move |asked| {
+    let observed = simulate(drive, move |asked| {
         let mut known = known.borrow_mut();
         let is_first = asked.request == READ || !known.contains(&asked.user);
         match is_first {
@@ -187,17 +194,18 @@ fn the_old_token_is_shown_until_another_one_is_there_and_none_once_it_has_expire
             false => Answer::Fails(ErrorClass::Status, ms(20)),
         }
     });
-    are_valid(&told);
+    are_valid(&observed);
     for user in 0..3 {
-        let reads = told.sent.iter();
+        let reads = observed.sent.iter();
         let reads = reads.filter(|asked| asked.request == READ && asked.user == user);
         let last = reads.map(|asked| asked.at).max().unwrap();
         // Requests are sent until the token expires.
         assert!(8 * SECOND < last && last < 10 * SECOND, "{last:?}");
     }
     let (skipped, failed) = (
-        told.count(|step| step.counts.skipped),
-        told.windows
+        observed.count(|step| step.counts.skipped),
+        observed
+            .windows
             .iter()
             .map(|window| window.steps[1].counts.errors.total()),
     );

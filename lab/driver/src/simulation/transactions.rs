@@ -8,12 +8,12 @@ use lab_counts::TransactionWindow;
 use lab_workload::{LoadKind, Retry, Round, Transaction, Wait};
 
 use super::drive::workload;
-use super::{Answer, Told, drive, histogram, ms, simulate, step};
-use crate::drive::Drive;
+use super::{Answer, Observed, drive, histogram, ms, simulate, step};
+use crate::assignment::Assignment;
 
 const THINKS: Wait = Wait::Constant(Duration::from_millis(10));
 
-fn transaction(drive: &mut Drive, name: &str, steps: Range<usize>) {
+fn transaction(drive: &mut Assignment, name: &str, steps: Range<usize>) {
     let name = name.to_owned();
     let all = &mut workload(drive).session.transactions;
     all.push(Transaction {
@@ -24,9 +24,9 @@ fn transaction(drive: &mut Drive, name: &str, steps: Range<usize>) {
 }
 
 /// Returns a transaction over all windows; the session is the first.
-fn sum(told: &Told, place: usize) -> TransactionWindow {
+fn sum(observed: &Observed, place: usize) -> TransactionWindow {
     let mut sum = TransactionWindow::default();
-    for window in &told.windows {
+    for window in &observed.windows {
         if let Some(one) = window.transactions.get(place) {
             sum += one;
         }
@@ -35,7 +35,7 @@ fn sum(told: &Told, place: usize) -> TransactionWindow {
 }
 
 /// Returns four steps with 10 ms of think time before each, the two in the middle a transaction.
-fn shop() -> Drive {
+fn shop() -> Assignment {
     let mut drive = drive((0..4).map(|_| step(THINKS, 1)).collect());
     transaction(&mut drive, "Checkout", 1..3);
     drive
@@ -45,8 +45,8 @@ fn shop() -> Drive {
 fn times_are_exact_and_leave_think_times_out() {
     let mut shop = shop();
     shop.kind = LoadKind::Sequence { sessions: 5 };
-    let told = simulate(shop, |_| Answer::After(ms(3)));
-    let (session, checkout) = (sum(&told, 0), sum(&told, 1));
+    let observed = simulate(shop, |_| Answer::After(ms(3)));
+    let (session, checkout) = (sum(&observed, 0), sum(&observed, 1));
     assert_eq!((session.counts.ok, checkout.counts.ok), (5, 5));
     assert_eq!(session.time, histogram([ms(12); 5]));
     assert_eq!(session.elapsed, histogram([ms(42); 5]));
@@ -62,10 +62,10 @@ fn inner_transactions_are_parts_of_outer_ones() {
     transaction(&mut shop, "Visit", 0..3);
     transaction(&mut shop, "Checkout", 1..3);
     transaction(&mut shop, "Pay", 2..3);
-    let told = simulate(shop, |asked| {
+    let observed = simulate(shop, |asked| {
         Answer::After(ms(1 + u64::from(asked.request)))
     });
-    let times = [0, 1, 2, 3].map(|place| sum(&told, place).time);
+    let times = [0, 1, 2, 3].map(|place| sum(&observed, place).time);
     let expected = [1 + 2 + 3 + 4, 1 + 2 + 3, 2 + 3, 3];
     assert_eq!(times, expected.map(|took| histogram([ms(took)])));
 }
@@ -74,11 +74,11 @@ fn inner_transactions_are_parts_of_outer_ones() {
 fn a_failed_request_fails_what_it_is_a_part_of_and_nothing_else() {
     let mut shop = shop();
     shop.kind = LoadKind::Sequence { sessions: 3 };
-    let told = simulate(shop, |asked| match asked.request {
+    let observed = simulate(shop, |asked| match asked.request {
         3 => Answer::Fails(ErrorClass::Status, ms(1)),
         _ => Answer::After(ms(1)),
     });
-    let (session, checkout) = (sum(&told, 0), sum(&told, 1));
+    let (session, checkout) = (sum(&observed, 0), sum(&observed, 1));
     assert_eq!((checkout.counts.ok, checkout.counts.failed()), (3, 0));
     assert_eq!(session.counts.errors[ErrorClass::Status], 3);
     assert!(session.time.is_empty() && session.elapsed.is_empty());
@@ -90,14 +90,14 @@ fn waits_for_a_retry_are_a_part_of_the_time() {
     shop.kind = LoadKind::Sequence { sessions: 1 };
     workload(&mut shop).session.steps[1].retry = Some(Retry::new(1, Wait::Constant(ms(20))));
     let mut failures = 1;
-    let told = simulate(shop, move |asked| match asked.request {
+    let observed = simulate(shop, move |asked| match asked.request {
         1 if failures > 0 => {
             failures -= 1;
             Answer::Fails(ErrorClass::Status, ms(2))
         }
         _ => Answer::After(ms(2)),
     });
-    let checkout = sum(&told, 1);
+    let checkout = sum(&observed, 1);
     assert_eq!(checkout.time, histogram([ms(2 + 20 + 2 + 2)]));
     assert_eq!(checkout.counts.failed(), 0);
 }
@@ -107,11 +107,11 @@ fn what_is_under_way_at_the_end_has_its_time_so_far() {
     let mut shop = shop();
     // 10 ms of think time and 3 ms each: the second request of the checkout is sent at 36 and gets no response.
     shop.hold = ms(100);
-    let told = simulate(shop, |asked| match asked.request {
+    let observed = simulate(shop, |asked| match asked.request {
         2 => Answer::Never,
         _ => Answer::After(ms(3)),
     });
-    let (session, checkout) = (sum(&told, 0), sum(&told, 1));
+    let (session, checkout) = (sum(&observed, 0), sum(&observed, 1));
     assert_eq!((checkout.counts.ok, checkout.counts.unanswered), (0, 1));
     // From 23 to 100, of which 10 were think time.
     assert_eq!(checkout.unfinished_time, histogram([ms(67)]));
@@ -123,8 +123,8 @@ fn what_is_under_way_at_the_end_has_its_time_so_far() {
 fn a_user_who_thinks_at_the_end_has_an_unfinished_one() {
     let mut shop = shop();
     shop.hold = ms(30);
-    let told = simulate(shop, |_| Answer::After(ms(3)));
-    let checkout = sum(&told, 1);
+    let observed = simulate(shop, |_| Answer::After(ms(3)));
+    let checkout = sum(&observed, 1);
     assert_eq!(checkout.counts.unanswered, 1);
     assert_eq!(checkout.unfinished_time, histogram([ms(3)]));
     assert_eq!(checkout.unfinished_elapsed, histogram([ms(7)]));
@@ -139,8 +139,8 @@ fn arrived_sessions_count_from_their_planned_send() {
     };
     // One connection: sessions of 40 + 4 × 40 ms arrive every 100 ms and wait for it.
     (shop.users, shop.hold) = (1, ms(1000));
-    let told = simulate(shop, |_| Answer::After(ms(40)));
-    let session = sum(&told, 0);
+    let observed = simulate(shop, |_| Answer::After(ms(40)));
+    let session = sum(&observed, 0);
     let quickest = Duration::from_micros(session.time.min());
     let slowest = Duration::from_micros(session.time.max());
     assert!(quickest >= ms(159) && quickest < ms(161), "{quickest:?}");
@@ -158,9 +158,9 @@ fn sessions_that_are_turned_away_are_failed_ones() {
         spacing: lab_workload::Spacing::Constant,
     };
     (shop.users, shop.limits.max_waiting) = (1, 1);
-    let told = simulate(shop, |_| Answer::After(ms(40)));
-    let (session, checkout) = (sum(&told, 0), sum(&told, 1));
-    assert_eq!(session.counts.turned_away, told.summary.dropped);
+    let observed = simulate(shop, |_| Answer::After(ms(40)));
+    let (session, checkout) = (sum(&observed, 0), sum(&observed, 1));
+    assert_eq!(session.counts.turned_away, observed.summary.dropped);
     assert!(session.counts.turned_away > 50);
     assert_eq!(checkout.counts.turned_away, 0);
 }
@@ -169,11 +169,11 @@ fn sessions_that_are_turned_away_are_failed_ones() {
 fn a_transaction_with_nothing_to_send_a_request_for_is_skipped() {
     let mut shop = shop();
     shop.kind = LoadKind::Sequence { sessions: 2 };
-    let told = simulate(shop, |asked| match asked.request {
+    let observed = simulate(shop, |asked| match asked.request {
         2 => Answer::Skipped,
         _ => Answer::After(ms(1)),
     });
-    let (session, checkout) = (sum(&told, 0), sum(&told, 1));
+    let (session, checkout) = (sum(&observed, 0), sum(&observed, 1));
     assert_eq!((checkout.counts.ok, checkout.counts.skipped), (0, 2));
     assert_eq!((session.counts.ok, session.counts.skipped), (0, 2));
     assert!(checkout.time.is_empty() && session.elapsed.is_empty());
@@ -181,9 +181,10 @@ fn a_transaction_with_nothing_to_send_a_request_for_is_skipped() {
 
 #[test]
 fn a_session_of_one_request_is_no_transaction() {
-    let told = simulate(drive(vec![step(THINKS, 1)]), |_| Answer::After(ms(1)));
+    let observed = simulate(drive(vec![step(THINKS, 1)]), |_| Answer::After(ms(1)));
     assert!(
-        told.windows
+        observed
+            .windows
             .iter()
             .all(|window| window.transactions.is_empty())
     );

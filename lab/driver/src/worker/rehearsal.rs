@@ -13,11 +13,11 @@ use super::*;
 use crate::crew::{self, Make, Speaking};
 use crate::load::SharedPool;
 use crate::mix::Mix;
-use crate::queues::Queues;
 use crate::report::{QUEUE, queue};
 use crate::script::Script;
 use crate::timers::Timer;
 use crate::user::{Life, Progress};
+use lab_queues::Queues;
 
 /// How often a dry run checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(50);
@@ -39,14 +39,14 @@ pub trait Witness: Tap {
 /// # Errors
 /// When the load spec is unusable, there is no such user, or the server's name has no address.
 pub fn rehearse(
-    drive: &Drive,
+    drive: &Assignment,
     user: u32,
     witness: &Rc<dyn Witness>,
     interrupt: &AtomicBool,
 ) -> Result<bool, DriverError> {
     crew::validate_one(drive)?;
     if user >= drive.users {
-        return Err(DriverError::Drive("it has no such user"));
+        return Err(DriverError::Load("it has no such user"));
     }
     let drive = Arc::new(without_waits(drive));
     let rehearsing = Rehearsing {
@@ -60,7 +60,7 @@ pub fn rehearse(
 
 /// A dry run about to begin, for any protocol.
 struct Rehearsing<'a> {
-    drive: &'a Arc<Drive>,
+    drive: &'a Arc<Assignment>,
     user: u32,
     witness: &'a Rc<dyn Witness>,
     interrupt: &'a AtomicBool,
@@ -71,7 +71,7 @@ impl Speaking for Rehearsing<'_> {
 
     fn with<C: Client>(self, make: impl Make<C>) -> Self::Output {
         let tap = Rc::clone(self.witness) as Rc<dyn Tap>;
-        let make = move |drive: &Arc<Drive>, timers: &Timers| {
+        let make = move |drive: &Arc<Assignment>, timers: &Timers| {
             let client = make(drive, 0, timers)?.tapped(tap);
             Ok(Box::new(client) as Box<dyn Speaks>)
         };
@@ -79,7 +79,7 @@ impl Speaking for Rehearsing<'_> {
     }
 }
 
-type MakeOne = Box<dyn FnOnce(&Arc<Drive>, &Timers) -> Result<Box<dyn Speaks>, DriverError>>;
+type MakeOne = Box<dyn FnOnce(&Arc<Assignment>, &Timers) -> Result<Box<dyn Speaks>, DriverError>>;
 
 fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<bool, DriverError> {
     let Rehearsing {
@@ -118,7 +118,7 @@ fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<bool, DriverError> {
     whole
 }
 
-fn without_waits(drive: &Drive) -> Drive {
+fn without_waits(drive: &Assignment) -> Assignment {
     let mut workload = (*drive.workload).clone();
     workload.session.pace = None;
     let steps = workload.setup.iter_mut().chain(&mut workload.session.steps);
@@ -132,7 +132,7 @@ fn without_waits(drive: &Drive) -> Drive {
             parallel.at_once = Some(1);
         }
     });
-    Drive {
+    Assignment {
         workload: Arc::new(workload),
         ..drive.clone()
     }
@@ -145,7 +145,7 @@ struct Rehearsal {
 }
 
 impl Rehearsal {
-    fn new(drive: &Arc<Drive>, client: Witnessed, (clock, timers): (Clock, Timers)) -> Self {
+    fn new(drive: &Arc<Assignment>, client: Witnessed, (clock, timers): (Clock, Timers)) -> Self {
         let script = Arc::new(Script::new(&drive.workload));
         // The records have no receiver.
         let (queue, _) = queue(QUEUE);
@@ -172,8 +172,9 @@ impl Rehearsal {
             population: 0,
             failure_pause: 0,
             timeout_ends_step: drive.limits.timeout_ends_step,
-            under_way: vec![Cell::default(); Beside::<Witnessed>::places(users, at_once)].into(),
-            beside: Beside::new(users, at_once),
+            under_way: vec![Cell::default(); ParallelSessions::<Witnessed>::places(users, at_once)]
+                .into(),
+            parallel_sessions: ParallelSessions::new(users, at_once),
             token: SharedToken::default(),
             open: false,
             pool: SharedPool::new(1, 0),
@@ -274,7 +275,7 @@ impl<C: Client> Speaks for C {
 
     fn beside(&self, session: &mut Session) -> Session {
         let own = (**session).downcast_mut().expect(OWN);
-        Box::new(lab_client::Client::beside(self, own))
+        Box::new(lab_client::Client::parallel_session(self, own))
     }
 
     fn make(
@@ -336,7 +337,7 @@ impl lab_client::Client for Witnessed {
         self.client.sibling(session)
     }
 
-    fn beside(&self, session: &mut Session) -> Session {
+    fn parallel_session(&self, session: &mut Session) -> Session {
         self.client.beside(session)
     }
 

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use lab_counts::Hist;
 use lab_driver::{
-    BaseUrl, Drive, DriveSummary, Driver, DriverEvent, ErrorClass, Limits, Part, TlsOptions, Window,
+    Assignment, BaseUrl, Driver, DriverEvent, DriverSummary, ErrorClass, Limits, Part, TlsOptions,
+    Window,
 };
 use lab_workload::LoadKind;
 use lab_workload::Template;
@@ -298,8 +299,8 @@ impl Make {
         self.capture(variable, CaptureSource::JsonPath(Box::new(path)))
     }
 
-    pub(crate) fn drive(self, server: &BaseUrl) -> Drive {
-        Drive {
+    pub(crate) fn drive(self, server: &BaseUrl) -> Assignment {
+        Assignment {
             population: String::new(),
             first: 0,
             workload: Arc::new(self.workload),
@@ -337,17 +338,17 @@ fn one(request: Request, wait: Wait) -> Step {
 
 /// The events of a load.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct Observed {
     pub(crate) windows: Vec<Window>,
     /// Class and detail.
     pub(crate) examples: Vec<(ErrorClass, String)>,
     /// The ids of the traces that these requests began.
     pub(crate) traces: Vec<String>,
     pub(crate) setup: Option<(u64, u64, u64)>,
-    pub(crate) summary: DriveSummary,
+    pub(crate) summary: DriverSummary,
 }
 
-impl Told {
+impl Observed {
     /// Returns the number of successful requests of a step.
     pub(crate) fn transactions(&self, step: usize) -> u64 {
         self.windows
@@ -390,10 +391,10 @@ impl Told {
 }
 
 /// Runs the load until `enough` holds for the events so far, or the hold ends.
-pub(crate) fn run_until(drive: Drive, enough: impl Fn(&Told) -> bool) -> Told {
+pub(crate) fn run_until(drive: Assignment, enough: impl Fn(&Observed) -> bool) -> Observed {
     let (sender, events) = sync_channel(16);
     let driver = Driver::start(drive, sender).unwrap();
-    let mut told = Told::default();
+    let mut observed = Observed::default();
     for event in events {
         match event {
             DriverEvent::SetupDone {
@@ -402,13 +403,13 @@ pub(crate) fn run_until(drive: Drive, enough: impl Fn(&Told) -> bool) -> Told {
                 skipped,
                 ..
             } => {
-                told.setup = Some((transactions, errors, skipped));
+                observed.setup = Some((transactions, errors, skipped));
                 driver.begin().unwrap();
             }
             DriverEvent::SetupProgress { .. } => {}
             DriverEvent::Window(window) => {
-                told.windows.push(*window);
-                if enough(&told) {
+                observed.windows.push(*window);
+                if enough(&observed) {
                     driver.stop();
                 }
             }
@@ -418,17 +419,17 @@ pub(crate) fn run_until(drive: Drive, enough: impl Fn(&Told) -> bool) -> Told {
                 trace,
                 ..
             } => {
-                told.examples.push((class, detail));
-                told.traces.extend(trace);
+                observed.examples.push((class, detail));
+                observed.traces.extend(trace);
             }
             DriverEvent::Done => break,
         }
     }
-    told.summary = driver.join().unwrap();
-    told
+    observed.summary = driver.join().unwrap();
+    observed
 }
 
 /// Runs the load to the end of the hold.
-pub(crate) fn run(drive: Drive) -> Told {
+pub(crate) fn run(drive: Assignment) -> Observed {
     run_until(drive, |_| false)
 }

@@ -12,12 +12,16 @@ fn the_size_of_a_body_is_judged_though_nobody_reads_it() {
             request.answer.push(Expectation::Size { low, high });
             request
         });
-        let told = run_until(make.drive(&server.base()), |told| told.done() >= 2);
+        let observed = run_until(make.drive(&server.base()), |observed| observed.done() >= 2);
         match said {
-            None => assert_eq!(told.summary.errors, 0, "{:?}", told.examples),
+            None => assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples),
             Some(said) => {
-                assert!(told.errors(ErrorClass::Check) >= 2);
-                assert!(told.examples[0].1.contains(said), "{:?}", told.examples);
+                assert!(observed.errors(ErrorClass::Check) >= 2);
+                assert!(
+                    observed.examples[0].1.contains(said),
+                    "{:?}",
+                    observed.examples
+                );
             }
         }
     };
@@ -42,14 +46,16 @@ fn a_form_is_sent_with_what_its_page_holds() {
             request
         })
         .step(Wait::None, "POST {{ next }}?csrf={{ csrf | urlencode }}");
-    let told = run_until(make.drive(&server.base()), |told| told.transactions(1) >= 1);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(make.drive(&server.base()), |observed| {
+        observed.transactions(1) >= 1
+    });
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     assert_eq!(server.lines()[1], "POST /2?csrf=a%26b");
 }
 
 #[test]
 fn a_body_is_held_against_its_schema() {
-    let told = |body: &'static str| {
+    let observed = |body: &'static str| {
         let server = Server::answering(move |_| ok(body));
         let schema = br#"{ "required": ["items"], "properties": { "items": { "minItems": 1 } } }"#;
         let schema = JsonSchema::parse("order.schema.json", schema).unwrap();
@@ -57,10 +63,10 @@ fn a_body_is_held_against_its_schema() {
             request.answer.push(Expectation::Schema(schema));
             request
         });
-        run_until(make.drive(&server.base()), |told| told.done() >= 2)
+        run_until(make.drive(&server.base()), |observed| observed.done() >= 2)
     };
-    assert_eq!(told(r#"{ "items": [7] }"#).summary.errors, 0);
-    let short = told(r#"{ "items": [] }"#);
+    assert_eq!(observed(r#"{ "items": [7] }"#).summary.errors, 0);
+    let short = observed(r#"{ "items": [] }"#);
     assert_eq!(short.errors(ErrorClass::Check), short.done());
     let text = &short.examples[0].1;
     for part in [
@@ -70,7 +76,7 @@ fn a_body_is_held_against_its_schema() {
     ] {
         assert!(text.contains(part), "{text}");
     }
-    assert!(told("<html>").examples[0].1.contains("not JSON"));
+    assert!(observed("<html>").examples[0].1.contains("not JSON"));
 }
 
 /// Returns the ids of the traces that a load's requests began, as the server received them.
@@ -89,9 +95,9 @@ fn traced(trace: Option<f64>, own: bool) -> (Vec<String>, Option<String>, Vec<St
         .step(Wait::None, "GET /fails");
     make.workload.trace = trace;
     let mut examples = Vec::new();
-    let told = run_until(make.drive(&server.base()), |told| told.done() >= 9);
-    examples.extend(told.traces.clone());
-    let slowest = told.windows.iter().filter_map(|window| window.slowest);
+    let observed = run_until(make.drive(&server.base()), |observed| observed.done() >= 9);
+    examples.extend(observed.traces.clone());
+    let slowest = observed.windows.iter().filter_map(|window| window.slowest);
     let slowest = slowest.map(|slow| slow.trace.id()).next();
     let ids = server.seen().into_iter();
     let ids = ids.filter_map(|seen| seen.header("traceparent").map(str::to_owned));

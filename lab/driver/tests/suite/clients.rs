@@ -47,8 +47,8 @@ fn cookies_of_the_workload_go_out_beside_those_of_the_server() {
             ];
             request
         });
-    let told = run_until(make.drive(&server.base()), |told| told.done() >= 3);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(make.drive(&server.base()), |observed| observed.done() >= 3);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     let seen = server.seen();
     let cookies: Vec<_> = seen
         .iter()
@@ -77,8 +77,8 @@ fn a_redirect_takes_the_requests_cookies_along() {
             follow: 1,
             ..request
         });
-    let told = run_until(make.drive(&server.base()), |told| told.done() >= 2);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(make.drive(&server.base()), |observed| observed.done() >= 2);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     let seen = server.seen();
     assert_eq!(seen[1].line, "GET /caf%C3%A9");
     assert_eq!(seen[1].header("cookie"), Some("consent=yes"));
@@ -103,8 +103,8 @@ fn bytes_of_a_location_that_are_no_utf8_are_percent_encoded() {
         follow: 1,
         ..request
     });
-    let told = run_until(make.drive(&server.base()), |told| told.done() >= 2);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(make.drive(&server.base()), |observed| observed.done() >= 2);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     assert_eq!(server.seen()[1].line, "GET /caf%E9");
 }
 
@@ -115,8 +115,8 @@ fn connection_close_opens_a_connection_for_each_request() {
         request.headers = vec![("Connection".to_owned(), make.template("close"))];
         request
     });
-    let told = run_until(make.drive(&server.base()), |told| told.done() >= 3);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(make.drive(&server.base()), |observed| observed.done() >= 3);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     let seen = server.seen();
     assert_eq!(seen[0].header("connection"), Some("close"));
     // The server would have kept each of them.
@@ -137,8 +137,8 @@ fn json_may_begin_with_a_byte_order_mark() {
             request
         })
         .step(Wait::None, "GET /then/{{ id }}/{{ deep }}");
-    let told = run_until(make.drive(&server.base()), |told| told.done() >= 2);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(make.drive(&server.base()), |observed| observed.done() >= 2);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     assert_eq!(server.seen()[1].line, "GET /then/17/2");
 }
 
@@ -148,14 +148,14 @@ fn a_longer_body_than_the_workload_takes_is_an_error() {
     for (max_body, errors) in [(Some(1000), true), (Some(2000), false), (None, false)] {
         let mut make = Make::new(&[]).step(Wait::Constant(ms(5)), "GET /");
         make.workload.max_body = max_body;
-        let told = run_until(make.drive(&server.base()), |told| told.done() >= 1);
-        let failed = told.errors(ErrorClass::Check);
-        assert_eq!(failed > 0, errors, "{max_body:?}: {:?}", told.examples);
+        let observed = run_until(make.drive(&server.base()), |observed| observed.done() >= 1);
+        let failed = observed.errors(ErrorClass::Check);
+        assert_eq!(failed > 0, errors, "{max_body:?}: {:?}", observed.examples);
         if errors {
             assert!(
-                told.examples[0].1.contains("`max_body`"),
+                observed.examples[0].1.contains("`max_body`"),
                 "{:?}",
-                told.examples
+                observed.examples
             );
         }
     }
@@ -173,10 +173,10 @@ fn a_post_on_a_connection_that_the_server_closed_has_the_cause_in_its_error() {
     let make = Make::new(&[])
         .step(Wait::None, "GET /first")
         .step(Wait::None, "POST /second");
-    let told = run_until(make.drive(&server.base()), |told| {
-        told.errors(ErrorClass::Reset) >= 1
+    let observed = run_until(make.drive(&server.base()), |observed| {
+        observed.errors(ErrorClass::Reset) >= 1
     });
-    let said = &told.examples[0].1;
+    let said = &observed.examples[0].1;
     assert!(
         said.contains("closed a kept connection before any answer"),
         "{said}"

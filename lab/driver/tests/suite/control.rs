@@ -27,15 +27,17 @@ fn a_retry_sends_the_same_message_again() {
             request
         });
     make.workload.session.steps[0].retry = Some(Retry::new(5, Wait::Constant(ms(1))));
-    let told = run_until(make.drive(&server.base()), |told| told.transactions(0) >= 2);
+    let observed = run_until(make.drive(&server.base()), |observed| {
+        observed.transactions(0) >= 2
+    });
     let seen = server.seen();
     let message = |at: usize| (seen[at].line.clone(), seen[at].body.clone());
     assert_eq!(message(0), message(1));
     assert_eq!(message(0), message(2));
     // The next one is new.
     assert_ne!(message(2), message(3));
-    assert_eq!(told.summary.errors, 0);
-    let retries: u64 = told
+    assert_eq!(observed.summary.errors, 0);
+    let retries: u64 = observed
         .windows
         .iter()
         .map(|window| window.steps[0].counts.sent_again())
@@ -55,15 +57,17 @@ fn a_retry_waits_for_as_long_as_the_answer_asks() {
         retry_after: true,
         ..Retry::new(3, Wait::Constant(ms(1)))
     });
-    let told = run_until(make.drive(&server.base()), |told| told.transactions(0) >= 1);
-    let waited: Vec<u64> = told
+    let observed = run_until(make.drive(&server.base()), |observed| {
+        observed.transactions(0) >= 1
+    });
+    let waited: Vec<u64> = observed
         .windows
         .iter()
         .map(|window| window.steps[0].counts.retry_wait_us)
         .collect();
     let waited = waited.iter().sum::<u64>();
     assert!(waited >= 1_000_000, "{waited} us");
-    assert_eq!(told.summary.errors, 0);
+    assert_eq!(observed.summary.errors, 0);
 }
 
 #[test]
@@ -78,14 +82,16 @@ fn a_request_has_a_timeout_of_its_own() {
             request
         })
         .step(Wait::None, "GET /well");
-    let told = run_until(make.drive(&server.base()), |told| told.transactions(1) >= 1);
-    let timeouts: u64 = told
+    let observed = run_until(make.drive(&server.base()), |observed| {
+        observed.transactions(1) >= 1
+    });
+    let timeouts: u64 = observed
         .windows
         .iter()
         .map(|window| window.steps[0].counts.errors[ErrorClass::Timeout])
         .sum();
     assert!(timeouts >= 1);
-    assert_eq!(told.summary.errors, timeouts);
+    assert_eq!(observed.summary.errors, timeouts);
 }
 
 #[test]
@@ -116,12 +122,14 @@ fn pages_are_turned_until_there_is_no_next_one() {
     make.workload.session.steps[1].control = control(None, Some(until));
     make.workload.session.steps[2].control = control(Some(condition(&make, "status == 200")), None);
     make.workload.session.steps[3].control = control(Some(condition(&make, "status > 200")), None);
-    let told = run_until(make.drive(&server.base()), |told| told.transactions(2) >= 2);
+    let observed = run_until(make.drive(&server.base()), |observed| {
+        observed.transactions(2) >= 2
+    });
     let expected = ["GET /list", "GET /list/2", "GET /list/3", "GET /well"];
     assert_eq!(server.lines()[..4], expected);
     assert_eq!(server.lines()[4..8], expected);
-    assert_eq!((told.summary.errors, told.summary.skipped), (0, 0));
-    assert_eq!(told.transactions(3), 0);
+    assert_eq!((observed.summary.errors, observed.summary.skipped), (0, 0));
+    assert_eq!(observed.transactions(3), 0);
 }
 
 #[test]
@@ -145,17 +153,19 @@ fn a_new_visitor_has_no_cookie_no_connection_and_no_capture() {
         make.workload.session.visitor = visitor;
         make.drive(&server.base())
     };
-    let told = run_until(make(Visitor::New), |told| told.transactions(2) >= 3);
+    let observed = run_until(make(Visitor::New), |observed| observed.transactions(2) >= 3);
     let seen = server.seen();
-    assert_eq!(told.summary.errors, 0);
-    assert!(told.summary.connects >= 3);
-    assert!(told.skipped(1) >= 3);
+    assert_eq!(observed.summary.errors, 0);
+    assert!(observed.summary.connects >= 3);
+    assert!(observed.skipped(1) >= 3);
     assert!(seen.iter().all(|seen| seen.header("Cookie").is_none()));
     assert_eq!(seen[2].line, "GET /first/ada");
     assert_ne!(seen[2].connection, seen[1].connection);
     // The same user has them all.
-    let told = run_until(make(Visitor::Same), |told| told.transactions(2) >= 3);
-    assert_eq!((told.summary.connects, told.skipped(1)), (1, 1));
+    let observed = run_until(make(Visitor::Same), |observed| {
+        observed.transactions(2) >= 3
+    });
+    assert_eq!((observed.summary.connects, observed.skipped(1)), (1, 1));
     assert!(
         server
             .seen()

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::common::{Make, Peer, Server, Told, ms, run_until};
+use crate::common::{Make, Observed, Peer, Server, ms, run_until};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use lab_driver::ErrorClass;
@@ -38,7 +38,7 @@ fn server(coding: &'static str, body: Vec<u8>) -> Server {
 }
 
 /// Captures a token, and sends it on.
-fn drive(server: &Server, compressed: bool) -> Told {
+fn drive(server: &Server, compressed: bool) -> Observed {
     let make = Make::new(&["token"]);
     let drive = make
         .step_with(Wait::Constant(ms(5)), "GET /first", |mut request, make| {
@@ -48,15 +48,15 @@ fn drive(server: &Server, compressed: bool) -> Told {
         })
         .step(Wait::None, "GET /then?token={{ token }}")
         .drive(&server.base());
-    run_until(drive, |told| told.done() >= 6)
+    run_until(drive, |observed| observed.done() >= 6)
 }
 
-fn sizes(told: &Told, step: usize) -> (u64, u64) {
+fn sizes(observed: &Observed, step: usize) -> (u64, u64) {
     let of = |window: &lab_driver::Window| {
         let step = &window.steps[step];
         (step.counts.bytes, step.counts.decoded_bytes())
     };
-    let all = told.windows.iter().map(of);
+    let all = observed.windows.iter().map(of);
     all.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
 }
 
@@ -65,17 +65,20 @@ fn an_answer_that_was_asked_for_compressed_is_read_and_counted_twice() {
     let body = gzip(TEXT.as_bytes());
     let length = body.len() as u64;
     let server = server("gzip", body);
-    let told = drive(&server, true);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = drive(&server, true);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     let seen = server.seen();
     assert_eq!(seen[0].header("accept-encoding"), Some("gzip, br, zstd"));
     assert_eq!(seen[1].line, "GET /then?token=abc");
     assert_eq!(seen[1].header("accept-encoding"), None);
-    let count = told.transactions(0);
-    assert_eq!(sizes(&told, 0), (count * length, count * TEXT.len() as u64));
+    let count = observed.transactions(0);
+    assert_eq!(
+        sizes(&observed, 0),
+        (count * length, count * TEXT.len() as u64)
+    );
     // This request accepts no coding, and nothing reads the body.
-    let count = told.transactions(1);
-    assert_eq!(sizes(&told, 1), (count * length, count * length));
+    let count = observed.transactions(1);
+    assert_eq!(sizes(&observed, 1), (count * length, count * length));
 }
 
 #[test]
@@ -87,8 +90,12 @@ fn an_encoded_answer_is_decoded_unasked_where_a_capture_reads_it() {
         ("none", TEXT.into()),
     ] {
         let server = server(coding, body);
-        let told = drive(&server, false);
-        assert_eq!(told.summary.errors, 0, "{coding}: {:?}", told.examples);
+        let observed = drive(&server, false);
+        assert_eq!(
+            observed.summary.errors, 0,
+            "{coding}: {:?}",
+            observed.examples
+        );
         assert_eq!(server.seen()[1].line, "GET /then?token=abc");
     }
 }
@@ -111,9 +118,9 @@ fn a_body_that_is_damaged_unknown_or_too_large_is_an_error() {
             "(read as it came: its content-encoding is not known here)",
         ),
     ] {
-        let told = drive(&server(coding, body), true);
-        assert!(told.errors(ErrorClass::Check) >= 1);
-        let said = &told.examples[0].1;
+        let observed = drive(&server(coding, body), true);
+        assert!(observed.errors(ErrorClass::Check) >= 1);
+        let said = &observed.examples[0].1;
         assert!(said.contains(expected), "{said}");
     }
 }
@@ -124,8 +131,8 @@ fn an_unexpected_answer_is_shown_decoded() {
     let drive = Make::new(&[])
         .step(Wait::Constant(ms(5)), "GET /wrong")
         .drive(&server.base());
-    let told = run_until(drive, |told| told.done() >= 1);
-    assert_eq!(told.examples[0].1, "status 500: the database is away");
+    let observed = run_until(drive, |observed| observed.done() >= 1);
+    assert_eq!(observed.examples[0].1, "status 500: the database is away");
 }
 
 #[test]
@@ -147,8 +154,8 @@ fn the_host_header_is_as_the_workload_says() {
         })
         .step(Wait::None, "GET /own")
         .drive(&server.base());
-    let told = run_until(drive, |told| told.done() >= 3);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(drive, |observed| observed.done() >= 3);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     let seen = server.seen();
     let hosts: Vec<_> = seen
         .iter()

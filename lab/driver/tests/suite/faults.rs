@@ -19,14 +19,22 @@ fn check(server: &Server, class: ErrorClass, text: &str) {
         drive.limits.request_timeout = ms(60);
     }
     drive.limits.failure_pause = ms(5);
-    let told = run_until(drive, |told| told.done() >= 3);
-    assert!(told.errors(class) >= 3, "{class:?}: {:?}", told.examples);
+    let observed = run_until(drive, |observed| observed.done() >= 3);
+    assert!(
+        observed.errors(class) >= 3,
+        "{class:?}: {:?}",
+        observed.examples
+    );
     assert_eq!(
-        (told.transactions(0), told.errors(class)),
-        (0, told.summary.errors)
+        (observed.transactions(0), observed.errors(class)),
+        (0, observed.summary.errors)
     );
     let says_so = |(_, detail): &(ErrorClass, String)| detail.contains(text);
-    assert!(told.examples.iter().any(says_so), "{:?}", told.examples);
+    assert!(
+        observed.examples.iter().any(says_so),
+        "{:?}",
+        observed.examples
+    );
 }
 
 fn sends_and_closes(answer: &'static str) -> Server {
@@ -140,8 +148,12 @@ fn a_dribbling_answer_times_out_as_a_whole() {
     });
     let mut drive = get().drive(&server.base());
     drive.limits.request_timeout = ms(50);
-    let told = run_until(drive, |told| told.done() >= 2);
-    assert!(told.errors(ErrorClass::Timeout) >= 2, "{:?}", told.examples);
+    let observed = run_until(drive, |observed| observed.done() >= 2);
+    assert!(
+        observed.errors(ErrorClass::Timeout) >= 2,
+        "{:?}",
+        observed.examples
+    );
 }
 
 #[test]
@@ -153,12 +165,12 @@ fn a_closed_port_is_a_connect_error() {
     drop(listener);
     let mut drive = get().drive(&base);
     drive.limits.failure_pause = ms(5);
-    let told = run_until(drive, |told| told.done() >= 3);
-    assert!(told.errors(ErrorClass::Connect) >= 3);
+    let observed = run_until(drive, |observed| observed.done() >= 3);
+    assert!(observed.errors(ErrorClass::Connect) >= 3);
     assert!(
-        told.examples[0].1.contains("refused"),
+        observed.examples[0].1.contains("refused"),
         "{:?}",
-        told.examples
+        observed.examples
     );
 }
 
@@ -194,9 +206,12 @@ fn a_connection_closed_while_idle_is_replaced_unseen() {
             peer.ok("");
         }
     });
-    let told = run_until(get().drive(&server.base()), |told| told.done() >= 5);
-    assert_eq!((told.summary.errors, told.transactions(0) >= 5), (0, true));
-    assert!(told.summary.connects >= 5);
+    let observed = run_until(get().drive(&server.base()), |observed| observed.done() >= 5);
+    assert_eq!(
+        (observed.summary.errors, observed.transactions(0) >= 5),
+        (0, true)
+    );
+    assert!(observed.summary.connects >= 5);
 }
 
 #[test]
@@ -208,12 +223,12 @@ fn a_request_on_a_stale_connection_is_sent_once_more() {
         retried.push(seen.connection);
         first
     });
-    let told = run_until(get().drive(&server.base()), |told| told.done() >= 6);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    assert!(told.summary.stale_retries >= 3);
+    let observed = run_until(get().drive(&server.base()), |observed| observed.done() >= 6);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    assert!(observed.summary.stale_retries >= 3);
     // Each retry shows as one more request than there were responses; nothing else is sent twice.
     let sent = server.seen().len() as u64;
-    assert!(sent <= told.summary.transactions + told.summary.stale_retries + 1);
+    assert!(sent <= observed.summary.transactions + observed.summary.stale_retries + 1);
 }
 
 #[test]
@@ -226,9 +241,9 @@ fn what_has_begun_to_be_answered_is_never_sent_twice() {
             peer.send("H");
         }
     });
-    let told = run_until(get().drive(&server.base()), |told| told.done() >= 6);
-    assert_eq!(told.summary.stale_retries, 0);
-    assert!(told.errors(ErrorClass::Reset) >= 2);
+    let observed = run_until(get().drive(&server.base()), |observed| observed.done() >= 6);
+    assert_eq!(observed.summary.stale_retries, 0);
+    assert!(observed.errors(ErrorClass::Reset) >= 2);
 }
 
 #[test]
@@ -243,9 +258,12 @@ fn a_retry_that_fails_too_is_an_error() {
     });
     let mut drive = get().drive(&server.base());
     drive.limits.failure_pause = ms(5);
-    let told = run_until(drive, |told| told.done() >= 4);
-    assert_eq!((told.transactions(0), told.summary.stale_retries), (1, 1));
-    assert!(told.errors(ErrorClass::Reset) >= 3);
+    let observed = run_until(drive, |observed| observed.done() >= 4);
+    assert_eq!(
+        (observed.transactions(0), observed.summary.stale_retries),
+        (1, 1)
+    );
+    assert!(observed.errors(ErrorClass::Reset) >= 3);
 }
 
 #[test]
@@ -254,9 +272,13 @@ fn a_post_is_never_sent_twice() {
     let post = Make::new(&[]).step(Wait::Constant(ms(5)), "POST /");
     let mut drive = post.drive(&server.base());
     drive.limits.failure_pause = ms(5);
-    let told = run_until(drive, |told| told.done() >= 6);
-    assert_eq!(told.summary.stale_retries, 0);
-    assert!(told.errors(ErrorClass::Reset) >= 2, "{:?}", told.examples);
+    let observed = run_until(drive, |observed| observed.done() >= 6);
+    assert_eq!(observed.summary.stale_retries, 0);
+    assert!(
+        observed.errors(ErrorClass::Reset) >= 2,
+        "{:?}",
+        observed.examples
+    );
 }
 
 #[test]
@@ -270,10 +292,10 @@ fn what_a_hanging_server_never_answers_is_counted_at_the_end() {
     });
     let mut drive = get().drive(&server.base());
     drive.users = 3;
-    let told = run_until(drive, |_| server.seen().len() == 6);
-    let last = told.windows.last().expect("windows");
-    assert_eq!((told.summary.errors, last.unanswered().0), (0, 3));
+    let observed = run_until(drive, |_| server.seen().len() == 6);
+    let last = observed.windows.last().expect("windows");
+    assert_eq!((observed.summary.errors, last.unanswered().0), (0, 3));
     assert!(!last.unanswered().1.is_zero());
-    let before = &told.windows[..told.windows.len() - 1];
+    let before = &observed.windows[..observed.windows.len() - 1];
     assert!(before.iter().all(|window| window.unanswered().0 == 0));
 }

@@ -64,8 +64,8 @@ fn each_framing_is_read_as_sent() {
         let server = serve(vec![framing.to_owned()], |peer, _, answer| {
             peer.send(answer);
         });
-        let told = run_until(echo().drive(&server.base()), |told| {
-            told.transactions(1) > 0
+        let observed = run_until(echo().drive(&server.base()), |observed| {
+            observed.transactions(1) > 0
         });
         assert_eq!(
             server.lines()[..2],
@@ -73,7 +73,8 @@ fn each_framing_is_read_as_sent() {
             "{framing:?}"
         );
         assert_eq!(
-            told.windows
+            observed
+                .windows
                 .iter()
                 .map(|w| w.steps[0].counts.bytes)
                 .sum::<u64>(),
@@ -94,8 +95,8 @@ fn any_split_in_two_gives_the_same() {
             pass(Duration::from_micros(700));
             peer.send(second);
         });
-        let told = run_until(echo().drive(&server.base()), |told| {
-            told.transactions(1) >= splits as u64
+        let observed = run_until(echo().drive(&server.base()), |observed| {
+            observed.transactions(1) >= splits as u64
         });
         let echoes = server
             .lines()
@@ -105,11 +106,12 @@ fn any_split_in_two_gives_the_same() {
         assert!(
             echoes >= splits,
             "{framing:?}: {echoes} of {splits}, {:?}",
-            told.examples
+            observed.examples
         );
         // After its last response the server closes the connection on further requests.
         assert!(
-            told.examples
+            observed
+                .examples
                 .iter()
                 .all(|(class, _)| *class == ErrorClass::Reset)
         );
@@ -132,8 +134,10 @@ fn answers_without_a_body_leave_the_connection_in_step() {
             request
         })
         .step(Wait::None, "GET /empty");
-    let told = run_until(make.drive(&server.base()), |told| told.transactions(3) > 2);
-    assert_eq!((told.summary.errors, told.summary.connects), (0, 1));
+    let observed = run_until(make.drive(&server.base()), |observed| {
+        observed.transactions(3) > 2
+    });
+    assert_eq!((observed.summary.errors, observed.summary.connects), (0, 1));
 }
 
 #[test]
@@ -152,8 +156,14 @@ fn a_large_body_in_many_pieces_is_counted_whole() {
         }
     });
     let make = Make::new(&[]).step(Wait::Constant(ms(5)), "GET /large");
-    let told = run_until(make.drive(&server.base()), |told| told.transactions(0) > 2);
-    let bytes: u64 = told.windows.iter().map(|w| w.steps[0].counts.bytes).sum();
-    assert_eq!(bytes, told.transactions(0) * length);
-    assert_eq!(told.summary.errors, 0);
+    let observed = run_until(make.drive(&server.base()), |observed| {
+        observed.transactions(0) > 2
+    });
+    let bytes: u64 = observed
+        .windows
+        .iter()
+        .map(|w| w.steps[0].counts.bytes)
+        .sum();
+    assert_eq!(bytes, observed.transactions(0) * length);
+    assert_eq!(observed.summary.errors, 0);
 }

@@ -13,13 +13,14 @@ use lab_counts::Hist;
 use lab_dialogues::GrpcMessages;
 use lab_driver::ErrorClass;
 use lab_workload::{
-    Call, Descriptors, Events, Expectation, JsonPath, Method, Request, Said, Speech, Template, Wait,
+    Call, Descriptors, Events, Expectation, JsonPath, Method, ProtocolRequest, Request, Speech,
+    Template, Wait,
 };
 use protox::Compiler;
 use protox::file::{File, FileResolver};
 
-use crate::common::{Make, Peer, Server, Told, ms, run_until};
-use crate::two::{Does, Two};
+use crate::common::{Make, Observed, Peer, Server, ms, run_until};
+use crate::two::{Action, Two};
 
 const NOTES: &str = r#"
     syntax = "proto3";
@@ -61,12 +62,12 @@ fn framed(json: &str) -> Bytes {
 }
 
 /// The received messages of a call.
-struct Heard {
+struct ReceivedMessages {
     body: RecvStream,
     messages: GrpcMessages,
 }
 
-impl Heard {
+impl ReceivedMessages {
     async fn next(&mut self) -> Option<serde_json::Value> {
         loop {
             if let Some(message) = self.messages.take().unwrap() {
@@ -101,7 +102,7 @@ pub(crate) fn notes(
     Box::pin(async move {
         let path = head.uri().path().to_owned();
         let headers = head.headers().clone();
-        let mut heard = Heard {
+        let mut heard = ReceivedMessages {
             body: head.into_body(),
             messages: GrpcMessages::default(),
         };
@@ -114,7 +115,7 @@ pub(crate) fn notes(
     })
 }
 
-async fn say(headers: &HeaderMap, heard: &mut Heard, mut respond: SendResponse<Bytes>) {
+async fn say(headers: &HeaderMap, heard: &mut ReceivedMessages, mut respond: SendResponse<Bytes>) {
     let Some(note) = heard.next().await else {
         return;
     };
@@ -160,7 +161,7 @@ async fn say(headers: &HeaderMap, heard: &mut Heard, mut respond: SendResponse<B
     let _gone = respond.send_response(refused, true);
 }
 
-async fn count(heard: &mut Heard, mut respond: SendResponse<Bytes>) {
+async fn count(heard: &mut ReceivedMessages, mut respond: SendResponse<Bytes>) {
     let Some(note) = heard.next().await else {
         return;
     };
@@ -177,7 +178,7 @@ async fn count(heard: &mut Heard, mut respond: SendResponse<Bytes>) {
     end(stream, "0", "");
 }
 
-async fn sum(heard: &mut Heard, mut respond: SendResponse<Bytes>) {
+async fn sum(heard: &mut ReceivedMessages, mut respond: SendResponse<Bytes>) {
     let mut sum = 0;
     while let Some(note) = heard.next().await {
         sum += note["number"].as_i64().unwrap();
@@ -189,7 +190,7 @@ async fn sum(heard: &mut Heard, mut respond: SendResponse<Bytes>) {
     end(stream, "0", "");
 }
 
-async fn talk(heard: &mut Heard, mut respond: SendResponse<Bytes>) {
+async fn talk(heard: &mut ReceivedMessages, mut respond: SendResponse<Bytes>) {
     let mut stream = respond
         .send_response(head("application/grpc"), false)
         .unwrap();
@@ -209,8 +210,8 @@ async fn talk(heard: &mut Heard, mut respond: SendResponse<Bytes>) {
     end(stream, "0", "");
 }
 
-pub(crate) fn by_notes(_: usize, _: &str) -> Does {
-    Does::By(notes)
+pub(crate) fn by_notes(_: usize, _: &str) -> Action {
+    Action::By(notes)
 }
 
 pub(crate) fn make(variables: &[&str]) -> Make {
@@ -231,13 +232,13 @@ pub(crate) fn saying(make: &Make, method: &str, messages: &[&str]) -> Request {
     Request {
         target: Template::literal(""),
         expect: vec![0..=0],
-        said: Some(Box::new(Said::Call(call))),
+        said: Some(Box::new(ProtocolRequest::Call(call))),
         ..make.request("POST /")
     }
 }
 
 pub(crate) fn changed(mut request: Request, change: impl FnOnce(&mut Call)) -> Request {
-    if let Some(Said::Call(call)) = request.said.as_deref_mut() {
+    if let Some(ProtocolRequest::Call(call)) = request.said.as_deref_mut() {
         change(call);
     }
     request
@@ -251,14 +252,16 @@ pub(crate) fn holds(path: &str, value: &str) -> Vec<Expectation> {
 }
 
 /// Runs one user that repeats this request.
-fn told(server: &Two, enough: u64, request: impl FnOnce(&Make) -> Request) -> Told {
+fn observed(server: &Two, enough: u64, request: impl FnOnce(&Make) -> Request) -> Observed {
     let make = make(&[]).step_with(Wait::Constant(ms(1)), "GET /", |_, make| request(make));
-    run_until(make.drive(&server.base()), |told| told.done() >= enough)
+    run_until(make.drive(&server.base()), |observed| {
+        observed.done() >= enough
+    })
 }
 
-fn times(told: &Told, which: usize) -> Hist {
+fn times(observed: &Observed, which: usize) -> Hist {
     let mut sum = Hist::<3>::default();
-    for window in &told.windows {
+    for window in &observed.windows {
         sum.add(&window.steps[0].times.events[which]).unwrap();
     }
     sum
@@ -266,12 +269,21 @@ fn times(told: &Told, which: usize) -> Hist {
 
 /// Asserts that all fail with this class and these words.
 #[track_caller]
-fn fails(server: &Two, text: &str, class: ErrorClass, words: &str) -> Told {
+fn fails(server: &Two, text: &str, class: ErrorClass, words: &str) -> Observed {
     let text = format!("{{\"text\": \"{text}\"}}");
-    let told = told(server, 2, |make| saying(make, "Say", &[&text]));
-    assert_eq!(told.errors(class), told.done(), "{:?}", told.examples);
-    assert!(told.examples[0].1.contains(words), "{:?}", told.examples);
-    told
+    let observed = observed(server, 2, |make| saying(make, "Say", &[&text]));
+    assert_eq!(
+        observed.errors(class),
+        observed.done(),
+        "{:?}",
+        observed.examples
+    );
+    assert!(
+        observed.examples[0].1.contains(words),
+        "{:?}",
+        observed.examples
+    );
+    observed
 }
 
 #[test]
@@ -289,17 +301,20 @@ fn a_call_and_its_answer_are_a_transaction_on_one_connection() {
         });
     let mut drive = make.drive(&server.base());
     drive.users = 2;
-    let told = run_until(drive, |told| told.done() >= 30);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    assert_eq!((told.summary.connects, server.connections()), (2, 2));
+    let observed = run_until(drive, |observed| observed.done() >= 30);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    assert_eq!((observed.summary.connects, server.connections()), (2, 2));
     let had = server.requests().len() as u64;
-    assert!((told.done()..=told.done() + 2).contains(&had), "{had}");
+    assert!(
+        (observed.done()..=observed.done() + 2).contains(&had),
+        "{had}"
+    );
 }
 
 #[test]
 fn each_message_of_a_stream_has_its_moment() {
     let server = Two::start(Builder::new(), by_notes);
-    let all = told(&server, 4, |make| Request {
+    let all = observed(&server, 4, |make| Request {
         events: Some(listening(None, None)),
         answer: holds("$[2].number", "3"),
         ..saying(make, "Count", &[r#"{"number": 3}"#])
@@ -312,7 +327,7 @@ fn each_message_of_a_stream_has_its_moment() {
         listening(Some("\"number\":2"), None),
         listening(None, Some(2)),
     ] {
-        let some = told(&server, 4, |make| Request {
+        let some = observed(&server, 4, |make| Request {
             events: Some(last),
             ..saying(make, "Count", &[r#"{"number": "1000"}"#])
         });
@@ -334,7 +349,7 @@ pub(crate) fn listening(until: Option<&str>, count: Option<u32>) -> Events {
 #[test]
 fn a_stream_that_ends_before_the_last_message_refuses() {
     let server = Two::start(Builder::new(), by_notes);
-    let short = told(&server, 2, |make| Request {
+    let short = observed(&server, 2, |make| Request {
         events: Some(listening(Some("never"), None)),
         ..saying(make, "Count", &[r#"{"number": 2}"#])
     });
@@ -344,7 +359,7 @@ fn a_stream_that_ends_before_the_last_message_refuses() {
         "{:?}",
         short.examples
     );
-    let long = told(&server, 2, |make| Request {
+    let long = observed(&server, 2, |make| Request {
         events: Some(listening(Some("never"), None)),
         ..saying(make, "Count", &[r#"{"number": 12}"#])
     });
@@ -364,11 +379,11 @@ fn a_stream_of_messages_is_answered_once() {
         r#"{"number": 20}"#,
         r#"{"number": 300}"#,
     ];
-    let told = told(&server, 5, |make| Request {
+    let observed = observed(&server, 5, |make| Request {
         answer: holds("$.number", "321"),
         ..saying(make, "Sum", &three)
     });
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
 }
 
 #[test]
@@ -392,11 +407,13 @@ fn a_call_that_stays_open_goes_on_with_the_next_request() {
             answer: holds("$[0].text", "three"),
             ..open(make, "three", false)
         });
-    let told = run_until(make.drive(&server.base()), |told| told.transactions(2) >= 5);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    assert_eq!(told.summary.connects, 1);
+    let observed = run_until(make.drive(&server.base()), |observed| {
+        observed.transactions(2) >= 5
+    });
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    assert_eq!(observed.summary.connects, 1);
     let calls = server.requests().len() as u64;
-    let sessions = told.transactions(2);
+    let sessions = observed.transactions(2);
     assert!(
         (sessions..=sessions + 1).contains(&calls),
         "{calls} calls in {sessions} sessions"
@@ -406,22 +423,22 @@ fn a_call_that_stays_open_goes_on_with_the_next_request() {
 #[test]
 fn an_open_call_that_the_server_ends_refuses_and_is_begun_anew() {
     let server = Two::start(Builder::new(), by_notes);
-    let told = told(&server, 4, |make| {
+    let observed = observed(&server, 4, |make| {
         let request = saying(make, "Talk", &[r#"{"text": "enough"}"#]);
         changed(request, |call| call.stays_open = true)
     });
     assert_eq!(
-        told.errors(ErrorClass::Status),
-        told.done(),
+        observed.errors(ErrorClass::Status),
+        observed.done(),
         "{:?}",
-        told.examples
+        observed.examples
     );
     assert!(
-        told.examples[0]
+        observed.examples[0]
             .1
             .contains("RESOURCE_EXHAUSTED: that was enough")
     );
-    assert_eq!(told.summary.connects, 1);
+    assert_eq!(observed.summary.connects, 1);
 }
 
 #[test]
@@ -462,7 +479,7 @@ fn every_end_of_a_call_is_told_as_what_it_is() {
         "neither messages nor a `grpc-status`",
     );
     fails(&server, "compressed", ErrorClass::Check, "compressed");
-    let meant = told(&server, 2, |make| Request {
+    let meant = observed(&server, 2, |make| Request {
         expect: vec![5..=5],
         ..saying(make, "Say", &[r#"{"text": "refuse"}"#])
     });
@@ -473,7 +490,7 @@ fn every_end_of_a_call_is_told_as_what_it_is() {
 fn only_what_is_wanted_of_an_answer_is_read() {
     let server = Two::start(Builder::new(), by_notes);
     let strange = |answer: Vec<Expectation>| {
-        told(&server, 2, |make| Request {
+        observed(&server, 2, |make| Request {
             answer,
             ..saying(make, "Say", &[r#"{"text": "strange"}"#])
         })
@@ -496,13 +513,13 @@ fn a_deadline_ends_a_call_that_hangs() {
         changed(request, |call| call.deadline = Some(ms(300)))
     });
     // A slow connection attempt is a different error.
-    let told = run_until(make.drive(&server.base()), |told| {
-        told.errors(ErrorClass::Timeout) >= 3
+    let observed = run_until(make.drive(&server.base()), |observed| {
+        observed.errors(ErrorClass::Timeout) >= 3
     });
-    assert_eq!(told.summary.transactions, 0, "{:?}", told.examples);
+    assert_eq!(observed.summary.transactions, 0, "{:?}", observed.examples);
     // There is more than one connection only if opening one took that long.
-    let connects = told.summary.connects;
-    let late = told.errors(ErrorClass::Connect);
+    let connects = observed.summary.connects;
+    let late = observed.errors(ErrorClass::Connect);
     assert!((1..=1 + late).contains(&connects), "{connects} connections");
 }
 
@@ -518,14 +535,14 @@ fn a_late_answer_is_no_other_calls() {
             answer: holds("$.text", "user: hi"),
             ..saying(make, "Say", &[r#"{"text": "hi"}"#])
         });
-    let told = run_until(make.drive(&server.base()), |told| {
-        told.transactions(1) >= 2 && told.errors(ErrorClass::Timeout) >= 2
+    let observed = run_until(make.drive(&server.base()), |observed| {
+        observed.transactions(1) >= 2 && observed.errors(ErrorClass::Timeout) >= 2
     });
-    let no_connection = told.errors(ErrorClass::Connect);
-    let late = told.errors(ErrorClass::Timeout) + no_connection;
-    assert_eq!(told.summary.errors, late, "{:?}", told.examples);
-    assert!(told.transactions(1) >= 2, "{:?}", told.summary);
-    let connects = told.summary.connects;
+    let no_connection = observed.errors(ErrorClass::Connect);
+    let late = observed.errors(ErrorClass::Timeout) + no_connection;
+    assert_eq!(observed.summary.errors, late, "{:?}", observed.examples);
+    assert!(observed.transactions(1) >= 2, "{:?}", observed.summary);
+    let connects = observed.summary.connects;
     assert!((1..=1 + no_connection).contains(&connects), "{connects}");
 }
 
@@ -543,22 +560,26 @@ fn a_connection_on_which_nothing_is_heard_is_replaced() {
     });
     let mut drive = make.drive(&server.base());
     drive.limits.request_timeout = ms(200);
-    let told = run_until(drive, |told| told.errors(ErrorClass::Timeout) >= 12);
-    assert!(told.summary.connects >= 2, "{:?}", told.summary);
-    assert_eq!(told.summary.transactions, 0);
+    let observed = run_until(drive, |observed| observed.errors(ErrorClass::Timeout) >= 12);
+    assert!(observed.summary.connects >= 2, "{:?}", observed.summary);
+    assert_eq!(observed.summary.transactions, 0);
 }
 
 #[test]
 fn a_server_that_leaves_is_come_back_to() {
     let server = Two::start(Builder::new(), |number, _| match number % 3 {
-        2 => Does::LeavesBy(notes),
-        _ => Does::By(notes),
+        2 => Action::LeavesBy(notes),
+        _ => Action::By(notes),
     });
-    let told = told(&server, 12, |make| {
+    let observed = observed(&server, 12, |make| {
         saying(make, "Say", &[r#"{"text": "hi"}"#])
     });
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    assert!(told.summary.connects >= 3, "{}", told.summary.connects);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    assert!(
+        observed.summary.connects >= 3,
+        "{}",
+        observed.summary.connects
+    );
 }
 
 #[test]
@@ -569,11 +590,11 @@ fn messages_are_larger_than_any_window() {
         .initial_connection_window_size(70_000);
     let server = Two::start(builder, by_notes);
     let text = format!("{{\"text\": \"{}\"}}", "x".repeat(300_000));
-    let told = told(&server, 3, |make| Request {
+    let observed = observed(&server, 3, |make| Request {
         answer: holds("$.number", "300000"),
         ..saying(make, "Say", &[&text])
     });
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
 }
 
 #[test]
@@ -584,8 +605,8 @@ fn over_tls_it_is_spoken_where_alpn_says_so() {
     });
     let mut drive = make.drive(&server.base());
     drive.tls = server.trusted();
-    let told = run_until(drive, |told| told.done() >= 5);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(drive, |observed| observed.done() >= 5);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
 }
 
 #[test]
@@ -600,16 +621,16 @@ fn what_speaks_http_1_is_no_server_of_calls() {
     let make = make(&[]).step_with(Wait::Constant(ms(1)), "GET /", |_, make| {
         saying(make, "Say", &[r#"{"text": "hi"}"#])
     });
-    let told = run_until(make.drive(&server.base()), |told| told.done() >= 2);
+    let observed = run_until(make.drive(&server.base()), |observed| observed.done() >= 2);
     assert_eq!(
-        told.errors(ErrorClass::Connect),
-        told.done(),
+        observed.errors(ErrorClass::Connect),
+        observed.done(),
         "{:?}",
-        told.examples
+        observed.examples
     );
     assert!(
-        told.examples[0].1.contains("speaks no HTTP/2"),
+        observed.examples[0].1.contains("speaks no HTTP/2"),
         "{:?}",
-        told.examples
+        observed.examples
     );
 }

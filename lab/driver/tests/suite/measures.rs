@@ -4,10 +4,10 @@ use lab_counts::Hist;
 use lab_driver::ErrorClass;
 use lab_workload::{Measure, Wait};
 
-use crate::common::{Make, Server, Told, ms, ok, run_until};
+use crate::common::{Make, Observed, Server, ms, ok, run_until};
 
 /// Runs a step that measures the number at this path in its responses.
-fn measuring(path: &str, server: &Server, enough: u64) -> Told {
+fn measuring(path: &str, server: &Server, enough: u64) -> Observed {
     let capturing = |mut request: lab_workload::Request, make: &Make| {
         request.captures.push(make.json("found", path));
         request
@@ -20,12 +20,14 @@ fn measuring(path: &str, server: &Server, enough: u64) -> Told {
         slot: 0,
         value: None,
     });
-    run_until(make.drive(&server.base()), |told| told.done() >= enough)
+    run_until(make.drive(&server.base()), |observed| {
+        observed.done() >= enough
+    })
 }
 
-fn numbers(told: &Told) -> Hist {
+fn numbers(observed: &Observed) -> Hist {
     let mut sum = Hist::<3>::default();
-    for measured in told
+    for measured in observed
         .windows
         .iter()
         .flat_map(|window| window.steps[0].times.measures.first())
@@ -38,22 +40,22 @@ fn numbers(told: &Told) -> Hist {
 #[test]
 fn every_answer_gives_its_number_in_thousandths() {
     let server = Server::answering(|_| ok(r#"{"queued": 12.5}"#));
-    let told = measuring("$.queued", &server, 20);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    let numbers = numbers(&told);
-    assert_eq!(numbers.len(), told.transactions(0));
+    let observed = measuring("$.queued", &server, 20);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    let numbers = numbers(&observed);
+    assert_eq!(numbers.len(), observed.transactions(0));
     assert!(numbers.min().abs_diff(12_500) < 20 && numbers.max().abs_diff(12_500) < 20);
 }
 
 #[test]
 fn a_list_gives_each_of_its_numbers_and_nothing_gives_none() {
     let server = Server::answering(|_| ok(r#"{"queues": [{"n": 1}, {"n": 0}, {"n": 5}]}"#));
-    let told = measuring("$.queues[*].n", &server, 10);
-    assert_eq!(numbers(&told).len(), 3 * told.transactions(0));
-    assert_eq!(numbers(&told).count_at(0), told.transactions(0));
+    let observed = measuring("$.queues[*].n", &server, 10);
+    assert_eq!(numbers(&observed).len(), 3 * observed.transactions(0));
+    assert_eq!(numbers(&observed).count_at(0), observed.transactions(0));
     let server = Server::answering(|_| ok(r#"{"queued": null}"#));
-    let told = measuring("$.queued", &server, 10);
-    assert_eq!((told.summary.errors, numbers(&told).len()), (0, 0));
+    let observed = measuring("$.queued", &server, 10);
+    assert_eq!((observed.summary.errors, numbers(&observed).len()), (0, 0));
 }
 
 #[test]
@@ -64,14 +66,14 @@ fn what_is_no_number_is_an_error_that_says_so() {
         r#"{"queued": true}"#,
     ] {
         let server = Server::answering(move |_| ok(answer));
-        let told = measuring("$.queued", &server, 3);
-        assert_eq!(told.errors(ErrorClass::Check), told.done());
-        let text = &told.examples[0].1;
+        let observed = measuring("$.queued", &server, 3);
+        assert_eq!(observed.errors(ErrorClass::Check), observed.done());
+        let text = &observed.examples[0].1;
         assert!(
             text.contains("measure `queue`") && text.contains("no number"),
             "{text}"
         );
-        assert!(numbers(&told).is_empty());
+        assert!(numbers(&observed).is_empty());
     }
 }
 
@@ -80,7 +82,7 @@ fn an_answer_that_fails_tells_nothing() {
     let server = Server::answering(|_| {
         "HTTP/1.1 503 Busy\r\nContent-Length: 13\r\n\r\n{\"queued\": 3}".to_owned()
     });
-    let told = measuring("$.queued", &server, 3);
-    assert_eq!(told.errors(ErrorClass::Status), told.done());
-    assert!(numbers(&told).is_empty());
+    let observed = measuring("$.queued", &server, 3);
+    assert_eq!(observed.errors(ErrorClass::Status), observed.done());
+    assert!(numbers(&observed).is_empty());
 }

@@ -3,13 +3,13 @@
 
 use std::sync::Mutex;
 
-use crate::common::{Make, Server, Told, ms, ok, pass, run, run_until};
+use crate::common::{Make, Observed, Server, ms, ok, pass, run, run_until};
 use lab_counts::{Hist, StepWindow};
-use lab_driver::Drive;
+use lab_driver::Assignment;
 use lab_workload::{LoadKind, Spacing};
 use lab_workload::{Probe, Wait};
 
-fn arrivals(mut drive: Drive, rate_per_s: f64, slots: u32) -> Drive {
+fn arrivals(mut drive: Assignment, rate_per_s: f64, slots: u32) -> Assignment {
     drive.kind = LoadKind::Arrival {
         rate_per_s,
         spacing: Spacing::Constant,
@@ -18,9 +18,9 @@ fn arrivals(mut drive: Drive, rate_per_s: f64, slots: u32) -> Drive {
     drive
 }
 
-fn sum(told: &Told, of: fn(&StepWindow) -> &Hist) -> Hist {
+fn sum(observed: &Observed, of: fn(&StepWindow) -> &Hist) -> Hist {
     let mut sum = Hist::<3>::default();
-    for window in &told.windows {
+    for window in &observed.windows {
         window.steps.iter().for_each(|s| sum.add(of(s)).unwrap());
     }
     sum
@@ -35,25 +35,32 @@ fn each_answer_has_both_of_its_times_and_no_service_is_longer() {
     let make = Make::new(&[]).step(Wait::None, "GET /");
     let mut drive = arrivals(make.drive(&server.base()), 500.0, 8);
     drive.cores = vec![0, 1];
-    let told = run_until(drive, |told| told.done() >= 200);
-    assert_eq!((told.summary.errors, told.summary.dropped), (0, 0));
+    let observed = run_until(drive, |observed| observed.done() >= 200);
+    assert_eq!((observed.summary.errors, observed.summary.dropped), (0, 0));
     // The connections are kept, and each belongs to one user.
-    assert!(told.summary.connects <= 8, "{}", told.summary.connects);
+    assert!(
+        observed.summary.connects <= 8,
+        "{}",
+        observed.summary.connects
+    );
     let (response, service) = (
-        sum(&told, |s| &s.times.ok),
-        sum(&told, |s| &s.times.service),
+        sum(&observed, |s| &s.times.ok),
+        sum(&observed, |s| &s.times.service),
     );
     assert_eq!(
         (response.len(), service.len()),
-        (told.summary.transactions, response.len())
+        (observed.summary.transactions, response.len())
     );
     for q in QUANTILES {
         let [response, service] = [&response, &service].map(|h| h.value_at_quantile(q));
         assert!(service <= response, "{q}: {service} us of {response} us");
     }
     // Every arrived session got a response, or is reported without one.
-    let left: u64 = told.windows.iter().map(|w| w.unanswered().0).sum();
-    assert_eq!(told.summary.arrived, told.summary.transactions + left);
+    let left: u64 = observed.windows.iter().map(|w| w.unanswered().0).sum();
+    assert_eq!(
+        observed.summary.arrived,
+        observed.summary.transactions + left
+    );
 }
 
 #[test]
@@ -72,10 +79,10 @@ fn a_stall_is_in_the_response_times_of_all_planned_sends() {
     let make = Make::new(&[]).step(Wait::None, "GET /");
     let drive = arrivals(make.drive(&server.base()), 200.0, 4);
     // Until those have their responses, too, whose connection's thread woke last.
-    let told = run_until(drive, |told| told.done() >= 400);
+    let observed = run_until(drive, |observed| observed.done() >= 400);
     let (response, service) = (
-        sum(&told, |s| &s.times.ok),
-        sum(&told, |s| &s.times.service),
+        sum(&observed, |s| &s.times.ok),
+        sum(&observed, |s| &s.times.service),
     );
     // Session k arrives at 5 k ms and gets no response before 300 ms have passed.
     for (waited_ms, sessions) in [(250, 11), (200, 21), (100, 41), (50, 51)] {
@@ -92,14 +99,17 @@ fn what_waits_for_a_connection_at_the_end_is_told() {
     let make = Make::new(&[]).step(Wait::None, "GET /");
     let drive = arrivals(make.drive(&server.base()), 100.0, 1);
     // There are no responses.
-    let told = run_until(drive, |told| {
-        told.windows.last().is_some_and(|w| w.counts.waiting >= 5)
+    let observed = run_until(drive, |observed| {
+        observed
+            .windows
+            .last()
+            .is_some_and(|w| w.counts.waiting >= 5)
     });
-    let last = told.windows.last().unwrap();
-    assert_eq!(told.summary.transactions, 0);
+    let last = observed.windows.last().unwrap();
+    assert_eq!(observed.summary.transactions, 0);
     assert_eq!(
         (last.unanswered().0, last.counts.users),
-        (told.summary.arrived, 1)
+        (observed.summary.arrived, 1)
     );
     assert_eq!(last.counts.waiting + 1, last.unanswered().0);
     // The first arrived before five others.
@@ -119,8 +129,8 @@ fn a_sequence_ends_with_its_last_session() {
     let mut drive = make.drive(&server.base());
     (drive.kind, drive.cores) = (LoadKind::Sequence { sessions: 7 }, vec![0, 1]);
     drive.hold = std::time::Duration::from_secs(600);
-    let told = run(drive);
-    let sum = &told.summary;
+    let observed = run(drive);
+    let sum = &observed.summary;
     assert_eq!(
         (sum.cycles, sum.transactions, sum.stopped_early),
         (7, 14, false)
@@ -130,7 +140,7 @@ fn a_sequence_ends_with_its_last_session() {
     assert_eq!(own.len(), 14);
     assert!(probes.len() as u64 >= sum.probe_transactions);
     let mut sessions = Hist::<3>::default();
-    let of_windows = told.windows.iter().map(|window| &window.sessions);
+    let of_windows = observed.windows.iter().map(|window| &window.sessions);
     of_windows.for_each(|part| sessions.add(part).unwrap());
     // Each of the seven sessions waits for 1 ms.
     assert_eq!(sessions.len(), 7);

@@ -5,11 +5,11 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use h2::server::Builder;
-use lab_driver::{Drive, ErrorClass, Offer};
+use lab_driver::{Assignment, ErrorClass, Offer};
 use lab_workload::{CaptureSource, ForEach, LoadKind, Parallel, Request, Step, Wait};
 
 use crate::common::{Make, Seen, Server, ms, ok, run, run_until};
-use crate::two::{Does, Two};
+use crate::two::{Action, Two};
 
 /// Returns one session of a page with these requests, of which those from `first` on are parallel.
 pub(crate) fn page(
@@ -33,8 +33,8 @@ pub(crate) fn page(
     make
 }
 
-fn once(make: Make, server: &Server) -> Drive {
-    Drive {
+fn once(make: Make, server: &Server) -> Assignment {
+    Assignment {
         kind: LoadKind::Sequence { sessions: 1 },
         ..make.drive(&server.base())
     }
@@ -69,9 +69,12 @@ fn drawn(late: usize) -> Vec<(String, String)> {
         Wait::None,
         "GET /{{ first }}/{{ second }}?{{ random_text(9) }}",
     );
-    let told = run(once(make, &server));
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    assert_eq!(told.summary.connects, 5, "one for each, and the user's own");
+    let observed = run(once(make, &server));
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    assert_eq!(
+        observed.summary.connects, 5,
+        "one for each, and the user's own"
+    );
     let mut sent: Vec<(String, String)> = server
         .seen()
         .into_iter()
@@ -115,10 +118,13 @@ fn they_are_under_way_at_the_same_time_with_the_cookies_of_the_user() {
     let requests = ["GET /", "GET /a", "GET /b", "GET /c"].map(|line| make.request(line));
     let mut drive = once(page(make, requests.to_vec(), 1, 3), &server);
     drive.kind = LoadKind::Sequence { sessions: 3 };
-    let told = run(drive);
-    assert_eq!((told.summary.transactions, told.summary.errors), (12, 0));
+    let observed = run(drive);
     assert_eq!(
-        told.summary.connects, 4,
+        (observed.summary.transactions, observed.summary.errors),
+        (12, 0)
+    );
+    assert_eq!(
+        observed.summary.connects, 4,
         "connections are kept from session to session"
     );
     let seen = server.seen();
@@ -150,11 +156,11 @@ fn a_request_goes_out_for_each_entry_of_a_list() {
         entry: 1,
         at_most: 3,
     });
-    let told = run(once(make, &server));
+    let observed = run(once(make, &server));
     let mut lines = server.lines();
     lines.sort();
     assert_eq!(lines, ["GET /", "GET /1", "GET /2", "GET /3"]);
-    assert_eq!(told.summary.errors, 0);
+    assert_eq!(observed.summary.errors, 0);
 }
 
 #[test]
@@ -177,10 +183,13 @@ fn one_that_fails_leaves_nothing_of_an_older_answer() {
     let make = page(make, vec![a, b], 0, 2).step(Wait::None, "GET /{{ kept }}");
     let mut drive = once(make, &server);
     drive.kind = LoadKind::Sequence { sessions: 2 };
-    let told = run(drive);
-    assert_eq!((told.errors(ErrorClass::Status), told.skipped(1)), (1, 1));
+    let observed = run(drive);
     assert_eq!(
-        told.transactions(0),
+        (observed.errors(ErrorClass::Status), observed.skipped(1)),
+        (1, 1)
+    );
+    assert_eq!(
+        observed.transactions(0),
         3,
         "the other one is sent all the same"
     );
@@ -190,15 +199,15 @@ fn one_that_fails_leaves_nothing_of_an_older_answer() {
 fn over_http_2_all_are_streams_of_the_users_connection() {
     for before in [0, 1] {
         let server = Two::start(Builder::new(), |_, _| {
-            Does::Answers(10, Duration::from_millis(20))
+            Action::Answers(10, Duration::from_millis(20))
         });
         let make = Make::new(&[]);
         let requests = ["GET /", "GET /a", "GET /b", "GET /c", "GET /d"];
         let requests = requests.map(|line| make.request(line)).to_vec();
         let make = page(make, requests, before, 100);
-        let told = run_until(server.drive(make), |told| told.done() >= 15);
-        assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-        assert_eq!((told.summary.connects, server.connections()), (1, 1));
+        let observed = run_until(server.drive(make), |observed| observed.done() >= 15);
+        assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+        assert_eq!((observed.summary.connects, server.connections()), (1, 1));
         assert!(server.most() >= 4, "{} at once", server.most());
     }
 }
@@ -215,21 +224,25 @@ fn the_protocol_decides_how_many_go_out_unless_the_workload_says() {
     };
     // The server doesn't respond before the last request has arrived.
     let all_here = |number: usize, _: &str| match number {
-        19 => Does::Answers(10, Duration::ZERO),
-        _ => Does::Answers(10, Duration::from_millis(300)),
+        19 => Action::Answers(10, Duration::ZERO),
+        _ => Action::Answers(10, Duration::from_millis(300)),
     };
     let server = Two::start(Builder::new(), all_here);
-    let told = run(many(&server, None));
-    assert_eq!((told.summary.errors, told.summary.connects), (0, 1));
+    let observed = run(many(&server, None));
+    assert_eq!((observed.summary.errors, observed.summary.connects), (0, 1));
     assert_eq!(server.most(), 20, "over HTTP/2");
     let server = Two::start(Builder::new(), all_here);
-    let told = run(many(&server, Some(6)));
-    assert_eq!((told.summary.errors, server.most()), (0, 6), "as it says");
+    let observed = run(many(&server, Some(6)));
+    assert_eq!(
+        (observed.summary.errors, server.most()),
+        (0, 6),
+        "as it says"
+    );
     // One opens the connection, and the others use it once the server has chosen HTTP/2.
     let server = Two::secure(&["h2", "http/1.1"], all_here);
     let mut drive = many(&server, None);
     drive.protocol.offer = Offer::Auto;
-    let told = run(drive);
-    assert_eq!((told.summary.errors, told.summary.connects), (0, 1));
+    let observed = run(drive);
+    assert_eq!((observed.summary.errors, observed.summary.connects), (0, 1));
     assert_eq!((server.connections(), server.most()), (1, 20));
 }

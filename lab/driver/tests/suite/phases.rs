@@ -1,13 +1,13 @@
 //! The phases of a request, over real sockets: known delays appear in their phases.
 
-use crate::common::{Make, Peer, Server, Told, ms, pass, run_until};
+use crate::common::{Make, Observed, Peer, Server, ms, pass, run_until};
 use lab_counts::Hist;
 use lab_driver::Phase;
 use lab_workload::Wait;
 
-fn phase(told: &Told, step: usize, phase: Phase) -> Hist<2> {
+fn phase(observed: &Observed, step: usize, phase: Phase) -> Hist<2> {
     let mut sum = Hist::<2>::default();
-    for window in &told.windows {
+    for window in &observed.windows {
         sum.add(&window.steps[step].times.phases[phase as usize])
             .unwrap();
     }
@@ -32,12 +32,14 @@ fn a_slow_beginning_is_waited_for_and_a_slow_rest_received() {
     let drive = Make::new(&[])
         .step(Wait::Constant(ms(5)), "GET /slow")
         .drive(&server.base());
-    let received = |told: &Told| phase(told, 0, Phase::Receive).max();
-    let told = run_until(drive, |told| told.done() >= 5 && received(told) >= 20_000);
-    let count = told.transactions(0);
+    let received = |observed: &Observed| phase(observed, 0, Phase::Receive).max();
+    let observed = run_until(drive, |observed| {
+        observed.done() >= 5 && received(observed) >= 20_000
+    });
+    let count = observed.transactions(0);
     let (wait, receive) = (
-        phase(&told, 0, Phase::Wait),
-        phase(&told, 0, Phase::Receive),
+        phase(&observed, 0, Phase::Wait),
+        phase(&observed, 0, Phase::Receive),
     );
     assert_eq!((wait.len(), receive.len()), (count, count));
     // A client that reads the beginning late, on a busy machine, has waited longer, and then receives for less.
@@ -48,12 +50,12 @@ fn a_slow_beginning_is_waited_for_and_a_slow_rest_received() {
         "{least} {received} {whole}"
     );
     // One connection, kept; its server's name was resolved once, before the load.
-    assert_eq!(phase(&told, 0, Phase::Connect).len(), 1);
-    assert_eq!(phase(&told, 0, Phase::Tls).len(), 0);
-    assert_eq!(phase(&told, 0, Phase::Dns).len(), 0);
+    assert_eq!(phase(&observed, 0, Phase::Connect).len(), 1);
+    assert_eq!(phase(&observed, 0, Phase::Tls).len(), 0);
+    assert_eq!(phase(&observed, 0, Phase::Dns).len(), 0);
     // Together they are the whole.
-    let whole = told.times(0).mean();
-    let connect = phase(&told, 0, Phase::Connect).mean() / count as f64;
+    let whole = observed.times(0).mean();
+    let connect = phase(&observed, 0, Phase::Connect).mean() / count as f64;
     let parts = connect + wait.mean() + receive.mean();
     assert!((parts / whole - 1.0).abs() < 0.1, "{parts} of {whole}");
 }
@@ -67,11 +69,15 @@ fn a_failed_request_has_no_phases_and_another_server_is_asked_for() {
         .step(Wait::Constant(ms(5)), "GET /fails")
         .step(Wait::None, &format!("GET {there}/there"))
         .drive(&server.base());
-    let told = run_until(drive, |told| told.done() >= 6);
-    assert!(Phase::ALL.iter().all(|of| phase(&told, 0, *of).is_empty()));
-    let count = told.transactions(1);
+    let observed = run_until(drive, |observed| observed.done() >= 6);
+    assert!(
+        Phase::ALL
+            .iter()
+            .all(|of| phase(&observed, 0, *of).is_empty())
+    );
+    let count = observed.transactions(1);
     // The other request replaces the connection each time.
     for of in [Phase::Dns, Phase::Connect, Phase::Wait, Phase::Receive] {
-        assert_eq!(phase(&told, 1, of).len(), count, "{of:?}");
+        assert_eq!(phase(&observed, 1, of).len(), count, "{of:?}");
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::common::{Make, Seen, Server, Told, ms, run_until};
-use lab_driver::{Drive, ErrorClass};
+use crate::common::{Make, Observed, Seen, Server, ms, run_until};
+use lab_driver::{Assignment, ErrorClass};
 use lab_workload::{Body, Wait};
 
 fn to(status: u16, location: &str) -> String {
@@ -14,7 +14,7 @@ fn fine() -> String {
     crate::common::ok("{\"at\":\"home\"}")
 }
 
-fn following(server: &Server, request: &str, follow: u32) -> Drive {
+fn following(server: &Server, request: &str, follow: u32) -> Assignment {
     let make = Make::new(&["at"]);
     let body = make.template("name=anna");
     make.step_with(Wait::Constant(ms(5)), request, |mut request, make| {
@@ -29,8 +29,12 @@ fn following(server: &Server, request: &str, follow: u32) -> Drive {
     .drive(&server.base())
 }
 
-fn redirects(told: &Told) -> u64 {
-    told.windows.iter().map(|w| w.steps[0].counts.hops).sum()
+fn redirects(observed: &Observed) -> u64 {
+    observed
+        .windows
+        .iter()
+        .map(|w| w.steps[0].counts.hops)
+        .sum()
 }
 
 /// Returns the method and target of each request, up to the first of these.
@@ -55,10 +59,10 @@ fn a_request_with_its_redirects_is_one_transaction() {
         "GET /first" => to(302, "/second?x=1"),
         _ => fine(),
     });
-    let told = run_until(following(&server, "POST /login", 5), |told| {
-        told.done() >= 4
+    let observed = run_until(following(&server, "POST /login", 5), |observed| {
+        observed.done() >= 4
     });
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     let seen = server.seen();
     let expected = [
         "POST /login",
@@ -73,32 +77,34 @@ fn a_request_with_its_redirects_is_one_transaction() {
         (None, "")
     );
     assert_eq!(seen[2].header("cookie"), Some("sid=1"));
-    let sessions = told.transactions(1);
+    let sessions = observed.transactions(1);
     assert!(sessions >= 2);
     // The last session may be in progress.
-    assert!((sessions..=sessions + 1).contains(&told.transactions(0)));
-    assert!(redirects(&told) >= 2 * sessions && redirects(&told) <= 2 * sessions + 2);
+    assert!((sessions..=sessions + 1).contains(&observed.transactions(0)));
+    assert!(redirects(&observed) >= 2 * sessions && redirects(&observed) <= 2 * sessions + 2);
 }
 
 #[test]
 fn a_circle_ends() {
     let server = Server::answering(|_| to(307, "/again"));
-    let told = run_until(following(&server, "GET /again", 3), |told| {
-        told.errors(ErrorClass::Status) >= 1
+    let observed = run_until(following(&server, "GET /again", 3), |observed| {
+        observed.errors(ErrorClass::Status) >= 1
     });
-    let said = &told.examples[0].1;
+    let said = &observed.examples[0].1;
     assert_eq!(said, "status 307 after 3 redirects, another one to /again");
     // The last session may be in progress.
-    let (hops, ended) = (redirects(&told), told.errors(ErrorClass::Status));
+    let (hops, ended) = (redirects(&observed), observed.errors(ErrorClass::Status));
     assert!((3 * ended..=3 * ended + 3).contains(&hops));
-    assert_eq!(told.transactions(0), 0);
+    assert_eq!(observed.transactions(0), 0);
 }
 
 #[test]
 fn without_leave_to_follow_the_error_says_where_it_leads() {
     let server = Server::answering(|_| to(302, "https://login.example.org/start"));
-    let told = run_until(following(&server, "GET /", 0), |told| told.done() >= 1);
-    let said = &told.examples[0].1;
+    let observed = run_until(following(&server, "GET /", 0), |observed| {
+        observed.done() >= 1
+    });
+    let said = &observed.examples[0].1;
     let expected = "status 302, a redirect to https://login.example.org/start: say `follow: 5` to go \
                     there, or `expect: 302` if that is the answer";
     assert_eq!(said, expected);
@@ -114,8 +120,8 @@ fn a_redirect_that_is_expected_is_the_answer() {
             request
         })
         .drive(&server.base());
-    let told = run_until(drive, |told| told.done() >= 3);
-    assert_eq!((told.summary.errors, redirects(&told)), (0, 0));
+    let observed = run_until(drive, |observed| observed.done() >= 3);
+    assert_eq!((observed.summary.errors, redirects(&observed)), (0, 0));
     assert!(server.lines().iter().all(|line| line == "GET /"));
 }
 
@@ -136,8 +142,8 @@ fn another_server_gets_neither_cookie_nor_password() {
             request
         })
         .drive(&server.base());
-    let told = run_until(drive, |told| told.done() >= 4);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(drive, |observed| observed.done() >= 4);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     assert!(server.seen()[0].header("authorization").is_some());
     let seen = other.seen();
     assert_eq!(seen[0].line, "GET /there");
@@ -163,13 +169,15 @@ fn setup_and_probe_follow_too() {
         request,
         every: Duration::from_millis(20),
     });
-    let told = run_until(make.drive(&server.base()), |told| told.transactions(1) >= 4);
-    assert_eq!(told.setup, Some((2, 0, 0)));
+    let observed = run_until(make.drive(&server.base()), |observed| {
+        observed.transactions(1) >= 4
+    });
+    assert_eq!(observed.setup, Some((2, 0, 0)));
     assert_eq!(
-        (told.summary.errors, told.summary.probe_errors),
+        (observed.summary.errors, observed.summary.probe_errors),
         (0, 0),
         "{:?}",
-        told.examples
+        observed.examples
     );
     let lines = server.lines();
     assert_eq!(&lines[..2], ["GET /begin", "GET /ready"]);

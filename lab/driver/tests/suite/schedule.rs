@@ -30,12 +30,12 @@ fn no_response_is_measured_shorter_than_the_server_took() {
         .step(Wait::Constant(ms(5)), "GET /")
         .drive(&server.base());
     drive.users = 10;
-    let told = run_until(drive, |told| told.done() >= 30);
-    let times = told.times(0);
+    let observed = run_until(drive, |observed| observed.done() >= 30);
+    let times = observed.times(0);
     assert!(times.min() >= 20_000, "min {} us", times.min());
     // Every response has a time, and every send a lateness.
-    let lateness: u64 = told.windows.iter().map(|w| w.lateness.len()).sum();
-    let transactions = told.summary.transactions;
+    let lateness: u64 = observed.windows.iter().map(|w| w.lateness.len()).sum();
+    let transactions = observed.summary.transactions;
     assert_eq!((times.len(), lateness), (transactions, transactions));
     // The server received each request once, and those in progress at the stop.
     let under_way = server.seen().len() as u64 - transactions;
@@ -50,10 +50,10 @@ fn the_probe_has_a_connection_of_its_own() {
         request: make.request("GET /probe"),
         every: ms(5),
     });
-    let told = run_until(make.drive(&server.base()), |told| {
-        [0, 1].iter().all(|step| told.transactions(*step) >= 3)
+    let observed = run_until(make.drive(&server.base()), |observed| {
+        [0, 1].iter().all(|step| observed.transactions(*step) >= 3)
     });
-    assert_eq!(told.summary.connects, 2);
+    assert_eq!(observed.summary.connects, 2);
     let connections = |line: &str| {
         let seen = server.seen().into_iter().filter(|s| s.line == line);
         let mut connections: Vec<usize> = seen.map(|s| s.connection).collect();
@@ -127,11 +127,14 @@ fn setup_steps_have_a_barrier_over_all_workers() {
     let mut drive = make.drive(&server.base());
     (drive.users, drive.cores) = (6, vec![0, 1]);
     drive.limits.setup_concurrency = 4;
-    let told = run_until(drive, |told| told.done() > 0);
-    assert_eq!(told.setup, Some((12, 0, 6)));
+    let observed = run_until(drive, |observed| observed.done() > 0);
+    assert_eq!(observed.setup, Some((12, 0, 6)));
     assert_eq!(early.load(Ordering::SeqCst), 0);
     assert_eq!(
-        (told.summary.setup_transactions, told.summary.setup_errors),
+        (
+            observed.summary.setup_transactions,
+            observed.summary.setup_errors
+        ),
         (12, 0)
     );
     let lines = server.lines();
@@ -150,8 +153,8 @@ fn a_setup_step_for_one_is_done_by_the_first_user_alone() {
     let workload = Arc::get_mut(&mut drive.workload).unwrap();
     workload.setup[1].once = true;
     workload.setup[1].repeat = 3;
-    let told = run_until(drive, |told| told.done() > 0);
-    assert_eq!(told.setup, Some((8, 0, 0)));
+    let observed = run_until(drive, |observed| observed.done() > 0);
+    assert_eq!(observed.setup, Some((8, 0, 0)));
     let lines = server.lines();
     let once: Vec<_> = lines
         .iter()
@@ -172,11 +175,16 @@ fn setup_goes_on_after_failures_and_shows_examples() {
         .step(Wait::Constant(ms(1)), "GET /");
     let mut drive = make.drive(&server.base());
     drive.users = 30;
-    let told = run_until(drive, |told| told.examples.len() >= 20);
-    assert_eq!(told.setup, Some((0, 60, 0)));
-    assert_eq!(told.examples.len(), 20, "ten of setup, ten of the trial");
+    let observed = run_until(drive, |observed| observed.examples.len() >= 20);
+    assert_eq!(observed.setup, Some((0, 60, 0)));
+    assert_eq!(
+        observed.examples.len(),
+        20,
+        "ten of setup, ten of the trial"
+    );
     assert!(
-        told.examples
+        observed
+            .examples
             .iter()
             .all(|(class, _)| *class == ErrorClass::Status)
     );
@@ -229,7 +237,7 @@ fn a_drive_without_listeners_ends_all_the_same() {
 #[test]
 fn drives_that_make_no_sense_are_refused() {
     let base = "http://127.0.0.1:1".parse().unwrap();
-    let refusal = |change: fn(&mut lab_driver::Drive)| {
+    let refusal = |change: fn(&mut lab_driver::Assignment)| {
         let mut drive = Make::new(&["v"]).step(Wait::None, "GET /").drive(&base);
         change(&mut drive);
         let (events, _received) = sync_channel(1);

@@ -7,19 +7,19 @@ use lab_workload::template::Escape;
 use lab_workload::{Body, CaptureSource, Wait};
 
 /// Runs `make` until its last step was done `times` times. Returns the received requests.
-fn drive(make: Make, server: &Server, times: u64) -> (Vec<Seen>, crate::common::Told) {
+fn drive(make: Make, server: &Server, times: u64) -> (Vec<Seen>, crate::common::Observed) {
     let last = make.workload.session.steps.len() - 1;
-    let told = run_until(make.drive(&server.base()), |told| {
-        told.transactions(last) + told.skipped(last) >= times
+    let observed = run_until(make.drive(&server.base()), |observed| {
+        observed.transactions(last) + observed.skipped(last) >= times
     });
-    (server.seen(), told)
+    (server.seen(), observed)
 }
 
 #[test]
 fn one_user_keeps_one_connection_and_says_who_it_is() {
     let server = Server::answering(|_| ok("x"));
-    let (seen, told) = drive(Make::new(&[]).step(Wait::None, "GET /a?b=c"), &server, 50);
-    assert_eq!((told.summary.connects, told.summary.errors), (1, 0));
+    let (seen, observed) = drive(Make::new(&[]).step(Wait::None, "GET /a?b=c"), &server, 50);
+    assert_eq!((observed.summary.connects, observed.summary.errors), (1, 0));
     let first = &seen[0];
     assert_eq!(first.line, "GET /a?b=c");
     assert_eq!(first.header("Host").unwrap(), server.base().authority());
@@ -35,7 +35,7 @@ fn a_closing_server_gets_a_new_connection_per_request() {
     let server = Server::answering(|_| {
         "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx".to_owned()
     });
-    let (seen, told) = drive(
+    let (seen, observed) = drive(
         Make::new(&[]).step(Wait::Constant(ms(2)), "GET /"),
         &server,
         5,
@@ -44,7 +44,10 @@ fn a_closing_server_gets_a_new_connection_per_request() {
         seen.windows(2)
             .all(|pair| pair[0].connection != pair[1].connection)
     );
-    assert_eq!((told.summary.errors, told.summary.stale_retries), (0, 0));
+    assert_eq!(
+        (observed.summary.errors, observed.summary.stale_retries),
+        (0, 0)
+    );
 }
 
 #[test]
@@ -54,9 +57,13 @@ fn a_connection_idle_for_too_long_is_replaced() {
         .step(Wait::Constant(ms(20)), "GET /")
         .drive(&server.base());
     drive.limits.keep_alive_idle = ms(10);
-    let told = run_until(drive, |told| told.done() >= 4);
-    assert!(told.summary.connects >= 4, "{}", told.summary.connects);
-    assert_eq!(told.summary.stale_retries, 0);
+    let observed = run_until(drive, |observed| observed.done() >= 4);
+    assert!(
+        observed.summary.connects >= 4,
+        "{}",
+        observed.summary.connects
+    );
+    assert_eq!(observed.summary.stale_retries, 0);
 }
 
 #[test]
@@ -81,11 +88,11 @@ fn cookies_come_back_and_go_when_they_are_removed() {
         .step(Wait::None, "GET /in/{{ id }}")
         .step(Wait::None, "POST /logout")
         .step(Wait::None, "GET /out");
-    let (seen, told) = drive(make, &server, 1);
+    let (seen, observed) = drive(make, &server, 1);
     let cookies: Vec<_> = seen[..4].iter().map(|s| s.header("Cookie")).collect();
     assert_eq!(cookies, [None, Some("id=s3cret"), Some("id=s3cret"), None]);
     assert_eq!(seen[1].line, "GET /in/s3cret");
-    assert_eq!(told.summary.errors, 0);
+    assert_eq!(observed.summary.errors, 0);
 }
 
 #[test]
@@ -120,8 +127,8 @@ fn bodies_credentials_and_headers_are_sent_as_written() {
         })
         .step(Wait::None, "POST /empty")
         .step(Wait::None, "GET /a b\u{e4}?q={{ name }}");
-    let (seen, told) = drive(make, &server, 1);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let (seen, observed) = drive(make, &server, 1);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     assert_eq!(seen[0].body, r#""user 0\"""#);
     assert_eq!(seen[0].header("Content-Type"), Some("application/json"));
     assert_eq!(
@@ -157,20 +164,20 @@ fn no_value_can_smuggle_a_header_in() {
         })
         .step(Wait::None, "GET {{ evil }}")
         .step(Wait::None, "GET /end");
-    let (seen, told) = drive(make, &server, 1);
+    let (seen, observed) = drive(make, &server, 1);
     assert_eq!(seen[0].line, "GET /x%0D%0AX-Evil:%201");
     assert!(seen.iter().all(|s| s.header("X-Evil").is_none()));
     assert!(!server.lines().contains(&"GET /header".to_owned()));
-    assert_eq!(told.errors(ErrorClass::Check), told.summary.errors);
+    assert_eq!(observed.errors(ErrorClass::Check), observed.summary.errors);
     assert!(
-        told.examples[0].1.contains("control character"),
+        observed.examples[0].1.contains("control character"),
         "{:?}",
-        told.examples
+        observed.examples
     );
     assert!(
-        told.examples[1].1.contains("neither a path"),
+        observed.examples[1].1.contains("neither a path"),
         "{:?}",
-        told.examples
+        observed.examples
     );
 }
 
@@ -199,7 +206,7 @@ fn an_empty_list_skips_its_step_and_all_that_hangs_on_it() {
             )
             .step(Wait::Constant(ms(1)), "PUT {{ item }}/action?type=accept");
     }
-    let (seen, told) = drive(make, &server, 1);
+    let (seen, observed) = drive(make, &server, 1);
     let lines: Vec<_> = seen.iter().map(|s| s.line.as_str()).take(5).collect();
     assert_eq!(
         lines,
@@ -212,13 +219,23 @@ fn an_empty_list_skips_its_step_and_all_that_hangs_on_it() {
         ]
     );
     assert!(
-        told.skipped(5) >= 1 && told.skipped(6) >= 1,
+        observed.skipped(5) >= 1 && observed.skipped(6) >= 1,
         "the older item must not be used again"
     );
-    assert_eq!(told.summary.skipped, told.skipped(5) + told.skipped(6));
-    assert_eq!(told.summary.errors, 0);
-    let waits: u64 = told.windows.iter().map(|w| w.steps[5].counts.waits).sum();
-    assert!(waits >= told.skipped(5), "a skipped step has waited too");
+    assert_eq!(
+        observed.summary.skipped,
+        observed.skipped(5) + observed.skipped(6)
+    );
+    assert_eq!(observed.summary.errors, 0);
+    let waits: u64 = observed
+        .windows
+        .iter()
+        .map(|w| w.steps[5].counts.waits)
+        .sum();
+    assert!(
+        waits >= observed.skipped(5),
+        "a skipped step has waited too"
+    );
 }
 
 #[test]
@@ -236,11 +253,11 @@ fn a_failed_request_leaves_nothing_captured_and_ends_its_step() {
     let second = make.request("GET /second");
     make.workload.session.steps[0].requests.push(second);
     let make = make.step(Wait::Constant(ms(1)), "GET /item/{{ pick(items) }}");
-    let (_, told) = drive(make, &server, 3);
+    let (_, observed) = drive(make, &server, 3);
     let count = |line: &str| server.lines().iter().filter(|l| *l == line).count();
     assert_eq!(count("GET /second"), 1);
     assert_eq!(count("GET /item/1") + count("GET /item/2"), 1);
-    assert!(told.skipped(1) >= 2);
+    assert!(observed.skipped(1) >= 2);
 }
 
 #[test]
@@ -251,9 +268,13 @@ fn captures_that_the_answer_lacks_are_checks() {
             r.captures.push(source(make));
             r
         });
-        let told = run_until(make.drive(&server.base()), |told| told.done() >= 1);
-        assert!(told.errors(ErrorClass::Check) >= 1);
-        assert!(told.examples[0].1.contains(text), "{:?}", told.examples);
+        let observed = run_until(make.drive(&server.base()), |observed| observed.done() >= 1);
+        assert!(observed.errors(ErrorClass::Check) >= 1);
+        assert!(
+            observed.examples[0].1.contains(text),
+            "{:?}",
+            observed.examples
+        );
     };
     lacks(|m| m.json("v", "$"), "not JSON");
     lacks(
@@ -292,8 +313,8 @@ fn an_absolute_url_of_another_server_gets_no_cookies() {
         })
         .step(Wait::None, "GET {{ link }}")
         .step(Wait::None, &format!("GET {base}/back"));
-    let (seen, told) = drive(make, &server, 1);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let (seen, observed) = drive(make, &server, 1);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     let there = &other.seen()[0];
     assert_eq!(
         (there.line.as_str(), there.header("Cookie")),

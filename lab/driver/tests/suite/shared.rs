@@ -5,11 +5,11 @@ use std::net::{IpAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{Make, Peer, Server, Told, ms, ok, pass, run_until};
-use lab_driver::{Drive, ErrorClass, Phase};
+use crate::common::{Make, Observed, Peer, Server, ms, ok, pass, run_until};
+use lab_driver::{Assignment, ErrorClass, Phase};
 use lab_workload::Wait;
 
-fn shared(server: &Server, wait: Wait, (users, connections): (u32, u32)) -> Drive {
+fn shared(server: &Server, wait: Wait, (users, connections): (u32, u32)) -> Assignment {
     let mut drive = Make::new(&[]).step(wait, "GET /").drive(&server.base());
     drive.users = users;
     drive.protocol.shared = Some(connections);
@@ -29,8 +29,8 @@ fn answers_after(long: Duration) -> Server {
 }
 
 /// Returns the number of requests that waited for a connection.
-fn blocked(told: &Told) -> u64 {
-    let windows = told.windows.iter();
+fn blocked(observed: &Observed) -> u64 {
+    let windows = observed.windows.iter();
     windows
         .map(|window| window.steps[0].times.phases[Phase::Blocked as usize].len())
         .sum()
@@ -43,23 +43,24 @@ fn users_share_connections_and_all_of_them_are_used() {
         let seen = server.seen().into_iter();
         seen.map(|seen| seen.connection).collect()
     };
-    let told = run_until(shared(&server, Wait::Constant(ms(1)), (50, 3)), |told| {
-        told.done() >= 600 && used().len() == 3
-    });
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    assert_eq!((told.summary.connects, used().len()), (3, 3));
+    let observed = run_until(
+        shared(&server, Wait::Constant(ms(1)), (50, 3)),
+        |observed| observed.done() >= 600 && used().len() == 3,
+    );
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    assert_eq!((observed.summary.connects, used().len()), (3, 3));
 }
 
 #[test]
 fn waiting_for_a_connection_is_a_part_of_the_response_time() {
     let server = answers_after(ms(40));
-    let told = run_until(shared(&server, Wait::None, (4, 1)), |told| {
-        told.done() >= 12
+    let observed = run_until(shared(&server, Wait::None, (4, 1)), |observed| {
+        observed.done() >= 12
     });
-    assert_eq!((told.summary.errors, told.summary.connects), (0, 1));
+    assert_eq!((observed.summary.errors, observed.summary.connects), (0, 1));
     // One after the other: each but the first of all waits for three others, 40 ms each.
-    assert!(blocked(&told) >= told.transactions(0) - 1);
-    assert!(told.times(0).value_at_quantile(0.5) >= 155_000);
+    assert!(blocked(&observed) >= observed.transactions(0) - 1);
+    assert!(observed.times(0).value_at_quantile(0.5) >= 155_000);
 }
 
 #[test]
@@ -68,14 +69,14 @@ fn who_gets_no_connection_in_time_has_a_timeout() {
     // A request that gets the connection last has no response in time, nor have most of those behind nine others.
     let mut drive = shared(&server, Wait::None, (10, 1));
     drive.limits.request_timeout = ms(150);
-    let late = |told: &Told| {
+    let late = |observed: &Observed| {
         let of = |(class, detail): &(ErrorClass, String)| {
             *class == ErrorClass::Timeout && detail.contains("all shared connections were in use")
         };
-        told.examples.iter().any(of)
+        observed.examples.iter().any(of)
     };
-    let told = run_until(drive, late);
-    assert!(late(&told), "{:?}", told.examples);
+    let observed = run_until(drive, late);
+    assert!(late(&observed), "{:?}", observed.examples);
 }
 
 #[test]
@@ -84,11 +85,11 @@ fn a_shared_connection_that_ends_is_replaced() {
         peer.request();
         peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     });
-    let told = run_until(shared(&server, Wait::Constant(ms(1)), (9, 2)), |told| {
-        told.done() >= 30
+    let observed = run_until(shared(&server, Wait::Constant(ms(1)), (9, 2)), |observed| {
+        observed.done() >= 30
     });
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    assert!(told.summary.connects >= 30);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    assert!(observed.summary.connects >= 30);
 }
 
 #[test]
@@ -101,9 +102,9 @@ fn connections_to_other_servers_are_each_users_own() {
         .drive(&server.base());
     drive.users = 4;
     drive.protocol.shared = Some(1);
-    let told = run_until(drive, |told| told.done() >= 80);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    assert_eq!(told.summary.connects, 1 + 4);
+    let observed = run_until(drive, |observed| observed.done() >= 80);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    assert_eq!(observed.summary.connects, 1 + 4);
 }
 
 #[test]
@@ -123,9 +124,9 @@ fn connections_come_from_the_sources_in_turn() {
         .drive(&server.base());
     drive.users = 8;
     drive.sources.clone_from(&sources);
-    let told = run_until(drive, |told| {
-        told.done() >= 40 && seen.lock().unwrap().len() == sources.len()
+    let observed = run_until(drive, |observed| {
+        observed.done() >= 40 && seen.lock().unwrap().len() == sources.len()
     });
-    assert_eq!((told.summary.errors, told.summary.connects), (0, 8));
+    assert_eq!((observed.summary.errors, observed.summary.connects), (0, 8));
     assert_eq!(*seen.lock().unwrap(), sources.into_iter().collect());
 }

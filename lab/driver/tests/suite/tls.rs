@@ -4,11 +4,11 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Make, Peer, Seen, Told, ms, run, run_until};
+use crate::common::{Make, Observed, Peer, Seen, ms, run, run_until};
 use crate::parallel::page;
 use crate::uploads::{body, upload};
 use lab_client::{Identity, PemFile};
-use lab_driver::{Drive, ErrorClass, Offer, Phase, TlsOptions};
+use lab_driver::{Assignment, ErrorClass, Offer, Phase, TlsOptions};
 use lab_workload::{LoadKind, Wait};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
@@ -149,11 +149,11 @@ impl Secure {
         }
     }
 
-    fn drive(&self, host: &str, tls: TlsOptions, times: u64) -> Told {
-        run_until(self.load(host, tls), |told| told.done() >= times)
+    fn drive(&self, host: &str, tls: TlsOptions, times: u64) -> Observed {
+        run_until(self.load(host, tls), |observed| observed.done() >= times)
     }
 
-    fn load(&self, host: &str, tls: TlsOptions) -> Drive {
+    fn load(&self, host: &str, tls: TlsOptions) -> Assignment {
         let base = format!("https://{host}:{}", self.port).parse().unwrap();
         let mut drive = Make::new(&[])
             .step(Wait::Constant(ms(5)), "GET /")
@@ -182,18 +182,19 @@ fn a_root_of_ones_own_is_trusted_and_the_connection_kept() {
         authorities: vec![server.pem.clone()],
         ..TlsOptions::default()
     };
-    let told = server.drive("localhost", tls, 5);
+    let observed = server.drive("localhost", tls, 5);
     assert_eq!(
-        (told.summary.errors, told.summary.connects),
+        (observed.summary.errors, observed.summary.connects),
         (0, 1),
         "{:?}",
-        told.examples
+        observed.examples
     );
-    let handshakes = told.windows.iter();
+    let handshakes = observed.windows.iter();
     let handshakes = handshakes.map(|w| w.steps[0].times.phases[Phase::Tls as usize].len());
     assert_eq!(handshakes.sum::<u64>(), 1);
     assert_eq!(
-        told.windows
+        observed
+            .windows
             .iter()
             .map(|w| w.steps[0].counts.bytes)
             .sum::<u64>()
@@ -209,8 +210,8 @@ fn files_go_out_byte_for_byte() {
     drive.tls.authorities = vec![server.pem.clone()];
     let make = upload(Make::new(&[]), "POST /up");
     drive.workload = make.workload.into();
-    let told = run_until(drive, |told| told.done() >= 3);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(drive, |observed| observed.done() >= 3);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     let log = server.log.lock().unwrap();
     assert!(log.len() >= 3 && log.iter().all(|seen| seen.bytes == body(0)));
 }
@@ -218,23 +219,23 @@ fn files_go_out_byte_for_byte() {
 #[test]
 fn a_stranger_is_refused_unless_asked_otherwise() {
     let server = Secure::start(false);
-    let told = server.drive("localhost", TlsOptions::default(), 2);
-    assert!(told.errors(ErrorClass::Connect) >= 2);
+    let observed = server.drive("localhost", TlsOptions::default(), 2);
+    assert!(observed.errors(ErrorClass::Connect) >= 2);
     assert!(
-        told.examples[0].1.contains("certificate"),
+        observed.examples[0].1.contains("certificate"),
         "{:?}",
-        told.examples
+        observed.examples
     );
     let tls = TlsOptions {
         authorities: vec![server.pem.clone()],
         ..TlsOptions::default()
     };
-    let told = server.drive("127.0.0.1", tls, 2);
+    let observed = server.drive("127.0.0.1", tls, 2);
     assert!(
-        told.errors(ErrorClass::Connect) >= 2,
+        observed.errors(ErrorClass::Connect) >= 2,
         "the certificate is for another name"
     );
-    let told = server.drive(
+    let observed = server.drive(
         "127.0.0.1",
         TlsOptions {
             insecure: true,
@@ -242,7 +243,7 @@ fn a_stranger_is_refused_unless_asked_otherwise() {
         },
         2,
     );
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
 }
 
 #[test]
@@ -252,8 +253,8 @@ fn sessions_are_resumed_on_new_connections() {
         authorities: vec![server.pem.clone()],
         ..TlsOptions::default()
     };
-    let told = server.drive("localhost", tls, 5);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = server.drive("localhost", tls, 5);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     assert!(server.resumed.load(Ordering::SeqCst) >= 3);
 }
 
@@ -268,9 +269,12 @@ fn where_the_server_chooses_http_1_requests_at_the_same_time_have_connections_of
     let requests = (0..8).map(|number| make.request(&format!("GET /{number}")));
     let requests = requests.collect();
     drive.workload = page(make, requests, 0, None).workload.into();
-    let told = run(drive);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    assert_eq!((told.summary.connects, told.summary.http2_connects), (8, 0));
+    let observed = run(drive);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    assert_eq!(
+        (observed.summary.connects, observed.summary.http2_connects),
+        (8, 0)
+    );
 }
 
 #[test]
@@ -289,30 +293,30 @@ fn a_root_file_without_a_certificate_is_an_error() {
 
 /// Returns the first example of a failure.
 #[track_caller]
-fn said(told: &Told) -> &str {
-    assert!(told.errors(ErrorClass::Connect) > 0 || told.errors(ErrorClass::Reset) > 0);
-    &told.examples[0].1
+fn said(observed: &Observed) -> &str {
+    assert!(observed.errors(ErrorClass::Connect) > 0 || observed.errors(ErrorClass::Reset) > 0);
+    &observed.examples[0].1
 }
 
 #[test]
 fn who_is_not_trusted_is_told_with_the_cure() {
     let server = Secure::start(false);
-    let told = server.drive("localhost", TlsOptions::default(), 1);
+    let observed = server.drive("localhost", TlsOptions::default(), 1);
     let cure = "give it as `tls: { ca: FILE }`, or take any with `tls: { insecure: true }`";
-    assert!(said(&told).ends_with(cure), "{:?}", told.examples);
+    assert!(said(&observed).ends_with(cure), "{:?}", observed.examples);
     let tls = TlsOptions {
         authorities: vec![server.pem.clone()],
         ..TlsOptions::default()
     };
-    let told = server.drive("127.0.0.1", tls.clone(), 1);
+    let observed = server.drive("127.0.0.1", tls.clone(), 1);
     let name = "is for localhost, not for 127.0.0.1: say `tls: { server_name: … }`";
-    assert!(said(&told).contains(name), "{:?}", told.examples);
+    assert!(said(&observed).contains(name), "{:?}", observed.examples);
     let named = TlsOptions {
         server_name: Some("localhost".to_owned()),
         ..tls
     };
-    let told = server.drive("127.0.0.1", named, 3);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = server.drive("127.0.0.1", named, 3);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
 }
 
 #[test]
@@ -324,14 +328,14 @@ fn a_certificate_that_signed_itself_as_an_authority_is_taken_when_it_is_given() 
         authorities: vec![own.pem()],
         ..TlsOptions::default()
     };
-    let told = server.drive("localhost", tls.clone(), 3);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = server.drive("localhost", tls.clone(), 3);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     // For its own name only.
-    let told = server.drive("127.0.0.1", tls, 1);
+    let observed = server.drive("127.0.0.1", tls, 1);
     assert!(
-        said(&told).contains("is for localhost"),
+        said(&observed).contains("is for localhost"),
         "{:?}",
-        told.examples
+        observed.examples
     );
 }
 
@@ -343,15 +347,15 @@ fn users_show_their_certificate_to_who_asks_for_it() {
         authorities: vec![authority.pem()],
         ..TlsOptions::default()
     };
-    let told = server.drive("localhost", tls.clone(), 1);
+    let observed = server.drive("localhost", tls.clone(), 1);
     let cure = "name one with `tls: { certificate: FILE, key: FILE }`";
-    assert!(said(&told).contains(cure), "{:?}", told.examples);
+    assert!(said(&observed).contains(cure), "{:?}", observed.examples);
     let shown = TlsOptions {
         identity: Some(authority.signs(&["user"]).identity()),
         ..tls
     };
-    let told = server.drive("localhost", shown, 3);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = server.drive("localhost", shown, 3);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
 }
 
 #[test]
@@ -387,6 +391,6 @@ fn a_host_is_where_the_study_says() {
     };
     let mut drive = server.load("staging.example.org", tls);
     drive.resolve = vec![("staging.example.org".to_owned(), [127, 0, 0, 1].into())];
-    let told = run_until(drive, |told| told.done() >= 3);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(drive, |observed| observed.done() >= 3);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
 }

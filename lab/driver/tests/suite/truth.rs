@@ -8,7 +8,7 @@ use std::time::Duration;
 use lab_driver::ErrorClass;
 use lab_workload::{Body, Comparison, Expectation, JsonState, LoadKind, Wait};
 
-use crate::common::{Make, Peer, Server, Told, ms, ok, pass, run};
+use crate::common::{Make, Observed, Peer, Server, ms, ok, pass, run};
 
 /// Sessions of one request each.
 const SESSIONS: u32 = 500;
@@ -97,7 +97,7 @@ fn answer<S: Read + Write>(
     }
 }
 
-fn served(method: &str) -> (Truth, Told) {
+fn served(method: &str) -> (Truth, Observed) {
     let truth = Arc::new(Mutex::new(Truth::default()));
     let (noted, requests) = (Arc::clone(&truth), AtomicU64::new(0));
     let server = Server::start(move |mut peer| {
@@ -119,33 +119,33 @@ fn served(method: &str) -> (Truth, Told) {
     drive.kind = LoadKind::Sequence { sessions: SESSIONS };
     drive.limits.request_timeout = Duration::from_secs(5);
     drive.limits.failure_pause = ms(1);
-    let told = run(drive);
+    let observed = run(drive);
     let truth = truth.lock().unwrap().clone();
-    (truth, told)
+    (truth, observed)
 }
 
 #[test]
 fn every_class_of_failure_is_counted_to_the_request() {
     for method in ["GET", "POST"] {
-        let (truth, told) = served(method);
-        let sum = &told.summary;
+        let (truth, observed) = served(method);
+        let sum = &observed.summary;
         assert!(
             truth.refused >= 4 && truth.cut_short >= 3 && truth.silent >= 2,
             "{truth:?}"
         );
         assert!(truth.reset_later >= 3, "{truth:?}");
         assert_eq!(sum.transactions, truth.well, "{method}: {truth:?}");
-        assert_eq!(told.errors(ErrorClass::Status), truth.refused);
-        assert_eq!(told.errors(ErrorClass::Timeout), truth.silent);
+        assert_eq!(observed.errors(ErrorClass::Status), truth.refused);
+        assert_eq!(observed.errors(ErrorClass::Timeout), truth.silent);
         // Only idempotent requests are sent a second time, and then they are counted.
         let (resent, reset) = match method {
             "GET" => (truth.reset_later, truth.reset_first),
             _ => (0, truth.reset_later + truth.reset_first),
         };
         assert_eq!(sum.stale_retries, resent, "{method}: {truth:?}");
-        assert_eq!(told.errors(ErrorClass::Reset), truth.cut_short + reset);
+        assert_eq!(observed.errors(ErrorClass::Reset), truth.cut_short + reset);
         assert_eq!(
-            told.errors(ErrorClass::Connect) + told.errors(ErrorClass::Check),
+            observed.errors(ErrorClass::Connect) + observed.errors(ErrorClass::Check),
             0
         );
         assert_eq!(sum.transactions + sum.errors, u64::from(SESSIONS));
@@ -162,7 +162,7 @@ fn every_class_of_failure_is_counted_to_the_request() {
             sum.connects
         );
         // Two modes: no slow response is recorded as a quick one.
-        let times = told.times(0);
+        let times = observed.times(0);
         let slow_us = SLOW.as_micros() as u64;
         assert!(times.len() - times.count_between(0, slow_us - 100) >= truth.slow);
     }
@@ -199,14 +199,14 @@ fn an_answer_that_begins_before_the_request_is_sent_is_read_meanwhile() {
     let mut drive = make.drive(&server.base());
     drive.kind = LoadKind::Sequence { sessions: 1 };
     drive.limits.request_timeout = Duration::from_secs(120);
-    let told = run(drive);
+    let observed = run(drive);
     assert_eq!(
-        (told.summary.transactions, told.summary.errors),
+        (observed.summary.transactions, observed.summary.errors),
         (1, 0),
         "{:?}",
-        told.examples
+        observed.examples
     );
-    let bytes: u64 = told
+    let bytes: u64 = observed
         .windows
         .iter()
         .map(|window| window.steps[0].counts.bytes)
@@ -234,9 +234,14 @@ fn an_answer_to_half_a_request_counts() {
     drive.kind = LoadKind::Sequence { sessions: 2 };
     drive.limits.request_timeout = Duration::from_secs(120);
     drive.limits.failure_pause = ms(1);
-    let told = run(drive);
-    assert_eq!(told.errors(ErrorClass::Status), 2, "{:?}", told.examples);
-    assert_eq!(told.summary.connects, 2);
+    let observed = run(drive);
+    assert_eq!(
+        observed.errors(ErrorClass::Status),
+        2,
+        "{:?}",
+        observed.examples
+    );
+    assert_eq!(observed.summary.connects, 2);
 }
 
 type Expects<'a> = Box<dyn Fn(&Make) -> Expectation + 'a>;
@@ -330,14 +335,23 @@ fn meet(server: &Server, cases: Vec<(&str, Expects<'_>, Option<&str>)>) {
         );
         let mut drive = make.drive(&server.base());
         drive.kind = LoadKind::Sequence { sessions: 2 };
-        let told = run(drive);
-        let failed = told.errors(ErrorClass::Check);
-        assert_eq!(told.summary.transactions + failed, 2, "{:?}", told.examples);
+        let observed = run(drive);
+        let failed = observed.errors(ErrorClass::Check);
+        assert_eq!(
+            observed.summary.transactions + failed,
+            2,
+            "{:?}",
+            observed.examples
+        );
         match fails {
-            None => assert_eq!(failed, 0, "{path}: {:?}", told.examples),
+            None => assert_eq!(failed, 0, "{path}: {:?}", observed.examples),
             Some(text) => {
                 assert_eq!(failed, 2, "{path}: {text}");
-                assert!(told.examples[0].1.contains(text), "{:?}", told.examples);
+                assert!(
+                    observed.examples[0].1.contains(text),
+                    "{:?}",
+                    observed.examples
+                );
             }
         }
     }

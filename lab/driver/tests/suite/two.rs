@@ -13,12 +13,12 @@ use h2::server::{Builder, SendResponse};
 use h2::{Reason, RecvStream};
 use http::{HeaderMap, HeaderValue, Request, Response};
 use lab_client::PemFile;
-use lab_driver::{BaseUrl, Drive, ErrorClass, Offer, Phase, Protocol, TlsOptions};
+use lab_driver::{Assignment, BaseUrl, ErrorClass, Offer, Phase, Protocol, TlsOptions};
 use lab_workload::{Body, Wait};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::{LocalSet, spawn_local};
 
-use crate::common::{Make, Server, Told, ms, run_until};
+use crate::common::{Make, Observed, Server, ms, run_until};
 use crate::uploads::{body, upload};
 
 /// A handler of a request.
@@ -27,7 +27,7 @@ pub(crate) type Takes =
 
 /// A server's action on a request.
 #[derive(Debug, Clone)]
-pub(crate) enum Does {
+pub(crate) enum Action {
     /// Runs this handler.
     By(Takes),
     /// The same, and announces that it closes the connection.
@@ -48,7 +48,7 @@ pub(crate) enum Does {
 
 /// The server's records.
 #[derive(Default)]
-struct Saw {
+struct Records {
     connections: AtomicUsize,
     requests: Mutex<Vec<(String, usize)>>,
     bodies: Mutex<Vec<Vec<u8>>>,
@@ -59,19 +59,19 @@ struct Saw {
 /// A server that speaks HTTP/2; ends when dropped.
 pub(crate) struct Two {
     port: u16,
-    saw: Arc<Saw>,
+    saw: Arc<Records>,
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
     pem: Option<PemFile>,
 }
 
-type Plan = Arc<dyn Fn(usize, &str) -> Does + Send + Sync>;
+type Plan = Arc<dyn Fn(usize, &str) -> Action + Send + Sync>;
 
 impl Two {
     /// Starts a server without TLS; `plan` returns the action by the request's number and path.
     pub(crate) fn start(
         builder: Builder,
-        plan: impl Fn(usize, &str) -> Does + Send + Sync + 'static,
+        plan: impl Fn(usize, &str) -> Action + Send + Sync + 'static,
     ) -> Self {
         Self::with(builder, Arc::new(plan), None)
     }
@@ -79,7 +79,7 @@ impl Two {
     /// Starts a server with TLS, and these protocols of ALPN.
     pub(crate) fn secure(
         alpn: &[&str],
-        plan: impl Fn(usize, &str) -> Does + Send + Sync + 'static,
+        plan: impl Fn(usize, &str) -> Action + Send + Sync + 'static,
     ) -> Self {
         Self::with(Builder::new(), Arc::new(plan), Some(alpn))
     }
@@ -88,7 +88,7 @@ impl Two {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         listener.set_nonblocking(true).unwrap();
-        let (saw, stop) = (Arc::<Saw>::default(), Arc::<AtomicBool>::default());
+        let (saw, stop) = (Arc::<Records>::default(), Arc::<AtomicBool>::default());
         let tls = alpn.map(certified);
         let pem = tls.as_ref().map(|(pem, _)| pem.clone());
         let acceptor = tls.map(|(_, acceptor)| acceptor);
@@ -150,7 +150,7 @@ impl Two {
     }
 
     /// Returns a load with HTTP/2 to this server.
-    pub(crate) fn drive(&self, make: Make) -> Drive {
+    pub(crate) fn drive(&self, make: Make) -> Assignment {
         let mut drive = make.drive(&self.base());
         drive.protocol.offer = Offer::Two;
         drive.tls = self.trusted();
@@ -197,7 +197,7 @@ fn certified(alpn: &[&str]) -> (PemFile, tokio_rustls::TlsAcceptor) {
 
 async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     stream: S,
-    (builder, plan, saw): (Builder, Plan, Arc<Saw>),
+    (builder, plan, saw): (Builder, Plan, Arc<Records>),
 ) {
     saw.connections.fetch_add(1, Ordering::SeqCst);
     let Ok(mut connection) = builder.handshake::<_, Bytes>(stream).await else {
@@ -215,7 +215,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
         let number = saw.requests.lock().unwrap().len();
         let path = request.uri().path().to_owned();
         let does = plan(number, &path);
-        if matches!(does, Does::Leaves | Does::LeavesBy(_)) {
+        if matches!(does, Action::Leaves | Action::LeavesBy(_)) {
             connection.graceful_shutdown();
         }
         let at_once = saw.under_way.fetch_add(1, Ordering::SeqCst) + 1;
@@ -235,10 +235,10 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
 async fn answer(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
-    does: Does,
+    does: Action,
     broken: &tokio::sync::Notify,
 ) -> Vec<u8> {
-    if let Does::By(by) | Does::LeavesBy(by) = does {
+    if let Action::By(by) | Action::LeavesBy(by) = does {
         by(request, respond).await;
         return Vec::new();
     }
@@ -250,30 +250,30 @@ async fn answer(
     }
     let head = || Response::builder().header("x-two", "yes").body(()).unwrap();
     match does {
-        Does::By(_) | Does::LeavesBy(_) => {}
-        Does::Answers(0, after) => {
+        Action::By(_) | Action::LeavesBy(_) => {}
+        Action::Answers(0, after) => {
             tokio::time::sleep(after).await;
             let _gone = respond.send_response(head(), true);
         }
-        Does::Answers(bytes, after) => {
+        Action::Answers(bytes, after) => {
             tokio::time::sleep(after).await;
             if let Ok(mut stream) = respond.send_response(head(), false) {
                 let _gone = stream.send_data(vec![b'x'; bytes].into(), false);
                 let _gone = stream.send_trailers(HeaderMap::new());
             }
         }
-        Does::Leaves => {
+        Action::Leaves => {
             let _gone = respond.send_response(head(), true);
         }
-        Does::Header(bytes) => {
+        Action::Header(bytes) => {
             let mut head = head();
             let value = HeaderValue::from_bytes(&vec![b'v'; bytes]).unwrap();
             head.headers_mut().insert("x-large", value);
             let _gone = respond.send_response(head, true);
         }
-        Does::Resets(reason) => respond.send_reset(reason),
-        Does::Hangs => std::future::pending().await,
-        Does::Breaks => {
+        Action::Resets(reason) => respond.send_reset(reason),
+        Action::Hangs => std::future::pending().await,
+        Action::Breaks => {
             let mut stream = respond.send_response(head(), false).unwrap();
             let _gone = stream.send_data(vec![b'x'; 5].into(), false);
             tokio::time::sleep(ms(20)).await;
@@ -285,12 +285,12 @@ async fn answer(
     got
 }
 
-fn at_once(_: usize, _: &str) -> Does {
-    Does::Answers(10, Duration::ZERO)
+fn at_once(_: usize, _: &str) -> Action {
+    Action::Answers(10, Duration::ZERO)
 }
 
-pub(crate) fn phase(told: &Told, phase: Phase) -> u64 {
-    let windows = told.windows.iter();
+pub(crate) fn phase(observed: &Observed, phase: Phase) -> u64 {
+    let windows = observed.windows.iter();
     windows
         .map(|w| w.steps[0].times.phases[phase as usize].len())
         .sum()
@@ -298,9 +298,9 @@ pub(crate) fn phase(told: &Told, phase: Phase) -> u64 {
 
 /// Compares the server's requests with the load's counts, allowing for one truncated at the end.
 #[track_caller]
-pub(crate) fn counted(server: &Two, told: &Told, users: usize) {
+pub(crate) fn counted(server: &Two, observed: &Observed, users: usize) {
     let had = server.requests().len() as u64;
-    let sum = &told.summary;
+    let sum = &observed.summary;
     let sent = sum.transactions + sum.errors + sum.stale_retries;
     assert!(
         (sent..=sent + users as u64).contains(&had),
@@ -319,21 +319,28 @@ fn each_user_has_a_connection_and_every_request_counts() {
         });
     let mut drive = server.drive(make.step(Wait::None, "GET /{{ seen }}"));
     drive.users = 3;
-    let told = run_until(drive, |told| told.done() >= 60);
-    assert_eq!((told.summary.errors, server.connections()), (0, 3));
-    assert_eq!((told.summary.connects, told.summary.http2_connects), (3, 3));
-    counted(&server, &told, 3);
-    assert_eq!(phase(&told, Phase::Connect), 3);
-    assert_eq!(phase(&told, Phase::Blocked), 0);
-    assert_eq!(phase(&told, Phase::Wait), told.transactions(0));
+    let observed = run_until(drive, |observed| observed.done() >= 60);
+    assert_eq!((observed.summary.errors, server.connections()), (0, 3));
+    assert_eq!(
+        (observed.summary.connects, observed.summary.http2_connects),
+        (3, 3)
+    );
+    counted(&server, &observed, 3);
+    assert_eq!(phase(&observed, Phase::Connect), 3);
+    assert_eq!(phase(&observed, Phase::Blocked), 0);
+    assert_eq!(phase(&observed, Phase::Wait), observed.transactions(0));
     let paths: Vec<String> = server
         .requests()
         .into_iter()
         .map(|(path, _)| path)
         .collect();
     assert!(paths.iter().any(|path| path == "/yes"), "{paths:?}");
-    let bytes: u64 = told.windows.iter().map(|w| w.steps[0].counts.bytes).sum();
-    assert_eq!(bytes, 10 * told.transactions(0));
+    let bytes: u64 = observed
+        .windows
+        .iter()
+        .map(|w| w.steps[0].counts.bytes)
+        .sum();
+    assert_eq!(bytes, 10 * observed.transactions(0));
 }
 
 #[test]
@@ -342,21 +349,25 @@ fn bodies_both_ways_are_larger_than_any_window() {
     builder
         .initial_window_size(1_000)
         .initial_connection_window_size(70_000);
-    let server = Two::start(builder, |_, _| Does::Answers(17_000_000, Duration::ZERO));
+    let server = Two::start(builder, |_, _| Action::Answers(17_000_000, Duration::ZERO));
     let make = Make::new(&[]).step_with(Wait::None, "POST /large", |mut request, make| {
         request.body = Body::Text(make.template(&"b".repeat(300_000)));
         request
     });
-    let told = run_until(server.drive(make), |told| told.done() >= 3);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(server.drive(make), |observed| observed.done() >= 3);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     let whole = server
         .requests()
         .iter()
         .filter(|(_, got)| *got == 300_000)
         .count() as u64;
-    assert!(whole >= told.transactions(0), "{whole}");
-    let bytes: u64 = told.windows.iter().map(|w| w.steps[0].counts.bytes).sum();
-    assert_eq!(bytes, 17_000_000 * told.transactions(0));
+    assert!(whole >= observed.transactions(0), "{whole}");
+    let bytes: u64 = observed
+        .windows
+        .iter()
+        .map(|w| w.steps[0].counts.bytes)
+        .sum();
+    assert_eq!(bytes, 17_000_000 * observed.transactions(0));
 }
 
 #[test]
@@ -365,37 +376,40 @@ fn files_go_out_byte_for_byte() {
     builder.initial_window_size(100_000);
     let server = Two::start(builder, at_once);
     let make = upload(Make::new(&[]), "POST /up");
-    let told = run_until(server.drive(make), |told| told.done() >= 3);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(server.drive(make), |observed| observed.done() >= 3);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     let bodies = server.saw.bodies.lock().unwrap();
     let whole = bodies.iter().filter(|bytes| **bytes == body(0)).count();
-    assert!(whole as u64 >= told.transactions(0), "{whole}");
+    assert!(whole as u64 >= observed.transactions(0), "{whole}");
 }
 
 #[test]
 fn shared_connections_carry_as_much_as_the_server_allows_and_no_more() {
     let mut builder = Builder::new();
     builder.max_concurrent_streams(4);
-    let server = Two::start(builder, |_, _| Does::Answers(0, ms(5)));
+    let server = Two::start(builder, |_, _| Action::Answers(0, ms(5)));
     let mut drive = server.drive(Make::new(&[]).step(Wait::None, "GET /"));
     drive.users = 20;
     drive.protocol.shared = Some(2);
-    let told = run_until(drive, |told| told.done() >= 200);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    assert_eq!((server.connections(), told.summary.http2_connects), (2, 2));
+    let observed = run_until(drive, |observed| observed.done() >= 200);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    assert_eq!(
+        (server.connections(), observed.summary.http2_connects),
+        (2, 2)
+    );
     assert_eq!(server.most(), 8);
-    counted(&server, &told, 20);
+    counted(&server, &observed, 20);
     // Ten users per connection that allows four: most requests wait, and the wait is a phase of its own.
-    let blocked = phase(&told, Phase::Blocked);
-    assert!(blocked * 2 > told.transactions(0), "{blocked}");
+    let blocked = phase(&observed, Phase::Blocked);
+    assert!(blocked * 2 > observed.transactions(0), "{blocked}");
     let mut waited = lab_counts::Hist::<2>::default();
-    for window in &told.windows {
+    for window in &observed.windows {
         waited
             .add(&window.steps[0].times.phases[Phase::Wait as usize])
             .unwrap();
     }
     // The client's waits are not part of the server's own time.
-    let whole = told.times(0);
+    let whole = observed.times(0);
     assert!(
         waited.mean() < 0.75 * whole.mean(),
         "{} of {}",
@@ -408,44 +422,53 @@ fn shared_connections_carry_as_much_as_the_server_allows_and_no_more() {
 fn what_the_server_did_nothing_with_is_sent_again_once() {
     // Every other attempt is refused.
     let refuses = |number, _: &str| match number % 2 {
-        0 => Does::Resets(Reason::REFUSED_STREAM),
-        _ => Does::Answers(0, Duration::ZERO),
+        0 => Action::Resets(Reason::REFUSED_STREAM),
+        _ => Action::Answers(0, Duration::ZERO),
     };
     let server = Two::start(Builder::new(), refuses);
     let drive = server.drive(Make::new(&[]).step(Wait::Constant(ms(1)), "POST /"));
-    let told = run_until(drive, |told| told.done() >= 10);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    let (done, again) = (told.summary.transactions, told.summary.stale_retries);
+    let observed = run_until(drive, |observed| observed.done() >= 10);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    let (done, again) = (
+        observed.summary.transactions,
+        observed.summary.stale_retries,
+    );
     assert!(again == done || again == done + 1, "{again} of {done}");
     assert_eq!(server.connections(), 1);
 
-    let server = Two::start(Builder::new(), |_, _| Does::Resets(Reason::REFUSED_STREAM));
+    let server = Two::start(Builder::new(), |_, _| {
+        Action::Resets(Reason::REFUSED_STREAM)
+    });
     let drive = server.drive(Make::new(&[]).step(Wait::Constant(ms(1)), "POST /"));
-    let told = run_until(drive, |told| told.done() >= 3);
-    assert_eq!(told.errors(ErrorClass::Reset), told.done());
+    let observed = run_until(drive, |observed| observed.done() >= 3);
+    assert_eq!(observed.errors(ErrorClass::Reset), observed.done());
     assert!(
-        told.examples[0].1.contains("REFUSED_STREAM"),
+        observed.examples[0].1.contains("REFUSED_STREAM"),
         "{:?}",
-        told.examples
+        observed.examples
     );
-    counted(&server, &told, 1);
+    counted(&server, &observed, 1);
 }
 
 #[test]
 fn a_server_that_leaves_loses_nothing() {
     let leaves = |number, _: &str| match number % 5 {
-        4 => Does::Leaves,
-        _ => Does::Answers(10, Duration::ZERO),
+        4 => Action::Leaves,
+        _ => Action::Answers(10, Duration::ZERO),
     };
     for shared in [None, Some(1)] {
         let server = Two::start(Builder::new(), leaves);
         let mut drive = server.drive(Make::new(&[]).step(Wait::Constant(ms(1)), "POST /"));
         drive.users = 4;
         drive.protocol.shared = shared;
-        let told = run_until(drive, |told| told.done() >= 60);
-        assert_eq!(told.summary.errors, 0, "{shared:?} {:?}", told.examples);
+        let observed = run_until(drive, |observed| observed.done() >= 60);
+        assert_eq!(
+            observed.summary.errors, 0,
+            "{shared:?} {:?}",
+            observed.examples
+        );
         assert!(server.connections() > 4, "{}", server.connections());
-        counted(&server, &told, 4);
+        counted(&server, &observed, 4);
     }
 }
 
@@ -475,59 +498,75 @@ fn a_stream_beyond_the_last_is_sent_again_by_any_method() {
     let base = format!("http://{address}").parse().unwrap();
     let mut drive = Make::new(&[]).step(Wait::None, "POST /once").drive(&base);
     drive.protocol.offer = Offer::Two;
-    let told = run_until(drive, |told| told.done() >= 1);
+    let observed = run_until(drive, |observed| observed.done() >= 1);
     assert_eq!(
-        (told.errors(ErrorClass::Reset), told.summary.stale_retries),
+        (
+            observed.errors(ErrorClass::Reset),
+            observed.summary.stale_retries
+        ),
         (1, 1)
     );
     assert!(
-        told.examples[0].1.contains("closes the connection"),
+        observed.examples[0].1.contains("closes the connection"),
         "{:?}",
-        told.examples
+        observed.examples
     );
     assert_eq!(thread.join().unwrap(), 2);
 }
 
 #[track_caller]
-fn fails(does: Does, class: ErrorClass, text: &str) -> Told {
+fn fails(does: Action, class: ErrorClass, text: &str) -> Observed {
     let server = Two::start(Builder::new(), move |_, _| does.clone());
     let mut drive = server.drive(Make::new(&[]).step(Wait::Constant(ms(1)), "POST /"));
     let is_late = class == ErrorClass::Timeout;
     if is_late {
         drive.limits.request_timeout = ms(200);
     }
-    let told = run_until(drive, |told| {
-        told.done() >= 2 && !server.requests().is_empty()
+    let observed = run_until(drive, |observed| {
+        observed.done() >= 2 && !server.requests().is_empty()
     });
-    assert_eq!(told.errors(class), told.done(), "{:?}", told.examples);
-    assert!(told.examples[0].1.contains(text), "{:?}", told.examples);
-    assert_eq!(told.summary.stale_retries, 0);
+    assert_eq!(
+        observed.errors(class),
+        observed.done(),
+        "{:?}",
+        observed.examples
+    );
+    assert!(
+        observed.examples[0].1.contains(text),
+        "{:?}",
+        observed.examples
+    );
+    assert_eq!(observed.summary.stale_retries, 0);
     // A server that is later than the request's timeout may never read the request.
     if !is_late {
-        counted(&server, &told, 1);
+        counted(&server, &observed, 1);
     }
-    assert!(Phase::ALL.iter().all(|of| phase(&told, *of) == 0));
-    told
+    assert!(Phase::ALL.iter().all(|of| phase(&observed, *of) == 0));
+    observed
 }
 
 #[test]
 fn every_end_of_a_stream_is_told_as_what_it_is() {
     let reset = ErrorClass::Reset;
     fails(
-        Does::Resets(Reason::INTERNAL_ERROR),
+        Action::Resets(Reason::INTERNAL_ERROR),
         reset,
         "reset the stream",
     );
-    fails(Does::Resets(Reason::HTTP_1_1_REQUIRED), reset, "`http: 1`");
-    fails(Does::Breaks, reset, "before the answer was whole");
-    fails(Does::Header(100_000), ErrorClass::Check, "a limit");
-    let told = fails(
-        Does::Hangs,
+    fails(
+        Action::Resets(Reason::HTTP_1_1_REQUIRED),
+        reset,
+        "`http: 1`",
+    );
+    fails(Action::Breaks, reset, "before the answer was whole");
+    fails(Action::Header(100_000), ErrorClass::Check, "a limit");
+    let observed = fails(
+        Action::Hangs,
         ErrorClass::Timeout,
         "no whole answer from / in time",
     );
     // A silent connection isn't reused.
-    assert!(told.summary.connects >= told.done());
+    assert!(observed.summary.connects >= observed.done());
 }
 
 #[test]
@@ -535,8 +574,8 @@ fn a_stream_that_hangs_holds_up_no_other_and_no_place_for_long() {
     let mut builder = Builder::new();
     builder.max_concurrent_streams(2);
     let hangs = |_: usize, path: &str| match path {
-        "/hangs" => Does::Hangs,
-        _ => Does::Answers(0, Duration::ZERO),
+        "/hangs" => Action::Hangs,
+        _ => Action::Answers(0, Duration::ZERO),
     };
     let server = Two::start(builder, hangs);
     let make = Make::new(&[]).step(Wait::None, "GET /hangs");
@@ -545,11 +584,11 @@ fn a_stream_that_hangs_holds_up_no_other_and_no_place_for_long() {
     drive.protocol.shared = Some(1);
     drive.limits.request_timeout = ms(100);
     // On a busy machine, others take as long as the hanging requests.
-    let told = run_until(drive, |told| {
-        told.errors(ErrorClass::Timeout) >= 3 && told.transactions(1) >= 3
+    let observed = run_until(drive, |observed| {
+        observed.errors(ErrorClass::Timeout) >= 3 && observed.transactions(1) >= 3
     });
-    let timeouts = told.errors(ErrorClass::Timeout);
-    assert_eq!(told.summary.errors, timeouts, "{:?}", told.examples);
+    let timeouts = observed.errors(ErrorClass::Timeout);
+    assert_eq!(observed.summary.errors, timeouts, "{:?}", observed.examples);
 }
 
 #[test]
@@ -560,13 +599,13 @@ fn who_allows_nothing_is_named_as_the_cause() {
     let mut drive = server.drive(Make::new(&[]).step(Wait::Constant(ms(1)), "GET /"));
     drive.limits.request_timeout = ms(100);
     // A server whose settings are late is silent.
-    let named = |told: &Told| {
-        let mut all = told.examples.iter();
+    let named = |observed: &Observed| {
+        let mut all = observed.examples.iter();
         all.any(|(_, why)| why.contains("allows 0 requests at once"))
     };
-    let told = run_until(drive, |told| told.done() >= 2 && named(told));
-    assert_eq!(told.errors(ErrorClass::Timeout), told.done());
-    assert!(named(&told), "{:?}", told.examples);
+    let observed = run_until(drive, |observed| observed.done() >= 2 && named(observed));
+    assert_eq!(observed.errors(ErrorClass::Timeout), observed.done());
+    assert!(named(&observed), "{:?}", observed.examples);
     assert_eq!(server.requests().len(), 0);
 }
 
@@ -587,8 +626,8 @@ fn who_speaks_no_http_2_is_said_so() {
             .unwrap();
         while stream.read(&mut space).is_ok_and(|count| count > 0) {}
     });
-    let told = run_until(drive, |told| told.done() >= 1);
-    let (class, text) = &told.examples[0];
+    let observed = run_until(drive, |observed| observed.done() >= 1);
+    let (class, text) = &observed.examples[0];
     assert_eq!(*class, ErrorClass::Connect, "{text}");
     assert!(
         text.contains("doesn't speak HTTP/2") && text.contains("`http: 1`"),
@@ -606,26 +645,29 @@ fn over_tls_the_server_chooses() {
             offer,
             shared: None,
         };
-        run_until(drive, |told| told.done() >= 5)
+        run_until(drive, |observed| observed.done() >= 5)
     };
     for offer in [Offer::Two, Offer::Auto] {
-        let told = check(&["h2", "http/1.1"], offer);
-        assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-        assert_eq!((told.summary.connects, told.summary.http2_connects), (1, 1));
+        let observed = check(&["h2", "http/1.1"], offer);
+        assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+        assert_eq!(
+            (observed.summary.connects, observed.summary.http2_connects),
+            (1, 1)
+        );
     }
-    let told = check(&["http/1.1"], Offer::Two);
-    assert_eq!(told.errors(ErrorClass::Connect), told.done());
+    let observed = check(&["http/1.1"], Offer::Two);
+    assert_eq!(observed.errors(ErrorClass::Connect), observed.done());
     assert!(
-        told.examples[0].1.contains("say `http: auto`"),
+        observed.examples[0].1.contains("say `http: auto`"),
         "{:?}",
-        told.examples
+        observed.examples
     );
     // A server without ALPN.
-    let told = check(&[], Offer::Two);
+    let observed = check(&[], Offer::Two);
     assert!(
-        told.examples[0].1.contains("say `http: auto`"),
+        observed.examples[0].1.contains("say `http: auto`"),
         "{:?}",
-        told.examples
+        observed.examples
     );
 }
 
@@ -636,7 +678,7 @@ fn auto_speaks_http_1_where_that_is_all_there_is() {
         .step(Wait::Constant(ms(1)), "GET /")
         .drive(&server.base());
     drive.protocol.offer = Offer::Auto;
-    let told = run_until(drive, |told| told.done() >= 5);
-    assert_eq!((told.summary.errors, told.summary.connects), (0, 1));
-    assert_eq!(told.summary.http2_connects, 0);
+    let observed = run_until(drive, |observed| observed.done() >= 5);
+    assert_eq!((observed.summary.errors, observed.summary.connects), (0, 1));
+    assert_eq!(observed.summary.http2_connects, 0);
 }

@@ -1,6 +1,6 @@
 //! Bodies with the content of files over real sockets: byte for byte, also if a redirect or a retry sends them again.
 
-use lab_driver::Drive;
+use lab_driver::Assignment;
 use lab_workload::{Attached, Body, Piece, Retry, Wait};
 
 use crate::common::{Make, Seen, Server, ms, ok, run_until};
@@ -43,7 +43,7 @@ fn bodies(server: &Server, line: &str) -> Vec<Seen> {
     seen.filter(|seen| seen.line == line).collect()
 }
 
-fn drive(server: &Server, users: u32, follow: u32) -> Drive {
+fn drive(server: &Server, users: u32, follow: u32) -> Assignment {
     let mut make = upload(Make::new(&[]), "POST /up/{{ index }}");
     make.workload.session.steps[0].requests[0].follow = follow;
     let mut drive = make.drive(&server.base());
@@ -55,10 +55,10 @@ fn drive(server: &Server, users: u32, follow: u32) -> Drive {
 fn files_go_out_byte_for_byte() {
     let server = Server::answering(|_| ok("taken"));
     let of = |index| bodies(&server, &format!("POST /up/{index}"));
-    let told = run_until(drive(&server, 2, 0), |told| {
-        told.done() >= 6 && (0..2).all(|index| !of(index).is_empty())
+    let observed = run_until(drive(&server, 2, 0), |observed| {
+        observed.done() >= 6 && (0..2).all(|index| !of(index).is_empty())
     });
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     for index in 0..2 {
         let seen = of(index);
         assert!(!seen.is_empty());
@@ -78,8 +78,8 @@ fn a_redirect_takes_files_along_or_leaves_them() {
         "POST /elsewhere" => to(303, "/done"),
         _ => ok("taken"),
     });
-    let told = run_until(drive(&server, 1, 5), |told| told.done() >= 3);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(drive(&server, 1, 5), |observed| observed.done() >= 3);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     let again = bodies(&server, "POST /elsewhere");
     assert!(again.iter().all(|seen| seen.bytes == body(0)) && !again.is_empty());
     let done = bodies(&server, "GET /done");
@@ -96,8 +96,8 @@ fn a_retry_sends_the_same_bytes() {
     });
     let mut make = upload(Make::new(&[]), "POST /up/0");
     make.workload.session.steps[0].retry = Some(Retry::new(2, Wait::None));
-    let told = run_until(make.drive(&server.base()), |told| told.done() >= 3);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run_until(make.drive(&server.base()), |observed| observed.done() >= 3);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
     let seen = server.seen();
     assert!(seen.len() >= 3 && seen.iter().all(|seen| seen.bytes == body(0)));
 }

@@ -7,13 +7,13 @@ use std::sync::mpsc::sync_channel;
 
 use lab_counts::Hist;
 use lab_driver::ErrorClass;
-use lab_workload::{Events, Expectation, Request, Said, Speech, Template, Wait};
+use lab_workload::{Events, Expectation, ProtocolRequest, Request, Speech, Template, Wait};
 use tungstenite::handshake::server::{ErrorResponse, Request as Head, Response};
 use tungstenite::protocol::CloseFrame;
 use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::{Message, WebSocket, accept, accept_hdr};
 
-use crate::common::{Make, Peer, Server, Told, ms, pass, run_until};
+use crate::common::{Make, Observed, Peer, Server, ms, pass, run_until};
 
 /// Runs a server that handles each connection by itself.
 fn server(talk: impl Fn(WebSocket<TcpStream>) + Send + Sync + 'static) -> Server {
@@ -55,7 +55,7 @@ fn saying(
     events: Option<Events>,
     contains: Option<&str>,
 ) -> impl FnOnce(Request) -> Request {
-    let said = Said::Message {
+    let said = ProtocolRequest::Message {
         text: Some(Template::literal(text)),
         binary: false,
     };
@@ -82,15 +82,15 @@ fn until(text: Option<&str>, count: Option<u32>) -> Option<Events> {
     })
 }
 
-fn run(server: &Server, enough: u64, say: impl FnOnce(Request) -> Request) -> Told {
+fn run(server: &Server, enough: u64, say: impl FnOnce(Request) -> Request) -> Observed {
     let make = Make::new(&[]).step_with(Wait::Constant(ms(1)), "GET /", |one, _| say(one));
     let drive = speaking(make, None).drive(&server.base());
-    run_until(drive, |told| told.done() >= enough)
+    run_until(drive, |observed| observed.done() >= enough)
 }
 
-fn times(told: &Told, which: usize) -> Hist {
+fn times(observed: &Observed, which: usize) -> Hist {
     let mut sum = Hist::<3>::default();
-    for window in &told.windows {
+    for window in &observed.windows {
         sum.add(&window.steps[0].times.events[which]).unwrap();
     }
     sum
@@ -99,36 +99,40 @@ fn times(told: &Told, which: usize) -> Hist {
 #[test]
 fn a_message_and_its_answer_are_a_transaction_on_one_connection() {
     let server = answering(&["{\"pong\": 1}"]);
-    let told = run(&server, 10, saying("ping", None, Some("pong")));
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    assert_eq!(told.summary.connects, 1);
-    assert!(told.times(0).min() >= 19_000, "{}", told.times(0).min());
-    assert_eq!(times(&told, 0).len(), told.transactions(0));
+    let observed = run(&server, 10, saying("ping", None, Some("pong")));
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    assert_eq!(observed.summary.connects, 1);
+    assert!(
+        observed.times(0).min() >= 19_000,
+        "{}",
+        observed.times(0).min()
+    );
+    assert_eq!(times(&observed, 0).len(), observed.transactions(0));
 }
 
 #[test]
 fn each_message_has_its_moment_until_the_last_that_is_wanted() {
     let server = answering(&["one", "two", "done", "never awaited"]);
-    let told = run(
+    let observed = run(
         &server,
         3,
         saying("go", until(Some("done"), None), Some("two")),
     );
-    let (first, between) = (times(&told, 0), times(&told, 1));
-    assert!(told.summary.errors <= 1, "{:?}", told.examples);
+    let (first, between) = (times(&observed, 0), times(&observed, 1));
+    assert!(observed.summary.errors <= 1, "{:?}", observed.examples);
     assert!(first.len() >= 3 && between.len() >= 2 * 2, "{first:?}");
 }
 
 #[test]
 fn messages_can_be_counted_and_need_no_answer() {
     let server = answering(&["a", "b"]);
-    let told = run(&server, 3, saying("go", until(None, Some(2)), Some("a\nb")));
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    assert_eq!(times(&told, 1).len(), told.transactions(0));
+    let observed = run(&server, 3, saying("go", until(None, Some(2)), Some("a\nb")));
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    assert_eq!(times(&observed, 1).len(), observed.transactions(0));
     let silent = server_that_only_hears();
-    let told = run(&silent, 20, saying("tell", until(None, Some(0)), None));
-    assert_eq!((told.summary.errors, told.summary.connects), (0, 1));
-    assert!(times(&told, 0).is_empty());
+    let observed = run(&silent, 20, saying("tell", until(None, Some(0)), None));
+    assert_eq!((observed.summary.errors, observed.summary.connects), (0, 1));
+    assert!(times(&observed, 0).is_empty());
 }
 
 fn server_that_only_hears() -> Server {
@@ -157,9 +161,9 @@ fn what_is_said_between_requests_is_kept_and_pings_are_answered() {
         saying("ask", None, Some("answer"))(one)
     });
     let drive = speaking(make, None).drive(&server.base());
-    let told = run_until(drive, |told| told.done() >= 10);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    assert_eq!(told.summary.connects, 1, "a ping is no reason to leave");
+    let observed = run_until(drive, |observed| observed.done() >= 10);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    assert_eq!(observed.summary.connects, 1, "a ping is no reason to leave");
 }
 
 /// A server without a pong ends the connection, however long its users think.
@@ -188,9 +192,9 @@ fn a_ping_is_answered_while_the_user_thinks() {
             saying("never said", None, None)(one)
         });
     let drive = speaking(make, None).drive(&server.base());
-    let told = run_until(drive, |_| is_answered.load(Relaxed));
+    let observed = run_until(drive, |_| is_answered.load(Relaxed));
     assert!(is_answered.load(Relaxed));
-    assert_eq!((told.transactions(0), told.transactions(1)), (1, 0));
+    assert_eq!((observed.transactions(0), observed.transactions(1)), (1, 0));
 }
 
 /// Responds, sends more, and closes.
@@ -212,7 +216,10 @@ fn leaving() -> Server {
 }
 
 /// Returns the events of a load with a request behind one that [`leaving`] serves.
-fn behind_the_close(then: impl FnOnce(Request) -> Request, enough: impl Fn(&Told) -> bool) -> Told {
+fn behind_the_close(
+    then: impl FnOnce(Request) -> Request,
+    enough: impl Fn(&Observed) -> bool,
+) -> Observed {
     let server = leaving();
     let make = Make::new(&[])
         .step_with(Wait::Constant(ms(1)), "GET /", |one, _| {
@@ -234,25 +241,27 @@ fn listening(text: &str, contains: &str) -> impl FnOnce(Request) -> Request {
 /// The connection may still be open or not.
 #[test]
 fn what_was_said_before_a_close_is_heard_by_who_listens() {
-    let told = behind_the_close(listening("last", "first\nlast"), |told| {
-        told.transactions(1) >= 1
+    let observed = behind_the_close(listening("last", "first\nlast"), |observed| {
+        observed.transactions(1) >= 1
     });
-    assert!(told.transactions(1) >= 1, "{:?}", told.examples);
-    let told = behind_the_close(listening("never said", "first"), |told| told.done() >= 4);
-    assert_eq!(told.transactions(1), 0);
+    assert!(observed.transactions(1) >= 1, "{:?}", observed.examples);
+    let observed = behind_the_close(listening("never said", "first"), |observed| {
+        observed.done() >= 4
+    });
+    assert_eq!(observed.transactions(1), 0);
     let is_told = |text: &str| text.contains("closed after 2 messages: not today");
     assert!(
-        told.examples.iter().any(|(_, text, ..)| is_told(text)),
+        observed.examples.iter().any(|(_, text, ..)| is_told(text)),
         "{:?}",
-        told.examples
+        observed.examples
     );
 }
 
 #[test]
 fn a_request_after_a_close_is_said_on_another_connection() {
     let more = saying("more", until(None, Some(2)), Some("answer\nfirst"));
-    let told = behind_the_close(more, |told| told.transactions(1) >= 1);
-    assert!(told.transactions(1) >= 1, "{:?}", told.examples);
+    let observed = behind_the_close(more, |observed| observed.transactions(1) >= 1);
+    assert!(observed.transactions(1) >= 1, "{:?}", observed.examples);
 }
 
 #[test]
@@ -284,8 +293,8 @@ fn messages_between_requests_are_heard_by_the_next() {
             )(one)
         });
     let drive = speaking(make, None).drive(&server.base());
-    let told = run_until(drive, |told| told.done() >= 2);
-    assert!(told.transactions(1) >= 1, "{:?}", told.examples);
+    let observed = run_until(drive, |observed| observed.done() >= 2);
+    assert!(observed.transactions(1) >= 1, "{:?}", observed.examples);
 }
 
 #[test]
@@ -299,14 +308,14 @@ fn a_server_that_closes_refuses_and_is_asked_anew() {
         let _closed = socket.close(Some(why));
         while socket.read().is_ok() {}
     });
-    let told = run(&server, 3, saying("ask", None, None));
-    assert_eq!(told.errors(ErrorClass::Status), told.done());
-    let text = &told.examples[0].1;
+    let observed = run(&server, 3, saying("ask", None, None));
+    assert_eq!(observed.errors(ErrorClass::Status), observed.done());
+    let text = &observed.examples[0].1;
     assert!(
         text.contains("closed after 0 messages") && text.contains("not today"),
         "{text}"
     );
-    assert!(told.summary.connects >= told.done());
+    assert!(observed.summary.connects >= observed.done());
 }
 
 #[test]
@@ -333,14 +342,14 @@ fn a_user_who_closes_is_answered_and_comes_again() {
             saying("ask", None, Some("answer"))(one)
         })
         .step_with(Wait::Constant(ms(1)), "GET /", |one, _| Request {
-            said: Some(Box::new(Said::Close(4_000))),
+            said: Some(Box::new(ProtocolRequest::Close(4_000))),
             ..saying("", None, None)(one)
         });
     let drive = speaking(make, None).drive(&server.base());
-    let told = run_until(drive, |told| told.transactions(1) >= 5);
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
-    let sessions = told.transactions(1);
-    assert!((sessions..=sessions + 1).contains(&told.summary.connects));
+    let observed = run_until(drive, |observed| observed.transactions(1) >= 5);
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
+    let sessions = observed.transactions(1);
+    assert!((sessions..=sessions + 1).contains(&observed.summary.connects));
     assert_eq!(told_codes.recv(), Ok(Some(4_000)));
 }
 
@@ -348,12 +357,12 @@ fn a_user_who_closes_is_answered_and_comes_again() {
 fn a_handshake_that_is_refused_is_no_connection() {
     let refusing =
         Server::answering(|_| "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n".to_owned());
-    let told = run(&refusing, 2, saying("ask", None, None));
-    assert_eq!(told.errors(ErrorClass::Connect), told.done());
+    let observed = run(&refusing, 2, saying("ask", None, None));
+    assert_eq!(observed.errors(ErrorClass::Connect), observed.done());
     assert!(
-        told.examples[0].1.contains("status 403"),
+        observed.examples[0].1.contains("status 403"),
         "{:?}",
-        told.examples
+        observed.examples
     );
     let seen = &refusing.seen()[0];
     assert_eq!(seen.line, "GET /chat?room=1");
@@ -362,11 +371,11 @@ fn a_handshake_that_is_refused_is_no_connection() {
     let strange = Server::answering(|_| {
         "HTTP/1.1 101 Ok\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: no\r\n\r\n".to_owned()
     });
-    let told = run(&strange, 2, saying("ask", None, None));
+    let observed = run(&strange, 2, saying("ask", None, None));
     assert!(
-        told.examples[0].1.contains("not accepted"),
+        observed.examples[0].1.contains("not accepted"),
         "{:?}",
-        told.examples
+        observed.examples
     );
 }
 
@@ -392,15 +401,15 @@ fn a_subprotocol_is_asked_for_and_needed() {
             }
         })
     };
-    let told = |server: &Server| {
+    let observed = |server: &Server| {
         let make = Make::new(&[]).step_with(Wait::Constant(ms(1)), "GET /", |one, _| {
             saying("hello", None, Some("hello"))(one)
         });
         let drive = speaking(make, Some("chat.v2")).drive(&server.base());
-        run_until(drive, |told| told.done() >= 2)
+        run_until(drive, |observed| observed.done() >= 2)
     };
-    assert_eq!(told(&speaks("chat.v2")).summary.errors, 0);
-    let other = told(&speaks("chat.v1"));
+    assert_eq!(observed(&speaks("chat.v2")).summary.errors, 0);
+    let other = observed(&speaks("chat.v1"));
     assert!(
         other.examples[0].1.contains("doesn't speak `chat.v2`"),
         "{:?}",
@@ -421,17 +430,17 @@ fn what_is_no_frame_ends_the_connection() {
         peer.send([head.as_bytes(), b"\xc1\x05hello"].concat());
         pass(ms(200));
     });
-    let told = run(&server, 2, saying("ask", None, None));
+    let observed = run(&server, 2, saying("ask", None, None));
     assert_eq!(
-        told.errors(ErrorClass::Check),
-        told.done(),
+        observed.errors(ErrorClass::Check),
+        observed.done(),
         "{:?}",
-        told.examples
+        observed.examples
     );
     assert!(
-        told.examples[0].1.contains("no WebSocket"),
+        observed.examples[0].1.contains("no WebSocket"),
         "{:?}",
-        told.examples
+        observed.examples
     );
 }
 
@@ -454,6 +463,6 @@ fn interim_responses_come_before_the_handshakes_answer() {
             }
         }
     });
-    let told = run(&server, 2, saying("ask", None, Some("answer")));
-    assert_eq!(told.summary.errors, 0, "{:?}", told.examples);
+    let observed = run(&server, 2, saying("ask", None, Some("answer")));
+    assert_eq!(observed.summary.errors, 0, "{:?}", observed.examples);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lab_driver::Drive;
+use lab_driver::Assignment;
 use lab_fleet::Crew;
 
 use super::{Web, drive, run_by};
@@ -16,7 +16,7 @@ pub(super) fn print(crew: &Crew, web: &Web) {
     let starts: usize = wanted
         .map_or(3, |text| text.parse().expect("a whole number"))
         .max(1);
-    let drive = Drive {
+    let drive = Assignment {
         users: 2,
         window: Duration::from_millis(100),
         ..drive(web, Duration::from_millis(200))

@@ -15,14 +15,14 @@ use lab_units::parts::{At, Scalar};
 #[derive(Clone)]
 pub(super) struct Flat<'f> {
     pub(super) file: &'f At<StepFile>,
-    pub(super) around: Around<'f>,
+    pub(super) enclosing: Enclosing<'f>,
     /// Set if it only names some requests of the step before it.
     pub(super) name: Option<&'f At<Scalar>>,
 }
 
 /// The context of a step.
 #[derive(Clone, Default)]
-pub(super) struct Around<'f> {
+pub(super) struct Enclosing<'f> {
     pub(super) chance: Option<Chance>,
     /// The enclosing group, if that has a condition or a loop.
     pub(super) group: Option<&'f At<StepFile>>,
@@ -30,7 +30,7 @@ pub(super) struct Around<'f> {
     pub(super) transactions: Vec<(&'f At<StepFile>, Round)>,
 }
 
-impl Around<'_> {
+impl Enclosing<'_> {
     /// Returns true if one draw or condition decides for all steps within.
     fn is_decided(&self) -> bool {
         self.chance.is_some() || self.group.is_some()
@@ -42,21 +42,21 @@ pub(super) fn flat<'f>(
     files: &'f [At<StepFile>],
     compiler: &mut Compiler,
 ) -> Option<Vec<Flat<'f>>> {
-    entries(files, &Around::default(), &mut 0, compiler)
+    entries(files, &Enclosing::default(), &mut 0, compiler)
 }
 
 /// Returns the steps of a list; `draws` is the number of draws so far.
 fn entries<'f>(
     files: &'f [At<StepFile>],
-    around: &Around<'f>,
+    enclosing: &Enclosing<'f>,
     draws: &mut u32,
     compiler: &mut Compiler,
 ) -> Option<Vec<Flat<'f>>> {
     let mut steps = Some(Vec::new());
     for file in files {
         let found = match &file.value.one_of {
-            Some(alternatives) => one_of((file, alternatives), around, draws, compiler),
-            None => entry(file, around, draws, compiler),
+            Some(alternatives) => one_of((file, alternatives), enclosing, draws, compiler),
+            None => entry(file, enclosing, draws, compiler),
         };
         match (&mut steps, found) {
             (Some(steps), Some(found)) => steps.extend(found),
@@ -69,7 +69,7 @@ fn entries<'f>(
 /// Returns the steps of a step or a group with a share.
 fn entry<'f>(
     file: &'f At<StepFile>,
-    around: &Around<'f>,
+    enclosing: &Enclosing<'f>,
     draws: &mut u32,
     compiler: &mut Compiler,
 ) -> Option<Vec<Flat<'f>>> {
@@ -77,30 +77,30 @@ fn entry<'f>(
     let decides = step.share.as_ref().or(step.weight.as_ref());
     let decides = decides.map(|at| &at.span);
     let controlled = step.control().filter(|_| step.steps.is_some());
-    if let Some(span) = decides.or(controlled).filter(|_| around.is_decided()) {
+    if let Some(span) = decides.or(controlled).filter(|_| enclosing.is_decided()) {
         return nested(span, compiler);
     }
     if let Some(weight) = &step.weight {
         let help = "to do it in a part of the sessions, write `share: 30%`";
         return compiler.refuse_here(&weight.span, "a weight counts within `one_of`", help);
     }
-    let mut around = around.clone();
+    let mut enclosing = enclosing.clone();
     if let Some(share) = &step.share {
         let to = compiler.setting("share", share, |text| units::fraction(text, 0.0..=1.0))?;
         *draws += 1;
-        around.chance = Some(Chance {
+        enclosing.chance = Some(Chance {
             group: *draws,
             from: 0.0,
             to,
         });
     }
-    members(file, around, draws, compiler)
+    members(file, enclosing, draws, compiler)
 }
 
 /// Returns the alternatives of a choice, each with its part of one draw.
 fn one_of<'f>(
     (file, alternatives): (&'f At<StepFile>, &'f At<Vec<At<StepFile>>>),
-    around: &Around<'f>,
+    enclosing: &Enclosing<'f>,
     draws: &mut u32,
     compiler: &mut Compiler,
 ) -> Option<Vec<Flat<'f>>> {
@@ -113,7 +113,7 @@ fn one_of<'f>(
         let place = file.span.first_line();
         return compiler.refuse_here(&place, "`one_of` stands alone", help);
     }
-    if around.is_decided() {
+    if enclosing.is_decided() {
         return nested(&alternatives.span, compiler);
     }
     if alternatives.value.is_empty() {
@@ -142,15 +142,15 @@ fn one_of<'f>(
         let from = before / total;
         before += weight;
         let last = index + 1 == weights.len();
-        let around = Around {
+        let enclosing = Enclosing {
             chance: Some(Chance {
                 group,
                 from,
                 to: if last { 1.0 } else { before / total },
             }),
-            ..around.clone()
+            ..enclosing.clone()
         };
-        steps.extend(members(step, around, draws, compiler)?);
+        steps.extend(members(step, enclosing, draws, compiler)?);
     }
     Some(steps)
 }
@@ -158,7 +158,7 @@ fn one_of<'f>(
 /// Returns the step itself, or those of its group or transaction.
 fn members<'f>(
     file: &'f At<StepFile>,
-    mut around: Around<'f>,
+    mut enclosing: Enclosing<'f>,
     draws: &mut u32,
     compiler: &mut Compiler,
 ) -> Option<Vec<Flat<'f>>> {
@@ -170,7 +170,7 @@ fn members<'f>(
         let names = file.value.names_within().into_iter().map(Some);
         let flat = std::iter::once(None).chain(names).map(|name| Flat {
             file,
-            around: around.clone(),
+            enclosing: enclosing.clone(),
             name,
         });
         return Some(flat.collect());
@@ -191,20 +191,20 @@ fn members<'f>(
         return compiler.refuse_here(&steps.span, "this is no group of steps", help);
     }
     if file.value.control().is_some() {
-        around.group = Some(file);
+        enclosing.group = Some(file);
     }
     if let Some(name) = &file.value.transaction {
-        if around.transactions.len() == MAX_TRANSACTION_LEVELS {
+        if enclosing.transactions.len() == MAX_TRANSACTION_LEVELS {
             let message = format!("transactions stand {MAX_TRANSACTION_LEVELS} deep at most");
             return compiler.refuse_here(&name.span, &message, "leave one of them out");
         }
-        let each = match around.group {
+        let each = match enclosing.group {
             Some(_) => Round::Group,
             None => Round::Session,
         };
-        around.transactions.push((file, each));
+        enclosing.transactions.push((file, each));
     }
-    entries(&steps.value, &around, draws, compiler)
+    entries(&steps.value, &enclosing, draws, compiler)
 }
 
 fn nested<T>(span: &Span, compiler: &mut Compiler) -> Option<T> {

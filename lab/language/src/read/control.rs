@@ -131,7 +131,7 @@ pub(super) fn ends_session(
 pub(super) fn groups(steps: &[Flat], compiler: &mut Compiler) -> Option<Vec<Group>> {
     let mut ranges: Vec<(Range<usize>, &At<StepFile>)> = Vec::new();
     for (at, step) in steps.iter().enumerate() {
-        let Some(group) = step.around.group else {
+        let Some(group) = step.enclosing.group else {
             continue;
         };
         match ranges.last_mut() {
@@ -154,7 +154,7 @@ pub(super) fn transactions(steps: &[Flat], compiler: &mut Compiler) -> Option<Ve
     let mut found: Vec<(Transaction, &At<StepFile>)> = Vec::new();
     let mut good = true;
     for (at, step) in steps.iter().enumerate() {
-        for (file, each) in &step.around.transactions {
+        for (file, each) in &step.enclosing.transactions {
             let known = found.iter_mut().find(|(_, of)| std::ptr::eq(*of, *file));
             if let Some((transaction, _)) = known {
                 transaction.steps.end = at + 1;

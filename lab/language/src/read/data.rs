@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lab_workload::{Data, Each, PASSWORD, Slot, Table, TableError};
 
-use super::files::{Files, beside, open};
+use super::files::{Files, open, sibling_path};
 use super::names::{parsed, switch};
 use super::variable::{RESERVED, is_word};
 use crate::error::Problems;
@@ -91,7 +91,7 @@ fn table(
     problems: &mut Problems,
 ) -> Option<Table> {
     let name = file.text();
-    let path = beside(&file.span.file.name, &name);
+    let path = sibling_path(&file.span.file.name, &name);
     let place = file.span.first_line();
     let bytes = open(file, files, problems)?;
     match Table::scan(&path, bytes, delimiter) {

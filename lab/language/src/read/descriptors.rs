@@ -7,7 +7,7 @@ use lab_workload::{Descriptors, MAX_DESCRIPTOR_BYTES};
 use protox::Compiler;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
-use super::files::{Files, beside, open, read_all};
+use super::files::{Files, open, read_all, sibling_path};
 use crate::error::Problems;
 use crate::file::{ProtocolFile, WorkloadFile};
 use lab_units::parts::{At, OneOrMany, Scalar};
@@ -107,7 +107,9 @@ fn gather(
             let is_known = sources.texts.contains_key(&import)
                 || waiting.iter().any(|(name, _)| *name == import);
             let folders = [root.as_str(), ""].map(|folder| format!("{folder}{import}"));
-            let mut places = folders.iter().map(|path| beside(&at.span.file.name, path));
+            let mut places = folders
+                .iter()
+                .map(|path| sibling_path(&at.span.file.name, path));
             if !is_known && let Some(bytes) = places.find_map(|path| files.read(&path).ok()) {
                 waiting.push((import, bytes));
             }

@@ -101,7 +101,7 @@ pub(super) fn open(
     problems: &mut Problems,
 ) -> Option<Arc<dyn Bytes>> {
     let name = file.text();
-    let path = beside(&file.span.file.name, &name);
+    let path = sibling_path(&file.span.file.name, &name);
     let error = match files.open(&path) {
         Ok(bytes) => return Some(bytes),
         Err(error) => error,
@@ -138,7 +138,7 @@ pub(super) fn read_all(bytes: &dyn Bytes, most: usize) -> Result<Vec<u8>, String
 
 /// Resolves a path written in the file `from`, relative to the base of `from`.
 #[must_use]
-pub fn beside(from: &str, path: &str) -> String {
+pub fn sibling_path(from: &str, path: &str) -> String {
     let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
     if path.starts_with('/') {
         return path.to_owned();
@@ -166,7 +166,7 @@ pub fn first_file(
     files: &dyn Files,
     problems: &mut Problems,
 ) -> Option<(String, Vec<u8>)> {
-    let paths: Vec<String> = candidates.iter().map(|c| beside(path, c)).collect();
+    let paths: Vec<String> = candidates.iter().map(|c| sibling_path(path, c)).collect();
     for place in &paths {
         match files.read(place) {
             Ok(bytes) => return Some((place.clone(), bytes)),

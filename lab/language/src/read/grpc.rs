@@ -2,8 +2,8 @@
 
 use lab_workload::template::Escape;
 use lab_workload::{
-    Call, CaptureSource, Descriptors, Events, Field, GRPC_STATUSES, MessageKind, Method, Request,
-    Said, Speech, Template,
+    Call, CaptureSource, Descriptors, Events, Field, GRPC_STATUSES, MessageKind, Method,
+    ProtocolRequest, Request, Speech, Template,
 };
 
 use super::body;
@@ -114,7 +114,7 @@ impl Compiler<'_> {
             answer: answer?,
             captures: captures?,
             events,
-            ..Request::saying(Said::Call(said))
+            ..Request::of_protocol(ProtocolRequest::Call(said))
         })
     }
 
@@ -147,14 +147,14 @@ impl Compiler<'_> {
                     help,
                 );
             }
-            (Some(one), None) => messages.push(self.said_as(&method.says, one)?),
+            (Some(one), None) => messages.push(self.call_message(&method.says, one)?),
             (None, Some(many)) => {
                 if many.value.len() > MAX_MESSAGES {
                     let message = format!("a request says at most {MAX_MESSAGES} messages");
                     return self.refuse_here(&many.span, &message, "let a step be repeated");
                 }
                 for one in &many.value {
-                    messages.push(self.said_as(&method.says, one)?);
+                    messages.push(self.call_message(&method.says, one)?);
                 }
             }
             // The default is one message without fields.
@@ -187,7 +187,7 @@ impl Compiler<'_> {
     }
 
     /// Compiles a message: it may only have fields of its type, and a constant one must be valid as a whole.
-    fn said_as(&mut self, kind: &MessageKind, json: &At<Json>) -> Option<Template> {
+    fn call_message(&mut self, kind: &MessageKind, json: &At<Json>) -> Option<Template> {
         let of = kind.as_field();
         self.fields(&of, &json.value)?;
         let symbols = self.symbols();

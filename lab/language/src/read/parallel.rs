@@ -249,7 +249,7 @@ pub(super) fn request_item(
         RequestItem::Line(line) => compiler.request(line, &RequestFile::default()),
         RequestItem::Full(file) => match &file.value.request {
             Some(line) => compiler.request(line, &file.value),
-            None if file.value.has_no_line() || compiler.says_without_line(&file.value) => {
+            None if file.value.has_no_line() || compiler.has_messages_without_line(&file.value) => {
                 compiler.lineless(&file.value)?
             }
             None => {

@@ -1,7 +1,7 @@
 //! The protocol of a workload, and requests of other protocols than HTTP.
 
 use lab_workload::template::Escape;
-use lab_workload::{Request, Said, SignIn, Speech, Template};
+use lab_workload::{ProtocolRequest, Request, SignIn, Speech, Template};
 
 use super::foreign::{STATUS, part_of_web};
 use super::names::unknown_name;
@@ -145,7 +145,7 @@ impl Compiler<'_> {
             let compile = |word: &(usize, String)| self.word(line, word);
             said.iter().map(compile).collect::<Option<Vec<Template>>>()
         });
-        self.request_saying(compiled.map(Said::Words), file)
+        self.request_with_content(compiled.map(ProtocolRequest::Words), file)
     }
 
     /// Compiles an IMAP command, and the text that is its last argument.
@@ -156,7 +156,10 @@ impl Compiler<'_> {
             None => Some(None),
         };
         let said = compiled.zip(text);
-        self.request_saying(said.map(|(line, text)| Said::Line { line, text }), file)
+        self.request_with_content(
+            said.map(|(line, text)| ProtocolRequest::Line { line, text }),
+            file,
+        )
     }
 
     /// Compiles a mail.
@@ -181,8 +184,8 @@ impl Compiler<'_> {
             ),
         };
         let said = from.zip(to).zip(text);
-        let said = said.map(|((from, to), text)| Said::Mail { from, to, text });
-        self.request_saying(said, file)
+        let said = said.map(|((from, to), text)| ProtocolRequest::Mail { from, to, text });
+        self.request_with_content(said, file)
     }
 
     /// Returns the text of a mail with the required headers.
@@ -221,9 +224,9 @@ impl Compiler<'_> {
     }
 
     /// Compiles a request with this content; checks all its settings for the response.
-    pub(super) fn request_saying(
+    pub(super) fn request_with_content(
         &mut self,
-        said: Option<Said>,
+        said: Option<ProtocolRequest>,
         file: &RequestFile,
     ) -> Option<Request> {
         let own: &[&str] = match self.speech {
@@ -244,7 +247,7 @@ impl Compiler<'_> {
             expect: self.statuses(file)?,
             answer,
             captures,
-            ..Request::saying(said?)
+            ..Request::of_protocol(said?)
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Requests that are SQL statements.
 
 use lab_workload::template::Escape;
-use lab_workload::{Request, Said, Template, Way};
+use lab_workload::{ProtocolRequest, Request, Template, Way};
 
 use super::request::Compiler;
 
@@ -47,8 +47,8 @@ impl Compiler<'_> {
             return None;
         }
         let said = text.zip(values);
-        self.request_saying(
-            said.map(|(sql, values)| Said::Statement { sql, values, way }),
+        self.request_with_content(
+            said.map(|(sql, values)| ProtocolRequest::Statement { sql, values, way }),
             file,
         )
     }

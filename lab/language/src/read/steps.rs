@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use lab_workload::template::Escape;
 use lab_workload::{Group, Request, Slot, Step, TOKEN_STEP, Template, Transaction, Wait};
 
-use super::choice::{self, Around, Flat};
+use super::choice::{self, Enclosing, Flat};
 use super::control;
 use super::names::{check_short_name, switch};
 use super::parallel::{name_of, refuse_name, request_item};
@@ -73,7 +73,7 @@ pub(super) fn setup(files: &[At<StepFile>], compiler: &mut Compiler) -> Option<V
     choice::refuse(files, compiler);
     let flat = |file| Flat {
         file,
-        around: Around::default(),
+        enclosing: Enclosing::default(),
         name: None,
     };
     let steps: Vec<Flat> = files.iter().map(flat).collect();
@@ -199,7 +199,7 @@ fn step(flat: &Flat, of: &str, at: usize, compiler: &mut Compiler) -> Option<Ste
         wait: wait?,
         repeat: repeat? as u32,
         requests,
-        chance: flat.around.chance,
+        chance: flat.enclosing.chance,
         once,
         control: control?.map(Box::new),
         retry: retry?,
@@ -279,7 +279,9 @@ fn requests(
             })?;
         }
         (None, Some(line)) => return compiler.request(line, &file.only).map(|r| vec![r]),
-        (None, None) if file.only.has_no_line() || compiler.says_without_line(&file.only) => {
+        (None, None)
+            if file.only.has_no_line() || compiler.has_messages_without_line(&file.only) =>
+        {
             return compiler.lineless(&file.only)?.map(|r| vec![r]);
         }
         (None, None) if file.parallel.is_some() && file.only.is_empty() => return Some(Vec::new()),

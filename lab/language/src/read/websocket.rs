@@ -1,7 +1,7 @@
 //! WebSocket: the handshake of a workload, and the messages of its requests.
 
 use lab_workload::template::Escape;
-use lab_workload::{Body, Request, Said, Speech, Template};
+use lab_workload::{Body, ProtocolRequest, Request, Speech, Template};
 
 use super::events::Listening;
 use super::foreign::part_of_web;
@@ -16,7 +16,7 @@ const PARTS: &str = "a message is a text (`request`), `json`, or `bytes`";
 
 impl Compiler<'_> {
     /// Returns true if a request without a line sends or awaits messages.
-    pub(super) fn says_without_line(&self, file: &RequestFile) -> bool {
+    pub(super) fn has_messages_without_line(&self, file: &RequestFile) -> bool {
         let says = file.json.is_some() || file.bytes.is_some() || file.events.is_some();
         let says = says || file.call.close.is_some();
         matches!(self.speech, Speech::WebSocket { .. }) && says
@@ -98,7 +98,7 @@ impl Compiler<'_> {
             None => Some(()),
         };
         self.refuse_foreign(file)?;
-        let said = self.said(line, file);
+        let said = self.message_content(line, file);
         let answered = self.answered(file);
         let events = self.listening(file.events.as_ref(), Listening::Messages);
         fits?;
@@ -107,12 +107,16 @@ impl Compiler<'_> {
             answer,
             captures,
             events: events?,
-            ..Request::saying(said?)
+            ..Request::of_protocol(said?)
         })
     }
 
     /// Compiles the content of a message: a text, JSON, or bytes.
-    fn said(&mut self, line: Option<&At<Scalar>>, file: &RequestFile) -> Option<Said> {
+    fn message_content(
+        &mut self,
+        line: Option<&At<Scalar>>,
+        file: &RequestFile,
+    ) -> Option<ProtocolRequest> {
         let beside = [
             file.call.close.as_ref().map(|at| &at.span),
             file.json.as_ref().map(|at| &at.span),
@@ -130,11 +134,13 @@ impl Compiler<'_> {
                 let help = "listen in a request before it";
                 return self.refuse_here(&events.span, "what closes hears nothing more", help);
             }
-            return self.setting("close", at, close_code).map(Said::Close);
+            return self
+                .setting("close", at, close_code)
+                .map(ProtocolRequest::Close);
         }
         if let Some(line) = line {
             let text = self.template("request", line, Escape::None)?;
-            return Some(Said::Message {
+            return Some(ProtocolRequest::Message {
                 text: Some(text),
                 binary: false,
             });
@@ -144,7 +150,7 @@ impl Compiler<'_> {
             Body::Json(text) | Body::Text(text) => Some(text),
             _ => None,
         };
-        Some(Said::Message { text, binary })
+        Some(ProtocolRequest::Message { text, binary })
     }
 }
 

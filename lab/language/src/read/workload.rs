@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lab_workload::template::{Escape, Symbols};
 use lab_workload::{
-    Asked, Attached, Data, Descriptors, Each, Given, JsonSchema, Key, MAX_VARIABLES, PASSWORD,
+    Attached, Data, Descriptors, Each, InputName, Inputs, JsonSchema, Key, MAX_VARIABLES, PASSWORD,
     Probe, Session, Template, Transfer, Workload,
 };
 
@@ -34,7 +34,7 @@ const MAX_USERS: u64 = 1_000_000;
 
 /// Data read for a workload apart from its own file.
 #[derive(Clone, Copy)]
-struct Beside<'a> {
+struct Resources<'a> {
     data: Option<&'a Arc<Data>>,
     files: &'a [Attached],
     keys: &'a [Key],
@@ -57,10 +57,10 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
     let keys = keys::read(&file, files, &mut problems);
     let schemas = schema::read(&file, files, &mut problems);
     let described = descriptors::read(&file, files, &mut problems);
-    let beside = (pools, transposed(rows), attached, &keys, schemas, described);
-    let mut workload = match beside {
+    let resources = (pools, transposed(rows), attached, &keys, schemas, described);
+    let mut workload = match resources {
         (Some(pools), Some(data), Some(files), Some(keys), Some(schemas), Some(described)) => {
-            let beside = Beside {
+            let resources = Resources {
                 data: data.as_ref(),
                 files: &files,
                 keys,
@@ -68,7 +68,7 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
                 descriptors: described.as_ref(),
                 pools: &pools,
             };
-            validate(&file, beside, &mut problems)
+            validate(&file, resources, &mut problems)
         }
         _ => None,
     };
@@ -76,8 +76,8 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
         && shared::check_counters(root, workload, &mut problems)
     {
         let keys = keys.unwrap_or_default();
-        let given = given(root, (workload, &keys), files, &mut problems);
-        workload.given = Arc::new(given.with_keys(keys));
+        let inputs = inputs(root, (workload, &keys), files, &mut problems);
+        workload.inputs = Arc::new(inputs.with_keys(keys));
     }
     problems.finish(workload.map(|workload| (workload, file)))
 }
@@ -93,26 +93,30 @@ pub fn workload_with(
 ) -> Result<Workload, LoadError> {
     let mut problems = Problems::default();
     let schemas: Vec<JsonSchema> = own.schemas().cloned().collect();
-    let beside = Beside {
+    let resources = Resources {
         data: own.data.as_ref(),
         files: &own.files,
-        keys: own.given.keys(),
+        keys: own.inputs.keys(),
         schemas: &schemas,
         descriptors: own.descriptors(),
         pools: &shared::pools_of(own),
     };
-    let workload = validate_with(file, parameters, beside, &mut problems);
+    let workload = validate_with(file, parameters, resources, &mut problems);
     problems.finish(workload.map(|workload| Workload {
-        given: Arc::clone(&own.given),
+        inputs: Arc::clone(&own.inputs),
         ..workload
     }))
 }
 
 /// Returns the validated workload with its own parameters; `None` if a problem was reported.
-fn validate(file: &WorkloadFile, beside: Beside<'_>, problems: &mut Problems) -> Option<Workload> {
+fn validate(
+    file: &WorkloadFile,
+    resources: Resources<'_>,
+    problems: &mut Problems,
+) -> Option<Workload> {
     check_short_name("workload", &file.workload, problems);
     let parameters = parameters(file, problems)?;
-    validate_with(file, &parameters, beside, problems)
+    validate_with(file, &parameters, resources, problems)
 }
 
 /// Returns the parameters with the workload's own values; `None` if a problem was reported.
@@ -144,20 +148,20 @@ impl WorkloadFile {
 fn validate_with(
     file: &WorkloadFile,
     parameters: &Cell,
-    beside: Beside<'_>,
+    resources: Resources<'_>,
     problems: &mut Problems,
 ) -> Option<Workload> {
-    let rows = beside.data.map(Arc::as_ref);
-    let variables = variables(file, rows, beside.pools, problems)?;
+    let rows = resources.data.map(Arc::as_ref);
+    let variables = variables(file, rows, resources.pools, problems)?;
     let symbols = Symbols {
         variables: &variables,
         parameters,
-        keys: beside.keys,
+        keys: resources.keys,
         is_repeatable: switch(file.session.repeatable.as_ref(), problems),
     };
     let user = user(&file.user, symbols, rows, problems);
-    let outside = without_session_rows(&variables, rows, beside.pools);
-    let mut compiler = compiler(symbols, beside, problems);
+    let outside = without_session_rows(&variables, rows, resources.pools);
+    let mut compiler = compiler(symbols, resources, problems);
     compiler.cookies = compiler.cookies(&file.cookies, true)?;
     compiler.sign = compiler.sign(file.sign.as_ref())?;
     compiler.variables = &outside;
@@ -166,7 +170,7 @@ fn validate_with(
     compiler.refuse_sign(file)?;
     let tokens = compiler.obtained(file)?;
     compiler.taking = compiler.taking(file.compressed.as_ref(), file.follow.as_ref())?;
-    let shared = shared::read(&file.shared, (beside.pools, &variables), &mut compiler)?;
+    let shared = shared::read(&file.shared, (resources.pools, &variables), &mut compiler)?;
     compiler.shared = &shared;
     let setup = steps::setup(&file.setup, &mut compiler);
     let probe = file.probe.as_ref().map(|p| probe(p, &mut compiler));
@@ -178,7 +182,7 @@ fn validate_with(
     let max_body = compiler.optional("max_body", &file.max_body, |text| {
         units::size(text, MAX_BODY)
     });
-    let least = compiler.optional("least_users", &file.least_users, least_users);
+    let least = compiler.optional("least_users", &file.least_users, min_users);
     let (mut setup, mut session) = (setup?, session?);
     if let Some(tokens) = &tokens {
         auth::add_steps(tokens, &mut setup, &mut session.steps);
@@ -194,10 +198,10 @@ fn validate_with(
         transfer: transposed(transfer)?,
         variables: variables.into(),
         least_users: least?.unwrap_or_default(),
-        given: Arc::default(),
-        data: beside.data.map(Arc::clone),
+        inputs: Arc::default(),
+        data: resources.data.map(Arc::clone),
         shared: shared.clone(),
-        files: beside.files.to_vec(),
+        files: resources.files.to_vec(),
         max_body: max_body?,
         trace: trace?.filter(|share| *share > 0.0),
         speech: speech.clone(),
@@ -208,15 +212,15 @@ fn validate_with(
 /// Creates the compiler of the workload's requests, with the data read apart from its file.
 fn compiler<'a>(
     symbols: Symbols<'a>,
-    beside: Beside<'a>,
+    resources: Resources<'a>,
     problems: &'a mut Problems,
 ) -> Compiler<'a> {
     Compiler {
-        files: beside.files,
-        keys: beside.keys,
+        files: resources.files,
+        keys: resources.keys,
         is_repeatable: symbols.is_repeatable,
-        schemas: beside.schemas,
-        descriptors: beside.descriptors,
+        schemas: resources.schemas,
+        descriptors: resources.descriptors,
         ..Compiler::new(symbols.variables, symbols.parameters, problems)
     }
 }
@@ -243,32 +247,38 @@ fn about(file: &WorkloadFile) -> String {
 }
 
 /// Parses a number of users.
-fn least_users(text: &str) -> Result<u32, TextError> {
+fn min_users(text: &str) -> Result<u32, TextError> {
     let users = units::whole_number(text, 1..=MAX_USERS)?;
     Ok(u32::try_from(users).unwrap_or(u32::MAX))
 }
 
 /// Returns the environment variables that templates use, with their values if known.
-fn given(
+fn inputs(
     root: &Node,
     (workload, keys): (&Workload, &[Key]),
     files: &dyn Files,
     problems: &mut Problems,
-) -> Given {
-    let of_keys = keys.iter().filter_map(Key::variable).map(|name| Asked {
+) -> Inputs {
+    let of_keys = keys.iter().filter_map(Key::variable).map(|name| InputName {
         name: name.to_owned(),
         secret: true,
     });
-    let mut given = Given::unknown(workload.asked().into_iter().chain(of_keys).collect());
-    let mut names: Vec<String> = given.asked().map(|asked| asked.name.clone()).collect();
+    let mut inputs = Inputs::unknown(
+        workload
+            .requested_inputs()
+            .into_iter()
+            .chain(of_keys)
+            .collect(),
+    );
+    let mut names: Vec<String> = inputs.names().map(|asked| asked.name.clone()).collect();
     names.dedup();
     for name in names {
         let place = || called_at(root, &name, &["env", "secret"]);
         if let Some(Some(value)) = environment(&name, place, files, problems) {
-            given.set(&name, &value);
+            inputs.set(&name, &value);
         }
     }
-    given
+    inputs
 }
 
 /// Returns the variables available outside of sessions: the others get a name that no template can write, to keep the

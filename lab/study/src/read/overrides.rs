@@ -1,8 +1,9 @@
 //! `--set key.path=value`: values from the command line put into the tree of a study file.
 
 use lab_language::{
-    Problem, Secrets, SourceFile, Span, kept,
+    Problem, Secrets, SourceFile, Span,
     node::{self, Key, Node, Value},
+    secrets,
 };
 
 /// Deepest path.
@@ -36,7 +37,7 @@ pub(super) fn apply(
     }
     let value = parsed(&flag, path.len() + 1, value)?;
     if is_secret {
-        kept::all(&value, secrets, &mut Vec::new());
+        secrets::all(&value, secrets, &mut Vec::new());
     }
     let mut offset = 0;
     let mut at = root;

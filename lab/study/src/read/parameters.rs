@@ -106,7 +106,7 @@ pub(super) fn check_cells(
     for cell in cells {
         let system = template.system.of(cell).system(cell).map(drop);
         let host = template.system.of(cell).host(cell).map(drop);
-        let reach = template.reach(cell).map(drop);
+        let reach = template.connect(cell).map(drop);
         let ask = template.system.of(cell).ask.spec(cell).map(drop);
         let parameters = template.parameters.parameters(cell);
         let workload = match &parameters {

@@ -1,6 +1,6 @@
 //! How users reach a system of a study: its settings as templates, each with its place.
 
-use lab_language::reach::{HttpTemplate, ReachTemplate};
+use lab_language::connect::{ConnectTemplate, HttpTemplate};
 use lab_language::settings::{Settings, note};
 use lab_language::{At, Scalar, Span};
 use lab_workload::Workload;
@@ -12,7 +12,7 @@ pub(super) fn template(
     system: &SystemFile,
     workload: &Workload,
     settings: &mut Settings<'_>,
-) -> Option<ReachTemplate> {
+) -> Option<ConnectTemplate> {
     fitting(system, settings)?;
     let mut known = settings.known.to_vec();
     if system.command.is_some() || system.processes.is_some() {
@@ -41,7 +41,7 @@ pub(super) fn template(
             Some((host.value.clone(), address))
         })
         .collect();
-    Some(ReachTemplate {
+    Some(ConnectTemplate {
         scheme: scheme?,
         ca: ca?,
         client: certificate?.zip(key?),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use lab_language::settings::Settings;
 use lab_language::{
-    Files, LoadError, Problems, Secrets, WorkloadFile, check_short_name, decode, first_file, kept,
+    Files, LoadError, Problems, Secrets, WorkloadFile, check_short_name, decode, first_file,
     node::{self, Node},
-    parsed, switch, template_words, units, unknown_name,
+    parsed, secrets, switch, template_words, units, unknown_name,
 };
 use lab_workload::{Descriptors, JsonSchema, Key};
 
@@ -38,9 +38,9 @@ pub(super) fn load(
     sets: &[(String, String)],
     age: unused::Age,
 ) -> Result<Loaded, LoadError> {
-    let mut secrets = Secrets::named(kept::listed(&root));
-    let places = kept::learn(&root, &mut secrets);
-    let bytes = kept::without(&bytes, places);
+    let mut secrets = Secrets::named(secrets::listed(&root));
+    let places = secrets::learn(&root, &mut secrets);
+    let bytes = secrets::without(&bytes, places);
     judged(path, files, (bytes, root), (sets, &mut secrets), age)
         .map_err(|error| error.without(&secrets))
         .map(|mut loaded| {
@@ -65,14 +65,14 @@ fn judged(
         overrides::apply(&mut root, key, value, secrets)?;
     }
     // Again, for the values of `--set`.
-    kept::learn(&root, secrets);
+    secrets::learn(&root, secrets);
     let file = decode::<StudyFile>(&root)?;
     let mut archived = vec![("study.yaml".to_owned(), bytes)];
     let mut problems = Problems::default();
-    kept::check(file.secrets.as_ref(), &root, &mut problems);
+    secrets::check(file.secrets.as_ref(), &root, &mut problems);
     let workloads = workloads(path, &file, files, &mut archived, secrets, &mut problems)?;
     for read in workloads.iter().flat_map(|workloads| &workloads.each) {
-        let given = &read.workload.given;
+        let given = &read.workload.inputs;
         given.secrets().for_each(|value| secrets.learn(value));
     }
     let published = published::published(path, &file, files, &mut archived, &mut problems);
@@ -185,7 +185,7 @@ fn workload(
     };
     let file = node::text_file(&found, &bytes)?;
     let root = node::parse(&file)?;
-    let places = kept::credentials(&root, secrets);
+    let places = secrets::credentials(&root, secrets);
     let (workload, written) = lab_language::read_workload(&root, files)?;
     let sha256 = meaning::sha256(&root, &["workload", "about", "least_users"]);
     // The hashes of the files beside it are taken from the workload.
@@ -193,7 +193,7 @@ fn workload(
     let others = rows.chain(workload.files.iter().map(|file| &file.sha256));
     let schemas = workload.schemas().map(JsonSchema::sha256);
     let described = workload.descriptors().map(Descriptors::sha256);
-    let keys = workload.given.keys().iter().filter_map(Key::file_sha256);
+    let keys = workload.inputs.keys().iter().filter_map(Key::file_sha256);
     let more: Vec<String> = schemas.chain(described).chain(keys).collect();
     let others = others.chain(&more);
     let sha256 = others.fold(sha256, |one, other| meaning::with(&one, other));
@@ -201,7 +201,7 @@ fn workload(
         1 => "workload.yaml".to_owned(),
         number => format!("workload-{number}.yaml"),
     };
-    archived.push((name, kept::without(&bytes, places)));
+    archived.push((name, secrets::without(&bytes, places)));
     Ok(Some(WorkloadRead {
         workload: Arc::new(workload),
         written: Arc::new(written),

@@ -11,7 +11,7 @@ use super::piece::{self, Piece};
 use super::symbols::Symbols;
 use super::unseeded::Unseeded;
 use super::{parse, token, value};
-use crate::given::Asked;
+use crate::inputs::InputName;
 use crate::level::Parameters;
 use crate::render_error::{MAX_RENDERED_BYTES, RenderError};
 use crate::scope::{Slot, UserScope};
@@ -173,17 +173,17 @@ impl Template {
     }
 
     /// Adds the environment variables that it uses.
-    pub fn asked(&self, asked: &mut Vec<Asked>) {
+    pub fn inputs(&self, asked: &mut Vec<InputName>) {
         for piece in self.pieces.iter() {
             match piece {
                 Piece::Literal(_) => {}
-                Piece::Plain { expression, .. } => expression.asked(asked),
-                Piece::Jinja { expression, .. } => parse::asked(expression, asked),
+                Piece::Plain { expression, .. } => expression.inputs(asked),
+                Piece::Jinja { expression, .. } => parse::inputs(expression, asked),
             }
         }
         self.sets
             .iter()
-            .for_each(|(_, template)| template.asked(asked));
+            .for_each(|(_, template)| template.inputs(asked));
     }
 
     /// Adds the counters that it uses.

@@ -18,7 +18,7 @@ use super::profile::Profile;
 use super::symbols::Symbols;
 use super::token::{Token, TokenKind, arguments, code_tokens, mark, tokens, too_deep, words};
 use super::{unseeded, value};
-use crate::given::Asked;
+use crate::inputs::InputName;
 
 /// Maximum nesting of parentheses. minijinja's own limit is 150, for which a thread's stack may be too small.
 const MAX_NESTING: usize = 40;
@@ -515,9 +515,9 @@ fn given<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
 }
 
 /// Adds the environment variables that an expression of minijinja uses.
-pub(super) fn asked(expression: &Jinja, asked: &mut Vec<Asked>) {
+pub(super) fn inputs(expression: &Jinja, asked: &mut Vec<InputName>) {
     calls(expression, Kind::Given, |call, name| {
-        asked.push(Asked {
+        asked.push(InputName {
             name: name.to_owned(),
             secret: call == Call::Secret,
         });

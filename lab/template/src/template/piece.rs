@@ -8,7 +8,7 @@ use lab_filters::{Draw, Drawn, Escape, Filter};
 use super::function::{self, Call, Outcome, Weights};
 use super::jinja::{Jinja, Output};
 use super::profile::Profile;
-use crate::given::Asked;
+use crate::inputs::InputName;
 use crate::render_error::RenderError;
 use crate::scope::{Slot, UserScope};
 use crate::slot::Use;
@@ -100,13 +100,13 @@ impl Piece {
 
 impl Plain {
     /// Adds the environment variables that it uses.
-    pub(super) fn asked(&self, asked: &mut Vec<Asked>) {
+    pub(super) fn inputs(&self, asked: &mut Vec<InputName>) {
         match self {
-            Self::Given { name, secret } => asked.push(Asked {
+            Self::Given { name, secret } => asked.push(InputName {
                 name: name.to_string(),
                 secret: *secret,
             }),
-            _ => self.parts().for_each(|one| one.asked(asked)),
+            _ => self.parts().for_each(|one| one.inputs(asked)),
         }
     }
 

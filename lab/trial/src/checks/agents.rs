@@ -1,7 +1,7 @@
 //! Agents that drove the load or had the system: the offsets of their clocks. Times are never taken over two clocks;
 //! the offsets show when each agent began, and reveal a machine that stood still.
 
-use lab_archive::{Agent, Circumstances};
+use lab_archive::{Agent, TrialEnvironment};
 use lab_plan::checks::{AGENT_CLOCK_BOUND, AGENT_CLOCK_STEP, CheckId};
 
 use super::facts::Facts;
@@ -12,7 +12,7 @@ use crate::model::Check;
 /// Returns `None` if no agent had a part.
 pub(super) fn clocks(facts: &Facts<'_>) -> Option<Check> {
     let id = CheckId::AgentsClocks;
-    let around = &facts.data.record.circumstances;
+    let around = &facts.data.record.environment;
     let parts = around.parts.iter().filter_map(|part| part.agent.as_ref());
     let agents = around.agents.iter().chain(&around.system_agent);
     let agents: Vec<&Agent> = agents.chain(parts).collect();
@@ -42,7 +42,7 @@ pub(super) fn clocks(facts: &Facts<'_>) -> Option<Check> {
 }
 
 /// Describes the agents that drove the load, and those that had the system or parts of it.
-fn who(around: &Circumstances) -> String {
+fn who(around: &TrialEnvironment) -> String {
     let named = around.agents.iter();
     let named = named.map(|one| format!("{} ({} workers)", one.name, one.workers));
     let named: Vec<String> = named.collect();

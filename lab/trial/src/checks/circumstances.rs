@@ -30,7 +30,7 @@ enum There<'a> {
 /// conducting machine.
 fn there<'a>(facts: &Facts<'a>) -> Vec<(String, There<'a>)> {
     let record = &facts.data.record;
-    let around = &record.circumstances;
+    let around = &record.environment;
     let url = record.system_settings.get("url");
     let own = "the system's machine";
     let own = match &around.system_host {
@@ -146,7 +146,7 @@ fn competed(others: &[OtherProgram], cores: u32) -> (f64, String) {
 
 pub(super) fn others(facts: &Facts<'_>) -> Check {
     let id = CheckId::OtherPrograms;
-    let around = &facts.data.record.circumstances;
+    let around = &facts.data.record.environment;
     if around.clocks.is_none() {
         return not_judged(id, "not recorded");
     }
@@ -195,7 +195,7 @@ fn jumped(clocks: &Clocks) -> (f64, f64) {
 
 pub(super) fn clocks(facts: &Facts<'_>) -> Check {
     let id = CheckId::ClockJumps;
-    let Some(clocks) = &facts.data.record.circumstances.clocks else {
+    let Some(clocks) = &facts.data.record.environment.clocks else {
         return not_judged(id, "not recorded");
     };
     let words = |off: f64| {
@@ -221,7 +221,7 @@ pub(super) fn clocks(facts: &Facts<'_>) -> Check {
 /// Ports, files, listen queues, CPU quotas, heat. The worst of them decides, all are reported.
 pub(super) fn limits(facts: &Facts<'_>) -> Check {
     let id = CheckId::Limits;
-    let around = &facts.data.record.circumstances;
+    let around = &facts.data.record.environment;
     if around.clocks.is_none() {
         return not_judged(id, "not recorded");
     }

@@ -1,6 +1,6 @@
 //! Is the profile good? Nothing here makes a trial invalid: its figures need no profile.
 
-use lab_archive::{Noted, Profiled, SampledBlock};
+use lab_archive::{Profiled, SampledBlock, Warning};
 use lab_plan::checks::{
     CheckId, InForce, PROFILE_LOST, PROFILE_NAMES, PROFILE_SAMPLES, PROFILE_STACKS, SAMPLING_COST,
 };
@@ -30,10 +30,10 @@ pub(super) fn samples(facts: &Facts<'_>) -> Option<Check> {
         let noted = facts
             .data
             .record
-            .noted
+            .warnings
             .iter()
             .find_map(|noted| match noted {
-                Noted::NotProfiled { problem } => Some(problem.as_str()),
+                Warning::NotProfiled { problem } => Some(problem.as_str()),
                 _ => None,
             });
         let why = noted.unwrap_or("the trial ended without a profile");

@@ -426,17 +426,17 @@ fn record(trial: &Trial, unanswered: Unanswered) -> TrialRecord {
             rss_mb_max: 40.0,
         },
         start_data_bytes: 0,
-        circumstances: lab_archive::Circumstances::default(),
+        environment: lab_archive::TrialEnvironment::default(),
         system_settings: BTreeMap::new(),
-        noted: Vec::new(),
+        warnings: Vec::new(),
         notes: Vec::new(),
     };
-    record.circumstances.clocks = Some(Clocks {
+    record.environment.clocks = Some(Clocks {
         wall_start_ms: 1_000_000,
         wall_end_ms: 1_000_000 + length as i64,
         monotonic_ms: length as f64,
     });
-    record.circumstances.limits = LimitsReached {
+    record.environment.limits = LimitsReached {
         generator_open_files: Some(Used {
             most: 120,
             limit: 1024,

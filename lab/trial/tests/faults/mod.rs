@@ -7,8 +7,8 @@ mod profile;
 use std::collections::{BTreeMap, BTreeSet};
 
 use lab_archive::{
-    Agent, Circumstances, Clocks, OtherProgram, PreparationCause, Run, RunWriter, Throttled,
-    TrialEnd, TrialRecord, Used,
+    Agent, Clocks, OtherProgram, PreparationCause, Run, RunWriter, Throttled, TrialEnd,
+    TrialEnvironment, TrialRecord, Used,
 };
 use lab_plan::checks::CheckId;
 use lab_trial::model::{CheckOutcome, TrialAnalysis};
@@ -72,7 +72,7 @@ fn counters(name: &'static str, value: f64) -> Faults {
 
 fn others(percent_of_a_core: f64) -> impl Fn(&mut TrialRecord) {
     move |record| {
-        record.circumstances.others_during = vec![OtherProgram {
+        record.environment.others_during = vec![OtherProgram {
             name: "make".to_owned(),
             cpu_percent: percent_of_a_core,
         }];
@@ -125,7 +125,7 @@ fn of_generator() -> Vec<(&'static str, Faults)> {
         (
             "CPU quota used up",
             with(|record| {
-                record.circumstances.limits.generator_throttled = Some(Throttled {
+                record.environment.limits.generator_throttled = Some(Throttled {
                     periods: 40,
                     ms: 900,
                 });
@@ -134,7 +134,7 @@ fn of_generator() -> Vec<(&'static str, Faults)> {
         (
             "files used up",
             with(|record| {
-                record.circumstances.limits.generator_open_files = Some(Used {
+                record.environment.limits.generator_open_files = Some(Used {
                     most: 1024,
                     limit: 1024,
                 });
@@ -261,7 +261,7 @@ fn of_environment() -> Vec<(&'static str, Faults)> {
         (
             "clock set by 2 s",
             with(|record| {
-                record.circumstances.clocks = Some(Clocks {
+                record.environment.clocks = Some(Clocks {
                     wall_end_ms: 1_032_000,
                     wall_start_ms: 1_000_000,
                     monotonic_ms: 30_000.0,
@@ -271,7 +271,7 @@ fn of_environment() -> Vec<(&'static str, Faults)> {
         (
             "an agent's clock steps by 80 ms",
             with(|record| {
-                record.circumstances.agents = vec![Agent {
+                record.environment.agents = vec![Agent {
                     bound_ms: Some(0.3),
                     apart_ms: Some(80.0),
                     ..Agent::default()
@@ -401,9 +401,9 @@ fn made_up(fault: &'static str, load: &str, shape: Shape) -> Row {
 
 fn of_other_loads() -> Vec<Row> {
     let shape = || Shape {
-        circumstances: Circumstances {
+        circumstances: TrialEnvironment {
             clocks: Some(Clocks::default()),
-            ..Circumstances::default()
+            ..TrialEnvironment::default()
         },
         ..Shape::default()
     };

@@ -1,6 +1,6 @@
 //! Which checks detect which fault of a profile. None makes a trial invalid.
 
-use lab_archive::{Frames, Noted, Profiled, SampledBlock, TrialRecord};
+use lab_archive::{Frames, Profiled, SampledBlock, TrialRecord, Warning};
 use lab_plan::checks::CheckId;
 use lab_trial::model::{CheckOutcome, TrialAnalysis};
 
@@ -164,7 +164,7 @@ fn a_study_says_what_sampling_may_cost() {
 fn a_trial_without_its_profile_says_why() {
     let trial = judged(|record| {
         let problem = "the kernel does not let this user sample whole cores".to_owned();
-        record.noted.push(Noted::NotProfiled { problem });
+        record.warnings.push(Warning::NotProfiled { problem });
     });
     assert_eq!(
         outcomes(&trial),

@@ -156,7 +156,7 @@ pub(crate) struct Shape {
     /// When it began.
     pub(crate) started: Option<&'static str>,
     /// Environment of the trial.
-    pub(crate) circumstances: lab_archive::Circumstances,
+    pub(crate) circumstances: lab_archive::TrialEnvironment,
 }
 
 impl Default for Shape {
@@ -463,9 +463,9 @@ fn write_trial(writer: &RunWriter, trial: &Trial, shape: &Shape) {
             rss_mb_max: 40.0,
         },
         start_data_bytes: 1_000_000,
-        circumstances: shape.circumstances.clone(),
+        environment: shape.circumstances.clone(),
         system_settings: BTreeMap::from([("http_threads".to_owned(), threads)]),
-        noted: Vec::new(),
+        warnings: Vec::new(),
         notes: vec!["Mailboxes are not padded.".to_owned()],
     })
     .unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::given::Given;
+use crate::inputs::Inputs;
 use crate::scope::{DEFAULT_DATES_FROM, User, UserScope};
 use crate::template::{Escape, Symbols};
 use crate::tokens::{HeldToken, TokenState};
@@ -42,7 +42,7 @@ fn user() -> UserScope {
         block: 0,
         base_date: DEFAULT_DATES_FROM,
     };
-    UserScope::unset(&names, (&Arc::<Given>::default(), None), user)
+    UserScope::unset(&names, (&Arc::<Inputs>::default(), None), user)
 }
 
 /// Sets the captures of a response.

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn paths_are_taken_from_the_file_that_names_them() {
     let check = |from: &str, path: &str, expected: &str| {
-        assert_eq!(beside(from, path), expected, "{path} from {from}");
+        assert_eq!(sibling_path(from, path), expected, "{path} from {from}");
     };
     check("a.study.yaml", "../workloads/b.yaml", "../workloads/b.yaml");
     check("studies/a.yaml", "../workloads/b.yaml", "workloads/b.yaml");
