@@ -1,19 +1,26 @@
-//! A server with a known cost per request, for validating studies: `known --port N --rounds N [--slow N] [--host
-//! ADDRESS]`. Each request is answered after that many rounds of a computation that a compiler can't shorten and that
+//! A server with a known cost per request, for validating studies: `known --port N --rounds N [--slow N] [--lock TIME]
+//! [--sync FOLDER] [--host ADDRESS]`. Each request is answered after that many rounds of a computation that a compiler can't shorten and that
 //! touches no memory; two of them differ in CPU time by as much as in rounds.
 //!
 //! With `--slow N`, forty functions share the rounds equally, and function N takes three shares (5 % more work in all);
-//! with `--slow none`, they are equal.
+//! with `--slow none`, they are equal. With `--lock MICROSECONDS`, each request sleeps for that time under a lock that
+//! all share, as a server does that waits for a device under its lock. With `--sync FOLDER`, each request writes 4 KiB
+//! to a file there, and waits until the disk has them.
 //!
 //! One thread for each connection; bodies are not read: it serves the lab only.
 
+use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
-const USAGE: &str = "usage: known --port N --rounds N [--slow 0…39|none] [--host ADDRESS]";
+const USAGE: &str = "usage: known --port N --rounds N [--slow 0…39|none] [--lock MICROSECONDS] [--sync FOLDER] [--host ADDRESS]";
 /// The maximum bytes of a head; a longer one ends the connection.
 const LONGEST_HEAD: usize = 16 * 1024;
 const ANSWER: &[u8] =
@@ -24,6 +31,8 @@ struct Options {
     host: String,
     port: u16,
     work: Work,
+    lock: Option<Duration>,
+    sync: Option<PathBuf>,
 }
 
 /// What is computed for each request.
@@ -38,6 +47,7 @@ enum Work {
 fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
     let (mut host, mut port, mut rounds) = ("127.0.0.1".to_owned(), None, None);
     let mut slow: Option<Option<usize>> = None;
+    let (mut lock, mut sync) = (None, None);
     while let Some(name) = args.next() {
         let value = args.next()?;
         match name.as_str() {
@@ -46,6 +56,8 @@ fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
             "--rounds" => rounds = Some(value.parse().ok()?),
             "--slow" if value == "none" => slow = Some(None),
             "--slow" => slow = Some(Some(value.parse().ok().filter(|&at| at < FUNCTIONS.len())?)),
+            "--lock" => lock = Some(Duration::from_micros(value.parse().ok()?)),
+            "--sync" => sync = Some(PathBuf::from(value)),
             _ => return None,
         }
     }
@@ -57,6 +69,8 @@ fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
             each: rounds / FUNCTIONS.len() as u64,
             slow,
         }),
+        lock,
+        sync,
     })
 }
 
@@ -72,20 +86,39 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    let file = match options.sync.as_deref().map(log_in).transpose() {
+        Ok(file) => file.map(Arc::new),
+        Err(error) => {
+            eprintln!("known: can't write to the folder of --sync: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     for stream in listener.incoming().flatten() {
-        let work = options.work;
-        thread::spawn(move || serve(stream, work));
+        let (work, lock) = (options.work, options.lock);
+        let file = file.clone();
+        thread::spawn(move || serve(stream, work, lock, file.as_deref()));
     }
     ExitCode::SUCCESS
 }
 
 /// Answers until the client closes the connection or sends something else.
-fn serve(stream: TcpStream, work: Work) -> io::Result<()> {
+fn serve(
+    stream: TcpStream,
+    work: Work,
+    lock: Option<Duration>,
+    file: Option<&File>,
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut writer = stream.try_clone()?;
     let mut reader = BufReader::new(stream);
     while read_head(&mut reader)? {
         work.run();
+        if let Some(time) = lock {
+            under_the_lock(time);
+        }
+        if let Some(file) = file {
+            write_and_sync(file)?;
+        }
         writer.write_all(ANSWER)?;
     }
     Ok(())
@@ -105,6 +138,27 @@ fn read_head(reader: &mut impl BufRead) -> io::Result<bool> {
             _ => {}
         }
     }
+}
+
+/// A new file in a folder, for [`write_and_sync`].
+fn log_in(folder: &Path) -> io::Result<File> {
+    File::create(folder.join("known.log"))
+}
+
+/// Sleeps while it holds the lock of all threads.
+#[inline(never)]
+fn under_the_lock(time: Duration) {
+    static LOCK: Mutex<()> = Mutex::new(());
+    let held = LOCK.lock();
+    thread::sleep(time);
+    drop(held);
+}
+
+/// Overwrites the first 4 KiB, so that the file stays small.
+#[inline(never)]
+fn write_and_sync(file: &File) -> io::Result<()> {
+    file.write_all_at(&[b'k'; 4096], 0)?;
+    file.sync_data()
 }
 
 impl Work {
