@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What the shares of admission cost of a request's CPU, as a ratio: the program as it is beside one that is
-# built without them. Only the workspace's own crates are built a second time.
+# Measures the CPU cost of fair-share admission per request, as a ratio of two builds: with and without the
+# shares. Only the workspace's own crates are built twice.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build() { # so that both are made of the same dependencies
+build() { # both programs use the same dependencies
     cargo build --release --locked --quiet --bin plimsoll --bin plimsoll-bench
 }
 with=target/admission-with without=target/admission-without

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What agents cost, with the programs as users run them: a hub and all agents on loopback, nginx (Debian) as the system.
+# Measures the cost of agents with the release build: a hub and all agents on loopback, nginx (Debian) as the system.
 #
-# First AGENTS (200) agents drive 30 steps for a minute, each of which reports every second: what the one who conducts
-# takes of a core (asked: at most half of one). Then one agent over the hub and one generator over a pipe drive the same
-# load, in turn, PAIRS (5) times: CPU per request of one, as the other's (asked: at most 1.01). The first is of any
-# machine that has a gigabyte of memory per 100 agents; the second wants a quiet one.
+# First, AGENTS (200) agents drive 30 steps for a minute, and each reports every second. The result is the CPU use of
+# the conductor, as a fraction of a core (target: at most 0.5). Then one agent over the hub and one generator over a pipe
+# drive the same load, in turn, PAIRS (5) times. The result is the ratio of their CPU time per request (target: at most
+# 1.01). The first part needs a gigabyte of memory per 100 agents; the second part needs an idle machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 agents=${AGENTS:-200} pairs=${PAIRS:-5}
@@ -58,7 +58,7 @@ started+=($!)
 study() { # name load...
     cat > "$1.study.yaml" <<STUDY
 study: $1
-title: What agents cost
+title: The cost of agents
 workload: steps
 system: { attach: { url: "http://127.0.0.1:18089" } }
 load: { $2 }
@@ -87,7 +87,7 @@ join() { # first last
 }
 join 1 "$agents"
 until [ "$("$PLIMSOLL" agents list | grep -c nobody)" -eq "$agents" ]; do sleep 0.5; done
-echo "$agents agents are there" >&2
+echo "$agents agents have joined" >&2
 
 ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
 "$PLIMSOLL" run all.study.yaml --agents "$agents" --lenient --patience 0 --out all > all.log 2>&1 &
@@ -98,14 +98,14 @@ before=$(ticks "$run")
 sleep 50
 after=$(ticks "$run") || { cut -c 1-200 all.log >&2; exit 1; }
 memory=$(awk '/VmHWM/ { printf "%d", $2 / 1024 }' "/proc/$run/status")
-wait "$run" || true # a busy machine may call the trial no measurement; the figure is of the conductor
+wait "$run" || true # on a busy machine the trial may be invalid; the figure is about the conductor
 grep -m 1 'done in' all.log
 awk -v used=$((after - before)) -v hertz="$(getconf CLK_TCK)" -v agents="$agents" -v memory="$memory" 'BEGIN {
-    printf "%d agents, 30 steps, a report a second: whoever conducts takes %.3f of a core (0.5 at most), %d MB\n",
+    printf "%d agents, 30 steps, a report a second: the conductor uses %.3f of a core (at most 0.5), %d MB\n",
         agents, used / hertz / 50, memory }'
 
 for n in $(seq 2 "$agents"); do "$PLIMSOLL" agents stop "a$n" > /dev/null; done
-cpu() { # of a core, in the hold, per request
+cpu() { # CPU use in the hold, as a fraction of a core
     awk -F '[:,]' '/"cpu_fraction"/ { print $2 + 0; exit }' "$1/trials/001/trial.json"
 }
 for pair in $(seq "$pairs"); do
@@ -113,4 +113,4 @@ for pair in $(seq "$pairs"); do
     "$PLIMSOLL" run one.study.yaml --lenient --agents a1 --out "agent-$pair" > "agent-$pair.log" 2>&1 || tail -4 "agent-$pair.log" >&2
     echo "$(cpu "agent-$pair") $(cpu "pipe-$pair")"
 done | awk '{ print "agent " $1 ", pipe " $2 " of a core: " $1 / $2; log_sum += log($1 / $2) }
-    END { printf "CPU per request, an agent over the hub ÷ a generator over a pipe: %.3f (1.01 at most)\n", exp(log_sum / NR) }'
+    END { printf "CPU per request, an agent over the hub ÷ a generator over a pipe: %.3f (at most 1.01)\n", exp(log_sum / NR) }'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Attachments in durable chunks, beside the raw disk and nginx' WebDAV, in one run. Root is needed
-# only to install nginx.
+# Compares uploads of attachments in durable chunks with the raw disk and nginx' WebDAV, in one run.
+# Needs root only to install nginx.
 set -euo pipefail
 exec "$(dirname "$0")/run.sh" attachments

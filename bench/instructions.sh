@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# How many instructions of the server's HTTP thread a request takes, by kind of request, as callgrind counts them:
-# nearly the same on a noisy machine as on a quiet one. Exits 1 where it takes more than it may. The program is the
-# released one with names in it; who asks it needs no optimisation.
+# Counts the instructions of the server's HTTP thread per request, by kind of request, with callgrind. The counts are
+# nearly the same on a busy and on an idle machine. Exits 1 if a count exceeds its limit. The server is the release
+# build with symbols; the client needs no optimisation.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

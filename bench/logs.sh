@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What it takes to import a log of 10,000,000 lines: seconds, lines per second, and peak memory, beside goaccess and
-# `wc -l` on the same file in the same run. Targets: at most 60 s and 64 MiB. Needs 4 GB of disk in target/, GNU time,
-# and perhaps goaccess (Debian has both).
+# Measures the import of a log of 10,000,000 lines: seconds, lines per second, and peak memory, compared with goaccess
+# and `wc -l` on the same file in the same run. Targets: at most 60 s and 64 MiB. Needs 4 GB of disk in target/ and GNU
+# time; goaccess is optional (Debian has both).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lines=${1:-10000000}
@@ -11,7 +11,7 @@ trap 'rm -rf "$dir"' EXIT
 cargo build --release --locked --quiet --package plimsoll
 awk -v lines="$lines" 'BEGIN {
     for (i = 0; i < lines; i++) {
-        # 1,000 lines a second on average, one of 40 programs each, three requests of a client in a row.
+        # On average 1,000 lines a second; 40 browsers; three consecutive requests per client.
         if (left-- <= 0) { second++; left = 500 + int(rand() * 1000) }
         if (i % 3 == 0) client = sprintf("10.%d.%d.%d", rand() * 40, rand() * 250, rand() * 250)
         at = sprintf("%02d:%02d:%02d", (second / 3600) % 24, (second / 60) % 60, second % 60)
@@ -29,7 +29,7 @@ measure() { # name command…
 echo "logs: $lines lines, $(($(stat -c %s "$dir/access.log") >> 20)) MiB"
 measure "wc -l" wc -l "$dir/access.log"
 measure "requests" target/release/plimsoll import log "$dir/access.log" --out "$dir/rows"
-# Each second has as many rows as the log has lines.
+# The rows and the log must have the same count in each second.
 python3 - "$dir/access.log" "$dir/rows.jsonl" << 'PY'
 import collections, sys
 log, rows = collections.Counter(), collections.Counter()

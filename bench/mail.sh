@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Mail beside Dovecot, in one run, as ratios. Needs root: to install Dovecot (Debian), and because
-# Dovecot starts as root. A Dovecot of the machine's own is not touched: this one has its own folder,
-# ports, and processes, and ends with the run.
+# Compares mail with Dovecot, in one run, as ratios. Needs root to install Dovecot (Debian), and because
+# Dovecot starts as root. Another Dovecot on this machine is not affected: the benchmark's Dovecot has its
+# own folder, ports, and processes, and stops with the run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Side-by-side benchmarks: each pair in one run, reported as ratios. Absolute times drift with the
-# machine; ratios are what to compare. First of all the measurer itself is measured (`make measure`),
-# unless a part is named. Needs root only to install wrk, nginx, h2load, and etcd (Debian). Calls of gRPC are compared
-# where ghz is: go install github.com/bojand/ghz/cmd/ghz@latest
+# Side-by-side benchmarks: each pair in one run, reported as ratios. Compare the ratios: absolute times vary with the
+# machine. Without arguments, the script first checks the measuring program itself (`make measure`). Needs root only to
+# install wrk, nginx, h2load, and etcd (Debian). gRPC calls are compared only if ghz is installed:
+# go install github.com/bojand/ghz/cmd/ghz@latest
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

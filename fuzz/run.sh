@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Has libFuzzer look for inputs that break a target, so long for each: fuzz/run.sh SECONDS [TARGET...]
+# Runs libFuzzer on each target for SECONDS: fuzz/run.sh SECONDS [TARGET...]
 #
-# A stable compiler does: what a fuzzer watches a program by are passes of LLVM. The long list is what
-# `cargo fuzz --sanitizer none` uses; memory errors are what the language keeps out.
+# A stable compiler is sufficient: coverage instrumentation is an LLVM pass. The options are those of
+# `cargo fuzz --sanitizer none`. No sanitizer is needed: safe Rust excludes memory errors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=$1
@@ -18,7 +18,7 @@ targets=("$@")
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(ls fuzz/corpus)
 broken=()
 for target in "${targets[@]}"; do
-    # What is found stays beside the program, and what breaks the target with it.
+    # Found inputs, and inputs that break the target, are kept in target/fuzzed.
     found=target/fuzzed/$target
     mkdir -p "$found/inputs"
     echo "$target, $seconds s"
@@ -30,6 +30,6 @@ for target in "${targets[@]}"; do
     tail -1 "$found/log"
 done
 if [ ${#broken[@]} -gt 0 ]; then
-    echo "broken: ${broken[*]}; put the input into fuzz/corpus/TARGET once it is mended" >&2
+    echo "broken: ${broken[*]}; add the input to fuzz/corpus/TARGET after the fix" >&2
     exit 1
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs Debian's Chromium with its driver, if it is missing and this is root on Debian. Without it,
-# the tests that drive a browser say that they are skipped.
+# Installs Debian's Chromium and its driver if they are missing and the script runs as root on Debian.
+# Without them, the browser tests report that they are skipped.
 set -uo pipefail
 if command -v chromedriver >/dev/null && { command -v chromium || command -v google-chrome; } >/dev/null; then
     exit 0

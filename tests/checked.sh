@@ -1,8 +1,7 @@
 #!/bin/sh
-# Compiles one of our crates for the tests, by the linter, and writes its documentation: a warning of either is an error.
-# So what is tested is linted and documented as it is built, once, where `cargo clippy` and `cargo doc` would each look
-# through all that it depends on once more. Cargo calls it in place of the compiler, as `checked.sh RUSTC ARGUMENTS…`
-# (RUSTC_WORKSPACE_WRAPPER).
+# Compiles a crate of this workspace for the tests with clippy, and writes its documentation. A warning of either is an
+# error. One build thus compiles, lints, and documents; `cargo clippy` and `cargo doc` would each check all dependencies
+# again. Cargo calls this script in place of the compiler, as `checked.sh RUSTC ARGUMENTS…` (RUSTC_WORKSPACE_WRAPPER).
 set -eu
 
 compiler=$(command -v "$1")
@@ -16,7 +15,7 @@ case " $* " in
 *" --crate-name ___ "*) exec "$@" ;; # Cargo asks what the compiler can do.
 *" --crate-name build_script_"* | *" --test "*) ;;
 *" --crate-type lib "*) documents=yes ;;
-# As cargo has it: nobody else can see anything of a program, so all of it is told.
+# Cargo does the same: a program has no public API, so its private items are documented.
 *" --crate-type bin "*) documents=--document-private-items ;;
 *" --crate-name "*) ;;
 *) exec "$@" ;;
@@ -24,7 +23,7 @@ esac
 "$tools/clippy-driver" "$@" -Dwarnings
 [ "$documents" ] || exit 0
 
-# All that the compiler was told but for what it was to write.
+# Pass the compiler's arguments to rustdoc, except those about the compiler's output.
 shift
 folder=
 for argument in "$@"; do

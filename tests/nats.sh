@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs Debian's nats-server, if it is missing and this is root on Debian. Without it, the tests of load
-# generators on other machines say that they are skipped.
+# Installs Debian's nats-server if it is missing and the script runs as root on Debian. Without it, the tests
+# of remote load generators report that they are skipped.
 set -uo pipefail
 if command -v nats-server >/dev/null || [ -x /usr/sbin/nats-server ]; then
     exit 0
@@ -9,7 +9,7 @@ if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
     echo "installing nats-server for the tests of agents"
     export DEBIAN_FRONTEND=noninteractive
     timeout 60 apt-get update -qq >/dev/null 2>&1
-    # The tests start servers of their own: none is to run by itself.
+    # The tests start their own servers. The package's service must not run.
     if timeout 240 apt-get install -y -qq --no-install-recommends nats-server >/dev/null 2>&1; then
         systemctl disable --now nats-server >/dev/null 2>&1
         exit 0

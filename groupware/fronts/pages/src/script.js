@@ -1,7 +1,7 @@
-// What pages can do a little quicker. Each works without it.
+// Progressive enhancements: each page works without this script.
 "use strict";
 
-// Where the browser is, for a user who has not chosen a zone.
+// The browser's time zone, for users without a chosen zone.
 for (const field of document.querySelectorAll("[data-zone]")) {
   try {
     field.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
@@ -10,7 +10,7 @@ for (const field of document.querySelectorAll("[data-zone]")) {
   }
 }
 
-// A form is sent once, however often its button is pressed.
+// Submits a form only once, even if its button is pressed repeatedly.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.dataset.sent) {
@@ -19,12 +19,12 @@ document.addEventListener("submit", (event) => {
   }
   form.dataset.sent = "1";
 });
-// Back from the next page, it can be sent again.
+// After a return from the next page, the form can be submitted again.
 addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;
 });
 
-// An event's end keeps its distance when the start moves; whole days have no times.
+// Keeps an event's duration when its start changes, and hides the times of all-day events.
 const start = ["start_day", "start_time"].map((id) => document.getElementById(id));
 const end = ["end_day", "end_time"].map((id) => document.getElementById(id));
 const allDay = document.getElementById("all_day");
@@ -51,7 +51,7 @@ if (allDay && start.every(Boolean) && end.every(Boolean)) {
   hideTimes();
 }
 
-// Ticks all mails of a page.
+// Adds a checkbox that selects all mails of a page.
 for (const place of document.querySelectorAll("[data-select-all]")) {
   const box = document.createElement("input");
   const label = document.createElement("label");
@@ -69,7 +69,7 @@ for (const place of document.querySelectorAll("[data-select-all]")) {
   });
 }
 
-// Completes the last of several people.
+// Completes the last name in a list of people.
 for (const field of document.querySelectorAll("input[list=people-list]")) {
   const list = document.getElementById("people-list");
   let asked = "";

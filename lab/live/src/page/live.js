@@ -1,12 +1,12 @@
-// The parts of the page, as the server makes them anew. What a person opened, focused, or scrolled
-// stays as it was.
+// Replaces parts of the page with the server's new versions. Keeps what the user has opened, focused,
+// or scrolled.
 const link = document.getElementById("link");
 const state = (text, bad) => {
   if (link.textContent !== text) link.textContent = text;
   link.classList.toggle("bad", bad);
 };
 const FOCUSED = "button,summary,a[href],[tabindex]";
-// The elements of a part, by what they say, and the so-manieth of those that say the same.
+// The elements of a part, named by their text and, for equal texts, by their number.
 const named = (part, selector) => {
   const times = new Map();
   return [...part.querySelectorAll(selector)].map((one) => {
@@ -16,8 +16,8 @@ const named = (part, selector) => {
     return { one, name: `${times.get(text)} ${text}` };
   });
 };
-// What an element of the part before is in the part made anew. One whose words changed is known by its place, unless
-// it has an id: beside a button that went there is another one, and "Stop" must never be taken for "Skip".
+// Finds the element of the new part that corresponds to an element of the old part. An element whose text has changed
+// is found by its position, unless it has an id: after the removal of a button, "Stop" must never be taken for "Skip".
 const again = (was, before, now) => {
   const same = now.find((other) => other.name === was.name);
   if (same || was.one.id) return same && same.one;
@@ -59,7 +59,7 @@ const put = (id, html) => {
   part.innerHTML = html;
   dress(part);
   for (const each of carried) each();
-  // Where what had the focus has gone, its part has it: a keyboard goes on from there, and not from the page's top.
+  // If the focused element is gone, focus its part, so that keyboard users do not restart at the top of the page.
   if (had && !part.contains(document.activeElement)) {
     part.tabIndex = -1;
     part.focus({ preventScroll: true });
@@ -82,7 +82,7 @@ source.addEventListener("end", () => {
 source.addEventListener("error", () => {
   if (source.readyState !== EventSource.CLOSED) state("no connection; the run goes on by itself", true);
 });
-// What was asked for is done: the same key once more must not ask for it of the next trial.
+// Closes the confirmation after the action, so that a repeated key press does not affect the next trial.
 const fold = (id) => {
   const button = document.getElementById(id);
   const details = button && button.closest("details");
@@ -94,7 +94,7 @@ document.addEventListener("submit", async (event) => {
   const button = event.submitter;
   if (!button || button.name !== "do") return;
   event.preventDefault();
-  // A button that is disabled loses the focus, and with it a keyboard its place.
+  // aria-disabled, because a disabled button loses the keyboard focus.
   if (button.ariaDisabled === "true") return;
   button.ariaDisabled = "true";
   try {

@@ -1,4 +1,4 @@
-// A program whose threads wait in known ways. It says at its end how long they did, by its own clock.
+// A program whose threads wait in known ways. At its end it prints how long they waited, by its own clock.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>

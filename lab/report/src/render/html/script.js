@@ -97,7 +97,7 @@ const zoom = (figure) => {
       one.box.classList.toggle("hit", hit);
       if (!hit) continue;
       count += 1;
-      // Frames follow their callers: one within the last that counted is a part of it.
+      // Frames are in order after their callers: skip a frame inside the last counted one.
       if (outer && one.y > outer.y && one.x + one.width <= outer.x + outer.width + 0.01) continue;
       sum += one.width;
       outer = one;
