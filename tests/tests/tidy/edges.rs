@@ -440,6 +440,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-stats",
         ],
     ),
+    ("lab-script", &[]),
     ("lab-stats", &[]),
     (
         "lab-study",

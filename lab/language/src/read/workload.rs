@@ -202,6 +202,7 @@ fn validate_with(
         trace: trace?.filter(|share| *share > 0.0),
         speech: speech.clone(),
         tokens: tokens.map(Box::new),
+        scripted: None,
     })
 }
 
