@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::drive::Drive;
 use crate::load::SharedPool;
 use crate::mix::Mix;
-use lab_queues::Queues;
 use crate::script::Script;
+use lab_queues::Queues;
 
 /// A population on a worker.
 #[derive(Debug, Clone)]

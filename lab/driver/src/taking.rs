@@ -5,8 +5,8 @@ use lab_client::time::{Nanos, nanos};
 use lab_workload::{Data, RenderError, Slot};
 
 use crate::client::Client;
-use lab_queues::Pools;
 use crate::user::{Due, Life, Shared};
+use lab_queues::Pools;
 
 impl<C: Client> Shared<C> {
     /// Returns true if a step takes an entry before its first request.

@@ -27,6 +27,7 @@ use crate::event::Window;
 use crate::load::{run_arrivals, run_probe, run_slot, run_user};
 use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts};
+use crate::scripted::{Engines, MOST_AT_ONCE};
 use crate::sharing::WorkerSharing;
 use crate::tasks::Tasks;
 use crate::timers::Timers;
@@ -158,9 +159,10 @@ impl Worker {
         let recorder = Recorder::new(recorded, self.outbox.clone(), emptied);
         let (recorder, ended) = (Rc::new(RefCell::new(recorder)), Rc::default());
         let sharing = self.sharing();
+        let engines = Engines::default();
         let present = self.crowds.iter().map(|crowd| {
             let client = make(&crowd.drive, &timers)?;
-            let of_worker = (&timers, &recorder, &ended, &sharing);
+            let of_worker = (&timers, &recorder, &ended, &sharing, &engines);
             self.present(crowd, client, of_worker, steps)
         });
         let present = present.collect::<Result<_, DriverError>>()?;
@@ -182,11 +184,12 @@ impl Worker {
         &self,
         crowd: &Crowd,
         client: C,
-        (timers, recorder, ended, sharing): (
+        (timers, recorder, ended, sharing, engines): (
             &Timers,
             &Rc<RefCell<Recorder>>,
             &Rc<Notify>,
             &WorkerSharing,
+            &Engines,
         ),
         steps: usize,
     ) -> Result<Present<C>, DriverError> {
@@ -199,12 +202,16 @@ impl Worker {
             crowd.pool.lock().add(self.number, users);
         }
         let multiplexes = client.multiplexes(&client.session()).unwrap_or(true);
-        let at_once = drive.workload.most_at_once(usual_at_once(multiplexes)) as usize;
+        let at_once = match &drive.workload.scripted {
+            Some(_) => MOST_AT_ONCE,
+            None => drive.workload.most_at_once(usual_at_once(multiplexes)) as usize,
+        };
         let shared = Rc::new(Shared {
             client,
             drive: Arc::clone(drive),
             script: Arc::clone(&crowd.script),
             sharing: sharing.of_population(&drive.workload, users),
+            playing: engines.of(drive, self.clock)?,
             timers: timers.clone(),
             clock: self.clock,
             recorder: Rc::clone(recorder),

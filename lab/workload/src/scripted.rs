@@ -35,8 +35,11 @@ pub struct Scripted {
     pub steps: Vec<u32>,
     /// The steps by name.
     pub names: BTreeMap<String, u32>,
-    /// The measures of the script's step by name: checks and metrics.
-    pub measures: BTreeMap<String, u32>,
+    /// The measures of the script's step by the names of checks: 1 for each that passed, else 0. The first measure is
+    /// of all checks.
+    pub checks: BTreeMap<String, u32>,
+    /// The measures by the names of metrics.
+    pub metrics: BTreeMap<String, u32>,
     /// The factor by which its waits are shorter.
     pub speed: f64,
     /// The limits of its engine.
