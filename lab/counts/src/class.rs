@@ -22,16 +22,19 @@ pub enum ErrorClass {
     Reset,
     /// The response breaks the protocol, a limit, or a capture; or the request could not be made.
     Check,
+    /// An uncaught error of a script ended a session.
+    Script,
 }
 
 impl ErrorClass {
     /// All classes, in the order in which windows count them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Status,
         Self::Timeout,
         Self::Connect,
         Self::Reset,
         Self::Check,
+        Self::Script,
     ];
 
     /// Its place in [`ErrorClass::ALL`].
@@ -49,6 +52,7 @@ impl ErrorClass {
             Self::Connect => "connect",
             Self::Reset => "reset",
             Self::Check => "check",
+            Self::Script => "script",
         }
     }
 
@@ -61,6 +65,7 @@ impl ErrorClass {
             Self::Connect => "no connection",
             Self::Reset => "connection broken",
             Self::Check => "unusable answer",
+            Self::Script => "error in the script",
         }
     }
 

@@ -41,6 +41,17 @@ impl Clock {
         self.zero
     }
 
+    /// Returns the time of day at a time on this clock, in milliseconds since 1970.
+    #[expect(clippy::disallowed_methods, reason = "the clock module")]
+    pub(crate) fn unix_ms(self, time: Nanos) -> f64 {
+        let now = std::time::SystemTime::now();
+        let now = now
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        let ago = self.nanos() as f64 - time as f64;
+        (now.as_secs_f64() * 1e3 - ago / 1e6).floor()
+    }
+
     /// Converts a time on this clock to nanoseconds of the machine's monotonic clock, which all its processes share.
     pub(crate) fn to_shared(self, time: Nanos) -> Nanos {
         self.shared_zero().saturating_add(time)

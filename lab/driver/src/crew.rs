@@ -232,6 +232,9 @@ fn retried(workload: &Workload) -> Vec<bool> {
 
 /// Returns true if the workload may name another server, which may use TLS.
 fn may_name_others(drive: &Assignment) -> bool {
+    if drive.workload.scripted.is_some() {
+        return true;
+    }
     let mut targets = drive.workload.requests().map(|request| &request.target);
     drive.workload.speech.is_http() && targets.any(|target| !target.source().starts_with('/'))
 }

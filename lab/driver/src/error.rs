@@ -44,6 +44,9 @@ pub enum DriverError {
         /// Why.
         detail: String,
     },
+    /// A script can't be loaded, or its modules throw.
+    #[error("{0}")]
+    Script(String),
     /// A generator process could not be started.
     #[error("the generator {} can't be started", program.display())]
     Spawn {

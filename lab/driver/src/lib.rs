@@ -28,6 +28,7 @@ pub mod remote;
 mod renewal;
 mod report;
 mod script;
+mod scripted;
 mod session;
 mod sharing;
 #[cfg(test)]

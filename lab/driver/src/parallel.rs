@@ -19,26 +19,26 @@ use crate::session::{DueRequest, Requested, RoundOutcome};
 use crate::user::{Due, Ended, Life, Next, Progress, Shared, User};
 
 /// A rendered request that waits for a slot.
-struct Ready {
-    number: usize,
-    made: Made,
-    scope: UserScope,
-    timing: TimingStream,
+pub(crate) struct Ready {
+    pub(crate) number: usize,
+    pub(crate) made: Made,
+    pub(crate) scope: UserScope,
+    pub(crate) timing: TimingStream,
 }
 
 /// An ended request.
-struct Over<C: Client> {
-    number: usize,
-    place: usize,
-    life: Life<C>,
-    outcome: Requested,
+pub(crate) struct Over<C: Client> {
+    pub(crate) number: usize,
+    pub(crate) place: usize,
+    pub(crate) life: Life<C>,
+    pub(crate) outcome: Requested,
 }
 
-type Sending<'a, C> = Pin<Box<dyn Future<Output = Over<C>> + 'a>>;
+pub(crate) type Sending<'a, C> = Pin<Box<dyn Future<Output = Over<C>> + 'a>>;
 
 /// The sum of the outcomes so far.
 #[derive(Default)]
-struct Sum {
+pub(crate) struct Sum {
     outcome: RoundOutcome,
     /// The start of the first one's time.
     from: Option<Nanos>,
@@ -56,7 +56,7 @@ struct Sum {
 
 impl Sum {
     /// Records that one was not sent, or failed with this class.
-    fn fail(&mut self, class: Option<ErrorClass>) {
+    pub(crate) fn fail(&mut self, class: Option<ErrorClass>) {
         self.failure = self.failure.or(class);
         self.skips |= class.is_none();
     }
@@ -152,7 +152,12 @@ impl<C: Client> Shared<C> {
     }
 
     /// Adds the outcome of one request to the sum; returns its captures if it succeeded.
-    fn take_over(&self, life: &mut Life<C>, sum: &mut Sum, over: Over<C>) -> Option<UserScope> {
+    pub(crate) fn take_over(
+        &self,
+        life: &mut Life<C>,
+        sum: &mut Sum,
+        over: Over<C>,
+    ) -> Option<UserScope> {
         sum.add(&over.outcome, over.life.state.at);
         if let Some(class) = over.outcome.class {
             self.transactions.failed(life.user.place, class);
@@ -226,7 +231,7 @@ impl<C: Client> Shared<C> {
     }
 
     /// Sends one of them on a session beside the user's own.
-    fn send_parallel<'a>(
+    pub(crate) fn send_parallel<'a>(
         &'a self,
         life: &mut Life<C>,
         (index, due_request): (usize, DueRequest),
@@ -278,7 +283,7 @@ impl<C: Client> Shared<C> {
     }
 
     /// Continues as after one ended request, once all of these have ended.
-    fn sum_up(
+    pub(crate) fn sum_up(
         &self,
         life: &mut Life<C>,
         sum: &Sum,

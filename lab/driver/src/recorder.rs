@@ -413,6 +413,24 @@ impl Recorder {
         );
     }
 
+    /// Records a number of a step, in thousandths, by the index of its measure.
+    pub(crate) fn number(&mut self, now: Nanos, step: usize, (place, number): (usize, u64)) {
+        if let Some(window) = self.at(now) {
+            let kept = window.steps[step].times.measure(place).record(number);
+            kept.expect("growing histograms hold any number");
+        }
+    }
+
+    /// Records an uncaught error of a script.
+    pub(crate) fn threw(&mut self, now: Nanos, step: usize, detail: Box<str>) {
+        let Some(window) = self.at(now) else { return };
+        let StepWindow { counts, times } = &mut window.steps[step];
+        record(&mut times.error, 0);
+        counts.errors[ErrorClass::Script] += 1;
+        let failure = FailedRequest::new(ErrorClass::Script, detail);
+        self.example(now, step, failure, None);
+    }
+
     /// Reports an example from setup, as long as half of them are left for the trial.
     pub(crate) fn setup_example(
         &mut self,

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use lab_workload::{
-    Chance, Control, ForEach, Measure, Parallel, Retry, Round, Session, Slot, Step, UserScope,
-    Visitor, Wait, Workload,
+    Chance, Control, ForEach, MAX_TRANSACTION_LEVELS, Measure, Parallel, Retry, Round, Session,
+    Slot, Step, UserScope, Visitor, Wait, Workload,
 };
 
 use crate::tokens::ScriptTokens;
@@ -24,6 +24,8 @@ pub(crate) struct Script {
     pub(crate) pace: Option<Duration>,
     pub(crate) probe: Option<(RequestId, Duration)>,
     pub(crate) tokens: Option<Box<ScriptTokens>>,
+    /// Whether a program plays the session: then its transactions nest as they happen.
+    pub(crate) is_scripted: bool,
 }
 
 /// A transaction by its steps.
@@ -69,6 +71,9 @@ impl ScriptStep {
 impl Script {
     /// Returns the maximum nesting depth of transactions.
     pub(crate) fn transaction_depth(&self) -> usize {
+        if self.is_scripted {
+            return 1 + MAX_TRANSACTION_LEVELS;
+        }
         let levels = self.transactions.iter().map(|one| one.level + 1);
         levels.max().unwrap_or(0)
     }
@@ -95,6 +100,7 @@ impl Script {
             pace: workload.session.pace,
             probe,
             tokens: ScriptTokens::of(workload),
+            is_scripted: workload.scripted.is_some(),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::renewal::{Authorized, Need};
 use crate::tokens::SharedToken;
 use crate::user::{Due, Ended, Life, Next, Sending, Shared, User, Waiting};
 use lab_client::time::Nanos;
-use lab_client::{ErrorClass, Exchange, FailedRequest, RequestId};
+use lab_client::{ErrorClass, Exchange, FailedRequest, Phases, RequestId};
 
 /// The outcome of a round.
 #[derive(Clone, Copy, Default)]
@@ -70,6 +70,9 @@ impl<C: Client> Shared<C> {
     )]
     pub(crate) fn cycle(&self, life: &mut Life<C>) -> impl Future<Output = ()> {
         async move {
+            if let Some(playing) = &self.playing {
+                return Box::pin(self.play(life, playing)).await;
+            }
             if self.leases() {
                 Box::pin(self.lease(life)).await;
             }
@@ -91,7 +94,7 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    fn begin_session(&self, life: &mut Life<C>) {
+    pub(crate) fn begin_session(&self, life: &mut Life<C>) {
         let user = &mut *life.user;
         if self.script.visitor == Visitor::New {
             user.session = self.client.session();
@@ -422,6 +425,7 @@ impl<C: Client> Shared<C> {
             from,
             well: last.well,
             class: last.class,
+            phases: sending.phases,
         }
     }
 
@@ -564,6 +568,8 @@ pub(crate) struct Requested {
     pub(crate) from: Option<Nanos>,
     pub(crate) well: bool,
     pub(crate) class: Option<ErrorClass>,
+    /// Sums over its messages.
+    pub(crate) phases: Phases,
 }
 
 impl Requested {

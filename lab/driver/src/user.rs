@@ -19,6 +19,7 @@ use crate::load::{Pool, SharedPool};
 use crate::parallel_sessions::ParallelSessions;
 use crate::recorder::{Attempt, Events, Recorder, Sample};
 use crate::script::{Script, ScriptStep};
+use crate::scripted::Playing;
 use crate::sharing::Sharing;
 use crate::timers::{Timer, Timers, settable};
 use crate::tokens::SharedToken;
@@ -34,6 +35,8 @@ pub(crate) struct Shared<C: Client> {
     pub(crate) script: Arc<Script>,
     /// The state that its users share with others.
     pub(crate) sharing: Sharing,
+    /// The program that plays its sessions.
+    pub(crate) playing: Option<Playing>,
     pub(crate) timers: Timers,
     pub(crate) clock: Clock,
     /// For all populations of the worker.
@@ -336,7 +339,7 @@ pub(crate) struct Sending {
     /// When its first message was sent.
     began: Option<Nanos>,
     /// Sums over its messages so far.
-    phases: Phases,
+    pub(crate) phases: Phases,
     /// Until when a failed attempt may be sent again; `None` if none may.
     pub(crate) retry_until: Option<Nanos>,
     /// A failed attempt, until the request is sent again.
@@ -450,7 +453,7 @@ impl<C: Client> Shared<C> {
         (index, planned): (usize, bool),
     ) -> Waiting {
         let step = &self.script.session[index];
-        let (timing, state) = (&mut life.user.timing, &mut life.state);
+        let timing = &mut life.user.timing;
         let drawn = match planned {
             true => timing.next_wait(&step.wait),
             false => timing.next_unplanned(&step.wait),
@@ -459,6 +462,12 @@ impl<C: Client> Shared<C> {
             Wait::Seconds(slot, speed) => time_at_speed(life.user.scope.seconds(slot), speed),
             _ => drawn,
         });
+        self.begin_wait_of(life, index, wait)
+    }
+
+    /// Begins a wait of this length before a step.
+    pub(crate) fn begin_wait_of(&self, life: &mut Life<C>, index: usize, wait: Nanos) -> Waiting {
+        let state = &mut life.state;
         let planned = state.arrived.take().map(|at| at.saturating_add(wait));
         // A user that waited for a connection has thought meanwhile.
         let ready = planned.map_or(state.at.saturating_add(wait), |at| at.max(state.at));
@@ -496,7 +505,18 @@ impl<C: Client> Shared<C> {
         index: usize,
         waiting: &Waiting,
     ) -> Option<Due> {
-        let (step, state) = (&self.script.session[index], &mut life.state);
+        let is_counted = self.script.session[index].wait != Wait::None;
+        self.end_wait_of(life, (index, is_counted), waiting)
+    }
+
+    /// Ends a wait before a step, and records it if it `is_counted`.
+    pub(crate) fn end_wait_of(
+        &self,
+        life: &mut Life<C>,
+        (index, is_counted): (usize, bool),
+        waiting: &Waiting,
+    ) -> Option<Due> {
+        let state = &mut life.state;
         let Waiting {
             wait,
             planned,
@@ -511,7 +531,7 @@ impl<C: Client> Shared<C> {
             let over = state.at.saturating_add(wait);
             self.transactions.goes_on(life.user.place, over);
         }
-        if step.wait != Wait::None {
+        if is_counted {
             let now = self.clock.nanos();
             // A pause after a failure, or a wait for a connection, is not think time.
             let lasted = now.saturating_sub(meant).saturating_add(wait);

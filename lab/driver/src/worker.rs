@@ -27,6 +27,7 @@ use crate::parallel_sessions::ParallelSessions;
 use crate::population::Population;
 use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts};
+use crate::scripted::{Engines, MOST_AT_ONCE};
 use crate::sharing::WorkerSharing;
 use crate::tasks::Tasks;
 use crate::timers::Timers;
@@ -167,9 +168,10 @@ impl Worker {
         let recorder = Recorder::new(recorded, self.outbox.clone(), emptied);
         let (recorder, ended) = (Rc::new(RefCell::new(recorder)), Rc::default());
         let sharing = self.sharing();
+        let engines = Engines::default();
         let present = self.populations.iter().map(|population| {
             let client = make(&population.assignment, &timers)?;
-            let of_worker = (&timers, &recorder, &ended, &sharing);
+            let of_worker = (&timers, &recorder, &ended, &sharing, &engines);
             self.present(population, client, of_worker, steps)
         });
         let present = present.collect::<Result<_, DriverError>>()?;
@@ -199,11 +201,12 @@ impl Worker {
         &self,
         population: &Population,
         client: C,
-        (timers, recorder, ended, sharing): (
+        (timers, recorder, ended, sharing, engines): (
             &Timers,
             &Rc<RefCell<Recorder>>,
             &Rc<Notify>,
             &WorkerSharing,
+            &Engines,
         ),
         steps: usize,
     ) -> Result<Present<C>, DriverError> {
@@ -216,12 +219,16 @@ impl Worker {
             population.pool.lock().add(self.number, users);
         }
         let multiplexes = client.multiplexes(&client.session()).unwrap_or(true);
-        let at_once = drive.workload.most_at_once(usual_at_once(multiplexes)) as usize;
+        let at_once = match &drive.workload.scripted {
+            Some(_) => MOST_AT_ONCE,
+            None => drive.workload.most_at_once(usual_at_once(multiplexes)) as usize,
+        };
         let shared = Rc::new(Shared {
             client,
             drive: Arc::clone(drive),
             script: Arc::clone(&population.script),
             sharing: sharing.of_population(&drive.workload, users),
+            playing: engines.of(drive, self.clock)?,
             timers: timers.clone(),
             clock: self.clock,
             recorder: Rc::clone(recorder),

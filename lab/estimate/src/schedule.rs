@@ -406,6 +406,8 @@ fn level(stage: &Stage) -> String {
 fn expected(trial: &Trial) -> (String, String) {
     match &trial.prediction {
         None => ("-".to_owned(), "-".to_owned()),
+        // A script decides.
+        Some(p) if p.transactions <= 0.0 => ("-".to_owned(), "-".to_owned()),
         Some(p) => {
             let hold_s = trial.load.hold_ms as f64 / 1e3;
             let range = p.range;

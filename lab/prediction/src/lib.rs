@@ -51,6 +51,10 @@ fn predict_session(
     load: &LoadSpec,
     budget: u64,
 ) -> Option<Prediction> {
+    if workload.scripted.is_some() && !matches!(load.kind, LoadKind::Arrival { .. }) {
+        // A script alone decides when its sessions end.
+        return None;
+    }
     let budget = budget.min(TRIAL_WAITS);
     let replay = |case, budget| {
         let replay = Replay {

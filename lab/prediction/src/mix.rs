@@ -8,7 +8,7 @@ use crate::predict;
 use crate::prediction::{Arrivals, PopulationPrediction, Prediction, StagePrediction};
 
 /// As [`predict`], for a load with populations; `workloads` are theirs, in their order. `None` if one of them neither
-/// waits nor paces.
+/// waits nor paces, or if scripts play only some of them.
 #[must_use]
 pub fn predict_mix(
     workloads: &[&Workload],
@@ -17,6 +17,12 @@ pub fn predict_mix(
     load: &LoadSpec,
     budget: u64,
 ) -> Option<Prediction> {
+    let scripted = workloads.iter().filter(|one| one.scripted.is_some());
+    let scripted = scripted.count();
+    if scripted > 0 && scripted < workloads.len() {
+        // The requests of all together are not known.
+        return None;
+    }
     let each = budget / load.mix.len().max(1) as u64;
     let parts = load
         .mix

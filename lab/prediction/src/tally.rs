@@ -110,6 +110,10 @@ impl<'a> Tally<'a> {
     /// Replays one session from `now` on; returns its end, or `None` if the trial ends first.
     pub(crate) fn session(&mut self, stream: &mut TimingStream, mut now: u64) -> Option<u64> {
         let session = &self.workload.session;
+        if self.workload.scripted.is_some() {
+            // What a script sends is not known beforehand.
+            return Some(now);
+        }
         let mut choice = SessionChoice::default();
         self.transactions
             .start(Round::Session, 0..session.steps.len());

@@ -87,6 +87,12 @@ impl Inputs {
         self.values.iter().map(|(name, _)| name)
     }
 
+    /// Returns the known values by their names.
+    pub fn known(&self) -> impl Iterator<Item = (&str, &str)> {
+        let known = self.values.iter();
+        known.filter_map(|(asked, value)| Some((asked.name.as_str(), value.as_deref()?)))
+    }
+
     /// Sets the value of a name, whether or not it is secret.
     pub fn set(&mut self, name: &str, value: &str) {
         for (input, known) in &mut self.values {

@@ -18,6 +18,7 @@ mod model;
 mod parallel;
 pub mod part;
 mod ring;
+mod scripted;
 mod sends;
 mod shared;
 mod signer;
@@ -69,6 +70,10 @@ pub use model::{
     Body, Events, OwnCookie, Piece, Probe, Request, Session, Step, Transfer, Workload,
 };
 pub use parallel::{ForEach, Parallel, usual_at_once};
+pub use scripted::{
+    MAX_SCRIPT_MEASURES, MAX_SCRIPT_NAMES, OTHER_STEP, SCRIPT_STEP, ScriptLimits, ScriptSource,
+    Scripted,
+};
 pub use sends::Sends;
 pub use shared::{Lease, Put, Queued, SharedKind, SharedState, Take};
 pub use signer::Signer;

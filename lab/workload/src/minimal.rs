@@ -101,6 +101,7 @@ impl<T> Workload<T> {
             max_body: None,
             speech: Speech::Http,
             tokens: None,
+            scripted: None,
         }
     }
 }

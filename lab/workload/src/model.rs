@@ -22,6 +22,7 @@ use crate::level::Parameters;
 use crate::measure::Measure;
 use crate::parallel::Parallel;
 use crate::scope::Slot;
+use crate::scripted::Scripted;
 use crate::shared::{Put, Queued, SharedState, Take};
 use crate::speech::{ProtocolRequest, Speech};
 use crate::template::{Template, Unseeded};
@@ -77,6 +78,10 @@ pub struct Workload<T = Template> {
     /// How users obtain tokens. Token requests count as the session's last step, which is only a name.
     #[serde(default = "nothing", skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Box<Tokens<Request<T>>>>,
+    /// The program that plays the sessions. Its steps are then only names: for each request of the program a request
+    /// that counts it, and last the step of the program itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scripted: Option<Arc<Scripted>>,
 }
 
 /// The default for an older message.
@@ -300,6 +305,9 @@ impl Workload {
                 take.within = time_at_speed(take.within, speed);
             }
         }
+        if let Some(scripted) = &mut workload.scripted {
+            Arc::make_mut(scripted).speed *= speed;
+        }
         workload.session.pace = workload.session.pace.map(|pace| time_at_speed(pace, speed));
         if let Some(probe) = &mut workload.probe {
             probe.every = time_at_speed(probe.every, speed);
@@ -522,6 +530,7 @@ impl<T> Workload<T> {
             tokens: boxed(self.tokens.as_deref(), |tokens| {
                 tokens.try_map(&mut |request: &Request<T>| request.try_map(map))
             })?,
+            scripted: self.scripted.clone(),
         })
     }
 }

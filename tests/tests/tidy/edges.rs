@@ -375,7 +375,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-stats",
         ],
     ),
-    ("lab-language", &["lab-units", "lab-workload"]),
+    ("lab-language", &["lab-script", "lab-units", "lab-workload"]),
     (
         "lab-live",
         &[
@@ -440,6 +440,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-stats",
         ],
     ),
+    ("lab-script", &[]),
     ("lab-stats", &[]),
     (
         "lab-study",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lab_client::Nanos;
-use lab_workload::{LoadKind, MAX_MEASURES};
+use lab_workload::{LoadKind, MAX_SCRIPT_MEASURES};
 
 use super::error::MessageError;
 use crate::assignment::Assignment;
@@ -74,7 +74,7 @@ impl Inbox {
                 let measures = window.steps.iter().map(|step| step.times.measures.len());
                 window.steps.len() == recorded
                     && window.transactions.len() <= self.outline.transactions.len()
-                    && measures.max() <= Some(MAX_MEASURES)
+                    && measures.max() <= Some(MAX_SCRIPT_MEASURES)
             }
             Report::Example(example) if example.setup => example.step < self.outline.setup.len(),
             Report::Example(example) => example.step < recorded,

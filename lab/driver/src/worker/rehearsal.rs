@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lab_client::{Made, RequestId, Tap, Unmade};
+use lab_client::{Made, Parts, RequestId, Tap, Unmade, WholeAnswer};
 use lab_workload::Wait;
 
 use super::*;
@@ -100,7 +100,7 @@ fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<bool, DriverError> {
         };
         let service = timers.clone();
         let service = tokio::task::spawn_local(async move { service.serve().await });
-        let rehearsal = Rehearsal::new(drive, client, (clock, timers.clone()));
+        let rehearsal = Rehearsal::new(drive, client, (clock, timers.clone()))?;
         let interrupted = async {
             let timer = timers.timer();
             while !interrupt.load(Ordering::Relaxed) {
@@ -145,7 +145,11 @@ struct Rehearsal {
 }
 
 impl Rehearsal {
-    fn new(drive: &Arc<Assignment>, client: Witnessed, (clock, timers): (Clock, Timers)) -> Self {
+    fn new(
+        drive: &Arc<Assignment>,
+        client: Witnessed,
+        (clock, timers): (Clock, Timers),
+    ) -> Result<Self, DriverError> {
         let script = Arc::new(Script::new(&drive.workload));
         // The records have no receiver.
         let (queue, _) = queue(QUEUE);
@@ -153,7 +157,10 @@ impl Rehearsal {
         let outbox = Outbox { worker: 0, queue };
         let steps = script.session.len();
         let (users, depth) = (drive.users as usize, script.transaction_depth());
-        let at_once = drive.workload.most_at_once(1) as usize;
+        let at_once = match &drive.workload.scripted {
+            Some(_) => MOST_AT_ONCE,
+            None => drive.workload.most_at_once(1) as usize,
+        };
         let recorder = Recorder::new((1, steps + 1), outbox.clone(), emptied);
         let workloads = std::iter::once(&*drive.workload);
         let queues = Queues::of(workloads.clone(), 1).of_worker(0);
@@ -163,6 +170,7 @@ impl Rehearsal {
             drive: Arc::clone(drive),
             script,
             sharing: sharing.of_population(&drive.workload, users),
+            playing: Engines::default().of(drive, clock)?,
             clock,
             timers,
             recorder: Rc::new(RefCell::new(recorder)),
@@ -183,7 +191,7 @@ impl Rehearsal {
             zero: Cell::new(0),
             ended: Rc::default(),
         });
-        Self { shared, outbox }
+        Ok(Self { shared, outbox })
     }
 
     async fn run(&self, index: u32) -> Result<(), DriverError> {
@@ -234,6 +242,15 @@ trait Speaks {
 
     fn sibling(&self, session: &Session) -> Session;
 
+    fn make_of(&self, session: &Session, request: RequestId, parts: &Parts)
+    -> Result<Made, Unmade>;
+
+    fn take_answer(&self, session: &mut Session) -> Option<Box<WholeAnswer>>;
+
+    fn clear_cookies(&self, session: &Session);
+
+    fn set_cookie(&self, session: &Session, value: &str, path: &str);
+
     fn beside(&self, session: &mut Session) -> Session;
 
     fn make(
@@ -271,6 +288,31 @@ impl<C: Client> Speaks for C {
     fn sibling(&self, session: &Session) -> Session {
         let own = (**session).downcast_ref().expect(OWN);
         Box::new(lab_client::Client::sibling(self, own))
+    }
+
+    fn make_of(
+        &self,
+        session: &Session,
+        request: RequestId,
+        parts: &Parts,
+    ) -> Result<Made, Unmade> {
+        let own = (**session).downcast_ref().expect(OWN);
+        lab_client::Client::make_of(self, own, request, parts)
+    }
+
+    fn take_answer(&self, session: &mut Session) -> Option<Box<WholeAnswer>> {
+        let own = (**session).downcast_mut().expect(OWN);
+        lab_client::Client::take_answer(self, own)
+    }
+
+    fn clear_cookies(&self, session: &Session) {
+        let own = (**session).downcast_ref().expect(OWN);
+        lab_client::Client::clear_cookies(self, own);
+    }
+
+    fn set_cookie(&self, session: &Session, value: &str, path: &str) {
+        let own = (**session).downcast_ref().expect(OWN);
+        lab_client::Client::set_cookie(self, own, value, path);
     }
 
     fn beside(&self, session: &mut Session) -> Session {
@@ -339,6 +381,27 @@ impl lab_client::Client for Witnessed {
 
     fn parallel_session(&self, session: &mut Session) -> Session {
         self.client.beside(session)
+    }
+
+    fn make_of(
+        &self,
+        session: &Session,
+        request: RequestId,
+        parts: &Parts,
+    ) -> Result<Made, Unmade> {
+        self.client.make_of(session, request, parts)
+    }
+
+    fn take_answer(&self, session: &mut Session) -> Option<Box<WholeAnswer>> {
+        self.client.take_answer(session)
+    }
+
+    fn clear_cookies(&self, session: &Session) {
+        self.client.clear_cookies(session);
+    }
+
+    fn set_cookie(&self, session: &Session, value: &str, path: &str) {
+        self.client.set_cookie(session, value, path);
     }
 
     fn make(

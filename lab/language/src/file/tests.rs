@@ -506,7 +506,8 @@ prop_compose! {
         shared in table(shared().prop_map(at)).boxed(),
     ) -> WorkloadFile {
         let probe = probe.map(|(every, only)| ProbeFile { every, only });
-        let session = SessionFile { pace, visitor, repeatable, on_failure, steps: at(steps) };
+        let (script, function) = (None, None);
+        let session = SessionFile { pace, visitor, repeatable, on_failure, script, function, steps: at(steps) };
         let transfer = transfer.map(|(place, bytes, chunk)| TransferFile { place, bytes, chunk });
         let (compressed, follow, trace) = taking;
         WorkloadFile {

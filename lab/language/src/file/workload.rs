@@ -142,8 +142,16 @@ pub(crate) struct SessionFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) on_failure: Option<At<Scalar>>,
-    /// The steps of a cycle.
-    #[schemars(with = "Vec<StepFile>", length(min = 1))]
+    /// In place of `steps`: a script in the form of k6 that plays the session, such as `shop.js`; relative to this file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) script: Option<At<Scalar>>,
+    /// The exported function of the script that is a session. Default: `default`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) function: Option<At<Scalar>>,
+    /// The steps of a cycle; required unless there is a `script`.
+    #[schemars(with = "Option<Vec<StepFile>>")]
     pub(crate) steps: At<Vec<At<StepFile>>>,
 }
 
@@ -334,9 +342,19 @@ impl Decode for SessionFile {
         let visitor = fields.optional("visitor", problems);
         let repeatable = fields.optional("repeatable", problems);
         let on_failure = fields.optional("on_failure", problems);
-        let steps = fields.required("steps", problems);
+        let script: Option<At<Scalar>> = fields.optional("script", problems);
+        let function = fields.optional("function", problems);
+        let steps = match &script {
+            Some(script) => Some(fields.optional("steps", problems).unwrap_or_else(|| At {
+                value: Vec::new(),
+                span: script.span.clone(),
+            })),
+            None => fields.required("steps", problems),
+        };
         fields.finish(problems);
         Some(Self {
+            script,
+            function,
             pace,
             visitor,
             repeatable,

@@ -25,6 +25,8 @@ mod parallel;
 mod protocol;
 mod request;
 mod schema;
+mod script;
+mod script_names;
 mod shared;
 mod sign;
 mod statement;

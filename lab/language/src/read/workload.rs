@@ -13,6 +13,7 @@ use super::choice;
 use super::files::{Files, decode, environment};
 use super::names::{called_at, check_short_name, level, switch, transposed};
 use super::request::Compiler;
+use super::script::{self, Script};
 use super::shared::Pools;
 use super::{
     attached, auth, control, data, descriptors, keys, measure, parallel, schema, shared, steps,
@@ -41,6 +42,8 @@ struct Resources<'a> {
     schemas: &'a [JsonSchema],
     descriptors: Option<&'a Descriptors>,
     pools: &'a Pools,
+    /// The script that plays the session.
+    script: Option<&'a Script>,
 }
 
 /// Reads the workload from a file's tree, with its own parameters.
@@ -57,9 +60,13 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
     let keys = keys::read(&file, files, &mut problems);
     let schemas = schema::read(&file, files, &mut problems);
     let described = descriptors::read(&file, files, &mut problems);
+    let script = script::read(&file, files, &mut problems);
     let resources = (pools, transposed(rows), attached, &keys, schemas, described);
-    let mut workload = match resources {
-        (Some(pools), Some(data), Some(files), Some(keys), Some(schemas), Some(described)) => {
+    let mut workload = match (resources, &script) {
+        (
+            (Some(pools), Some(data), Some(files), Some(keys), Some(schemas), Some(described)),
+            Some(script),
+        ) => {
             let resources = Resources {
                 data: data.as_ref(),
                 files: &files,
@@ -67,6 +74,7 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
                 schemas: &schemas,
                 descriptors: described.as_ref(),
                 pools: &pools,
+                script: script.as_ref(),
             };
             validate(&file, resources, &mut problems)
         }
@@ -76,7 +84,11 @@ pub fn read(root: &Node, files: &dyn Files) -> Result<(Workload, WorkloadFile), 
         && shared::check_counters(root, workload, &mut problems)
     {
         let keys = keys.unwrap_or_default();
-        let inputs = inputs(root, (workload, &keys), files, &mut problems);
+        let script = script.flatten();
+        let inputs = match &script {
+            Some(script) => script.inputs(workload.requested_inputs()),
+            None => inputs(root, (workload, &keys), files, &mut problems),
+        };
         workload.inputs = Arc::new(inputs.with_keys(keys));
     }
     problems.finish(workload.map(|workload| (workload, file)))
@@ -93,6 +105,8 @@ pub fn workload_with(
 ) -> Result<Workload, LoadError> {
     let mut problems = Problems::default();
     let schemas: Vec<JsonSchema> = own.schemas().cloned().collect();
+    let script = own.scripted.as_ref();
+    let script = script.map(|scripted| Script::of(&own.session, scripted));
     let resources = Resources {
         data: own.data.as_ref(),
         files: &own.files,
@@ -100,6 +114,7 @@ pub fn workload_with(
         schemas: &schemas,
         descriptors: own.descriptors(),
         pools: &shared::pools_of(own),
+        script: script.as_ref(),
     };
     let workload = validate_with(file, parameters, resources, &mut problems);
     problems.finish(workload.map(|workload| Workload {
@@ -175,7 +190,10 @@ fn validate_with(
     let setup = steps::setup(&file.setup, &mut compiler);
     let probe = file.probe.as_ref().map(|p| probe(p, &mut compiler));
     compiler.variables = &variables;
-    let session = session(&file.session, &mut compiler);
+    let session = match resources.script {
+        Some(script) => played(&file.session, script, &mut compiler),
+        None => session(&file.session, &mut compiler),
+    };
     steps::check_names(&file.setup.iter().collect::<Vec<_>>(), &mut compiler);
     let transfer = file.transfer.as_ref().map(|t| transfer(t, &mut compiler));
     let trace = compiler.optional("trace", &file.trace, traced);
@@ -206,6 +224,7 @@ fn validate_with(
         trace: trace?.filter(|share| *share > 0.0),
         speech: speech.clone(),
         tokens: tokens.map(Box::new),
+        scripted: resources.script.map(|script| Arc::clone(&script.scripted)),
     })
 }
 
@@ -238,6 +257,18 @@ fn session(file: &SessionFile, compiler: &mut Compiler) -> Option<Session> {
         groups,
         transactions,
         visitor: visitor?,
+    })
+}
+
+/// Returns the session that a script plays.
+fn played(file: &SessionFile, script: &Script, compiler: &mut Compiler) -> Option<Session> {
+    let pace = file.pace.as_ref();
+    let pace = transposed(pace.map(|pace| duration("pace", pace, compiler)));
+    let visitor = control::visitor(file.visitor.as_ref(), compiler);
+    Some(Session {
+        pace: pace?,
+        visitor: visitor?,
+        ..script.session.clone()
     })
 }
 

@@ -9,7 +9,7 @@ use lab_language::{
     node::{self, Node},
     parsed, secrets, switch, template_words, units, unknown_name,
 };
-use lab_workload::{Descriptors, JsonSchema, Key};
+use lab_workload::{Descriptors, JsonSchema, Key, ScriptSource};
 
 use super::loaded::Loaded;
 use super::parameters::check_cells;
@@ -194,20 +194,42 @@ fn workload(
     let schemas = workload.schemas().map(JsonSchema::sha256);
     let described = workload.descriptors().map(Descriptors::sha256);
     let keys = workload.inputs.keys().iter().filter_map(Key::file_sha256);
-    let more: Vec<String> = schemas.chain(described).chain(keys).collect();
+    let scripts = script_files(&workload);
+    let of_scripts = scripts
+        .iter()
+        .map(|(name, content)| meaning::with(name, &lab_workload::sha256(content)));
+    let more = schemas.chain(described).chain(keys);
+    let more: Vec<String> = more.chain(of_scripts).collect();
     let others = others.chain(&more);
     let sha256 = others.fold(sha256, |one, other| meaning::with(&one, other));
-    let name = match archived.len() {
-        1 => "workload.yaml".to_owned(),
-        number => format!("workload-{number}.yaml"),
+    let is_workload = |(name, _): &&(String, Vec<u8>)| name.starts_with("workload");
+    let name = match archived.iter().filter(is_workload).count() {
+        0 => "workload.yaml".to_owned(),
+        number => format!("workload-{}.yaml", number + 1),
     };
     archived.push((name, secrets::without(&bytes, places)));
+    for file in scripts {
+        if archived.iter().all(|known| *known != file) {
+            archived.push(file);
+        }
+    }
     Ok(Some(WorkloadRead {
         workload: Arc::new(workload),
         written: Arc::new(written),
         sha256,
         words: template_words::words(&root),
     }))
+}
+
+/// Returns the files of the script that plays the sessions, under their names in the archive, which is flat.
+fn script_files(workload: &Workload) -> Vec<(String, Vec<u8>)> {
+    let scripted = workload.scripted.iter();
+    let sources = scripted.flat_map(|scripted| scripted.sources.iter());
+    let file = |source: &ScriptSource| {
+        let flat = source.name.replace("../", "up_").replace(['/', '\\'], "_");
+        (format!("script-{flat}"), source.content.clone())
+    };
+    sources.map(file).collect()
 }
 
 fn validate(

@@ -1,0 +1,343 @@
+//! A session that a script plays: its files are loaded, and its call sites become the steps that count its requests.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lab_script::{Program, SiteKind, Variables};
+use lab_workload::{
+    InputName, Inputs, MAX_SCRIPT_MEASURES, MAX_SCRIPT_NAMES, Measure, OTHER_STEP, Request, Round,
+    SCRIPT_STEP, SESSION, ScriptLimits, ScriptSource, Scripted, Session, Step, Template,
+    Transaction, Visitor, looks_secret,
+};
+
+use super::files::{Environment, Files, open, read_all, sibling_path};
+use super::script_names::{checks, metrics};
+use crate::error::{Problem, Problems};
+use crate::file::WorkloadFile;
+use crate::source::{SourceFile, Span, offset};
+use lab_units::parts::{At, Scalar};
+
+/// Longest file of a script.
+const MAX_FILE: usize = 64 << 20;
+/// Most redirects that its requests follow.
+const FOLLOWED: u32 = 10;
+/// Longest name of a step.
+const MAX_NAME: usize = 200;
+/// The function of a script that is a session unless another is named.
+const USUAL_FUNCTION: &str = "default";
+
+/// A loaded script with the session that it plays.
+#[derive(Debug, Clone)]
+pub(super) struct Script {
+    pub(super) session: Session,
+    pub(super) scripted: Arc<Scripted>,
+    /// The variables of the environment that it reads, with their values if known.
+    variables: Vec<(String, Option<String>)>,
+}
+
+impl Script {
+    /// Returns the script of a workload that was read before.
+    pub(super) fn of(session: &Session, scripted: &Arc<Scripted>) -> Self {
+        Self {
+            session: session.clone(),
+            scripted: Arc::clone(scripted),
+            variables: Vec::new(),
+        }
+    }
+
+    /// Adds the values of its variables.
+    pub(super) fn inputs(&self, mut asked: Vec<InputName>) -> Inputs {
+        asked.extend(self.variables.iter().map(|(name, _)| InputName {
+            name: name.clone(),
+            secret: looks_secret(name),
+        }));
+        let mut given = Inputs::unknown(asked);
+        for (name, value) in &self.variables {
+            if let Some(value) = value {
+                given.set(name, value);
+            }
+        }
+        given
+    }
+}
+
+/// Reads the script that plays the session, if there is one; the outer `None` if a problem was reported.
+pub(super) fn read(
+    file: &WorkloadFile,
+    files: &dyn Files,
+    problems: &mut Problems,
+) -> Option<Option<Script>> {
+    let Some(named) = &file.session.script else {
+        return Some(None);
+    };
+    refuse_beside(file, named, problems)?;
+    let (program, variables) = load(named, files, problems)?;
+    let function = file.session.function.as_ref();
+    let name = function.map_or_else(|| USUAL_FUNCTION.to_owned(), |at| at.text());
+    if !program.functions().contains(&name) {
+        let place = function.unwrap_or(named).span.first_line();
+        let known: Vec<&str> = program.functions().iter().map(String::as_str).collect();
+        let message = format!("the script exports no function `{name}`");
+        let problem = place.problem(message, "asked for here");
+        let help = match crate::nearest(&name, &known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "write `export default function () { … }` into the script".to_owned(),
+        };
+        problems.push(problem.help(help));
+        return None;
+    }
+    let (session, scripted) = session_of(&program, &name);
+    Some(Some(Script {
+        session,
+        scripted: Arc::new(scripted),
+        variables,
+    }))
+}
+
+/// Refuses keys that have no meaning beside a script.
+fn refuse_beside(file: &WorkloadFile, named: &At<Scalar>, problems: &mut Problems) -> Option<()> {
+    let session = &file.session;
+    let others = [
+        ("steps", !session.steps.value.is_empty()),
+        ("protocol", file.protocol.is_some()),
+        ("auth", file.auth.is_some()),
+        ("sign", file.sign.is_some()),
+        ("data", file.data.is_some()),
+        ("repeatable", session.repeatable.is_some()),
+        ("on_failure", session.on_failure.is_some()),
+    ];
+    let (key, _) = others.into_iter().find(|(_, is_given)| *is_given).unzip();
+    let Some(key) = key else { return Some(()) };
+    let message = format!("`{key}` has no meaning where a script plays the session");
+    let problem = named.span.first_line().problem(message, "this script");
+    problems.push(problem.help(format!("leave `{key}` out, or do it in the script")));
+    None
+}
+
+type Loaded = (Program, Vec<(String, Option<String>)>);
+
+/// Loads the program, with the variables of the environment that it reads.
+fn load(named: &At<Scalar>, files: &dyn Files, problems: &mut Problems) -> Option<Loaded> {
+    let path = sibling_path(&named.span.file.name, &named.text());
+    let (folder, entry) = path.rsplit_once('/').unwrap_or(("", &path));
+    // A missing entry is a problem of the workload's file.
+    open(named, files, problems)?;
+    let disk = Beside { folder, files };
+    let load = |variables: &Variables, problems: &mut Problems| {
+        let loaded = Program::load(entry, &disk, variables);
+        let noted = |errors: Vec<lab_script::LoadError>| {
+            let all = errors.iter().map(|error| problem(&disk, error));
+            all.for_each(|problem| problems.push(problem));
+        };
+        loaded.map_err(noted).ok()
+    };
+    let program = load(&Variables::default(), problems)?;
+    let given = program.variables().iter().map(|name| {
+        let value = match files.environment(name) {
+            Environment::Set(value) => Some(value),
+            Environment::Unset | Environment::Untold => None,
+        };
+        (name.clone(), value)
+    });
+    let given: Vec<(String, Option<String>)> = given.collect();
+    let known = given.iter();
+    let known: BTreeMap<String, String> = known
+        .filter_map(|(name, value)| Some((name.clone(), value.clone()?)))
+        .collect();
+    let program = match known.is_empty() {
+        true => program,
+        // Its options may depend on them.
+        false => load(&Variables(known), problems)?,
+    };
+    Some((program, given))
+}
+
+/// The files beside a script.
+struct Beside<'a> {
+    folder: &'a str,
+    files: &'a dyn Files,
+}
+
+impl Beside<'_> {
+    fn path(&self, name: &str) -> String {
+        match self.folder {
+            "" => sibling_path("", name),
+            folder => sibling_path(&format!("{folder}/"), name),
+        }
+    }
+}
+
+impl lab_script::Files for Beside<'_> {
+    fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+        if name.starts_with('/') {
+            return Err("name files relative to the script: it may run on other machines".into());
+        }
+        let opened = self.files.open(&self.path(name));
+        let bytes = opened.map_err(|error| error.to_string())?;
+        let all = read_all(&*bytes, MAX_FILE)?;
+        match all.len() > MAX_FILE {
+            true => Err(format!("it has more than {} MiB", MAX_FILE >> 20)),
+            false => Ok(all),
+        }
+    }
+}
+
+/// Returns the problem of a script, with its place in its file.
+fn problem(disk: &Beside<'_>, error: &lab_script::LoadError) -> Problem {
+    let path = disk.path(&error.file);
+    let text = lab_script::Files::read(disk, &error.file).unwrap_or_default();
+    let problem = match String::from_utf8(text) {
+        Ok(text) if !text.is_empty() => {
+            let at = offset(&text, error.line as usize, error.column as usize);
+            let file = SourceFile {
+                name: path.into(),
+                text: text.into(),
+            };
+            let rest = file.text[at.min(file.text.len())..].lines().next();
+            let end = at + rest.map_or(0, str::len);
+            Span::new(&file, at..end).problem(&error.message, "here")
+        }
+        _ => Problem::without_place(&path, error.message.clone()),
+    };
+    match error.help.as_str() {
+        "" => problem,
+        help => problem.help(help),
+    }
+}
+
+/// Returns the session of a function: a step for each name of requests, and one for the script itself.
+fn session_of(program: &Program, function: &str) -> (Session, Scripted) {
+    let mut names: Vec<String> = Vec::new();
+    let mut place = |name: &str| -> u32 {
+        let name = shown(name);
+        let known = names.iter().position(|known| *known == name);
+        let at = known.unwrap_or_else(|| {
+            if names.len() < MAX_SCRIPT_NAMES && !name.is_empty() {
+                names.push(name);
+                names.len() - 1
+            } else {
+                usize::MAX
+            }
+        });
+        u32::try_from(at).unwrap_or(u32::MAX)
+    };
+    let sites = program.sites().iter();
+    let mut of_sites: Vec<u32> = sites
+        .map(|site| match site.kind {
+            SiteKind::Request | SiteKind::Batch => place(&site.name),
+            _ => u32::MAX,
+        })
+        .collect();
+    let other = names.len() as u32;
+    for step in &mut of_sites {
+        *step = (*step).min(other);
+    }
+    let by_name = (0..).zip(&names).map(|(at, name)| (name.clone(), at));
+    let by_name = by_name.collect();
+    names.push(OTHER_STEP.to_owned());
+    let mut steps: Vec<Step> = names.iter().map(|name| step(name)).collect();
+    let (checks, metrics, measures) = measures(program);
+    steps.push(Step {
+        measures,
+        ..Step::of(SCRIPT_STEP, Vec::new())
+    });
+    let session = Session {
+        pace: None,
+        transactions: transactions(program, steps.len()),
+        steps,
+        groups: Vec::new(),
+        visitor: Visitor::Same,
+    };
+    let sources = program.sources().iter().map(|source| ScriptSource {
+        name: source.name.clone(),
+        content: source.text.clone(),
+    });
+    let scripted = Scripted {
+        sources: sources.collect(),
+        function: function.to_owned(),
+        data: None,
+        scenario: ("default".to_owned(), "constant-vus".to_owned()),
+        steps: of_sites,
+        names: by_name,
+        checks,
+        metrics,
+        speed: 1.0,
+        limits: ScriptLimits::default(),
+    };
+    (session, scripted)
+}
+
+/// Returns a name that reports can show.
+fn shown(name: &str) -> String {
+    let line: String = name.chars().filter(|c| !c.is_control()).collect();
+    line.trim().chars().take(MAX_NAME / 2).collect()
+}
+
+/// Returns the step that counts the requests of a name. Its request is never rendered.
+fn step(name: &str) -> Step {
+    let (method, target) = name.split_once(' ').unwrap_or(("GET", name));
+    let is_method = method.bytes().all(|b| b.is_ascii_uppercase());
+    let target = if is_method { target } else { name };
+    Step::of(
+        name,
+        vec![Request {
+            method: if is_method { method } else { "GET" }.to_owned(),
+            expect: vec![200..=399],
+            follow: FOLLOWED,
+            ..Request::get(Template::literal(target))
+        }],
+    )
+}
+
+/// Returns the transactions of the groups, each by its name.
+fn transactions(program: &Program, steps: usize) -> Vec<Transaction> {
+    let mut names: Vec<String> = Vec::new();
+    for site in program.sites() {
+        let own = (site.kind == SiteKind::Group).then_some(&site.name);
+        for name in site.group.iter().chain(own) {
+            let is_new = !names.contains(name) && name != SESSION;
+            if is_new && !name.trim().is_empty() && shown(name) == *name {
+                names.push(name.clone());
+            }
+        }
+    }
+    let transaction = |name| Transaction {
+        name,
+        steps: 0..steps,
+        each: Round::Session,
+    };
+    names.into_iter().map(transaction).collect()
+}
+
+type Places = BTreeMap<String, u32>;
+
+/// Returns the measures of the script's step: all checks, each check, each metric.
+fn measures(program: &Program) -> (Places, Places, Vec<Measure>) {
+    let measure = |name: String, unit: &str| Measure {
+        name,
+        unit: unit.to_owned(),
+        request: 0,
+        slot: 0,
+        value: None,
+    };
+    let mut measures = vec![measure("checks".to_owned(), "")];
+    let mut add = |name: String, unit: &str| {
+        let place = measures.len() as u32;
+        measures.push(measure(name, unit));
+        place
+    };
+    let mut of_checks = Places::new();
+    for name in checks(program).into_iter().take(MAX_SCRIPT_MEASURES / 2) {
+        let place = add(format!("check: {}", shown(&name)), "");
+        of_checks.insert(name, place);
+    }
+    let mut of_metrics = Places::new();
+    for (name, is_time) in metrics(program)
+        .into_iter()
+        .take(MAX_SCRIPT_MEASURES / 2 - 1)
+    {
+        let place = add(shown(&name), if is_time { "ms" } else { "" });
+        of_metrics.insert(name, place);
+    }
+    (of_checks, of_metrics, measures)
+}
