@@ -16,7 +16,7 @@ use lab_trial::{TrialJudgement, judge_trial};
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::folder::Folder;
 use crate::commands::plan::waits;
-use crate::commands::{RUNS, export, fleet, load, print, quick, report, request, watch};
+use crate::commands::{RUNS, export, fleet, load, print, quick, report, request, script, watch};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
@@ -34,6 +34,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         &DiskAndEnvironment
     };
     let (loaded, plan) = match &args.quick.url {
+        _ if script::is_script(&args.study.study) => {
+            script::run(&args.study, files, (&args.quick, &args.script))?
+        }
         Some(url) => quick::run(&args.study, (url, files), &args.quick)?,
         None => load::study(&args.study, files)?,
     };
