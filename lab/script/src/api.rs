@@ -19,18 +19,22 @@ pub(crate) fn modules() -> &'static [(&'static str, &'static str)] {
 
 /// The module that an address of jslib or another specifier stands for.
 pub(crate) fn resolve(specifier: &str) -> Option<&'static str> {
-    modules().iter().map(|(name, _)| *name).find(|name| *name == specifier)
+    modules()
+        .iter()
+        .map(|(name, _)| *name)
+        .find(|name| *name == specifier)
 }
 
-pub(crate) fn install<'js>(
-    ctx: &Ctx<'js>,
-    host: &Object<'js>,
-    shared: &Rc<Shared>,
-) -> Result<()> {
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Rc<Shared>) -> Result<()> {
     let own = Rc::clone(shared);
     let check = move |ctx: Ctx<'js>, name: String, passed: bool| {
         let site = own.take_site(&ctx);
-        own.record(Event::Check { site, name, passed, tags: Vec::new() });
+        own.record(Event::Check {
+            site,
+            name,
+            passed,
+            tags: Vec::new(),
+        });
     };
     host.set("check", Function::new(ctx.clone(), check)?)?;
     let own = Rc::clone(shared);
@@ -41,7 +45,11 @@ pub(crate) fn install<'js>(
             "error" => Level::Error,
             _ => Level::Info,
         };
-        own.record(Event::Log { level, text, site: own.take_site(&ctx) });
+        own.record(Event::Log {
+            level,
+            text,
+            site: own.take_site(&ctx),
+        });
     };
     host.set("log", Function::new(ctx.clone(), log)?)
 }
@@ -76,7 +84,10 @@ pub(crate) fn response<'js>(
     let read = move |ctx: Ctx<'js>, name: String| -> Result<Value<'js>> {
         match name.as_str() {
             "status" => Ok(Value::new_int(ctx, i32::from(answer.status))),
-            _ => Ok(rquickjs::String::from_str(ctx, &String::from_utf8_lossy(&answer.body))?.into_value()),
+            _ => Ok(
+                rquickjs::String::from_str(ctx, &String::from_utf8_lossy(&answer.body))?
+                    .into_value(),
+            ),
         }
     };
     let _ = status;

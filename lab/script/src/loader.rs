@@ -31,7 +31,8 @@ use state::{Shares, Writer};
 use waits::{Named, Waits};
 
 /// What each module of the script begins with.
-const HEAD: &str = "import{$$K,$$U,$$at,$$a,$$y,$$f,$$z,$$open}from\"$$\";let $$t,$$k,$$v;export const $$m=0;";
+const HEAD: &str =
+    "import{$$K,$$U,$$at,$$a,$$y,$$f,$$z,$$open}from\"$$\";let $$t,$$k,$$v;export const $$m=0;";
 /// The most files that a script opens.
 const OPENED: usize = 1_000;
 
@@ -81,7 +82,10 @@ fn written(files: &[File]) -> Result<Inner, Vec<LoadError>> {
         return Err(problems);
     }
     inner.main = main(&names, &order, &counts, &all, &shares);
-    let mut variables: Vec<String> = all.iter().flat_map(|facts| facts.variables.clone()).collect();
+    let mut variables: Vec<String> = all
+        .iter()
+        .flat_map(|facts| facts.variables.clone())
+        .collect();
     variables.sort();
     variables.dedup();
     inner.variables = variables;
@@ -171,7 +175,9 @@ fn write_files(
         for place in made.places {
             let line = original(file, lines.place(place.at).0);
             inner.sites.push(Site {
-                name: place.name.unwrap_or_else(|| format!("{}:{line}", file.name)),
+                name: place
+                    .name
+                    .unwrap_or_else(|| format!("{}:{line}", file.name)),
                 file: file.name.clone(),
                 line,
                 kind: place.kind,
@@ -184,7 +190,9 @@ fn write_files(
         let mut edits = writer.edits;
         edits.extend(made.edits);
         edits.extend(all[number].fixed.iter().cloned());
-        inner.modules.push((file.name.clone(), applied(&file.text, edits)));
+        inner
+            .modules
+            .push((file.name.clone(), applied(&file.text, edits)));
         if let Some(lines) = &file.lines {
             inner.lines.insert(file.name.clone(), lines.clone());
         }
@@ -194,7 +202,9 @@ fn write_files(
 
 fn original(file: &File, line: u32) -> u32 {
     let lines = file.lines.as_ref();
-    lines.and_then(|lines| lines.get(line as usize - 1).copied()).unwrap_or(line)
+    lines
+        .and_then(|lines| lines.get(line as usize - 1).copied())
+        .unwrap_or(line)
 }
 
 /// The beginning of a module, behind the line for the shell.
@@ -207,7 +217,13 @@ fn head(text: &str) -> Edit {
 }
 
 /// The module that imports all others, and gives the prelude what the entry exports.
-fn main(names: &[String], order: &[usize], counts: &[usize], facts: &[Facts], shares: &Shares) -> String {
+fn main(
+    names: &[String],
+    order: &[usize],
+    counts: &[usize],
+    facts: &[Facts],
+    shares: &Shares,
+) -> String {
     let mut out = String::from("import{$functions,$$U}from\"$$\";");
     for (number, name) in names.iter().enumerate() {
         let module = format!("script:{name}");
@@ -235,7 +251,11 @@ fn main(names: &[String], order: &[usize], counts: &[usize], facts: &[Facts], sh
 }
 
 fn exported_names(facts: &[Facts], file: usize, depth: usize) -> Vec<String> {
-    let mut names: Vec<String> = facts[file].exports.iter().map(|(name, _)| name.clone()).collect();
+    let mut names: Vec<String> = facts[file]
+        .exports
+        .iter()
+        .map(|(name, _)| name.clone())
+        .collect();
     if depth > 0 {
         for module in &facts[file].all_from {
             if let Module::File(number) = module {
@@ -289,7 +309,9 @@ fn read_description(inner: &mut Inner, text: &str) {
     let mut description: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     inner.options = description["options"].take();
     if let serde_json::Value::Array(names) = description["functions"].take() {
-        let names = names.into_iter().filter_map(|name| name.as_str().map(str::to_owned));
+        let names = names
+            .into_iter()
+            .filter_map(|name| name.as_str().map(str::to_owned));
         inner.functions = names.collect();
     }
 }

@@ -8,19 +8,43 @@ use oxc_semantic::{ScopeFlags, Scoping};
 use oxc_span::GetSpan as _;
 
 use super::edit::Edit;
-use super::facts::{Arg, Call, Facts, Function as Fact, Kind, MODULE, Start, Symbol, Target, Value};
+use super::facts::{
+    Arg, Call, Facts, Function as Fact, Kind, MODULE, Start, Symbol, Target, Value,
+};
 use super::modules::Imports;
 use super::values;
 
 /// Methods of built-in objects that call a function at once and can't wait for it.
 const CALLERS: &[&str] = &[
-    "sort", "toSorted", "replace", "replaceAll", "reduceRight", "findLast", "findLastIndex",
+    "sort",
+    "toSorted",
+    "replace",
+    "replaceAll",
+    "reduceRight",
+    "findLast",
+    "findLastIndex",
 ];
 /// Methods of promises, and functions that call back later.
-const LATER: &[&str] = &["then", "catch", "finally", "setTimeout", "setInterval", "queueMicrotask"];
+const LATER: &[&str] = &[
+    "then",
+    "catch",
+    "finally",
+    "setTimeout",
+    "setInterval",
+    "queueMicrotask",
+];
 /// Methods of arrays that wait for their callback in the form of the prelude.
 pub(super) const WAITERS: &[&str] = &[
-    "forEach", "map", "flatMap", "filter", "find", "findIndex", "some", "every", "reduce", "from",
+    "forEach",
+    "map",
+    "flatMap",
+    "filter",
+    "find",
+    "findIndex",
+    "some",
+    "every",
+    "reduce",
+    "from",
 ];
 
 pub(super) struct Collector<'s> {
@@ -44,7 +68,12 @@ pub(super) struct Collector<'s> {
 }
 
 impl<'s> Collector<'s> {
-    pub(super) fn new(text: &'s str, scoping: &'s Scoping, imports: &'s Imports, name: &'s str) -> Self {
+    pub(super) fn new(
+        text: &'s str,
+        scoping: &'s Scoping,
+        imports: &'s Imports,
+        name: &'s str,
+    ) -> Self {
         let mut facts = Facts::default();
         let module = Fact {
             kind: Kind::Module,
@@ -90,7 +119,9 @@ impl<'s> Collector<'s> {
     }
 
     pub(super) fn problem(&mut self, at: u32, message: &str, help: &str) {
-        self.facts.problems.push((at, message.to_owned(), help.to_owned()));
+        self.facts
+            .problems
+            .push((at, message.to_owned(), help.to_owned()));
     }
 
     fn flow(&mut self, target: Target, value: Value) {
@@ -205,14 +236,22 @@ impl<'s> Collector<'s> {
         for argument in arguments {
             if let Value::Function(start) = values::argument(self.scoping, argument) {
                 let later = LATER.contains(&name.as_str());
-                let shown = if new { format!("new {name}") } else { name.clone() };
+                let shown = if new {
+                    format!("new {name}")
+                } else {
+                    name.clone()
+                };
                 self.callbacks.insert(start, (shown, later));
             } else if CALLERS.contains(&name.as_str()) {
                 let value = values::argument(self.scoping, argument);
                 if !matches!(value, Value::Plain | Value::Global(_)) {
                     let span = argument.span();
-                    self.facts.fixed.push(Edit::open(span.start, span.end, "$$f("));
-                    self.facts.fixed.push(Edit::close(span.end, span.start, ")"));
+                    self.facts
+                        .fixed
+                        .push(Edit::open(span.start, span.end, "$$f("));
+                    self.facts
+                        .fixed
+                        .push(Edit::close(span.end, span.start, ")"));
                 }
             }
         }
@@ -269,7 +308,9 @@ impl<'s> Collector<'s> {
                 let span = name.span;
                 let paren = self.text[span.end as usize..it.span.end as usize].find('(');
                 let at = span.end + paren.unwrap_or(0) as u32 + 1;
-                self.facts.fixed.push(Edit::replace(span.start, span.end, "$$open"));
+                self.facts
+                    .fixed
+                    .push(Edit::replace(span.start, span.end, "$$open"));
                 let base = format!("{:?},", self.name);
                 self.facts.fixed.push(Edit::open(at, it.span.end, base));
             }
@@ -303,7 +344,10 @@ impl<'a> Visit<'a> for Collector<'_> {
             self.flow(Target::Symbol(name), Value::Function(start));
         }
         let parameters = self.parameters(&it.params);
-        let body = it.body.as_ref().map_or((0, 0), |body| (body.span.start, body.span.end));
+        let body = it
+            .body
+            .as_ref()
+            .map_or((0, 0), |body| (body.span.start, body.span.end));
         let fact = Fact {
             kind,
             parent: self.current(),
@@ -391,7 +435,14 @@ impl<'a> Visit<'a> for Collector<'_> {
             self.flow(Target::Property(name), Value::Function(it.value.span.start));
         }
         let key = it.key.span().start;
-        self.method = Some((kind, if it.computed { key.saturating_sub(1) } else { key }));
+        self.method = Some((
+            kind,
+            if it.computed {
+                key.saturating_sub(1)
+            } else {
+                key
+            },
+        ));
         self.visit_function(&it.value, ScopeFlags::Function);
     }
 
@@ -417,7 +468,11 @@ impl<'a> Visit<'a> for Collector<'_> {
         let method = it.method || it.kind != PropertyKind::Init;
         if method && let Expression::FunctionExpression(function) = &it.value {
             let key = it.key.span().start;
-            let head = if it.computed { key.saturating_sub(1) } else { key };
+            let head = if it.computed {
+                key.saturating_sub(1)
+            } else {
+                key
+            };
             let kind = match it.kind {
                 PropertyKind::Init => Kind::Method,
                 PropertyKind::Get => Kind::Getter,
@@ -574,7 +629,11 @@ impl<'a> Visit<'a> for Collector<'_> {
 
     fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
         if it.name.starts_with("$$") {
-            self.problem(it.span.start, "names that begin with $$ are reserved", "choose another name");
+            self.problem(
+                it.span.start,
+                "names that begin with $$ are reserved",
+                "choose another name",
+            );
         }
     }
 

@@ -10,7 +10,8 @@ class Response {
   get body() {
     return this.#read('body');
   }
-  json() {
+  json(path) {
+    if (path !== undefined) return JSON.parse(this.body)[path];
     return JSON.parse(this.body);
   }
 }
