@@ -1,0 +1,4 @@
+//! Scripts as they are written, loaded and played.
+
+mod play;
+mod slice;
