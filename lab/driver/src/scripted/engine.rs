@@ -9,6 +9,7 @@ use std::sync::Arc;
 use lab_client::Nanos;
 use lab_script::{Bundle, Call, Event, Facts, Outcome, Program, Runtime, Source, Turn, Variables};
 use lab_workload::{Given, LoadKind, SESSION, Scripted, Workload};
+use serde_json::Value;
 
 use crate::clock::Clock;
 use crate::drive::Drive;
@@ -36,6 +37,8 @@ pub(crate) struct Playing {
     events: Cell<Vec<Event>>,
     /// Sessions begun on this worker.
     begun: Cell<u64>,
+    /// The end of the last session: its value, or its uncaught error.
+    pub(crate) ended: RefCell<Result<Option<Value>, String>>,
     drive: Arc<Drive>,
     clock: Clock,
 }
@@ -58,6 +61,7 @@ impl Engines {
             groups: groups(&drive.workload),
             events: Cell::default(),
             begun: Cell::new(0),
+            ended: RefCell::new(Ok(None)),
             drive: Arc::clone(drive),
             clock,
         }))

@@ -319,6 +319,7 @@ fn session_of(program: &Program, function: &str) -> (Session, Scripted) {
     let scripted = Scripted {
         sources: sources.collect(),
         function: function.to_owned(),
+        exports: program.functions().to_vec(),
         data: None,
         scenario: ("default".to_owned(), "constant-vus".to_owned()),
         steps: of_sites,
