@@ -213,7 +213,7 @@ fn head(text: &str) -> Edit {
         let end = text.find('\n').unwrap_or(text.len());
         return Edit::replace(0, end as u32, HEAD);
     }
-    Edit::replace(0, 0, HEAD)
+    Edit::close(0, u32::MAX, HEAD)
 }
 
 /// The module that imports all others, and gives the prelude what the entry exports.

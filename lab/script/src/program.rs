@@ -164,6 +164,12 @@ impl Program {
         found.copied().unwrap_or(line)
     }
 
+    /// The files as the engine runs them, with what the loader inserted.
+    #[doc(hidden)]
+    pub fn written(&self) -> Vec<(String, String)> {
+        self.inner.modules.clone()
+    }
+
     /// All files, the entry first: what to archive, to hash, and to send to other generators.
     pub fn sources(&self) -> &[Source] {
         &self.inner.sources

@@ -165,9 +165,9 @@ fn site(waits: &Waits<'_>, file: usize, call: &Call, first: u32, out: &mut Writt
         group: call.groups.clone(),
     });
     let (start, end) = last.span;
-    out.edits.push(Edit::open(start, end, "($$v="));
+    out.edits.push(Edit::open(start, end + 1, "($$v="));
     out.edits
-        .push(Edit::close(end, start, format!(",$$at.s={number},$$v)")));
+        .push(Edit::close(end, start.saturating_sub(1), format!(",$$at.s={number},$$v)")));
 }
 
 fn site_kind(module: &str, name: &str) -> Option<SiteKind> {

@@ -47,6 +47,7 @@ pub(crate) struct Play {
     /// All requests, as `METHOD address`.
     pub(crate) sent: Vec<String>,
     pub(crate) waits: Vec<u64>,
+    pub(crate) sites: Vec<u32>,
 }
 
 pub(crate) fn call(function: &str, user: u32, iteration: u64) -> Call {
@@ -80,6 +81,7 @@ impl Play {
             events: Vec::new(),
             sent: Vec::new(),
             waits: Vec::new(),
+            sites: Vec::new(),
         }
     }
 
