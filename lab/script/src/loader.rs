@@ -4,6 +4,7 @@
 //! those of the file.
 
 mod collect;
+mod common;
 mod edit;
 mod facts;
 mod modules;

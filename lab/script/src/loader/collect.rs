@@ -77,7 +77,6 @@ impl<'s> Collector<'s> {
         let mut facts = Facts::default();
         let module = Fact {
             kind: Kind::Module,
-            parent: MODULE,
             is_async: false,
             is_generator: false,
             callback_of: None,
@@ -88,10 +87,8 @@ impl<'s> Collector<'s> {
             params: (0, 0),
             bare_param: false,
             arrow: 0,
-            body: (0, text.len() as u32),
             expression: false,
             end: text.len() as u32,
-            name: None,
             parameters: Vec::new(),
         };
         facts.functions.insert(MODULE, module);
@@ -266,7 +263,6 @@ impl<'s> Collector<'s> {
             };
             Arg {
                 span: (inner.start, inner.end),
-                spread: matches!(argument, Argument::SpreadElement(_)),
                 value: values::argument(self.scoping, argument),
                 members: argument
                     .as_expression()
@@ -338,19 +334,12 @@ impl<'a> Visit<'a> for Collector<'_> {
         let start = it.span.start;
         let (kind, head) = self.method.take().unwrap_or((Kind::Function, start + 8));
         let (callback_of, becomes_async) = self.callback(start);
-        let name = it.id.as_ref().and_then(|id| id.symbol_id.get());
-        let name = name.map(|symbol| symbol.index());
-        if let Some(name) = name {
-            self.flow(Target::Symbol(name), Value::Function(start));
+        if let Some(name) = it.id.as_ref().and_then(|id| id.symbol_id.get()) {
+            self.flow(Target::Symbol(name.index()), Value::Function(start));
         }
         let parameters = self.parameters(&it.params);
-        let body = it
-            .body
-            .as_ref()
-            .map_or((0, 0), |body| (body.span.start, body.span.end));
         let fact = Fact {
             kind,
-            parent: self.current(),
             is_async: it.r#async,
             is_generator: it.generator,
             callback_of,
@@ -361,10 +350,8 @@ impl<'a> Visit<'a> for Collector<'_> {
             params: (it.params.span.start, it.params.span.end),
             bare_param: false,
             arrow: 0,
-            body,
             expression: false,
             end: it.span.end,
-            name,
             parameters,
         };
         let _ = flags;
@@ -384,7 +371,6 @@ impl<'a> Visit<'a> for Collector<'_> {
         let bare_param = self.text.as_bytes().get(params.0 as usize) != Some(&b'(');
         let fact = Fact {
             kind: Kind::Arrow,
-            parent: self.current(),
             is_async: it.r#async,
             is_generator: false,
             callback_of,
@@ -395,10 +381,8 @@ impl<'a> Visit<'a> for Collector<'_> {
             params,
             bare_param,
             arrow: arrow_place(self.text, params.1, it.body.span.start),
-            body: (it.body.span.start, it.body.span.end),
             expression: it.expression,
             end: it.span.end,
-            name: None,
             parameters,
         };
         self.enter(start, fact);

@@ -10,7 +10,7 @@ use oxc_span::{GetSpan as _, SourceType};
 
 use super::edit::{Edit, Lines};
 use super::facts::{Export, Facts, Imported, Module, Symbol, Value};
-use super::typescript;
+use super::{common, typescript};
 use super::values;
 use crate::api;
 use crate::paths::joined;
@@ -31,8 +31,6 @@ pub(super) struct File {
     pub(super) lines: Option<Vec<u32>>,
     /// The modules of the specifiers.
     pub(super) specifiers: HashMap<String, Module>,
-    /// Written with `require` and `module.exports`.
-    pub(super) common: bool,
 }
 
 /// All files of a script, the entry first.
@@ -116,7 +114,7 @@ fn file(name: &str, files: &dyn Files, all: &mut Files_) -> Result<(), Box<LoadE
         let made = typescript::javascript(name, source)?;
         (made.text, Some(made.lines))
     } else {
-        (source.to_owned(), None)
+        (common(name, source)?, None)
     };
     all.sources.push(Source {
         name: name.to_owned(),
@@ -127,9 +125,26 @@ fn file(name: &str, files: &dyn Files, all: &mut Files_) -> Result<(), Box<LoadE
         text,
         lines,
         specifiers: HashMap::new(),
-        common: false,
     });
     Ok(())
+}
+
+/// The text of a JavaScript file, as a module.
+fn common(name: &str, source: &str) -> Result<String, Box<LoadError>> {
+    match common::module(source) {
+        None => Ok(source.to_owned()),
+        Some(Ok(text)) => Ok(text),
+        Some(Err((at, message))) => {
+            let (line, column) = Lines::new(source).place(at);
+            Err(Box::new(LoadError {
+                file: name.to_owned(),
+                line,
+                column,
+                message,
+                help: "bundle the script as a module: esbuild --bundle --format=esm --external:k6".to_owned(),
+            }))
+        }
+    }
 }
 
 /// The specifiers that a file imports, with their places.

@@ -132,6 +132,7 @@ impl Play {
     }
 
     fn answer(&mut self, request: &Request) -> Answer {
+        self.sites.push(request.site);
         self.sent
             .push(format!("{} {}", request.method, request.url));
         answered(request)
