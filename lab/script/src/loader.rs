@@ -5,6 +5,7 @@
 
 mod collect;
 mod common;
+mod deep;
 mod edit;
 mod facts;
 mod modules;
@@ -25,6 +26,7 @@ use crate::engine::{Limits, Runtime};
 use crate::program::{Files, Inner, LoadError, Program, Site, SiteKind, Source, Variables};
 use crate::thrown::Thrown;
 use collect::Collector;
+use deep::deep;
 use edit::{Edit, Lines, applied};
 use facts::{Facts, Module};
 use modules::{File, Imports, Parsed, error};
@@ -44,10 +46,22 @@ pub(crate) fn load(
     env: &Variables,
 ) -> Result<Program, Vec<LoadError>> {
     let read = modules::read(entry, files)?;
-    let mut inner = written(&read.files)?;
+    let mut inner = deep(|| written(&read.files))?;
     inner.sources = read.sources;
     inner.environment = env.clone();
     described(inner, files)
+}
+
+/// Checks a script without running it.
+pub(crate) fn check(entry: &str, files: &dyn Files) -> Result<(), Vec<LoadError>> {
+    let read = modules::read(entry, files)?;
+    let inner = deep(|| written(&read.files))?;
+    let broken = |(file, (_, text)): (&File, &(String, String))| {
+        let problem = deep(|| modules::problem(text))?;
+        Some(error(file, 0, format!("what the loader made of the file isn't JavaScript: {problem}"), String::new()))
+    };
+    let problems: Vec<LoadError> = read.files.iter().zip(&inner.modules).filter_map(broken).collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
 fn written(files: &[File]) -> Result<Inner, Vec<LoadError>> {

@@ -133,6 +133,15 @@ impl Program {
         loader::load(entry, files, env)
     }
 
+    /// Checks a script without running it: its files, its syntax, and where it waits.
+    ///
+    /// # Errors
+    ///
+    /// All problems that were found.
+    pub fn check(entry: &str, files: &dyn Files) -> Result<(), Vec<LoadError>> {
+        loader::check(entry, files)
+    }
+
     pub(crate) fn new(inner: Inner) -> Program {
         Program {
             inner: Arc::new(inner),

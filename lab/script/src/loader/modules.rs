@@ -8,6 +8,7 @@ use oxc_parser::Parser;
 use oxc_semantic::{Scoping, SemanticBuilder};
 use oxc_span::{GetSpan as _, SourceType};
 
+use super::deep::{NESTING, deep, too_deep};
 use super::edit::{Edit, Lines};
 use super::facts::{Export, Facts, Imported, Module, Symbol, Value};
 use super::{common, typescript};
@@ -52,7 +53,7 @@ pub(super) fn read(entry: &str, files: &dyn Files) -> Result<Files_, Vec<LoadErr
     };
     let mut at = 0;
     while at < all.files.len() {
-        for (specifier, place) in specifiers(&all.files[at]) {
+        for (specifier, place) in deep(|| specifiers(&all.files[at])) {
             let name = all.files[at].name.clone();
             match module(&name, &specifier, files, &mut all, &mut numbers) {
                 Ok(module) => {
@@ -106,12 +107,17 @@ fn file(name: &str, files: &dyn Files, all: &mut Files_) -> Result<(), Box<LoadE
     let source = String::from_utf8(bytes.clone())
         .map_err(|_| failed("the file is not UTF-8 text".to_owned()))?;
     let source = source.strip_prefix('\u{feff}').unwrap_or(&source);
+    if let Some(at) = too_deep(source) {
+        let (line, column) = Lines::new(source).place(at);
+        let message = format!("brackets are nested more than {NESTING} deep");
+        return Err(Box::new(LoadError { line, column, ..*failed(message) }));
+    }
     let (text, lines) = if name.ends_with(".json") {
         let _: serde_json::Value = serde_json::from_str(source)
             .map_err(|problem| failed(format!("the file is not JSON: {problem}")))?;
         (format!("export default {source}"), None)
     } else if name.ends_with(".ts") || name.ends_with(".mts") {
-        let made = typescript::javascript(name, source)?;
+        let made = deep(|| typescript::javascript(name, source))?;
         (made.text, Some(made.lines))
     } else {
         (common(name, source)?, None)
@@ -131,7 +137,7 @@ fn file(name: &str, files: &dyn Files, all: &mut Files_) -> Result<(), Box<LoadE
 
 /// The text of a JavaScript file, as a module.
 fn common(name: &str, source: &str) -> Result<String, Box<LoadError>> {
-    match common::module(source) {
+    match deep(|| common::module(source)) {
         None => Ok(source.to_owned()),
         Some(Ok(text)) => Ok(text),
         Some(Err((at, message))) => {
@@ -164,6 +170,17 @@ fn specifiers(file: &File) -> Vec<(String, u32)> {
         }
     }
     all
+}
+
+/// Why a text isn't a module.
+pub(super) fn problem(text: &str) -> Option<String> {
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, text, SourceType::mjs()).parse();
+    let problem = parsed.errors.first().map(|problem| problem.message.to_string());
+    problem.or_else(|| {
+        let semantic = SemanticBuilder::new().with_check_syntax_error(true).build(&parsed.program);
+        semantic.errors.first().map(|problem| problem.message.to_string())
+    })
 }
 
 type Refusal = (String, String);
