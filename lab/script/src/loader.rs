@@ -4,6 +4,8 @@
 //! those of the file.
 
 mod collect;
+mod common;
+mod deep;
 mod edit;
 mod facts;
 mod modules;
@@ -24,6 +26,7 @@ use crate::engine::{Limits, Runtime};
 use crate::program::{Files, Inner, LoadError, Program, Site, SiteKind, Source, Variables};
 use crate::thrown::Thrown;
 use collect::Collector;
+use deep::deep;
 use edit::{Edit, Lines, applied};
 use facts::{Facts, Module};
 use modules::{File, Imports, Parsed, error};
@@ -32,7 +35,7 @@ use waits::{Named, Waits};
 
 /// What each module of the script begins with.
 const HEAD: &str =
-    "import{$$K,$$U,$$at,$$a,$$y,$$f,$$z,$$open}from\"$$\";let $$t,$$k,$$v;export const $$m=0;";
+    "import{$$K,$$U,$$at,$$a,$$y,$$f,$$z,$$o,$$open}from\"$$\";let $$t,$$k,$$v;export const $$m=0;";
 /// The most files that a script opens.
 const OPENED: usize = 1_000;
 
@@ -43,10 +46,36 @@ pub(crate) fn load(
     env: &Variables,
 ) -> Result<Program, Vec<LoadError>> {
     let read = modules::read(entry, files)?;
-    let mut inner = written(&read.files)?;
+    let mut inner = deep(|| written(&read.files))?;
     inner.sources = read.sources;
     inner.environment = env.clone();
     described(inner, files)
+}
+
+/// Checks a script without running it.
+pub(crate) fn check(entry: &str, files: &dyn Files) -> Result<(), Vec<LoadError>> {
+    let read = modules::read(entry, files)?;
+    let inner = deep(|| written(&read.files))?;
+    let broken = |(file, (_, text)): (&File, &(String, String))| {
+        let problem = deep(|| modules::problem(text))?;
+        Some(error(
+            file,
+            0,
+            format!("what the loader made of the file isn't JavaScript: {problem}"),
+            String::new(),
+        ))
+    };
+    let problems: Vec<LoadError> = read
+        .files
+        .iter()
+        .zip(&inner.modules)
+        .filter_map(broken)
+        .collect();
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems)
+    }
 }
 
 fn written(files: &[File]) -> Result<Inner, Vec<LoadError>> {
@@ -213,7 +242,7 @@ fn head(text: &str) -> Edit {
         let end = text.find('\n').unwrap_or(text.len());
         return Edit::replace(0, end as u32, HEAD);
     }
-    Edit::replace(0, 0, HEAD)
+    Edit::close(0, u32::MAX, HEAD)
 }
 
 /// The module that imports all others, and gives the prelude what the entry exports.

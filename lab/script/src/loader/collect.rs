@@ -9,7 +9,7 @@ use oxc_span::GetSpan as _;
 
 use super::edit::Edit;
 use super::facts::{
-    Arg, Call, Facts, Function as Fact, Kind, MODULE, Start, Symbol, Target, Value,
+    Arg, Call, Facts, Function as Fact, Kind, Local, MODULE, Start, Symbol, Target, Use, Value,
 };
 use super::modules::Imports;
 use super::values;
@@ -77,7 +77,6 @@ impl<'s> Collector<'s> {
         let mut facts = Facts::default();
         let module = Fact {
             kind: Kind::Module,
-            parent: MODULE,
             is_async: false,
             is_generator: false,
             callback_of: None,
@@ -88,10 +87,8 @@ impl<'s> Collector<'s> {
             params: (0, 0),
             bare_param: false,
             arrow: 0,
-            body: (0, text.len() as u32),
             expression: false,
             end: text.len() as u32,
-            name: None,
             parameters: Vec::new(),
         };
         facts.functions.insert(MODULE, module);
@@ -266,7 +263,6 @@ impl<'s> Collector<'s> {
             };
             Arg {
                 span: (inner.start, inner.end),
-                spread: matches!(argument, Argument::SpreadElement(_)),
                 value: values::argument(self.scoping, argument),
                 members: argument
                     .as_expression()
@@ -293,6 +289,61 @@ impl<'s> Collector<'s> {
         match method {
             Some(method) => Some(format!("{method} {}", text?)),
             None => text,
+        }
+    }
+
+    /// Marks a generator of the script itself, whose values aren't operations.
+    fn brand(&mut self, it: &Function<'_>) {
+        let (start, end) = (it.span.start, it.span.end);
+        let edits = &mut self.facts.fixed;
+        match &it.id {
+            _ if it.r#type == FunctionType::FunctionExpression => {
+                edits.push(Edit::open(start, end, "$$o("));
+                edits.push(Edit::close(end, start, ")"));
+            }
+            Some(name) if self.stack.len() == 1 && !self.fixed => {
+                edits.push(Edit::close(end, 0, format!(";$$o({});", name.name)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes the local bindings of a block.
+    fn block(&mut self, statements: &[Statement<'_>]) {
+        let function = self.current();
+        if function == MODULE {
+            return;
+        }
+        let block = self.facts.blocks.len();
+        let spans = statements
+            .iter()
+            .map(|statement| (statement.span().start, statement.span().end));
+        self.facts.blocks.push(spans.collect());
+        for (place, statement) in statements.iter().enumerate() {
+            let Statement::VariableDeclaration(it) = statement else {
+                continue;
+            };
+            if it.kind != VariableDeclarationKind::Let && it.kind != VariableDeclarationKind::Const
+            {
+                continue;
+            }
+            for name in it
+                .declarations
+                .iter()
+                .flat_map(|it| it.id.get_binding_identifiers())
+            {
+                let Some(symbol) = name.symbol_id.get() else {
+                    continue;
+                };
+                self.facts.locals.push(Local {
+                    function,
+                    symbol: symbol.index(),
+                    name: name.name.to_string(),
+                    block,
+                    statement: place,
+                    is_const: it.kind == VariableDeclarationKind::Const,
+                });
+            }
         }
     }
 
@@ -338,19 +389,15 @@ impl<'a> Visit<'a> for Collector<'_> {
         let start = it.span.start;
         let (kind, head) = self.method.take().unwrap_or((Kind::Function, start + 8));
         let (callback_of, becomes_async) = self.callback(start);
-        let name = it.id.as_ref().and_then(|id| id.symbol_id.get());
-        let name = name.map(|symbol| symbol.index());
-        if let Some(name) = name {
-            self.flow(Target::Symbol(name), Value::Function(start));
+        if let Some(name) = it.id.as_ref().and_then(|id| id.symbol_id.get()) {
+            self.flow(Target::Symbol(name.index()), Value::Function(start));
+        }
+        if it.generator && kind == Kind::Function {
+            self.brand(it);
         }
         let parameters = self.parameters(&it.params);
-        let body = it
-            .body
-            .as_ref()
-            .map_or((0, 0), |body| (body.span.start, body.span.end));
         let fact = Fact {
             kind,
-            parent: self.current(),
             is_async: it.r#async,
             is_generator: it.generator,
             callback_of,
@@ -361,10 +408,8 @@ impl<'a> Visit<'a> for Collector<'_> {
             params: (it.params.span.start, it.params.span.end),
             bare_param: false,
             arrow: 0,
-            body,
             expression: false,
             end: it.span.end,
-            name,
             parameters,
         };
         let _ = flags;
@@ -384,7 +429,6 @@ impl<'a> Visit<'a> for Collector<'_> {
         let bare_param = self.text.as_bytes().get(params.0 as usize) != Some(&b'(');
         let fact = Fact {
             kind: Kind::Arrow,
-            parent: self.current(),
             is_async: it.r#async,
             is_generator: false,
             callback_of,
@@ -395,10 +439,8 @@ impl<'a> Visit<'a> for Collector<'_> {
             params,
             bare_param,
             arrow: arrow_place(self.text, params.1, it.body.span.start),
-            body: (it.body.span.start, it.body.span.end),
             expression: it.expression,
             end: it.span.end,
-            name: None,
             parameters,
         };
         self.enter(start, fact);
@@ -452,6 +494,16 @@ impl<'a> Visit<'a> for Collector<'_> {
             self.flow(Target::Property(name), value);
         }
         self.at_fixed_place(|own| walk::walk_property_definition(own, it));
+    }
+
+    fn visit_function_body(&mut self, it: &FunctionBody<'a>) {
+        self.block(&it.statements);
+        walk::walk_function_body(self, it);
+    }
+
+    fn visit_block_statement(&mut self, it: &BlockStatement<'a>) {
+        self.block(&it.body);
+        walk::walk_block_statement(self, it);
     }
 
     fn visit_static_block(&mut self, it: &StaticBlock<'a>) {
@@ -634,6 +686,16 @@ impl<'a> Visit<'a> for Collector<'_> {
                 "names that begin with $$ are reserved",
                 "choose another name",
             );
+        }
+        if let Some(symbol) = values::symbol(self.scoping, it) {
+            let function = self.current();
+            let uses = self.facts.uses.entry(symbol).or_insert(Use {
+                function,
+                captured: false,
+                last: 0,
+            });
+            uses.captured |= uses.function != function;
+            uses.last = uses.last.max(it.span.end);
         }
     }
 

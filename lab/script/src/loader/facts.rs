@@ -33,6 +33,10 @@ pub(super) struct Facts {
     pub(super) statements: HashSet<u32>,
     /// Chains with `?.`, from start to end.
     pub(super) chains: HashMap<u32, u32>,
+    /// Statements of blocks within functions.
+    pub(super) blocks: Vec<Vec<(u32, u32)>>,
+    pub(super) locals: Vec<Local>,
+    pub(super) uses: HashMap<Symbol, Use>,
     /// Names of `__ENV` that are mentioned.
     pub(super) variables: Vec<String>,
     /// Edits that don't depend on what waits: specifiers, `open`, hashbangs.
@@ -98,8 +102,6 @@ pub(super) enum Kind {
 #[derive(Debug, Clone)]
 pub(super) struct Function {
     pub(super) kind: Kind,
-    /// The function around it.
-    pub(super) parent: Start,
     pub(super) is_async: bool,
     pub(super) is_generator: bool,
     /// A callback of a function of JavaScript that can't wait; its name.
@@ -116,11 +118,9 @@ pub(super) struct Function {
     pub(super) bare_param: bool,
     /// The place of `=>`.
     pub(super) arrow: u32,
-    pub(super) body: (u32, u32),
     /// An arrow without braces.
     pub(super) expression: bool,
     pub(super) end: u32,
-    pub(super) name: Option<Symbol>,
     pub(super) parameters: Vec<Option<Symbol>>,
 }
 
@@ -148,10 +148,30 @@ pub(super) struct Call {
     pub(super) groups: Vec<String>,
 }
 
+/// A `let` or `const` of a block.
+#[derive(Debug, Clone)]
+pub(super) struct Local {
+    pub(super) function: Start,
+    pub(super) symbol: Symbol,
+    pub(super) name: String,
+    pub(super) block: usize,
+    /// The place of its statement in the block.
+    pub(super) statement: usize,
+    pub(super) is_const: bool,
+}
+
+/// The uses of a binding.
+#[derive(Debug, Clone)]
+pub(super) struct Use {
+    pub(super) function: Start,
+    /// Used in several functions.
+    pub(super) captured: bool,
+    pub(super) last: u32,
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Arg {
     pub(super) span: (u32, u32),
-    pub(super) spread: bool,
     pub(super) value: Value,
     /// The values of an object literal.
     pub(super) members: Option<Vec<Value>>,

@@ -8,10 +8,11 @@ use oxc_parser::Parser;
 use oxc_semantic::{Scoping, SemanticBuilder};
 use oxc_span::{GetSpan as _, SourceType};
 
+use super::deep::{NESTING, deep, too_deep};
 use super::edit::{Edit, Lines};
 use super::facts::{Export, Facts, Imported, Module, Symbol, Value};
-use super::typescript;
 use super::values;
+use super::{common, typescript};
 use crate::api;
 use crate::paths::joined;
 use crate::program::{Files, LoadError, Source};
@@ -31,8 +32,6 @@ pub(super) struct File {
     pub(super) lines: Option<Vec<u32>>,
     /// The modules of the specifiers.
     pub(super) specifiers: HashMap<String, Module>,
-    /// Written with `require` and `module.exports`.
-    pub(super) common: bool,
 }
 
 /// All files of a script, the entry first.
@@ -54,7 +53,7 @@ pub(super) fn read(entry: &str, files: &dyn Files) -> Result<Files_, Vec<LoadErr
     };
     let mut at = 0;
     while at < all.files.len() {
-        for (specifier, place) in specifiers(&all.files[at]) {
+        for (specifier, place) in deep(|| specifiers(&all.files[at])) {
             let name = all.files[at].name.clone();
             match module(&name, &specifier, files, &mut all, &mut numbers) {
                 Ok(module) => {
@@ -108,15 +107,24 @@ fn file(name: &str, files: &dyn Files, all: &mut Files_) -> Result<(), Box<LoadE
     let source = String::from_utf8(bytes.clone())
         .map_err(|_| failed("the file is not UTF-8 text".to_owned()))?;
     let source = source.strip_prefix('\u{feff}').unwrap_or(&source);
+    if let Some(at) = too_deep(source) {
+        let (line, column) = Lines::new(source).place(at);
+        let message = format!("brackets are nested more than {NESTING} deep");
+        return Err(Box::new(LoadError {
+            line,
+            column,
+            ..*failed(message)
+        }));
+    }
     let (text, lines) = if name.ends_with(".json") {
         let _: serde_json::Value = serde_json::from_str(source)
             .map_err(|problem| failed(format!("the file is not JSON: {problem}")))?;
         (format!("export default {source}"), None)
     } else if name.ends_with(".ts") || name.ends_with(".mts") {
-        let made = typescript::javascript(name, source)?;
+        let made = deep(|| typescript::javascript(name, source))?;
         (made.text, Some(made.lines))
     } else {
-        (source.to_owned(), None)
+        (common(name, source)?, None)
     };
     all.sources.push(Source {
         name: name.to_owned(),
@@ -127,9 +135,27 @@ fn file(name: &str, files: &dyn Files, all: &mut Files_) -> Result<(), Box<LoadE
         text,
         lines,
         specifiers: HashMap::new(),
-        common: false,
     });
     Ok(())
+}
+
+/// The text of a JavaScript file, as a module.
+fn common(name: &str, source: &str) -> Result<String, Box<LoadError>> {
+    match deep(|| common::module(source)) {
+        None => Ok(source.to_owned()),
+        Some(Ok(text)) => Ok(text),
+        Some(Err((at, message))) => {
+            let (line, column) = Lines::new(source).place(at);
+            Err(Box::new(LoadError {
+                file: name.to_owned(),
+                line,
+                column,
+                message,
+                help: "bundle the script as a module: esbuild --bundle --format=esm --external:k6"
+                    .to_owned(),
+            }))
+        }
+    }
 }
 
 /// The specifiers that a file imports, with their places.
@@ -149,6 +175,25 @@ fn specifiers(file: &File) -> Vec<(String, u32)> {
         }
     }
     all
+}
+
+/// Why a text isn't a module.
+pub(super) fn problem(text: &str) -> Option<String> {
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, text, SourceType::mjs()).parse();
+    let problem = parsed
+        .errors
+        .first()
+        .map(|problem| problem.message.to_string());
+    problem.or_else(|| {
+        let semantic = SemanticBuilder::new()
+            .with_check_syntax_error(true)
+            .build(&parsed.program);
+        semantic
+            .errors
+            .first()
+            .map(|problem| problem.message.to_string())
+    })
 }
 
 type Refusal = (String, String);

@@ -42,11 +42,6 @@ pub(super) struct Purity<'p> {
 }
 
 impl Purity<'_> {
-    fn all<'a>(&self, mut expressions: impl Iterator<Item = Option<&'a Expression<'a>>>) -> bool {
-        expressions
-            .all(|expression| expression.is_some_and(|expression| self.expression(expression)))
-    }
-
     pub(super) fn expression(&self, it: &Expression<'_>) -> bool {
         match it {
             Expression::BooleanLiteral(_)

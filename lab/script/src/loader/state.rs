@@ -545,6 +545,14 @@ impl<'a> Visit<'a> for Writer<'_> {
         walk::walk_static_member_expression(self, it);
     }
 
+    /// The name of a class stays.
+    fn visit_class(&mut self, it: &Class<'a>) {
+        if let Some(parent) = &it.super_class {
+            self.visit_expression(parent);
+        }
+        self.visit_class_body(&it.body);
+    }
+
     fn visit_variable_declaration(&mut self, it: &VariableDeclaration<'a>) {
         if self.is_own(it) {
             self.assignment(it, false);

@@ -1,8 +1,7 @@
 //! Expressions as values: what they may be, as far as waiting is concerned, and as names of requests.
 
 use oxc_ast::ast::{
-    Argument, ArrayExpressionElement, BindingPattern, Expression, IdentifierReference, PropertyKey,
-    TemplateLiteral,
+    Argument, BindingPattern, Expression, IdentifierReference, PropertyKey, TemplateLiteral,
 };
 use oxc_semantic::Scoping;
 
@@ -158,14 +157,6 @@ pub(super) fn members(scoping: &Scoping, expression: &Expression<'_>) -> Option<
         oxc_ast::ast::ObjectPropertyKind::SpreadProperty(_) => None,
     });
     values.collect()
-}
-
-/// The elements of an array literal that are strings.
-pub(super) fn first_string(elements: &[ArrayExpressionElement<'_>]) -> Option<String> {
-    match elements.first()?.as_expression()? {
-        Expression::StringLiteral(text) => Some(text.value.to_string()),
-        _ => None,
-    }
 }
 
 /// A text with `{name}` for each part that isn't known: `{BASE}/items/{id}`.

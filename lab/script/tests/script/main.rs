@@ -1,4 +1,9 @@
 //! Scripts as they are written, loaded and played.
 
+mod budgets;
+mod files;
 mod play;
+mod refused;
 mod slice;
+mod state;
+mod waits;

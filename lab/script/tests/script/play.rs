@@ -29,11 +29,15 @@ pub(crate) fn variables(all: &[(&str, &str)]) -> Variables {
 
 /// Loads files, of which the first one is the entry.
 pub(crate) fn try_load(files: &[(&str, &str)]) -> Result<Program, Vec<LoadError>> {
-    Program::load(
+    let loaded = Program::load(
         files[0].0,
         &Texts(files),
         &variables(&[("URL", "http://shop")]),
-    )
+    );
+    if loaded.is_ok() {
+        assert_eq!(Program::check(files[0].0, &Texts(files)), Ok(()));
+    }
+    loaded
 }
 
 pub(crate) fn load(files: &[(&str, &str)]) -> Program {
@@ -47,6 +51,7 @@ pub(crate) struct Play {
     /// All requests, as `METHOD address`.
     pub(crate) sent: Vec<String>,
     pub(crate) waits: Vec<u64>,
+    pub(crate) sites: Vec<u32>,
 }
 
 pub(crate) fn call(function: &str, user: u32, iteration: u64) -> Call {
@@ -80,6 +85,7 @@ impl Play {
             events: Vec::new(),
             sent: Vec::new(),
             waits: Vec::new(),
+            sites: Vec::new(),
         }
     }
 
@@ -130,6 +136,7 @@ impl Play {
     }
 
     fn answer(&mut self, request: &Request) -> Answer {
+        self.sites.push(request.site);
         self.sent
             .push(format!("{} {}", request.method, request.url));
         answered(request)
