@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use lab_import::k6::{self, Flags, Made as Files4Script, Refused};
 use lab_study::plan::Plan;
@@ -10,6 +11,7 @@ use lab_study::{Environment, Files, Loaded, ScriptFacts, read_script};
 use crate::args::StudyArgs;
 use crate::commands::load;
 use crate::commands::quick::{Made, process, reach, server};
+use crate::commands::script_end::ScriptEnd;
 use crate::exit::{Exit, Failure};
 use crate::talk::say;
 use crate::trying::{QuickArgs, ReachArgs, ScriptArgs};
@@ -30,7 +32,7 @@ pub(crate) fn run(
     args: &StudyArgs,
     files: &dyn Files,
     (quick, flags): (&QuickArgs, &ScriptArgs),
-) -> Result<(Loaded, Plan), Failure> {
+) -> Result<((Loaded, Plan), ScriptEnd), Failure> {
     let (quick_load, url) = (&quick.load, quick.url.as_deref());
     let load = Flags {
         vus: flags.vus.or(quick_load.users),
@@ -52,7 +54,12 @@ pub(crate) fn attempt(
     reached: (Option<&str>, &ReachArgs),
     env: &[(String, String)],
 ) -> Result<(Loaded, Plan), Failure> {
-    made(args, files, reached, (Flags::default(), env))
+    let one = Flags {
+        iterations: Some(1),
+        vus: Some(1),
+        ..Flags::default()
+    };
+    made(args, files, reached, (one, env)).map(|(made, _)| made)
 }
 
 fn made(
@@ -60,7 +67,7 @@ fn made(
     files: &dyn Files,
     (url, reached): (Option<&str>, &ReachArgs),
     (flags, env): (Flags, &[(String, String)]),
-) -> Result<(Loaded, Plan), Failure> {
+) -> Result<((Loaded, Plan), ScriptEnd), Failure> {
     let path = load::text(&args.study)?;
     let given = With { env, files };
     let facts = read_script(path, &given).map_err(|error| load::bad_file(&error))?;
@@ -90,6 +97,7 @@ fn made(
         ("", false) => file.to_owned(),
         (folder, _) => format!("{folder}/{file}"),
     };
+    let limits = made.limits;
     let mut texts = vec![(place(STUDY), made.study)];
     let workloads = made.workloads.into_iter();
     texts.extend(workloads.map(|(file, text)| (place(&file), text)));
@@ -98,7 +106,13 @@ fn made(
         given: env.to_vec(),
         disk: files,
     };
-    load::study_from(&place(STUDY), &made, args)
+    let (loaded, plan) = load::study_from(&place(STUDY), &made, args)?;
+    let end = ScriptEnd {
+        limits,
+        workload: Arc::clone(&loaded.study.workload),
+        options: facts.options,
+    };
+    Ok(((loaded, plan), end))
 }
 
 /// Files with further variables.

@@ -50,5 +50,5 @@ pub use event::{DriveSummary, DriverEvent, MAX_ERROR_EXAMPLES, MAX_RECORDED, Win
 pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, Offer, Phase, Protocol, TlsOptions};
 pub use lab_workload::part::{MAX_RESIDUES, Part};
 pub use mix::Mix;
-pub use scripted::{set_up, tear_down};
+pub use scripted::{set_up, summarize, tear_down};
 pub use worker::rehearsal::{Witness, rehearse};

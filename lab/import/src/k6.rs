@@ -51,14 +51,44 @@ pub struct Flags {
 }
 
 /// The files for a script.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Made {
     /// The study.
     pub study: String,
     /// The workloads: file names and texts.
     pub workloads: Vec<(String, String)>,
+    /// The thresholds of checks and metrics, which no study has.
+    pub limits: Vec<Limit>,
     /// What differs from k6 in this script's options.
     pub notes: Vec<String>,
+}
+
+/// A threshold of a check or of a metric of the script.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    /// The name of its measure.
+    pub measure: String,
+    /// The figure: `rate`, `avg`, `p(95)`, `count`.
+    pub figure: String,
+    /// `<`, `<=`, `>`, `>=`.
+    pub operator: String,
+    /// The limit.
+    pub limit: f64,
+    /// As written, with the metric.
+    pub text: String,
+}
+
+impl Limit {
+    /// Returns true if a value meets the limit.
+    #[must_use]
+    pub fn holds(&self, value: f64) -> bool {
+        match self.operator.as_str() {
+            "<" => value < self.limit,
+            "<=" => value <= self.limit,
+            ">" => value > self.limit,
+            _ => value >= self.limit,
+        }
+    }
 }
 
 /// An option that can't be run.
@@ -95,7 +125,7 @@ pub fn files(script: &Script<'_>) -> Result<Made, Vec<Refused>> {
     }
     let mut notes = Vec::new();
     let scenarios = scenarios(script, &mut notes, &mut refused);
-    let thresholds = thresholds::thresholds(script, &scenarios, &mut notes);
+    let (thresholds, limits) = thresholds::thresholds(script, &scenarios, &mut notes);
     if !refused.is_empty() {
         return Err(refused);
     }
@@ -118,6 +148,7 @@ pub fn files(script: &Script<'_>) -> Result<Made, Vec<Refused>> {
     Ok(Made {
         study,
         workloads,
+        limits,
         notes,
     })
 }

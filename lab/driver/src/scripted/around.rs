@@ -1,10 +1,15 @@
-//! The functions of a script around a load: `setup` before it, whose result all sessions receive, and `teardown`.
+//! The functions of a script around a load: `setup` before it, whose result all sessions receive, `teardown`, and the
+//! summary of the run.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use lab_workload::Scripted;
+use lab_script::{Call, Outcome, Runtime, Turn};
+use lab_workload::{Scripted, Workload};
+use serde_json::Value;
 
+use super::engine::load;
 use crate::drive::Drive;
 use crate::error::DriverError;
 use crate::mix::Mix;
@@ -73,4 +78,44 @@ pub fn tear_down(mix: &Mix, interrupt: &AtomicBool) -> Result<(), DriverError> {
         }
     }
     Ok(())
+}
+
+/// The longest time of the function that summarizes a run.
+const SUMMARY_TIME: Duration = Duration::from_secs(10);
+/// The function.
+const SUMMARY: &str = "handleSummary";
+
+/// Calls the `handleSummary` of a workload's script with these figures. Returns its value; `None` without the function.
+///
+/// # Errors
+/// When the script can't be loaded, throws, or sends requests.
+pub fn summarize(workload: &Workload, figures: Value) -> Result<Option<Value>, DriverError> {
+    let scripted = workload.scripted.as_ref();
+    let Some(scripted) = scripted.filter(|scripted| scripted.exports(SUMMARY)) else {
+        return Ok(None);
+    };
+    let program = load(scripted, &workload.given)?;
+    let limits = lab_script::Limits {
+        turn: SUMMARY_TIME,
+        ..lab_script::Limits::default()
+    };
+    let failed = |why: String| DriverError::Script(format!("`{SUMMARY}` of the script: {why}"));
+    let runtime = Runtime::new(&program, limits, 0);
+    let mut runtime = runtime.map_err(|thrown| failed(thrown.to_string()))?;
+    let call = Call {
+        function: SUMMARY.to_owned(),
+        data: Some(Arc::new(figures)),
+        ..Call::default()
+    };
+    let mut turn = runtime.begin(0, &call);
+    loop {
+        turn = match turn {
+            Turn::Wait { .. } => runtime.resume(0, Outcome::Waited),
+            Turn::Done { value } => return Ok(value),
+            Turn::Threw(thrown) => return Err(failed(thrown.to_string())),
+            Turn::Request(_) | Turn::Batch(_) | Turn::Socket(_) => {
+                return Err(failed("it sends requests, after the run".to_owned()));
+            }
+        };
+    }
 }

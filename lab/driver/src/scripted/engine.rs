@@ -97,7 +97,7 @@ impl Engines {
 }
 
 /// Loads the program again from its files.
-fn load(scripted: &Scripted, given: &Given) -> Result<Program, DriverError> {
+pub(super) fn load(scripted: &Scripted, given: &Given) -> Result<Program, DriverError> {
     let sources = scripted.sources.iter().map(|source| Source {
         name: source.name.clone(),
         text: source.content.clone(),

@@ -7,6 +7,6 @@ mod convert;
 mod engine;
 mod turns;
 
-pub use around::{set_up, tear_down};
+pub use around::{set_up, summarize, tear_down};
 pub(crate) use batch::MOST_AT_ONCE;
 pub(crate) use engine::{Engines, Playing};

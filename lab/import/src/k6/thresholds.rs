@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use lab_units::yaml::text;
 use serde_json::Value;
 
-use super::Script;
+use super::{Limit, Script};
 use super::load::Scenario;
 
 /// A kind of figure, by the units of its limits.
@@ -18,8 +18,6 @@ enum Kind {
     Part,
     /// Per second.
     Rate,
-    /// Any number.
-    Number,
 }
 
 /// Returns the thresholds as a study's key; empty if there are none. Those that can't be judged are notes.
@@ -27,7 +25,8 @@ pub(super) fn thresholds(
     script: &Script<'_>,
     scenarios: &[Scenario],
     notes: &mut Vec<String>,
-) -> String {
+) -> (String, Vec<Limit>) {
+    let mut limits = Vec::new();
     let all = script.options.get("thresholds").and_then(Value::as_object);
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (metric, list) in all.into_iter().flatten() {
@@ -46,6 +45,10 @@ pub(super) fn thresholds(
                     other.get("abortOnFail").and_then(Value::as_bool) == Some(true),
                 ),
             };
+            if let Some(limit) = of_measure(script, metric, limit) {
+                limits.push(limit);
+                continue;
+            }
             let judged = key(script, scenarios, metric)
                 .and_then(|(key, kind)| Some((key, limit_of(kind, limit)?)));
             match judged {
@@ -60,14 +63,42 @@ pub(super) fn thresholds(
         }
     }
     if found.is_empty() {
-        return String::new();
+        return (String::new(), limits);
     }
     let mut out = "thresholds:\n".to_owned();
     for (key, limits) in found {
         let limits: Vec<String> = limits.iter().map(|limit| text(limit)).collect();
         let _ = writeln!(out, "  {}: [{}]", text(&key), limits.join(", "));
     }
-    out
+    (out, limits)
+}
+
+/// Returns the threshold of a check or of a metric of the script.
+fn of_measure(script: &Script<'_>, metric: &str, text: &str) -> Option<Limit> {
+    let is_known = metric == "checks" || script.metrics.iter().any(|known| known == metric);
+    if !is_known {
+        return None;
+    }
+    let (figure, operator, limit) = parts(text)?;
+    let is_figure = ["rate", "avg", "min", "max", "med", "count", "value"].contains(&figure);
+    (is_figure || figure.starts_with("p(")).then(|| Limit {
+        measure: metric.to_owned(),
+        figure: figure.to_owned(),
+        operator: operator.to_owned(),
+        limit,
+        text: format!("{metric}: {}", text.trim()),
+    })
+}
+
+/// Splits `p(95) < 500` into its parts.
+fn parts(text: &str) -> Option<(&str, &str, f64)> {
+    let at = text.find(['<', '>'])?;
+    let (left, rest) = text.split_at(at);
+    let (operator, right) = match rest.as_bytes().get(1) {
+        Some(b'=') => rest.split_at(2),
+        _ => rest.split_at(1),
+    };
+    Some((left.trim(), operator, right.trim().parse().ok()?))
 }
 
 /// Returns the study's key for a metric of k6.
@@ -87,12 +118,6 @@ fn key(script: &Script<'_>, scenarios: &[Scenario], metric: &str) -> Option<(Str
             ));
         }
         "group_duration" => ("transaction_elapsed", Kind::Time),
-        "checks" if tag.is_none() => {
-            return Some(("measure{name:checks}".to_owned(), Kind::Number));
-        }
-        own if tag.is_none() && script.metrics.iter().any(|known| known == own) => {
-            return Some((format!("measure{{name:{own}}}"), Kind::Number));
-        }
         _ => return None,
     };
     let scope = match tag.map(|tag| tag.split_once(':')) {
@@ -129,14 +154,7 @@ fn key(script: &Script<'_>, scenarios: &[Scenario], metric: &str) -> Option<(Str
 
 /// Returns a limit with its unit: `p(95) < 500ms`.
 fn limit_of(kind: Kind, limit: &str) -> Option<String> {
-    let at = limit.find(['<', '>'])?;
-    let (left, rest) = limit.split_at(at);
-    let (operator, right) = match rest.as_bytes().get(1) {
-        Some(b'=') => rest.split_at(2),
-        _ => rest.split_at(1),
-    };
-    let (left, right) = (left.trim(), right.trim());
-    let number: f64 = right.parse().ok()?;
+    let (left, operator, number) = parts(limit)?;
     let shown = |number: f64| {
         let text = format!("{number:.6}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -144,15 +162,11 @@ fn limit_of(kind: Kind, limit: &str) -> Option<String> {
     let is_known = match kind {
         Kind::Time => left.starts_with("p(") || ["avg", "min", "max", "med"].contains(&left),
         Kind::Part | Kind::Rate => left == "rate",
-        Kind::Number => {
-            left.starts_with("p(") || ["avg", "min", "max", "med", "rate", "count"].contains(&left)
-        }
     };
     let right = match kind {
         Kind::Time => format!("{}ms", shown(number)),
         Kind::Part => format!("{}%", shown(number * 100.0)),
         Kind::Rate => format!("{}/s", shown(number)),
-        Kind::Number => shown(number),
     };
     is_known.then(|| format!("{left} {operator} {right}"))
 }
