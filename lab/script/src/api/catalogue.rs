@@ -47,7 +47,7 @@ pub(crate) fn modules() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// The module that an import names: by its name, or by its known address in any version.
-pub(crate) fn module(specifier: &str) -> Option<&'static str> {
+pub(crate) fn resolve(specifier: &str) -> Option<&'static str> {
     let name = match specifier {
         "k6/experimental/websockets" => "k6/websockets",
         "k6/experimental/timers" => "k6/timers",

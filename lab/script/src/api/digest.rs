@@ -1,7 +1,5 @@
 //! Hashes and keyed hashes of `k6/crypto`. It knows no JavaScript.
 
-use md4::Digest as _;
-
 /// A hash function, by its name in scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Algorithm {

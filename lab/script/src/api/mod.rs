@@ -44,7 +44,7 @@ mod socket;
 mod state;
 mod values;
 
-pub(crate) use catalogue::{module, modules, refused};
+pub(crate) use catalogue::{modules, refused, resolve};
 pub(crate) use host::install;
 pub(crate) use request::request;
 pub(crate) use response::response;

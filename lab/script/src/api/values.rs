@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Object, Result, Value};
+use rquickjs::function::{Constructor, IntoArgs, This};
+use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Function, Object, Result, Value};
 
 /// The most entries of an object of headers, tags, or cookies.
 const MOST_ENTRIES: usize = 1000;
@@ -12,30 +13,31 @@ pub(super) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Vec<u8>> 
     if let Some(text) = value.as_string() {
         return Ok(text.to_string()?.into_bytes());
     }
-    if let Some(buffer) = ArrayBuffer::from_value(value.clone()) {
-        return held(ctx, &buffer);
+    if value.as_object().is_some_and(|object| object.is_array_buffer()) {
+        return held(ctx, (value.clone(),));
     }
     if let Some(array) = value.as_array() {
         let numbers: Result<Vec<f64>> = array.iter::<f64>().collect();
         return Ok(numbers?.into_iter().map(|number| number as i64 as u8).collect());
     }
-    if let Some(object) = value.as_object()
-        && let Ok(buffer) = object.get::<_, Value<'js>>("buffer")
-        && let Some(buffer) = ArrayBuffer::from_value(buffer)
-    {
-        let all = held(ctx, &buffer)?;
-        let from = object.get::<_, usize>("byteOffset")?;
-        let length = object.get::<_, usize>("byteLength")?;
-        return Ok(all.get(from..from + length).unwrap_or_default().to_vec());
+    if let Some(object) = value.as_object() {
+        let buffer: Value<'js> = object.get("buffer")?;
+        if buffer.as_object().is_some_and(|buffer| buffer.is_array_buffer()) {
+            let from: usize = object.get("byteOffset")?;
+            let length: usize = object.get("byteLength")?;
+            return held(ctx, (buffer, from, length));
+        }
     }
     Err(Exception::throw_type(ctx, "a text or an ArrayBuffer is expected"))
 }
 
-fn held<'js>(ctx: &Ctx<'js>, buffer: &ArrayBuffer<'js>) -> Result<Vec<u8>> {
-    let bytes = buffer.as_bytes();
-    bytes
-        .map(<[u8]>::to_vec)
-        .ok_or_else(|| Exception::throw_type(ctx, "the ArrayBuffer was given away"))
+/// Copies the bytes of a buffer by way of Base64, which the engine writes: its own access to them is not safe.
+fn held<'js>(ctx: &Ctx<'js>, view: impl IntoArgs<'js>) -> Result<Vec<u8>> {
+    let class: Constructor<'js> = ctx.globals().get("Uint8Array")?;
+    let view: Object<'js> = class.construct(view)?;
+    let write: Function<'js> = view.get("toBase64")?;
+    let text: String = write.call((This(view),))?;
+    refused(ctx, super::encoding::from_base64(&text, "std"))
 }
 
 /// The text of any value, as `String(value)` gives it for what isn't an object.

@@ -55,7 +55,7 @@ export function randomBytes(count) {
   return $host.randomBytes(Number(count));
 }
 
-export default {
+export default Object.freeze({
   md4,
   md5,
   sha1,
@@ -70,4 +70,4 @@ export default {
   createHMAC,
   hexEncode,
   randomBytes,
-};
+});

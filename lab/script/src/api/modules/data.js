@@ -32,4 +32,4 @@ export function frozen(root) {
   return root;
 }
 
-export default { SharedArray };
+export default Object.freeze({ SharedArray });

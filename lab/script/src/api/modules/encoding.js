@@ -8,4 +8,4 @@ export function b64decode(input, alphabet = 'std', format) {
   return $host.unbase64(String(input), String(alphabet), format === 's');
 }
 
-export default { b64encode, b64decode };
+export default Object.freeze({ b64encode, b64decode });

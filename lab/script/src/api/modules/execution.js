@@ -136,4 +136,4 @@ export const test = {
   },
 };
 
-export default { vu, scenario, instance, test };
+export default Object.freeze({ vu, scenario, instance, test });

@@ -107,4 +107,4 @@ export function describe(name, f) {
   );
 }
 
-export default { describe, expect };
+export default Object.freeze({ describe, expect });

@@ -30,4 +30,4 @@ export class FormData {
   }
 }
 
-export default { FormData };
+export default Object.freeze({ FormData });

@@ -82,4 +82,4 @@ export class Stream {
   }
 }
 
-export default { Client, Stream, HealthCheckUnknown, HealthCheckServing, HealthCheckNotServing, ...statuses };
+export default Object.freeze({ Client, Stream, HealthCheckUnknown, HealthCheckServing, HealthCheckNotServing, ...statuses });

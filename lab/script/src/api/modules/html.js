@@ -253,4 +253,4 @@ export function parseHTML(text) {
   return new Selection($host.html(text));
 }
 
-export default { parseHTML, Selection };
+export default Object.freeze({ parseHTML, Selection });

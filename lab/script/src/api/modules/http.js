@@ -196,7 +196,7 @@ export const OCSP_REASON_REMOVE_FROM_CRL = 'remove_from_crl';
 export const OCSP_REASON_PRIVILEGE_WITHDRAWN = 'privilege_withdrawn';
 export const OCSP_REASON_AA_COMPROMISE = 'aa_compromise';
 
-export default {
+export default Object.freeze({
   get,
   head,
   post,
@@ -234,4 +234,4 @@ export default {
   OCSP_REASON_REMOVE_FROM_CRL,
   OCSP_REASON_PRIVILEGE_WITHDRAWN,
   OCSP_REASON_AA_COMPROMISE,
-};
+});

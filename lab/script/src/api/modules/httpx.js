@@ -111,4 +111,4 @@ for (const method of ['get', 'post', 'put', 'patch', 'delete', 'head', 'options'
   });
 }
 
-export default { Httpx, Request, Get, Post, Put, Patch, Delete, Head, Options, Trace };
+export default Object.freeze({ Httpx, Request, Get, Post, Put, Patch, Delete, Head, Options, Trace });

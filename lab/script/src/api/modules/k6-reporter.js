@@ -51,4 +51,4 @@ export function htmlReport(data, { title = new Date().toISOString().slice(0, 16)
 `;
 }
 
-export default { htmlReport };
+export default Object.freeze({ htmlReport });

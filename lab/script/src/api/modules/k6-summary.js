@@ -111,4 +111,4 @@ export function jUnit(data, { name = 'k6 thresholds', classname } = {}) {
   ].join('\n');
 }
 
-export default { textSummary, jUnit, humanizeValue };
+export default Object.freeze({ textSummary, jUnit, humanizeValue });

@@ -93,4 +93,4 @@ function configured(settings) {
 
 export const expect = configured({ softMode: 'fail' });
 
-export default { expect, AssertionError };
+export default Object.freeze({ expect, AssertionError });

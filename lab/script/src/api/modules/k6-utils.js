@@ -121,7 +121,7 @@ async function checkLater(value, results, tags) {
   return checkNow(value, settled, tags);
 }
 
-export default {
+export default Object.freeze({
   check,
   findBetween,
   getCurrentStageIndex,
@@ -133,4 +133,4 @@ export default {
   tagWithCurrentStageIndex,
   tagWithCurrentStageProfile,
   uuidv4,
-};
+});

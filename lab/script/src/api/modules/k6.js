@@ -72,4 +72,4 @@ export function randomSeed(seed) {
   $host.seed(Number(seed));
 }
 
-export default { check, group, sleep, fail, randomSeed };
+export default Object.freeze({ check, group, sleep, fail, randomSeed });

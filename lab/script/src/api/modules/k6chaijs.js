@@ -354,4 +354,4 @@ export function describe(name, f) {
   );
 }
 
-export default { describe, expect, config, AssertionError, Assertion };
+export default Object.freeze({ describe, expect, config, AssertionError, Assertion });

@@ -54,4 +54,4 @@ export class Trend extends Metric {
   }
 }
 
-export default { Counter, Gauge, Rate, Trend };
+export default Object.freeze({ Counter, Gauge, Rate, Trend });

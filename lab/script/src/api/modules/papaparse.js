@@ -126,4 +126,4 @@ export function unparse(rows, { delimiter = ',', newline = '\r\n', header = true
   return lines.join(newline);
 }
 
-export default { parse, unparse };
+export default Object.freeze({ parse, unparse });

@@ -66,4 +66,4 @@ export const tcp = Object.freeze({
   connect: refused('tcp.connect', 'write the dialogue as a workload, see docs/clients.md'),
 });
 
-export default { step, transaction, wait, secret, measure, shared, tcp };
+export default Object.freeze({ step, transaction, wait, secret, measure, shared, tcp });

@@ -11,4 +11,4 @@ export async function source() {
   return { get };
 }
 
-export default { get, source };
+export default Object.freeze({ get, source });

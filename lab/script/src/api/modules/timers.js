@@ -48,4 +48,4 @@ export function clearInterval(id) {
   live.delete(id);
 }
 
-export default { setTimeout, setInterval, clearTimeout, clearInterval };
+export default Object.freeze({ setTimeout, setInterval, clearTimeout, clearInterval });

@@ -171,4 +171,4 @@ PARTS.forEach((part, place) => {
   });
 });
 
-export default { URL, URLSearchParams };
+export default Object.freeze({ URL, URLSearchParams });

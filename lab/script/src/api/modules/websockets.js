@@ -137,4 +137,4 @@ export class WebSocket {
   for (const target of [WebSocket, WebSocket.prototype]) Object.defineProperty(target, name, { value, enumerable: true });
 });
 
-export default { WebSocket, Blob };
+export default Object.freeze({ WebSocket, Blob });

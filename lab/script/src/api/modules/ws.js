@@ -134,4 +134,4 @@ function* connected(url, params, callback) {
   return opened.response;
 }
 
-export default { connect };
+export default Object.freeze({ connect });

@@ -1,0 +1,5 @@
+//! Scripts as they are written, loaded and played.
+
+mod api;
+mod play;
+mod slice;
