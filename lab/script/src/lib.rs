@@ -14,9 +14,9 @@ mod shared;
 mod thrown;
 mod turn;
 
+pub use engine::{Collected, Limits, Runtime};
 pub use event::{Event, Level, MetricKind};
 pub use program::{Bundle, Files, LoadError, Program, Site, SiteKind, Source, Variables};
-pub use engine::{Collected, Limits, Runtime};
 pub use thrown::{Frame, Thrown, ThrownKind};
 pub use turn::{
     Answer, Auth, Call, Compression, Cookie, Expected, Facts, Failure, Jar, Message, Outcome,

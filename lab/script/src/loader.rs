@@ -4,6 +4,8 @@
 //! those of the file.
 
 mod collect;
+mod common;
+mod deep;
 mod edit;
 mod facts;
 mod modules;
@@ -24,6 +26,7 @@ use crate::engine::{Limits, Runtime};
 use crate::program::{Files, Inner, LoadError, Program, Site, SiteKind, Source, Variables};
 use crate::thrown::Thrown;
 use collect::Collector;
+use deep::deep;
 use edit::{Edit, Lines, applied};
 use facts::{Facts, Module};
 use modules::{File, Imports, Parsed, error};
@@ -31,7 +34,8 @@ use state::{Shares, Writer};
 use waits::{Named, Waits};
 
 /// What each module of the script begins with.
-const HEAD: &str = "import{$$K,$$U,$$at,$$a,$$y,$$f,$$z,$$open}from\"$$\";let $$t,$$k,$$v;export const $$m=0;";
+const HEAD: &str =
+    "import{$$K,$$U,$$at,$$a,$$y,$$f,$$z,$$open}from\"$$\";let $$t,$$k,$$v;export const $$m=0;";
 /// The most files that a script opens.
 const OPENED: usize = 1_000;
 
@@ -42,10 +46,22 @@ pub(crate) fn load(
     env: &Variables,
 ) -> Result<Program, Vec<LoadError>> {
     let read = modules::read(entry, files)?;
-    let mut inner = written(&read.files)?;
+    let mut inner = deep(|| written(&read.files))?;
     inner.sources = read.sources;
     inner.environment = env.clone();
     described(inner, files)
+}
+
+/// Checks a script without running it.
+pub(crate) fn check(entry: &str, files: &dyn Files) -> Result<(), Vec<LoadError>> {
+    let read = modules::read(entry, files)?;
+    let inner = deep(|| written(&read.files))?;
+    let broken = |(file, (_, text)): (&File, &(String, String))| {
+        let problem = deep(|| modules::problem(text))?;
+        Some(error(file, 0, format!("what the loader made of the file isn't JavaScript: {problem}"), String::new()))
+    };
+    let problems: Vec<LoadError> = read.files.iter().zip(&inner.modules).filter_map(broken).collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
 fn written(files: &[File]) -> Result<Inner, Vec<LoadError>> {
@@ -81,7 +97,10 @@ fn written(files: &[File]) -> Result<Inner, Vec<LoadError>> {
         return Err(problems);
     }
     inner.main = main(&names, &order, &counts, &all, &shares);
-    let mut variables: Vec<String> = all.iter().flat_map(|facts| facts.variables.clone()).collect();
+    let mut variables: Vec<String> = all
+        .iter()
+        .flat_map(|facts| facts.variables.clone())
+        .collect();
     variables.sort();
     variables.dedup();
     inner.variables = variables;
@@ -171,7 +190,9 @@ fn write_files(
         for place in made.places {
             let line = original(file, lines.place(place.at).0);
             inner.sites.push(Site {
-                name: place.name.unwrap_or_else(|| format!("{}:{line}", file.name)),
+                name: place
+                    .name
+                    .unwrap_or_else(|| format!("{}:{line}", file.name)),
                 file: file.name.clone(),
                 line,
                 kind: place.kind,
@@ -184,7 +205,9 @@ fn write_files(
         let mut edits = writer.edits;
         edits.extend(made.edits);
         edits.extend(all[number].fixed.iter().cloned());
-        inner.modules.push((file.name.clone(), applied(&file.text, edits)));
+        inner
+            .modules
+            .push((file.name.clone(), applied(&file.text, edits)));
         if let Some(lines) = &file.lines {
             inner.lines.insert(file.name.clone(), lines.clone());
         }
@@ -194,7 +217,9 @@ fn write_files(
 
 fn original(file: &File, line: u32) -> u32 {
     let lines = file.lines.as_ref();
-    lines.and_then(|lines| lines.get(line as usize - 1).copied()).unwrap_or(line)
+    lines
+        .and_then(|lines| lines.get(line as usize - 1).copied())
+        .unwrap_or(line)
 }
 
 /// The beginning of a module, behind the line for the shell.
@@ -203,11 +228,17 @@ fn head(text: &str) -> Edit {
         let end = text.find('\n').unwrap_or(text.len());
         return Edit::replace(0, end as u32, HEAD);
     }
-    Edit::replace(0, 0, HEAD)
+    Edit::close(0, u32::MAX, HEAD)
 }
 
 /// The module that imports all others, and gives the prelude what the entry exports.
-fn main(names: &[String], order: &[usize], counts: &[usize], facts: &[Facts], shares: &Shares) -> String {
+fn main(
+    names: &[String],
+    order: &[usize],
+    counts: &[usize],
+    facts: &[Facts],
+    shares: &Shares,
+) -> String {
     let mut out = String::from("import{$functions,$$U}from\"$$\";");
     for (number, name) in names.iter().enumerate() {
         let module = format!("script:{name}");
@@ -235,7 +266,11 @@ fn main(names: &[String], order: &[usize], counts: &[usize], facts: &[Facts], sh
 }
 
 fn exported_names(facts: &[Facts], file: usize, depth: usize) -> Vec<String> {
-    let mut names: Vec<String> = facts[file].exports.iter().map(|(name, _)| name.clone()).collect();
+    let mut names: Vec<String> = facts[file]
+        .exports
+        .iter()
+        .map(|(name, _)| name.clone())
+        .collect();
     if depth > 0 {
         for module in &facts[file].all_from {
             if let Module::File(number) = module {
@@ -289,7 +324,9 @@ fn read_description(inner: &mut Inner, text: &str) {
     let mut description: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     inner.options = description["options"].take();
     if let serde_json::Value::Array(names) = description["functions"].take() {
-        let names = names.into_iter().filter_map(|name| name.as_str().map(str::to_owned));
+        let names = names
+            .into_iter()
+            .filter_map(|name| name.as_str().map(str::to_owned));
         inner.functions = names.collect();
     }
 }

@@ -20,5 +20,9 @@ pub(crate) fn joined(base: &str, name: &str) -> String {
         }
     }
     let joined = out.join("/");
-    if absolute { format!("/{joined}") } else { joined }
+    if absolute {
+        format!("/{joined}")
+    } else {
+        joined
+    }
 }

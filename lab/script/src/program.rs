@@ -133,6 +133,15 @@ impl Program {
         loader::load(entry, files, env)
     }
 
+    /// Checks a script without running it: its files, its syntax, and where it waits.
+    ///
+    /// # Errors
+    ///
+    /// All problems that were found.
+    pub fn check(entry: &str, files: &dyn Files) -> Result<(), Vec<LoadError>> {
+        loader::check(entry, files)
+    }
+
     pub(crate) fn new(inner: Inner) -> Program {
         Program {
             inner: Arc::new(inner),
@@ -162,6 +171,12 @@ impl Program {
         let lines = self.inner.lines.get(file);
         let found = lines.and_then(|lines| lines.get((line as usize).saturating_sub(1)));
         found.copied().unwrap_or(line)
+    }
+
+    /// The files as the engine runs them, with what the loader inserted.
+    #[doc(hidden)]
+    pub fn written(&self) -> Vec<(String, String)> {
+        self.inner.modules.clone()
     }
 
     /// All files, the entry first: what to archive, to hash, and to send to other generators.

@@ -119,8 +119,8 @@ impl Shared {
             streams.resize_with(at + 1, || None);
         }
         let seed = self.seed ^ (u64::from(user) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let stream = streams[at]
-            .get_or_insert_with(|| Box::new(Xoshiro256PlusPlus::seed_from_u64(seed)));
+        let stream =
+            streams[at].get_or_insert_with(|| Box::new(Xoshiro256PlusPlus::seed_from_u64(seed)));
         stream.next_u64()
     }
 
@@ -133,8 +133,7 @@ impl Shared {
     pub(crate) fn reseed(&self, seed: u64) {
         let _ = self.random_bits();
         let mut streams = self.streams.borrow_mut();
-        streams[self.user.get() as usize] =
-            Some(Box::new(Xoshiro256PlusPlus::seed_from_u64(seed)));
+        streams[self.user.get() as usize] = Some(Box::new(Xoshiro256PlusPlus::seed_from_u64(seed)));
     }
 
     /// Forgets what is kept of a user.
@@ -152,10 +151,17 @@ impl Shared {
     /// A file that the script opens: relative to the file that calls, or to the entry.
     pub(crate) fn opened(&self, base: &str, name: &str) -> Result<Vec<u8>, String> {
         if !self.initialising.get() {
-            return Err(format!("open('{name}'): files can be opened at module level only"));
+            return Err(format!(
+                "open('{name}'): files can be opened at module level only"
+            ));
         }
         let path = joined(base, name);
-        if let Some(source) = self.program.sources().iter().find(|source| source.name == path) {
+        if let Some(source) = self
+            .program
+            .sources()
+            .iter()
+            .find(|source| source.name == path)
+        {
             return Ok(source.text.clone());
         }
         self.wanted.borrow_mut().push(path);

@@ -9,29 +9,29 @@ macro_rules! bundled {
 /// Names and texts of all modules. The names that begin with `plimsoll/internal/` are for the others.
 const MODULES: &[(&str, &str)] = bundled! {
     "plimsoll/internal/waiting" => "waiting",
-    "plimsoll/internal/body" => "body",
-    "plimsoll/internal/response" => "response",
-    "plimsoll/internal/element" => "element",
     "plimsoll/internal/inspect" => "inspect",
-    "plimsoll/internal/globals" => "globals",
     "plimsoll/internal/same" => "same",
+    "plimsoll/internal/element" => "element",
+    "plimsoll/internal/body" => "body",
     "k6" => "k6",
+    "k6/html" => "html",
+    "plimsoll/internal/response" => "response",
     "k6/http" => "http",
     "k6/metrics" => "metrics",
     "k6/execution" => "execution",
     "k6/data" => "data",
     "k6/encoding" => "encoding",
     "k6/crypto" => "crypto",
-    "k6/html" => "html",
     "k6/timers" => "timers",
     "k6/ws" => "ws",
     "k6/websockets" => "websockets",
     "k6/net/grpc" => "grpc",
     "k6/secrets" => "secrets",
     "plimsoll" => "plimsoll",
+    "jslib/url" => "url",
+    "plimsoll/internal/globals" => "globals",
     "jslib/k6-utils" => "k6-utils",
     "jslib/k6-summary" => "k6-summary",
-    "jslib/url" => "url",
     "jslib/formdata" => "formdata",
     "jslib/papaparse" => "papaparse",
     "jslib/httpx" => "httpx",
@@ -42,8 +42,8 @@ const MODULES: &[(&str, &str)] = bundled! {
 };
 
 /// The names and texts of all modules.
-pub(crate) fn modules() -> impl Iterator<Item = (&'static str, &'static str)> {
-    MODULES.iter().copied()
+pub(crate) fn modules() -> &'static [(&'static str, &'static str)] {
+    MODULES
 }
 
 /// The module that an import names: by its name, or by its known address in any version.

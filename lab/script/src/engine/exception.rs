@@ -67,15 +67,25 @@ fn of_object(shared: &Shared, object: &Object<'_>) -> Thrown {
         None => name,
     };
     let mut thrown = plain(explained(message));
-    thrown.stack = read("stack").map(|stack| frames(shared, &stack)).unwrap_or_default();
+    thrown.stack = read("stack")
+        .map(|stack| frames(shared, &stack))
+        .unwrap_or_default();
     if let Ok(Some(site)) = object.get::<_, Option<u32>>("$site") {
         thrown.kind = ThrownKind::NotHandedOver;
-        if let Some(site) = shared.program.sites().get(site as usize).filter(|_| site > 0) {
-            thrown.stack.insert(0, Frame {
-                function: String::new(),
-                file: site.file.clone(),
-                line: site.line,
-            });
+        if let Some(site) = shared
+            .program
+            .sites()
+            .get(site as usize)
+            .filter(|_| site > 0)
+        {
+            thrown.stack.insert(
+                0,
+                Frame {
+                    function: String::new(),
+                    file: site.file.clone(),
+                    line: site.line,
+                },
+            );
         }
     }
     thrown
@@ -83,7 +93,12 @@ fn of_object(shared: &Shared, object: &Object<'_>) -> Thrown {
 
 /// Says what to do about a write to what all users share.
 fn explained(message: String) -> String {
-    let shared = ["is read-only", "is not extensible", "no setter for property", "is not configurable"];
+    let shared = [
+        "is read-only",
+        "is not extensible",
+        "no setter for property",
+        "is not configurable",
+    ];
     if shared.iter().any(|end| message.contains(end)) {
         return format!(
             "{message}. If it is an object of a constant at module level, it is shared by all users: change a copy, or \
@@ -106,7 +121,9 @@ fn as_json(object: &Object<'_>) -> String {
 fn kind(message: &str) -> ThrownKind {
     if message.contains("out of memory") {
         ThrownKind::Memory
-    } else if message.contains("Maximum call stack size exceeded") || message.contains("stack overflow") {
+    } else if message.contains("Maximum call stack size exceeded")
+        || message.contains("stack overflow")
+    {
         ThrownKind::Stack
     } else {
         ThrownKind::Error

@@ -499,6 +499,8 @@ export function $$z(value) {
   return value;
 }
 
+// Frames of the prelude and of generators are dropped later.
+Error.stackTraceLimit = 100;
 Math.random = host.random;
 const Time = Date;
 const now = host.now;

@@ -2,8 +2,11 @@
 
 use std::rc::Rc;
 
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
-use rquickjs::{ArrayBuffer, Context, Ctx, Exception, Function, Module, Object, Persistent, Result, Value};
+use rquickjs::{
+    ArrayBuffer, Context, Ctx, Exception, Function, Module, Object, Persistent, Result, Value,
+};
 
 use super::budget::Budget;
 use super::{Functions, Limits, Runtime, exception};
@@ -32,6 +35,7 @@ pub(super) fn runtime(
     engine.set_gc_threshold(usize::MAX);
     let asked = Rc::clone(&budget);
     engine.set_interrupt_handler(Some(Box::new(move || asked.ask())));
+    engine.set_loader(Names, Modules(program.clone()));
     let context = Context::full(&engine).map_err(|_| no_memory())?;
     let mut runtime = Runtime {
         functions: None,
@@ -45,6 +49,42 @@ pub(super) fn runtime(
     runtime.functions = Some(functions);
     runtime.shared.initialising.set(false);
     Ok(runtime)
+}
+
+/// Names of modules are whole.
+struct Names;
+
+impl Resolver for Names {
+    fn resolve<'js>(
+        &mut self,
+        _ctx: &Ctx<'js>,
+        _base: &str,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<String> {
+        Ok(name.to_owned())
+    }
+}
+
+/// The modules of the script and of the API.
+struct Modules(Program);
+
+impl Loader for Modules {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<Module<'js, Declared>> {
+        let text = match name.strip_prefix(exception::MODULE) {
+            Some(own) => self.0.modules().find(|(name, _)| *name == own),
+            None => api::modules().iter().copied().find(|(own, _)| *own == name),
+        };
+        match text {
+            Some((_, text)) => declared(ctx, name, text),
+            None => Err(rquickjs::Error::new_loading(name)),
+        }
+    }
 }
 
 fn no_memory() -> Thrown {
@@ -66,13 +106,7 @@ fn prepare<'js>(ctx: &Ctx<'js>, program: &Program, shared: &Rc<Shared>) -> Resul
     });
     api::install(ctx, &host, shared)?;
     ctx.globals().set("__ENV", variables(ctx, program)?)?;
-    for (name, text) in api::modules() {
-        declared(ctx, name, text)?;
-    }
     evaluated(ctx, GLOBALS, "import 'plimsoll/internal/globals';")?;
-    for (name, text) in program.modules() {
-        declared(ctx, &format!("{}{name}", exception::MODULE), text)?;
-    }
     evaluated(ctx, MAIN, program.main())?;
     let freeze: Function = prelude.get("$freeze")?;
     freeze.call::<_, ()>((host,))?;
@@ -118,7 +152,10 @@ fn own_functions<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Rc<Shared>) -
     let vu = move || own.fact(|facts| facts.vu_in_test as f64).unwrap_or(0.0);
     host.set("vu", Function::new(ctx.clone(), vu)?)?;
     let own = Rc::clone(shared);
-    let iteration = move || own.fact(|facts| facts.iteration_of_user as f64).unwrap_or(0.0);
+    let iteration = move || {
+        own.fact(|facts| facts.iteration_of_user as f64)
+            .unwrap_or(0.0)
+    };
     host.set("iteration", Function::new(ctx.clone(), iteration)?)?;
     host.set("jobs", Function::new(ctx.clone(), jobs)?)?;
     let own = Rc::clone(shared);

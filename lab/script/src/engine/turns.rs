@@ -23,7 +23,9 @@ pub(super) fn turn<'js>(ctx: &Ctx<'js>, shared: &Shared, end: &Value<'js>) -> Re
     match kind.to_string()?.as_str() {
         "request" => {
             let site = op.get::<_, Option<u32>>("site")?.unwrap_or(0);
-            Ok(Turn::Request(Box::new(api::request(ctx, shared, payload, site)?)))
+            Ok(Turn::Request(Box::new(api::request(
+                ctx, shared, payload, site,
+            )?)))
         }
         "batch" => {
             let site = op.get::<_, Option<u32>>("site")?.unwrap_or(0);
@@ -52,7 +54,10 @@ pub(super) fn turn<'js>(ctx: &Ctx<'js>, shared: &Shared, end: &Value<'js>) -> Re
         "done" => Ok(Turn::Done {
             value: json(ctx, payload)?,
         }),
-        other => Err(Exception::throw_type(ctx, &format!("{other} is no operation"))),
+        other => Err(Exception::throw_type(
+            ctx,
+            &format!("{other} is no operation"),
+        )),
     }
 }
 

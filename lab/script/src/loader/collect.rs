@@ -8,19 +8,43 @@ use oxc_semantic::{ScopeFlags, Scoping};
 use oxc_span::GetSpan as _;
 
 use super::edit::Edit;
-use super::facts::{Arg, Call, Facts, Function as Fact, Kind, MODULE, Start, Symbol, Target, Value};
+use super::facts::{
+    Arg, Call, Facts, Function as Fact, Kind, MODULE, Start, Symbol, Target, Value,
+};
 use super::modules::Imports;
 use super::values;
 
 /// Methods of built-in objects that call a function at once and can't wait for it.
 const CALLERS: &[&str] = &[
-    "sort", "toSorted", "replace", "replaceAll", "reduceRight", "findLast", "findLastIndex",
+    "sort",
+    "toSorted",
+    "replace",
+    "replaceAll",
+    "reduceRight",
+    "findLast",
+    "findLastIndex",
 ];
 /// Methods of promises, and functions that call back later.
-const LATER: &[&str] = &["then", "catch", "finally", "setTimeout", "setInterval", "queueMicrotask"];
+const LATER: &[&str] = &[
+    "then",
+    "catch",
+    "finally",
+    "setTimeout",
+    "setInterval",
+    "queueMicrotask",
+];
 /// Methods of arrays that wait for their callback in the form of the prelude.
 pub(super) const WAITERS: &[&str] = &[
-    "forEach", "map", "flatMap", "filter", "find", "findIndex", "some", "every", "reduce", "from",
+    "forEach",
+    "map",
+    "flatMap",
+    "filter",
+    "find",
+    "findIndex",
+    "some",
+    "every",
+    "reduce",
+    "from",
 ];
 
 pub(super) struct Collector<'s> {
@@ -44,11 +68,15 @@ pub(super) struct Collector<'s> {
 }
 
 impl<'s> Collector<'s> {
-    pub(super) fn new(text: &'s str, scoping: &'s Scoping, imports: &'s Imports, name: &'s str) -> Self {
+    pub(super) fn new(
+        text: &'s str,
+        scoping: &'s Scoping,
+        imports: &'s Imports,
+        name: &'s str,
+    ) -> Self {
         let mut facts = Facts::default();
         let module = Fact {
             kind: Kind::Module,
-            parent: MODULE,
             is_async: false,
             is_generator: false,
             callback_of: None,
@@ -59,10 +87,8 @@ impl<'s> Collector<'s> {
             params: (0, 0),
             bare_param: false,
             arrow: 0,
-            body: (0, text.len() as u32),
             expression: false,
             end: text.len() as u32,
-            name: None,
             parameters: Vec::new(),
         };
         facts.functions.insert(MODULE, module);
@@ -90,7 +116,9 @@ impl<'s> Collector<'s> {
     }
 
     pub(super) fn problem(&mut self, at: u32, message: &str, help: &str) {
-        self.facts.problems.push((at, message.to_owned(), help.to_owned()));
+        self.facts
+            .problems
+            .push((at, message.to_owned(), help.to_owned()));
     }
 
     fn flow(&mut self, target: Target, value: Value) {
@@ -205,14 +233,22 @@ impl<'s> Collector<'s> {
         for argument in arguments {
             if let Value::Function(start) = values::argument(self.scoping, argument) {
                 let later = LATER.contains(&name.as_str());
-                let shown = if new { format!("new {name}") } else { name.clone() };
+                let shown = if new {
+                    format!("new {name}")
+                } else {
+                    name.clone()
+                };
                 self.callbacks.insert(start, (shown, later));
             } else if CALLERS.contains(&name.as_str()) {
                 let value = values::argument(self.scoping, argument);
                 if !matches!(value, Value::Plain | Value::Global(_)) {
                     let span = argument.span();
-                    self.facts.fixed.push(Edit::open(span.start, span.end, "$$f("));
-                    self.facts.fixed.push(Edit::close(span.end, span.start, ")"));
+                    self.facts
+                        .fixed
+                        .push(Edit::open(span.start, span.end, "$$f("));
+                    self.facts
+                        .fixed
+                        .push(Edit::close(span.end, span.start, ")"));
                 }
             }
         }
@@ -227,7 +263,6 @@ impl<'s> Collector<'s> {
             };
             Arg {
                 span: (inner.start, inner.end),
-                spread: matches!(argument, Argument::SpreadElement(_)),
                 value: values::argument(self.scoping, argument),
                 members: argument
                     .as_expression()
@@ -269,7 +304,9 @@ impl<'s> Collector<'s> {
                 let span = name.span;
                 let paren = self.text[span.end as usize..it.span.end as usize].find('(');
                 let at = span.end + paren.unwrap_or(0) as u32 + 1;
-                self.facts.fixed.push(Edit::replace(span.start, span.end, "$$open"));
+                self.facts
+                    .fixed
+                    .push(Edit::replace(span.start, span.end, "$$open"));
                 let base = format!("{:?},", self.name);
                 self.facts.fixed.push(Edit::open(at, it.span.end, base));
             }
@@ -297,16 +334,12 @@ impl<'a> Visit<'a> for Collector<'_> {
         let start = it.span.start;
         let (kind, head) = self.method.take().unwrap_or((Kind::Function, start + 8));
         let (callback_of, becomes_async) = self.callback(start);
-        let name = it.id.as_ref().and_then(|id| id.symbol_id.get());
-        let name = name.map(|symbol| symbol.index());
-        if let Some(name) = name {
-            self.flow(Target::Symbol(name), Value::Function(start));
+        if let Some(name) = it.id.as_ref().and_then(|id| id.symbol_id.get()) {
+            self.flow(Target::Symbol(name.index()), Value::Function(start));
         }
         let parameters = self.parameters(&it.params);
-        let body = it.body.as_ref().map_or((0, 0), |body| (body.span.start, body.span.end));
         let fact = Fact {
             kind,
-            parent: self.current(),
             is_async: it.r#async,
             is_generator: it.generator,
             callback_of,
@@ -317,10 +350,8 @@ impl<'a> Visit<'a> for Collector<'_> {
             params: (it.params.span.start, it.params.span.end),
             bare_param: false,
             arrow: 0,
-            body,
             expression: false,
             end: it.span.end,
-            name,
             parameters,
         };
         let _ = flags;
@@ -340,7 +371,6 @@ impl<'a> Visit<'a> for Collector<'_> {
         let bare_param = self.text.as_bytes().get(params.0 as usize) != Some(&b'(');
         let fact = Fact {
             kind: Kind::Arrow,
-            parent: self.current(),
             is_async: it.r#async,
             is_generator: false,
             callback_of,
@@ -351,10 +381,8 @@ impl<'a> Visit<'a> for Collector<'_> {
             params,
             bare_param,
             arrow: arrow_place(self.text, params.1, it.body.span.start),
-            body: (it.body.span.start, it.body.span.end),
             expression: it.expression,
             end: it.span.end,
-            name: None,
             parameters,
         };
         self.enter(start, fact);
@@ -391,7 +419,14 @@ impl<'a> Visit<'a> for Collector<'_> {
             self.flow(Target::Property(name), Value::Function(it.value.span.start));
         }
         let key = it.key.span().start;
-        self.method = Some((kind, if it.computed { key.saturating_sub(1) } else { key }));
+        self.method = Some((
+            kind,
+            if it.computed {
+                key.saturating_sub(1)
+            } else {
+                key
+            },
+        ));
         self.visit_function(&it.value, ScopeFlags::Function);
     }
 
@@ -417,7 +452,11 @@ impl<'a> Visit<'a> for Collector<'_> {
         let method = it.method || it.kind != PropertyKind::Init;
         if method && let Expression::FunctionExpression(function) = &it.value {
             let key = it.key.span().start;
-            let head = if it.computed { key.saturating_sub(1) } else { key };
+            let head = if it.computed {
+                key.saturating_sub(1)
+            } else {
+                key
+            };
             let kind = match it.kind {
                 PropertyKind::Init => Kind::Method,
                 PropertyKind::Get => Kind::Getter,
@@ -574,7 +613,11 @@ impl<'a> Visit<'a> for Collector<'_> {
 
     fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
         if it.name.starts_with("$$") {
-            self.problem(it.span.start, "names that begin with $$ are reserved", "choose another name");
+            self.problem(
+                it.span.start,
+                "names that begin with $$ are reserved",
+                "choose another name",
+            );
         }
     }
 

@@ -61,7 +61,10 @@ pub(super) fn applied(text: &str, mut edits: Vec<Edit>) -> String {
         out.push_str(&edit.text);
         if end > at {
             let gone = text.get(at..end).unwrap_or_default();
-            out.extend(gone.chars().filter(|c| matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}')));
+            out.extend(
+                gone.chars()
+                    .filter(|c| matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}')),
+            );
             at = end;
         }
     }

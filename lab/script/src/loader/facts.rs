@@ -98,8 +98,6 @@ pub(super) enum Kind {
 #[derive(Debug, Clone)]
 pub(super) struct Function {
     pub(super) kind: Kind,
-    /// The function around it.
-    pub(super) parent: Start,
     pub(super) is_async: bool,
     pub(super) is_generator: bool,
     /// A callback of a function of JavaScript that can't wait; its name.
@@ -116,11 +114,9 @@ pub(super) struct Function {
     pub(super) bare_param: bool,
     /// The place of `=>`.
     pub(super) arrow: u32,
-    pub(super) body: (u32, u32),
     /// An arrow without braces.
     pub(super) expression: bool,
     pub(super) end: u32,
-    pub(super) name: Option<Symbol>,
     pub(super) parameters: Vec<Option<Symbol>>,
 }
 
@@ -151,7 +147,6 @@ pub(super) struct Call {
 #[derive(Debug, Clone)]
 pub(super) struct Arg {
     pub(super) span: (u32, u32),
-    pub(super) spread: bool,
     pub(super) value: Value,
     /// The values of an object literal.
     pub(super) members: Option<Vec<Value>>,

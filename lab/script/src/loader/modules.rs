@@ -8,10 +8,11 @@ use oxc_parser::Parser;
 use oxc_semantic::{Scoping, SemanticBuilder};
 use oxc_span::{GetSpan as _, SourceType};
 
+use super::deep::{NESTING, deep, too_deep};
 use super::edit::{Edit, Lines};
 use super::facts::{Export, Facts, Imported, Module, Symbol, Value};
+use super::{common, typescript};
 use super::values;
-use super::typescript;
 use crate::api;
 use crate::paths::joined;
 use crate::program::{Files, LoadError, Source};
@@ -31,8 +32,6 @@ pub(super) struct File {
     pub(super) lines: Option<Vec<u32>>,
     /// The modules of the specifiers.
     pub(super) specifiers: HashMap<String, Module>,
-    /// Written with `require` and `module.exports`.
-    pub(super) common: bool,
 }
 
 /// All files of a script, the entry first.
@@ -54,7 +53,7 @@ pub(super) fn read(entry: &str, files: &dyn Files) -> Result<Files_, Vec<LoadErr
     };
     let mut at = 0;
     while at < all.files.len() {
-        for (specifier, place) in specifiers(&all.files[at]) {
+        for (specifier, place) in deep(|| specifiers(&all.files[at])) {
             let name = all.files[at].name.clone();
             match module(&name, &specifier, files, &mut all, &mut numbers) {
                 Ok(module) => {
@@ -65,7 +64,11 @@ pub(super) fn read(entry: &str, files: &dyn Files) -> Result<Files_, Vec<LoadErr
         }
         at += 1;
     }
-    if problems.is_empty() { Ok(all) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(all)
+    } else {
+        Err(problems)
+    }
 }
 
 /// An error at an offset of a file.
@@ -96,20 +99,28 @@ fn file(name: &str, files: &dyn Files, all: &mut Files_) -> Result<(), Box<LoadE
     };
     let bytes = files.read(name).map_err(&failed)?;
     if bytes.len() > LONGEST {
-        return Err(failed(format!("the file is longer than {} MiB", LONGEST >> 20)));
+        return Err(failed(format!(
+            "the file is longer than {} MiB",
+            LONGEST >> 20
+        )));
     }
     let source = String::from_utf8(bytes.clone())
         .map_err(|_| failed("the file is not UTF-8 text".to_owned()))?;
     let source = source.strip_prefix('\u{feff}').unwrap_or(&source);
+    if let Some(at) = too_deep(source) {
+        let (line, column) = Lines::new(source).place(at);
+        let message = format!("brackets are nested more than {NESTING} deep");
+        return Err(Box::new(LoadError { line, column, ..*failed(message) }));
+    }
     let (text, lines) = if name.ends_with(".json") {
         let _: serde_json::Value = serde_json::from_str(source)
             .map_err(|problem| failed(format!("the file is not JSON: {problem}")))?;
         (format!("export default {source}"), None)
     } else if name.ends_with(".ts") || name.ends_with(".mts") {
-        let made = typescript::javascript(name, source)?;
+        let made = deep(|| typescript::javascript(name, source))?;
         (made.text, Some(made.lines))
     } else {
-        (source.to_owned(), None)
+        (common(name, source)?, None)
     };
     all.sources.push(Source {
         name: name.to_owned(),
@@ -120,9 +131,26 @@ fn file(name: &str, files: &dyn Files, all: &mut Files_) -> Result<(), Box<LoadE
         text,
         lines,
         specifiers: HashMap::new(),
-        common: false,
     });
     Ok(())
+}
+
+/// The text of a JavaScript file, as a module.
+fn common(name: &str, source: &str) -> Result<String, Box<LoadError>> {
+    match deep(|| common::module(source)) {
+        None => Ok(source.to_owned()),
+        Some(Ok(text)) => Ok(text),
+        Some(Err((at, message))) => {
+            let (line, column) = Lines::new(source).place(at);
+            Err(Box::new(LoadError {
+                file: name.to_owned(),
+                line,
+                column,
+                message,
+                help: "bundle the script as a module: esbuild --bundle --format=esm --external:k6".to_owned(),
+            }))
+        }
+    }
 }
 
 /// The specifiers that a file imports, with their places.
@@ -144,6 +172,17 @@ fn specifiers(file: &File) -> Vec<(String, u32)> {
     all
 }
 
+/// Why a text isn't a module.
+pub(super) fn problem(text: &str) -> Option<String> {
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, text, SourceType::mjs()).parse();
+    let problem = parsed.errors.first().map(|problem| problem.message.to_string());
+    problem.or_else(|| {
+        let semantic = SemanticBuilder::new().with_check_syntax_error(true).build(&parsed.program);
+        semantic.errors.first().map(|problem| problem.message.to_string())
+    })
+}
+
 type Refusal = (String, String);
 
 fn module(
@@ -160,12 +199,21 @@ fn module(
         return Err(refusal);
     }
     let path = joined(from, specifier);
-    let tried = [path.clone(), format!("{path}.js"), format!("{path}.ts"), format!("{path}/index.js"), format!("{path}/index.ts")];
+    let tried = [
+        path.clone(),
+        format!("{path}.js"),
+        format!("{path}.ts"),
+        format!("{path}/index.js"),
+        format!("{path}/index.ts"),
+    ];
     if let Some(number) = tried.iter().find_map(|name| numbers.get(name)) {
         return Ok(Module::File(*number));
     }
     if all.files.len() >= FILES {
-        return Err((format!("the script has more than {FILES} files"), String::new()));
+        return Err((
+            format!("the script has more than {FILES} files"),
+            String::new(),
+        ));
     }
     let mut first = None;
     for name in &tried {
@@ -181,7 +229,10 @@ fn module(
         }
     }
     let reason = first.unwrap_or_default();
-    Err((format!("the file '{specifier}' can't be imported: {reason}"), String::new()))
+    Err((
+        format!("the file '{specifier}' can't be imported: {reason}"),
+        String::new(),
+    ))
 }
 
 /// Why a specifier that isn't a path is refused.
@@ -191,9 +242,14 @@ fn refused(specifier: &str) -> Option<Refusal> {
         return refusal(message, help);
     }
     if specifier == "k6" || specifier.starts_with("k6/") {
-        return refusal(format!("the module {specifier} isn't available"), "remove the import, or its use");
+        return refusal(
+            format!("the module {specifier} isn't available"),
+            "remove the import, or its use",
+        );
     }
-    let path = specifier.starts_with('.') || specifier.starts_with('/') || specifier.starts_with("file://");
+    let path = specifier.starts_with('.')
+        || specifier.starts_with('/')
+        || specifier.starts_with("file://");
     if !path {
         return refusal(
             format!("'{specifier}' is neither a path nor a module of k6"),
@@ -210,19 +266,29 @@ pub(super) struct Parsed<'a> {
 }
 
 /// Parses a file; its problems if it isn't JavaScript.
-pub(super) fn parsed<'a>(allocator: &'a Allocator, file: &'a File) -> Result<Parsed<'a>, Vec<LoadError>> {
+pub(super) fn parsed<'a>(
+    allocator: &'a Allocator,
+    file: &'a File,
+) -> Result<Parsed<'a>, Vec<LoadError>> {
     let parsed = Parser::new(allocator, &file.text, SourceType::mjs()).parse();
     let problem = |diagnostic: &oxc_diagnostics::OxcDiagnostic| {
         let at = diagnostic.labels.as_ref().and_then(|labels| labels.first());
         let at = at.map_or(0, |label| label.offset() as u32);
-        error(file, at, diagnostic.message.to_string(), diagnostic.help.as_deref().unwrap_or("").to_owned())
+        error(
+            file,
+            at,
+            diagnostic.message.to_string(),
+            diagnostic.help.as_deref().unwrap_or("").to_owned(),
+        )
     };
     if !parsed.errors.is_empty() || parsed.panicked {
         return Err(parsed.errors.iter().map(problem).collect());
     }
     let program = parsed.program;
     let program: &Program<'a> = allocator.alloc(program);
-    let semantic = SemanticBuilder::new().with_check_syntax_error(true).build(program);
+    let semantic = SemanticBuilder::new()
+        .with_check_syntax_error(true)
+        .build(program);
     if !semantic.errors.is_empty() {
         return Err(semantic.errors.iter().map(problem).collect());
     }
@@ -238,7 +304,12 @@ pub(super) struct Imports(pub(super) HashMap<Symbol, (Module, Imported)>);
 
 impl Imports {
     /// Whether a name is imported from a module of the API.
-    pub(super) fn is_api(&self, scoping: &Scoping, name: &IdentifierReference<'_>, module: &str) -> bool {
+    pub(super) fn is_api(
+        &self,
+        scoping: &Scoping,
+        name: &IdentifierReference<'_>,
+        module: &str,
+    ) -> bool {
         let symbol = values::symbol(scoping, name);
         let found = symbol.and_then(|symbol| self.0.get(&symbol));
         matches!(found, Some((Module::Api(api), _)) if api == module)
@@ -293,7 +364,13 @@ impl Imports {
 }
 
 /// Reads the exports of a file, and renames the modules that it imports.
-pub(super) fn exports(file: &File, names: &[String], program: &Program<'_>, scoping: &Scoping, facts: &mut Facts) {
+pub(super) fn exports(
+    file: &File,
+    names: &[String],
+    program: &Program<'_>,
+    scoping: &Scoping,
+    facts: &mut Facts,
+) {
     for statement in &program.body {
         match statement {
             Statement::ImportDeclaration(it) => rename(file, names, &it.source, facts),
@@ -318,21 +395,34 @@ pub(super) fn exports(file: &File, names: &[String], program: &Program<'_>, scop
             }
             Statement::ExportDefaultDeclaration(it) => {
                 let value = match &it.declaration {
-                    ExportDefaultDeclarationKind::FunctionDeclaration(it) => Value::Function(it.span.start),
+                    ExportDefaultDeclarationKind::FunctionDeclaration(it) => {
+                        Value::Function(it.span.start)
+                    }
                     ExportDefaultDeclarationKind::ClassDeclaration(_) => Value::Plain,
-                    other => other.as_expression().map_or(Value::Other, |it| values::value(scoping, it)),
+                    other => other
+                        .as_expression()
+                        .map_or(Value::Other, |it| values::value(scoping, it)),
                 };
-                facts.exports.push(("default".to_owned(), Export::Value(value)));
+                facts
+                    .exports
+                    .push(("default".to_owned(), Export::Value(value)));
             }
             _ => {}
         }
     }
 }
 
-fn named_exports(file: &File, it: &ExportNamedDeclaration<'_>, scoping: &Scoping, facts: &mut Facts) {
+fn named_exports(
+    file: &File,
+    it: &ExportNamedDeclaration<'_>,
+    scoping: &Scoping,
+    facts: &mut Facts,
+) {
     let local = |name: &BindingIdentifier<'_>, facts: &mut Facts| {
         if let Some(symbol) = name.symbol_id.get() {
-            facts.exports.push((name.name.to_string(), Export::Local(symbol.index())));
+            facts
+                .exports
+                .push((name.name.to_string(), Export::Local(symbol.index())));
         }
     };
     match &it.declaration {
@@ -355,16 +445,24 @@ fn named_exports(file: &File, it: &ExportNamedDeclaration<'_>, scoping: &Scoping
         }
         _ => {}
     }
-    let source = it.source.as_ref().and_then(|source| file.specifiers.get(source.value.as_str()));
+    let source = it
+        .source
+        .as_ref()
+        .and_then(|source| file.specifiers.get(source.value.as_str()));
     for specifier in &it.specifiers {
         let exported = specifier.exported.name().to_string();
         let export = match source {
-            Some(module) => Export::From(module.clone(), Imported::Name(specifier.local.name().to_string())),
+            Some(module) => Export::From(
+                module.clone(),
+                Imported::Name(specifier.local.name().to_string()),
+            ),
             None => match &specifier.local {
-                ModuleExportName::IdentifierReference(name) => match values::symbol(scoping, name) {
-                    Some(symbol) => Export::Local(symbol),
-                    None => continue,
-                },
+                ModuleExportName::IdentifierReference(name) => {
+                    match values::symbol(scoping, name) {
+                        Some(symbol) => Export::Local(symbol),
+                        None => continue,
+                    }
+                }
                 _ => continue,
             },
         };
@@ -378,7 +476,9 @@ fn rename(file: &File, names: &[String], source: &StringLiteral<'_>, facts: &mut
     };
     let name = module_name(module, names);
     let span = source.span();
-    facts.fixed.push(Edit::replace(span.start, span.end, format!("{name:?}")));
+    facts
+        .fixed
+        .push(Edit::replace(span.start, span.end, format!("{name:?}")));
 }
 
 /// The name of a module in the engine.

@@ -10,13 +10,29 @@ use super::waits::{Named, named};
 
 /// Global functions and constructors without state of their own.
 const GLOBALS: &[&str] = &[
-    "Number", "String", "Boolean", "parseInt", "parseFloat", "isNaN", "BigInt", "RegExp", "encodeURIComponent",
-    "encodeURI", "decodeURIComponent", "decodeURI", "open", "Error", "TypeError", "Symbol",
+    "Number",
+    "String",
+    "Boolean",
+    "parseInt",
+    "parseFloat",
+    "isNaN",
+    "BigInt",
+    "RegExp",
+    "encodeURIComponent",
+    "encodeURI",
+    "decodeURIComponent",
+    "decodeURI",
+    "open",
+    "Error",
+    "TypeError",
+    "Symbol",
 ];
 /// Global objects whose functions have no state of their own.
 const OBJECTS: &[&str] = &["JSON", "Object", "Array", "Number", "String", "console"];
 /// Methods that change their object, or read what differs between users.
-const IMPURE: &[&str] = &["push", "pop", "shift", "unshift", "splice", "fill", "set", "delete", "clear"];
+const IMPURE: &[&str] = &[
+    "push", "pop", "shift", "unshift", "splice", "fill", "set", "delete", "clear",
+];
 
 pub(super) struct Purity<'p> {
     pub(super) file: usize,
@@ -26,10 +42,6 @@ pub(super) struct Purity<'p> {
 }
 
 impl Purity<'_> {
-    fn all<'a>(&self, mut expressions: impl Iterator<Item = Option<&'a Expression<'a>>>) -> bool {
-        expressions.all(|expression| expression.is_some_and(|expression| self.expression(expression)))
-    }
-
     pub(super) fn expression(&self, it: &Expression<'_>) -> bool {
         match it {
             Expression::BooleanLiteral(_)
@@ -48,20 +60,31 @@ impl Purity<'_> {
                 ArrayExpressionElement::Elision(_) => true,
                 other => other.as_expression().is_some_and(|it| self.expression(it)),
             }),
-            Expression::ObjectExpression(it) => it.properties.iter().all(|property| match property {
-                ObjectPropertyKind::ObjectProperty(it) => {
-                    let key = it.key.as_expression().is_none_or(|key| self.expression(key));
-                    key && self.expression(&it.value)
-                }
-                ObjectPropertyKind::SpreadProperty(it) => self.expression(&it.argument),
-            }),
-            Expression::BinaryExpression(it) => self.expression(&it.left) && self.expression(&it.right),
-            Expression::LogicalExpression(it) => self.expression(&it.left) && self.expression(&it.right),
+            Expression::ObjectExpression(it) => {
+                it.properties.iter().all(|property| match property {
+                    ObjectPropertyKind::ObjectProperty(it) => {
+                        let key = it
+                            .key
+                            .as_expression()
+                            .is_none_or(|key| self.expression(key));
+                        key && self.expression(&it.value)
+                    }
+                    ObjectPropertyKind::SpreadProperty(it) => self.expression(&it.argument),
+                })
+            }
+            Expression::BinaryExpression(it) => {
+                self.expression(&it.left) && self.expression(&it.right)
+            }
+            Expression::LogicalExpression(it) => {
+                self.expression(&it.left) && self.expression(&it.right)
+            }
             Expression::UnaryExpression(it) => {
                 it.operator != UnaryOperator::Delete && self.expression(&it.argument)
             }
             Expression::ConditionalExpression(it) => {
-                self.expression(&it.test) && self.expression(&it.consequent) && self.expression(&it.alternate)
+                self.expression(&it.test)
+                    && self.expression(&it.consequent)
+                    && self.expression(&it.alternate)
             }
             Expression::ParenthesizedExpression(it) => self.expression(&it.expression),
             Expression::StaticMemberExpression(it) => self.expression(&it.object),
@@ -84,7 +107,10 @@ impl Purity<'_> {
 
     fn name(&self, name: &IdentifierReference<'_>) -> bool {
         let Some(symbol) = values::symbol(self.scoping, name) else {
-            return !matches!(name.name.as_str(), "__VU" | "__ITER" | "globalThis" | "global" | "Math" | "Date");
+            return !matches!(
+                name.name.as_str(),
+                "__VU" | "__ITER" | "globalThis" | "global" | "Math" | "Date"
+            );
         };
         match named(self.facts, self.file, symbol) {
             Named::Local(file, symbol) => self.shares.is_shared(file, symbol),
@@ -125,7 +151,9 @@ impl Purity<'_> {
                         }
                     }
                 }
-                !IMPURE.contains(&name) && self.built_in(&member.object) && self.expression(&member.object)
+                !IMPURE.contains(&name)
+                    && self.built_in(&member.object)
+                    && self.expression(&member.object)
             }
             _ => false,
         }
@@ -134,9 +162,13 @@ impl Purity<'_> {
     /// Whether an object is a value of JavaScript, so that its methods are those of JavaScript.
     fn built_in(&self, it: &Expression<'_>) -> bool {
         match it {
-            Expression::StringLiteral(_) | Expression::TemplateLiteral(_) | Expression::ArrayExpression(_) => true,
+            Expression::StringLiteral(_)
+            | Expression::TemplateLiteral(_)
+            | Expression::ArrayExpression(_) => true,
             Expression::ParenthesizedExpression(it) => self.built_in(&it.expression),
-            Expression::LogicalExpression(it) => self.built_in(&it.left) && self.built_in(&it.right),
+            Expression::LogicalExpression(it) => {
+                self.built_in(&it.left) && self.built_in(&it.right)
+            }
             Expression::CallExpression(it) => self.call(it),
             Expression::StaticMemberExpression(it) => {
                 matches!(&it.object, Expression::Identifier(name) if name.name == "__ENV")
@@ -157,16 +189,18 @@ impl Purity<'_> {
                     Named::Api(module, _) if module == "k6/metrics" || module == "k6/data"
                 ),
             },
-            Expression::StaticMemberExpression(member) => match &member.object {
-                Expression::Identifier(name) => {
-                    let symbol = values::symbol(self.scoping, name);
-                    symbol.is_some_and(|symbol| matches!(
+            Expression::StaticMemberExpression(member) => {
+                match &member.object {
+                    Expression::Identifier(name) => {
+                        let symbol = values::symbol(self.scoping, name);
+                        symbol.is_some_and(|symbol| matches!(
                         named(self.facts, self.file, symbol),
                         Named::Api(module, _) if module == "k6/metrics" || module == "k6/data"
                     ))
+                    }
+                    _ => false,
                 }
-                _ => false,
-            },
+            }
             _ => false,
         }
     }
@@ -191,8 +225,13 @@ impl Purity<'_> {
 /// Whether a function of the API gives the same to all users.
 fn api_is_pure(module: &str, name: &str) -> bool {
     match module {
-        "k6" | "k6/execution" | "k6/crypto" => matches!(name, "md5" | "sha1" | "sha256" | "sha512" | "hmac"),
-        "k6/http" => matches!(name, "expectedStatuses" | "setResponseCallback" | "file" | "url"),
+        "k6" | "k6/execution" | "k6/crypto" => {
+            matches!(name, "md5" | "sha1" | "sha256" | "sha512" | "hmac")
+        }
+        "k6/http" => matches!(
+            name,
+            "expectedStatuses" | "setResponseCallback" | "file" | "url"
+        ),
         _ => !name.to_lowercase().contains("random") && !name.contains("uuid"),
     }
 }

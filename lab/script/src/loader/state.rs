@@ -19,7 +19,15 @@ use super::waits::{Named, named};
 
 /// Methods that change their object.
 const MUTATORS: &[&str] = &[
-    "push", "pop", "shift", "unshift", "splice", "sort", "reverse", "fill", "copyWithin",
+    "push",
+    "pop",
+    "shift",
+    "unshift",
+    "splice",
+    "sort",
+    "reverse",
+    "fill",
+    "copyWithin",
 ];
 
 /// Which bindings at module level are shared, and the places of those that aren't.
@@ -54,7 +62,12 @@ impl Shares {
                 self.changed.insert((file, symbol.index()));
             }
         }
-        let mut changes = Changes { file, scoping, facts, found: &mut self.changed };
+        let mut changes = Changes {
+            file,
+            scoping,
+            facts,
+            found: &mut self.changed,
+        };
         changes.visit_program(parsed.program);
     }
 
@@ -67,11 +80,18 @@ impl Shares {
             };
             match declaration {
                 Some(Declaration::VariableDeclaration(it)) => {
-                    let purity = Purity { file, scoping: &parsed.scoping, facts, shares: self };
+                    let purity = Purity {
+                        file,
+                        scoping: &parsed.scoping,
+                        facts,
+                        shares: self,
+                    };
                     let shared = it.declarations.iter().all(|it| {
                         let pure = it.init.as_ref().is_none_or(|init| purity.expression(init));
                         let symbols = symbols(&it.id);
-                        pure && symbols.iter().all(|symbol| !self.changed.contains(&(file, *symbol)))
+                        pure && symbols
+                            .iter()
+                            .all(|symbol| !self.changed.contains(&(file, *symbol)))
                     });
                     if !shared {
                         for symbol in it.declarations.iter().flat_map(|it| symbols(&it.id)) {
@@ -95,7 +115,10 @@ impl Shares {
 
     /// `var` in a statement at module level is a binding of the module.
     fn nested(&mut self, file: usize, statement: &Statement<'_>, scoping: &Scoping) {
-        let mut found = Vars { scoping, found: Vec::new() };
+        let mut found = Vars {
+            scoping,
+            found: Vec::new(),
+        };
         found.visit_statement(statement);
         for symbol in found.found {
             self.keep(file, symbol);
@@ -105,7 +128,9 @@ impl Shares {
 
 fn symbols(pattern: &BindingPattern<'_>) -> Vec<Symbol> {
     let all = pattern.get_binding_identifiers().into_iter();
-    all.filter_map(|name| name.symbol_id.get()).map(|symbol| symbol.index()).collect()
+    all.filter_map(|name| name.symbol_id.get())
+        .map(|symbol| symbol.index())
+        .collect()
 }
 
 struct Vars<'s> {
@@ -115,7 +140,11 @@ struct Vars<'s> {
 
 impl<'a> Visit<'a> for Vars<'_> {
     fn visit_variable_declaration(&mut self, it: &VariableDeclaration<'a>) {
-        for name in it.declarations.iter().flat_map(|it| it.id.get_binding_identifiers()) {
+        for name in it
+            .declarations
+            .iter()
+            .flat_map(|it| it.id.get_binding_identifiers())
+        {
             let Some(symbol) = name.symbol_id.get() else {
                 continue;
             };
@@ -190,9 +219,13 @@ impl<'a> Visit<'a> for Changes<'_> {
             if MUTATORS.contains(&name) {
                 self.change(&member.object);
             }
-            let of_object = matches!(&member.object, Expression::Identifier(name) if name.name == "Object");
+            let of_object =
+                matches!(&member.object, Expression::Identifier(name) if name.name == "Object");
             if of_object
-                && matches!(name, "assign" | "defineProperty" | "defineProperties" | "setPrototypeOf")
+                && matches!(
+                    name,
+                    "assign" | "defineProperty" | "defineProperties" | "setPrototypeOf"
+                )
                 && let Some(Some(first)) = it.arguments.first().map(Argument::as_expression)
             {
                 self.change(first);
@@ -279,7 +312,10 @@ impl Writer<'_> {
         match it {
             Declaration::VariableDeclaration(it) => {
                 let own = it.declarations.iter().any(|it| {
-                    it.id.get_binding_identifiers().iter().any(|name| self.bound(name).is_some())
+                    it.id
+                        .get_binding_identifiers()
+                        .iter()
+                        .any(|name| self.bound(name).is_some())
                 });
                 if own {
                     self.initialise(start, end);
@@ -290,8 +326,10 @@ impl Writer<'_> {
                 for init in it.declarations.iter().filter_map(|it| it.init.as_ref()) {
                     if !is_primitive(init) {
                         let span = init.span();
-                        self.edits.push(Edit::open(span.start, span.end + 1, "$$z("));
-                        self.edits.push(Edit::close(span.end, span.start.saturating_sub(1), ")"));
+                        self.edits
+                            .push(Edit::open(span.start, span.end + 1, "$$z("));
+                        self.edits
+                            .push(Edit::close(span.end, span.start.saturating_sub(1), ")"));
                     }
                 }
             }
@@ -305,7 +343,9 @@ impl Writer<'_> {
                         let text = format!("$$U[{place}]=");
                         self.edits.push(Edit::replace(start, span.start, text));
                     }
-                    None => self.edits.push(Edit::close(end, 0, format!(";$$z({});", name.name))),
+                    None => self
+                        .edits
+                        .push(Edit::close(end, 0, format!(";$$z({});", name.name))),
                 }
             }
             _ => {}
@@ -323,7 +363,9 @@ impl Writer<'_> {
             let span = specifier.span();
             // A name in its place that imports nothing: the module's mark.
             let text = match specifier {
-                ImportDeclarationSpecifier::ImportSpecifier(_) => format!("$$m as $$m{}", span.start),
+                ImportDeclarationSpecifier::ImportSpecifier(_) => {
+                    format!("$$m as $$m{}", span.start)
+                }
                 _ => format!("{{$$m as $$m{}}}", span.start),
             };
             self.edits.push(Edit::replace(span.start, span.end, text));
@@ -334,7 +376,9 @@ impl Writer<'_> {
     fn export(&mut self, it: &ExportNamedDeclaration<'_>) {
         for specifier in &it.specifiers {
             let own = match (&specifier.local, &it.source) {
-                (ModuleExportName::IdentifierReference(name), None) => self.referred(name).is_some(),
+                (ModuleExportName::IdentifierReference(name), None) => {
+                    self.referred(name).is_some()
+                }
                 _ => {
                     let name = specifier.exported.name();
                     let found = super::waits::exported(self.facts, self.file, &name, 32);
@@ -343,7 +387,11 @@ impl Writer<'_> {
             };
             if own {
                 let span = specifier.span;
-                self.edits.push(Edit::replace(span.start, span.end, format!("$$m as $$m{}", span.start)));
+                self.edits.push(Edit::replace(
+                    span.start,
+                    span.end,
+                    format!("$$m as $$m{}", span.start),
+                ));
             }
         }
     }
@@ -351,7 +399,8 @@ impl Writer<'_> {
     /// A declaration of users' own bindings becomes an assignment.
     fn assignment(&mut self, it: &VariableDeclaration<'_>, in_loop: bool) {
         let keyword = it.kind.as_str().len() as u32;
-        self.edits.push(Edit::replace(it.span.start, it.span.start + keyword, ""));
+        self.edits
+            .push(Edit::replace(it.span.start, it.span.start + keyword, ""));
         for declarator in &it.declarations {
             let span = declarator.span;
             let pattern = !matches!(declarator.id, BindingPattern::BindingIdentifier(_));
@@ -363,13 +412,18 @@ impl Writer<'_> {
             match &declarator.init {
                 Some(init) => self.visit_expression(init),
                 None if in_loop => {}
-                None => self.edits.push(Edit::close(span.end, span.start, "=void 0")),
+                None => self
+                    .edits
+                    .push(Edit::close(span.end, span.start, "=void 0")),
             }
         }
     }
 
     fn is_own(&self, it: &VariableDeclaration<'_>) -> bool {
-        let mut names = it.declarations.iter().flat_map(|it| it.id.get_binding_identifiers());
+        let mut names = it
+            .declarations
+            .iter()
+            .flat_map(|it| it.id.get_binding_identifiers());
         names.any(|name| self.bound(name).is_some())
     }
 
@@ -400,13 +454,21 @@ fn is_primitive(it: &Expression<'_>) -> bool {
 impl<'a> Visit<'a> for Writer<'_> {
     fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
         if let Some(place) = self.referred(it) {
-            self.edits.push(Edit::replace(it.span.start, it.span.end, format!("$$U[{place}]")));
+            self.edits.push(Edit::replace(
+                it.span.start,
+                it.span.end,
+                format!("$$U[{place}]"),
+            ));
         }
     }
 
     fn visit_binding_identifier(&mut self, it: &BindingIdentifier<'a>) {
         if let Some(place) = self.bound(it) {
-            self.edits.push(Edit::replace(it.span.start, it.span.end, format!("$$U[{place}]")));
+            self.edits.push(Edit::replace(
+                it.span.start,
+                it.span.end,
+                format!("$$U[{place}]"),
+            ));
         }
     }
 
@@ -416,7 +478,8 @@ impl<'a> Visit<'a> for Writer<'_> {
         {
             if let Some(place) = self.referred(name) {
                 let text = format!("{}:$$U[{place}]", name.name);
-                self.edits.push(Edit::replace(it.span.start, it.span.end, text));
+                self.edits
+                    .push(Edit::replace(it.span.start, it.span.end, text));
             }
             return;
         }
@@ -437,7 +500,8 @@ impl<'a> Visit<'a> for Writer<'_> {
                 && let Some(place) = self.bound(name)
             {
                 let text = format!("{}:$$U[{place}]", name.name);
-                self.edits.push(Edit::replace(name.span.start, name.span.end, text));
+                self.edits
+                    .push(Edit::replace(name.span.start, name.span.end, text));
                 if let BindingPattern::AssignmentPattern(it) = &it.value {
                     self.visit_expression(&it.right);
                 }
@@ -449,7 +513,10 @@ impl<'a> Visit<'a> for Writer<'_> {
         walk::walk_binding_property(self, it);
     }
 
-    fn visit_assignment_target_property_identifier(&mut self, it: &AssignmentTargetPropertyIdentifier<'a>) {
+    fn visit_assignment_target_property_identifier(
+        &mut self,
+        it: &AssignmentTargetPropertyIdentifier<'a>,
+    ) {
         if let Some(place) = self.referred(&it.binding) {
             let span = it.binding.span;
             let text = format!("{}:$$U[{place}]", it.binding.name);
@@ -464,13 +531,26 @@ impl<'a> Visit<'a> for Writer<'_> {
         if let Expression::Identifier(object) = &it.object
             && let Some(symbol) = values::symbol(self.scoping, object)
             && let Named::Namespace(file) = named(self.facts, self.file, symbol)
-            && let Named::Local(file, symbol) = super::waits::exported(self.facts, file, &it.property.name, 32)
+            && let Named::Local(file, symbol) =
+                super::waits::exported(self.facts, file, &it.property.name, 32)
             && let Some(place) = self.shares.place(file, symbol)
         {
-            self.edits.push(Edit::replace(it.span.start, it.span.end, format!("$$U[{place}]")));
+            self.edits.push(Edit::replace(
+                it.span.start,
+                it.span.end,
+                format!("$$U[{place}]"),
+            ));
             return;
         }
         walk::walk_static_member_expression(self, it);
+    }
+
+    /// The name of a class stays.
+    fn visit_class(&mut self, it: &Class<'a>) {
+        if let Some(parent) = &it.super_class {
+            self.visit_expression(parent);
+        }
+        self.visit_class_body(&it.body);
     }
 
     fn visit_variable_declaration(&mut self, it: &VariableDeclaration<'a>) {

@@ -1,8 +1,8 @@
 //! Expressions as values: what they may be, as far as waiting is concerned, and as names of requests.
 
 use oxc_ast::ast::{
-    Argument, ArrayExpressionElement, BindingPattern, Expression, IdentifierReference,
-    PropertyKey, TemplateLiteral,
+    Argument, BindingPattern, Expression, IdentifierReference, PropertyKey,
+    TemplateLiteral,
 };
 use oxc_semantic::Scoping;
 
@@ -111,7 +111,11 @@ pub(super) fn key(key: &PropertyKey<'_>) -> Option<String> {
 }
 
 /// All bindings of a pattern, each with the path of names to it.
-pub(super) fn bindings(pattern: &BindingPattern<'_>, path: &mut Vec<String>, out: &mut Vec<(Symbol, Vec<String>)>) {
+pub(super) fn bindings(
+    pattern: &BindingPattern<'_>,
+    path: &mut Vec<String>,
+    out: &mut Vec<(Symbol, Vec<String>)>,
+) {
     match pattern {
         BindingPattern::BindingIdentifier(name) => {
             if let Some(symbol) = name.symbol_id.get() {
@@ -156,16 +160,11 @@ pub(super) fn members(scoping: &Scoping, expression: &Expression<'_>) -> Option<
     values.collect()
 }
 
-/// The elements of an array literal that are strings.
-pub(super) fn first_string(elements: &[ArrayExpressionElement<'_>]) -> Option<String> {
-    match elements.first()?.as_expression()? {
-        Expression::StringLiteral(text) => Some(text.value.to_string()),
-        _ => None,
-    }
-}
-
 /// A text with `{name}` for each part that isn't known: `{BASE}/items/{id}`.
-pub(super) fn text(expression: &Expression<'_>, known: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+pub(super) fn text(
+    expression: &Expression<'_>,
+    known: &dyn Fn(&str) -> Option<String>,
+) -> Option<String> {
     match expression {
         Expression::StringLiteral(text) => Some(text.value.to_string()),
         Expression::TemplateLiteral(template) => Some(template_text(template, known)),
@@ -213,10 +212,18 @@ pub(super) fn path(address: &str) -> String {
         Some((_, rest)) => rest.find('/').map_or("/", |at| &rest[at..]),
         None if address.starts_with('{') => {
             let after = address.find('}').map_or("", |at| &address[at + 1..]);
-            if after.starts_with('/') { after } else { address }
+            if after.starts_with('/') {
+                after
+            } else {
+                address
+            }
         }
         None => address,
     };
     let rest = rest.split(['?', '#']).next().unwrap_or(rest);
-    if rest.is_empty() { "/".to_owned() } else { rest.to_owned() }
+    if rest.is_empty() {
+        "/".to_owned()
+    } else {
+        rest.to_owned()
+    }
 }

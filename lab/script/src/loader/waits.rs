@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::collect::WAITERS;
-use super::facts::{Call, Export, Facts, Imported, Kind, MODULE, Module, Start, Symbol, Target, Value};
+use super::facts::{
+    Call, Export, Facts, Imported, Kind, MODULE, Module, Start, Symbol, Target, Value,
+};
 
 /// What a name stands for, through imports and exports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +69,9 @@ pub(super) fn exported(facts: &[Facts], file: usize, name: &str, depth: usize) -
                 let imported = Imported::Name(name.to_owned());
                 imported_name(facts, module, &imported, depth - 1)
             });
-            all.into_iter().find(|found| *found != Named::Unknown).unwrap_or(Named::Unknown)
+            all.into_iter()
+                .find(|found| *found != Named::Unknown)
+                .unwrap_or(Named::Unknown)
         }
     }
 }
@@ -118,22 +122,32 @@ impl<'f> Waits<'f> {
 
     fn holders(&mut self) {
         for (file, facts) in self.facts.iter().enumerate() {
-            self.opaque.extend(facts.opaque.iter().map(|symbol| (file, *symbol)));
+            self.opaque
+                .extend(facts.opaque.iter().map(|symbol| (file, *symbol)));
             for (target, value) in &facts.flows {
                 for start in literals(value) {
                     match target {
                         Target::Symbol(symbol) => {
-                            self.held.entry((file, *symbol)).or_default().push((file, start));
+                            self.held
+                                .entry((file, *symbol))
+                                .or_default()
+                                .push((file, start));
                         }
                         Target::Property(name) => {
-                            self.methods.entry(name.clone()).or_default().push((file, start));
+                            self.methods
+                                .entry(name.clone())
+                                .or_default()
+                                .push((file, start));
                         }
                         Target::Return(_) => {}
                     }
                 }
             }
             for (symbol, start) in &facts.constructors {
-                self.held.entry((file, *symbol)).or_default().push((file, *start));
+                self.held
+                    .entry((file, *symbol))
+                    .or_default()
+                    .push((file, *start));
             }
         }
     }
@@ -147,7 +161,10 @@ impl<'f> Waits<'f> {
                 if call.fixed || self.functions.contains(&function) {
                     continue;
                 }
-                let can = facts.functions.get(&call.function).is_some_and(|f| f.can_wait());
+                let can = facts
+                    .functions
+                    .get(&call.function)
+                    .is_some_and(|f| f.can_wait());
                 if can && self.call_waits(file, call) {
                     self.functions.insert(function);
                 }
@@ -217,7 +234,9 @@ impl<'f> Waits<'f> {
     /// The methods of a module of the API that is a value may be called under their names anywhere.
     fn spread_api(&mut self, file: usize, value: &Value) {
         if self.is_http(file, value) {
-            for name in ["get", "head", "post", "put", "patch", "del", "options", "request", "batch"] {
+            for name in [
+                "get", "head", "post", "put", "patch", "del", "options", "request", "batch",
+            ] {
                 self.properties.insert(name.to_owned());
             }
         }
@@ -229,7 +248,9 @@ impl<'f> Waits<'f> {
         };
         match named(self.facts, file, *symbol) {
             Named::Api(module, imported) => {
-                module == "k6/http" && (imported == Imported::All || imported == Imported::Name("default".to_owned()))
+                module == "k6/http"
+                    && (imported == Imported::All
+                        || imported == Imported::Name("default".to_owned()))
             }
             _ => false,
         }
@@ -240,7 +261,9 @@ impl<'f> Waits<'f> {
         match callee {
             Value::Function(start) => vec![(file, *start)],
             Value::Symbol(symbol) => match named(self.facts, file, *symbol) {
-                Named::Local(file, symbol) => self.held.get(&(file, symbol)).cloned().unwrap_or_default(),
+                Named::Local(file, symbol) => {
+                    self.held.get(&(file, symbol)).cloned().unwrap_or_default()
+                }
                 Named::Value(file, value) => literals(&value).map(|start| (file, start)).collect(),
                 _ => Vec::new(),
             },
@@ -252,13 +275,18 @@ impl<'f> Waits<'f> {
                     && let Named::Namespace(file) = named(self.facts, file, *symbol)
                 {
                     return match exported(self.facts, file, name, DEPTH) {
-                        Named::Local(file, symbol) => self.held.get(&(file, symbol)).cloned().unwrap_or_default(),
+                        Named::Local(file, symbol) => {
+                            self.held.get(&(file, symbol)).cloned().unwrap_or_default()
+                        }
                         _ => Vec::new(),
                     };
                 }
                 self.methods.get(name).cloned().unwrap_or_default()
             }
-            Value::Any(all) => all.iter().flat_map(|value| self.callees(file, value)).collect(),
+            Value::Any(all) => all
+                .iter()
+                .flat_map(|value| self.callees(file, value))
+                .collect(),
             _ => Vec::new(),
         }
     }
@@ -275,7 +303,9 @@ impl<'f> Waits<'f> {
             Value::Any(all) => all.iter().any(|value| self.may(file, value)),
             Value::Call(callee) => {
                 let callees = self.callees(file, callee);
-                callees.iter().any(|function| self.returns.contains(function))
+                callees
+                    .iter()
+                    .any(|function| self.returns.contains(function))
             }
             Value::Global(_) | Value::Plain | Value::Other => false,
         }
@@ -297,7 +327,8 @@ impl<'f> Waits<'f> {
         };
         match named(self.facts, file, *symbol) {
             Named::Api(module, imported) => {
-                let whole = imported == Imported::All || imported == Imported::Name("default".to_owned());
+                let whole =
+                    imported == Imported::All || imported == Imported::Name("default".to_owned());
                 whole.then(|| Named::Api(module, Imported::Name(name.to_owned())))
             }
             Named::Namespace(file) => Some(exported(self.facts, file, name, DEPTH)),
@@ -359,7 +390,8 @@ impl<'f> Waits<'f> {
             return true;
         }
         if let Some((module, name)) = self.api(file, &call.callee) {
-            return api_waits(&module, &name) && !(name == "check" && module == "k6" && self.plain_check(file, call));
+            return api_waits(&module, &name)
+                && !(name == "check" && module == "k6" && self.plain_check(file, call));
         }
         self.callee_waits(file, &call.callee)
     }
@@ -368,7 +400,9 @@ impl<'f> Waits<'f> {
     fn plain_check(&self, file: usize, call: &Call) -> bool {
         let members = call.args.get(1).and_then(|arg| arg.members.as_ref());
         members.is_some_and(|members| {
-            members.iter().all(|value| !self.may(file, value) && !self.unknown(file, value))
+            members
+                .iter()
+                .all(|value| !self.may(file, value) && !self.unknown(file, value))
         })
     }
 
@@ -406,10 +440,13 @@ pub(super) fn mark_constructors(all: &mut [Facts]) {
                 continue;
             };
             if let Named::Local(file, symbol) = named(all, file, *symbol) {
-                let held = all[file].flows.iter().filter_map(|(target, value)| match value {
-                    Value::Function(start) if *target == Target::Symbol(symbol) => Some(*start),
-                    _ => None,
-                });
+                let held = all[file]
+                    .flows
+                    .iter()
+                    .filter_map(|(target, value)| match value {
+                        Value::Function(start) if *target == Target::Symbol(symbol) => Some(*start),
+                        _ => None,
+                    });
                 marked.extend(held.map(|start| (file, start)));
             }
         }

@@ -86,14 +86,26 @@ fn convert(start: Start, function: &Function, edits: &mut Vec<Edit>) {
         edits.push(Edit::open(function.head, function.end, "*"));
         return;
     }
-    let open = if function.bare_param { "(function*(" } else { "(function*" };
+    let open = if function.bare_param {
+        "(function*("
+    } else {
+        "(function*"
+    };
     edits.push(Edit::open(start, function.end, open));
     if function.bare_param {
         edits.push(Edit::close(function.params.1, start, ")"));
     }
-    let this = if function.uses_this { ".bind(this)" } else { "" };
+    let this = if function.uses_this {
+        ".bind(this)"
+    } else {
+        ""
+    };
     if function.expression {
-        edits.push(Edit::replace(function.arrow, function.arrow + 2, "{return("));
+        edits.push(Edit::replace(
+            function.arrow,
+            function.arrow + 2,
+            "{return(",
+        ));
         edits.push(Edit::close(function.end, start, format!(")}}){this}")));
     } else {
         edits.push(Edit::replace(function.arrow, function.arrow + 2, "  "));
@@ -104,7 +116,11 @@ fn convert(start: Start, function: &Function, edits: &mut Vec<Edit>) {
 /// Lets the function around wait for what a call returns.
 fn wrap(text: &str, facts: &Facts, call: &Call, how: &How, edits: &mut Vec<Edit>) {
     let (start, end) = call.span;
-    let first = if facts.statements.contains(&start) { "0," } else { "" };
+    let first = if facts.statements.contains(&start) {
+        "0,"
+    } else {
+        ""
+    };
     let (open, close) = match how {
         How::Generator => (
             format!("{first}(($$k=($$t="),
@@ -149,8 +165,9 @@ fn site(waits: &Waits<'_>, file: usize, call: &Call, first: u32, out: &mut Writt
         group: call.groups.clone(),
     });
     let (start, end) = last.span;
-    out.edits.push(Edit::open(start, end, "($$v="));
-    out.edits.push(Edit::close(end, start, format!(",$$at.s={number},$$v)")));
+    out.edits.push(Edit::open(start, end + 1, "($$v="));
+    out.edits
+        .push(Edit::close(end, start.saturating_sub(1), format!(",$$at.s={number},$$v)")));
 }
 
 fn site_kind(module: &str, name: &str) -> Option<SiteKind> {
@@ -160,9 +177,11 @@ fn site_kind(module: &str, name: &str) -> Option<SiteKind> {
         ("k6", "group") => Some(SiteKind::Group),
         ("k6", _) => None,
         ("k6/http", "batch") => Some(SiteKind::Batch),
-        ("k6/http", "get" | "head" | "post" | "put" | "patch" | "del" | "options" | "request" | "asyncRequest") => {
-            Some(SiteKind::Request)
-        }
+        (
+            "k6/http",
+            "get" | "head" | "post" | "put" | "patch" | "del" | "options" | "request"
+            | "asyncRequest",
+        ) => Some(SiteKind::Request),
         ("k6/ws" | "k6/websockets" | "k6/experimental/websockets", _) => Some(SiteKind::Socket),
         _ => None,
     }
@@ -175,14 +194,21 @@ fn site_name(kind: SiteKind, name: &str, call: &Call) -> Option<String> {
     }
     let (method, address) = match name {
         "del" => ("DELETE".to_owned(), label.as_str()),
-        "request" | "asyncRequest" => label.split_once(' ').map(|(method, rest)| (method.to_uppercase(), rest))?,
+        "request" | "asyncRequest" => label
+            .split_once(' ')
+            .map(|(method, rest)| (method.to_uppercase(), rest))?,
         name => (name.to_uppercase(), label.as_str()),
     };
     Some(format!("{method} {}", super::values::path(address)))
 }
 
 /// Notes a request or wait at a place where none is possible.
-fn impossible(waits: &Waits<'_>, file: usize, call: &Call, problems: &mut Vec<(u32, String, String)>) {
+fn impossible(
+    waits: &Waits<'_>,
+    file: usize,
+    call: &Call,
+    problems: &mut Vec<(u32, String, String)>,
+) {
     let Some((module, name)) = waits.api(file, &call.callee) else {
         return;
     };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lab_script::{
-    Answer, Call, Event, Facts, Files, Limits, LoadError, Outcome, Program, Request, Runtime, Thrown,
-    Turn, Variables,
+    Answer, Call, Event, Facts, Files, Limits, LoadError, Outcome, Program, Request, Runtime,
+    Thrown, Turn, Variables,
 };
 
 /// Files by name.
@@ -14,18 +14,26 @@ pub(crate) struct Texts<'a>(pub(crate) &'a [(&'a str, &'a str)]);
 impl Files for Texts<'_> {
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         let found = self.0.iter().find(|(own, _)| *own == name);
-        found.map(|(_, text)| text.as_bytes().to_vec()).ok_or_else(|| "there is no such file".to_owned())
+        found
+            .map(|(_, text)| text.as_bytes().to_vec())
+            .ok_or_else(|| "there is no such file".to_owned())
     }
 }
 
 pub(crate) fn variables(all: &[(&str, &str)]) -> Variables {
-    let all = all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let all = all
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Variables(BTreeMap::from_iter(all))
 }
 
 /// Loads files, of which the first one is the entry.
 pub(crate) fn try_load(files: &[(&str, &str)]) -> Result<Program, Vec<LoadError>> {
-    Program::load(files[0].0, &Texts(files), &variables(&[("URL", "http://shop")]))
+    let loaded = Program::load(files[0].0, &Texts(files), &variables(&[("URL", "http://shop")]));
+    if loaded.is_ok() {
+        assert_eq!(Program::check(files[0].0, &Texts(files)), Ok(()));
+    }
+    loaded
 }
 
 pub(crate) fn load(files: &[(&str, &str)]) -> Program {
@@ -39,6 +47,7 @@ pub(crate) struct Play {
     /// All requests, as `METHOD address`.
     pub(crate) sent: Vec<String>,
     pub(crate) waits: Vec<u64>,
+    pub(crate) sites: Vec<u32>,
 }
 
 pub(crate) fn call(function: &str, user: u32, iteration: u64) -> Call {
@@ -72,6 +81,7 @@ impl Play {
             events: Vec::new(),
             sent: Vec::new(),
             waits: Vec::new(),
+            sites: Vec::new(),
         }
     }
 
@@ -80,12 +90,23 @@ impl Play {
         self.call(user, &call("default", user, 0))
     }
 
-    pub(crate) fn with_data(&mut self, user: u32, data: serde_json::Value) -> Result<Option<serde_json::Value>, Thrown> {
-        let call = Call { data: Some(Arc::new(data)), ..call("default", user, 0) };
+    pub(crate) fn with_data(
+        &mut self,
+        user: u32,
+        data: serde_json::Value,
+    ) -> Result<Option<serde_json::Value>, Thrown> {
+        let call = Call {
+            data: Some(Arc::new(data)),
+            ..call("default", user, 0)
+        };
         self.call(user, &call)
     }
 
-    pub(crate) fn call(&mut self, user: u32, call: &Call) -> Result<Option<serde_json::Value>, Thrown> {
+    pub(crate) fn call(
+        &mut self,
+        user: u32,
+        call: &Call,
+    ) -> Result<Option<serde_json::Value>, Thrown> {
         let mut turn = self.runtime.begin(user, call);
         for _ in 0..10_000 {
             self.runtime.events(&mut self.events);
@@ -97,9 +118,12 @@ impl Play {
                     Outcome::Waited
                 }
                 Turn::Request(request) => Outcome::Answers(vec![self.answer(&request)]),
-                Turn::Batch(requests) => {
-                    Outcome::Answers(requests.iter().map(|request| self.answer(request)).collect())
-                }
+                Turn::Batch(requests) => Outcome::Answers(
+                    requests
+                        .iter()
+                        .map(|request| self.answer(request))
+                        .collect(),
+                ),
                 Turn::Socket(order) => panic!("no socket is played: {order:?}"),
             };
             turn = self.runtime.resume(user, outcome);
@@ -108,14 +132,18 @@ impl Play {
     }
 
     fn answer(&mut self, request: &Request) -> Answer {
-        self.sent.push(format!("{} {}", request.method, request.url));
+        self.sites.push(request.site);
+        self.sent
+            .push(format!("{} {}", request.method, request.url));
         answered(request)
     }
 
     /// The checks so far, with `!` before those that failed.
     pub(crate) fn checks(&self) -> Vec<String> {
         let checks = self.events.iter().filter_map(|event| match event {
-            Event::Check { name, passed: true, .. } => Some(name.clone()),
+            Event::Check {
+                name, passed: true, ..
+            } => Some(name.clone()),
             Event::Check { name, .. } => Some(format!("!{name}")),
             _ => None,
         });

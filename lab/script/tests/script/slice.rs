@@ -35,11 +35,25 @@ fn plays_script_of_two_files() {
     assert_eq!(program.functions(), ["default"]);
     assert_eq!(program.options()["vus"], 10);
     assert_eq!(program.variables(), ["URL"]);
-    let sites: Vec<_> = program.sites().iter().map(|site| (site.kind, site.line, site.name.as_str())).collect();
-    assert!(sites.contains(&(SiteKind::Request, 8, "GET /items/{…}")), "{sites:?}");
+    let sites: Vec<_> = program
+        .sites()
+        .iter()
+        .map(|site| (site.kind, site.line, site.name.as_str()))
+        .collect();
+    assert!(
+        sites.contains(&(SiteKind::Request, 8, "GET /items/{…}")),
+        "{sites:?}"
+    );
     let mut play = Play::new(&program);
     assert_eq!(play.iteration(0), Ok(None));
-    assert_eq!(play.sent, ["GET http://shop/items/1", "POST http://shop/a", "POST http://shop/b"]);
+    assert_eq!(
+        play.sent,
+        [
+            "GET http://shop/items/1",
+            "POST http://shop/a",
+            "POST http://shop/b"
+        ]
+    );
     assert_eq!(play.waits, [1_000_000]);
     assert_eq!(play.checks(), ["is found", "has an id"]);
 }
@@ -48,8 +62,9 @@ fn plays_script_of_two_files() {
 fn plays_thousand_users_at_once() {
     let program = load(&files());
     let mut play = Play::new(&program);
-    let mut turns: Vec<Turn> =
-        (0..1_000).map(|user| play.runtime.begin(user, &call("default", user, 0))).collect();
+    let mut turns: Vec<Turn> = (0..1_000)
+        .map(|user| play.runtime.begin(user, &call("default", user, 0)))
+        .collect();
     let mut rounds = 0;
     while turns.iter().any(|turn| !matches!(turn, Turn::Done { .. })) {
         rounds += 1;

@@ -1,6 +1,12 @@
 // Internal: elements of HTML, as `Selection.get` and `Selection.each` give them. All they say is read from the document
 // when it is asked for; nothing can be changed.
-import { Selection } from 'k6/html';
+
+// Makes a selection of nodes; `k6/html`, which imports this module, sets it.
+let selectionOf;
+
+export function useSelection(make) {
+  selectionOf = make;
+}
 
 export function elementOf(nodes) {
   return new Element(nodes);
@@ -46,7 +52,7 @@ class Element {
   }
 
   selection() {
-    return new Selection(this.$nodes);
+    return selectionOf(this.$nodes);
   }
 
   nodeName() {

@@ -1,6 +1,6 @@
 // The module `k6/html`: HTML as selections of nodes. The host keeps the document; a selection holds a list of its nodes.
 import { each, kindOf } from 'plimsoll/internal/waiting';
-import { elementOf } from 'plimsoll/internal/element';
+import { elementOf, useSelection } from 'plimsoll/internal/element';
 
 // Returns the host's list of nodes of what names elements: a selection or an element.
 function nodesOf(target) {
@@ -231,6 +231,8 @@ export class Selection {
     return $host.form(this.$nodes.fields().flat());
   }
 }
+
+useSelection((nodes) => new Selection(nodes));
 
 function ofData(value) {
   if (value === 'true') return true;

@@ -1,7 +1,7 @@
 // The module `k6/http`: requests. A call makes one operation and nothing else; the host makes the request of it.
 import { kindOf } from 'plimsoll/internal/waiting';
 import { FileData, encodeBody } from 'plimsoll/internal/body';
-import { Response } from 'plimsoll/internal/response';
+import { Response, useRequest } from 'plimsoll/internal/response';
 
 // A URL with the name under which its requests are counted.
 class HttpUrl {
@@ -45,6 +45,8 @@ function parts(method, address, body, params) {
 export function request(method, address, body, params) {
   return $op('request', parts(String(method).toUpperCase(), address, body, params));
 }
+
+useRequest(request);
 
 export function get(address, params) {
   return $op('request', parts('GET', address, null, params));

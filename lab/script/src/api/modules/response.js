@@ -1,6 +1,12 @@
 // Internal: responses. The object is a handle to the answer that the host keeps; what is asked for is made then, once.
 import { parseHTML } from 'k6/html';
-import { request } from 'k6/http';
+
+// Makes a request; `k6/http`, which imports this module, sets it.
+let request;
+
+export function useRequest(make) {
+  request = make;
+}
 
 const prototype = $host.responsePrototype;
 
