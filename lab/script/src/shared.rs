@@ -30,6 +30,8 @@ pub(crate) struct Shared {
     seed: u64,
     clock: RefCell<Option<Box<dyn Fn() -> f64>>>,
     pub(crate) engine: RefCell<Option<EngineValues>>,
+    /// What the API keeps.
+    pub(crate) api: crate::api::State,
 }
 
 /// Values of the engine that the host keeps. They must be dropped before the engine.
@@ -51,6 +53,7 @@ impl Shared {
             seed,
             clock: RefCell::default(),
             engine: RefCell::default(),
+            api: crate::api::State::default(),
         }
     }
 
@@ -83,6 +86,7 @@ impl Shared {
     }
 
     pub(crate) fn set_facts(&self, user: u32, new: &Facts) {
+        self.api.begin(user);
         let mut facts = self.facts.borrow_mut();
         let at = user as usize;
         if facts.len() <= at {
@@ -134,6 +138,7 @@ impl Shared {
 
     /// Forgets what is kept of a user.
     pub(crate) fn forget(&self, user: u32) {
+        self.api.forget(user);
         let at = user as usize;
         if let Some(facts) = self.facts.borrow_mut().get_mut(at) {
             *facts = None;

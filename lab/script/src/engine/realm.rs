@@ -17,6 +17,8 @@ use crate::thrown::{Thrown, ThrownKind};
 
 /// The name of the module that all others import.
 const PRELUDE: &str = "$$";
+/// The name of the module that makes what scripts find without an import.
+const GLOBALS: &str = "$$globals";
 /// The name of the module that imports those of the script.
 const MAIN: &str = "$$main";
 
@@ -104,6 +106,7 @@ fn prepare<'js>(ctx: &Ctx<'js>, program: &Program, shared: &Rc<Shared>) -> Resul
     });
     api::install(ctx, &host, shared)?;
     ctx.globals().set("__ENV", variables(ctx, program)?)?;
+    evaluated(ctx, GLOBALS, "import 'plimsoll/internal/globals';")?;
     evaluated(ctx, MAIN, program.main())?;
     let freeze: Function = prelude.get("$freeze")?;
     freeze.call::<_, ()>((host,))?;

@@ -251,23 +251,8 @@ fn module(
 /// Why a specifier that isn't a path is refused.
 fn refused(specifier: &str) -> Option<Refusal> {
     let refusal = |message: String, help: &str| Some((message, help.to_owned()));
-    if specifier.starts_with("https://") || specifier.starts_with("http://") {
-        return refusal(
-            format!("'{specifier}' isn't imported from the network"),
-            "fetch it, put the file beside the script, and import the file: import … from './file.js'",
-        );
-    }
-    if specifier == "k6/browser" || specifier.starts_with("k6/experimental/browser") {
-        return refusal(
-            "k6/browser isn't available: a script here drives protocols, no browser".to_owned(),
-            "request the pages and the API that the browser would request",
-        );
-    }
-    if specifier.starts_with("k6/x/") {
-        return refusal(
-            format!("{specifier} is an extension of k6, which isn't available"),
-            "use a dialogue of the workload language for other protocols",
-        );
+    if let Some((message, help)) = api::refused(specifier) {
+        return refusal(message, help);
     }
     if specifier == "k6" || specifier.starts_with("k6/") {
         return refusal(

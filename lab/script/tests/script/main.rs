@@ -1,5 +1,6 @@
 //! Scripts as they are written, loaded and played.
 
+mod api;
 mod budgets;
 mod files;
 mod play;
