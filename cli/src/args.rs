@@ -19,7 +19,7 @@ use crate::operating::{
     CalendarArgs, DataArgs, MailArgs, SessionsArgs, StoreArgs, UsersArgs, no_reached_at,
 };
 use crate::outlets::{ExportArgs, ProfileArgs, SendArgs};
-use crate::trying::{BenchArgs, QuickArgs, ReachArgs, patience};
+use crate::trying::{BenchArgs, QuickArgs, ReachArgs, ScriptArgs, VariableArgs, patience};
 
 /// Find the load line of a server: how many users it sustains, and whether a setting helped.
 #[derive(Debug, Parser)]
@@ -192,6 +192,8 @@ pub(crate) struct RunArgs {
     pub(crate) agents: RunAgentsArgs,
     #[command(flatten)]
     pub(crate) quick: QuickArgs,
+    #[command(flatten)]
+    pub(crate) script: ScriptArgs,
 }
 
 #[derive(Debug, Args)]
@@ -663,6 +665,8 @@ pub(crate) struct TryArgs {
     pub(crate) url: Option<String>,
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
+    #[command(flatten)]
+    pub(crate) variables: VariableArgs,
     /// Timeout of a response (default: the study's)
     #[arg(long, value_name = "TIME", value_parser = crate::trying::time)]
     pub(crate) timeout: Option<std::time::Duration>,

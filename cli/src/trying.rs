@@ -22,6 +22,38 @@ pub(crate) struct QuickArgs {
     pub(crate) reach: ReachArgs,
 }
 
+/// The load and the variables of a script in the form of k6, named in place of a study.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "For a script in the form of k6")]
+pub(crate) struct ScriptArgs {
+    /// Number of virtual users, in place of the script's options
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) vus: Option<u32>,
+    /// Duration of the load, such as 30s or 5m, in place of the script's options
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) duration: Option<Duration>,
+    /// Number of iterations of one user, in place of the script's options
+    #[arg(long, value_name = "N", conflicts_with = "duration")]
+    pub(crate) iterations: Option<u32>,
+    #[command(flatten)]
+    pub(crate) variables: VariableArgs,
+}
+
+/// The variables of a script.
+#[derive(Debug, Default, Args)]
+pub(crate) struct VariableArgs {
+    /// A variable of the script's `__ENV`; may be given several times
+    #[arg(short = 'e', long = "env", value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) env: Vec<(String, String)>,
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("NAME=VALUE, such as BASE_URL=http://127.0.0.1:8080".to_owned()),
+    }
+}
+
 /// The connection settings of a server without a study.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ReachArgs {

@@ -38,6 +38,7 @@ mod proxy_header;
 mod redis_reply;
 mod rows;
 mod sampled_files;
+mod script;
 mod server_log;
 mod sign_in;
 mod smtp;
@@ -125,6 +126,10 @@ pub(crate) const ALL: &[Target] = &[
     // A head states the length of a frame, and that much is reserved, up to the longest message.
     Target::new("websocket_messages", websocket_messages::run).base(64 << 20),
     Target::new("rows", rows::run),
+    // Trees are read by another thread, whose memory isn't counted.
+    Target::new("script", script::run)
+        .base(256 << 10)
+        .times(256),
     // A list in a list, of two bytes, is a value of 32, in lists that double; a row, of a line of twenty, has 200.
     Target::new("server_log", server_log::run)
         .base(2 << 20)

@@ -19,7 +19,7 @@ use lab_study::Secrets;
 
 use crate::args::TryArgs;
 use crate::commands::run::now;
-use crate::commands::{load, print, quick, request};
+use crate::commands::{load, print, quick, request, script};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::DiskAndEnvironment;
 use crate::interrupt::interrupt;
@@ -33,6 +33,15 @@ const LEAST_WIDTH: usize = 40;
 
 pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
     let (loaded, plan) = match &args.url {
+        _ if script::is_script(&args.study.study) => {
+            let reached = (args.url.as_deref(), &args.reach);
+            script::attempt(
+                &args.study,
+                &DiskAndEnvironment,
+                reached,
+                &args.variables.env,
+            )?
+        }
         Some(url) => quick::attempt(&args.study, (url, &args.reach), args.user)?,
         None => load::study(&args.study, &DiskAndEnvironment)?,
     };

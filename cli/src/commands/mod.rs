@@ -26,6 +26,8 @@ pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schema;
+pub(crate) mod script;
+pub(crate) mod script_end;
 pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod store;

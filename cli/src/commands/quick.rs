@@ -28,11 +28,11 @@ const HOLD: Duration = Duration::from_secs(30);
 const LONGEST_RAMP: Duration = Duration::from_secs(10);
 
 /// Texts that are in no folder; all other files are on the disk.
-struct Made<'a> {
-    texts: Vec<(String, String)>,
+pub(crate) struct Made<'a> {
+    pub(crate) texts: Vec<(String, String)>,
     /// Secrets of the command line, by the names in the texts.
-    given: Vec<(String, String)>,
-    disk: &'a dyn Files,
+    pub(crate) given: Vec<(String, String)>,
+    pub(crate) disk: &'a dyn Files,
 }
 
 impl Files for Made<'_> {
@@ -186,7 +186,7 @@ fn quick(name: &str, title: String, base: &BaseUrl, load: &QuickLoadArgs) -> Qui
 }
 
 /// The connection settings; the CA path is absolute.
-fn reach(args: &ReachArgs) -> Result<Reach, Failure> {
+pub(crate) fn reach(args: &ReachArgs) -> Result<Reach, Failure> {
     let ca = args.ca.as_deref().map(|path| -> Result<String, Failure> {
         let whole = std::path::absolute(path);
         let whole = whole.map_err(|error| said(path, &error.to_string()))?;
@@ -207,7 +207,7 @@ fn said(path: &Path, what: &str) -> Failure {
 }
 
 /// Finds the server's process, if it runs here: so its CPU doesn't count as other programs'.
-fn process(base: &BaseUrl) -> Option<u32> {
+pub(crate) fn process(base: &BaseUrl) -> Option<u32> {
     let host = base.host.trim_end_matches('.');
     let address: Option<IpAddr> = host.parse().ok();
     let is_here = host == "localhost" || address.is_some_and(|address| address.is_loopback());
@@ -220,7 +220,7 @@ fn process(base: &BaseUrl) -> Option<u32> {
     Some(found.pid)
 }
 
-fn server(url: &str) -> Result<BaseUrl, Failure> {
+pub(crate) fn server(url: &str) -> Result<BaseUrl, Failure> {
     url.parse().map_err(|error| {
         let failure = bad_url(&error);
         match &error {

@@ -16,7 +16,8 @@ use lab_trial::{TrialJudgement, judge_trial};
 use crate::args::{RunArgs, StudyArgs};
 use crate::commands::folder::Folder;
 use crate::commands::plan::waits;
-use crate::commands::{RUNS, export, fleet, load, print, quick, report, request, watch};
+use crate::commands::script_end::ScriptEnd;
+use crate::commands::{RUNS, export, fleet, load, print, quick, report, request, script, watch};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
@@ -33,7 +34,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     } else {
         &DiskAndEnvironment
     };
+    let mut end = None;
     let (loaded, plan) = match &args.quick.url {
+        _ if script::is_script(&args.study.study) => {
+            let (made, of_script) = script::run(&args.study, files, (&args.quick, &args.script))?;
+            end = Some(of_script);
+            made
+        }
         Some(url) => quick::run(&args.study, (url, files), &args.quick)?,
         None => load::study(&args.study, files)?,
     };
@@ -64,7 +71,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     request::settle(&mut request)?;
     let sending = export::begin(&send, &request.out)?;
     let exit = conduct(&request, (args.live.page(), args.live.token()))
-        .and_then(|outcome| finish(args, &outcome, &request.loaded.secrets));
+        .and_then(|outcome| finish(args, &outcome, (&request.loaded.secrets, end.as_ref())));
     sending.end();
     exit
 }
@@ -140,7 +147,11 @@ fn report_finished(dir: &Path) {
 }
 
 /// Reports the archive, also of an interrupted run.
-fn finish(args: &RunArgs, outcome: &Outcome, secrets: &Secrets) -> Result<Exit, Failure> {
+fn finish(
+    args: &RunArgs,
+    outcome: &Outcome,
+    (secrets, script): (&Secrets, Option<&ScriptEnd>),
+) -> Result<Exit, Failure> {
     let mut exit = Exit::Success;
     if outcome.completed > 0 {
         let analysis = report::read(&outcome.dir)?;
@@ -153,6 +164,9 @@ fn finish(args: &RunArgs, outcome: &Outcome, secrets: &Secrets) -> Result<Exit, 
             printed?;
         }
         exit = report::exit(&analysis, args.gate);
+        if let Some(script) = script {
+            exit = exit.max(script.finish(&outcome.dir)?);
+        }
     }
     let resume = format!(
         "plimsoll run {} {}--resume --out {}",

@@ -96,6 +96,7 @@ pub(crate) fn driver_stop(error: DriverError) -> Stop {
     match error {
         DriverError::Generator { .. } => Stop::Generator(error.to_string()),
         DriverError::Lost { .. } => Stop::Lost(error.to_string()),
+        DriverError::Script(why) => Stop::Preparation(why, PreparationCause::Study),
         error => error.into(),
     }
 }

@@ -232,7 +232,7 @@ impl Conductor<'_> {
             None => machine::own_open_files(),
         };
         let mix = self.mix(system, user_extra)?;
-        let driver = self.driver(mix, sender)?;
+        let driver = self.driver(mix.clone(), sender)?;
         facts.workers = match self.generators {
             Some(generators) => generators.workers(),
             None => driver.worker_threads().len(),
@@ -260,7 +260,9 @@ impl Conductor<'_> {
         if result.is_err() {
             driver.stop();
         }
-        end_driver(driver, &events, result.is_ok()).and(result)
+        let ended = end_driver(driver, &events, result.is_ok()).and(result)?;
+        lab_driver::tear_down(&mix, self.interrupt).map_err(driver_stop)?;
+        Ok(ended)
     }
 
     /// Starts the driver: in this process, or as several if the load is spread over them, or as one of two in a duet. A
@@ -353,7 +355,9 @@ impl Conductor<'_> {
         // A study without a workload has no load.
         let first = drives.next();
         let first = first.ok_or(Stop::Fatal(ConductError::DriverEnded))?;
-        Ok(drives.fold(Mix::from(first), Mix::and))
+        let mix = drives.fold(Mix::from(first), Mix::and);
+        let prepared = lab_driver::set_up(mix, self.interrupt).map_err(driver_stop)?;
+        prepared.ok_or(Stop::Interrupted)
     }
 
     fn assignment(

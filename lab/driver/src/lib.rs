@@ -50,4 +50,5 @@ pub use event::{DriverEvent, DriverSummary, MAX_ERROR_EXAMPLES, MAX_RECORDED, Wi
 pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, Offer, Phase, Protocol, TlsOptions};
 pub use lab_workload::part::{MAX_RESIDUES, Part};
 pub use mix::Mix;
+pub use scripted::{set_up, summarize, tear_down};
 pub use worker::rehearsal::{Witness, rehearse};

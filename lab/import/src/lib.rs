@@ -10,6 +10,7 @@ mod draft;
 mod error;
 pub mod first;
 pub mod har;
+pub mod k6;
 pub mod log;
 mod multipart;
 pub mod openapi;

@@ -134,14 +134,7 @@ pub fn study(quick: &Quick) -> String {
     let _ = writeln!(out, "study: {}", short_name(&quick.name, "quick"));
     let _ = writeln!(out, "title: {}", text(&quick.title));
     let _ = writeln!(out, "workload: {}", text(&quick.workload));
-    let pid = quick.pid.map(|pid| format!(", pid: {pid}"));
-    let url = text(&quick.url);
-    let _ = writeln!(
-        out,
-        "system: {{ attach: {{ url: {url}{} }}{} }}",
-        pid.unwrap_or_default(),
-        reach(&quick.reach)
-    );
+    out.push_str(&system(&quick.url, quick.pid, &quick.reach));
     let load = match quick.load {
         QuickLoad::Users(users) => format!("users: {users}"),
         QuickLoad::Rate { per_s, connections } => {
@@ -164,6 +157,17 @@ pub fn study(quick: &Quick) -> String {
         out.push_str("repeats: 0\n");
     }
     out
+}
+
+/// The attached server of a study.
+pub(crate) fn system(url: &str, pid: Option<u32>, of: &Reach) -> String {
+    let pid = pid.map(|pid| format!(", pid: {pid}"));
+    format!(
+        "system: {{ attach: {{ url: {}{} }}{} }}\n",
+        text(url),
+        pid.unwrap_or_default(),
+        reach(of)
+    )
 }
 
 /// Further keys of the study's system.

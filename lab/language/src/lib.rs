@@ -29,9 +29,9 @@ use lab_units::{error, source, text_error};
 pub use lab_workload::{Secrets, password_of};
 pub use profile::{ProfileFile, ProfileWithFile};
 pub use read::{
-    Environment, Files, check_short_name, decode, first_file, has_gap, header_problem, level,
-    method_problem, parsed, read_workload, read_yaml, sibling_path, switch, unknown_name,
-    workload_with,
+    Environment, Files, ScriptFacts, check_short_name, decode, first_file, has_gap, header_problem,
+    level, method_problem, parsed, read_script, read_workload, read_yaml, sibling_path, switch,
+    unknown_name, workload_with,
 };
 pub use setting::{CellError, Optional, Setting};
 pub use storage::{

@@ -4,15 +4,19 @@
 //! A turn ends when the script needs the lab: a request, a wait, a message. The lab does it and resumes the user with
 //! the [`Outcome`]. The crate knows no schedule, no sockets, and no files other than those that [`Files`] reads.
 
+mod api;
+mod engine;
 mod event;
+mod loader;
+mod paths;
 mod program;
-mod runtime;
+mod shared;
 mod thrown;
 mod turn;
 
+pub use engine::{Collected, Limits, Runtime};
 pub use event::{Event, Level, MetricKind};
 pub use program::{Bundle, Files, LoadError, Program, Site, SiteKind, Source, Variables};
-pub use runtime::{Collected, Limits, Runtime};
 pub use thrown::{Frame, Thrown, ThrownKind};
 pub use turn::{
     Answer, Auth, Call, Compression, Cookie, Expected, Facts, Failure, Jar, Message, Outcome,

@@ -1,9 +1,11 @@
 //! A loaded script: its files, its options, its exported functions, and its call sites.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
+
+use crate::loader;
 
 /// A loaded script. It is cheap to copy, and can be loaded again from its [`Program::sources`] elsewhere.
 #[derive(Debug, Clone)]
@@ -11,14 +13,22 @@ pub struct Program {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug, Default)]
-struct Inner {
-    sources: Vec<Source>,
-    options: Value,
-    functions: Vec<String>,
-    sites: Vec<Site>,
-    variables: Vec<String>,
-    notes: Vec<String>,
+/// What the loader makes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Inner {
+    pub(crate) sources: Vec<Source>,
+    pub(crate) environment: Variables,
+    pub(crate) options: Value,
+    pub(crate) functions: Vec<String>,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) variables: Vec<String>,
+    pub(crate) notes: Vec<String>,
+    /// The files as the engine runs them.
+    pub(crate) modules: Vec<(String, String)>,
+    /// The module that imports them.
+    pub(crate) main: String,
+    /// The lines in the sources of files that aren't JavaScript.
+    pub(crate) lines: HashMap<String, Vec<u32>>,
 }
 
 /// A file that a script consists of or opens.
@@ -120,10 +130,53 @@ impl Program {
         files: &dyn Files,
         env: &Variables,
     ) -> Result<Program, Vec<LoadError>> {
-        let _ = (entry, files, env);
-        Ok(Program {
-            inner: Arc::new(Inner::default()),
-        })
+        loader::load(entry, files, env)
+    }
+
+    /// Checks a script without running it: its files, its syntax, and where it waits.
+    ///
+    /// # Errors
+    ///
+    /// All problems that were found.
+    pub fn check(entry: &str, files: &dyn Files) -> Result<(), Vec<LoadError>> {
+        loader::check(entry, files)
+    }
+
+    pub(crate) fn new(inner: Inner) -> Program {
+        Program {
+            inner: Arc::new(inner),
+        }
+    }
+
+    pub(crate) fn into_inner(self) -> Inner {
+        Arc::try_unwrap(self.inner).unwrap_or_else(|shared| (*shared).clone())
+    }
+
+    /// The files as the engine runs them.
+    pub(crate) fn modules(&self) -> impl Iterator<Item = (&str, &str)> {
+        let modules = self.inner.modules.iter();
+        modules.map(|(name, text)| (name.as_str(), text.as_str()))
+    }
+
+    pub(crate) fn main(&self) -> &str {
+        &self.inner.main
+    }
+
+    pub(crate) fn environment(&self) -> &Variables {
+        &self.inner.environment
+    }
+
+    /// The line in the source of a line that runs.
+    pub(crate) fn original_line(&self, file: &str, line: u32) -> u32 {
+        let lines = self.inner.lines.get(file);
+        let found = lines.and_then(|lines| lines.get((line as usize).saturating_sub(1)));
+        found.copied().unwrap_or(line)
+    }
+
+    /// The files as the engine runs them, with what the loader inserted.
+    #[doc(hidden)]
+    pub fn written(&self) -> Vec<(String, String)> {
+        self.inner.modules.clone()
     }
 
     /// All files, the entry first: what to archive, to hash, and to send to other generators.

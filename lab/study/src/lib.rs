@@ -36,6 +36,7 @@ pub use lab_language::{
     AddressRange, Agents, Environment, Files, FilesystemSpec, LoadError, Problem, Secrets,
     TextError, Which, nearest, schema_workload,
 };
+pub use lab_language::{ScriptFacts, read_script};
 pub use lab_workload::{Bytes, Data, Each, looks_secret};
 pub use model::{Study, Workload};
 pub use preparation::{

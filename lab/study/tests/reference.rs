@@ -33,6 +33,7 @@ impl Files for Example {
         match path {
             "example.workload.yaml" => Ok(self.0.clone().into_bytes()),
             "users.csv" => Ok(b"email,password\nada@example.org,secret\n".to_vec()),
+            "shop.js" => Ok(SCRIPT.into()),
             "desks.csv" => Ok(b"desk\na\nb\n".to_vec()),
             "sessions.csv" => Ok(b"sid;name\n0a1b2c;ada\n".to_vec()),
             "photo.jpg" | "report.pdf" => Ok(b"content".to_vec()),
@@ -44,6 +45,14 @@ impl Files for Example {
         }
     }
 }
+
+/// A script.
+const SCRIPT: &str = r"
+    import http from 'k6/http';
+    export function checkout() {
+        http.get('http://127.0.0.1:8080/');
+    }
+";
 
 /// The descriptions of services.
 const SHOP: &str = r#"
@@ -74,7 +83,7 @@ const NAMED: &str = "user: { name: \"user{{ index }}\" }\n";
 const PARAMETERS: &str = "parameters: { page_size: 20 }\n";
 
 /// The pages with examples of workloads, and of studies.
-pub(crate) const OF_WORKLOADS: [&str; 9] = [
+pub(crate) const OF_WORKLOADS: [&str; 10] = [
     "docs/workloads.md",
     "docs/http.md",
     "docs/clients.md",
@@ -84,6 +93,7 @@ pub(crate) const OF_WORKLOADS: [&str; 9] = [
     "docs/signing.md",
     "docs/credentials.md",
     "docs/shared.md",
+    "docs/scripts.md",
 ];
 pub(crate) const OF_STUDIES: [&str; 7] = [
     "docs/studies.md",

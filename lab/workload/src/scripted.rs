@@ -26,6 +26,8 @@ pub struct Scripted {
     pub sources: Arc<[ScriptSource]>,
     /// The exported function that is a session.
     pub function: String,
+    /// All its exported functions.
+    pub exports: Vec<String>,
     /// The result of its `setup`, given to each session.
     #[serde(default)]
     pub data: Option<Arc<Value>>,
@@ -93,6 +95,12 @@ fn from_text<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<u8>, D::Error> {
 }
 
 impl Scripted {
+    /// Returns true if it exports this function.
+    #[must_use]
+    pub fn exports(&self, function: &str) -> bool {
+        self.exports.iter().any(|known| known == function)
+    }
+
     /// Returns the step that counts a request: by the name that the script gives, or by its call site.
     #[must_use]
     pub fn step(&self, name: Option<&str>, site: u32) -> usize {

@@ -1,4 +1,4 @@
-//! Protocols other than HTTP against real servers, with every request counted on both sides. Where one of Debian's
+//! Protocols other than HTTP against real servers, and scripts as users, with every request counted on both sides. Where one of Debian's
 //! servers is missing, its tests print that and pass.
 
 mod asked;
@@ -6,6 +6,7 @@ mod grpc;
 mod imap;
 mod postgres;
 mod redis;
+mod scripts;
 mod smtp;
 
 use std::fs;

@@ -543,6 +543,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-monitor",
             "lab-profile",
             "lab-sampling",
+            "lab-script",
             "lab-study",
             "lab-workload",
         ],

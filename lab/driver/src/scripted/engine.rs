@@ -9,6 +9,7 @@ use std::sync::Arc;
 use lab_client::Nanos;
 use lab_script::{Bundle, Call, Event, Facts, Outcome, Program, Runtime, Source, Turn, Variables};
 use lab_workload::{Inputs, LoadKind, SESSION, Scripted, Workload};
+use serde_json::Value;
 
 use crate::assignment::Assignment;
 use crate::clock::Clock;
@@ -36,6 +37,8 @@ pub(crate) struct Playing {
     events: Cell<Vec<Event>>,
     /// Sessions begun on this worker.
     begun: Cell<u64>,
+    /// The end of the last session: its value, or its uncaught error.
+    pub(crate) ended: RefCell<Result<Option<Value>, String>>,
     drive: Arc<Assignment>,
     clock: Clock,
 }
@@ -58,6 +61,7 @@ impl Engines {
             groups: groups(&drive.workload),
             events: Cell::default(),
             begun: Cell::new(0),
+            ended: RefCell::new(Ok(None)),
             drive: Arc::clone(drive),
             clock,
         }))
@@ -93,7 +97,7 @@ impl Engines {
 }
 
 /// Loads the program again from its files.
-fn load(scripted: &Scripted, given: &Inputs) -> Result<Program, DriverError> {
+pub(super) fn load(scripted: &Scripted, given: &Inputs) -> Result<Program, DriverError> {
     let sources = scripted.sources.iter().map(|source| Source {
         name: source.name.clone(),
         text: source.content.clone(),

@@ -1,10 +1,12 @@
 //! Sessions that a script plays: the engine on a worker, the turns of its users, and their records. Names, planned
 //! times, lateness, and outcomes are those of all sessions; the engine knows no clock and no socket.
 
+mod around;
 mod batch;
 mod convert;
 mod engine;
 mod turns;
 
+pub use around::{set_up, summarize, tear_down};
 pub(crate) use batch::MOST_AT_ONCE;
 pub(crate) use engine::{Engines, Playing};

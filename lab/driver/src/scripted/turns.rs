@@ -63,9 +63,14 @@ impl<C: Client> Shared<C> {
                     self.threw(life, playing, why.to_owned());
                     None
                 }
-                Turn::Done { .. } => break,
+                Turn::Done { value } => {
+                    *playing.ended.borrow_mut() = Ok(value);
+                    break;
+                }
                 Turn::Threw(thrown) => {
-                    self.threw(life, playing, describe(&thrown));
+                    let detail = describe(&thrown);
+                    *playing.ended.borrow_mut() = Err(detail.clone());
+                    self.threw(life, playing, detail);
                     break;
                 }
             };

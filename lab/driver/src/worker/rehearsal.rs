@@ -6,8 +6,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lab_client::{Made, Parts, RequestId, Tap, Unmade, WholeAnswer};
+use lab_client::{BaseUrl, Made, Parts, RequestId, Side, Tap, Unmade, Version, WholeAnswer};
 use lab_workload::Wait;
+use serde_json::Value;
 
 use super::*;
 use crate::crew::{self, Make, Speaking};
@@ -49,13 +50,73 @@ pub fn rehearse(
         return Err(DriverError::Load("it has no such user"));
     }
     let drive = Arc::new(without_waits(drive));
+    let ended = rehearsed(&drive, user, witness, interrupt)?;
+    Ok(ended.is_some())
+}
+
+/// Calls a function of the population's script once, with its waits, for user 0. Returns its value; `None` if
+/// `interrupt` became true before the end.
+///
+/// # Errors
+/// As [`rehearse`]; and the uncaught error of the script.
+pub(crate) fn call(
+    drive: &Assignment,
+    function: &str,
+    interrupt: &AtomicBool,
+) -> Result<Option<Option<Value>>, DriverError> {
+    let mut workload = (*drive.workload).clone();
+    workload.setup.clear();
+    if let Some(scripted) = &mut workload.scripted {
+        function.clone_into(&mut Arc::make_mut(scripted).function);
+    }
+    let drive = Arc::new(Assignment {
+        workload: Arc::new(workload),
+        ..drive.clone()
+    });
+    let witness: Rc<dyn Witness> = Rc::new(Nobody);
+    let failed = |why: String| DriverError::Script(format!("`{function}` of the script: {why}"));
+    match rehearsed(&drive, 0, &witness, interrupt)? {
+        Some(ended) => ended.map(Some).map_err(failed),
+        None => Ok(None),
+    }
+}
+
+/// Nobody observes the calls of a script before and after a load.
+struct Nobody;
+
+impl Tap for Nobody {
+    fn connected(&self, _: &BaseUrl, _: Nanos, _: Nanos) {}
+
+    fn sent(&self, _: &BaseUrl, _: Version, _: Nanos, _: &[u8]) {}
+
+    fn received(&self, _: Nanos, _: &[u8]) {}
+
+    fn spoke(&self, _: Nanos, _: Side, _: &str) {}
+}
+
+impl Witness for Nobody {
+    fn exchanged(&self, _: RequestId, _: &UserScope, _: &Exchange) {}
+
+    fn left_out(&self, _: RequestId) {}
+}
+
+/// The end of a session that a script plays: its value, or its uncaught error.
+type End = Result<Option<Value>, String>;
+
+/// Runs one session; `None` if it was interrupted.
+fn rehearsed(
+    drive: &Arc<Assignment>,
+    user: u32,
+    witness: &Rc<dyn Witness>,
+    interrupt: &AtomicBool,
+) -> Result<Option<End>, DriverError> {
     let rehearsing = Rehearsing {
-        drive: &drive,
+        drive,
         user,
         witness,
         interrupt,
     };
-    crew::speaking(&Mix::from(&*drive), rehearsing)?
+    crew::speaking(&Mix::from(&**drive), rehearsing)?
 }
 
 /// A dry run about to begin, for any protocol.
@@ -67,7 +128,7 @@ struct Rehearsing<'a> {
 }
 
 impl Speaking for Rehearsing<'_> {
-    type Output = Result<bool, DriverError>;
+    type Output = Result<Option<End>, DriverError>;
 
     fn with<C: Client>(self, make: impl Make<C>) -> Self::Output {
         let tap = Rc::clone(self.witness) as Rc<dyn Tap>;
@@ -81,7 +142,7 @@ impl Speaking for Rehearsing<'_> {
 
 type MakeOne = Box<dyn FnOnce(&Arc<Assignment>, &Timers) -> Result<Box<dyn Speaks>, DriverError>>;
 
-fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<bool, DriverError> {
+fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<Option<End>, DriverError> {
     let Rehearsing {
         drive,
         user,
@@ -108,8 +169,8 @@ fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<bool, DriverError> {
             }
         };
         tokio::select! {
-            result = rehearsal.run(user) => result.map(|()| true),
-            () = interrupted => Ok(false),
+            result = rehearsal.run(user) => result.map(Some),
+            () = interrupted => Ok(None),
             _ = service => Err(DriverError::Panicked),
         }
     });
@@ -121,6 +182,9 @@ fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<bool, DriverError> {
 fn without_waits(drive: &Assignment) -> Assignment {
     let mut workload = (*drive.workload).clone();
     workload.session.pace = None;
+    if let Some(scripted) = &mut workload.scripted {
+        Arc::make_mut(scripted).speed = f64::INFINITY;
+    }
     let steps = workload.setup.iter_mut().chain(&mut workload.session.steps);
     steps.for_each(|step| {
         step.wait = Wait::None;
@@ -194,7 +258,7 @@ impl Rehearsal {
         Ok(Self { shared, outbox })
     }
 
-    async fn run(&self, index: u32) -> Result<(), DriverError> {
+    async fn run(&self, index: u32) -> Result<End, DriverError> {
         let shared = &self.shared;
         let mut user = user(shared, (index as usize, index))?;
         let mut first = match index {
@@ -215,7 +279,8 @@ impl Rehearsal {
         let mut life = Life::new(user, &shared.timers);
         life.state = Progress::from(shared.clock.nanos());
         shared.cycle(&mut life).await;
-        Ok(())
+        let playing = shared.playing.as_ref();
+        Ok(playing.map_or(Ok(None), |playing| playing.ended.replace(Ok(None))))
     }
 
     fn setup(&self, step: usize) -> SetupRun<Witnessed> {

@@ -41,4 +41,5 @@ pub use header::header_problem;
 pub use method::method_problem;
 pub use names::{check_short_name, level, parsed, switch, unknown_name};
 pub use request::has_gap;
+pub use script::{ScriptFacts, read_script};
 pub use workload::{read as read_workload, workload_with};

@@ -10,9 +10,9 @@ use lab_workload::{
     Transaction, Visitor, looks_secret,
 };
 
-use super::files::{Environment, Files, open, read_all, sibling_path};
+use super::files::{Environment, Files, open, read_all, sibling_path, unreadable};
 use super::script_names::{checks, metrics};
-use crate::error::{Problem, Problems};
+use crate::error::{LoadError, Problem, Problems};
 use crate::file::WorkloadFile;
 use crate::source::{SourceFile, Span, offset};
 use lab_units::parts::{At, Scalar};
@@ -97,7 +97,7 @@ pub(super) fn read(
 /// Refuses keys that have no meaning beside a script.
 fn refuse_beside(file: &WorkloadFile, named: &At<Scalar>, problems: &mut Problems) -> Option<()> {
     let session = &file.session;
-    let others = [
+    let beside = [
         ("steps", !session.steps.value.is_empty()),
         ("protocol", file.protocol.is_some()),
         ("auth", file.auth.is_some()),
@@ -106,7 +106,7 @@ fn refuse_beside(file: &WorkloadFile, named: &At<Scalar>, problems: &mut Problem
         ("repeatable", session.repeatable.is_some()),
         ("on_failure", session.on_failure.is_some()),
     ];
-    let (key, _) = others.into_iter().find(|(_, is_given)| *is_given).unzip();
+    let (key, _) = beside.into_iter().find(|(_, is_given)| *is_given).unzip();
     let Some(key) = key else { return Some(()) };
     let message = format!("`{key}` has no meaning where a script plays the session");
     let problem = named.span.first_line().problem(message, "this script");
@@ -114,14 +114,77 @@ fn refuse_beside(file: &WorkloadFile, named: &At<Scalar>, problems: &mut Problem
     None
 }
 
+/// The facts of a script that is run without a workload's file.
+#[derive(Debug, Clone)]
+pub struct ScriptFacts {
+    /// The value of its `options`.
+    pub options: serde_json::Value,
+    /// Its exported functions.
+    pub functions: Vec<String>,
+    /// The names of its requests.
+    pub steps: Vec<String>,
+    /// The names of its groups.
+    pub groups: Vec<String>,
+    /// The names of its metrics.
+    pub metrics: Vec<String>,
+    /// What differs from k6 in this script.
+    pub notes: Vec<String>,
+    /// The text of its entry.
+    pub text: String,
+    /// The texts of all its files.
+    pub texts: Vec<String>,
+    /// The variables of the environment that it reads, with their values if known.
+    pub variables: Vec<(String, Option<String>)>,
+}
+
+/// Loads the script at a path.
+///
+/// # Errors
+/// All problems of the script.
+pub fn read_script(path: &str, files: &dyn Files) -> Result<ScriptFacts, LoadError> {
+    let mut problems = Problems::default();
+    if let Err(error) = files.open(path) {
+        return Err(unreadable(path, &error, files));
+    }
+    let loaded = load_at(path, files, &mut problems);
+    let (program, variables) = problems.finish(loaded)?;
+    let (session, scripted) = session_of(&program, USUAL_FUNCTION);
+    let sources = scripted.sources.iter();
+    let texts = sources.filter_map(|one| String::from_utf8(one.content.clone()).ok());
+    let texts: Vec<String> = texts.collect();
+    Ok(ScriptFacts {
+        options: program.options().clone(),
+        functions: program.functions().to_vec(),
+        steps: scripted.names.into_keys().collect(),
+        groups: session
+            .transactions
+            .into_iter()
+            .map(|one| one.name)
+            .collect(),
+        metrics: scripted.metrics.into_keys().collect(),
+        notes: program.notes().to_vec(),
+        text: texts.first().cloned().unwrap_or_default(),
+        texts,
+        variables,
+    })
+}
+
 type Loaded = (Program, Vec<(String, Option<String>)>);
 
 /// Loads the program, with the variables of the environment that it reads.
 fn load(named: &At<Scalar>, files: &dyn Files, problems: &mut Problems) -> Option<Loaded> {
     let path = sibling_path(&named.span.file.name, &named.text());
-    let (folder, entry) = path.rsplit_once('/').unwrap_or(("", &path));
     // A missing entry is a problem of the workload's file.
     open(named, files, problems)?;
+    load_at(&path, files, problems)
+}
+
+fn load_at(path: &str, files: &dyn Files, problems: &mut Problems) -> Option<Loaded> {
+    let (folder, entry) = match path.rsplit_once('/') {
+        Some(("", entry)) => ("/", entry),
+        Some(parts) => parts,
+        None => ("", path),
+    };
     let disk = Beside { folder, files };
     let load = |variables: &Variables, problems: &mut Problems| {
         let loaded = Program::load(entry, &disk, variables);
@@ -162,6 +225,7 @@ impl Beside<'_> {
     fn path(&self, name: &str) -> String {
         match self.folder {
             "" => sibling_path("", name),
+            "/" => sibling_path("/", name),
             folder => sibling_path(&format!("{folder}/"), name),
         }
     }
@@ -255,6 +319,7 @@ fn session_of(program: &Program, function: &str) -> (Session, Scripted) {
     let scripted = Scripted {
         sources: sources.collect(),
         function: function.to_owned(),
+        exports: program.functions().to_vec(),
         data: None,
         scenario: ("default".to_owned(), "constant-vus".to_owned()),
         steps: of_sites,

@@ -1,0 +1,224 @@
+//! Studies of scripts in the form of k6: made in memory from the script's options and the flags.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use lab_import::k6::{self, Flags, Made as Files4Script, Refused};
+use lab_study::plan::Plan;
+use lab_study::{Environment, Files, Loaded, ScriptFacts, read_script};
+
+use crate::args::StudyArgs;
+use crate::commands::load;
+use crate::commands::quick::{Made, process, reach, server};
+use crate::commands::script_end::ScriptEnd;
+use crate::exit::{Exit, Failure};
+use crate::talk::say;
+use crate::trying::{QuickArgs, ReachArgs, ScriptArgs};
+
+/// The study is in no file; the archive has it under this name.
+const STUDY: &str = "plimsoll-script.study.yaml";
+/// Variables that usually hold the address of the server.
+const ADDRESSES: [&str; 6] = ["BASE_URL", "URL", "HOST", "API_URL", "TARGET", "HOSTNAME"];
+
+/// Returns true if the file is a script, by its name.
+pub(crate) fn is_script(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    matches!(ending, Some("js" | "mjs" | "cjs" | "ts" | "mts"))
+}
+
+/// A script under the load of its options, or of flags.
+pub(crate) fn run(
+    args: &StudyArgs,
+    files: &dyn Files,
+    (quick, flags): (&QuickArgs, &ScriptArgs),
+) -> Result<((Loaded, Plan), ScriptEnd), Failure> {
+    let (quick_load, url) = (&quick.load, quick.url.as_deref());
+    let load = Flags {
+        vus: flags.vus.or(quick_load.users),
+        duration: flags.duration.or(quick_load.hold),
+        iterations: flags.iterations,
+    };
+    made(
+        args,
+        files,
+        (url, &quick.reach),
+        (load, &flags.variables.env),
+    )
+}
+
+/// A script for one of its users.
+pub(crate) fn attempt(
+    args: &StudyArgs,
+    files: &dyn Files,
+    reached: (Option<&str>, &ReachArgs),
+    env: &[(String, String)],
+) -> Result<(Loaded, Plan), Failure> {
+    let one = Flags {
+        iterations: Some(1),
+        vus: Some(1),
+        ..Flags::default()
+    };
+    made(args, files, reached, (one, env)).map(|(made, _)| made)
+}
+
+fn made(
+    args: &StudyArgs,
+    files: &dyn Files,
+    (url, reached): (Option<&str>, &ReachArgs),
+    (flags, env): (Flags, &[(String, String)]),
+) -> Result<((Loaded, Plan), ScriptEnd), Failure> {
+    let path = load::text(&args.study)?;
+    let given = With { env, files };
+    let facts = read_script(path, &given).map_err(|error| load::bad_file(&error))?;
+    let base = match url {
+        Some(url) => server(url)?,
+        None => server(&usual_server(path, &facts)?)?,
+    };
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let name = file.split('.').next().unwrap_or(file);
+    let script = k6::Script {
+        name: name.to_owned(),
+        file: format!("./{file}"),
+        text: &facts.text,
+        options: &facts.options,
+        steps: &facts.steps,
+        groups: &facts.groups,
+        metrics: &facts.metrics,
+        url: base.to_string(),
+        pid: process(&base),
+        reach: reach(reached)?,
+        flags,
+    };
+    let made = k6::files(&script).map_err(|refused| refusal(path, &refused))?;
+    tell(&made, &facts);
+    let place = |file: &str| match (folder, path.starts_with('/')) {
+        ("", true) => format!("/{file}"),
+        ("", false) => file.to_owned(),
+        (folder, _) => format!("{folder}/{file}"),
+    };
+    let limits = made.limits;
+    let mut texts = vec![(place(STUDY), made.study)];
+    let workloads = made.workloads.into_iter();
+    texts.extend(workloads.map(|(file, text)| (place(&file), text)));
+    let made = Made {
+        texts,
+        given: env.to_vec(),
+        disk: files,
+    };
+    let (loaded, plan) = load::study_from(&place(STUDY), &made, args)?;
+    let end = ScriptEnd {
+        limits,
+        workload: Arc::clone(&loaded.study.workload),
+        options: facts.options,
+    };
+    Ok(((loaded, plan), end))
+}
+
+/// Files with further variables.
+struct With<'a> {
+    env: &'a [(String, String)],
+    files: &'a dyn Files,
+}
+
+impl Files for With<'_> {
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        self.files.read(path)
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        self.files.names(folder)
+    }
+
+    fn environment(&self, name: &str) -> Environment {
+        match self.env.iter().find(|(given, _)| given == name) {
+            Some((_, value)) => Environment::Set(value.clone()),
+            None => self.files.environment(name),
+        }
+    }
+}
+
+/// Prints what differs from k6, once.
+fn tell(made: &Files4Script, facts: &ScriptFacts) {
+    for note in made.notes.iter().chain(&facts.notes) {
+        say(format_args!("note: {note}"));
+    }
+}
+
+/// The failure for options that can't be run.
+fn refusal(path: &str, refused: &[Refused]) -> Failure {
+    let one = |one: &Refused| {
+        let place = one.line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("{path}{place}: {}\n  {}", one.message, one.help)
+    };
+    let all: Vec<String> = refused.iter().map(one).collect();
+    Failure::text(Exit::BadInput, all.join("\n"))
+}
+
+/// Returns the server that the script names: by a variable, or else most often in its text.
+fn usual_server(path: &str, facts: &ScriptFacts) -> Result<String, Failure> {
+    let by_variable = facts.variables.iter().find_map(|(name, value)| {
+        let is_address = ADDRESSES.iter().any(|known| name.ends_with(known));
+        origin(value.as_deref().filter(|_| is_address)?)
+    });
+    let found = by_variable.or_else(|| {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for text in &facts.texts {
+            for (at, _) in text.match_indices("http") {
+                let is_code = !line_before(text, at).trim_start().starts_with("import");
+                if let Some(origin) = origin(&text[at..]).filter(|_| is_code) {
+                    *counts.entry(origin).or_default() += 1;
+                }
+            }
+        }
+        let most = counts.into_iter().max_by_key(|(_, count)| *count);
+        most.map(|(origin, _)| origin)
+    });
+    let Some(found) = found else {
+        let message = format!("{path} doesn't show which server it tests");
+        let failure = Failure::text(Exit::BadInput, message);
+        return Err(failure.hint(format!("plimsoll run --url http://HOST:PORT {path}")));
+    };
+    say(format_args!(
+        "the server is {found}, as in the script; --url names another one"
+    ));
+    Ok(found)
+}
+
+fn line_before(text: &str, at: usize) -> &str {
+    let start = text[..at].rfind('\n').map_or(0, |start| start + 1);
+    &text[start..at]
+}
+
+/// Returns the origin of an address at the beginning of a text.
+fn origin(text: &str) -> Option<String> {
+    let scheme = ["https://", "http://"]
+        .into_iter()
+        .find(|scheme| text.starts_with(scheme))?;
+    let rest = &text[scheme.len()..];
+    let is_host = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    let end = rest.find(|c: char| !is_host(c)).unwrap_or(rest.len());
+    let host = rest[..end].trim_end_matches(['.', ':']);
+    (!host.is_empty() && !rest[end..].starts_with('$')).then(|| format!("{scheme}{host}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_origin_is_the_beginning_of_an_address() {
+        let cases = [
+            (
+                "http://127.0.0.1:8080/items?x=1",
+                Some("http://127.0.0.1:8080"),
+            ),
+            ("https://shop.example'", Some("https://shop.example")),
+            ("http://${HOST}/", None),
+            ("http.get(", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(origin(text).as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Responses: a handle of the script to an [`Answer`], whose parts become values when the script reads them.
+
+use std::cell::OnceCell;
+
+use rquickjs::{Class, Ctx, Exception, IntoJs, JsLifetime, Object, Result, Value, class::Trace};
+use url::Url;
+
+use crate::shared::Shared;
+use crate::turn::{Answer, ResponseKind, Timings};
+
+use super::cookies;
+use super::json_path::{self, Found};
+use super::state::{Pending, Sent};
+use super::values;
+
+/// An answer, as a script holds it.
+#[derive(Trace, JsLifetime)]
+#[rquickjs::class]
+pub(crate) struct Response {
+    #[qjs(skip_trace)]
+    answer: Answer,
+    #[qjs(skip_trace)]
+    kind: ResponseKind,
+    #[qjs(skip_trace)]
+    sent: Option<Sent>,
+    #[qjs(skip_trace)]
+    text: OnceCell<String>,
+}
+
+#[rquickjs::methods]
+impl Response {
+    #[qjs(get, enumerable)]
+    fn status(&self) -> u16 {
+        self.answer.status
+    }
+}
+
+/// Makes the response that a script gets of an answer.
+pub(crate) fn response<'js>(ctx: &Ctx<'js>, shared: &Shared, answer: Answer) -> Result<Value<'js>> {
+    let settings = shared.api.settings(&shared.program);
+    let user = shared.user.get();
+    let pending = if settings.remembers() {
+        shared
+            .api
+            .with(user, |user| user.pending.pop_front())
+            .unwrap_or_default()
+    } else {
+        Pending {
+            kind: settings.response,
+            ..Pending::default()
+        }
+    };
+    if settings.reads_jars
+        && let Ok(url) = Url::parse(&answer.url)
+    {
+        shared.api.with(user, |user| {
+            user.jars
+                .entry(pending.jar)
+                .or_default()
+                .learn(&url, answer.cookies.clone());
+        });
+    }
+    if settings.throw
+        && let Some(failure) = &answer.error
+    {
+        return Err(Exception::throw_message(ctx, &failure.message));
+    }
+    let Pending { kind, sent, .. } = pending;
+    let response = Response {
+        answer,
+        kind,
+        sent,
+        text: OnceCell::new(),
+    };
+    Class::instance(ctx.clone(), response)?.into_js(ctx)
+}
+
+impl Response {
+    /// The body as text; bytes that are no UTF-8 become U+FFFD.
+    fn text(&self) -> &str {
+        match std::str::from_utf8(&self.answer.body) {
+            Ok(text) => text,
+            Err(_) => self
+                .text
+                .get_or_init(|| String::from_utf8_lossy(&self.answer.body).into_owned()),
+        }
+    }
+}
+
+/// Reads a part of a response by the name that scripts use.
+pub(super) fn read<'js>(
+    ctx: &Ctx<'js>,
+    response: &Class<'js, Response>,
+    part: &str,
+) -> Result<Value<'js>> {
+    let response = response.borrow();
+    let answer = &response.answer;
+    match part {
+        "body" => body(ctx, &response),
+        "headers" => headers(ctx, answer)?.into_js(ctx),
+        "cookies" => set_cookies(ctx, answer)?.into_js(ctx),
+        "timings" => timings(ctx, &answer.timings)?.into_js(ctx),
+        "url" => answer.url.as_str().into_js(ctx),
+        "error" => answer
+            .error
+            .as_ref()
+            .map_or("", |failure| failure.message.as_str())
+            .into_js(ctx),
+        "error_code" => error_code(answer).into_js(ctx),
+        "status_text" => status_text(answer).into_js(ctx),
+        "proto" => protocol(&answer.protocol).into_js(ctx),
+        "remote_ip" => answer
+            .remote
+            .map_or_else(String::new, |remote| remote.ip().to_string())
+            .into_js(ctx),
+        "remote_port" => answer.remote.map_or(0, |remote| remote.port()).into_js(ctx),
+        "tls_version" => answer.tls_version.as_str().into_js(ctx),
+        "tls_cipher_suite" => "".into_js(ctx),
+        "request" => request(ctx, &response)?.into_js(ctx),
+        other => Err(Exception::throw_type(
+            ctx,
+            &format!("a response has no part '{other}'"),
+        )),
+    }
+}
+
+fn body<'js>(ctx: &Ctx<'js>, response: &Response) -> Result<Value<'js>> {
+    match response.kind {
+        _ if response.answer.error.is_some() => Ok(Value::new_null(ctx.clone())),
+        ResponseKind::None => Ok(Value::new_null(ctx.clone())),
+        ResponseKind::Binary => values::buffer(ctx, response.answer.body.to_vec()),
+        ResponseKind::Text => response.text().into_js(ctx),
+    }
+}
+
+/// Header fields by their names in canonical form, such as `Content-Type`; several of one name in one text.
+fn headers<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Object<'js>> {
+    let mut joined: Vec<(String, String)> = Vec::with_capacity(answer.headers.len());
+    for (name, value) in &answer.headers {
+        let name = canonical(name);
+        match joined.iter_mut().find(|(old, _)| *old == name) {
+            Some((_, old)) => {
+                old.push_str(", ");
+                old.push_str(value);
+            }
+            None => joined.push((name, value.clone())),
+        }
+    }
+    let object = Object::new(ctx.clone())?;
+    for (name, value) in joined {
+        object.set(name, value)?;
+    }
+    Ok(object)
+}
+
+fn canonical(name: &str) -> String {
+    let mut upper = true;
+    name.chars()
+        .map(|c| {
+            let c = if upper {
+                c.to_ascii_uppercase()
+            } else {
+                c.to_ascii_lowercase()
+            };
+            upper = c == '-';
+            c
+        })
+        .collect()
+}
+
+fn set_cookies<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Object<'js>> {
+    let url = Url::parse(&answer.url).ok();
+    let object = Object::new(ctx.clone())?;
+    for (name, value) in &answer.headers {
+        if !name.eq_ignore_ascii_case("set-cookie") {
+            continue;
+        }
+        let Some(cookie) = cookies::read(value, url.as_ref()) else {
+            continue;
+        };
+        let one = Object::new(ctx.clone())?;
+        one.set("name", cookie.name.as_str())?;
+        one.set("value", cookie.value.as_str())?;
+        one.set("domain", cookie.domain.as_str())?;
+        one.set("path", cookie.path.as_str())?;
+        one.set("http_only", cookie.http_only)?;
+        one.set("httpOnly", cookie.http_only)?;
+        one.set("secure", cookie.secure)?;
+        one.set("max_age", cookie.max_age.unwrap_or(0))?;
+        one.set("maxAge", cookie.max_age.unwrap_or(0))?;
+        one.set("expires", cookie.expires_ms.unwrap_or(0.0))?;
+        match object.get::<_, Option<rquickjs::Array<'js>>>(cookie.name.as_str())? {
+            Some(all) => all.set(all.len(), one)?,
+            None => {
+                let all = rquickjs::Array::new(ctx.clone())?;
+                all.set(0, one)?;
+                object.set(cookie.name.as_str(), all)?;
+            }
+        }
+    }
+    Ok(object)
+}
+
+fn timings<'js>(ctx: &Ctx<'js>, timings: &Timings) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    let ms = |micros: u64| micros as f64 / 1000.0;
+    object.set("blocked", ms(timings.blocked))?;
+    object.set("looking_up", ms(timings.looking_up))?;
+    object.set("connecting", ms(timings.connecting))?;
+    object.set("tls_handshaking", ms(timings.tls_handshaking))?;
+    object.set("sending", ms(timings.sending))?;
+    object.set("waiting", ms(timings.waiting))?;
+    object.set("receiving", ms(timings.receiving))?;
+    object.set("duration", ms(timings.duration()))?;
+    Ok(object)
+}
+
+/// The code of an error: that of the failure, or 1000 more than a status of 400 and above.
+fn error_code(answer: &Answer) -> u32 {
+    match &answer.error {
+        Some(failure) => failure.code,
+        None if (400..600).contains(&answer.status) => 1000 + u32::from(answer.status),
+        None => 0,
+    }
+}
+
+fn status_text(answer: &Answer) -> String {
+    if answer.status == 0 || answer.reason.is_empty() {
+        return String::new();
+    }
+    format!("{} {}", answer.status, answer.reason)
+}
+
+fn protocol(name: &str) -> &str {
+    match name {
+        "HTTP/2" | "h2" => "HTTP/2.0",
+        "HTTP/3" | "h3" => "HTTP/3.0",
+        other => other,
+    }
+}
+
+fn request<'js>(ctx: &Ctx<'js>, response: &Response) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    let Some(sent) = &response.sent else {
+        return Ok(object);
+    };
+    object.set("method", sent.method.as_str())?;
+    object.set("url", sent.url.as_str())?;
+    object.set("body", String::from_utf8_lossy(&sent.body).as_ref())?;
+    let headers = Object::new(ctx.clone())?;
+    for (name, value) in &sent.headers {
+        headers.set(
+            canonical(name),
+            values::list(ctx, std::slice::from_ref(value))?,
+        )?;
+    }
+    object.set("headers", headers)?;
+    let cookies = Object::new(ctx.clone())?;
+    for (name, value, replace) in &sent.cookies {
+        let one = Object::new(ctx.clone())?;
+        one.set("name", name.as_str())?;
+        one.set("value", value.as_str())?;
+        one.set("replace", *replace)?;
+        let all = rquickjs::Array::new(ctx.clone())?;
+        all.set(0, one)?;
+        cookies.set(name.as_str(), all)?;
+    }
+    object.set("cookies", cookies)?;
+    Ok(object)
+}
+
+/// The body as JSON.
+pub(super) fn json<'js>(ctx: &Ctx<'js>, response: &Class<'js, Response>) -> Result<Value<'js>> {
+    let response = response.borrow();
+    let text = readable(ctx, &response)?;
+    let parsed = ctx.json_parse(text);
+    if parsed.is_err() {
+        let thrown = ctx.catch();
+        let reason = thrown
+            .as_exception()
+            .and_then(Exception::message)
+            .unwrap_or_default();
+        return Err(Exception::throw_message(
+            ctx,
+            &no_json(&response, text, &reason),
+        ));
+    }
+    parsed
+}
+
+/// The field of the body at a path; undefined if there is none.
+pub(super) fn field<'js>(
+    ctx: &Ctx<'js>,
+    response: &Class<'js, Response>,
+    path: &str,
+) -> Result<Value<'js>> {
+    let response = response.borrow();
+    let text = readable(ctx, &response)?;
+    match json_path::find(text, path) {
+        Ok(Some(Found::Text(raw))) => value_of(ctx, raw),
+        Ok(Some(Found::Made(value))) => ctx.json_parse(value.to_string()),
+        Ok(None) => Ok(Value::new_undefined(ctx.clone())),
+        Err(reason) => Err(Exception::throw_message(
+            ctx,
+            &no_json(&response, text, &reason),
+        )),
+    }
+}
+
+fn readable<'r>(ctx: &Ctx<'_>, response: &'r Response) -> Result<&'r str> {
+    if response.answer.error.is_none()
+        && response.kind != ResponseKind::None
+        && !response.answer.body.is_empty()
+    {
+        return Ok(response.text());
+    }
+    Err(Exception::throw_message(
+        ctx,
+        &format!(
+            "the response of {} has no body that could be JSON (status {})",
+            response.answer.url, response.answer.status
+        ),
+    ))
+}
+
+fn no_json(response: &Response, text: &str, reason: &str) -> String {
+    let start: String = text.chars().take(40).collect();
+    format!(
+        "the response of {} can't be read as JSON: {reason} (it begins with '{start}')",
+        response.answer.url
+    )
+}
+
+/// A value of its JSON text; numbers and short texts without the engine's parser.
+fn value_of<'js>(ctx: &Ctx<'js>, raw: &str) -> Result<Value<'js>> {
+    match raw.as_bytes().first() {
+        Some(b'"') if !raw.contains('\\') => raw[1..raw.len() - 1].into_js(ctx),
+        Some(b't') => Ok(Value::new_bool(ctx.clone(), true)),
+        Some(b'f') => Ok(Value::new_bool(ctx.clone(), false)),
+        Some(b'n') => Ok(Value::new_null(ctx.clone())),
+        _ => match raw.parse::<i32>() {
+            Ok(number) if raw != "-0" => Ok(Value::new_int(ctx.clone(), number)),
+            _ => ctx.json_parse(raw),
+        },
+    }
+}

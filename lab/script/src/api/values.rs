@@ -1,0 +1,195 @@
+//! Values of the engine as the API reads them: bytes, texts, tags, durations.
+
+use std::time::Duration;
+
+use rquickjs::function::{Constructor, IntoArgs, This};
+use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Function, Object, Result, Value};
+
+/// The most entries of an object of headers, tags, or cookies.
+const MOST_ENTRIES: usize = 1000;
+
+/// The bytes of a text (UTF-8), an ArrayBuffer, a view of one, or an array of numbers.
+pub(super) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Vec<u8>> {
+    if let Some(text) = value.as_string() {
+        return Ok(text.to_string()?.into_bytes());
+    }
+    if value
+        .as_object()
+        .is_some_and(|object| object.is_array_buffer())
+    {
+        return held(ctx, (value.clone(),));
+    }
+    if let Some(array) = value.as_array() {
+        let numbers: Result<Vec<f64>> = array.iter::<f64>().collect();
+        return Ok(numbers?
+            .into_iter()
+            .map(|number| number as i64 as u8)
+            .collect());
+    }
+    if let Some(object) = value.as_object() {
+        let buffer: Value<'js> = object.get("buffer")?;
+        if buffer
+            .as_object()
+            .is_some_and(|buffer| buffer.is_array_buffer())
+        {
+            let from: usize = object.get("byteOffset")?;
+            let length: usize = object.get("byteLength")?;
+            return held(ctx, (buffer, from, length));
+        }
+    }
+    Err(Exception::throw_type(
+        ctx,
+        "a text or an ArrayBuffer is expected",
+    ))
+}
+
+/// Copies the bytes of a buffer by way of Base64, which the engine writes: its own access to them is not safe.
+fn held<'js>(ctx: &Ctx<'js>, view: impl IntoArgs<'js>) -> Result<Vec<u8>> {
+    let class: Constructor<'js> = ctx.globals().get("Uint8Array")?;
+    let view: Object<'js> = class.construct(view)?;
+    let write: Function<'js> = view.get("toBase64")?;
+    let text: String = write.call((This(view),))?;
+    refused(ctx, super::encoding::from_base64(&text, "std"))
+}
+
+/// The text of any value, as `String(value)` gives it for what isn't an object.
+pub(super) fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<String> {
+    if let Some(text) = value.as_string() {
+        return text.to_string();
+    }
+    if let Some(number) = value.as_int() {
+        return Ok(number.to_string());
+    }
+    if value.is_symbol() {
+        return Err(Exception::throw_type(ctx, "a symbol can't be made a text"));
+    }
+    if value.is_object()
+        && !value.is_array()
+        && let Some(json) = ctx.json_stringify(value.clone())?
+        && json.to_string()?.starts_with('{')
+    {
+        return json.to_string();
+    }
+    let made: rquickjs::Coerced<String> = rquickjs::FromJs::from_js(ctx, value.clone())?;
+    Ok(made.0)
+}
+
+/// A value that is neither undefined nor null.
+pub(super) fn given<'js>(value: Value<'js>) -> Option<Value<'js>> {
+    (!value.is_undefined() && !value.is_null()).then_some(value)
+}
+
+/// A member of an object that is neither undefined nor null.
+pub(super) fn member<'js>(object: &Object<'js>, name: &str) -> Result<Option<Value<'js>>> {
+    Ok(given(object.get::<_, Value<'js>>(name)?))
+}
+
+/// The members of an object of texts, in order. `what` names it in messages.
+pub(super) fn texts<'js>(
+    ctx: &Ctx<'js>,
+    value: &Value<'js>,
+    what: &str,
+) -> Result<Vec<(String, String)>> {
+    let mut all = Vec::new();
+    let Some(object) = value.as_object() else {
+        return Err(Exception::throw_type(
+            ctx,
+            &format!("{what} are an object of names and values"),
+        ));
+    };
+    for entry in object.props::<String, Value<'js>>() {
+        let (name, value) = entry?;
+        if all.len() >= MOST_ENTRIES {
+            return Err(Exception::throw_range(
+                ctx,
+                &format!("{what} have more than {MOST_ENTRIES} entries"),
+            ));
+        }
+        let Some(value) = given(value) else {
+            continue;
+        };
+        match value.as_array() {
+            Some(several) => {
+                for one in several.iter::<Value<'js>>() {
+                    all.push((name.clone(), text(ctx, &one?)?));
+                }
+            }
+            None => all.push((name, text(ctx, &value)?)),
+        }
+    }
+    Ok(all)
+}
+
+/// Tags; none if the value is undefined or null.
+pub(super) fn tags<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Vec<(String, String)>> {
+    if value.is_undefined() || value.is_null() {
+        return Ok(Vec::new());
+    }
+    texts(ctx, value, "tags")
+}
+
+/// Milliseconds as a number, or a text such as `1m30s`.
+pub(super) fn duration<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Duration> {
+    let read = match value.as_number() {
+        Some(millis) => Duration::try_from_secs_f64(millis / 1000.0).ok(),
+        None => match value.as_string() {
+            Some(text) => duration_of(&text.to_string()?),
+            None => None,
+        },
+    };
+    read.ok_or_else(|| {
+        Exception::throw_type(
+            ctx,
+            "a duration is a number of milliseconds or a text such as '1m30s', '500ms'",
+        )
+    })
+}
+
+/// Reads a duration: numbers with the units h, m, s, ms, us, ns; a bare number is milliseconds.
+pub(crate) fn duration_of(text: &str) -> Option<Duration> {
+    let mut rest = text.trim();
+    if let Ok(millis) = rest.parse::<f64>() {
+        return Duration::try_from_secs_f64(millis / 1000.0).ok();
+    }
+    let mut seconds = 0.0;
+    while !rest.is_empty() {
+        let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let value: f64 = rest[..number].parse().ok()?;
+        rest = &rest[number..];
+        let unit = rest
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(rest.len());
+        seconds += value
+            * match &rest[..unit] {
+                "h" => 3600.0,
+                "m" => 60.0,
+                "s" => 1.0,
+                "ms" => 1e-3,
+                "us" | "µs" => 1e-6,
+                "ns" => 1e-9,
+                "d" => 86400.0,
+                _ => return None,
+            };
+        rest = &rest[unit..];
+    }
+    (!text.trim().is_empty()).then(|| Duration::try_from_secs_f64(seconds).ok())?
+}
+
+/// Bytes as an ArrayBuffer.
+pub(super) fn buffer<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> Result<Value<'js>> {
+    Ok(ArrayBuffer::new(ctx.clone(), bytes)?.into_value())
+}
+
+/// An array of texts.
+pub(super) fn list<'js>(ctx: &Ctx<'js>, texts: &[String]) -> Result<Array<'js>> {
+    let array = Array::new(ctx.clone())?;
+    for (place, text) in texts.iter().enumerate() {
+        array.set(place, text.as_str())?;
+    }
+    Ok(array)
+}
+
+/// Makes a TypeError of a sentence.
+pub(super) fn refused<T>(ctx: &Ctx<'_>, result: std::result::Result<T, String>) -> Result<T> {
+    result.map_err(|sentence| Exception::throw_type(ctx, &sentence))
+}

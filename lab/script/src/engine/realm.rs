@@ -1,0 +1,183 @@
+//! Makes the realm of a runtime: the engine, the functions of the host, the modules of the API and of the script.
+
+use std::rc::Rc;
+
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::Declared;
+use rquickjs::{
+    ArrayBuffer, Context, Ctx, Exception, Function, Module, Object, Persistent, Result, Value,
+};
+
+use super::budget::Budget;
+use super::{Functions, Limits, Runtime, exception};
+use crate::api;
+use crate::program::Program;
+use crate::shared::{EngineValues, Shared};
+use crate::thrown::{Thrown, ThrownKind};
+
+/// The name of the module that all others import.
+const PRELUDE: &str = "$$";
+/// The name of the module that makes what scripts find without an import.
+const GLOBALS: &str = "$$globals";
+/// The name of the module that imports those of the script.
+const MAIN: &str = "$$main";
+
+pub(super) fn runtime(
+    program: &Program,
+    limits: Limits,
+    shared: Rc<Shared>,
+) -> std::result::Result<Runtime, Thrown> {
+    let budget = Rc::new(Budget::new(limits.turn));
+    let engine = rquickjs::Runtime::new().map_err(|_| no_memory())?;
+    engine.set_memory_limit(usize::try_from(limits.memory).unwrap_or(usize::MAX));
+    engine.set_max_stack_size(limits.stack);
+    // Counts of references free everything but cycles; these are collected on request.
+    engine.set_gc_threshold(usize::MAX);
+    let asked = Rc::clone(&budget);
+    engine.set_interrupt_handler(Some(Box::new(move || asked.ask())));
+    engine.set_loader(Names, Modules(program.clone()));
+    let context = Context::full(&engine).map_err(|_| no_memory())?;
+    let mut runtime = Runtime {
+        functions: None,
+        context,
+        engine,
+        shared,
+        budget,
+    };
+    let shared = Rc::clone(&runtime.shared);
+    let functions = runtime.played(0, |ctx| prepare(ctx, program, &shared))?;
+    runtime.functions = Some(functions);
+    runtime.shared.initialising.set(false);
+    Ok(runtime)
+}
+
+/// Names of modules are whole.
+struct Names;
+
+impl Resolver for Names {
+    fn resolve<'js>(
+        &mut self,
+        _ctx: &Ctx<'js>,
+        _base: &str,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<String> {
+        Ok(name.to_owned())
+    }
+}
+
+/// The modules of the script and of the API.
+struct Modules(Program);
+
+impl Loader for Modules {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<Module<'js, Declared>> {
+        let text = match name.strip_prefix(exception::MODULE) {
+            Some(own) => self.0.modules().find(|(name, _)| *name == own),
+            None => api::modules().iter().copied().find(|(own, _)| *own == name),
+        };
+        match text {
+            Some((_, text)) => declared(ctx, name, text),
+            None => Err(rquickjs::Error::new_loading(name)),
+        }
+    }
+}
+
+fn no_memory() -> Thrown {
+    Thrown {
+        message: "the engine gets no memory".to_owned(),
+        kind: ThrownKind::Memory,
+        stack: Vec::new(),
+    }
+}
+
+fn prepare<'js>(ctx: &Ctx<'js>, program: &Program, shared: &Rc<Shared>) -> Result<Functions> {
+    let host = Object::new(ctx.clone())?;
+    own_functions(ctx, &host, shared)?;
+    ctx.globals().set("$host", host.clone())?;
+    let prelude = evaluated(ctx, PRELUDE, include_str!("prelude.js"))?;
+    *shared.engine.borrow_mut() = Some(EngineValues {
+        place: Persistent::save(ctx, prelude.get::<_, Object>("$$at")?),
+        data: None,
+    });
+    api::install(ctx, &host, shared)?;
+    ctx.globals().set("__ENV", variables(ctx, program)?)?;
+    evaluated(ctx, GLOBALS, "import 'plimsoll/internal/globals';")?;
+    evaluated(ctx, MAIN, program.main())?;
+    let freeze: Function = prelude.get("$freeze")?;
+    freeze.call::<_, ()>((host,))?;
+    let function = |name: &str| -> Result<Persistent<Function<'static>>> {
+        Ok(Persistent::save(ctx, prelude.get::<_, Function>(name)?))
+    };
+    Ok(Functions {
+        begin: function("begin")?,
+        resume: function("resume")?,
+        fail: function("fail")?,
+        prepare: function("prepare")?,
+        describe: function("describe")?,
+        end_call: function("endCall")?,
+        drop_user: function("dropUser")?,
+    })
+}
+
+fn declared<'js>(ctx: &Ctx<'js>, name: &str, text: &str) -> Result<Module<'js, Declared>> {
+    Module::declare(ctx.clone(), name, text)
+}
+
+/// Evaluates a module and returns its namespace.
+fn evaluated<'js>(ctx: &Ctx<'js>, name: &str, text: &str) -> Result<Object<'js>> {
+    let (module, promise) = declared(ctx, name, text)?.eval()?;
+    promise.finish::<Value>()?;
+    module.namespace()
+}
+
+fn variables<'js>(ctx: &Ctx<'js>, program: &Program) -> Result<Object<'js>> {
+    let all = Object::new(ctx.clone())?;
+    for (name, value) in &program.environment().0 {
+        all.set(name.as_str(), value.as_str())?;
+    }
+    Ok(all)
+}
+
+/// The functions of the host that the prelude calls.
+fn own_functions<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Rc<Shared>) -> Result<()> {
+    let own = Rc::clone(shared);
+    host.set("random", Function::new(ctx.clone(), move || own.random())?)?;
+    let own = Rc::clone(shared);
+    host.set("now", Function::new(ctx.clone(), move || own.now_ms())?)?;
+    let own = Rc::clone(shared);
+    let vu = move || own.fact(|facts| facts.vu_in_test as f64).unwrap_or(0.0);
+    host.set("vu", Function::new(ctx.clone(), vu)?)?;
+    let own = Rc::clone(shared);
+    let iteration = move || {
+        own.fact(|facts| facts.iteration_of_user as f64)
+            .unwrap_or(0.0)
+    };
+    host.set("iteration", Function::new(ctx.clone(), iteration)?)?;
+    host.set("jobs", Function::new(ctx.clone(), jobs)?)?;
+    let own = Rc::clone(shared);
+    let text = move |ctx: Ctx<'js>, base: String, name: String| -> Result<String> {
+        let bytes = opened(&ctx, &own, &base, &name)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    host.set("openText", Function::new(ctx.clone(), text)?)?;
+    let own = Rc::clone(shared);
+    let bytes = move |ctx: Ctx<'js>, base: String, name: String| -> Result<ArrayBuffer<'js>> {
+        ArrayBuffer::new(ctx.clone(), opened(&ctx, &own, &base, &name)?)
+    };
+    host.set("openBytes", Function::new(ctx.clone(), bytes)?)
+}
+
+fn opened(ctx: &Ctx<'_>, shared: &Shared, base: &str, name: &str) -> Result<Vec<u8>> {
+    let found = shared.opened(base, name);
+    found.map_err(|problem| Exception::throw_message(ctx, &problem))
+}
+
+/// Runs all jobs of promises that are due.
+fn jobs(ctx: Ctx<'_>) {
+    while ctx.execute_pending_job() {}
+}

@@ -1,0 +1,122 @@
+//! The border of a turn: what the script returned becomes a [`Turn`], and an [`Outcome`] becomes a value.
+
+use std::sync::Arc;
+
+use rquickjs::{Array, Ctx, Exception, Function, IntoJs, Object, Persistent, Result, Value};
+
+use crate::api;
+use crate::shared::Shared;
+use crate::turn::{Outcome, Request, Turn};
+
+/// Makes a turn of what the prelude returned: a number of microseconds, an operation, or null.
+pub(super) fn turn<'js>(ctx: &Ctx<'js>, shared: &Shared, end: &Value<'js>) -> Result<Turn> {
+    if let Some(micros) = end.as_number() {
+        return Ok(Turn::Wait {
+            micros: micros.max(0.0) as u64,
+        });
+    }
+    let Some(op) = end.as_object() else {
+        return Ok(Turn::Done { value: None });
+    };
+    let kind: rquickjs::String = op.get("kind")?;
+    let payload: Value = op.get("payload")?;
+    match kind.to_string()?.as_str() {
+        "request" => {
+            let site = op.get::<_, Option<u32>>("site")?.unwrap_or(0);
+            Ok(Turn::Request(Box::new(api::request(
+                ctx, shared, payload, site,
+            )?)))
+        }
+        "batch" => {
+            let site = op.get::<_, Option<u32>>("site")?.unwrap_or(0);
+            let parts = array(ctx, payload)?;
+            let requests: Result<Vec<Request>> = parts
+                .iter()
+                .map(|payload| api::request(ctx, shared, payload?, site))
+                .collect();
+            Ok(Turn::Batch(requests?))
+        }
+        "requests" => {
+            let ops = array(ctx, payload)?;
+            let requests: Result<Vec<Request>> = ops
+                .iter::<Object>()
+                .map(|op| {
+                    let op = op?;
+                    api::request(ctx, shared, op.get("payload")?, op.get("site")?)
+                })
+                .collect();
+            Ok(Turn::Batch(requests?))
+        }
+        "socket" => {
+            let site = op.get::<_, Option<u32>>("site")?.unwrap_or(0);
+            Ok(Turn::Socket(api::socket(ctx, shared, payload, site)?))
+        }
+        "done" => Ok(Turn::Done {
+            value: json(ctx, payload)?,
+        }),
+        other => Err(Exception::throw_type(
+            ctx,
+            &format!("{other} is no operation"),
+        )),
+    }
+}
+
+fn array<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Array<'js>> {
+    let array = value.into_array();
+    array.ok_or_else(|| Exception::throw_type(ctx, "an array of requests is expected"))
+}
+
+fn json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<serde_json::Value>> {
+    let Some(text) = ctx.json_stringify(value)? else {
+        return Ok(None);
+    };
+    Ok(serde_json::from_str(&text.to_string()?).ok())
+}
+
+/// Makes the value that the script gets of what the lab did.
+pub(super) fn outcome<'js>(
+    ctx: &Ctx<'js>,
+    shared: &Shared,
+    outcome: Outcome,
+) -> Result<Value<'js>> {
+    match outcome {
+        Outcome::Waited => Ok(Value::new_undefined(ctx.clone())),
+        Outcome::Answers(mut answers) if answers.len() == 1 => {
+            let answer = answers.pop().unwrap_or_default();
+            api::response(ctx, shared, answer)
+        }
+        Outcome::Answers(answers) => {
+            let all = Array::new(ctx.clone())?;
+            for (i, answer) in answers.into_iter().enumerate() {
+                all.set(i, api::response(ctx, shared, answer)?)?;
+            }
+            all.into_js(ctx)
+        }
+        Outcome::Socket(event) => api::socket_event(ctx, shared, event),
+    }
+}
+
+/// The argument of a call: the value that `setup` returned, made once, and frozen.
+pub(super) fn data<'js>(
+    ctx: &Ctx<'js>,
+    shared: &Shared,
+    data: Option<&Arc<serde_json::Value>>,
+) -> Result<Value<'js>> {
+    let Some(data) = data else {
+        return Ok(Value::new_undefined(ctx.clone()));
+    };
+    let mut engine = shared.engine.borrow_mut();
+    let Some(engine) = engine.as_mut() else {
+        return Ok(Value::new_undefined(ctx.clone()));
+    };
+    if let Some((kept, value)) = &engine.data
+        && Arc::ptr_eq(kept, data)
+    {
+        return value.clone().restore(ctx);
+    }
+    let value = ctx.json_parse(data.to_string())?;
+    let freeze: Function = ctx.globals().get("$$z")?;
+    let value: Value = freeze.call((value,))?;
+    engine.data = Some((Arc::clone(data), Persistent::save(ctx, value.clone())));
+    Ok(value)
+}

@@ -1,0 +1,95 @@
+//! Insertions into a text. Lines stay: no edit adds or removes a line end.
+
+/// Text that is put at a place, and replaces what is up to `end`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Edit {
+    pub(super) at: u32,
+    pub(super) end: u32,
+    pub(super) text: String,
+    /// The order at one place: what closes the shorter construct first, then what opens the longer one first.
+    rank: (u8, u32),
+}
+
+impl Edit {
+    /// Opens a construct that ends at `end`.
+    pub(super) fn open(at: u32, until: u32, text: impl Into<String>) -> Edit {
+        Edit {
+            at,
+            end: at,
+            text: text.into(),
+            rank: (1, u32::MAX - until),
+        }
+    }
+
+    /// Closes a construct that began at `from`.
+    pub(super) fn close(at: u32, from: u32, text: impl Into<String>) -> Edit {
+        Edit {
+            at,
+            end: at,
+            text: text.into(),
+            rank: (0, u32::MAX - from),
+        }
+    }
+
+    /// Replaces a text.
+    pub(super) fn replace(at: u32, end: u32, text: impl Into<String>) -> Edit {
+        Edit {
+            at,
+            end,
+            text: text.into(),
+            rank: (2, 0),
+        }
+    }
+}
+
+/// Applies edits. Line ends in replaced text are kept.
+pub(super) fn applied(text: &str, mut edits: Vec<Edit>) -> String {
+    edits.sort_by_key(|edit| (edit.at, edit.rank));
+    let added: usize = edits.iter().map(|edit| edit.text.len()).sum();
+    let mut out = String::with_capacity(text.len() + added);
+    let mut at = 0;
+    for edit in edits {
+        let (start, end) = (edit.at as usize, edit.end as usize);
+        // Inside of what was replaced.
+        if start < at {
+            continue;
+        }
+        if start > at {
+            out.push_str(text.get(at..start).unwrap_or_default());
+            at = start;
+        }
+        out.push_str(&edit.text);
+        if end > at {
+            let gone = text.get(at..end).unwrap_or_default();
+            out.extend(
+                gone.chars()
+                    .filter(|c| matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}')),
+            );
+            at = end;
+        }
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
+/// The lines of a text.
+#[derive(Debug, Clone)]
+pub(super) struct Lines {
+    starts: Vec<u32>,
+}
+
+impl Lines {
+    pub(super) fn new(text: &str) -> Lines {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = std::iter::once(0).chain(ends.map(|(at, _)| at as u32 + 1));
+        Lines {
+            starts: starts.collect(),
+        }
+    }
+
+    /// The line and the column of an offset, from 1.
+    pub(super) fn place(&self, at: u32) -> (u32, u32) {
+        let line = self.starts.partition_point(|start| *start <= at).max(1);
+        (line as u32, at - self.starts[line - 1] + 1)
+    }
+}

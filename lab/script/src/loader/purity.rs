@@ -1,0 +1,237 @@
+//! Whether code at module level can run once for all users.
+
+use oxc_ast::ast::*;
+use oxc_semantic::Scoping;
+
+use super::facts::{Facts, Imported};
+use super::state::Shares;
+use super::values;
+use super::waits::{Named, named};
+
+/// Global functions and constructors without state of their own.
+const GLOBALS: &[&str] = &[
+    "Number",
+    "String",
+    "Boolean",
+    "parseInt",
+    "parseFloat",
+    "isNaN",
+    "BigInt",
+    "RegExp",
+    "encodeURIComponent",
+    "encodeURI",
+    "decodeURIComponent",
+    "decodeURI",
+    "open",
+    "Error",
+    "TypeError",
+    "Symbol",
+];
+/// Global objects whose functions have no state of their own.
+const OBJECTS: &[&str] = &["JSON", "Object", "Array", "Number", "String", "console"];
+/// Methods that change their object, or read what differs between users.
+const IMPURE: &[&str] = &[
+    "push", "pop", "shift", "unshift", "splice", "fill", "set", "delete", "clear",
+];
+
+pub(super) struct Purity<'p> {
+    pub(super) file: usize,
+    pub(super) scoping: &'p Scoping,
+    pub(super) facts: &'p [Facts],
+    pub(super) shares: &'p Shares,
+}
+
+impl Purity<'_> {
+    pub(super) fn expression(&self, it: &Expression<'_>) -> bool {
+        match it {
+            Expression::BooleanLiteral(_)
+            | Expression::NullLiteral(_)
+            | Expression::NumericLiteral(_)
+            | Expression::BigIntLiteral(_)
+            | Expression::RegExpLiteral(_)
+            | Expression::StringLiteral(_)
+            | Expression::FunctionExpression(_)
+            | Expression::ArrowFunctionExpression(_)
+            | Expression::ClassExpression(_) => true,
+            Expression::Identifier(name) => self.name(name),
+            Expression::TemplateLiteral(it) => it.expressions.iter().all(|it| self.expression(it)),
+            Expression::ArrayExpression(it) => it.elements.iter().all(|element| match element {
+                ArrayExpressionElement::SpreadElement(it) => self.expression(&it.argument),
+                ArrayExpressionElement::Elision(_) => true,
+                other => other.as_expression().is_some_and(|it| self.expression(it)),
+            }),
+            Expression::ObjectExpression(it) => {
+                it.properties.iter().all(|property| match property {
+                    ObjectPropertyKind::ObjectProperty(it) => {
+                        let key = it
+                            .key
+                            .as_expression()
+                            .is_none_or(|key| self.expression(key));
+                        key && self.expression(&it.value)
+                    }
+                    ObjectPropertyKind::SpreadProperty(it) => self.expression(&it.argument),
+                })
+            }
+            Expression::BinaryExpression(it) => {
+                self.expression(&it.left) && self.expression(&it.right)
+            }
+            Expression::LogicalExpression(it) => {
+                self.expression(&it.left) && self.expression(&it.right)
+            }
+            Expression::UnaryExpression(it) => {
+                it.operator != UnaryOperator::Delete && self.expression(&it.argument)
+            }
+            Expression::ConditionalExpression(it) => {
+                self.expression(&it.test)
+                    && self.expression(&it.consequent)
+                    && self.expression(&it.alternate)
+            }
+            Expression::ParenthesizedExpression(it) => self.expression(&it.expression),
+            Expression::StaticMemberExpression(it) => self.expression(&it.object),
+            Expression::ComputedMemberExpression(it) => {
+                self.expression(&it.object) && self.expression(&it.expression)
+            }
+            Expression::ChainExpression(it) => match &it.expression {
+                ChainElement::CallExpression(call) => self.call(call),
+                ChainElement::StaticMemberExpression(it) => self.expression(&it.object),
+                ChainElement::ComputedMemberExpression(it) => {
+                    self.expression(&it.object) && self.expression(&it.expression)
+                }
+                _ => false,
+            },
+            Expression::CallExpression(it) => self.call(it),
+            Expression::NewExpression(it) => self.construction(it),
+            _ => false,
+        }
+    }
+
+    fn name(&self, name: &IdentifierReference<'_>) -> bool {
+        let Some(symbol) = values::symbol(self.scoping, name) else {
+            return !matches!(
+                name.name.as_str(),
+                "__VU" | "__ITER" | "globalThis" | "global" | "Math" | "Date"
+            );
+        };
+        match named(self.facts, self.file, symbol) {
+            Named::Local(file, symbol) => self.shares.is_shared(file, symbol),
+            Named::Api(..) | Named::Namespace(_) | Named::Value(..) => true,
+            Named::Unknown => false,
+        }
+    }
+
+    fn arguments(&self, arguments: &[Argument<'_>]) -> bool {
+        arguments.iter().all(|argument| match argument {
+            Argument::SpreadElement(it) => self.expression(&it.argument),
+            other => other.as_expression().is_some_and(|it| self.expression(it)),
+        })
+    }
+
+    fn call(&self, it: &CallExpression<'_>) -> bool {
+        if !self.arguments(&it.arguments) {
+            return false;
+        }
+        match &it.callee {
+            Expression::Identifier(name) => match values::symbol(self.scoping, name) {
+                None => GLOBALS.contains(&name.name.as_str()),
+                Some(symbol) => match named(self.facts, self.file, symbol) {
+                    Named::Api(module, Imported::Name(name)) => api_is_pure(&module, &name),
+                    _ => false,
+                },
+            },
+            Expression::StaticMemberExpression(member) => {
+                let name = member.property.name.as_str();
+                if let Expression::Identifier(object) = &member.object {
+                    match values::symbol(self.scoping, object) {
+                        None if object.name == "Math" => return name != "random",
+                        None => return OBJECTS.contains(&object.name.as_str()),
+                        Some(symbol) => {
+                            if let Named::Api(module, _) = named(self.facts, self.file, symbol) {
+                                return api_is_pure(&module, name);
+                            }
+                        }
+                    }
+                }
+                !IMPURE.contains(&name)
+                    && self.built_in(&member.object)
+                    && self.expression(&member.object)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an object is a value of JavaScript, so that its methods are those of JavaScript.
+    fn built_in(&self, it: &Expression<'_>) -> bool {
+        match it {
+            Expression::StringLiteral(_)
+            | Expression::TemplateLiteral(_)
+            | Expression::ArrayExpression(_) => true,
+            Expression::ParenthesizedExpression(it) => self.built_in(&it.expression),
+            Expression::LogicalExpression(it) => {
+                self.built_in(&it.left) && self.built_in(&it.right)
+            }
+            Expression::CallExpression(it) => self.call(it),
+            Expression::StaticMemberExpression(it) => {
+                matches!(&it.object, Expression::Identifier(name) if name.name == "__ENV")
+            }
+            _ => false,
+        }
+    }
+
+    fn construction(&self, it: &NewExpression<'_>) -> bool {
+        if !self.arguments(&it.arguments) {
+            return false;
+        }
+        match &it.callee {
+            Expression::Identifier(name) => match values::symbol(self.scoping, name) {
+                None => matches!(name.name.as_str(), "RegExp" | "Error" | "TypeError"),
+                Some(symbol) => matches!(
+                    named(self.facts, self.file, symbol),
+                    Named::Api(module, _) if module == "k6/metrics" || module == "k6/data"
+                ),
+            },
+            Expression::StaticMemberExpression(member) => {
+                match &member.object {
+                    Expression::Identifier(name) => {
+                        let symbol = values::symbol(self.scoping, name);
+                        symbol.is_some_and(|symbol| matches!(
+                        named(self.facts, self.file, symbol),
+                        Named::Api(module, _) if module == "k6/metrics" || module == "k6/data"
+                    ))
+                    }
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a statement that declares nothing can run once for all users.
+    pub(super) fn statement(&self, it: &Statement<'_>) -> bool {
+        match it {
+            Statement::ExpressionStatement(it) => self.expression(&it.expression),
+            Statement::EmptyStatement(_) | Statement::DebuggerStatement(_) => true,
+            Statement::BlockStatement(it) => it.body.iter().all(|it| self.statement(it)),
+            Statement::IfStatement(it) => {
+                self.expression(&it.test)
+                    && self.statement(&it.consequent)
+                    && it.alternate.as_ref().is_none_or(|it| self.statement(it))
+            }
+            Statement::ThrowStatement(it) => self.expression(&it.argument),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a function of the API gives the same to all users.
+fn api_is_pure(module: &str, name: &str) -> bool {
+    match module {
+        "k6" | "k6/execution" | "k6/crypto" => {
+            matches!(name, "md5" | "sha1" | "sha256" | "sha512" | "hmac")
+        }
+        "k6/http" => matches!(
+            name,
+            "expectedStatuses" | "setResponseCallback" | "file" | "url"
+        ),
+        _ => !name.to_lowercase().contains("random") && !name.contains("uuid"),
+    }
+}

@@ -1,0 +1,174 @@
+//! What the host knows about the users of a runtime: whose turn it is, and what happened in it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+use rquickjs::{Ctx, Object, Persistent, Value};
+
+use crate::event::Event;
+use crate::paths::joined;
+use crate::program::Program;
+use crate::turn::Facts;
+
+/// The state of a runtime that functions of the host read and write.
+pub(crate) struct Shared {
+    /// The script.
+    pub(crate) program: Program,
+    /// The user whose turn it is.
+    pub(crate) user: Cell<u32>,
+    /// Whether modules or initialisers run, and not a call.
+    pub(crate) initialising: Cell<bool>,
+    /// What happened in this turn.
+    pub(crate) events: RefCell<Vec<Event>>,
+    /// Files that were opened, but aren't there.
+    pub(crate) wanted: Rc<RefCell<Vec<String>>>,
+    facts: RefCell<Vec<Option<Box<Facts>>>>,
+    streams: RefCell<Vec<Option<Box<Xoshiro256PlusPlus>>>>,
+    seed: u64,
+    clock: RefCell<Option<Box<dyn Fn() -> f64>>>,
+    pub(crate) engine: RefCell<Option<EngineValues>>,
+    /// What the API keeps.
+    pub(crate) api: crate::api::State,
+}
+
+/// Values of the engine that the host keeps. They must be dropped before the engine.
+pub(crate) struct EngineValues {
+    pub(crate) place: Persistent<Object<'static>>,
+    pub(crate) data: Option<(Arc<serde_json::Value>, Persistent<Value<'static>>)>,
+}
+
+impl Shared {
+    pub(crate) fn new(program: Program, seed: u64, wanted: Rc<RefCell<Vec<String>>>) -> Shared {
+        Shared {
+            program,
+            user: Cell::new(0),
+            initialising: Cell::new(true),
+            events: RefCell::default(),
+            wanted,
+            facts: RefCell::default(),
+            streams: RefCell::default(),
+            seed,
+            clock: RefCell::default(),
+            engine: RefCell::default(),
+            api: crate::api::State::default(),
+        }
+    }
+
+    /// Takes the number of the call site that was entered last; 0 if it is unknown.
+    pub(crate) fn take_site(&self, ctx: &Ctx<'_>) -> u32 {
+        let engine = self.engine.borrow();
+        let Some(place) = engine.as_ref().map(|values| values.place.clone()) else {
+            return 0;
+        };
+        let Ok(place) = place.restore(ctx) else {
+            return 0;
+        };
+        let site = place.get("s").unwrap_or(0);
+        let _ = place.set("s", 0);
+        site
+    }
+
+    /// The facts of the user whose turn it is.
+    pub(crate) fn facts(&self) -> Facts {
+        let facts = self.facts.borrow();
+        let own = facts.get(self.user.get() as usize).and_then(Option::as_ref);
+        own.map(|facts| (**facts).clone()).unwrap_or_default()
+    }
+
+    /// Reads one fact of the user whose turn it is; `None` outside of a call.
+    pub(crate) fn fact<T>(&self, read: impl FnOnce(&Facts) -> T) -> Option<T> {
+        let facts = self.facts.borrow();
+        let own = facts.get(self.user.get() as usize)?.as_ref()?;
+        Some(read(own))
+    }
+
+    pub(crate) fn set_facts(&self, user: u32, new: &Facts) {
+        self.api.begin(user);
+        let mut facts = self.facts.borrow_mut();
+        let at = user as usize;
+        if facts.len() <= at {
+            facts.resize_with(at + 1, || None);
+        }
+        match &mut facts[at] {
+            Some(old) => (**old).clone_from(new),
+            empty => *empty = Some(Box::new(new.clone())),
+        }
+    }
+
+    pub(crate) fn set_clock(&self, clock: Box<dyn Fn() -> f64>) {
+        *self.clock.borrow_mut() = Some(clock);
+    }
+
+    /// Milliseconds since 1970.
+    pub(crate) fn now_ms(&self) -> f64 {
+        match &*self.clock.borrow() {
+            Some(clock) => clock(),
+            None => self.fact(|facts| facts.now_ms).unwrap_or(0.0),
+        }
+    }
+
+    /// The next 64 random bits of the user whose turn it is.
+    pub(crate) fn random_bits(&self) -> u64 {
+        let mut streams = self.streams.borrow_mut();
+        let user = self.user.get();
+        let at = user as usize;
+        if streams.len() <= at {
+            streams.resize_with(at + 1, || None);
+        }
+        let seed = self.seed ^ (u64::from(user) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let stream =
+            streams[at].get_or_insert_with(|| Box::new(Xoshiro256PlusPlus::seed_from_u64(seed)));
+        stream.next_u64()
+    }
+
+    /// A random number of the user whose turn it is, from 0 to below 1.
+    pub(crate) fn random(&self) -> f64 {
+        (self.random_bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Starts the random stream of the user whose turn it is anew.
+    pub(crate) fn reseed(&self, seed: u64) {
+        let _ = self.random_bits();
+        let mut streams = self.streams.borrow_mut();
+        streams[self.user.get() as usize] = Some(Box::new(Xoshiro256PlusPlus::seed_from_u64(seed)));
+    }
+
+    /// Forgets what is kept of a user.
+    pub(crate) fn forget(&self, user: u32) {
+        self.api.forget(user);
+        let at = user as usize;
+        if let Some(facts) = self.facts.borrow_mut().get_mut(at) {
+            *facts = None;
+        }
+        if let Some(stream) = self.streams.borrow_mut().get_mut(at) {
+            *stream = None;
+        }
+    }
+
+    /// A file that the script opens: relative to the file that calls, or to the entry.
+    pub(crate) fn opened(&self, base: &str, name: &str) -> Result<Vec<u8>, String> {
+        if !self.initialising.get() {
+            return Err(format!(
+                "open('{name}'): files can be opened at module level only"
+            ));
+        }
+        let path = joined(base, name);
+        if let Some(source) = self
+            .program
+            .sources()
+            .iter()
+            .find(|source| source.name == path)
+        {
+            return Ok(source.text.clone());
+        }
+        self.wanted.borrow_mut().push(path);
+        Err(format!("open('{name}'): the file can't be read"))
+    }
+
+    pub(crate) fn record(&self, event: Event) {
+        self.events.borrow_mut().push(event);
+    }
+}

@@ -1,0 +1,120 @@
+//! Cookies as scripts see and set them.
+
+use lab_script::{Answer, Cookie, Limits, Request, Runtime};
+use serde_json::json;
+
+use super::{answer, call, error, facts};
+use crate::play::load;
+
+fn with_cookie(request: &Request) -> Answer {
+    let cookie = |name: &str, value: &str| Cookie {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        domain: "shop.example".to_owned(),
+        path: "/".to_owned(),
+        ..Cookie::default()
+    };
+    let cookies = if request.url.contains("login") {
+        vec![cookie("sid", "abc"), cookie("theme", "dark")]
+    } else {
+        Vec::new()
+    };
+    Answer {
+        url: request.url.clone(),
+        cookies,
+        ..answer("")
+    }
+}
+
+#[test]
+fn jar_shows_and_changes_cookies() {
+    let script = "import http from 'k6/http';
+        export default function () {
+          const jar = http.cookieJar();
+          const url = 'http://shop.example/cart/1';
+          const first = jar.cookiesForURL(url);
+          http.get('http://shop.example/login');
+          const second = jar.cookiesForURL(url);
+          jar.set('http://shop.example', 'own', 'a b', { domain: 'shop.example', path: '/cart', secure: false, max_age: 600 });
+          jar.set('http://shop.example', 'safe', 'x', { secure: true });
+          const third = jar.cookiesForURL(url);
+          jar.delete(url, 'sid');
+          const fourth = jar.cookiesForURL(url);
+          jar.clear('http://shop.example/cart/1');
+          http.get('http://shop.example/other');
+          return [first, second, third, fourth, jar.cookiesForURL(url), jar.cookiesForURL('http://else.example/'), jar.cookiesForURL('https://shop.example/')];
+        }";
+    let program = load(&[("main.js", script)]);
+    let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
+    let done = call(&mut runtime, 0, facts(), &with_cookie);
+    assert_eq!(
+        *done.value(),
+        json!([{}, { "sid": ["abc"], "theme": ["dark"] }, { "own": ["a b"], "sid": ["abc"], "theme": ["dark"] },
+            { "own": ["a b"], "theme": ["dark"] }, {}, {}, { "safe": ["x"] }])
+    );
+    let changes: Vec<_> = done.requests[1]
+        .jar
+        .changes
+        .iter()
+        .map(|(jar, cookie)| {
+            (
+                *jar,
+                cookie.name.as_str(),
+                cookie.value.as_str(),
+                cookie.path.as_str(),
+                cookie.max_age,
+            )
+        })
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            (0, "own", "a b", "/cart", Some(600)),
+            (0, "safe", "x", "/", None),
+            (0, "sid", "", "/", Some(0)),
+            (0, "theme", "", "/", Some(0)),
+            (0, "own", "", "/cart", Some(0)),
+        ]
+    );
+    let again = call(&mut runtime, 0, facts(), &with_cookie);
+    assert_eq!(
+        again.value()[0],
+        json!({}),
+        "an iteration begins without cookies"
+    );
+}
+
+#[test]
+fn own_jar_is_apart() {
+    let script = "import http from 'k6/http';
+        export default function () {
+          const jar = new http.CookieJar();
+          jar.set('http://shop.example/', 'a', 'b');
+          http.get('http://shop.example/login', { jar });
+          return [jar.cookiesForURL('http://shop.example/'), http.cookieJar().cookiesForURL('http://shop.example/')];
+        }";
+    let program = load(&[("main.js", script)]);
+    let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
+    let done = call(&mut runtime, 0, facts(), &with_cookie);
+    assert_eq!(
+        *done.value(),
+        json!([{ "sid": ["abc"], "theme": ["dark"] }, {}])
+    );
+    assert_ne!(done.requests[0].jar.id, 0);
+    assert_eq!(done.requests[0].jar.changes[0].0, done.requests[0].jar.id);
+}
+
+#[test]
+fn names_bad_addresses_and_dates() {
+    let imports = "import http from 'k6/http'";
+    assert!(
+        error(imports, "http.cookieJar().cookiesForURL('shop')").contains("'shop' is no address")
+    );
+    assert!(
+        error(
+            imports,
+            "http.cookieJar().set('http://a.b', 'a', 'b', { expires: 'soon' })"
+        )
+        .contains("no date")
+    );
+}

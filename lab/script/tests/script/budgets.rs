@@ -1,0 +1,126 @@
+//! What ends a turn of one user, and leaves the others alone.
+
+use std::time::Duration;
+
+use lab_script::{Limits, Outcome, Runtime, ThrownKind, Turn};
+
+use crate::play::{Play, call, load};
+
+fn thrown(body: &str) -> (ThrownKind, Vec<String>, String) {
+    let text = format!(
+        "import http from 'k6/http';\nimport {{ check, sleep }} from 'k6';\nexport default function () {{ if (__VU === 1) broken(); else http.get('http://a/1'); return __VU }}\nfunction broken() {{\n{body}\n}}"
+    );
+    let program = load(&[("main.js", &text)]);
+    let limits = Limits {
+        turn: Duration::from_millis(50),
+        memory: 64 << 20,
+        ..Limits::default()
+    };
+    let mut runtime = Runtime::new(&program, limits, 1).expect("the modules run");
+    // A user that waits meanwhile.
+    let waiting = runtime.begin(1, &call("default", 1, 0));
+    assert!(matches!(waiting, Turn::Request(_)), "{waiting:?}");
+    let Turn::Threw(thrown) = runtime.begin(0, &call("default", 0, 0)) else {
+        panic!("it doesn't throw");
+    };
+    let answer = Outcome::Answers(vec![lab_script::Answer::default()]);
+    let done = runtime.resume(1, answer);
+    assert!(
+        matches!(&done, Turn::Done { value: Some(value) } if *value == 2),
+        "{done:?}"
+    );
+    let frames = thrown
+        .stack
+        .iter()
+        .map(|frame| format!("{}@{}:{}", frame.function, frame.file, frame.line));
+    (thrown.kind, frames.collect(), thrown.message)
+}
+
+#[test]
+fn endless_loop_ends() {
+    let (kind, stack, message) = thrown("for (;;) {\n  Math.sqrt(2)\n}");
+    assert_eq!(kind, ThrownKind::Turn);
+    assert!(stack[0].starts_with("broken@main.js:"), "{stack:?}");
+    assert_eq!(stack.last().map(String::as_str), Some("default@main.js:3"));
+    assert!(message.contains("50 ms"), "{message}");
+}
+
+#[test]
+fn endless_loop_cannot_be_caught() {
+    let (kind, ..) = thrown("for (;;) { try { for (;;); } catch {} finally { for (;;); } }");
+    assert_eq!(kind, ThrownKind::Turn);
+}
+
+#[test]
+fn memory_bomb_ends() {
+    let (kind, stack, _) =
+        thrown("const all = [];\nfor (;;) all.push('x'.repeat(1e5) + all.length)");
+    assert_eq!(kind, ThrownKind::Memory, "{stack:?}");
+}
+
+#[test]
+fn deep_recursion_ends() {
+    let (kind, stack, _) = thrown("const f = (n) => 1 + f(n + 1);\nf(0)");
+    assert_eq!(kind, ThrownKind::Stack, "{stack:?}");
+    assert!(stack[0].contains("main.js:5"), "{stack:?}");
+}
+
+#[test]
+fn throwing_check_has_place() {
+    let (kind, stack, message) =
+        thrown("const r = null;\ncheck(r, {\n  ok: (r) =>\n    r.status === 200\n})");
+    assert_eq!(kind, ThrownKind::Error);
+    assert_eq!(stack[0], "ok@main.js:8", "{stack:?}");
+    assert!(message.starts_with("TypeError"), "{message}");
+}
+
+#[test]
+fn lost_request_has_place() {
+    let (kind, stack, _) =
+        thrown("const lost = JSON.stringify(\n{ toJSON: http.get.bind(http, 'http://a') })");
+    assert_eq!(kind, ThrownKind::NotHandedOver, "{stack:?}");
+    let (kind, stack, _) = thrown(
+        "const sort = [2, 1]\nsort.sort(hidden)\nfunction hidden() {\n  return http.get('http://a/1').status\n}",
+    );
+    assert_eq!(kind, ThrownKind::NotHandedOver);
+    assert_eq!(stack[0], "@main.js:8", "{stack:?}");
+}
+
+#[test]
+fn error_after_wait_has_whole_chain() {
+    let text = "import { sleep } from 'k6';\nexport default () => {\n  outer();\n}\nfunction outer() {\n  [1].forEach((n) => {\n    inner(n);\n  })\n}\nfunction inner(n) {\n  sleep(1);\n  throw new Error('late');\n}";
+    let mut play = Play::new(&load(&[("main.js", text)]));
+    let thrown = play.iteration(0).expect_err("it throws");
+    let lines: Vec<u32> = thrown.stack.iter().map(|frame| frame.line).collect();
+    assert_eq!(lines, [12, 7, 8, 3], "{thrown:?}");
+    assert_eq!(thrown.message, "late");
+    assert_eq!(thrown.stack[0].function, "inner");
+}
+
+#[test]
+fn thrown_values_are_shown() {
+    let of = |value: &str| thrown(&format!("throw {value}")).2;
+    assert_eq!(of("'text'"), "text");
+    assert_eq!(of("{ code: 5 }"), "{\"code\":5}");
+    assert_eq!(of("new RangeError('far')"), "RangeError: far");
+    assert_eq!(of("undefined"), "undefined");
+}
+
+#[test]
+fn user_who_leaves_is_freed() {
+    let text = "import { sleep } from 'k6';\nlet n = 0;\nexport default () => { n++; const data = 'x'.repeat(1e6) + n; sleep(1); return data.length + n }";
+    let mut play = Play::new(&load(&[("main.js", text)]));
+    let before = play.runtime.memory();
+    for user in 0..50 {
+        play.runtime.begin(user, &call("default", user, 0));
+    }
+    assert!(play.runtime.memory() > before + 50_000_000);
+    for user in 0..50 {
+        play.runtime.drop_user(user);
+    }
+    assert!(play.runtime.memory() < before + 2_000_000);
+    assert_eq!(play.iteration(3), Ok(Some(1_000_002.into())));
+    play.runtime.begin(3, &call("default", 3, 1));
+    play.runtime.end_call(3);
+    assert_eq!(play.iteration(3), Ok(Some(1_000_004.into())));
+}
