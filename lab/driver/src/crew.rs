@@ -15,13 +15,13 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::error::DriverError;
-use crate::event::Window;
 use crate::mix::Mix;
 use crate::population::{Population, populations};
-use crate::report::{Outbox, Queue};
 use crate::sharing;
 use crate::timers::Timers;
 use crate::worker::Worker;
+use lab_recorder::event::Window;
+use lab_recorder::report::{Outbox, Queue};
 
 /// The maximum number of emptied windows that wait for their worker.
 const EMPTIED: usize = 4;

@@ -12,12 +12,12 @@ use crate::clock::Clock;
 use crate::control::Control;
 use crate::crew::{self, Crew, Make, Speaking, WorkerThread, spawn, validate};
 use crate::error::DriverError;
-use crate::event::{DriverEvent, DriverSummary};
 use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
 use crate::remote::{Common, GeneratorHandles, Generators, Peer};
-use crate::report::{QUEUE, Queue, Report, queue};
+use lab_recorder::event::{DriverEvent, DriverSummary};
+use lab_recorder::report::{QUEUE, Queue, Report, queue};
 
 /// A running load: setup at once, ramp and hold after [`Driver::begin`].
 ///

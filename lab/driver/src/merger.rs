@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::event::{DriverEvent, DriverSummary, Window};
-use crate::examples::Examples;
 use crate::outline::Outline;
-use crate::report::{Example, Report, SetupCounts};
 use lab_client::Nanos;
+use lab_recorder::Examples;
+use lab_recorder::event::{DriverEvent, DriverSummary, Window};
+use lab_recorder::report::{Example, Report, SetupCounts};
 
 /// The merger's state.
 pub(crate) struct Merger {
@@ -284,7 +284,7 @@ mod tests {
 
     use lab_client::ErrorClass;
 
-    use crate::report::queue;
+    use lab_recorder::report::queue;
 
     fn part(value: u64) -> Box<Window> {
         let mut window = Window::empty(1);

@@ -17,7 +17,6 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::load::{Pool, SharedPool};
 use crate::parallel_sessions::ParallelSessions;
-use crate::recorder::{Attempt, Events, Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::scripted::Playing;
 use crate::sharing::Sharing;
@@ -27,6 +26,7 @@ use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{Exchange, FailedRequest, Phase, Phases, RequestId};
 use lab_counts::Transactions;
+use lab_recorder::recorder::{Attempt, Events, Recorder, Sample};
 
 /// The state that all users of one population share on a worker.
 pub(crate) struct Shared<C: Client> {

@@ -21,12 +21,9 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::control::Order;
 use crate::error::DriverError;
-use crate::event::Window;
 use crate::load::{run_arrivals, run_probe, run_slot, run_user};
 use crate::parallel_sessions::ParallelSessions;
 use crate::population::Population;
-use crate::recorder::Recorder;
-use crate::report::{Outbox, Report, SetupCounts};
 use crate::scripted::{Engines, MOST_AT_ONCE};
 use crate::sharing::WorkerSharing;
 use crate::tasks::Tasks;
@@ -37,6 +34,9 @@ use lab_client::Exchange;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{ClientCounts, ErrorClass};
 use lab_counts::Transactions;
+use lab_recorder::event::Window;
+use lab_recorder::recorder::Recorder;
+use lab_recorder::report::{Outbox, Report, SetupCounts};
 use lab_workload::part::Slice;
 
 /// How often a worker reports the progress of setup.

@@ -343,6 +343,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-counts",
             "lab-dialogues",
             "lab-queues",
+            "lab-recorder",
             "lab-script",
             "lab-stats",
             "lab-workload",
@@ -407,6 +408,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab-prediction", &["lab-workload"]),
     ("lab-profile", &["lab-stats"]),
     ("lab-queues", &["lab-workload"]),
+    (
+        "lab-recorder",
+        &["lab-client", "lab-counts", "lab-workload"],
+    ),
     (
         "lab-result",
         &[

@@ -12,9 +12,9 @@ use crate::clock::Clock;
 use crate::control::{Control, Order};
 use crate::crew::{self, Crew, Make, Speaking, spawn, validate};
 use crate::error::DriverError;
-use crate::event::Window;
 use crate::mix::Mix;
-use crate::report::{QUEUE, Queue, Report, queue};
+use lab_recorder::event::Window;
+use lab_recorder::report::{QUEUE, Queue, Report, queue};
 
 /// Why a generator failed.
 #[derive(Debug, thiserror::Error)]

@@ -24,7 +24,7 @@ use crate::crew::{WorkerThread, spawn};
 use crate::error::DriverError;
 use crate::mix::Mix;
 use crate::outline::Outline;
-use crate::report::Queue;
+use lab_recorder::report::Queue;
 use lab_workload::part::Part;
 
 /// Returns the timeout for a generator's ready message, with time to receive files at a MiB/s.

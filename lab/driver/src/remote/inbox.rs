@@ -10,7 +10,7 @@ use lab_workload::{LoadKind, MAX_SCRIPT_MEASURES};
 use super::error::MessageError;
 use crate::assignment::Assignment;
 use crate::outline::Outline;
-use crate::report::{Queue, Report};
+use lab_recorder::report::{Queue, Report};
 
 /// The reports of one generator.
 pub(crate) struct Inbox {

@@ -10,7 +10,7 @@ use super::content;
 use super::error::MessageError;
 use crate::assignment::Assignment;
 use crate::mix::Mix;
-use crate::report::Report;
+use lab_recorder::report::Report;
 
 /// The version of the messages; a generator with another version refuses.
 pub(crate) const PROTOCOL: u32 = 15;

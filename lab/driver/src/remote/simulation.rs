@@ -15,12 +15,12 @@ use super::inbox::Inbox;
 use super::message::FromGenerator;
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::event::{DriverEvent, Window};
 use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
-use crate::report::{Report, queue};
 use crate::simulation::{drive, step};
+use lab_recorder::event::{DriverEvent, Window};
+use lab_recorder::report::{Report, queue};
 
 const WINDOW: u64 = 1_000_000_000;
 

@@ -67,7 +67,7 @@ fn a_window_that_is_handed_over_late_says_so_and_keeps_its_end() {
         hold_up(ms(17));
         Answer::After(ms(20))
     });
-    let ends = |of: fn(&crate::event::Window) -> std::time::Duration| {
+    let ends = |of: fn(&lab_recorder::event::Window) -> std::time::Duration| {
         observed.windows.iter().map(of).collect::<Vec<_>>()
     };
     assert_eq!(ends(|window| window.end), [10, 20, 30, 40, 50].map(ms));

@@ -45,14 +45,14 @@ use crate::clock::Clock;
 use crate::control::Control;
 use crate::crew::hire;
 use crate::error::DriverError;
-use crate::event::{DriverEvent, DriverSummary, Window};
 use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
 use crate::population::populations;
-use crate::report::{Outbox, Report, queue};
 use crate::timers::{Timer, Timers};
 use crate::worker::Worker;
+use lab_recorder::event::{DriverEvent, DriverSummary, Window};
+use lab_recorder::report::{Outbox, Report, queue};
 
 pub(crate) use drive::{drive, ms, step, workload};
 use time::{NEVER, hold_up};

@@ -14,11 +14,11 @@ use super::*;
 use crate::crew::{self, Make, Speaking};
 use crate::load::SharedPool;
 use crate::mix::Mix;
-use crate::report::{QUEUE, queue};
 use crate::script::Script;
 use crate::timers::Timer;
 use crate::user::{Life, Progress};
 use lab_queues::Queues;
+use lab_recorder::report::{QUEUE, queue};
 
 /// How often a dry run checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(50);

@@ -9,7 +9,7 @@ const MOST_LATE: usize = 10;
 
 /// The remaining number of examples.
 #[derive(Debug)]
-pub(crate) struct Examples {
+pub struct Examples {
     left: usize,
     late: usize,
     /// The reported classes by step of the session, a bit each.
@@ -18,7 +18,7 @@ pub(crate) struct Examples {
 
 impl Examples {
     /// Returns the selection for this number of session steps; more make it grow.
-    pub(crate) fn new(steps: usize) -> Self {
+    pub fn new(steps: usize) -> Self {
         Self {
             left: MAX_ERROR_EXAMPLES,
             late: MOST_LATE,
@@ -27,14 +27,14 @@ impl Examples {
     }
 
     /// Returns true if an example from setup is reported. Half of them are left for the trial.
-    pub(crate) fn take_of_setup(&mut self) -> bool {
+    pub fn take_of_setup(&mut self) -> bool {
         let takes = self.left > MAX_ERROR_EXAMPLES / 2;
         self.left -= usize::from(takes);
         takes
     }
 
     /// Returns true if an example of the session is reported.
-    pub(crate) fn take(&mut self, step: usize, class: ErrorClass) -> bool {
+    pub fn take(&mut self, step: usize, class: ErrorClass) -> bool {
         if self.came.len() <= step {
             self.came.resize(step + 1, 0);
         }

@@ -19,43 +19,43 @@ use lab_workload::TraceContext;
 
 /// The figures of one message and the response to it.
 #[derive(Clone, Copy)]
-pub(crate) struct Attempt {
+pub struct Attempt {
     /// When the message ended.
-    pub(crate) ended: Nanos,
+    pub ended: Nanos,
     /// The delay of its send.
-    pub(crate) late: Nanos,
+    pub late: Nanos,
     /// The size of the response's body.
-    pub(crate) sizes: Sizes,
+    pub sizes: Sizes,
 }
 
 /// The figures of an ended request, its redirects and earlier attempts included.
-pub(crate) struct Sample {
+pub struct Sample {
     /// Its last message.
-    pub(crate) last: Attempt,
+    pub last: Attempt,
     /// Its response time.
-    pub(crate) response: Nanos,
+    pub response: Nanos,
     /// Its service time, if it has a plan.
-    pub(crate) service: Option<Nanos>,
+    pub service: Option<Nanos>,
     /// Sums over its messages.
-    pub(crate) phases: Phases,
+    pub phases: Phases,
     /// The events, if the request receives events.
-    pub(crate) events: Option<Events>,
+    pub events: Option<Events>,
     /// Numbers in the response, in thousandths, each with the index of its measure.
-    pub(crate) measured: Vec<(usize, u64)>,
+    pub measured: Vec<(usize, u64)>,
     /// The trace that the request began.
-    pub(crate) trace: Option<TraceContext>,
+    pub trace: Option<TraceContext>,
 }
 
 /// Received events.
-pub(crate) struct Events {
+pub struct Events {
     /// The time to the first event, from the start of the response time.
-    pub(crate) first: Option<Nanos>,
+    pub first: Option<Nanos>,
     /// The time between each further event and the previous one.
-    pub(crate) gaps: Vec<Nanos>,
+    pub gaps: Vec<Nanos>,
 }
 
 /// Records the actions of a worker's users, window after window.
-pub(crate) struct Recorder {
+pub struct Recorder {
     current: Box<Window>,
     window: Nanos,
     /// The trial's 0 on the worker's clock, like all times here.
@@ -82,7 +82,7 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// Returns a recorder for windows of these numbers of populations and steps. It counts nothing before
     /// [`Recorder::begin`].
-    pub(crate) fn new(
+    pub fn new(
         (populations, steps): (usize, usize),
         outbox: Outbox,
         emptied: Receiver<Box<Window>>,
@@ -106,7 +106,7 @@ impl Recorder {
     }
 
     /// Sets the trial's 0 to `zero`, its length, and the length of a window.
-    pub(crate) fn begin(&mut self, zero: Nanos, window: Duration, length: Duration) {
+    pub fn begin(&mut self, zero: Nanos, window: Duration, length: Duration) {
         self.zero = zero;
         self.window = nanos(window).max(1);
         self.end = zero.saturating_add(nanos(length));
@@ -114,37 +114,37 @@ impl Recorder {
     }
 
     /// Returns the end of the trial, or `now` if that is earlier.
-    pub(crate) fn cut(&self, now: Nanos) -> Nanos {
+    pub fn cut(&self, now: Nanos) -> Nanos {
         now.min(self.end)
     }
 
     /// The end of the trial.
-    pub(crate) fn end(&self) -> Nanos {
+    pub fn end(&self) -> Nanos {
         self.end
     }
 
     /// Returns true if the trial has ended at `now`.
-    pub(crate) fn over(&self, now: Nanos) -> bool {
+    pub fn over(&self, now: Nanos) -> bool {
         now >= self.end
     }
 
     /// End of the current window.
-    pub(crate) fn window_end(&self) -> Nanos {
+    pub fn window_end(&self) -> Nanos {
         self.window_end
     }
 
     /// Records the start of a user's session.
-    pub(crate) fn user_started(&mut self) {
+    pub fn user_started(&mut self) {
         self.users += 1;
     }
 
     /// Records the end of an arrived session.
-    pub(crate) fn user_left(&mut self) {
+    pub fn user_left(&mut self) {
         self.users -= 1;
     }
 
     /// Records an arrived session of a population, and the number without a connection.
-    pub(crate) fn arrived(&mut self, now: Nanos, waiting: (usize, usize)) {
+    pub fn arrived(&mut self, now: Nanos, waiting: (usize, usize)) {
         if let Some(window) = self.at(now) {
             window.counts.arrived += 1;
             self.waiting(waiting);
@@ -153,7 +153,7 @@ impl Recorder {
 
     /// Records a dropped arrival; `step` is the first of its population, and `transaction` its own index among the
     /// transactions if it has one.
-    pub(crate) fn record_dropped(&mut self, now: Nanos, step: usize, transaction: Option<usize>) {
+    pub fn record_dropped(&mut self, now: Nanos, step: usize, transaction: Option<usize>) {
         if let Some(window) = self.at(now) {
             window.counts.dropped += 1;
             window.steps[step].counts.turned_away += 1;
@@ -164,17 +164,17 @@ impl Recorder {
     }
 
     /// Records the start of a request.
-    pub(crate) fn request_started(&mut self) {
+    pub fn request_started(&mut self) {
         self.under_way += 1;
     }
 
     /// Records that a request is no longer in progress.
-    pub(crate) fn request_ended(&mut self) {
+    pub fn request_ended(&mut self) {
         self.under_way -= 1;
     }
 
     /// Records a user's pause after consecutive failures without a response.
-    pub(crate) fn paused(&mut self, now: Nanos, step: usize, lasts: Nanos) {
+    pub fn paused(&mut self, now: Nanos, step: usize, lasts: Nanos) {
         if let Some(window) = self.at(now) {
             let counts = &mut window.steps[step].counts;
             counts.pauses += 1;
@@ -183,33 +183,33 @@ impl Recorder {
     }
 
     /// Records the sessions that still wait, after one received its connection.
-    pub(crate) fn waiting(&mut self, (population, waiting): (usize, usize)) {
+    pub fn waiting(&mut self, (population, waiting): (usize, usize)) {
         self.waiting[population] = waiting as u64;
     }
 
     /// Records that an input readable since `lag` is read now.
-    pub(crate) fn loop_lag(&mut self, now: Nanos, lag: Nanos) {
+    pub fn loop_lag(&mut self, now: Nanos, lag: Nanos) {
         if let Some(window) = self.at(now) {
             record(&mut window.loop_lag, lag);
         }
     }
 
     /// Records the start of a cycle.
-    pub(crate) fn cycle(&mut self, now: Nanos) {
+    pub fn cycle(&mut self, now: Nanos) {
         if let Some(window) = self.at(now) {
             window.counts.cycles += 1;
         }
     }
 
     /// Records the end of a session of a sequence in which all requests met their `expect`.
-    pub(crate) fn session(&mut self, now: Nanos, took: Nanos) {
+    pub fn session(&mut self, now: Nanos, took: Nanos) {
         if let Some(window) = self.at(now) {
             record(&mut window.sessions, took);
         }
     }
 
     /// Records the end of a transaction.
-    pub(crate) fn transaction(&mut self, now: Nanos, mut sample: TransactionSample) {
+    pub fn transaction(&mut self, now: Nanos, mut sample: TransactionSample) {
         if self.over(now) {
             let late = now - self.end;
             if late < sample.elapsed {
@@ -226,14 +226,14 @@ impl Recorder {
     }
 
     /// Records a cycle that outlasted its pace.
-    pub(crate) fn overrun(&mut self, now: Nanos) {
+    pub fn overrun(&mut self, now: Nanos) {
         if let Some(window) = self.at(now) {
             window.counts.overruns += 1;
         }
     }
 
     /// Records the end of a wait before `step`.
-    pub(crate) fn waited(&mut self, now: Nanos, step: usize, lasted: Nanos) {
+    pub fn waited(&mut self, now: Nanos, step: usize, lasted: Nanos) {
         if let Some(window) = self.at(now) {
             let counts = &mut window.steps[step].counts;
             counts.waits += 1;
@@ -242,14 +242,14 @@ impl Recorder {
     }
 
     /// Records a skipped step.
-    pub(crate) fn skipped(&mut self, now: Nanos, step: usize) {
+    pub fn skipped(&mut self, now: Nanos, step: usize) {
         if let Some(window) = self.at(now) {
             window.steps[step].counts.skipped += 1;
         }
     }
 
     /// Records that a step took an entry of a queue, and its wait.
-    pub(crate) fn record_take(&mut self, now: Nanos, step: usize, waited: Nanos) {
+    pub fn record_take(&mut self, now: Nanos, step: usize, waited: Nanos) {
         if let Some(window) = self.at(now) {
             window.steps[step].counts.takes += 1;
             record(&mut window.steps[step].times.queue_wait, waited);
@@ -257,7 +257,7 @@ impl Recorder {
     }
 
     /// Records a step skipped because no entry was available in time.
-    pub(crate) fn missed(&mut self, now: Nanos, step: usize) {
+    pub fn missed(&mut self, now: Nanos, step: usize) {
         if let Some(window) = self.at(now) {
             let counts = &mut window.steps[step].counts;
             counts.skipped += 1;
@@ -266,7 +266,7 @@ impl Recorder {
     }
 
     /// Records that a step put an entry into a queue, or that the queue was full.
-    pub(crate) fn put(&mut self, now: Nanos, step: usize, kept: bool) {
+    pub fn put(&mut self, now: Nanos, step: usize, kept: bool) {
         if let Some(window) = self.at(now) {
             let counts = &mut window.steps[step].counts;
             counts.puts += u64::from(kept);
@@ -275,7 +275,7 @@ impl Recorder {
     }
 
     /// Records that a session that begins with `step` leased a row of a pool, and its wait.
-    pub(crate) fn leased(&mut self, now: Nanos, step: usize, waited: Nanos) {
+    pub fn leased(&mut self, now: Nanos, step: usize, waited: Nanos) {
         if let Some(window) = self.at(now) {
             window.steps[step].counts.leases += 1;
             record(&mut window.steps[step].times.lease_wait, waited);
@@ -283,28 +283,28 @@ impl Recorder {
     }
 
     /// Records requests of a step that were not sent because an earlier one failed.
-    pub(crate) fn record_unreached(&mut self, now: Nanos, step: usize, requests: u32) {
+    pub fn record_unreached(&mut self, now: Nanos, step: usize, requests: u32) {
         if let Some(window) = self.at(now) {
             window.steps[step].counts.not_reached += u64::from(requests);
         }
     }
 
     /// Records that the loop that begins with `step` ended by its bound.
-    pub(crate) fn cut_off(&mut self, now: Nanos, step: usize) {
+    pub fn cut_off(&mut self, now: Nanos, step: usize) {
         if let Some(window) = self.at(now) {
             window.steps[step].counts.cut_off += 1;
         }
     }
 
     /// Records a redirect response that is followed.
-    pub(crate) fn hop(&mut self, step: usize, attempt: Attempt) {
+    pub fn hop(&mut self, step: usize, attempt: Attempt) {
         if let Some(window) = self.attempt(step, attempt) {
             window.steps[step].counts.hops += 1;
         }
     }
 
     /// Records a failed message of a request that is sent again.
-    pub(crate) fn retried(
+    pub fn retried(
         &mut self,
         step: usize,
         attempt: Attempt,
@@ -319,7 +319,7 @@ impl Recorder {
     }
 
     /// Records the wait before a request was sent again.
-    pub(crate) fn waited_to_retry(&mut self, now: Nanos, step: usize, waited: Nanos) {
+    pub fn waited_to_retry(&mut self, now: Nanos, step: usize, waited: Nanos) {
         if let Some(window) = self.at(now) {
             window.steps[step].counts.retry_wait_us += to_micros(waited);
         }
@@ -335,12 +335,7 @@ impl Recorder {
     }
 
     /// Records the end of a request.
-    pub(crate) fn request(
-        &mut self,
-        step: usize,
-        sample: Sample,
-        result: Result<(), FailedRequest>,
-    ) {
+    pub fn request(&mut self, step: usize, sample: Sample, result: Result<(), FailedRequest>) {
         let Sample {
             last,
             response,
@@ -400,7 +395,7 @@ impl Recorder {
     }
 
     /// Records a request that could not be rendered.
-    pub(crate) fn unmade(&mut self, now: Nanos, step: usize, detail: Box<str>) {
+    pub fn unmade(&mut self, now: Nanos, step: usize, detail: Box<str>) {
         let Some(window) = self.at(now) else { return };
         let StepWindow { counts, times } = &mut window.steps[step];
         record(&mut times.error, 0);
@@ -414,7 +409,7 @@ impl Recorder {
     }
 
     /// Records a number of a step, in thousandths, by the index of its measure.
-    pub(crate) fn number(&mut self, now: Nanos, step: usize, (place, number): (usize, u64)) {
+    pub fn number(&mut self, now: Nanos, step: usize, (place, number): (usize, u64)) {
         if let Some(window) = self.at(now) {
             let kept = window.steps[step].times.measure(place).record(number);
             kept.expect("growing histograms hold any number");
@@ -422,7 +417,7 @@ impl Recorder {
     }
 
     /// Records an uncaught error of a script.
-    pub(crate) fn threw(&mut self, now: Nanos, step: usize, detail: Box<str>) {
+    pub fn threw(&mut self, now: Nanos, step: usize, detail: Box<str>) {
         let Some(window) = self.at(now) else { return };
         let StepWindow { counts, times } = &mut window.steps[step];
         record(&mut times.error, 0);
@@ -432,7 +427,7 @@ impl Recorder {
     }
 
     /// Reports an example from setup, as long as half of them are left for the trial.
-    pub(crate) fn setup_example(
+    pub fn setup_example(
         &mut self,
         step: usize,
         failure: FailedRequest,
@@ -474,7 +469,7 @@ impl Recorder {
     }
 
     /// Hands over all windows that end by `now`; `counts` are the client's since the last call.
-    pub(crate) fn roll(&mut self, now: Nanos, counts: ClientCounts) {
+    pub fn roll(&mut self, now: Nanos, counts: ClientCounts) {
         self.current.counts.connects += counts.connects;
         self.current.counts.http2_connects += counts.http2_connects;
         self.current.counts.stale_retries += counts.stale_retries;
@@ -486,7 +481,7 @@ impl Recorder {
 
     /// Hands over everything, the last window ending at `now` or the end of the trial. `unanswered` has the step and
     /// the age of each request without a response; `unfinished` has the transactions in progress.
-    pub(crate) fn finish(
+    pub fn finish(
         &mut self,
         now: Nanos,
         counts: ClientCounts,

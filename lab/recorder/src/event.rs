@@ -34,7 +34,7 @@ pub enum DriverEvent {
         /// Those of the failed requests without a response.
         unanswered: u64,
     },
-    /// All users have finished setup; the driver waits for [`crate::Driver::begin`].
+    /// All users have finished setup; the driver waits for `Driver::begin`.
     SetupDone {
         /// Requests that met their `expect`.
         transactions: u64,
@@ -105,7 +105,7 @@ pub struct Slowest {
 
 impl Slowest {
     /// Returns the slower of two; the first if they are equal.
-    pub(crate) fn of(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+    pub fn of(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(one), Some(other)) if other.response > one.response => Some(other),
             (one, other) => one.or(other),
@@ -135,7 +135,7 @@ impl Window {
     }
 
     /// Removes all counts and values, and keeps the memory.
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.counts = WindowCounts::default();
         self.lateness.reset();
         self.loop_lag.reset();
@@ -148,7 +148,7 @@ impl Window {
     }
 
     /// Returns the transaction at this index; it is created at its first count.
-    pub(crate) fn transaction(&mut self, place: usize) -> &mut TransactionWindow {
+    pub fn transaction(&mut self, place: usize) -> &mut TransactionWindow {
         while self.transactions.len() <= place {
             self.transactions.push(TransactionWindow::default());
         }
@@ -156,7 +156,7 @@ impl Window {
     }
 
     /// Adds another worker's counts of the same window.
-    pub(crate) fn add(&mut self, part: &Self) {
+    pub fn add(&mut self, part: &Self) {
         self.counts += part.counts;
         for (sum, one) in [
             (&mut self.lateness, &part.lateness),
@@ -208,7 +208,7 @@ pub struct DriverSummary {
     pub setup_errors: u64,
     /// End of the last window on the trial's clock.
     pub elapsed: Duration,
-    /// Whether [`crate::Driver::stop`] or a failure ended the load before the end of the hold.
+    /// Whether `Driver::stop` or a failure ended the load before the end of the hold.
     pub stopped_early: bool,
 }
 
