@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lab_driver::summarize;
-use lab_import::k6::Limit;
+use lab_k6::Limit;
 use lab_study::Workload;
 use serde_json::{Map, Value, json};
 

@@ -376,6 +376,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-stats",
         ],
     ),
+    ("lab-k6", &["lab-import", "lab-units"]),
     ("lab-language", &["lab-script", "lab-units", "lab-workload"]),
     (
         "lab-live",
@@ -489,6 +490,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-history",
             "lab-host",
             "lab-import",
+            "lab-k6",
             "lab-live",
             "lab-machine",
             "lab-monitor",

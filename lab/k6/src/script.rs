@@ -1,16 +1,9 @@
-//! Studies and workloads for scripts in the form of k6: its options as text. It reads no script and runs none.
+//! What is known of a script, and what is made of it.
 
-mod load;
-mod thresholds;
-
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use lab_units::yaml::{comment, short_name, text};
+use lab_import::quick::Reach;
 use serde_json::Value;
-
-use crate::quick::{Reach, system};
-use load::{Scenario, scenarios};
 
 /// A script to be run.
 #[derive(Debug, Clone)]
@@ -103,77 +96,9 @@ pub struct Refused {
     pub help: String,
 }
 
-/// Options without a counterpart, each with what to do.
-const REFUSED: [(&str, &str); 4] = [
-    ("rps", "use a scenario `constant-arrival-rate`"),
-    ("ext", "leave it out: there is no cloud"),
-    ("blacklistIPs", "leave the requests out of the script"),
-    ("blockHostnames", "leave the requests out of the script"),
-];
-
-/// Returns the study and the workloads for a script.
-///
-/// # Errors
-/// All options that can't be run.
-pub fn files(script: &Script<'_>) -> Result<Made, Vec<Refused>> {
-    let mut refused = Vec::new();
-    for (name, help) in REFUSED {
-        if script.options.get(name).is_some() {
-            let message = format!("the option `{name}` has no counterpart here");
-            refused.push(script.refused(name, message, help));
-        }
-    }
-    let mut notes = Vec::new();
-    let scenarios = scenarios(script, &mut notes, &mut refused);
-    let (thresholds, limits) = thresholds::thresholds(script, &scenarios, &mut notes);
-    if !refused.is_empty() {
-        return Err(refused);
-    }
-    let mut workloads: Vec<(String, String)> = Vec::new();
-    for one in &scenarios {
-        let file = one.workload_file();
-        if workloads.iter().all(|(known, _)| *known != file) {
-            workloads.push((file, workload(script, one)));
-        }
-    }
-    let mut study = comment(0, &format!("Made by plimsoll from {}.", script.file));
-    let _ = writeln!(study, "study: {}", short_name(&script.name, "script"));
-    let title = format!("{} at {}", script.file, script.url);
-    let _ = writeln!(study, "title: {}", text(&title));
-    let first = workloads.first().map_or("", |(file, _)| file.as_str());
-    let _ = writeln!(study, "workload: {}", text(&format!("./{first}")));
-    study.push_str(&system(&script.url, script.pid, &script.reach));
-    study.push_str(&load::load(&scenarios));
-    study.push_str(&thresholds);
-    Ok(Made {
-        study,
-        workloads,
-        limits,
-        notes,
-    })
-}
-
-/// Returns the workload of a scenario.
-fn workload(script: &Script<'_>, scenario: &Scenario) -> String {
-    let mut out = comment(0, &format!("Made by plimsoll from {}.", script.file));
-    let name = format!("{}-{}", script.name, scenario.function);
-    let name = match scenario.function.as_str() {
-        "default" => script.name.clone(),
-        _ => name,
-    };
-    let _ = writeln!(out, "workload: {}", short_name(&name, "script"));
-    let _ = writeln!(
-        out,
-        "session: {{ script: {}, function: {} }}",
-        text(&script.file),
-        text(&scenario.function)
-    );
-    out
-}
-
 impl Script<'_> {
     /// Returns a refusal of an option, with the line where its name stands.
-    fn refused(&self, name: &str, message: String, help: &str) -> Refused {
+    pub(crate) fn refused(&self, name: &str, message: String, help: &str) -> Refused {
         let mut lines = self.text.lines();
         let line = lines.position(|line| line.contains(name));
         Refused {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lab_units::yaml::short_name;
 use serde_json::Value;
 
-use super::{Refused, Script};
+use crate::script::{Refused, Script};
 
 /// k6 runs a scenario of iterations no longer unless it says so.
 const LONGEST: Duration = Duration::from_secs(600);

@@ -1,0 +1,78 @@
+//! The study and the workloads for a script, as text.
+
+use std::fmt::Write as _;
+
+use lab_import::quick::system;
+use lab_units::yaml::{comment, short_name, text};
+
+use crate::load::{self, Scenario, scenarios};
+use crate::script::{Made, Refused, Script};
+use crate::thresholds;
+
+/// Options without a counterpart, each with what to do.
+const REFUSED: [(&str, &str); 4] = [
+    ("rps", "use a scenario `constant-arrival-rate`"),
+    ("ext", "leave it out: there is no cloud"),
+    ("blacklistIPs", "leave the requests out of the script"),
+    ("blockHostnames", "leave the requests out of the script"),
+];
+
+/// Returns the study and the workloads for a script.
+///
+/// # Errors
+/// All options that can't be run.
+pub fn files(script: &Script<'_>) -> Result<Made, Vec<Refused>> {
+    let mut refused = Vec::new();
+    for (name, help) in REFUSED {
+        if script.options.get(name).is_some() {
+            let message = format!("the option `{name}` has no counterpart here");
+            refused.push(script.refused(name, message, help));
+        }
+    }
+    let mut notes = Vec::new();
+    let scenarios = scenarios(script, &mut notes, &mut refused);
+    let (thresholds, limits) = thresholds::thresholds(script, &scenarios, &mut notes);
+    if !refused.is_empty() {
+        return Err(refused);
+    }
+    let mut workloads: Vec<(String, String)> = Vec::new();
+    for one in &scenarios {
+        let file = one.workload_file();
+        if workloads.iter().all(|(known, _)| *known != file) {
+            workloads.push((file, workload(script, one)));
+        }
+    }
+    let mut study = comment(0, &format!("Made by plimsoll from {}.", script.file));
+    let _ = writeln!(study, "study: {}", short_name(&script.name, "script"));
+    let title = format!("{} at {}", script.file, script.url);
+    let _ = writeln!(study, "title: {}", text(&title));
+    let first = workloads.first().map_or("", |(file, _)| file.as_str());
+    let _ = writeln!(study, "workload: {}", text(&format!("./{first}")));
+    study.push_str(&system(&script.url, script.pid, &script.reach));
+    study.push_str(&load::load(&scenarios));
+    study.push_str(&thresholds);
+    Ok(Made {
+        study,
+        workloads,
+        limits,
+        notes,
+    })
+}
+
+/// Returns the workload of a scenario.
+fn workload(script: &Script<'_>, scenario: &Scenario) -> String {
+    let mut out = comment(0, &format!("Made by plimsoll from {}.", script.file));
+    let name = format!("{}-{}", script.name, scenario.function);
+    let name = match scenario.function.as_str() {
+        "default" => script.name.clone(),
+        _ => name,
+    };
+    let _ = writeln!(out, "workload: {}", short_name(&name, "script"));
+    let _ = writeln!(
+        out,
+        "session: {{ script: {}, function: {} }}",
+        text(&script.file),
+        text(&scenario.function)
+    );
+    out
+}
