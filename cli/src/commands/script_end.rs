@@ -97,7 +97,9 @@ impl ScriptEnd {
 fn write(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
     let parts = name.split(['/', '\\']);
     let parts = parts.filter(|part| !matches!(*part, "" | "." | ".."));
-    let path = dir.join("summary").join(parts.collect::<Vec<_>>().join("_"));
+    let path = dir
+        .join("summary")
+        .join(parts.collect::<Vec<_>>().join("_"));
     let folder = dir.join("summary");
     fs::create_dir_all(&folder)
         .and_then(|()| fs::write(&path, text))
@@ -149,24 +151,60 @@ fn figures(trial: &Value, options: &Value) -> Value {
     let (ok, errors) = (number(&trial["transactions"]), number(&trial["errors"]));
     let seconds = (number(&trial["elapsed_ms"]) / 1e3).max(1e-9);
     let all = ok + errors;
-    add("http_reqs", "counter", "default", json!({ "count": all, "rate": all / seconds }));
-    add("http_req_duration", "trend", "time", trend(&trial["response_ms"]));
+    add(
+        "http_reqs",
+        "counter",
+        "default",
+        json!({ "count": all, "rate": all / seconds }),
+    );
+    add(
+        "http_req_duration",
+        "trend",
+        "time",
+        trend(&trial["response_ms"]),
+    );
     let failed = json!({ "rate": errors / all.max(1.0), "passes": errors, "fails": ok });
     add("http_req_failed", "rate", "default", failed);
     let cycles = number(&trial["cycles"]);
-    add("iterations", "counter", "default", json!({ "count": cycles, "rate": cycles / seconds }));
+    add(
+        "iterations",
+        "counter",
+        "default",
+        json!({ "count": cycles, "rate": cycles / seconds }),
+    );
     let users = number(&trial["users"]);
-    add("vus", "gauge", "default", json!({ "value": users, "min": users, "max": users }));
-    add("vus_max", "gauge", "default", json!({ "value": users, "min": users, "max": users }));
+    add(
+        "vus",
+        "gauge",
+        "default",
+        json!({ "value": users, "min": users, "max": users }),
+    );
+    add(
+        "vus_max",
+        "gauge",
+        "default",
+        json!({ "value": users, "min": users, "max": users }),
+    );
     let named = trial["named_transactions"].as_array();
-    let session = named.into_iter().flatten().find(|one| one["name"] == "session");
+    let session = named
+        .into_iter()
+        .flatten()
+        .find(|one| one["name"] == "session");
     if let Some(session) = session {
-        add("iteration_duration", "trend", "time", trend(&session["elapsed_ms"]));
+        add(
+            "iteration_duration",
+            "trend",
+            "time",
+            trend(&session["elapsed_ms"]),
+        );
     }
     let mut checks = Vec::new();
     for one in trial["measures"].as_array().into_iter().flatten() {
         let name = one["name"].as_str().unwrap_or_default();
-        let (count, mean) = (number(&one["values"]["count"]), number(&one["values"]["mean"]));
+        let (count, mean) = (
+            number(&one["values"]["count"]),
+            number(&one["values"]["mean"]),
+        );
         let passes = (count * mean).round();
         if name == CHECKS {
             let values = json!({ "rate": mean, "passes": passes, "fails": count - passes });
@@ -177,7 +215,11 @@ fn figures(trial: &Value, options: &Value) -> Value {
                 "name": name, "path": path, "id": path, "passes": passes, "fails": count - passes,
             }));
         } else {
-            let contains = if one["unit"] == "ms" { "time" } else { "default" };
+            let contains = if one["unit"] == "ms" {
+                "time"
+            } else {
+                "default"
+            };
             let mut values = trend(&one["values"]);
             values["count"] = json!(count * mean);
             values["rate"] = json!(mean);

@@ -27,7 +27,10 @@ fn shop(log: &Log) -> String {
                 "{}".to_owned(),
             ),
             "/token" => ("200 OK".to_owned(), r#"{"token":"t-7"}"#.to_owned()),
-            "/items" => ("200 OK".to_owned(), r#"{"items":[{"id":3},{"id":4}]}"#.to_owned()),
+            "/items" => (
+                "200 OK".to_owned(),
+                r#"{"items":[{"id":3},{"id":4}]}"#.to_owned(),
+            ),
             "/orders" => ("201 Created".to_owned(), r#"{"id":9}"#.to_owned()),
             "/missing" => ("404 None".to_owned(), "{}".to_owned()),
             _ => ("200 OK".to_owned(), "{}".to_owned()),
@@ -139,7 +142,10 @@ fn a_script_of_k6_is_measured_as_it_is() {
     };
     let lists = count("/items");
     assert!(lists > 3, "{counted:?}");
-    assert!(count("/login") >= lists && count("/orders") > 0, "{counted:?}");
+    assert!(
+        count("/login") >= lists && count("/orders") > 0,
+        "{counted:?}"
+    );
     assert_eq!(trial["errors"], 0, "{trial}");
 
     let log = log.lock().expect("not poisoned").clone();
@@ -150,18 +156,31 @@ fn a_script_of_k6_is_measured_as_it_is() {
     assert!(log.iter().filter(with_cookie).count() as u64 >= lists);
     let login = log.iter().filter(|line| line.contains("/login"));
     assert!(
-        login.clone().all(|line| line.contains("[] {\"user\":\"u\"}")),
+        login
+            .clone()
+            .all(|line| line.contains("[] {\"user\":\"u\"}")),
         "each session begins without cookies: {login:?}"
     );
-    assert!(log.iter().any(|line| line.contains("/orders") && line.ends_with("{\"id\":3}")));
+    assert!(
+        log.iter()
+            .any(|line| line.contains("/orders") && line.ends_with("{\"id\":3}"))
+    );
 
     let measures = trial["measures"].as_array().expect("measures");
     let mean = |name: &str| {
         let mut found = measures.iter().filter(|one| one["name"] == name);
         found.next().map(|one| one["numbers"]["mean"].clone())
     };
-    assert_eq!(mean("check: list is there"), Some(1.0.into()), "{measures:?}");
-    assert_eq!(mean("check: list is empty"), Some(0.0.into()), "{measures:?}");
+    assert_eq!(
+        mean("check: list is there"),
+        Some(1.0.into()),
+        "{measures:?}"
+    );
+    assert_eq!(
+        mean("check: list is empty"),
+        Some(0.0.into()),
+        "{measures:?}"
+    );
     assert_eq!(mean("price"), Some(20.0.into()), "{measures:?}");
     let transactions = trial["named_transactions"].to_string();
     assert!(transactions.contains("Sign in"), "{trial}");
@@ -192,7 +211,16 @@ fn two_runs_send_the_same_bytes() {
         let variable = format!("BASE_URL={url}");
         let (said, code) = run(
             folder.path(),
-            &["run", "draws.js", "--iterations", "5", "-e", &variable, "--out", "run"],
+            &[
+                "run",
+                "draws.js",
+                "--iterations",
+                "5",
+                "-e",
+                &variable,
+                "--out",
+                "run",
+            ],
         );
         assert!(matches!(code, Some(0 | 120)), "{code:?} {said}");
         let log = log.lock().expect("not poisoned").clone();
@@ -233,8 +261,14 @@ fn errors_of_a_script_are_counted_with_their_place() {
     let errors = trial["errors_by_class"]["script"].as_u64();
     assert!(errors > Some(1), "{trial}");
     let examples = trial["error_examples"].to_string();
-    assert!(examples.contains("broken.js:11") && examples.contains("no items"), "{examples}");
-    assert!(examples.contains("broken.js:9"), "the endless loop: {examples}");
+    assert!(
+        examples.contains("broken.js:11") && examples.contains("no items"),
+        "{examples}"
+    );
+    assert!(
+        examples.contains("broken.js:9"),
+        "the endless loop: {examples}"
+    );
 }
 
 #[test]
@@ -244,7 +278,10 @@ fn options_without_a_counterpart_are_refused_with_their_line() {
     let folder = folder(&[("old.js", script)]);
     let (said, code) = run(folder.path(), &["run", "old.js"]);
     assert_eq!(code, Some(104), "{said}");
-    assert!(said.contains("old.js:4") && said.contains("constant-arrival-rate"), "{said}");
+    assert!(
+        said.contains("old.js:4") && said.contains("constant-arrival-rate"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -262,10 +299,16 @@ fn a_workload_of_a_script_is_checked_and_tried() {
     let variable = format!("BASE_URL={url}");
     let (said, code) = run(folder.path(), &["try", "shop.js", "-e", &variable]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("/items?page=1") && said.contains("/orders"), "{said}");
+    assert!(
+        said.contains("/items?page=1") && said.contains("/orders"),
+        "{said}"
+    );
     let text = workload.replace("shop.js }", "shop.js, function: checkout }");
     fs::write(folder.path().join("shop.workload.yaml"), text).expect("written");
     let (said, code) = run(folder.path(), &["check", "shop.workload.yaml"]);
     assert_eq!(code, Some(104), "{said}");
-    assert!(said.contains("the script exports no function `checkout`"), "{said}");
+    assert!(
+        said.contains("the script exports no function `checkout`"),
+        "{said}"
+    );
 }

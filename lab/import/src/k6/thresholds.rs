@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use lab_units::yaml::text;
 use serde_json::Value;
 
-use super::{Limit, Script};
 use super::load::Scenario;
+use super::{Limit, Script};
 
 /// A kind of figure, by the units of its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
