@@ -1,10 +1,12 @@
-//! Scripts in the form of k6 as studies: the options of a script become a study and its workloads, as text. It reads no
-//! script and runs none.
+//! Scripts in the form of k6 as studies: the options of a script become a study and its workloads, as text, and the
+//! figures of its trial get the names of k6. It reads no script and runs none.
 
 mod files;
 mod load;
 mod script;
+mod summary;
 mod thresholds;
 
 pub use files::files;
 pub use script::{Flags, Limit, Made, Refused, Script};
+pub use summary::{Missing, figure, figures};
