@@ -17,16 +17,11 @@ mod memory;
 mod object_store;
 mod operating;
 mod outlets;
-mod panel;
 mod private_file;
-mod progress;
 mod size;
 mod state;
-mod talk;
 mod trying;
 mod watched;
-mod width;
-mod words;
 
 use std::process::ExitCode;
 
@@ -35,7 +30,7 @@ use clap::error::ErrorKind;
 
 use crate::args::{Cli, Command};
 use crate::exit::{Exit, Failure};
-use crate::talk::say;
+use lab_terminal::talk::say;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab_study::Bytes;
 
-use crate::talk::say;
+use lab_terminal::talk::say;
 
 /// Shorter reads show no progress.
 const QUICK: Duration = Duration::from_secs(2);

@@ -15,8 +15,8 @@ use crate::commands::run::{conduct, now};
 use crate::commands::{RUNS, print, quick, request};
 use crate::exit::{Exit, Failure};
 use crate::live::Page;
-use crate::talk::say;
 use crate::trying::BenchArgs;
+use lab_terminal::talk::say;
 
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let study = StudyArgs {

@@ -14,9 +14,9 @@ use crate::commands::report;
 use crate::commands::{load, print};
 use crate::exit::{Exit, Failure, failure};
 use crate::interrupt::interrupt;
-use crate::progress::Display;
-use crate::talk::say;
-use crate::width::USUAL;
+use lab_terminal::progress::Display;
+use lab_terminal::talk::say;
+use lab_terminal::width::USUAL;
 
 pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Failure> {
     if let Some(port) = args.null_server {

@@ -12,7 +12,7 @@ use crate::args::{CompareArgs, Format};
 use crate::commands::report;
 use crate::commands::{earlier, print};
 use crate::exit::{Exit, Failure, unless_lenient};
-use crate::width;
+use lab_terminal::width;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let (a, b) = sides(args)?;

@@ -16,7 +16,7 @@ use crate::operating::{
     RestoreDataArgs,
 };
 use crate::size::size;
-use crate::talk::say;
+use lab_terminal::talk::say;
 
 pub(crate) fn run(args: &DataArgs) -> Result<Exit, Failure> {
     match &args.command {

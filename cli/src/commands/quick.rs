@@ -15,8 +15,8 @@ use crate::args::StudyArgs;
 use crate::commands::load;
 use crate::exit::{Exit, Failure};
 use crate::files::{Disk, DiskAndEnvironment};
-use crate::talk::say;
 use crate::trying::{BenchArgs, QuickArgs, QuickLoadArgs, ReachArgs};
+use lab_terminal::talk::say;
 
 /// The study is in no file; the archive has it under this name.
 const STUDY: &str = "plimsoll-quick.study.yaml";

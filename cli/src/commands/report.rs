@@ -14,7 +14,7 @@ use lab_study::{ArchivedError, present_plan};
 use crate::args::{Format, GateArgs, ReportArgs};
 use crate::commands::{print, written};
 use crate::exit::{Exit, Failure, unless_lenient};
-use crate::width;
+use lab_terminal::width;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let shown = Reading::begin(&args.run);

@@ -7,8 +7,8 @@ use crate::args::RestoreArgs;
 use crate::commands::print;
 use crate::exit::{Exit, Failure, failure};
 use crate::state;
-use crate::talk::say;
-use crate::words;
+use lab_terminal::talk::say;
+use lab_terminal::words;
 
 pub(crate) fn run(args: &RestoreArgs) -> Result<Exit, Failure> {
     let folder = state::folder(args.state.as_deref())?;

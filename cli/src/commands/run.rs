@@ -22,9 +22,9 @@ use crate::exit::{Exit, Failure, failure};
 use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
 use crate::live::Page;
-use crate::progress::Display;
-use crate::talk::say;
-use crate::width;
+use lab_terminal::progress::Display;
+use lab_terminal::talk::say;
+use lab_terminal::width;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let send = export::destinations(&args.send)?;

@@ -13,8 +13,8 @@ use crate::commands::load;
 use crate::commands::quick::{Made, process, reach, server};
 use crate::commands::script_end::ScriptEnd;
 use crate::exit::{Exit, Failure};
-use crate::talk::say;
 use crate::trying::{QuickArgs, ReachArgs, ScriptArgs};
+use lab_terminal::talk::say;
 
 /// The study is in no file; the archive has it under this name.
 const STUDY: &str = "plimsoll-script.study.yaml";

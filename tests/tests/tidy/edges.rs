@@ -469,6 +469,16 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-template", &["lab-filters"]),
+    (
+        "lab-terminal",
+        &[
+            "lab-archive",
+            "lab-conduct",
+            "lab-estimate",
+            "lab-host",
+            "lab-study",
+        ],
+    ),
     ("lab-units", &["lab-filters", "lab-template"]),
     ("lab-workload", &["lab-filters", "lab-template"]),
     (
@@ -499,6 +509,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-rehearsal",
             "lab-report",
             "lab-study",
+            "lab-terminal",
             "lab-trial",
         ],
     ),

@@ -19,8 +19,7 @@ use super::message::Message;
 use super::pool::Pool;
 use super::redirect::Hop;
 use super::request::{Prepared, Scratch};
-use super::scripted::MadeOfParts;
-use super::session::{HttpSession, Shares};
+use super::session::{HttpSession, MadeOfParts, Shares};
 use super::two::WINDOWS;
 use crate::clock;
 use crate::connection::{Connection, Route};
@@ -542,11 +541,8 @@ impl<T: Time> Client for HttpClient<T> {
         };
         let events = call.listening.take().map(|one| Box::new(one.into_times()));
         let redirect = call.redirect.take();
-        if let Some(mut whole) = call.whole.take() {
-            whole.set_url(other.as_deref().unwrap_or(&self.base), &message.text);
-            whole.is_http2 = session.two.is_some();
-            session.answer = Some(whole);
-        }
+        let server = other.as_deref().unwrap_or(&self.base);
+        session.keep_answer(call.whole.take(), server, &message.text);
         let refused = (call.is_refused, call.challenge.take());
         let phases = result.as_ref().map_or(Phases::default(), |()| call.phases);
         if let Err(failure) = &mut result {

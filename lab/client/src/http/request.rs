@@ -172,12 +172,8 @@ impl Prepared {
     ) -> Self {
         let mut fixed = String::from(" HTTP/1.1\r\n");
         let mut varying = Vec::new();
-        let given = |name: &str| {
-            request
-                .headers
-                .iter()
-                .any(|(n, _)| n.eq_ignore_ascii_case(name))
-        };
+        let has = |(n, _): &(String, _), name: &str| n.eq_ignore_ascii_case(name);
+        let given = |name: &str| request.headers.iter().any(|one| has(one, name));
         push_own_headers(&mut fixed, request, given);
         let decodes = request.compressed || given("accept-encoding");
         let mut host = Host::Server;

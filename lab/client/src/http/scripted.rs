@@ -9,7 +9,7 @@ use super::cookie::{RenderedCookie, write_to_other};
 use super::message::Message;
 use super::redirect::{Hop, is_redirect};
 use super::request::{Prepared, resolve, sound_value};
-use super::session::HttpSession;
+use super::session::{HttpSession, MadeOfParts};
 use crate::exchange::{RequestId, Unmade};
 use crate::parts::{Parts, WholeAnswer};
 use crate::time::Time;
@@ -17,12 +17,6 @@ use bytes::Bytes;
 
 /// Longer bodies are not copied behind their head.
 const COPIED_BYTES: usize = 4 << 10;
-
-/// A rendered request, with its rules for the response.
-pub(super) struct MadeOfParts {
-    pub(super) own: Rc<Prepared>,
-    pub(super) hop: Box<(RequestId, Hop)>,
-}
 
 impl<T: Time> HttpClient<T> {
     /// Renders a request from its parts. It counts as the workload's request of this index.

@@ -13,6 +13,12 @@ use crate::streams::{HeldConnection, Sharing};
 use crate::time::Nanos;
 use lab_units::BaseUrl;
 
+/// A request rendered from its parts, with the rules for its response.
+pub(super) struct MadeOfParts {
+    pub(super) own: Rc<Prepared>,
+    pub(super) hop: Box<(RequestId, Hop)>,
+}
+
 /// The state of a user between requests.
 #[derive(Default)]
 pub struct HttpSession {
@@ -51,6 +57,20 @@ impl HttpSession {
     /// Returns true if other sessions use streams of the same connection.
     pub(super) fn shares_streams(&self) -> bool {
         matches!(self.shares, Shares::Dealt(_) | Shares::Own(_))
+    }
+
+    /// Keeps a whole response for the program that made its request.
+    pub(super) fn keep_answer(
+        &mut self,
+        whole: Option<Box<WholeAnswer>>,
+        server: &BaseUrl,
+        message: &str,
+    ) {
+        if let Some(mut whole) = whole {
+            whole.set_url(server, message);
+            whole.is_http2 = self.two.is_some();
+            self.answer = Some(whole);
+        }
     }
 
     /// Schedules the message again, with the answer to its challenge.

@@ -73,7 +73,7 @@ pub(crate) fn call(
         workload: Arc::new(workload),
         ..drive.clone()
     });
-    let witness: Rc<dyn Witness> = Rc::new(Nobody);
+    let witness: Rc<dyn Witness> = Rc::new(Unobserved);
     let failed = |why: String| DriverError::Script(format!("`{function}` of the script: {why}"));
     match rehearsed(&drive, 0, &witness, interrupt)? {
         Some(ended) => ended.map(Some).map_err(failed),
@@ -81,10 +81,10 @@ pub(crate) fn call(
     }
 }
 
-/// Nobody observes the calls of a script before and after a load.
-struct Nobody;
+/// Ignores the traffic of the calls of a script before and after a load.
+struct Unobserved;
 
-impl Tap for Nobody {
+impl Tap for Unobserved {
     fn connected(&self, _: &BaseUrl, _: Nanos, _: Nanos) {}
 
     fn sent(&self, _: &BaseUrl, _: Version, _: Nanos, _: &[u8]) {}
@@ -94,7 +94,7 @@ impl Tap for Nobody {
     fn spoke(&self, _: Nanos, _: Side, _: &str) {}
 }
 
-impl Witness for Nobody {
+impl Witness for Unobserved {
     fn exchanged(&self, _: RequestId, _: &UserScope, _: &Exchange) {}
 
     fn left_out(&self, _: RequestId) {}

@@ -9,7 +9,7 @@ use textwrap::core::display_width;
 use crate::words::whole_seconds;
 
 /// The minimum columns of a panel; narrower terminals get plain lines.
-pub(crate) const LEAST_WIDTH: usize = 60;
+pub const LEAST_WIDTH: usize = 60;
 /// The maximum columns of a panel.
 const MOST_WIDTH: usize = 100;
 /// Columns of the names before figures.
@@ -23,19 +23,19 @@ const KEPT: usize = MOST_WIDTH;
 
 /// The panel's state of a trial, and of the run around it.
 #[derive(Debug, Default)]
-pub(crate) struct Panel {
+pub struct Panel {
     /// The trial, its levels, its phase.
-    pub(crate) title: String,
+    pub title: String,
     /// Finished trials of the plan, all of them, and the invalid ones.
-    pub(crate) done: (u32, u32, u32),
+    pub done: (u32, u32, u32),
     /// The remaining load time of the run.
-    pub(crate) left: Duration,
+    pub left: Duration,
     /// The elapsed and the remaining load time of the trial.
-    pub(crate) trial: (Duration, Duration),
+    pub trial: (Duration, Duration),
     /// Users or sessions, in words.
-    pub(crate) load: String,
+    pub load: String,
     /// The number of failed requests of the trial, and the newest failure in words.
-    pub(crate) errors: (u64, String),
+    pub errors: (u64, String),
     throughput: VecDeque<Option<f64>>,
     p50: VecDeque<Option<f64>>,
     p95: VecDeque<Option<f64>>,
@@ -43,7 +43,7 @@ pub(crate) struct Panel {
 
 impl Panel {
     /// Starts another trial, without figures.
-    pub(crate) fn begin(&mut self, title: String) {
+    pub fn begin(&mut self, title: String) {
         *self = Self {
             title,
             done: self.done,
@@ -53,7 +53,7 @@ impl Panel {
     }
 
     /// Adds the figures of the last second.
-    pub(crate) fn take(&mut self, tx_per_s: f64, p50_ms: Option<f64>, p95_ms: Option<f64>) {
+    pub fn take(&mut self, tx_per_s: f64, p50_ms: Option<f64>, p95_ms: Option<f64>) {
         let all = [
             (&mut self.throughput, Some(tx_per_s)),
             (&mut self.p50, p50_ms),
@@ -68,7 +68,7 @@ impl Panel {
     }
 
     /// Returns the lines, each at most `width` columns.
-    pub(crate) fn text(&self, width: usize) -> String {
+    pub fn text(&self, width: usize) -> String {
         let width = width.clamp(LEAST_WIDTH, MOST_WIDTH);
         let (done, of, invalid) = self.done;
         let invalid = match invalid {

@@ -7,12 +7,12 @@ use lab_estimate::duration;
 use lab_host::journal::Restored;
 
 /// Formats whole seconds with their two largest units.
-pub(crate) fn whole_seconds(time: Duration) -> String {
+pub fn whole_seconds(time: Duration) -> String {
     duration(Duration::from_secs(time.as_secs_f64().round() as u64))
 }
 
 /// Describes a restored setting, in a sentence.
-pub(crate) fn restored(restored: &Restored) -> String {
+pub fn restored(restored: &Restored) -> String {
     let Restored {
         path,
         found,
@@ -23,13 +23,13 @@ pub(crate) fn restored(restored: &Restored) -> String {
 }
 
 /// Describes a removed file system, in a sentence.
-pub(crate) fn cleared(path: &Path, pid: u32) -> String {
+pub fn cleared(path: &Path, pid: u32) -> String {
     let path = path.display();
     format!("took away the file system at {path}, which a killed run (process {pid}) had made")
 }
 
 /// Describes a kernel setting of a killed run that no longer exists.
-pub(crate) fn gone(path: &str, value: &str) -> String {
+pub fn gone(path: &str, value: &str) -> String {
     format!(
         "{path} is gone: its old value `{value}` can't be put back (`plimsoll restore` forgets it)"
     )

@@ -20,7 +20,7 @@ use crate::words::{self, whole_seconds};
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Draws the events of a run.
-pub(crate) struct Display {
+pub struct Display {
     bar: Option<ProgressBar>,
     panel: Panel,
     /// Whether the current trial repeats one of the plan.
@@ -36,7 +36,8 @@ pub(crate) struct Display {
 }
 
 impl Display {
-    pub(crate) fn new() -> Self {
+    /// Returns a display that shows nothing yet.
+    pub fn new() -> Self {
         let bar = has_room().then(|| {
             let bar = ProgressBar::new_spinner();
             // The template is a constant; a fault in it shows as the default style.
@@ -59,7 +60,8 @@ impl Display {
         }
     }
 
-    pub(crate) fn show(&mut self, event: &Event) {
+    /// Shows an event of the run.
+    pub fn show(&mut self, event: &Event) {
         self.keep_panel(columns());
         match event {
             Event::Restored(restored) => self.line(&words::restored(restored)),
@@ -142,7 +144,7 @@ impl Display {
     }
 
     /// Clears the panel; the report follows.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

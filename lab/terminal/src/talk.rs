@@ -5,6 +5,6 @@ use std::fmt::Arguments;
 use std::io::{Write, stderr};
 
 /// Prints a line.
-pub(crate) fn say(line: Arguments<'_>) {
+pub fn say(line: Arguments<'_>) {
     let _ = writeln!(stderr().lock(), "{line}");
 }
