@@ -1,6 +1,5 @@
 //! Studies of scripts in the form of k6: made in memory from the script's options and the flags.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,8 +17,6 @@ use lab_terminal::talk::say;
 
 /// The study is in no file; the archive has it under this name.
 const STUDY: &str = "plimsoll-script.study.yaml";
-/// Variables that usually hold the address of the server.
-const ADDRESSES: [&str; 6] = ["BASE_URL", "URL", "HOST", "API_URL", "TARGET", "HOSTNAME"];
 
 /// Returns true if the file is a script, by its name.
 pub(crate) fn is_script(path: &Path) -> bool {
@@ -155,26 +152,11 @@ fn refusal(path: &str, refused: &[Refused]) -> Failure {
     Failure::text(Exit::BadInput, all.join("\n"))
 }
 
-/// Returns the server that the script names: by a variable, or else most often in its text.
+/// Returns the server that the script names.
 fn usual_server(path: &str, facts: &ScriptFacts) -> Result<String, Failure> {
-    let by_variable = facts.variables.iter().find_map(|(name, value)| {
-        let is_address = ADDRESSES.iter().any(|known| name.ends_with(known));
-        origin(value.as_deref().filter(|_| is_address)?)
-    });
-    let found = by_variable.or_else(|| {
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        for text in &facts.texts {
-            for (at, _) in text.match_indices("http") {
-                let is_code = !line_before(text, at).trim_start().starts_with("import");
-                if let Some(origin) = origin(&text[at..]).filter(|_| is_code) {
-                    *counts.entry(origin).or_default() += 1;
-                }
-            }
-        }
-        let most = counts.into_iter().max_by_key(|(_, count)| *count);
-        most.map(|(origin, _)| origin)
-    });
-    let Some(found) = found else {
+    let variables = facts.variables.iter();
+    let variables = variables.map(|(name, value)| (name.as_str(), value.as_deref()));
+    let Some(found) = k6::server(variables, &facts.texts) else {
         let message = format!("{path} doesn't show which server it tests");
         let failure = Failure::text(Exit::BadInput, message);
         return Err(failure.hint(format!("plimsoll run --url http://HOST:PORT {path}")));
@@ -183,42 +165,4 @@ fn usual_server(path: &str, facts: &ScriptFacts) -> Result<String, Failure> {
         "the server is {found}, as in the script; --url names another one"
     ));
     Ok(found)
-}
-
-fn line_before(text: &str, at: usize) -> &str {
-    let start = text[..at].rfind('\n').map_or(0, |start| start + 1);
-    &text[start..at]
-}
-
-/// Returns the origin of an address at the beginning of a text.
-fn origin(text: &str) -> Option<String> {
-    let scheme = ["https://", "http://"]
-        .into_iter()
-        .find(|scheme| text.starts_with(scheme))?;
-    let rest = &text[scheme.len()..];
-    let is_host = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
-    let end = rest.find(|c: char| !is_host(c)).unwrap_or(rest.len());
-    let host = rest[..end].trim_end_matches(['.', ':']);
-    (!host.is_empty() && !rest[end..].starts_with('$')).then(|| format!("{scheme}{host}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_origin_is_the_beginning_of_an_address() {
-        let cases = [
-            (
-                "http://127.0.0.1:8080/items?x=1",
-                Some("http://127.0.0.1:8080"),
-            ),
-            ("https://shop.example'", Some("https://shop.example")),
-            ("http://${HOST}/", None),
-            ("http.get(", None),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(origin(text).as_deref(), expected, "{text}");
-        }
-    }
 }

@@ -4,9 +4,11 @@
 mod files;
 mod load;
 mod script;
+mod server;
 mod summary;
 mod thresholds;
 
 pub use files::files;
 pub use script::{Flags, Limit, Made, Refused, Script};
+pub use server::server;
 pub use summary::{Missing, figure, figures};

@@ -8,6 +8,7 @@ mod api;
 mod engine;
 mod event;
 mod loader;
+pub mod names;
 mod paths;
 mod program;
 mod shared;

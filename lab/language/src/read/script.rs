@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lab_script::names::{checks, metrics};
 use lab_script::{Program, SiteKind, Variables};
 use lab_workload::{
     InputName, Inputs, MAX_SCRIPT_MEASURES, MAX_SCRIPT_NAMES, Measure, OTHER_STEP, Request, Round,
@@ -11,7 +12,6 @@ use lab_workload::{
 };
 
 use super::files::{Environment, Files, open, read_all, sibling_path, unreadable};
-use super::script_names::{checks, metrics};
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::WorkloadFile;
 use crate::source::{SourceFile, Span, offset};

@@ -1,9 +1,10 @@
 //! The names of a script's checks and metrics, found in its text. A name that the script computes is not found.
 
-use lab_script::{Program, SiteKind, Source};
+use crate::program::{Program, SiteKind, Source};
 
 /// Returns the names of all checks: the keys of the object in each call of `check`.
-pub(super) fn checks(program: &Program) -> Vec<String> {
+#[must_use]
+pub fn checks(program: &Program) -> Vec<String> {
     let mut names = Vec::new();
     for site in program.sites() {
         if site.kind != SiteKind::Check {
@@ -27,7 +28,8 @@ pub(super) fn checks(program: &Program) -> Vec<String> {
 }
 
 /// Returns the names of all metrics, each with whether its values are times.
-pub(super) fn metrics(program: &Program) -> Vec<(String, bool)> {
+#[must_use]
+pub fn metrics(program: &Program) -> Vec<(String, bool)> {
     let mut found: Vec<(String, bool)> = Vec::new();
     for text in program.sources().iter().filter_map(text) {
         for kind in ["Trend", "Rate", "Counter", "Gauge"] {
