@@ -94,7 +94,7 @@ pub(crate) fn refused(specifier: &str) -> Option<(String, &'static str)> {
         ),
         "k6/experimental/tracing" => ("k6 removed it", "send the header traceparent with params.headers"),
         "k6/experimental/streams" => ("streams aren't supported", "read the file by open('file.csv')"),
-        "fs" | "node:fs" => ("it is a module of Node", "read the file by open('file.csv')"),
+        "fs" | "node:fs" => ("it is a module of Node", "bundle packages of npm without Node's modules; a script reads files by open('file.csv')"),
         "path" | "node:path" | "url" | "node:url" | "util" | "node:util" | "os" | "node:os" | "process" | "buffer"
         | "node:buffer" | "stream" | "events" | "http" | "node:http" | "https" | "node:https" | "child_process" => {
             ("it is a module of Node", "use the modules of k6, or a bundle that contains all it needs")
@@ -108,5 +108,5 @@ pub(crate) fn refused(specifier: &str) -> Option<(String, &'static str)> {
         }
         _ => return None,
     };
-    Some((format!("'{specifier}' can't be imported: {what}"), help))
+    Some((format!("{specifier} isn't available: {what}"), help))
 }

@@ -25,7 +25,7 @@ fn utils_find_between() {
     let of = |more: &str| eval(UTILS, &format!("findBetween('{page}', '<div class=\"message\">', '</div>'{more})"));
     assert_eq!(of(""), "Message 1");
     assert_eq!(of(", true"), json!(["Message 1", "Message 2"]));
-    assert_eq!(eval(UTILS, "[findBetween('abc', 'x', 'y'), findBetween('abc', 'x', 'y', true), findBetween('aaa', '', '', true).length]"), json!(["", [], 3]));
+    assert_eq!(eval(UTILS, "[findBetween('abc', 'x', 'y'), findBetween('abc', 'x', 'y', true), findBetween('aaa', '', '', true).length]"), json!(["", [], 4]));
 }
 
 #[test]
