@@ -64,6 +64,7 @@ pub struct Runtime {
 struct Functions {
     begin: Persistent<Function<'static>>,
     resume: Persistent<Function<'static>>,
+    fail: Persistent<Function<'static>>,
     prepare: Persistent<Function<'static>>,
     describe: Persistent<Function<'static>>,
     end_call: Persistent<Function<'static>>,
@@ -135,11 +136,17 @@ impl Runtime {
 
     /// Continues a user.
     pub fn resume(&mut self, user: u32, outcome: Outcome) -> Turn {
-        let resume = self.functions().resume.clone();
+        let Functions { resume, fail, .. } = self.functions();
+        let (resume, fail) = (resume.clone(), fail.clone());
         let shared = Rc::clone(&self.shared);
         let turn = self.played(user, |ctx| {
-            let value = turns::outcome(ctx, &shared, outcome)?;
-            let end: Value = resume.restore(ctx)?.call((user, value))?;
+            let end: Value = match turns::outcome(ctx, &shared, outcome) {
+                Ok(value) => resume.restore(ctx)?.call((user, value))?,
+                Err(error) if error.is_exception() => {
+                    fail.restore(ctx)?.call((user, ctx.catch()))?
+                }
+                Err(error) => return Err(error),
+            };
             turns::turn(ctx, &shared, &end)
         });
         turn.unwrap_or_else(Turn::Threw)

@@ -35,7 +35,7 @@ use waits::{Named, Waits};
 
 /// What each module of the script begins with.
 const HEAD: &str =
-    "import{$$K,$$U,$$at,$$a,$$y,$$f,$$z,$$open}from\"$$\";let $$t,$$k,$$v;export const $$m=0;";
+    "import{$$K,$$U,$$at,$$a,$$y,$$f,$$z,$$o,$$open}from\"$$\";let $$t,$$k,$$v;export const $$m=0;";
 /// The most files that a script opens.
 const OPENED: usize = 1_000;
 
@@ -58,10 +58,24 @@ pub(crate) fn check(entry: &str, files: &dyn Files) -> Result<(), Vec<LoadError>
     let inner = deep(|| written(&read.files))?;
     let broken = |(file, (_, text)): (&File, &(String, String))| {
         let problem = deep(|| modules::problem(text))?;
-        Some(error(file, 0, format!("what the loader made of the file isn't JavaScript: {problem}"), String::new()))
+        Some(error(
+            file,
+            0,
+            format!("what the loader made of the file isn't JavaScript: {problem}"),
+            String::new(),
+        ))
     };
-    let problems: Vec<LoadError> = read.files.iter().zip(&inner.modules).filter_map(broken).collect();
-    if problems.is_empty() { Ok(()) } else { Err(problems) }
+    let problems: Vec<LoadError> = read
+        .files
+        .iter()
+        .zip(&inner.modules)
+        .filter_map(broken)
+        .collect();
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems)
+    }
 }
 
 fn written(files: &[File]) -> Result<Inner, Vec<LoadError>> {

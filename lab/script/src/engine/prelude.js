@@ -133,6 +133,20 @@ export function resume(index, outcome) {
   return advanced(waiting, waiting.next(value));
 }
 
+// Continues a user by an error: what the host gave can't become a value.
+export function fail(index, error) {
+  user = users[index];
+  $$U = user.state;
+  const { waiting } = user;
+  user.waiting = user.map = undefined;
+  if (waiting.$tasks === undefined) return advanced(waiting, waiting.throw(error));
+  const failed = waiting.$tasks;
+  tasks = waiting.left.length > 0 ? waiting.left : undefined;
+  waiting.$tasks = waiting.left = undefined;
+  for (const task of failed) task.reject(error);
+  return checked(waiting);
+}
+
 export function prepare(index) {
   current(index);
 }

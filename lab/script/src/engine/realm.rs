@@ -116,6 +116,7 @@ fn prepare<'js>(ctx: &Ctx<'js>, program: &Program, shared: &Rc<Shared>) -> Resul
     Ok(Functions {
         begin: function("begin")?,
         resume: function("resume")?,
+        fail: function("fail")?,
         prepare: function("prepare")?,
         describe: function("describe")?,
         end_call: function("endCall")?,

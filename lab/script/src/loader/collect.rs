@@ -9,7 +9,7 @@ use oxc_span::GetSpan as _;
 
 use super::edit::Edit;
 use super::facts::{
-    Arg, Call, Facts, Function as Fact, Kind, MODULE, Start, Symbol, Target, Value,
+    Arg, Call, Facts, Function as Fact, Kind, Local, MODULE, Start, Symbol, Target, Use, Value,
 };
 use super::modules::Imports;
 use super::values;
@@ -292,6 +292,61 @@ impl<'s> Collector<'s> {
         }
     }
 
+    /// Marks a generator of the script itself, whose values aren't operations.
+    fn brand(&mut self, it: &Function<'_>) {
+        let (start, end) = (it.span.start, it.span.end);
+        let edits = &mut self.facts.fixed;
+        match &it.id {
+            _ if it.r#type == FunctionType::FunctionExpression => {
+                edits.push(Edit::open(start, end, "$$o("));
+                edits.push(Edit::close(end, start, ")"));
+            }
+            Some(name) if self.stack.len() == 1 && !self.fixed => {
+                edits.push(Edit::close(end, 0, format!(";$$o({});", name.name)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes the local bindings of a block.
+    fn block(&mut self, statements: &[Statement<'_>]) {
+        let function = self.current();
+        if function == MODULE {
+            return;
+        }
+        let block = self.facts.blocks.len();
+        let spans = statements
+            .iter()
+            .map(|statement| (statement.span().start, statement.span().end));
+        self.facts.blocks.push(spans.collect());
+        for (place, statement) in statements.iter().enumerate() {
+            let Statement::VariableDeclaration(it) = statement else {
+                continue;
+            };
+            if it.kind != VariableDeclarationKind::Let && it.kind != VariableDeclarationKind::Const
+            {
+                continue;
+            }
+            for name in it
+                .declarations
+                .iter()
+                .flat_map(|it| it.id.get_binding_identifiers())
+            {
+                let Some(symbol) = name.symbol_id.get() else {
+                    continue;
+                };
+                self.facts.locals.push(Local {
+                    function,
+                    symbol: symbol.index(),
+                    name: name.name.to_string(),
+                    block,
+                    statement: place,
+                    is_const: it.kind == VariableDeclarationKind::Const,
+                });
+            }
+        }
+    }
+
     fn open_call(&mut self, it: &CallExpression<'_>) {
         let Expression::Identifier(name) = &it.callee else {
             return;
@@ -336,6 +391,9 @@ impl<'a> Visit<'a> for Collector<'_> {
         let (callback_of, becomes_async) = self.callback(start);
         if let Some(name) = it.id.as_ref().and_then(|id| id.symbol_id.get()) {
             self.flow(Target::Symbol(name.index()), Value::Function(start));
+        }
+        if it.generator && kind == Kind::Function {
+            self.brand(it);
         }
         let parameters = self.parameters(&it.params);
         let fact = Fact {
@@ -436,6 +494,16 @@ impl<'a> Visit<'a> for Collector<'_> {
             self.flow(Target::Property(name), value);
         }
         self.at_fixed_place(|own| walk::walk_property_definition(own, it));
+    }
+
+    fn visit_function_body(&mut self, it: &FunctionBody<'a>) {
+        self.block(&it.statements);
+        walk::walk_function_body(self, it);
+    }
+
+    fn visit_block_statement(&mut self, it: &BlockStatement<'a>) {
+        self.block(&it.body);
+        walk::walk_block_statement(self, it);
     }
 
     fn visit_static_block(&mut self, it: &StaticBlock<'a>) {
@@ -618,6 +686,16 @@ impl<'a> Visit<'a> for Collector<'_> {
                 "names that begin with $$ are reserved",
                 "choose another name",
             );
+        }
+        if let Some(symbol) = values::symbol(self.scoping, it) {
+            let function = self.current();
+            let uses = self.facts.uses.entry(symbol).or_insert(Use {
+                function,
+                captured: false,
+                last: 0,
+            });
+            uses.captured |= uses.function != function;
+            uses.last = uses.last.max(it.span.end);
         }
     }
 

@@ -17,12 +17,21 @@ use super::values;
 ///
 /// The offset of what has no counterpart in a module.
 pub(super) fn module(text: &str) -> Option<Result<String, (u32, String)>> {
-    if !["require(", "module.exports", "exports."].iter().any(|part| text.contains(part)) {
+    if !["require(", "module.exports", "exports."]
+        .iter()
+        .any(|part| text.contains(part))
+    {
         return None;
     }
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, text, SourceType::mjs()).parse();
-    if parsed.panicked || parsed.program.body.iter().any(Statement::is_module_declaration) {
+    if parsed.panicked
+        || parsed
+            .program
+            .body
+            .iter()
+            .any(Statement::is_module_declaration)
+    {
         return None;
     }
     let mut common = Common::default();
@@ -60,7 +69,10 @@ impl Common {
     fn head(&self) -> String {
         let mut out = self.declared.concat();
         for (specifier, number) in &self.imports {
-            out.push_str(&format!("import {}$r{number} from {specifier:?};", star(specifier)));
+            out.push_str(&format!(
+                "import {}$r{number} from {specifier:?};",
+                star(specifier)
+            ));
         }
         out
     }
@@ -77,7 +89,10 @@ impl Common {
             if self.whole {
                 out.push_str("export default $exports;");
             } else {
-                let members = self.exports.iter().map(|(name, holder)| format!("{name:?}:{holder},"));
+                let members = self
+                    .exports
+                    .iter()
+                    .map(|(name, holder)| format!("{name:?}:{holder},"));
                 let members: String = members.collect();
                 out.push_str(&format!("export default {{{members}}};"));
             }
@@ -91,7 +106,8 @@ impl Common {
                 if let Some(import) = import(&it.declarations[0]) {
                     self.is_common = true;
                     self.declared.push(import);
-                    self.edits.push(Edit::replace(it.span.start, it.span.end, ""));
+                    self.edits
+                        .push(Edit::replace(it.span.start, it.span.end, ""));
                     return;
                 }
             }
@@ -108,12 +124,14 @@ impl Common {
     /// `module.exports = …`, `exports.name = …`.
     fn assignment(&mut self, it: &ExpressionStatement<'_>) -> bool {
         if let Expression::CallExpression(call) = &it.expression
-            && let Some(Some(Expression::Identifier(first))) = call.arguments.first().map(Argument::as_expression)
+            && let Some(Some(Expression::Identifier(first))) =
+                call.arguments.first().map(Argument::as_expression)
             && first.name == "exports"
         {
             // `Object.defineProperty(exports, '__esModule', …)`
             self.is_common = true;
-            self.edits.push(Edit::replace(it.span.start, it.span.end, ""));
+            self.edits
+                .push(Edit::replace(it.span.start, it.span.end, ""));
             return true;
         }
         let Expression::AssignmentExpression(assigned) = &it.expression else {
@@ -126,7 +144,8 @@ impl Common {
         if is_exports(target) {
             self.is_common = true;
             self.whole = true;
-            self.edits.push(Edit::replace(it.span.start, right, "const $exports="));
+            self.edits
+                .push(Edit::replace(it.span.start, right, "const $exports="));
             if let Expression::ObjectExpression(object) = &assigned.right {
                 for property in &object.properties {
                     if let ObjectPropertyKind::ObjectProperty(property) = property
@@ -139,17 +158,26 @@ impl Common {
             }
         } else if let Some(name) = exported(target) {
             self.is_common = true;
-            if matches!(&assigned.right, Expression::UnaryExpression(_) | Expression::AssignmentExpression(_)) {
+            if matches!(
+                &assigned.right,
+                Expression::UnaryExpression(_) | Expression::AssignmentExpression(_)
+            ) {
                 // Compilers announce names by `exports.a = exports.b = void 0`.
-                self.edits.push(Edit::replace(it.span.start, it.span.end, ""));
+                self.edits
+                    .push(Edit::replace(it.span.start, it.span.end, ""));
                 return true;
             }
             let number = self.exports.len();
             let holder = format!("$e{number}");
             if self.exports.insert(name, holder.clone()).is_some() {
-                self.problem.get_or_insert((it.span.start, "a name is exported twice".to_owned()));
+                self.problem
+                    .get_or_insert((it.span.start, "a name is exported twice".to_owned()));
             }
-            self.edits.push(Edit::replace(it.span.start, right, format!("const {holder}=")));
+            self.edits.push(Edit::replace(
+                it.span.start,
+                right,
+                format!("const {holder}="),
+            ));
         } else {
             return false;
         }
@@ -160,25 +188,39 @@ impl Common {
 
 /// Files export one value, modules of the API export names.
 fn star(specifier: &str) -> &'static str {
-    if specifier.starts_with('.') || specifier.starts_with('/') { "" } else { "* as " }
+    if specifier.starts_with('.') || specifier.starts_with('/') {
+        ""
+    } else {
+        "* as "
+    }
 }
 
 /// The import that `const name = require('…')` and `const { a, b: c } = require('…')` are.
 fn import(it: &VariableDeclarator<'_>) -> Option<String> {
     let specifier = required(it.init.as_ref()?)?;
     match &it.id {
-        BindingPattern::BindingIdentifier(name) => {
-            Some(format!("import {}{} from {specifier:?};", star(&specifier), name.name))
-        }
-        BindingPattern::ObjectPattern(object) if !star(&specifier).is_empty() && object.rest.is_none() => {
-            let names = object.properties.iter().map(|property| match &property.value {
-                BindingPattern::BindingIdentifier(local) => {
-                    Some(format!("{} as {}", values::key(&property.key)?, local.name))
-                }
-                _ => None,
-            });
+        BindingPattern::BindingIdentifier(name) => Some(format!(
+            "import {}{} from {specifier:?};",
+            star(&specifier),
+            name.name
+        )),
+        BindingPattern::ObjectPattern(object)
+            if !star(&specifier).is_empty() && object.rest.is_none() =>
+        {
+            let names = object
+                .properties
+                .iter()
+                .map(|property| match &property.value {
+                    BindingPattern::BindingIdentifier(local) => {
+                        Some(format!("{} as {}", values::key(&property.key)?, local.name))
+                    }
+                    _ => None,
+                });
             let names: Option<Vec<String>> = names.collect();
-            Some(format!("import {{{}}} from {specifier:?};", names?.join(",")))
+            Some(format!(
+                "import {{{}}} from {specifier:?};",
+                names?.join(",")
+            ))
         }
         _ => None,
     }
@@ -219,7 +261,8 @@ impl<'a> Visit<'a> for Common {
             let next = self.imports.len();
             let number = *self.imports.entry(specifier).or_insert(next);
             let span = it.span();
-            self.edits.push(Edit::replace(span.start, span.end, format!("$r{number}")));
+            self.edits
+                .push(Edit::replace(span.start, span.end, format!("$r{number}")));
             return;
         }
         walk::walk_expression(self, it);
@@ -228,9 +271,13 @@ impl<'a> Visit<'a> for Common {
     fn visit_static_member_expression(&mut self, it: &StaticMemberExpression<'a>) {
         if let Some(name) = exported(it) {
             if let Some(holder) = self.exports.get(&name) {
-                self.edits.push(Edit::replace(it.span.start, it.span.end, holder.clone()));
+                self.edits
+                    .push(Edit::replace(it.span.start, it.span.end, holder.clone()));
             } else {
-                self.problem.get_or_insert((it.span.start, format!("exports.{name} is read before it is set")));
+                self.problem.get_or_insert((
+                    it.span.start,
+                    format!("exports.{name} is read before it is set"),
+                ));
             }
             return;
         }

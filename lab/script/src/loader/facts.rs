@@ -33,6 +33,10 @@ pub(super) struct Facts {
     pub(super) statements: HashSet<u32>,
     /// Chains with `?.`, from start to end.
     pub(super) chains: HashMap<u32, u32>,
+    /// Statements of blocks within functions.
+    pub(super) blocks: Vec<Vec<(u32, u32)>>,
+    pub(super) locals: Vec<Local>,
+    pub(super) uses: HashMap<Symbol, Use>,
     /// Names of `__ENV` that are mentioned.
     pub(super) variables: Vec<String>,
     /// Edits that don't depend on what waits: specifiers, `open`, hashbangs.
@@ -142,6 +146,27 @@ pub(super) struct Call {
     /// The name of the request, group, or check.
     pub(super) label: Option<String>,
     pub(super) groups: Vec<String>,
+}
+
+/// A `let` or `const` of a block.
+#[derive(Debug, Clone)]
+pub(super) struct Local {
+    pub(super) function: Start,
+    pub(super) symbol: Symbol,
+    pub(super) name: String,
+    pub(super) block: usize,
+    /// The place of its statement in the block.
+    pub(super) statement: usize,
+    pub(super) is_const: bool,
+}
+
+/// The uses of a binding.
+#[derive(Debug, Clone)]
+pub(super) struct Use {
+    pub(super) function: Start,
+    /// Used in several functions.
+    pub(super) captured: bool,
+    pub(super) last: u32,
 }
 
 #[derive(Debug, Clone)]

@@ -11,8 +11,8 @@ use oxc_span::{GetSpan as _, SourceType};
 use super::deep::{NESTING, deep, too_deep};
 use super::edit::{Edit, Lines};
 use super::facts::{Export, Facts, Imported, Module, Symbol, Value};
-use super::{common, typescript};
 use super::values;
+use super::{common, typescript};
 use crate::api;
 use crate::paths::joined;
 use crate::program::{Files, LoadError, Source};
@@ -110,7 +110,11 @@ fn file(name: &str, files: &dyn Files, all: &mut Files_) -> Result<(), Box<LoadE
     if let Some(at) = too_deep(source) {
         let (line, column) = Lines::new(source).place(at);
         let message = format!("brackets are nested more than {NESTING} deep");
-        return Err(Box::new(LoadError { line, column, ..*failed(message) }));
+        return Err(Box::new(LoadError {
+            line,
+            column,
+            ..*failed(message)
+        }));
     }
     let (text, lines) = if name.ends_with(".json") {
         let _: serde_json::Value = serde_json::from_str(source)
@@ -147,7 +151,8 @@ fn common(name: &str, source: &str) -> Result<String, Box<LoadError>> {
                 line,
                 column,
                 message,
-                help: "bundle the script as a module: esbuild --bundle --format=esm --external:k6".to_owned(),
+                help: "bundle the script as a module: esbuild --bundle --format=esm --external:k6"
+                    .to_owned(),
             }))
         }
     }
@@ -176,10 +181,18 @@ fn specifiers(file: &File) -> Vec<(String, u32)> {
 pub(super) fn problem(text: &str) -> Option<String> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, text, SourceType::mjs()).parse();
-    let problem = parsed.errors.first().map(|problem| problem.message.to_string());
+    let problem = parsed
+        .errors
+        .first()
+        .map(|problem| problem.message.to_string());
     problem.or_else(|| {
-        let semantic = SemanticBuilder::new().with_check_syntax_error(true).build(&parsed.program);
-        semantic.errors.first().map(|problem| problem.message.to_string())
+        let semantic = SemanticBuilder::new()
+            .with_check_syntax_error(true)
+            .build(&parsed.program);
+        semantic
+            .errors
+            .first()
+            .map(|problem| problem.message.to_string())
     })
 }
 

@@ -1,8 +1,7 @@
 //! Expressions as values: what they may be, as far as waiting is concerned, and as names of requests.
 
 use oxc_ast::ast::{
-    Argument, BindingPattern, Expression, IdentifierReference, PropertyKey,
-    TemplateLiteral,
+    Argument, BindingPattern, Expression, IdentifierReference, PropertyKey, TemplateLiteral,
 };
 use oxc_semantic::Scoping;
 

@@ -1,5 +1,7 @@
 //! Makes functions that may wait generators, and lets their callers wait, by insertions.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 use super::edit::Edit;
 use super::facts::{Call, Facts, Function, Kind, Start};
 use super::waits::Waits;
@@ -40,6 +42,7 @@ pub(super) fn written(waits: &Waits<'_>, text: &str, file: usize, first: u32) ->
             convert(*start, function, &mut out.edits);
         }
     }
+    release(waits, file, &mut out.edits);
     let mut calls: Vec<&Call> = facts.calls.iter().collect();
     calls.sort_by_key(|call| (call.span.0, u32::MAX - call.span.1));
     for call in calls {
@@ -59,6 +62,47 @@ pub(super) fn written(waits: &Waits<'_>, text: &str, file: usize, first: u32) ->
         wrap(text, facts, call, &how, &mut out.edits);
     }
     out
+}
+
+/// Forgets locals that aren't used any more before the function waits: what they hold would wait with it.
+fn release(waits: &Waits<'_>, file: usize, edits: &mut Vec<Edit>) {
+    let facts = &waits.facts[file];
+    let mut waiting: HashMap<Start, BTreeSet<u32>> = HashMap::new();
+    for call in &facts.calls {
+        if waits.waits(file, call.function) && !call.fixed && waits.call_waits(file, call) {
+            waiting
+                .entry(call.function)
+                .or_default()
+                .insert(call.span.0);
+        }
+    }
+    let mut declared = HashSet::new();
+    for local in &facts.locals {
+        let (Some(calls), Some(uses)) =
+            (waiting.get(&local.function), facts.uses.get(&local.symbol))
+        else {
+            continue;
+        };
+        if uses.captured || uses.function != local.function {
+            continue;
+        }
+        let block = &facts.blocks[local.block];
+        let next = block[local.statement + 1..]
+            .iter()
+            .find(|(start, end)| *start > uses.last && calls.range(*start..*end).next().is_some());
+        let Some((start, _)) = next else {
+            continue;
+        };
+        edits.push(Edit::open(
+            *start,
+            u32::MAX - 1,
+            format!("{}=void 0;", local.name),
+        ));
+        let (keyword, _) = block[local.statement];
+        if local.is_const && declared.insert(keyword) {
+            edits.push(Edit::replace(keyword, keyword + 5, "let"));
+        }
+    }
 }
 
 fn how(waits: &Waits<'_>, file: usize, call: &Call) -> How {
@@ -166,8 +210,11 @@ fn site(waits: &Waits<'_>, file: usize, call: &Call, first: u32, out: &mut Writt
     });
     let (start, end) = last.span;
     out.edits.push(Edit::open(start, end + 1, "($$v="));
-    out.edits
-        .push(Edit::close(end, start.saturating_sub(1), format!(",$$at.s={number},$$v)")));
+    out.edits.push(Edit::close(
+        end,
+        start.saturating_sub(1),
+        format!(",$$at.s={number},$$v)"),
+    ));
 }
 
 fn site_kind(module: &str, name: &str) -> Option<SiteKind> {

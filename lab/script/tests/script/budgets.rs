@@ -11,7 +11,11 @@ fn thrown(body: &str) -> (ThrownKind, Vec<String>, String) {
         "import http from 'k6/http';\nimport {{ check, sleep }} from 'k6';\nexport default function () {{ if (__VU === 1) broken(); else http.get('http://a/1'); return __VU }}\nfunction broken() {{\n{body}\n}}"
     );
     let program = load(&[("main.js", &text)]);
-    let limits = Limits { turn: Duration::from_millis(50), memory: 64 << 20, ..Limits::default() };
+    let limits = Limits {
+        turn: Duration::from_millis(50),
+        memory: 64 << 20,
+        ..Limits::default()
+    };
     let mut runtime = Runtime::new(&program, limits, 1).expect("the modules run");
     // A user that waits meanwhile.
     let waiting = runtime.begin(1, &call("default", 1, 0));
@@ -21,8 +25,14 @@ fn thrown(body: &str) -> (ThrownKind, Vec<String>, String) {
     };
     let answer = Outcome::Answers(vec![lab_script::Answer::default()]);
     let done = runtime.resume(1, answer);
-    assert!(matches!(&done, Turn::Done { value: Some(value) } if *value == 2), "{done:?}");
-    let frames = thrown.stack.iter().map(|frame| format!("{}@{}:{}", frame.function, frame.file, frame.line));
+    assert!(
+        matches!(&done, Turn::Done { value: Some(value) } if *value == 2),
+        "{done:?}"
+    );
+    let frames = thrown
+        .stack
+        .iter()
+        .map(|frame| format!("{}@{}:{}", frame.function, frame.file, frame.line));
     (thrown.kind, frames.collect(), thrown.message)
 }
 
@@ -43,7 +53,8 @@ fn endless_loop_cannot_be_caught() {
 
 #[test]
 fn memory_bomb_ends() {
-    let (kind, stack, _) = thrown("const all = [];\nfor (;;) all.push('x'.repeat(1e5) + all.length)");
+    let (kind, stack, _) =
+        thrown("const all = [];\nfor (;;) all.push('x'.repeat(1e5) + all.length)");
     assert_eq!(kind, ThrownKind::Memory, "{stack:?}");
 }
 
@@ -56,7 +67,8 @@ fn deep_recursion_ends() {
 
 #[test]
 fn throwing_check_has_place() {
-    let (kind, stack, message) = thrown("const r = null;\ncheck(r, {\n  ok: (r) =>\n    r.status === 200\n})");
+    let (kind, stack, message) =
+        thrown("const r = null;\ncheck(r, {\n  ok: (r) =>\n    r.status === 200\n})");
     assert_eq!(kind, ThrownKind::Error);
     assert_eq!(stack[0], "ok@main.js:8", "{stack:?}");
     assert!(message.starts_with("TypeError"), "{message}");
@@ -64,9 +76,12 @@ fn throwing_check_has_place() {
 
 #[test]
 fn lost_request_has_place() {
-    let (kind, stack, _) = thrown("const lost = JSON.stringify(\n{ toJSON: http.get.bind(http, 'http://a') })");
+    let (kind, stack, _) =
+        thrown("const lost = JSON.stringify(\n{ toJSON: http.get.bind(http, 'http://a') })");
     assert_eq!(kind, ThrownKind::NotHandedOver, "{stack:?}");
-    let (kind, stack, _) = thrown("const sort = [2, 1]\nsort.sort(hidden)\nfunction hidden() {\n  return http.get('http://a/1').status\n}");
+    let (kind, stack, _) = thrown(
+        "const sort = [2, 1]\nsort.sort(hidden)\nfunction hidden() {\n  return http.get('http://a/1').status\n}",
+    );
     assert_eq!(kind, ThrownKind::NotHandedOver);
     assert_eq!(stack[0], "@main.js:8", "{stack:?}");
 }

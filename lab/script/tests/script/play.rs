@@ -29,7 +29,11 @@ pub(crate) fn variables(all: &[(&str, &str)]) -> Variables {
 
 /// Loads files, of which the first one is the entry.
 pub(crate) fn try_load(files: &[(&str, &str)]) -> Result<Program, Vec<LoadError>> {
-    let loaded = Program::load(files[0].0, &Texts(files), &variables(&[("URL", "http://shop")]));
+    let loaded = Program::load(
+        files[0].0,
+        &Texts(files),
+        &variables(&[("URL", "http://shop")]),
+    );
     if loaded.is_ok() {
         assert_eq!(Program::check(files[0].0, &Texts(files)), Ok(()));
     }

@@ -21,7 +21,12 @@ fn each_user_has_its_own_state() {
     let text = "let n = 0; const seen = []; const cache = new Map(); var a = 1, b, { c, d: [e] } = { c: 2, d: [3] };\nexport default () => { n++; b = (b ?? 0) + 1; seen.push(n); cache.set(n, { n }); c++; return [n, seen.length, cache.size, a, b, c, e] }";
     assert_eq!(
         returned(&[("main.js", text)], &[0, 0, 1, 0]),
-        ["[1,1,1,1,1,3,3]", "[2,2,2,1,2,4,3]", "[1,1,1,1,1,3,3]", "[3,3,3,1,3,5,3]"]
+        [
+            "[1,1,1,1,1,3,3]",
+            "[2,2,2,1,2,4,3]",
+            "[1,1,1,1,1,3,3]",
+            "[3,3,3,1,3,5,3]"
+        ]
     );
 }
 
@@ -31,7 +36,11 @@ fn state_is_kept_across_files() {
     let lib = "export let count = 0;\nexport function add() { count += 1 }";
     assert_eq!(
         returned(&[("main.js", main), ("lib.js", lib)], &[0, 0, 1]),
-        [r#"{"all":1,"count":1,"n":1}"#, r#"{"all":2,"count":2,"n":2}"#, r#"{"all":1,"count":1,"n":1}"#]
+        [
+            r#"{"all":1,"count":1,"n":1}"#,
+            r#"{"all":2,"count":2,"n":2}"#,
+            r#"{"all":1,"count":1,"n":1}"#
+        ]
     );
 }
 
@@ -40,7 +49,11 @@ fn statements_at_module_level_run_for_each_user() {
     let text = "const all = [];\nfor (var i = 0; i < 3; i++) { all.push(i) }\nfor (var x of [7]) all.push(x)\nif (all.length > 2) {\n  all.push('x')\n}\nclass Counter { static n = 0 }\nexport default () => { all.push(__VU); Counter.n++; return [...all, Counter.n, i, x] }";
     assert_eq!(
         returned(&[("main.js", text)], &[0, 0, 1]),
-        [r#"[0,1,2,7,"x",1,1,3,7]"#, r#"[0,1,2,7,"x",1,1,2,3,7]"#, r#"[0,1,2,7,"x",2,1,3,7]"#]
+        [
+            r#"[0,1,2,7,"x",1,1,3,7]"#,
+            r#"[0,1,2,7,"x",1,1,2,3,7]"#,
+            r#"[0,1,2,7,"x",2,1,3,7]"#
+        ]
     );
 }
 
@@ -56,7 +69,10 @@ fn write_to_shared_object_throws() {
 #[test]
 fn names_of_built_in_objects_can_be_assigned_on_own_objects() {
     let text = "function Shop() {}\nShop.prototype.toString = () => 'shop';\nexport default () => { const e = new Error('x'); e.name = 'Mine'; const o = {}; o.constructor = 1; o.toString = () => 'o'; return [String(new Shop()), String(e), String(o), Object.keys(o).length] }";
-    assert_eq!(returned(&[("main.js", text)], &[0]), [r#"["shop","Mine: x","o",2]"#]);
+    assert_eq!(
+        returned(&[("main.js", text)], &[0]),
+        [r#"["shop","Mine: x","o",2]"#]
+    );
 }
 
 #[test]
@@ -72,7 +88,10 @@ fn random_numbers_are_those_of_the_user() {
     let program = load(&[("main.js", text)]);
     let play = |users: &[u32]| -> Vec<_> {
         let mut play = Play::new(&program);
-        users.iter().map(|user| play.iteration(*user).expect("it runs")).collect()
+        users
+            .iter()
+            .map(|user| play.iteration(*user).expect("it runs"))
+            .collect()
     };
     let (both, second) = (play(&[0, 1, 0]), play(&[1]));
     assert_eq!(both[1], second[0]);
@@ -85,7 +104,10 @@ fn random_numbers_are_those_of_the_user() {
 fn data_of_setup_is_frozen() {
     let text = "export function setup() { return { tokens: ['a'] } }\nexport default (data) => { data.tokens.push('b') }";
     let mut play = Play::new(&load(&[("main.js", text)]));
-    let data = play.call(0, &call("setup", 0, 0)).expect("setup runs").expect("setup returns");
+    let data = play
+        .call(0, &call("setup", 0, 0))
+        .expect("setup runs")
+        .expect("setup returns");
     let thrown = play.with_data(1, data).expect_err("the write throws");
     assert_eq!(thrown.kind, ThrownKind::Error);
     assert_eq!(thrown.place().as_deref(), Some("main.js:2"));
@@ -93,8 +115,13 @@ fn data_of_setup_is_frozen() {
 
 #[test]
 fn request_within_initialiser_is_refused() {
-    let text = format!("{HTTP}const token = login();\nfunction login() {{\n  return http.get('http://a/1').body;\n}}\nexport default () => token");
+    let text = format!(
+        "{HTTP}const token = login();\nfunction login() {{\n  return http.get('http://a/1').body;\n}}\nexport default () => token"
+    );
     let problems = try_load(&[("main.js", &text)]).expect_err("it can't wait");
     assert!(problems[0].message.contains("can't wait"), "{problems:?}");
-    assert_eq!((problems[0].file.as_str(), problems[0].line), ("main.js", 4));
+    assert_eq!(
+        (problems[0].file.as_str(), problems[0].line),
+        ("main.js", 4)
+    );
 }
