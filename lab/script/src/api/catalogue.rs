@@ -110,7 +110,7 @@ pub(crate) fn refused(specifier: &str) -> Option<(String, &'static str)> {
         ),
         "fs" | "node:fs" => (
             "it is a module of Node",
-            "read the file by open('file.csv')",
+            "bundle packages of npm without Node's modules; a script reads files by open('file.csv')",
         ),
         "path" | "node:path" | "url" | "node:url" | "util" | "node:util" | "os" | "node:os"
         | "process" | "buffer" | "node:buffer" | "stream" | "events" | "http" | "node:http"
@@ -132,5 +132,5 @@ pub(crate) fn refused(specifier: &str) -> Option<(String, &'static str)> {
         ),
         _ => return None,
     };
-    Some((format!("'{specifier}' can't be imported: {what}"), help))
+    Some((format!("{specifier} isn't available: {what}"), help))
 }

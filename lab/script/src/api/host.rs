@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use rquickjs::prelude::Opt;
 use rquickjs::{Array, Class, Ctx, Exception, Function, IntoJs, Object, Result, Value};
 
 use crate::event::{Event, Level, MetricKind};
@@ -46,9 +47,14 @@ impl<'js> Host<'_, 'js> {
         let own = Rc::clone(self.shared);
         self.add(
             "check",
-            move |ctx: Ctx<'js>, name: String, passed: bool, tags: Value<'js>| -> Result<()> {
+            move |ctx: Ctx<'js>,
+                  name: String,
+                  passed: bool,
+                  tags: Value<'js>,
+                  site: Opt<u32>|
+                  -> Result<()> {
                 let tags = tagged(&ctx, &own, &tags)?;
-                let site = own.take_site(&ctx);
+                let site = site.0.unwrap_or_else(|| own.take_site(&ctx));
                 own.record(Event::Check {
                     site,
                     name,
@@ -234,7 +240,7 @@ impl<'js> Host<'_, 'js> {
         let own = Rc::clone(self.shared);
         self.add(
             "removeCookies",
-            move |ctx: Ctx<'js>, id: u32, url: String, name: rquickjs::prelude::Opt<String>| {
+            move |ctx: Ctx<'js>, id: u32, url: String, name: Opt<String>| {
                 jar::remove(&ctx, &own, id, &url, name.0.as_deref())
             },
         )

@@ -204,9 +204,7 @@ fn elements_say_what_they_are() {
         ("el.toString().startsWith('<a href=')", json!(true)),
     ];
     for (expression, expected) in examples {
-        let expression = expression
-            .replace("el.", "doc.find('a').get(0).")
-            .replace("(el)", "(doc.find('a').get(0))");
+        let expression = format!("((el) => {expression})(doc.find('a').get(0))");
         assert_eq!(of(link, &expression), expected, "{expression}");
     }
 }

@@ -39,7 +39,7 @@ fn utils_find_between() {
             UTILS,
             "[findBetween('abc', 'x', 'y'), findBetween('abc', 'x', 'y', true), findBetween('aaa', '', '', true).length]"
         ),
-        json!(["", [], 3])
+        json!(["", [], 4])
     );
 }
 
