@@ -96,7 +96,12 @@ export function $functions(namespace, inits) {
 function prepared(index) {
   user = users[index] = new User();
   $$U = user.state = [];
-  for (const init of initialisers) $$y(init());
+  host.initialise(true);
+  try {
+    for (const init of initialisers) $$y(init());
+  } finally {
+    host.initialise(false);
+  }
   $$U = user.state = $$U.slice();
 }
 
