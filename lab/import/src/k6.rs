@@ -17,6 +17,8 @@ use load::{Scenario, scenarios};
 pub struct Script<'a> {
     /// The name of the study.
     pub name: String,
+    /// The beginning of the names of workload files.
+    pub prefix: String,
     /// The file of the script, relative to the study's folder.
     pub file: String,
     /// The text of the script, for the lines of its options.
@@ -124,14 +126,14 @@ pub fn files(script: &Script<'_>) -> Result<Made, Vec<Refused>> {
         }
     }
     let mut notes = Vec::new();
-    let scenarios = scenarios(script, &mut notes, &mut refused);
+    let scenarios = scenarios(script, &mut refused);
     let (thresholds, limits) = thresholds::thresholds(script, &scenarios, &mut notes);
     if !refused.is_empty() {
         return Err(refused);
     }
     let mut workloads: Vec<(String, String)> = Vec::new();
     for one in &scenarios {
-        let file = one.workload_file();
+        let file = one.workload_file(&script.prefix);
         if workloads.iter().all(|(known, _)| *known != file) {
             workloads.push((file, workload(script, one)));
         }
@@ -143,7 +145,7 @@ pub fn files(script: &Script<'_>) -> Result<Made, Vec<Refused>> {
     let first = workloads.first().map_or("", |(file, _)| file.as_str());
     let _ = writeln!(study, "workload: {}", text(&format!("./{first}")));
     study.push_str(&system(&script.url, script.pid, &script.reach));
-    study.push_str(&load::load(&scenarios));
+    study.push_str(&load::load(&scenarios, &script.prefix));
     study.push_str(&thresholds);
     Ok(Made {
         study,

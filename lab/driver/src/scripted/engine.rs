@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lab_client::Nanos;
 use lab_script::{Bundle, Call, Event, Facts, Outcome, Program, Runtime, Source, Turn, Variables};
-use lab_workload::{Given, LoadKind, SESSION, Scripted, Workload};
+use lab_workload::{Given, SESSION, Scripted, Workload};
 use serde_json::Value;
 
 use crate::clock::Clock;
@@ -141,7 +141,7 @@ fn groups(workload: &Workload) -> HashMap<Box<str>, usize> {
 pub(crate) struct Player {
     /// Among the users of all populations.
     pub(crate) user: u32,
-    /// The number of the session: of the user, or of the arrival.
+    /// The number of the user's session, from 0.
     pub(crate) session: u64,
 }
 
@@ -214,12 +214,8 @@ impl Playing {
         let now = self.clock.nanos();
         let length = lab_client::time::nanos(drive.ramp.saturating_add(drive.hold)).max(1);
         let index = u64::from(player.user - drive.first.min(player.user));
-        let in_test = match drive.kind {
-            LoadKind::Arrival { .. } => player.session,
-            LoadKind::Users | LoadKind::Sequence { .. } => {
-                index + player.session * u64::from(drive.users)
-            }
-        };
+        // Unique, with gaps: no number is shared over workers.
+        let in_test = index + player.session * u64::from(drive.users);
         let (scenario, executor) = self.scripted.scenario.clone();
         Facts {
             vu_in_test: u64::from(player.user) + 1,
