@@ -438,7 +438,7 @@ fn comparison(text: &str) -> Option<Test> {
         (">", Relation::More),
         ("%", Relation::Like),
     ];
-    let place = text.find(['=', '!', '<', '>', '%']);
+    let place = relation_at(text);
     let (path, relation, value) = match place {
         None => (text, Relation::Exists, Value::Null),
         Some(place) => {
@@ -461,4 +461,23 @@ fn comparison(text: &str) -> Option<Test> {
         relation,
         value,
     })
+}
+
+/// The place of the relation in a test, outside of tests within it and of quotes.
+fn relation_at(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    let mut quoted = false;
+    let mut escaped = false;
+    for (place, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => depth -= 1,
+            '=' | '!' | '<' | '>' | '%' if depth == 0 && !quoted => return Some(place),
+            _ => {}
+        }
+    }
+    None
 }

@@ -8,7 +8,7 @@
 //!
 //! | events | |
 //! |---|---|
-//! | `check(name, passed, tags)`, `group(name, begins)` | a check passed or failed; a group begins or ends |
+//! | `check(name, passed, tags, site)`, `group(name, begins)` | a check passed or failed; a group begins or ends |
 //! | `metric(name, kind, value, tags, isTime)`, `declare(name, kind, isTime)` | a value of a metric; a metric exists |
 //! | `log(level, text)` | a line of the log |
 //! | `abort(reason)`, `failTest(reason)` | the test ends; the test fails at its end |

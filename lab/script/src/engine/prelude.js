@@ -426,31 +426,6 @@ export function $$open(base, name, mode) {
   return mode === 'b' ? host.openBytes(base, String(name)) : host.openText(base, String(name));
 }
 
-function shown(value) {
-  if (typeof value === 'string') return value;
-  if (value instanceof Error) return value.stack ? `${value}\n${value.stack}` : String(value);
-  if (typeof value === 'object' && value !== null) {
-    try {
-      return JSON.stringify(value);
-    } catch {
-      return String(value);
-    }
-  }
-  return String(value);
-}
-
-function logs(level) {
-  return (...values) => host.log(level, values.map(shown).join(' '));
-}
-define(globalThis, 'console', {
-  debug: logs('debug'),
-  log: logs('info'),
-  info: logs('info'),
-  warn: logs('warn'),
-  error: logs('error'),
-  trace: logs('debug'),
-});
-
 // Names of frozen prototypes that scripts assign on their own objects.
 const assigned = ['toString', 'toLocaleString', 'valueOf', 'constructor', 'name', 'message', 'stack', 'toJSON', 'cause'];
 

@@ -91,6 +91,20 @@ pub(super) fn api_waits(module: &str, name: &str) -> bool {
     }
 }
 
+/// The names of methods of the API's objects that may wait.
+fn methods_that_wait(facts: &[Facts]) -> HashSet<String> {
+    let mut names: HashSet<String> = ["submitForm", "clickLink", "each"].map(str::to_owned).into();
+    let sessions = |facts: &Facts| {
+        let mut modules = facts.imports.values();
+        modules.any(|(module, _)| matches!(module, Module::Api(name) if name == "jslib/httpx"))
+    };
+    if facts.iter().any(sessions) {
+        let methods = ["get", "post", "put", "patch", "delete", "head", "options", "trace", "request", "batch"];
+        names.extend(methods.map(str::to_owned));
+    }
+    names
+}
+
 /// Whether a function of `k6/http` sends requests.
 fn api_sends(name: &str) -> bool {
     matches!(
@@ -106,7 +120,7 @@ impl<'f> Waits<'f> {
             functions: HashSet::new(),
             symbols: HashSet::new(),
             opaque: HashSet::new(),
-            properties: ["submitForm", "clickLink"].map(str::to_owned).into(),
+            properties: methods_that_wait(facts),
             returns: HashSet::new(),
             held: HashMap::new(),
             methods: HashMap::new(),

@@ -76,7 +76,7 @@ export function textSummary(data, { indent = ' ', enableColors = false, summaryT
   const lines = [...checksOf(data.root_group, 0, mark)];
   if (lines.length > 0) lines.push('');
   const names = Object.keys(data.metrics ?? {}).sort();
-  const width = Math.max(20, ...names.map((name) => name.length)) + 3;
+  const width = Math.max(0, ...names.map((name) => name.length)) + 3;
   for (const name of names) {
     const metric = data.metrics[name];
     const sign = metric.thresholds === undefined ? ' ' : mark(!failed(metric), failed(metric) ? '✗' : '✓');

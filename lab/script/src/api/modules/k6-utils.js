@@ -28,7 +28,7 @@ export function findBetween(content, left, right, repeat = false) {
   let place = 0;
   for (;;) {
     const before = content.indexOf(left, place);
-    if (before < 0) break;
+    if (before < 0 || place > content.length) break;
     const start = before + left.length;
     const end = content.indexOf(right, start);
     if (end < 0) break;

@@ -1,4 +1,5 @@
 // The module `k6`: checks, groups, and waits.
+import { $$at } from '$$';
 import { each, guarded, kindOf } from 'plimsoll/internal/waiting';
 
 const SEPARATOR = '::';
@@ -13,6 +14,8 @@ export function check(value, sets, tags) {
   if (sets === null || (typeof sets !== 'object' && typeof sets !== 'function')) {
     throw new TypeError(`check takes an object of named tests as its second argument, not ${kindOf(sets)}`);
   }
+  const site = $$at.s;
+  $$at.s = 0;
   const names = Object.keys(sets);
   let all = true;
   return each(
@@ -23,7 +26,7 @@ export function check(value, sets, tags) {
       try {
         return test(value);
       } catch (error) {
-        $host.check(named('check', names[i]), false, tags);
+        $host.check(named('check', names[i]), false, tags, site);
         throw error;
       }
     },
@@ -31,7 +34,7 @@ export function check(value, sets, tags) {
       if (passed instanceof Promise) {
         $host.log('warn', `the check '${names[i]}' returns a promise, which counts as passed: await it before the check`);
       }
-      $host.check(named('check', names[i]), !!passed, tags);
+      $host.check(named('check', names[i]), !!passed, tags, site);
       if (!passed) all = false;
     },
     () => all,
