@@ -25,10 +25,7 @@ pub(crate) fn run(data: &[u8]) {
             assert!(!problems.is_empty());
             for problem in problems {
                 assert!(problem.line > 0 && problem.column > 0, "{problem:?}");
-                assert!(
-                    !problem.message.contains("what the loader made"),
-                    "{problem:?}\n{text}"
-                );
+                assert!(!problem.message.contains("what the loader made"), "{problem:?}\n{text}");
             }
         }
     }
