@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lab_script::{Program, SiteKind, Variables};
+use lab_script::{Program, Site, SiteKind, Variables};
 use lab_workload::{
     Asked, Given, MAX_SCRIPT_MEASURES, MAX_SCRIPT_NAMES, Measure, OTHER_STEP, Request, Round,
     SCRIPT_STEP, SESSION, ScriptLimits, ScriptSource, Scripted, Session, Step, Template,
@@ -288,7 +288,7 @@ fn session_of(program: &Program, function: &str) -> (Session, Scripted) {
     let sites = program.sites().iter();
     let mut of_sites: Vec<u32> = sites
         .map(|site| match site.kind {
-            SiteKind::Request | SiteKind::Batch => place(&site.name),
+            SiteKind::Request | SiteKind::Batch => place(&name_of(site)),
             _ => u32::MAX,
         })
         .collect();
@@ -330,6 +330,18 @@ fn session_of(program: &Program, function: &str) -> (Session, Scripted) {
         limits: ScriptLimits::default(),
     };
     (session, scripted)
+}
+
+/// Returns the name of a call site: its own, or its place if the script computes the address.
+fn name_of(site: &Site) -> String {
+    let what = match site.kind {
+        SiteKind::Batch => "batch",
+        _ => "request",
+    };
+    match site.name.as_str() {
+        "" => format!("{what} at {}:{}", site.file, site.line),
+        name => name.to_owned(),
+    }
 }
 
 /// Returns a name that reports can show.
