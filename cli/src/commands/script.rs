@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use lab_import::k6::{self, Flags, Made as Files4Script, Refused};
+use lab_k6::{self as k6, Flags, Made as Files4Script, Refused};
 use lab_study::plan::Plan;
 use lab_study::{Environment, Files, Loaded, ScriptFacts, read_script};
 

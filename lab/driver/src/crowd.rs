@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::drive::Drive;
-use crate::load::SharedPool;
+use lab_queues::SharedPool;
 use crate::mix::Mix;
 use crate::script::Script;
 use lab_queues::Queues;

@@ -16,7 +16,7 @@ use crate::beside::Beside;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::drive::Drive;
-use crate::load::{Pool, SharedPool};
+use lab_queues::{Pool, SharedPool};
 use crate::recorder::{Attempt, Events, Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::scripted::Playing;

@@ -27,7 +27,7 @@ use crate::event::Window;
 use crate::load::{run_arrivals, run_probe, run_slot, run_user};
 use crate::recorder::Recorder;
 use crate::report::{Outbox, Report, SetupCounts};
-use crate::scripted::{Engines, MOST_AT_ONCE};
+use crate::scripted::{Engines, MOST_AT_ONCE, playing};
 use crate::sharing::WorkerSharing;
 use crate::tasks::Tasks;
 use crate::timers::Timers;
@@ -211,7 +211,7 @@ impl Worker {
             drive: Arc::clone(drive),
             script: Arc::clone(&crowd.script),
             sharing: sharing.of_population(&drive.workload, users),
-            playing: engines.of(drive, self.clock)?,
+            playing: playing(engines, drive, self.clock)?,
             timers: timers.clone(),
             clock: self.clock,
             recorder: Rc::clone(recorder),

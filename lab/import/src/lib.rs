@@ -10,7 +10,6 @@ mod draft;
 mod error;
 pub mod first;
 pub mod har;
-pub mod k6;
 pub mod log;
 mod multipart;
 pub mod openapi;

@@ -160,7 +160,8 @@ pub fn study(quick: &Quick) -> String {
 }
 
 /// The attached server of a study.
-pub(crate) fn system(url: &str, pid: Option<u32>, of: &Reach) -> String {
+#[must_use]
+pub fn system(url: &str, pid: Option<u32>, of: &Reach) -> String {
     let pid = pid.map(|pid| format!(", pid: {pid}"));
     format!(
         "system: {{ attach: {{ url: {}{} }}{} }}\n",

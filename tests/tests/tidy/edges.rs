@@ -344,6 +344,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-dialogues",
             "lab-queues",
             "lab-script",
+            "lab-scripted",
             "lab-stats",
             "lab-workload",
         ],
@@ -375,7 +376,11 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-stats",
         ],
     ),
-    ("lab-language", &["lab-script", "lab-units", "lab-workload"]),
+    ("lab-k6", &["lab-import", "lab-units"]),
+    (
+        "lab-language",
+        &["lab-script", "lab-scripted", "lab-units", "lab-workload"],
+    ),
     (
         "lab-live",
         &[
@@ -441,6 +446,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-script", &[]),
+    ("lab-scripted", &["lab-script", "lab-workload"]),
     ("lab-stats", &[]),
     (
         "lab-study",
@@ -484,6 +490,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-history",
             "lab-host",
             "lab-import",
+            "lab-k6",
             "lab-live",
             "lab-machine",
             "lab-monitor",

@@ -9,7 +9,7 @@ use std::future::{Future, poll_fn};
 
 use lab_workload::timing::{ArrivalStream, ChoiceStream, TimingStream};
 
-use super::pool::{Arrived, Fate, SlotId};
+use lab_queues::{Arrived, Fate, SlotId};
 use crate::client::Client;
 use crate::user::{Life, Member, Shared, User};
 use lab_client::time::nanos;

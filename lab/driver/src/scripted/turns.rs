@@ -6,7 +6,8 @@ use lab_script::{Answer, Event, MetricKind, Outcome, Request, Thrown, Turn};
 use lab_workload::{MAX_MEASURED, MAX_TRANSACTION_LEVELS, MEASURE_SCALE};
 
 use super::convert::{answer, as_set_cookie, parts, unsent};
-use super::engine::{Player, Playing};
+use super::play::Playing;
+use lab_scripted::Player;
 use crate::client::Client;
 use crate::session::Asked;
 use crate::user::{Due, Life, Shared};

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::crew::{self, Make, Speaking};
-use crate::load::SharedPool;
+use lab_queues::SharedPool;
 use crate::mix::Mix;
 use crate::report::{QUEUE, queue};
 use crate::script::Script;
@@ -234,7 +234,7 @@ impl Rehearsal {
             drive: Arc::clone(drive),
             script,
             sharing: sharing.of_population(&drive.workload, users),
-            playing: Engines::default().of(drive, clock)?,
+            playing: playing(&Engines::default(), drive, clock)?,
             clock,
             timers,
             recorder: Rc::new(RefCell::new(recorder)),

@@ -26,7 +26,6 @@ mod protocol;
 mod request;
 mod schema;
 mod script;
-mod script_names;
 mod shared;
 mod sign;
 mod statement;

@@ -3,7 +3,7 @@
 use lab_script::{Program, SiteKind, Source};
 
 /// Returns the names of all checks: the keys of the object in each call of `check`.
-pub(super) fn checks(program: &Program) -> Vec<String> {
+pub(crate) fn checks(program: &Program) -> Vec<String> {
     let mut names = Vec::new();
     for site in program.sites() {
         if site.kind != SiteKind::Check {
@@ -27,7 +27,7 @@ pub(super) fn checks(program: &Program) -> Vec<String> {
 }
 
 /// Returns the names of all metrics, each with whether its values are times.
-pub(super) fn metrics(program: &Program) -> Vec<(String, bool)> {
+pub(crate) fn metrics(program: &Program) -> Vec<(String, bool)> {
     let mut found: Vec<(String, bool)> = Vec::new();
     for text in program.sources().iter().filter_map(text) {
         for kind in ["Trend", "Rate", "Counter", "Gauge"] {

@@ -1,6 +1,7 @@
 //! Studies and workloads for scripts in the form of k6: its options as text. It reads no script and runs none.
 
 mod load;
+pub mod summary;
 mod thresholds;
 
 use std::fmt::Write as _;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use lab_units::yaml::{comment, short_name, text};
 use serde_json::Value;
 
-use crate::quick::{Reach, system};
+use lab_import::quick::{Reach, system};
 use load::{Scenario, scenarios};
 
 /// A script to be run.
