@@ -13,6 +13,7 @@ Examples:
   plimsoll init                                 asks for the server
   plimsoll init --url http://127.0.0.1:8080/    asks for the rest
   plimsoll init --url http://127.0.0.1:8080/items --users 50 --limit 200ms --yes
+  plimsoll init --from shop.js                  a script in the form of k6
 
 Writes NAME.study.yaml and NAME.workload.yaml, which run as they are, with
 comments on what to add next. Existing files are not changed.")]
@@ -20,6 +21,9 @@ pub(crate) struct InitArgs {
     /// URL of a page on your running server
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
+    /// Write the files for this script in the form of k6, beside it
+    #[arg(long, value_name = "SCRIPT", conflicts_with_all = ["users", "limit", "dir"])]
+    pub(crate) from: Option<PathBuf>,
     /// Number of concurrent users
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) users: Option<u32>,

@@ -8,7 +8,7 @@ use lab_driver::BaseUrl;
 use lab_import::first::{First, files};
 
 use crate::beginning::InitArgs;
-use crate::commands::{print, written};
+use crate::commands::{print, script, written};
 use crate::exit::{Exit, Failure};
 
 /// The defaults.
@@ -19,6 +19,10 @@ const LIMIT: &str = "500ms";
 const MOST_TIMES: usize = 5;
 
 pub(crate) fn run(args: &InitArgs) -> Result<Exit, Failure> {
+    if let Some(from) = &args.from {
+        let named = (args.url.as_deref(), args.name.as_deref());
+        return script::write(from, named, args.force);
+    }
     let first = first(args)?;
     let files = files(&first);
     let shown = |end: &str| match args.dir.as_os_str() == "." {

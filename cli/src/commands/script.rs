@@ -8,15 +8,16 @@ use lab_study::plan::Plan;
 use lab_study::{Environment, Files, Loaded, ScriptFacts, read_script};
 
 use crate::args::StudyArgs;
-use crate::commands::load;
 use crate::commands::quick::{Made, process, reach, server};
 use crate::commands::script_end::ScriptEnd;
+use crate::commands::{load, print, written};
 use crate::exit::{Exit, Failure};
+use crate::files::DiskAndEnvironment;
 use crate::trying::{QuickArgs, ReachArgs, ScriptArgs};
 use lab_terminal::talk::say;
 
 /// The study is in no file; the archive has it under this name.
-const STUDY: &str = "plimsoll-script.study.yaml";
+const PREFIX: &str = "plimsoll-script";
 
 /// Returns true if the file is a script, by its name.
 pub(crate) fn is_script(path: &Path) -> bool {
@@ -59,23 +60,91 @@ pub(crate) fn attempt(
     made(args, files, reached, (one, env)).map(|(made, _)| made)
 }
 
+/// Writes a study and the workloads of a script beside it.
+pub(crate) fn write(
+    script: &Path,
+    (url, name): (Option<&str>, Option<&str>),
+    force: bool,
+) -> Result<Exit, Failure> {
+    let own = script.file_stem().and_then(|name| name.to_str());
+    let name = name.or(own).unwrap_or("script");
+    let reached = ReachArgs::default();
+    let what = (Flags::default(), &[][..]);
+    let (made, _) = texts(script, &DiskAndEnvironment, (url, &reached), what, name)?;
+    let folder = script.parent().unwrap_or(Path::new(""));
+    let study = folder.join(format!("{name}.study.yaml"));
+    let workloads = made.workloads.iter();
+    let files = workloads.map(|(file, text)| (folder.join(file), text));
+    let files: Vec<_> = files.chain([(study.clone(), &made.study)]).collect();
+    if !force {
+        files
+            .iter()
+            .try_for_each(|(path, _)| written::is_free(path))?;
+    }
+    for (path, text) in &files {
+        written::write(path, text)?;
+        say(format_args!("{}", path.display()));
+    }
+    let study = study.display();
+    print(&format!(
+        "next:\n  plimsoll try {study}    one user: every request and answer\n  \
+         plimsoll run {study}    measures, and writes a report\n"
+    ))?;
+    Ok(Exit::Success)
+}
+
 fn made(
     args: &StudyArgs,
     files: &dyn Files,
-    (url, reached): (Option<&str>, &ReachArgs),
+    reached: (Option<&str>, &ReachArgs),
     (flags, env): (Flags, &[(String, String)]),
 ) -> Result<((Loaded, Plan), ScriptEnd), Failure> {
     let path = load::text(&args.study)?;
+    let (made, facts) = texts(&args.study, files, reached, (flags, env), PREFIX)?;
+    let place = |file: &str| match path.rsplit_once('/') {
+        Some(("", _)) => format!("/{file}"),
+        Some((folder, _)) => format!("{folder}/{file}"),
+        None => file.to_owned(),
+    };
+    let limits = made.limits;
+    let study = place(&format!("{PREFIX}.study.yaml"));
+    let mut texts = vec![(study.clone(), made.study)];
+    let workloads = made.workloads.into_iter();
+    texts.extend(workloads.map(|(file, text)| (place(&file), text)));
+    let made = Made {
+        texts,
+        given: env.to_vec(),
+        disk: files,
+    };
+    let (loaded, plan) = load::study_from(&study, &made, args)?;
+    let end = ScriptEnd {
+        limits,
+        workload: Arc::clone(&loaded.study.workload),
+        options: facts.options,
+    };
+    Ok(((loaded, plan), end))
+}
+
+/// Returns the texts of a study and of workloads for a script, and prints what differs from k6.
+fn texts(
+    script: &Path,
+    files: &dyn Files,
+    (url, reached): (Option<&str>, &ReachArgs),
+    (flags, env): (Flags, &[(String, String)]),
+    prefix: &str,
+) -> Result<(Files4Script, ScriptFacts), Failure> {
+    let path = load::text(script)?;
     let given = With { env, files };
     let facts = read_script(path, &given).map_err(|error| load::bad_file(&error))?;
     let base = match url {
         Some(url) => server(url)?,
         None => server(&usual_server(path, &facts)?)?,
     };
-    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let file = path.rsplit_once('/').map_or(path, |(_, file)| file);
     let name = file.split('.').next().unwrap_or(file);
     let script = k6::Script {
         name: name.to_owned(),
+        prefix: prefix.to_owned(),
         file: format!("./{file}"),
         text: &facts.text,
         options: &facts.options,
@@ -89,27 +158,7 @@ fn made(
     };
     let made = k6::files(&script).map_err(|refused| refusal(path, &refused))?;
     tell(&made, &facts);
-    let place = |file: &str| match (folder, path.starts_with('/')) {
-        ("", true) => format!("/{file}"),
-        ("", false) => file.to_owned(),
-        (folder, _) => format!("{folder}/{file}"),
-    };
-    let limits = made.limits;
-    let mut texts = vec![(place(STUDY), made.study)];
-    let workloads = made.workloads.into_iter();
-    texts.extend(workloads.map(|(file, text)| (place(&file), text)));
-    let made = Made {
-        texts,
-        given: env.to_vec(),
-        disk: files,
-    };
-    let (loaded, plan) = load::study_from(&place(STUDY), &made, args)?;
-    let end = ScriptEnd {
-        limits,
-        workload: Arc::clone(&loaded.study.workload),
-        options: facts.options,
-    };
-    Ok(((loaded, plan), end))
+    Ok((made, facts))
 }
 
 /// Files with further variables.

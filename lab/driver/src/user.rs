@@ -15,7 +15,6 @@ use tokio::sync::Notify;
 use crate::assignment::Assignment;
 use crate::client::Client;
 use crate::clock::Clock;
-use crate::load::{Pool, SharedPool};
 use crate::parallel_sessions::ParallelSessions;
 use crate::script::{Script, ScriptStep};
 use crate::scripted::Playing;
@@ -26,6 +25,7 @@ use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{Exchange, FailedRequest, Phase, Phases, RequestId};
 use lab_counts::Transactions;
+use lab_queues::{Pool, SharedPool};
 use lab_recorder::recorder::{Attempt, Events, Recorder, Sample};
 
 /// The state that all users of one population share on a worker.

@@ -24,7 +24,7 @@ use crate::error::DriverError;
 use crate::load::{run_arrivals, run_probe, run_slot, run_user};
 use crate::parallel_sessions::ParallelSessions;
 use crate::population::Population;
-use crate::scripted::{Engines, MOST_AT_ONCE};
+use crate::scripted::{Engines, MOST_AT_ONCE, playing};
 use crate::sharing::WorkerSharing;
 use crate::tasks::Tasks;
 use crate::timers::Timers;
@@ -228,7 +228,7 @@ impl Worker {
             drive: Arc::clone(drive),
             script: Arc::clone(&population.script),
             sharing: sharing.of_population(&drive.workload, users),
-            playing: engines.of(drive, self.clock)?,
+            playing: playing(engines, drive, self.clock)?,
             timers: timers.clone(),
             clock: self.clock,
             recorder: Rc::clone(recorder),

@@ -160,6 +160,7 @@ pub fn study(quick: &Quick) -> String {
 }
 
 /// The attached server of a study.
+#[must_use]
 pub fn system(url: &str, pid: Option<u32>, of: &Reach) -> String {
     let pid = pid.map(|pid| format!(", pid: {pid}"));
     format!(

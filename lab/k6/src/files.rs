@@ -30,14 +30,14 @@ pub fn files(script: &Script<'_>) -> Result<Made, Vec<Refused>> {
         }
     }
     let mut notes = Vec::new();
-    let scenarios = scenarios(script, &mut notes, &mut refused);
+    let scenarios = scenarios(script, &mut refused);
     let (thresholds, limits) = thresholds::thresholds(script, &scenarios, &mut notes);
     if !refused.is_empty() {
         return Err(refused);
     }
     let mut workloads: Vec<(String, String)> = Vec::new();
     for one in &scenarios {
-        let file = one.workload_file();
+        let file = one.workload_file(&script.prefix);
         if workloads.iter().all(|(known, _)| *known != file) {
             workloads.push((file, workload(script, one)));
         }
@@ -49,7 +49,7 @@ pub fn files(script: &Script<'_>) -> Result<Made, Vec<Refused>> {
     let first = workloads.first().map_or("", |(file, _)| file.as_str());
     let _ = writeln!(study, "workload: {}", text(&format!("./{first}")));
     study.push_str(&system(&script.url, script.pid, &script.reach));
-    study.push_str(&load::load(&scenarios));
+    study.push_str(&load::load(&scenarios, &script.prefix));
     study.push_str(&thresholds);
     Ok(Made {
         study,

@@ -55,10 +55,10 @@ pub(super) struct Stage {
 }
 
 impl Scenario {
-    pub(super) fn workload_file(&self) -> String {
+    pub(super) fn workload_file(&self, prefix: &str) -> String {
         match self.function.as_str() {
-            "default" => "plimsoll-script.workload.yaml".to_owned(),
-            other => format!("plimsoll-script-{other}.workload.yaml"),
+            "default" => format!("{prefix}.workload.yaml"),
+            other => format!("{prefix}-{other}.workload.yaml"),
         }
     }
 
@@ -79,11 +79,7 @@ impl Scenario {
 }
 
 /// Returns the scenarios of a script's options and flags, at least one.
-pub(super) fn scenarios(
-    script: &Script<'_>,
-    notes: &mut Vec<String>,
-    refused: &mut Vec<Refused>,
-) -> Vec<Scenario> {
+pub(super) fn scenarios(script: &Script<'_>, refused: &mut Vec<Refused>) -> Vec<Scenario> {
     let flags = script.flags;
     let is_given = flags.vus.is_some() || flags.duration.is_some() || flags.iterations.is_some();
     let named = script.options.get("scenarios").and_then(Value::as_object);
@@ -92,7 +88,7 @@ pub(super) fn scenarios(
     };
     let mut all = Vec::new();
     for (name, options) in named {
-        if let Some(load) = of_executor(script, (name, options), notes, refused) {
+        if let Some(load) = of_executor(script, (name, options), refused) {
             let function = options.get("exec").and_then(Value::as_str);
             all.push(Scenario {
                 name: name.clone(),
@@ -107,7 +103,26 @@ pub(super) fn scenarios(
             refused.push(script.refused("env", message, help));
         }
     }
+    refuse_ramps(script, &all, refused);
     all
+}
+
+/// Refuses scenarios whose load changes beside others: populations of a load change together.
+fn refuse_ramps(script: &Script<'_>, all: &[Scenario], refused: &mut Vec<Refused>) {
+    let ramps = |one: &&Scenario| matches!(one.load, Load::Stages(_) | Load::Rates { .. });
+    for one in all.iter().filter(ramps) {
+        if all.len() > 1 {
+            let message = format!("the scenario `{}` changes its load beside others", one.name);
+            let help = "give it a constant load, or run the scenarios one by one";
+            refused.push(script.refused(&one.name, message, help));
+        } else if !one.after.is_zero() {
+            let message = format!(
+                "the scenario `{}` starts later, and is the only one",
+                one.name
+            );
+            refused.push(script.refused("startTime", message, "leave `startTime` out"));
+        }
+    }
 }
 
 /// Returns the scenario of `vus`, `duration`, `iterations`, and `stages`, or of flags.
@@ -161,7 +176,6 @@ fn sequence(
 fn of_executor(
     script: &Script<'_>,
     (name, options): (&str, &Value),
-    notes: &mut Vec<String>,
     refused: &mut Vec<Refused>,
 ) -> Option<Load> {
     let number = |key: &str| options.get(key).and_then(Value::as_f64);
@@ -213,7 +227,6 @@ fn of_executor(
             let message = format!("the executor `{other}` of the scenario `{name}` can't be run");
             let help =
                 "use constant-vus, ramping-vus, constant-arrival-rate, or ramping-arrival-rate";
-            notes.retain(|note| !note.is_empty());
             refused.push(script.refused(other, message, help));
             None
         }
@@ -280,7 +293,7 @@ pub(crate) fn parse_time(text: &str) -> Option<Duration> {
 }
 
 /// Returns the load as a study's key.
-pub(super) fn load(scenarios: &[Scenario]) -> String {
+pub(super) fn load(scenarios: &[Scenario], prefix: &str) -> String {
     if let [one] = scenarios
         && one.after.is_zero()
     {
@@ -292,7 +305,7 @@ pub(super) fn load(scenarios: &[Scenario]) -> String {
         length(whole.unwrap_or_default())
     );
     for one in scenarios {
-        let file = format!("./{}", one.workload_file());
+        let file = format!("./{}", one.workload_file(prefix));
         let _ = write!(
             out,
             "    - {{ population: {}, workload: {file}",
@@ -303,14 +316,8 @@ pub(super) fn load(scenarios: &[Scenario]) -> String {
             Load::Rate {
                 per_s, sessions, ..
             } => write!(out, ", arrival: {}", arrival(Some(*per_s), *sessions)),
-            Load::Stages(stages) => write!(out, ", stages: {}", levels(stages, "users")),
-            Load::Rates { stages, sessions } => write!(
-                out,
-                ", stages: {}, arrival: {}",
-                levels(stages, "rate"),
-                arrival(None, *sessions)
-            ),
-            Load::Sequence { .. } => Ok(()),
+            // Refused before.
+            Load::Stages(_) | Load::Rates { .. } | Load::Sequence { .. } => Ok(()),
         };
         if !one.after.is_zero() {
             let _ = write!(out, ", after: {}", length(one.after));

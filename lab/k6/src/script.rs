@@ -10,6 +10,8 @@ use serde_json::Value;
 pub struct Script<'a> {
     /// The name of the study.
     pub name: String,
+    /// The beginning of the names of workload files.
+    pub prefix: String,
     /// The file of the script, relative to the study's folder.
     pub file: String,
     /// The text of the script, for the lines of its options.

@@ -8,7 +8,6 @@ mod api;
 mod engine;
 mod event;
 mod loader;
-pub mod names;
 mod paths;
 mod program;
 mod shared;

@@ -345,6 +345,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-queues",
             "lab-recorder",
             "lab-script",
+            "lab-scripted",
             "lab-stats",
             "lab-workload",
         ],
@@ -377,7 +378,10 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-k6", &["lab-import", "lab-units"]),
-    ("lab-language", &["lab-script", "lab-units", "lab-workload"]),
+    (
+        "lab-language",
+        &["lab-script", "lab-scripted", "lab-units", "lab-workload"],
+    ),
     (
         "lab-live",
         &[
@@ -447,6 +451,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-script", &[]),
+    ("lab-scripted", &["lab-script", "lab-workload"]),
     ("lab-stats", &[]),
     (
         "lab-study",

@@ -3,10 +3,8 @@
 
 mod arrivals;
 mod closed;
-mod pool;
 mod probe;
 
 pub(crate) use arrivals::{run_arrivals, run_slot};
 pub(crate) use closed::run_user;
-pub(crate) use pool::{Pool, SharedPool};
 pub(crate) use probe::run_probe;

@@ -9,7 +9,6 @@ use lab_script::{Call, Outcome, Runtime, Turn};
 use lab_workload::{Scripted, Workload};
 use serde_json::Value;
 
-use super::engine::load;
 use crate::assignment::Assignment;
 use crate::error::DriverError;
 use crate::mix::Mix;
@@ -94,7 +93,7 @@ pub fn summarize(workload: &Workload, figures: Value) -> Result<Option<Value>, D
     let Some(scripted) = scripted.filter(|scripted| scripted.exports(SUMMARY)) else {
         return Ok(None);
     };
-    let program = load(scripted, &workload.inputs)?;
+    let program = lab_scripted::load(scripted, &workload.inputs).map_err(DriverError::Script)?;
     let limits = lab_script::Limits {
         turn: SUMMARY_TIME,
         ..lab_script::Limits::default()

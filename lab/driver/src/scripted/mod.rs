@@ -4,9 +4,9 @@
 mod around;
 mod batch;
 mod convert;
-mod engine;
+mod play;
 mod turns;
 
 pub use around::{set_up, summarize, tear_down};
 pub(crate) use batch::MOST_AT_ONCE;
-pub(crate) use engine::{Engines, Playing};
+pub(crate) use play::{Engines, Playing, playing};

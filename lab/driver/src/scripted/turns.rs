@@ -6,10 +6,11 @@ use lab_script::{Answer, Event, MetricKind, Outcome, Request, Thrown, Turn};
 use lab_workload::{MAX_MEASURED, MAX_TRANSACTION_LEVELS, MEASURE_SCALE};
 
 use super::convert::{answer, as_set_cookie, parts, unsent};
-use super::engine::{Player, Playing};
+use super::play::Playing;
 use crate::client::Client;
 use crate::session::DueRequest;
 use crate::user::{Due, Life, Shared};
+use lab_scripted::Player;
 
 /// The measure of all checks together.
 const ALL_CHECKS: usize = 0;

@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use super::*;
 use crate::crew::{self, Make, Speaking};
-use crate::load::SharedPool;
 use crate::mix::Mix;
 use crate::script::Script;
 use crate::timers::Timer;
 use crate::user::{Life, Progress};
 use lab_queues::Queues;
+use lab_queues::SharedPool;
 use lab_recorder::report::{QUEUE, queue};
 
 /// How often a dry run checks for an interrupt.
@@ -234,7 +234,7 @@ impl Rehearsal {
             drive: Arc::clone(drive),
             script,
             sharing: sharing.of_population(&drive.workload, users),
-            playing: Engines::default().of(drive, clock)?,
+            playing: playing(&Engines::default(), drive, clock)?,
             clock,
             timers,
             recorder: Rc::new(RefCell::new(recorder)),

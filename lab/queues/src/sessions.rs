@@ -6,22 +6,23 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use lab_client::Nanos;
+/// Nanoseconds of one clock.
+type Nanos = u64;
 
 /// A session that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Arrived {
+pub struct Arrived {
     /// Its number over all workers: it names the session's random streams.
-    pub(crate) number: u64,
+    pub number: u64,
     /// The arrival time, on the worker's clock.
-    pub(crate) at: Nanos,
+    pub at: Nanos,
     /// The worker that received it.
-    pub(crate) worker: usize,
+    pub worker: usize,
 }
 
 /// The outcome of an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub enum Fate {
     /// A free slot has received it.
     Begun,
     /// The session waits.
@@ -31,15 +32,15 @@ pub(crate) enum Fate {
 }
 
 /// A slot: its worker and its index there.
-pub(crate) type SlotId = (usize, usize);
+pub type SlotId = (usize, usize);
 
 /// The pool as its workers share it. Locked when a session arrives and when one ends, never to record a request.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SharedPool(Arc<Mutex<Pool>>);
+pub struct SharedPool(Arc<Mutex<Pool>>);
 
 impl SharedPool {
     /// Returns a pool for this number of workers, without slots yet.
-    pub(crate) fn new(workers: usize, max_waiting: usize) -> Self {
+    pub fn new(workers: usize, max_waiting: usize) -> Self {
         Self(Arc::new(Mutex::new(Pool {
             workers: std::iter::repeat_with(Slots::default)
                 .take(workers)
@@ -51,14 +52,14 @@ impl SharedPool {
     }
 
     /// No worker panics while it holds the lock; a panic elsewhere ends the load anyway.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Pool> {
+    pub fn lock(&self) -> MutexGuard<'_, Pool> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The slots of all workers and the waiting sessions.
 #[derive(Debug, Default)]
-pub(crate) struct Pool {
+pub struct Pool {
     workers: Vec<Slots>,
     waiting: VecDeque<Arrived>,
     max_waiting: usize,
@@ -80,14 +81,14 @@ struct Slot {
 
 impl Pool {
     /// Adds slots to a worker, none of which is free yet.
-    pub(crate) fn add(&mut self, worker: usize, slots: usize) {
+    pub fn add(&mut self, worker: usize, slots: usize) {
         let own = &mut self.workers[worker];
         own.slots.resize_with(slots, Slot::default);
         own.free.reserve(slots);
     }
 
     /// Assigns an arriving session to a slot, queues it, or drops it.
-    pub(crate) fn arrive(&mut self, session: Arrived) -> Fate {
+    pub fn arrive(&mut self, session: Arrived) -> Fate {
         if self.is_closed {
             self.waiting.push_back(session);
             Fate::Waits
@@ -116,7 +117,7 @@ impl Pool {
     }
 
     /// Ends the slot's session: the slot takes the longest waiting one, or becomes free.
-    pub(crate) fn release(&mut self, (worker, place): SlotId) {
+    pub fn release(&mut self, (worker, place): SlotId) {
         if self.is_closed {
             return;
         }
@@ -128,11 +129,7 @@ impl Pool {
     }
 
     /// Returns the session assigned to the slot; otherwise its task is woken when one is assigned.
-    pub(crate) fn poll_session(
-        &mut self,
-        (worker, place): SlotId,
-        cx: &Context<'_>,
-    ) -> Poll<Arrived> {
+    pub fn poll_session(&mut self, (worker, place): SlotId, cx: &Context<'_>) -> Poll<Arrived> {
         let slot = &mut self.workers[worker].slots[place];
         match slot.session.take_if(|_| !self.is_closed) {
             Some(session) => Poll::Ready(session),
@@ -144,18 +141,18 @@ impl Pool {
     }
 
     /// Returns the number of waiting sessions.
-    pub(crate) fn waiting(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
     /// Stops assigning sessions. The first worker that ends reports those that have not begun. A worker that ends a
     /// moment later must not start them meanwhile.
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         self.is_closed = true;
     }
 
     /// Returns the arrival times of a worker's sessions that no slot has begun.
-    pub(crate) fn arrivals(&self, worker: usize) -> impl Iterator<Item = Nanos> {
+    pub fn arrivals(&self, worker: usize) -> impl Iterator<Item = Nanos> {
         let slots = self.workers.iter().flat_map(|worker| &worker.slots);
         let given = slots.filter_map(|slot| slot.session.as_ref());
         let all = given.chain(&self.waiting);

@@ -6,31 +6,26 @@ use std::fs;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use lab_client::Nanos;
 use lab_script::{Bundle, Call, Event, Facts, Outcome, Program, Runtime, Source, Turn, Variables};
-use lab_workload::{Inputs, LoadKind, SESSION, Scripted, Workload};
+use lab_workload::{Inputs, SESSION, Scripted, Workload};
 use serde_json::Value;
-
-use crate::assignment::Assignment;
-use crate::clock::Clock;
-use crate::error::DriverError;
 
 /// A quarter of a machine's memory, divided by the workers, is an engine's; this if it is unknown.
 const USUAL_MEMORY: u64 = 1 << 30;
 
 /// The engines of a worker: one for each program, which all its populations share.
 #[derive(Default)]
-pub(crate) struct Engines(RefCell<Vec<(Arc<Scripted>, Rc<Engine>)>>);
+pub struct Engines(RefCell<Vec<(Arc<Scripted>, Rc<Engine>)>>);
 
 /// A program in its engine.
 type Engine = RefCell<Runtime>;
 
 /// A program as it plays the sessions of a population on a worker.
-pub(crate) struct Playing {
+pub struct Playing {
     engine: Rc<Engine>,
     scripted: Arc<Scripted>,
     /// The index of its own step in the session: its errors, checks, and metrics.
-    pub(crate) own_step: usize,
+    pub own_step: usize,
     /// The transactions by name.
     groups: HashMap<Box<str>, usize>,
     /// The events of the last turn.
@@ -38,41 +33,71 @@ pub(crate) struct Playing {
     /// Sessions begun on this worker.
     begun: Cell<u64>,
     /// The end of the last session: its value, or its uncaught error.
-    pub(crate) ended: RefCell<Result<Option<Value>, String>>,
-    drive: Arc<Assignment>,
-    clock: Clock,
+    pub ended: RefCell<Result<Option<Value>, String>>,
+    terms: Terms,
+    clock: WallClock,
+}
+
+/// The clock of a worker.
+#[derive(Clone)]
+pub struct WallClock {
+    /// The time now, in ns on the worker's clock.
+    pub now: Rc<dyn Fn() -> u64>,
+    /// The time of day at a time on the worker's clock, in ms since 1970.
+    pub unix_ms: Rc<dyn Fn(u64) -> f64>,
+}
+
+/// The terms of a population.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    /// Its users.
+    pub users: u32,
+    /// The number of users before it.
+    pub first: u32,
+    /// The workers of this program.
+    pub workers: usize,
+    /// The seed of all randomness.
+    pub seed: u64,
+    /// The block of the trial.
+    pub block: u32,
+    /// The length of the trial, ns.
+    pub length: u64,
 }
 
 impl Engines {
     /// Returns the program of a population's sessions, if a script plays them.
-    pub(crate) fn of(
+    ///
+    /// # Errors
+    /// In words, when the script can't be loaded, or one of its modules throws.
+    pub fn of(
         &self,
-        drive: &Arc<Assignment>,
-        clock: Clock,
-    ) -> Result<Option<Playing>, DriverError> {
-        let Some(scripted) = &drive.workload.scripted else {
+        workload: &Workload,
+        terms: Terms,
+        clock: &WallClock,
+    ) -> Result<Option<Playing>, String> {
+        let Some(scripted) = &workload.scripted else {
             return Ok(None);
         };
-        let engine = self.engine(scripted, drive, clock)?;
+        let engine = self.engine((scripted, &workload.inputs), terms, clock)?;
         Ok(Some(Playing {
             engine,
             scripted: Arc::clone(scripted),
-            own_step: drive.workload.session.steps.len().saturating_sub(1),
-            groups: groups(&drive.workload),
+            own_step: workload.session.steps.len().saturating_sub(1),
+            groups: groups(workload),
             events: Cell::default(),
             begun: Cell::new(0),
             ended: RefCell::new(Ok(None)),
-            drive: Arc::clone(drive),
-            clock,
+            terms,
+            clock: clock.clone(),
         }))
     }
 
     fn engine(
         &self,
-        scripted: &Arc<Scripted>,
-        drive: &Assignment,
-        clock: Clock,
-    ) -> Result<Rc<Engine>, DriverError> {
+        (scripted, given): (&Arc<Scripted>, &Inputs),
+        terms: Terms,
+        clock: &WallClock,
+    ) -> Result<Rc<Engine>, String> {
         let mut engines = self.0.borrow_mut();
         let known = engines
             .iter()
@@ -80,16 +105,17 @@ impl Engines {
         if let Some((_, engine)) = known {
             return Ok(Rc::clone(engine));
         }
-        let program = load(scripted, &drive.workload.inputs)?;
+        let program = load(scripted, given)?;
         let limits = lab_script::Limits {
             turn: scripted.limits.turn,
-            memory: memory(scripted, drive.workers()),
+            memory: memory(scripted, terms.workers),
             stack: scripted.limits.stack,
         };
-        let seed = lab_workload::seed_of(drive.seed, "script") ^ u64::from(drive.block);
+        let seed = lab_workload::seed_of(terms.seed, "script") ^ u64::from(terms.block);
         let runtime = Runtime::new(&program, limits, seed);
-        let mut runtime = runtime.map_err(|thrown| DriverError::Script(thrown.to_string()))?;
-        runtime.set_clock(Box::new(move || clock.unix_ms(clock.nanos())));
+        let mut runtime = runtime.map_err(|thrown| thrown.to_string())?;
+        let of_day = clock.clone();
+        runtime.set_clock(Box::new(move || (of_day.unix_ms)((of_day.now)())));
         let engine = Rc::new(RefCell::new(runtime));
         engines.push((Arc::clone(scripted), Rc::clone(&engine)));
         Ok(engine)
@@ -97,7 +123,10 @@ impl Engines {
 }
 
 /// Loads the program again from its files.
-pub(super) fn load(scripted: &Scripted, given: &Inputs) -> Result<Program, DriverError> {
+///
+/// # Errors
+/// In words, with file and line.
+pub fn load(scripted: &Scripted, given: &Inputs) -> Result<Program, String> {
     let sources = scripted.sources.iter().map(|source| Source {
         name: source.name.clone(),
         text: source.content.clone(),
@@ -109,7 +138,7 @@ pub(super) fn load(scripted: &Scripted, given: &Inputs) -> Result<Program, Drive
     let variables = Variables(variables.collect());
     Program::load(entry, &Bundle(&sources), &variables).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        DriverError::Script(errors.join("\n"))
+        errors.join("\n")
     })
 }
 
@@ -138,16 +167,16 @@ fn groups(workload: &Workload) -> HashMap<Box<str>, usize> {
 
 /// A user of a program: its number among all users, and its session.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Player {
+pub struct Player {
     /// Among the users of all populations.
-    pub(crate) user: u32,
-    /// The number of the session: of the user, or of the arrival.
-    pub(crate) session: u64,
+    pub user: u32,
+    /// The number of the user's session, from 0.
+    pub session: u64,
 }
 
 impl Playing {
     /// Begins a session of a user.
-    pub(crate) fn begin(&self, player: Player, zero: Nanos) -> Turn {
+    pub fn begin(&self, player: Player, zero: u64) -> Turn {
         let begun = self.begun.get();
         self.begun.set(begun + 1);
         let call = Call {
@@ -159,18 +188,18 @@ impl Playing {
     }
 
     /// Continues a session.
-    pub(crate) fn resume(&self, player: Player, outcome: Outcome) -> Turn {
+    pub fn resume(&self, player: Player, outcome: Outcome) -> Turn {
         let mut runtime = self.engine.borrow_mut();
         runtime.resume(player.user, outcome)
     }
 
     /// Ends a session before its end; the user's state stays.
-    pub(crate) fn end_early(&self, player: Player) {
+    pub fn end_early(&self, player: Player) {
         self.engine.borrow_mut().end_call(player.user);
     }
 
     /// Calls `take` with each event of the last turn.
-    pub(crate) fn each_event(&self, take: impl FnMut(Event)) {
+    pub fn each_event(&self, take: impl FnMut(Event)) {
         let mut events = self.events.take();
         self.engine.borrow_mut().events(&mut events);
         events.drain(..).for_each(take);
@@ -178,24 +207,24 @@ impl Playing {
     }
 
     /// Returns the transaction of a group, by its index in the session.
-    pub(crate) fn group(&self, name: &str) -> Option<usize> {
+    pub fn group(&self, name: &str) -> Option<usize> {
         self.groups.get(name).copied()
     }
 
     /// Returns the measure of a check, by its index in its own step.
-    pub(crate) fn check(&self, name: &str) -> Option<usize> {
+    pub fn check(&self, name: &str) -> Option<usize> {
         let found = self.scripted.checks.get(name);
         found.map(|place| *place as usize)
     }
 
     /// Returns the measure of a metric, by its index in its own step.
-    pub(crate) fn metric(&self, name: &str) -> Option<usize> {
+    pub fn metric(&self, name: &str) -> Option<usize> {
         let found = self.scripted.metrics.get(name);
         found.map(|place| *place as usize)
     }
 
     /// Returns the step of a request.
-    pub(crate) fn step(&self, name: Option<&str>, site: u32) -> usize {
+    pub fn step(&self, name: Option<&str>, site: u32) -> usize {
         self.scripted.step(name, site)
     }
 
@@ -205,21 +234,16 @@ impl Playing {
         clippy::cast_possible_truncation,
         reason = "a wait is no negative number, and a cast of a large one saturates"
     )]
-    pub(crate) fn wait(&self, micros: u64) -> Nanos {
-        (micros as f64 * 1e3 / self.scripted.speed) as Nanos
+    pub fn wait(&self, micros: u64) -> u64 {
+        (micros as f64 * 1e3 / self.scripted.speed) as u64
     }
 
-    fn facts(&self, player: Player, begun: u64, zero: Nanos) -> Facts {
-        let drive = &self.drive;
-        let now = self.clock.nanos();
-        let length = lab_client::time::nanos(drive.ramp.saturating_add(drive.hold)).max(1);
-        let index = u64::from(player.user - drive.first.min(player.user));
-        let in_test = match drive.kind {
-            LoadKind::Arrival { .. } => player.session,
-            LoadKind::Users | LoadKind::Sequence { .. } => {
-                index + player.session * u64::from(drive.users)
-            }
-        };
+    fn facts(&self, player: Player, begun: u64, zero: u64) -> Facts {
+        let terms = self.terms;
+        let now = (self.clock.now)();
+        let index = u64::from(player.user - terms.first.min(player.user));
+        // Unique, with gaps: no number is shared over workers.
+        let in_test = index + player.session * u64::from(terms.users);
         let (scenario, executor) = self.scripted.scenario.clone();
         Facts {
             vu_in_test: u64::from(player.user) + 1,
@@ -230,13 +254,13 @@ impl Playing {
             iteration_of_user: player.session,
             scenario,
             executor,
-            start_ms: self.clock.unix_ms(zero),
-            now_ms: self.clock.unix_ms(now),
-            progress: (now.saturating_sub(zero) as f64 / length as f64).min(1.0),
+            start_ms: (self.clock.unix_ms)(zero),
+            now_ms: (self.clock.unix_ms)(now),
+            progress: (now.saturating_sub(zero) as f64 / terms.length.max(1) as f64).min(1.0),
             iterations_completed: begun,
             iterations_interrupted: 0,
-            vus_active: u64::from(drive.users),
-            vus_initialized: u64::from(drive.users),
+            vus_active: u64::from(terms.users),
+            vus_initialized: u64::from(terms.users),
         }
     }
 }

@@ -1,10 +1,9 @@
 //! The names of a script's checks and metrics, found in its text. A name that the script computes is not found.
 
-use crate::program::{Program, SiteKind, Source};
+use lab_script::{Program, SiteKind, Source};
 
 /// Returns the names of all checks: the keys of the object in each call of `check`.
-#[must_use]
-pub fn checks(program: &Program) -> Vec<String> {
+pub(crate) fn checks(program: &Program) -> Vec<String> {
     let mut names = Vec::new();
     for site in program.sites() {
         if site.kind != SiteKind::Check {
@@ -28,8 +27,7 @@ pub fn checks(program: &Program) -> Vec<String> {
 }
 
 /// Returns the names of all metrics, each with whether its values are times.
-#[must_use]
-pub fn metrics(program: &Program) -> Vec<(String, bool)> {
+pub(crate) fn metrics(program: &Program) -> Vec<(String, bool)> {
     let mut found: Vec<(String, bool)> = Vec::new();
     for text in program.sources().iter().filter_map(text) {
         for kind in ["Trend", "Rate", "Counter", "Gauge"] {
