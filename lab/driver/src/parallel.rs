@@ -91,15 +91,14 @@ impl<C: Client> Shared<C> {
         self.transactions.due(life.user.place, from);
         // Each request in progress is recorded in a slot of its own.
         self.clear_under_way(life.user.place);
-        let retry = self.script.session[index].retry;
-        let token = retry.and_then(|_| self.parallel_token(&life.user.scope));
+        let token = self.parallel_token(index, &life.user.scope);
         let all = parallel.all(&life.user.scope);
         let mut sum = Sum::default();
         let mut ready = self.made(life, (index, parallel), &all, &mut sum);
         let step_of = |number: usize| index + all[number].0.counts_as;
         let queue = ready.iter().map(|one| (step_of(one.number), from));
-        let queue = queue.collect();
-        self.parallel_sessions.wait(life.user.place, queue);
+        self.parallel_sessions
+            .wait(life.user.place, queue.collect());
         let mut captured: Vec<Option<UserScope>> = all.iter().map(|_| None).collect();
         let mut places: Vec<usize> = (0..all.len()).rev().collect();
         let mut under_way: FuturesUnordered<Sending<'_, C>> = FuturesUnordered::new();
@@ -142,8 +141,8 @@ impl<C: Client> Shared<C> {
             captured[number] = self.take_over(life, &mut sum, over);
         }
         drop(under_way);
-        let none = VecDeque::new();
-        self.parallel_sessions.wait(life.user.place, none);
+        self.parallel_sessions
+            .wait(life.user.place, VecDeque::new());
         self.keep_captured(life, parallel, &all, captured);
         let unsent = ready.iter().filter(|one| all[one.number].1.is_none());
         let unsent = unsent.map(|one| step_of(one.number)).collect();

@@ -52,7 +52,8 @@ impl<C: Client> Shared<C> {
     }
 
     /// The token that requests of one user at the same time share, unless all users of the worker share one.
-    pub(crate) fn parallel_token(&self, scope: &UserScope) -> Option<Rc<SharedToken>> {
+    pub(crate) fn parallel_token(&self, step: usize, scope: &UserScope) -> Option<Rc<SharedToken>> {
+        self.script.session[step].retry?;
         let tokens = self.script.tokens.as_ref();
         let tokens = tokens.filter(|one| !one.tokens.is_shared())?;
         let shared = SharedToken::default();

@@ -512,23 +512,20 @@ impl<T: Time> Client for HttpClient<T> {
         deadline: &T::Timer,
     ) -> Exchange {
         let own = session.own.clone();
-        let prepared = own
-            .as_deref()
-            .unwrap_or_else(|| &self.requests[request as usize]);
+        let usual = || &self.requests[request as usize];
+        let prepared = own.as_deref().unwrap_or_else(usual);
         session.failed.take_if(|failed| failed.0 == request);
-        let Hop {
-            mut message,
-            other,
-            left,
-        } = match self.next_message(session, (request, prepared), scope) {
-            Ok(hop) => hop,
+        let next = self.next_message(session, (request, prepared), scope);
+        let next = next.and_then(|hop| match listening(prepared, scope) {
+            Ok(listening) => Ok((hop, listening)),
+            Err(detail) => Err(Unmade::Failed(detail)),
+        });
+        let (hop, listening) = match next {
+            Ok(next) => next,
             Err(Unmade::Empty) => return Exchange::Skipped,
             Err(Unmade::Failed(detail)) => return Exchange::Unmade { detail },
         };
-        let listening = match listening(prepared, scope) {
-            Ok(listening) => listening,
-            Err(detail) => return Exchange::Unmade { detail },
-        };
+        let (mut message, other, left) = (hop.message, hop.other, hop.left);
         let sent = self.time.now();
         let going = (&message, other.is_some(), left);
         let timeout = prepared.timeout.unwrap_or(self.request_timeout);
