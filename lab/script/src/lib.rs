@@ -8,7 +8,6 @@ mod api;
 mod engine;
 mod event;
 mod loader;
-mod paths;
 mod program;
 mod shared;
 mod thrown;
@@ -16,7 +15,8 @@ mod turn;
 
 pub use engine::{Collected, Limits, Runtime};
 pub use event::{Event, Level, MetricKind};
-pub use program::{Bundle, Files, LoadError, Program, Site, SiteKind, Source, Variables};
+pub use lab_modules::{Bundle, Files, LoadError, Site, SiteKind, Source};
+pub use program::{Program, Variables};
 pub use thrown::{Frame, Thrown, ThrownKind};
 pub use turn::{
     Answer, Auth, Call, Compression, Cookie, Expected, Facts, Failure, Jar, Message, Outcome,

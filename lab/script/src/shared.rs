@@ -9,9 +9,9 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 use rquickjs::{Ctx, Object, Persistent, Value};
 
 use crate::event::Event;
-use crate::paths::joined;
 use crate::program::Program;
 use crate::turn::Facts;
+use lab_modules::joined;
 
 /// The state of a runtime that functions of the host read and write.
 pub(crate) struct Shared {

@@ -405,6 +405,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-study",
         ],
     ),
+    ("lab-modules", &[]),
     ("lab-monitor", &[]),
     (
         "lab-plan",
@@ -450,7 +451,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-stats",
         ],
     ),
-    ("lab-script", &[]),
+    ("lab-script", &["lab-modules"]),
     ("lab-scripted", &["lab-script", "lab-workload"]),
     ("lab-stats", &[]),
     (

@@ -17,7 +17,6 @@ use super::cookie::Jar;
 use super::events::Listening;
 use super::message::Message;
 use super::pool::Pool;
-use super::redirect::Hop;
 use super::request::{Prepared, Scratch};
 use super::session::{HttpSession, MadeOfParts, Shares};
 use super::two::WINDOWS;

@@ -1,7 +1,8 @@
 //! Paths of a script's files: relative to the folder of its entry, with `/`.
 
 /// The path of `name` as seen from the file `base`, without `.` and with `..` at the beginning only.
-pub(crate) fn joined(base: &str, name: &str) -> String {
+#[must_use]
+pub fn joined(base: &str, name: &str) -> String {
     let name = name.strip_prefix("file://").unwrap_or(name);
     let mut parts: Vec<&str> = Vec::new();
     if !name.starts_with('/') {

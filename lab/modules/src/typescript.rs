@@ -9,17 +9,17 @@ use oxc_semantic::SemanticBuilder;
 use oxc_span::SourceType;
 use oxc_transformer::{TransformOptions, Transformer};
 
-use super::edit::Lines;
-use crate::program::LoadError;
+use crate::edit::Lines;
+use crate::source::LoadError;
 
-pub(super) struct Made {
-    pub(super) text: String,
+pub(crate) struct Made {
+    pub(crate) text: String,
     /// The line in the source of each line.
-    pub(super) lines: Vec<u32>,
+    pub(crate) lines: Vec<u32>,
 }
 
 /// Removes the types of a file.
-pub(super) fn javascript(name: &str, source: &str) -> Result<Made, Box<LoadError>> {
+pub(crate) fn javascript(name: &str, source: &str) -> Result<Made, Box<LoadError>> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, source, SourceType::ts().with_module(true)).parse();
     let failed = |diagnostic: &oxc_diagnostics::OxcDiagnostic| {

@@ -8,14 +8,13 @@ use oxc_parser::Parser;
 use oxc_semantic::{Scoping, SemanticBuilder};
 use oxc_span::{GetSpan as _, SourceType};
 
-use super::deep::{NESTING, deep, too_deep};
-use super::edit::{Edit, Lines};
-use super::facts::{Export, Facts, Imported, Module, Symbol, Value};
-use super::values;
-use super::{common, typescript};
-use crate::api;
+use crate::deep::{NESTING, deep, too_deep};
+use crate::edit::{Edit, Lines};
+use crate::facts::{Export, Facts, Imported, Module, Symbol, Value};
 use crate::paths::joined;
-use crate::program::{Files, LoadError, Source};
+use crate::source::{Api, Files, LoadError, Source};
+use crate::values;
+use crate::{common, typescript};
 
 /// The most files of a script.
 const FILES: usize = 1_000;
@@ -24,25 +23,29 @@ const LONGEST: usize = 16 << 20;
 
 /// A file of the script as JavaScript.
 #[derive(Debug)]
-pub(super) struct File {
-    pub(super) name: String,
+pub(crate) struct File {
+    pub(crate) name: String,
     /// The JavaScript; the source itself unless it is TypeScript or JSON.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// The line in the source of each line of the text, if they differ.
-    pub(super) lines: Option<Vec<u32>>,
+    pub(crate) lines: Option<Vec<u32>>,
     /// The modules of the specifiers.
-    pub(super) specifiers: HashMap<String, Module>,
+    pub(crate) specifiers: HashMap<String, Module>,
 }
 
 /// All files of a script, the entry first.
 #[derive(Debug, Default)]
-pub(super) struct Files_ {
-    pub(super) files: Vec<File>,
-    pub(super) sources: Vec<Source>,
+pub(crate) struct Files_ {
+    pub(crate) files: Vec<File>,
+    pub(crate) sources: Vec<Source>,
 }
 
 /// Reads the entry and all that it imports.
-pub(super) fn read(entry: &str, files: &dyn Files) -> Result<Files_, Vec<LoadError>> {
+pub(crate) fn read(
+    entry: &str,
+    files: &dyn Files,
+    api: &dyn Api,
+) -> Result<Files_, Vec<LoadError>> {
     let mut all = Files_::default();
     let mut numbers = HashMap::new();
     let mut problems = Vec::new();
@@ -55,7 +58,7 @@ pub(super) fn read(entry: &str, files: &dyn Files) -> Result<Files_, Vec<LoadErr
     while at < all.files.len() {
         for (specifier, place) in deep(|| specifiers(&all.files[at])) {
             let name = all.files[at].name.clone();
-            match module(&name, &specifier, files, &mut all, &mut numbers) {
+            match module(&name, &specifier, (files, api), &mut all, &mut numbers) {
                 Ok(module) => {
                     all.files[at].specifiers.insert(specifier, module);
                 }
@@ -72,7 +75,7 @@ pub(super) fn read(entry: &str, files: &dyn Files) -> Result<Files_, Vec<LoadErr
 }
 
 /// An error at an offset of a file.
-pub(super) fn error(file: &File, at: u32, message: String, help: String) -> LoadError {
+pub(crate) fn error(file: &File, at: u32, message: String, help: String) -> LoadError {
     let (line, column) = Lines::new(&file.text).place(at);
     let (line, column) = match &file.lines {
         Some(lines) => (lines.get(line as usize - 1).copied().unwrap_or(line), 1),
@@ -178,7 +181,7 @@ fn specifiers(file: &File) -> Vec<(String, u32)> {
 }
 
 /// Why a text isn't a module.
-pub(super) fn problem(text: &str) -> Option<String> {
+pub(crate) fn problem(text: &str) -> Option<String> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, text, SourceType::mjs()).parse();
     let problem = parsed
@@ -201,14 +204,14 @@ type Refusal = (String, String);
 fn module(
     from: &str,
     specifier: &str,
-    files: &dyn Files,
+    (files, api): (&dyn Files, &dyn Api),
     all: &mut Files_,
     numbers: &mut HashMap<String, usize>,
 ) -> Result<Module, Refusal> {
-    if let Some(name) = api::resolve(specifier) {
+    if let Some(name) = api.resolve(specifier) {
         return Ok(Module::Api(name.to_owned()));
     }
-    if let Some(refusal) = refused(specifier) {
+    if let Some(refusal) = refused(specifier, api) {
         return Err(refusal);
     }
     let path = joined(from, specifier);
@@ -249,9 +252,9 @@ fn module(
 }
 
 /// Why a specifier that isn't a path is refused.
-fn refused(specifier: &str) -> Option<Refusal> {
+fn refused(specifier: &str, api: &dyn Api) -> Option<Refusal> {
     let refusal = |message: String, help: &str| Some((message, help.to_owned()));
-    if let Some((message, help)) = api::refused(specifier) {
+    if let Some((message, help)) = api.refused(specifier) {
         return refusal(message, help);
     }
     if specifier == "k6" || specifier.starts_with("k6/") {
@@ -273,13 +276,13 @@ fn refused(specifier: &str) -> Option<Refusal> {
 }
 
 /// A parsed file.
-pub(super) struct Parsed<'a> {
-    pub(super) program: &'a Program<'a>,
-    pub(super) scoping: Scoping,
+pub(crate) struct Parsed<'a> {
+    pub(crate) program: &'a Program<'a>,
+    pub(crate) scoping: Scoping,
 }
 
 /// Parses a file; its problems if it isn't JavaScript.
-pub(super) fn parsed<'a>(
+pub(crate) fn parsed<'a>(
     allocator: &'a Allocator,
     file: &'a File,
 ) -> Result<Parsed<'a>, Vec<LoadError>> {
@@ -313,11 +316,11 @@ pub(super) fn parsed<'a>(
 
 /// The imported bindings of a file.
 #[derive(Debug, Default)]
-pub(super) struct Imports(pub(super) HashMap<Symbol, (Module, Imported)>);
+pub(crate) struct Imports(pub(crate) HashMap<Symbol, (Module, Imported)>);
 
 impl Imports {
     /// Whether a name is imported from a module of the API.
-    pub(super) fn is_api(
+    pub(crate) fn is_api(
         &self,
         scoping: &Scoping,
         name: &IdentifierReference<'_>,
@@ -329,12 +332,12 @@ impl Imports {
     }
 
     /// Whether a callee is `group` of `k6`.
-    pub(super) fn is_group(&self, scoping: &Scoping, callee: &Expression<'_>) -> bool {
+    pub(crate) fn is_group(&self, scoping: &Scoping, callee: &Expression<'_>) -> bool {
         self.is_named(scoping, callee, "k6", &["group"])
     }
 
     /// Whether a callee is one of some functions of a module of the API.
-    pub(super) fn is_named(
+    pub(crate) fn is_named(
         &self,
         scoping: &Scoping,
         callee: &Expression<'_>,
@@ -362,7 +365,7 @@ impl Imports {
         }
     }
 
-    pub(super) fn of(file: &File, program: &Program<'_>) -> Imports {
+    pub(crate) fn of(file: &File, program: &Program<'_>) -> Imports {
         let mut all = HashMap::new();
         for statement in &program.body {
             let Statement::ImportDeclaration(it) = statement else {
@@ -393,7 +396,7 @@ impl Imports {
 }
 
 /// Reads the exports of a file, and renames the modules that it imports.
-pub(super) fn exports(
+pub(crate) fn exports(
     file: &File,
     names: &[String],
     program: &Program<'_>,
@@ -511,7 +514,7 @@ fn rename(file: &File, names: &[String], source: &StringLiteral<'_>, facts: &mut
 }
 
 /// The name of a module in the engine.
-pub(super) fn module_name(module: &Module, names: &[String]) -> String {
+pub(crate) fn module_name(module: &Module, names: &[String]) -> String {
     match module {
         Module::File(number) => format!("script:{}", names.get(*number).map_or("", String::as_str)),
         Module::Api(name) => name.clone(),

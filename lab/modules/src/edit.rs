@@ -2,17 +2,17 @@
 
 /// Text that is put at a place, and replaces what is up to `end`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Edit {
-    pub(super) at: u32,
-    pub(super) end: u32,
-    pub(super) text: String,
+pub(crate) struct Edit {
+    pub(crate) at: u32,
+    pub(crate) end: u32,
+    pub(crate) text: String,
     /// The order at one place: what closes the shorter construct first, then what opens the longer one first.
     rank: (u8, u32),
 }
 
 impl Edit {
     /// Opens a construct that ends at `end`.
-    pub(super) fn open(at: u32, until: u32, text: impl Into<String>) -> Edit {
+    pub(crate) fn open(at: u32, until: u32, text: impl Into<String>) -> Edit {
         Edit {
             at,
             end: at,
@@ -22,7 +22,7 @@ impl Edit {
     }
 
     /// Closes a construct that began at `from`.
-    pub(super) fn close(at: u32, from: u32, text: impl Into<String>) -> Edit {
+    pub(crate) fn close(at: u32, from: u32, text: impl Into<String>) -> Edit {
         Edit {
             at,
             end: at,
@@ -32,7 +32,7 @@ impl Edit {
     }
 
     /// Replaces a text.
-    pub(super) fn replace(at: u32, end: u32, text: impl Into<String>) -> Edit {
+    pub(crate) fn replace(at: u32, end: u32, text: impl Into<String>) -> Edit {
         Edit {
             at,
             end,
@@ -43,7 +43,7 @@ impl Edit {
 }
 
 /// Applies edits. Line ends in replaced text are kept.
-pub(super) fn applied(text: &str, mut edits: Vec<Edit>) -> String {
+pub(crate) fn applied(text: &str, mut edits: Vec<Edit>) -> String {
     edits.sort_by_key(|edit| (edit.at, edit.rank));
     let added: usize = edits.iter().map(|edit| edit.text.len()).sum();
     let mut out = String::with_capacity(text.len() + added);
@@ -74,12 +74,12 @@ pub(super) fn applied(text: &str, mut edits: Vec<Edit>) -> String {
 
 /// The lines of a text.
 #[derive(Debug, Clone)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     starts: Vec<u32>,
 }
 
 impl Lines {
-    pub(super) fn new(text: &str) -> Lines {
+    pub(crate) fn new(text: &str) -> Lines {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(ends.map(|(at, _)| at as u32 + 1));
         Lines {
@@ -88,7 +88,7 @@ impl Lines {
     }
 
     /// The line and the column of an offset, from 1.
-    pub(super) fn place(&self, at: u32) -> (u32, u32) {
+    pub(crate) fn place(&self, at: u32) -> (u32, u32) {
         let line = self.starts.partition_point(|start| *start <= at).max(1);
         (line as u32, at - self.starts[line - 1] + 1)
     }

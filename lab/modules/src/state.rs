@@ -10,12 +10,12 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::{ScopeFlags, Scoping};
 use oxc_span::GetSpan as _;
 
-use super::edit::Edit;
-use super::facts::{Facts, Symbol};
-use super::modules::Parsed;
-use super::purity::Purity;
-use super::values;
-use super::waits::{Named, named};
+use crate::edit::Edit;
+use crate::facts::{Facts, Symbol};
+use crate::modules::Parsed;
+use crate::purity::Purity;
+use crate::values;
+use crate::waits::{Named, named};
 
 /// Methods that change their object.
 const MUTATORS: &[&str] = &[
@@ -32,7 +32,7 @@ const MUTATORS: &[&str] = &[
 
 /// Which bindings at module level are shared, and the places of those that aren't.
 #[derive(Debug, Default)]
-pub(super) struct Shares {
+pub(crate) struct Shares {
     /// Bindings that are assigned or visibly changed.
     changed: HashSet<(usize, Symbol)>,
     /// The place of each user's own binding in its array.
@@ -40,11 +40,11 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    pub(super) fn is_shared(&self, file: usize, symbol: Symbol) -> bool {
+    pub(crate) fn is_shared(&self, file: usize, symbol: Symbol) -> bool {
         !self.own.contains_key(&(file, symbol))
     }
 
-    pub(super) fn place(&self, file: usize, symbol: Symbol) -> Option<usize> {
+    pub(crate) fn place(&self, file: usize, symbol: Symbol) -> Option<usize> {
         self.own.get(&(file, symbol)).copied()
     }
 
@@ -54,7 +54,7 @@ impl Shares {
     }
 
     /// Notes which bindings a file changes.
-    pub(super) fn note_changes(&mut self, file: usize, parsed: &Parsed<'_>, facts: &[Facts]) {
+    pub(crate) fn note_changes(&mut self, file: usize, parsed: &Parsed<'_>, facts: &[Facts]) {
         let scoping = &parsed.scoping;
         for symbol in scoping.symbol_ids() {
             let top = scoping.symbol_scope_id(symbol) == scoping.root_scope_id();
@@ -72,7 +72,7 @@ impl Shares {
     }
 
     /// Decides on the bindings of a file; those that it imports are decided.
-    pub(super) fn decide(&mut self, file: usize, parsed: &Parsed<'_>, facts: &[Facts]) {
+    pub(crate) fn decide(&mut self, file: usize, parsed: &Parsed<'_>, facts: &[Facts]) {
         for statement in &parsed.program.body {
             let declaration = match statement {
                 Statement::ExportNamedDeclaration(it) => it.declaration.as_ref(),
@@ -236,14 +236,14 @@ impl<'a> Visit<'a> for Changes<'_> {
 }
 
 /// Writes what bindings of users become in a file.
-pub(super) struct Writer<'w> {
-    pub(super) file: usize,
-    pub(super) scoping: &'w Scoping,
-    pub(super) facts: &'w [Facts],
-    pub(super) shares: &'w Shares,
-    pub(super) edits: Vec<Edit>,
+pub(crate) struct Writer<'w> {
+    pub(crate) file: usize,
+    pub(crate) scoping: &'w Scoping,
+    pub(crate) facts: &'w [Facts],
+    pub(crate) shares: &'w Shares,
+    pub(crate) edits: Vec<Edit>,
     /// The number of functions that initialise a user.
-    pub(super) initialisers: usize,
+    pub(crate) initialisers: usize,
 }
 
 impl Writer<'_> {
@@ -263,7 +263,7 @@ impl Writer<'_> {
     }
 
     /// Writes the whole file.
-    pub(super) fn write(&mut self, program: &Program<'_>) {
+    pub(crate) fn write(&mut self, program: &Program<'_>) {
         for statement in &program.body {
             self.top(statement);
         }

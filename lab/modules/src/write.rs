@@ -2,25 +2,25 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::edit::Edit;
-use super::facts::{Call, Facts, Function, Kind, Start};
-use super::waits::Waits;
-use crate::program::SiteKind;
+use crate::edit::Edit;
+use crate::facts::{Call, Facts, Function, Kind, Start};
+use crate::source::SiteKind;
+use crate::waits::Waits;
 
 /// A call site without its file and line.
-pub(super) struct Place {
-    pub(super) at: u32,
-    pub(super) kind: SiteKind,
-    pub(super) name: Option<String>,
-    pub(super) group: Vec<String>,
+pub(crate) struct Place {
+    pub(crate) at: u32,
+    pub(crate) kind: SiteKind,
+    pub(crate) name: Option<String>,
+    pub(crate) group: Vec<String>,
 }
 
 /// What the calls and functions of a file become.
-pub(super) struct Written {
-    pub(super) edits: Vec<Edit>,
-    pub(super) places: Vec<Place>,
+pub(crate) struct Written {
+    pub(crate) edits: Vec<Edit>,
+    pub(crate) places: Vec<Place>,
     /// Waits at places where none is possible: offset, message, help.
-    pub(super) problems: Vec<(u32, String, String)>,
+    pub(crate) problems: Vec<(u32, String, String)>,
 }
 
 enum How {
@@ -30,7 +30,7 @@ enum How {
 }
 
 /// Writes a file; its call sites get the numbers from `first` on.
-pub(super) fn written(waits: &Waits<'_>, text: &str, file: usize, first: u32) -> Written {
+pub(crate) fn written(waits: &Waits<'_>, text: &str, file: usize, first: u32) -> Written {
     let facts = &waits.facts[file];
     let mut out = Written {
         edits: Vec::new(),

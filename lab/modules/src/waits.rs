@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::collect::WAITERS;
-use super::facts::{
+use crate::collect::WAITERS;
+use crate::facts::{
     Call, Export, Facts, Imported, Kind, MODULE, Module, Start, Symbol, Target, Value,
 };
 
 /// What a name stands for, through imports and exports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Named {
+pub(crate) enum Named {
     Api(String, Imported),
     Local(usize, Symbol),
     Value(usize, Value),
@@ -20,8 +20,8 @@ pub(super) enum Named {
 /// The deepest chain of exports that is followed.
 const DEPTH: usize = 32;
 
-pub(super) struct Waits<'f> {
-    pub(super) facts: &'f [Facts],
+pub(crate) struct Waits<'f> {
+    pub(crate) facts: &'f [Facts],
     functions: HashSet<(usize, Start)>,
     symbols: HashSet<(usize, Symbol)>,
     opaque: HashSet<(usize, Symbol)>,
@@ -33,7 +33,7 @@ pub(super) struct Waits<'f> {
 }
 
 /// What a name of a file stands for.
-pub(super) fn named(facts: &[Facts], file: usize, symbol: Symbol) -> Named {
+pub(crate) fn named(facts: &[Facts], file: usize, symbol: Symbol) -> Named {
     match facts[file].imports.get(&symbol) {
         Some((module, imported)) => imported_name(facts, module, imported, DEPTH),
         None => Named::Local(file, symbol),
@@ -52,7 +52,7 @@ fn imported_name(facts: &[Facts], module: &Module, imported: &Imported, depth: u
 }
 
 /// What an export of a file stands for.
-pub(super) fn exported(facts: &[Facts], file: usize, name: &str, depth: usize) -> Named {
+pub(crate) fn exported(facts: &[Facts], file: usize, name: &str, depth: usize) -> Named {
     if depth == 0 {
         return Named::Unknown;
     }
@@ -77,7 +77,7 @@ pub(super) fn exported(facts: &[Facts], file: usize, name: &str, depth: usize) -
 }
 
 /// Whether a function of the API may return a wait.
-pub(super) fn api_waits(module: &str, name: &str) -> bool {
+pub(crate) fn api_waits(module: &str, name: &str) -> bool {
     match module {
         "k6" => matches!(name, "sleep" | "group" | "check"),
         "k6/http" => api_sends(name),
@@ -118,7 +118,7 @@ fn api_sends(name: &str) -> bool {
 }
 
 impl<'f> Waits<'f> {
-    pub(super) fn new(facts: &'f [Facts]) -> Waits<'f> {
+    pub(crate) fn new(facts: &'f [Facts]) -> Waits<'f> {
         let mut waits = Waits {
             facts,
             functions: HashSet::new(),
@@ -135,7 +135,7 @@ impl<'f> Waits<'f> {
     }
 
     /// Whether a function is changed so that it can wait.
-    pub(super) fn waits(&self, file: usize, function: Start) -> bool {
+    pub(crate) fn waits(&self, file: usize, function: Start) -> bool {
         self.functions.contains(&(file, function))
     }
 
@@ -311,7 +311,7 @@ impl<'f> Waits<'f> {
     }
 
     /// Whether a value may be a function that waits.
-    pub(super) fn may(&self, file: usize, value: &Value) -> bool {
+    pub(crate) fn may(&self, file: usize, value: &Value) -> bool {
         match value {
             Value::Function(start) => self.functions.contains(&(file, *start)),
             Value::Symbol(symbol) => self.named_may(&named(self.facts, file, *symbol)),
@@ -371,7 +371,7 @@ impl<'f> Waits<'f> {
     }
 
     /// The function of the API that is called.
-    pub(super) fn api(&self, file: usize, callee: &Value) -> Option<(String, String)> {
+    pub(crate) fn api(&self, file: usize, callee: &Value) -> Option<(String, String)> {
         let named = match callee {
             Value::Symbol(symbol) => named(self.facts, file, *symbol),
             Value::Member(object, name) => self.member(file, object, name)?,
@@ -384,7 +384,7 @@ impl<'f> Waits<'f> {
     }
 
     /// Whether the callback of a method of arrays may wait, so that its form of the prelude is called.
-    pub(super) fn waits_for_callback(&self, file: usize, call: &Call) -> bool {
+    pub(crate) fn waits_for_callback(&self, file: usize, call: &Call) -> bool {
         let (Value::Member(object, name), Some((_, _))) = (&call.callee, &call.method) else {
             return false;
         };
@@ -404,7 +404,7 @@ impl<'f> Waits<'f> {
     }
 
     /// Whether a call may return a wait.
-    pub(super) fn call_waits(&self, file: usize, call: &Call) -> bool {
+    pub(crate) fn call_waits(&self, file: usize, call: &Call) -> bool {
         if self.waits_for_callback(file, call) {
             return true;
         }
@@ -451,7 +451,7 @@ fn literals(value: &Value) -> impl Iterator<Item = Start> + '_ {
 }
 
 /// Marks the functions that are used with `new`: these can't be generators.
-pub(super) fn mark_constructors(all: &mut [Facts]) {
+pub(crate) fn mark_constructors(all: &mut [Facts]) {
     let mut marked = Vec::new();
     for (file, facts) in all.iter().enumerate() {
         for (callee, _) in &facts.constructed {

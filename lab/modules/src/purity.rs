@@ -3,10 +3,10 @@
 use oxc_ast::ast::*;
 use oxc_semantic::Scoping;
 
-use super::facts::{Facts, Imported};
-use super::state::Shares;
-use super::values;
-use super::waits::{Named, named};
+use crate::facts::{Facts, Imported};
+use crate::state::Shares;
+use crate::values;
+use crate::waits::{Named, named};
 
 /// Global functions and constructors without state of their own.
 const GLOBALS: &[&str] = &[
@@ -34,15 +34,15 @@ const IMPURE: &[&str] = &[
     "push", "pop", "shift", "unshift", "splice", "fill", "set", "delete", "clear",
 ];
 
-pub(super) struct Purity<'p> {
-    pub(super) file: usize,
-    pub(super) scoping: &'p Scoping,
-    pub(super) facts: &'p [Facts],
-    pub(super) shares: &'p Shares,
+pub(crate) struct Purity<'p> {
+    pub(crate) file: usize,
+    pub(crate) scoping: &'p Scoping,
+    pub(crate) facts: &'p [Facts],
+    pub(crate) shares: &'p Shares,
 }
 
 impl Purity<'_> {
-    pub(super) fn expression(&self, it: &Expression<'_>) -> bool {
+    pub(crate) fn expression(&self, it: &Expression<'_>) -> bool {
         match it {
             Expression::BooleanLiteral(_)
             | Expression::NullLiteral(_)
@@ -206,7 +206,7 @@ impl Purity<'_> {
     }
 
     /// Whether a statement that declares nothing can run once for all users.
-    pub(super) fn statement(&self, it: &Statement<'_>) -> bool {
+    pub(crate) fn statement(&self, it: &Statement<'_>) -> bool {
         match it {
             Statement::ExpressionStatement(it) => self.expression(&it.expression),
             Statement::EmptyStatement(_) | Statement::DebuggerStatement(_) => true,

@@ -5,10 +5,10 @@ use std::thread;
 /// The stack in bytes. Memory is taken as it is used.
 const STACK: usize = 1 << 30;
 /// The deepest nesting of brackets.
-pub(super) const NESTING: usize = 5_000;
+pub(crate) const NESTING: usize = 5_000;
 
 /// Runs work on a large stack.
-pub(super) fn deep<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn deep<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let thread = thread::Builder::new().stack_size(STACK);
         let started = thread.spawn_scoped(scope, work);
@@ -22,7 +22,7 @@ pub(super) fn deep<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 /// The offset at which brackets are nested too deeply. Brackets in texts and comments count.
-pub(super) fn too_deep(text: &str) -> Option<u32> {
+pub(crate) fn too_deep(text: &str) -> Option<u32> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate() {
         match byte {

@@ -7,12 +7,12 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::{ScopeFlags, Scoping};
 use oxc_span::GetSpan as _;
 
-use super::edit::Edit;
-use super::facts::{
+use crate::edit::Edit;
+use crate::facts::{
     Arg, Call, Facts, Function as Fact, Kind, Local, MODULE, Start, Symbol, Target, Value,
 };
-use super::modules::Imports;
-use super::values;
+use crate::modules::Imports;
+use crate::values;
 
 /// Methods of built-in objects that call a function at once and can't wait for it.
 const CALLERS: &[&str] = &[
@@ -34,7 +34,7 @@ const LATER: &[&str] = &[
     "queueMicrotask",
 ];
 /// Methods of arrays that wait for their callback in the form of the prelude.
-pub(super) const WAITERS: &[&str] = &[
+pub(crate) const WAITERS: &[&str] = &[
     "forEach",
     "map",
     "flatMap",
@@ -47,12 +47,12 @@ pub(super) const WAITERS: &[&str] = &[
     "from",
 ];
 
-pub(super) struct Collector<'s> {
-    pub(super) text: &'s str,
-    pub(super) scoping: &'s Scoping,
-    pub(super) imports: &'s Imports,
-    pub(super) name: &'s str,
-    pub(super) facts: Facts,
+pub(crate) struct Collector<'s> {
+    pub(crate) text: &'s str,
+    pub(crate) scoping: &'s Scoping,
+    pub(crate) imports: &'s Imports,
+    pub(crate) name: &'s str,
+    pub(crate) facts: Facts,
     /// The functions around.
     stack: Vec<Start>,
     /// At a place where the function around can't wait.
@@ -68,7 +68,7 @@ pub(super) struct Collector<'s> {
 }
 
 impl<'s> Collector<'s> {
-    pub(super) fn new(
+    pub(crate) fn new(
         text: &'s str,
         scoping: &'s Scoping,
         imports: &'s Imports,
@@ -115,7 +115,7 @@ impl<'s> Collector<'s> {
         self.stack.last().copied().unwrap_or(MODULE)
     }
 
-    pub(super) fn problem(&mut self, at: u32, message: &str, help: &str) {
+    pub(crate) fn problem(&mut self, at: u32, message: &str, help: &str) {
         self.facts
             .problems
             .push((at, message.to_owned(), help.to_owned()));

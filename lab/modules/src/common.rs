@@ -8,15 +8,15 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
 use oxc_span::{GetSpan as _, SourceType};
 
-use super::edit::{Edit, applied};
-use super::values;
+use crate::edit::{Edit, applied};
+use crate::values;
 
 /// The module that a CommonJS file is; `None` if it isn't one.
 ///
 /// # Errors
 ///
 /// The offset of what has no counterpart in a module.
-pub(super) fn module(text: &str) -> Option<Result<String, (u32, String)>> {
+pub(crate) fn module(text: &str) -> Option<Result<String, (u32, String)>> {
     if !["require(", "module.exports", "exports."]
         .iter()
         .any(|part| text.contains(part))

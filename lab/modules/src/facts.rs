@@ -3,64 +3,64 @@
 use std::collections::{HashMap, HashSet};
 
 /// A binding of a file, by the number that the analysis of scopes gives it.
-pub(super) type Symbol = usize;
+pub(crate) type Symbol = usize;
 /// A function, by the offset at which its node begins; the module is [`MODULE`].
-pub(super) type Start = u32;
+pub(crate) type Start = u32;
 /// The module's own code, as a function.
-pub(super) const MODULE: Start = u32::MAX;
+pub(crate) const MODULE: Start = u32::MAX;
 
 /// All facts of a file.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
-    pub(super) functions: HashMap<Start, Function>,
-    pub(super) calls: Vec<Call>,
+pub(crate) struct Facts {
+    pub(crate) functions: HashMap<Start, Function>,
+    pub(crate) calls: Vec<Call>,
     /// Values that move: the target may hold the value.
-    pub(super) flows: Vec<(Target, Value)>,
+    pub(crate) flows: Vec<(Target, Value)>,
     /// Calls and constructions by which arguments move into parameters.
-    pub(super) passed: Vec<(Value, Vec<Value>)>,
+    pub(crate) passed: Vec<(Value, Vec<Value>)>,
     /// The same of `new`.
-    pub(super) constructed: Vec<(Value, Vec<Value>)>,
+    pub(crate) constructed: Vec<(Value, Vec<Value>)>,
     /// Imported bindings: the module, and the name there.
-    pub(super) imports: HashMap<Symbol, (Module, Imported)>,
-    pub(super) exports: Vec<(String, Export)>,
+    pub(crate) imports: HashMap<Symbol, (Module, Imported)>,
+    pub(crate) exports: Vec<(String, Export)>,
     /// Modules whose names are all exported.
-    pub(super) all_from: Vec<Module>,
+    pub(crate) all_from: Vec<Module>,
     /// Bindings that may hold what isn't known: parameters, parts of unknown values.
-    pub(super) opaque: HashSet<Symbol>,
+    pub(crate) opaque: HashSet<Symbol>,
     /// The constructors of classes.
-    pub(super) constructors: HashMap<Symbol, Start>,
+    pub(crate) constructors: HashMap<Symbol, Start>,
     /// Starts of statements that are expressions.
-    pub(super) statements: HashSet<u32>,
+    pub(crate) statements: HashSet<u32>,
     /// Chains with `?.`, from start to end.
-    pub(super) chains: HashMap<u32, u32>,
+    pub(crate) chains: HashMap<u32, u32>,
     /// Statements of blocks within functions.
-    pub(super) blocks: Vec<Vec<(u32, u32)>>,
-    pub(super) locals: Vec<Local>,
-    pub(super) uses: HashMap<Symbol, Use>,
+    pub(crate) blocks: Vec<Vec<(u32, u32)>>,
+    pub(crate) locals: Vec<Local>,
+    pub(crate) uses: HashMap<Symbol, Use>,
     /// Function literals that don't outlive the call that they are passed to, and the functions around them.
-    pub(super) passing: HashMap<Start, Start>,
+    pub(crate) passing: HashMap<Start, Start>,
     /// Names of `__ENV` that are mentioned.
-    pub(super) variables: Vec<String>,
+    pub(crate) variables: Vec<String>,
     /// Edits that don't depend on what waits: specifiers, `open`, hashbangs.
-    pub(super) fixed: Vec<super::edit::Edit>,
-    pub(super) problems: Vec<(u32, String, String)>,
+    pub(crate) fixed: Vec<super::edit::Edit>,
+    pub(crate) problems: Vec<(u32, String, String)>,
 }
 
 /// A module: a file of the script, or one of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Module {
+pub(crate) enum Module {
     File(usize),
     Api(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Imported {
+pub(crate) enum Imported {
     All,
     Name(String),
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Export {
+pub(crate) enum Export {
     Local(Symbol),
     Value(Value),
     From(Module, Imported),
@@ -68,7 +68,7 @@ pub(super) enum Export {
 
 /// What a value flows into.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Target {
+pub(crate) enum Target {
     Symbol(Symbol),
     Property(String),
     /// What a function returns.
@@ -77,7 +77,7 @@ pub(super) enum Target {
 
 /// What an expression may be, as far as waiting is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Symbol(Symbol),
     Global(String),
     Member(Box<Value>, String),
@@ -90,7 +90,7 @@ pub(super) enum Value {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// `function name() {}` or an expression: `*` goes behind `function`.
     Function,
     Arrow,
@@ -102,33 +102,33 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Function {
-    pub(super) kind: Kind,
-    pub(super) is_async: bool,
-    pub(super) is_generator: bool,
+pub(crate) struct Function {
+    pub(crate) kind: Kind,
+    pub(crate) is_async: bool,
+    pub(crate) is_generator: bool,
     /// A callback of a function of JavaScript that can't wait; its name.
-    pub(super) callback_of: Option<String>,
+    pub(crate) callback_of: Option<String>,
     /// A callback that may be a promise's.
-    pub(super) becomes_async: bool,
+    pub(crate) becomes_async: bool,
     /// Used with `new`.
-    pub(super) constructs: bool,
-    pub(super) uses_this: bool,
+    pub(crate) constructs: bool,
+    pub(crate) uses_this: bool,
     /// Where `*` goes, or `(function*` for an arrow.
-    pub(super) head: u32,
+    pub(crate) head: u32,
     /// The parameters with their parentheses, if there are any.
-    pub(super) params: (u32, u32),
-    pub(super) bare_param: bool,
+    pub(crate) params: (u32, u32),
+    pub(crate) bare_param: bool,
     /// The place of `=>`.
-    pub(super) arrow: u32,
+    pub(crate) arrow: u32,
     /// An arrow without braces.
-    pub(super) expression: bool,
-    pub(super) end: u32,
-    pub(super) parameters: Vec<Option<Symbol>>,
+    pub(crate) expression: bool,
+    pub(crate) end: u32,
+    pub(crate) parameters: Vec<Option<Symbol>>,
 }
 
 impl Function {
     /// Whether it can be made a generator.
-    pub(super) fn can_wait(&self) -> bool {
+    pub(crate) fn can_wait(&self) -> bool {
         let kind = matches!(self.kind, Kind::Function | Kind::Arrow | Kind::Method);
         let callback = self.callback_of.is_some() && !self.becomes_async;
         kind && !self.is_async && !self.is_generator && !self.constructs && !callback
@@ -136,44 +136,44 @@ impl Function {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Call {
-    pub(super) span: (u32, u32),
-    pub(super) function: Start,
+pub(crate) struct Call {
+    pub(crate) span: (u32, u32),
+    pub(crate) function: Start,
     /// At a place in its function where it can't wait: a default of a parameter, a field of a class.
-    pub(super) fixed: bool,
-    pub(super) callee: Value,
-    pub(super) args: Vec<Arg>,
+    pub(crate) fixed: bool,
+    pub(crate) callee: Value,
+    pub(crate) args: Vec<Arg>,
     /// The place of the method's name in `value.name(…)`.
-    pub(super) method: Option<(String, u32)>,
+    pub(crate) method: Option<(String, u32)>,
     /// The name of the request, group, or check.
-    pub(super) label: Option<String>,
-    pub(super) groups: Vec<String>,
+    pub(crate) label: Option<String>,
+    pub(crate) groups: Vec<String>,
 }
 
 /// A `let` or `const` of a block.
 #[derive(Debug, Clone)]
-pub(super) struct Local {
-    pub(super) function: Start,
-    pub(super) symbol: Symbol,
-    pub(super) name: String,
-    pub(super) block: usize,
+pub(crate) struct Local {
+    pub(crate) function: Start,
+    pub(crate) symbol: Symbol,
+    pub(crate) name: String,
+    pub(crate) block: usize,
     /// The place of its statement in the block.
-    pub(super) statement: usize,
-    pub(super) is_const: bool,
+    pub(crate) statement: usize,
+    pub(crate) is_const: bool,
 }
 
 /// The uses of a binding.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Use {
+pub(crate) struct Use {
     /// The functions that use it.
-    pub(super) functions: Vec<Start>,
-    pub(super) last: u32,
+    pub(crate) functions: Vec<Start>,
+    pub(crate) last: u32,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Arg {
-    pub(super) span: (u32, u32),
-    pub(super) value: Value,
+pub(crate) struct Arg {
+    pub(crate) span: (u32, u32),
+    pub(crate) value: Value,
     /// The values of an object literal.
-    pub(super) members: Option<Vec<Value>>,
+    pub(crate) members: Option<Vec<Value>>,
 }

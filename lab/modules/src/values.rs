@@ -5,15 +5,15 @@ use oxc_ast::ast::{
 };
 use oxc_semantic::Scoping;
 
-use super::facts::{Symbol, Value};
+use crate::facts::{Symbol, Value};
 
-pub(super) fn symbol(scoping: &Scoping, identifier: &IdentifierReference<'_>) -> Option<Symbol> {
+pub(crate) fn symbol(scoping: &Scoping, identifier: &IdentifierReference<'_>) -> Option<Symbol> {
     let reference = identifier.reference_id.get()?;
     let symbol = scoping.get_reference(reference).symbol_id()?;
     Some(symbol.index())
 }
 
-pub(super) fn identifier(scoping: &Scoping, identifier: &IdentifierReference<'_>) -> Value {
+pub(crate) fn identifier(scoping: &Scoping, identifier: &IdentifierReference<'_>) -> Value {
     match symbol(scoping, identifier) {
         Some(symbol) => Value::Symbol(symbol),
         None => Value::Global(identifier.name.to_string()),
@@ -21,7 +21,7 @@ pub(super) fn identifier(scoping: &Scoping, identifier: &IdentifierReference<'_>
 }
 
 /// The value of an expression.
-pub(super) fn value(scoping: &Scoping, expression: &Expression<'_>) -> Value {
+pub(crate) fn value(scoping: &Scoping, expression: &Expression<'_>) -> Value {
     let of = |expression: &Expression<'_>| value(scoping, expression);
     match expression {
         Expression::Identifier(name) => identifier(scoping, name),
@@ -92,14 +92,14 @@ fn chain_value(scoping: &Scoping, chain: &oxc_ast::ast::ChainExpression<'_>) -> 
     }
 }
 
-pub(super) fn argument(scoping: &Scoping, argument: &Argument<'_>) -> Value {
+pub(crate) fn argument(scoping: &Scoping, argument: &Argument<'_>) -> Value {
     argument
         .as_expression()
         .map_or(Value::Other, |expression| value(scoping, expression))
 }
 
 /// The name of a property, if it is known.
-pub(super) fn key(key: &PropertyKey<'_>) -> Option<String> {
+pub(crate) fn key(key: &PropertyKey<'_>) -> Option<String> {
     match key {
         PropertyKey::StaticIdentifier(name) => Some(name.name.to_string()),
         PropertyKey::PrivateIdentifier(name) => Some(format!("#{}", name.name)),
@@ -110,7 +110,7 @@ pub(super) fn key(key: &PropertyKey<'_>) -> Option<String> {
 }
 
 /// All bindings of a pattern, each with the path of names to it.
-pub(super) fn bindings(
+pub(crate) fn bindings(
     pattern: &BindingPattern<'_>,
     path: &mut Vec<String>,
     out: &mut Vec<(Symbol, Vec<String>)>,
@@ -146,7 +146,7 @@ pub(super) fn bindings(
 }
 
 /// The values of an object literal; `None` if it isn't one, or has parts that aren't known.
-pub(super) fn members(scoping: &Scoping, expression: &Expression<'_>) -> Option<Vec<Value>> {
+pub(crate) fn members(scoping: &Scoping, expression: &Expression<'_>) -> Option<Vec<Value>> {
     let Expression::ObjectExpression(object) = expression else {
         return None;
     };
@@ -160,7 +160,7 @@ pub(super) fn members(scoping: &Scoping, expression: &Expression<'_>) -> Option<
 }
 
 /// A text with `{name}` for each part that isn't known: `{BASE}/items/{id}`.
-pub(super) fn text(
+pub(crate) fn text(
     expression: &Expression<'_>,
     known: &dyn Fn(&str) -> Option<String>,
 ) -> Option<String> {
@@ -206,7 +206,7 @@ fn placeholder(expression: &Expression<'_>) -> String {
 }
 
 /// The path of an address: what follows the host, or the first part that isn't known.
-pub(super) fn path(address: &str) -> String {
+pub(crate) fn path(address: &str) -> String {
     let rest = match address.split_once("://") {
         Some((_, rest)) => rest.find('/').map_or("/", |at| &rest[at..]),
         None if address.starts_with('{') => {

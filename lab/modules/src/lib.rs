@@ -1,0 +1,22 @@
+//! The files of a script as modules for the engine: finds the functions that may wait, and writes them as generators, with
+//! the bindings of each user apart. It runs nothing.
+
+mod collect;
+mod common;
+mod convert;
+mod deep;
+mod edit;
+mod facts;
+mod modules;
+mod paths;
+mod purity;
+mod source;
+mod state;
+mod typescript;
+mod values;
+mod waits;
+mod write;
+
+pub use convert::{Converted, check, converted};
+pub use paths::joined;
+pub use source::{Api, Bundle, Files, LoadError, Site, SiteKind, Source};
