@@ -96,7 +96,14 @@ export function $functions(namespace, inits) {
 function prepared(index) {
   user = users[index] = new User();
   $$U = user.state = [];
-  for (const init of initialisers) $$y(init());
+  if (initialisers.length === 0) return;
+  host.initialising(true);
+  try {
+    for (const init of initialisers) $$y(init());
+  } finally {
+    host.initialising(false);
+  }
+  // Without room to grow.
   $$U = user.state = $$U.slice();
 }
 
