@@ -167,12 +167,12 @@ fn wrap(text: &str, facts: &Facts, call: &Call, how: &How, edits: &mut Vec<Edit>
     };
     let (open, close) = match how {
         How::Generator => (
-            format!("{first}(($$k=($$t="),
-            ")?.[$$K])?$$k>1?yield*$$t:yield $$t:$$t)",
+            format!("{first}(($$k=($$t=("),
+            "))?.[$$K])?$$k>1?yield*$$t:yield $$t:$$t)",
         ),
         How::Async => (
-            format!("{first}(($$k=($$t="),
-            ")?.[$$K])?await $$a($$t):$$t)",
+            format!("{first}(($$k=($$t=("),
+            "))?.[$$K])?await $$a($$t):$$t)",
         ),
         How::Sync => ("$$y(".to_owned(), ")"),
     };
