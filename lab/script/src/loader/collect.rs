@@ -9,7 +9,7 @@ use oxc_span::GetSpan as _;
 
 use super::edit::Edit;
 use super::facts::{
-    Arg, Call, Facts, Function as Fact, Kind, Local, MODULE, Start, Symbol, Target, Use, Value,
+    Arg, Call, Facts, Function as Fact, Kind, Local, MODULE, Start, Symbol, Target, Value,
 };
 use super::modules::Imports;
 use super::values;
@@ -195,6 +195,31 @@ impl<'s> Collector<'s> {
             match self.facts.functions.get_mut(start) {
                 Some(function) if function.kind == Kind::Arrow => function.uses_this = true,
                 _ => break,
+            }
+        }
+    }
+
+    /// Notes function literals that don't outlive the call that they are passed to: tests of checks, groups, callbacks
+    /// of arrays.
+    fn note_passing(&mut self, it: &CallExpression<'_>) {
+        let known = match &it.callee {
+            Expression::StaticMemberExpression(member) => {
+                let name = member.property.name.as_str();
+                WAITERS.contains(&name) || CALLERS.contains(&name)
+            }
+            callee => self
+                .imports
+                .is_named(self.scoping, callee, "k6", &["check", "group"]),
+        };
+        if !known {
+            return;
+        }
+        for argument in it.arguments.iter().filter_map(Argument::as_expression) {
+            let members = values::members(self.scoping, argument).unwrap_or_default();
+            for value in members.into_iter().chain([self.value(argument)]) {
+                if let Value::Function(start) = value {
+                    self.facts.passing.insert(start, self.current());
+                }
             }
         }
     }
@@ -587,6 +612,7 @@ impl<'a> Visit<'a> for Collector<'_> {
     fn visit_call_expression(&mut self, it: &CallExpression<'a>) {
         self.note_callbacks(&it.callee, &it.arguments, false);
         self.open_call(it);
+        self.note_passing(it);
         let callee = self.value(&it.callee);
         let args = self.args(&it.arguments);
         let values = args.iter().map(|arg| arg.value.clone()).collect();
@@ -689,12 +715,10 @@ impl<'a> Visit<'a> for Collector<'_> {
         }
         if let Some(symbol) = values::symbol(self.scoping, it) {
             let function = self.current();
-            let uses = self.facts.uses.entry(symbol).or_insert(Use {
-                function,
-                captured: false,
-                last: 0,
-            });
-            uses.captured |= uses.function != function;
+            let uses = self.facts.uses.entry(symbol).or_default();
+            if uses.functions.last() != Some(&function) {
+                uses.functions.push(function);
+            }
             uses.last = uses.last.max(it.span.end);
         }
     }

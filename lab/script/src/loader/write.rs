@@ -83,7 +83,12 @@ fn release(waits: &Waits<'_>, file: usize, edits: &mut Vec<Edit>) {
         else {
             continue;
         };
-        if uses.captured || uses.function != local.function {
+        let passed = |function: &Start| {
+            let outer =
+                std::iter::successors(Some(*function), |inner| facts.passing.get(inner).copied());
+            outer.into_iter().any(|function| function == local.function)
+        };
+        if !uses.functions.iter().all(passed) {
             continue;
         }
         let block = &facts.blocks[local.block];

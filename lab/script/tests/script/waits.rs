@@ -256,7 +256,7 @@ fn generators_of_script_are_not_drained() {
 
 #[test]
 fn locals_are_forgotten_before_waits() {
-    let text = "import { sleep } from 'k6';\nexport default () => {\n  const a = 'x'.repeat(1e5) + __VU\n  let b = a.length, c = 1\n  sleep(b > 1 ? 1 : 2)\n  sleep(1);\n  { const d = 'y'.repeat(1e5) + __VU; sleep(d.length / 1e5); sleep(2); }\n  const e = 'z'.repeat(1e5) + __VU; const f = () => e.length; sleep(3);\n  return [c, f()];\n}";
+    let text = "import { sleep } from 'k6';\nexport default () => {\n  const a = 'x'.repeat(1e5) + __VU\n  let b = a.length, c = 1\n  sleep(b > 1 ? 1 : 2)\n  sleep(1);\n  { const d = 'y'.repeat(1e5) + __VU; sleep(d.length / 1e5); sleep(2); }\n  const e = 'z'.repeat(1e5) + __VU; const f = () => e.length; sleep(3);\n  const g = 'w'.repeat(1e5) + __VU; [1].forEach((n) => g.length); e.length; sleep(f() * 0 + 4);\n  return [c, f()];\n}";
     let mut play = crate::play::Play::new(&crate::play::load(&[("main.js", text)]));
     let mut held = Vec::new();
     let mut turn = play.runtime.begin(0, &crate::play::call("default", 0, 0));

@@ -14,8 +14,16 @@ fn with_cookie(request: &Request) -> Answer {
         path: "/".to_owned(),
         ..Cookie::default()
     };
-    let cookies = if request.url.contains("login") { vec![cookie("sid", "abc"), cookie("theme", "dark")] } else { Vec::new() };
-    Answer { url: request.url.clone(), cookies, ..answer("") }
+    let cookies = if request.url.contains("login") {
+        vec![cookie("sid", "abc"), cookie("theme", "dark")]
+    } else {
+        Vec::new()
+    };
+    Answer {
+        url: request.url.clone(),
+        cookies,
+        ..answer("")
+    }
 }
 
 #[test]
@@ -48,7 +56,15 @@ fn jar_shows_and_changes_cookies() {
         .jar
         .changes
         .iter()
-        .map(|(jar, cookie)| (*jar, cookie.name.as_str(), cookie.value.as_str(), cookie.path.as_str(), cookie.max_age))
+        .map(|(jar, cookie)| {
+            (
+                *jar,
+                cookie.name.as_str(),
+                cookie.value.as_str(),
+                cookie.path.as_str(),
+                cookie.max_age,
+            )
+        })
         .collect();
     assert_eq!(
         changes,
@@ -61,7 +77,11 @@ fn jar_shows_and_changes_cookies() {
         ]
     );
     let again = call(&mut runtime, 0, facts(), &with_cookie);
-    assert_eq!(again.value()[0], json!({}), "an iteration begins without cookies");
+    assert_eq!(
+        again.value()[0],
+        json!({}),
+        "an iteration begins without cookies"
+    );
 }
 
 #[test]
@@ -76,7 +96,10 @@ fn own_jar_is_apart() {
     let program = load(&[("main.js", script)]);
     let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
     let done = call(&mut runtime, 0, facts(), &with_cookie);
-    assert_eq!(*done.value(), json!([{ "sid": ["abc"], "theme": ["dark"] }, {}]));
+    assert_eq!(
+        *done.value(),
+        json!([{ "sid": ["abc"], "theme": ["dark"] }, {}])
+    );
     assert_ne!(done.requests[0].jar.id, 0);
     assert_eq!(done.requests[0].jar.changes[0].0, done.requests[0].jar.id);
 }
@@ -84,6 +107,14 @@ fn own_jar_is_apart() {
 #[test]
 fn names_bad_addresses_and_dates() {
     let imports = "import http from 'k6/http'";
-    assert!(error(imports, "http.cookieJar().cookiesForURL('shop')").contains("'shop' is no address"));
-    assert!(error(imports, "http.cookieJar().set('http://a.b', 'a', 'b', { expires: 'soon' })").contains("no date"));
+    assert!(
+        error(imports, "http.cookieJar().cookiesForURL('shop')").contains("'shop' is no address")
+    );
+    assert!(
+        error(
+            imports,
+            "http.cookieJar().set('http://a.b', 'a', 'b', { expires: 'soon' })"
+        )
+        .contains("no date")
+    );
 }
