@@ -97,11 +97,11 @@ function prepared(index) {
   user = users[index] = new User();
   $$U = user.state = [];
   if (initialisers.length === 0) return;
-  host.initialising(true);
+  host.initialise(true);
   try {
     for (const init of initialisers) $$y(init());
   } finally {
-    host.initialising(false);
+    host.initialise(false);
   }
   // Without room to grow.
   $$U = user.state = $$U.slice();

@@ -158,9 +158,6 @@ fn own_functions<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Rc<Shared>) -
             .unwrap_or(0.0)
     };
     host.set("iteration", Function::new(ctx.clone(), iteration)?)?;
-    let own = Rc::clone(shared);
-    let initialising = move |begins: bool| own.initialising.set(begins);
-    host.set("initialising", Function::new(ctx.clone(), initialising)?)?;
     host.set("jobs", Function::new(ctx.clone(), jobs)?)?;
     let own = Rc::clone(shared);
     let text = move |ctx: Ctx<'js>, base: String, name: String| -> Result<String> {
