@@ -437,7 +437,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-stats",
         ],
     ),
-    ("lab-script", &[]),
+    ("lab-script", &["lab-turns"]),
     ("lab-stats", &[]),
     (
         "lab-study",
@@ -460,6 +460,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-template", &["lab-filters"]),
+    ("lab-turns", &[]),
     ("lab-units", &["lab-filters", "lab-template"]),
     ("lab-workload", &["lab-filters", "lab-template"]),
     (
