@@ -7,6 +7,7 @@ mod convert;
 mod deep;
 mod edit;
 mod facts;
+mod literals;
 mod modules;
 mod paths;
 mod purity;

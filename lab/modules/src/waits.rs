@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::collect::WAITERS;
 use crate::facts::{
     Call, Export, Facts, Imported, Kind, MODULE, Module, Start, Symbol, Target, Value,
 };
+use crate::literals::WAITERS;
 
 /// What a name stands for, through imports and exports.
 #[derive(Debug, Clone, PartialEq, Eq)]

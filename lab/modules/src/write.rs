@@ -43,6 +43,7 @@ pub(crate) fn written(waits: &Waits<'_>, text: &str, file: usize, first: u32) ->
         }
     }
     release(waits, file, &mut out.edits);
+    let mut begun = HashSet::new();
     let mut calls: Vec<&Call> = facts.calls.iter().collect();
     calls.sort_by_key(|call| (call.span.0, u32::MAX - call.span.1));
     for call in calls {
@@ -59,7 +60,10 @@ pub(crate) fn written(waits: &Waits<'_>, text: &str, file: usize, first: u32) ->
         if matches!(how, How::Sync) {
             impossible(waits, file, call, &mut out.problems);
         }
-        wrap(text, facts, call, &how, &mut out.edits);
+        // Calls at one place are in order, the longest first: it begins the statement.
+        let sync = matches!(how, How::Sync);
+        let begins = facts.statements.contains(&call.span.0) && (sync || begun.insert(call.span.0));
+        wrap(text, facts, call, (&how, begins), &mut out.edits);
     }
     out
 }
@@ -163,13 +167,15 @@ fn convert(start: Start, function: &Function, edits: &mut Vec<Edit>) {
 }
 
 /// Lets the function around wait for what a call returns.
-fn wrap(text: &str, facts: &Facts, call: &Call, how: &How, edits: &mut Vec<Edit>) {
+fn wrap(
+    text: &str,
+    facts: &Facts,
+    call: &Call,
+    (how, begins): (&How, bool),
+    edits: &mut Vec<Edit>,
+) {
     let (start, end) = call.span;
-    let first = if facts.statements.contains(&start) {
-        "0,"
-    } else {
-        ""
-    };
+    let first = if begins { "0," } else { "" };
     let (open, close) = match how {
         How::Generator => (
             format!("{first}(($$k=($$t="),

@@ -123,6 +123,7 @@ impl Runtime {
     /// Calls an exported function for a user, until the first end of a turn.
     pub fn begin(&mut self, user: u32, call: &Call) -> Turn {
         self.shared.set_facts(user, &call.facts);
+        self.shared.initialising.set(false);
         let begin = self.functions().begin.clone();
         let shared = Rc::clone(&self.shared);
         let turn = self.played(user, |ctx| {

@@ -6,14 +6,13 @@
 
 mod api;
 mod engine;
-mod event;
 mod loader;
 mod program;
 mod shared;
-mod thrown;
-mod turn;
 
 pub use engine::{Collected, Limits, Runtime};
+use lab_turns::{event, thrown, turn};
+
 pub use event::{Event, Level, MetricKind};
 pub use lab_modules::{Bundle, Files, LoadError, Site, SiteKind, Source};
 pub use program::{Program, Variables};

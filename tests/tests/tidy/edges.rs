@@ -451,7 +451,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-stats",
         ],
     ),
-    ("lab-script", &["lab-modules"]),
+    ("lab-script", &["lab-modules", "lab-turns"]),
     ("lab-scripted", &["lab-script", "lab-workload"]),
     ("lab-stats", &[]),
     (
@@ -485,6 +485,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-study",
         ],
     ),
+    ("lab-turns", &[]),
     ("lab-units", &["lab-filters", "lab-template"]),
     ("lab-workload", &["lab-filters", "lab-template"]),
     (

@@ -27,12 +27,13 @@ impl Jar {
         found
     }
 
-    /// Puts a cookie in place of the one with its name, domain, and path.
-    pub(crate) fn put(&mut self, cookie: Cookie) {
+    /// Puts a cookie in place of the one with its name, domain, and path; one whose life is over only removes that.
+    pub(crate) fn put(&mut self, cookie: Cookie, now_ms: f64) {
         self.cookies.retain(|old| {
             (&old.name, &old.domain, &old.path) != (&cookie.name, &cookie.domain, &cookie.path)
         });
-        if cookie.max_age.is_some_and(|age| age <= 0) {
+        let is_over = cookie.expires_ms.is_some_and(|end| end <= now_ms);
+        if cookie.max_age.map_or(is_over, |age| age <= 0) {
             return;
         }
         if self.cookies.len() == MOST {
@@ -50,14 +51,6 @@ impl Jar {
             });
         self.cookies = kept;
         gone
-    }
-
-    /// Takes over what the lab's client holds for an address.
-    pub(crate) fn learn(&mut self, url: &Url, cookies: Vec<Cookie>) {
-        self.remove(url, None);
-        for cookie in cookies {
-            self.put(cookie);
-        }
     }
 }
 

@@ -91,9 +91,10 @@ pub(super) fn set<'js>(
 }
 
 fn change(shared: &Shared, id: u32, cookie: Cookie) {
+    let now = shared.now_ms();
     shared.api.with(shared.user.get(), |user| {
         user.changes.push((id, cookie.clone()));
-        user.jars.entry(id).or_default().put(cookie);
+        user.jars.entry(id).or_default().put(cookie, now);
     });
 }
 

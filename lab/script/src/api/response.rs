@@ -50,15 +50,8 @@ pub(crate) fn response<'js>(ctx: &Ctx<'js>, shared: &Shared, answer: Answer) -> 
             ..Pending::default()
         }
     };
-    if settings.reads_jars
-        && let Ok(url) = Url::parse(&answer.url)
-    {
-        shared.api.with(user, |user| {
-            user.jars
-                .entry(pending.jar)
-                .or_default()
-                .learn(&url, answer.cookies.clone());
-        });
+    if settings.reads_jars {
+        learn(shared, &answer, pending.jar);
     }
     if settings.throw
         && let Some(failure) = &answer.error
@@ -73,6 +66,28 @@ pub(crate) fn response<'js>(ctx: &Ctx<'js>, shared: &Shared, answer: Answer) -> 
         text: OnceCell::new(),
     };
     Class::instance(ctx.clone(), response)?.into_js(ctx)
+}
+
+/// Takes over the cookies of an answer: those that the lab reports, and those that its headers set.
+fn learn(shared: &Shared, answer: &Answer, jar: u32) {
+    let url = Url::parse(&answer.url).ok();
+    let set = answer
+        .headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+    let set = set.filter_map(|(_, value)| cookies::read(value, url.as_ref()));
+    let reported = answer
+        .cookies
+        .iter()
+        .filter(|cookie| !cookie.domain.is_empty())
+        .cloned();
+    let now = shared.now_ms();
+    shared.api.with(shared.user.get(), |user| {
+        let jar = user.jars.entry(jar).or_default();
+        for cookie in reported.chain(set) {
+            jar.put(cookie, now);
+        }
+    });
 }
 
 impl Response {

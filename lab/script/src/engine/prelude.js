@@ -96,12 +96,14 @@ export function $functions(namespace, inits) {
 function prepared(index) {
   user = users[index] = new User();
   $$U = user.state = [];
+  if (initialisers.length === 0) return;
   host.initialise(true);
   try {
     for (const init of initialisers) $$y(init());
   } finally {
     host.initialise(false);
   }
+  // Without room to grow.
   $$U = user.state = $$U.slice();
 }
 

@@ -98,10 +98,47 @@ fn own_jar_is_apart() {
     let done = call(&mut runtime, 0, facts(), &with_cookie);
     assert_eq!(
         *done.value(),
-        json!([{ "sid": ["abc"], "theme": ["dark"] }, {}])
+        json!([{ "a": ["b"], "sid": ["abc"], "theme": ["dark"] }, {}])
     );
     assert_ne!(done.requests[0].jar.id, 0);
     assert_eq!(done.requests[0].jar.changes[0].0, done.requests[0].jar.id);
+}
+
+#[test]
+fn headers_set_and_end_cookies() {
+    let script = "import http from 'k6/http';
+        export default function () {
+          const jar = http.cookieJar();
+          http.get('http://shop.example/a/b');
+          const first = jar.cookiesForURL('http://shop.example/a/c');
+          http.get('http://shop.example/a/end');
+          return [first, jar.cookiesForURL('http://shop.example/a/c'), jar.cookiesForURL('http://www.shop.example/')];
+        }";
+    let program = load(&[("main.js", script)]);
+    let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
+    let set = |request: &Request| {
+        let set = if request.url.ends_with("end") {
+            [
+                "sid=; Max-Age=0; Path=/",
+                "old=x; Expires=Wed, 21 Oct 2015 07:28:00 GMT",
+            ]
+        } else {
+            ["sid=1; Domain=.shop.example; Path=/", "old=x"]
+        };
+        let headers = set
+            .map(|value| ("Set-Cookie".to_owned(), value.to_owned()))
+            .to_vec();
+        Answer {
+            url: request.url.clone(),
+            headers,
+            ..answer("")
+        }
+    };
+    let done = call(&mut runtime, 0, facts(), &set);
+    assert_eq!(
+        *done.value(),
+        json!([{ "old": ["x"], "sid": ["1"] }, {}, {}])
+    );
 }
 
 #[test]

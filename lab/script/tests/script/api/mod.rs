@@ -13,7 +13,6 @@ mod libraries;
 mod limits;
 mod plimsoll;
 mod refusals;
-mod scratch;
 mod summary;
 
 use lab_script::{Answer, Call, Event, Facts, Limits, Outcome, Request, Runtime, Thrown, Turn};
