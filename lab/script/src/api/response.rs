@@ -71,9 +71,16 @@ pub(crate) fn response<'js>(ctx: &Ctx<'js>, shared: &Shared, answer: Answer) -> 
 /// Takes over the cookies of an answer: those that the lab reports, and those that its headers set.
 fn learn(shared: &Shared, answer: &Answer, jar: u32) {
     let url = Url::parse(&answer.url).ok();
-    let set = answer.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+    let set = answer
+        .headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
     let set = set.filter_map(|(_, value)| cookies::read(value, url.as_ref()));
-    let reported = answer.cookies.iter().filter(|cookie| !cookie.domain.is_empty()).cloned();
+    let reported = answer
+        .cookies
+        .iter()
+        .filter(|cookie| !cookie.domain.is_empty())
+        .cloned();
     let now = shared.now_ms();
     shared.api.with(shared.user.get(), |user| {
         let jar = user.jars.entry(jar).or_default();

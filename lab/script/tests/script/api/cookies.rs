@@ -118,12 +118,21 @@ fn headers_set_and_end_cookies() {
     let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
     let set = |request: &Request| {
         let set = if request.url.ends_with("end") {
-            ["sid=; Max-Age=0; Path=/", "old=x; Expires=Wed, 21 Oct 2015 07:28:00 GMT"]
+            [
+                "sid=; Max-Age=0; Path=/",
+                "old=x; Expires=Wed, 21 Oct 2015 07:28:00 GMT",
+            ]
         } else {
             ["sid=1; Domain=.shop.example; Path=/", "old=x"]
         };
-        let headers = set.map(|value| ("Set-Cookie".to_owned(), value.to_owned())).to_vec();
-        Answer { url: request.url.clone(), headers, ..answer("") }
+        let headers = set
+            .map(|value| ("Set-Cookie".to_owned(), value.to_owned()))
+            .to_vec();
+        Answer {
+            url: request.url.clone(),
+            headers,
+            ..answer("")
+        }
     };
     let done = call(&mut runtime, 0, facts(), &set);
     assert_eq!(
