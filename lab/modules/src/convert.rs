@@ -13,8 +13,9 @@ use crate::deep::deep;
 use crate::edit::{Edit, Lines, applied};
 use crate::facts::{Facts, Module};
 use crate::modules::{self, File, Imports, Parsed, error};
+use crate::shares::Shares;
 use crate::source::{Api, Files, LoadError, Site, SiteKind, Source};
-use crate::state::{Shares, Writer};
+use crate::state::Writer;
 use crate::waits::{self, Named, Waits};
 use crate::write;
 

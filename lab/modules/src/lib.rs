@@ -11,6 +11,7 @@ mod literals;
 mod modules;
 mod paths;
 mod purity;
+mod shares;
 mod source;
 mod state;
 mod typescript;

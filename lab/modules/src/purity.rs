@@ -4,7 +4,7 @@ use oxc_ast::ast::*;
 use oxc_semantic::Scoping;
 
 use crate::facts::{Facts, Imported};
-use crate::state::Shares;
+use crate::shares::Shares;
 use crate::values;
 use crate::waits::{Named, named};
 

@@ -3,7 +3,7 @@
 //! A binding is shared if it is never assigned, not visibly changed, and its initialiser is pure. The values of all
 //! others are in the array `$$U` of the user; the statements that make them become functions that run for each user.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
@@ -14,6 +14,7 @@ use crate::edit::Edit;
 use crate::facts::{Facts, Symbol};
 use crate::modules::Parsed;
 use crate::purity::Purity;
+use crate::shares::Shares;
 use crate::values;
 use crate::waits::{Named, named};
 
@@ -30,31 +31,7 @@ const MUTATORS: &[&str] = &[
     "copyWithin",
 ];
 
-/// Which bindings at module level are shared, and the places of those that aren't.
-#[derive(Debug, Default)]
-pub(crate) struct Shares {
-    /// Bindings that are assigned.
-    assigned: HashSet<(usize, Symbol)>,
-    /// Bindings that are assigned or visibly changed.
-    changed: HashSet<(usize, Symbol)>,
-    /// The place of each user's own binding in its array.
-    own: HashMap<(usize, Symbol), usize>,
-}
-
 impl Shares {
-    pub(crate) fn is_shared(&self, file: usize, symbol: Symbol) -> bool {
-        !self.own.contains_key(&(file, symbol))
-    }
-
-    pub(crate) fn place(&self, file: usize, symbol: Symbol) -> Option<usize> {
-        self.own.get(&(file, symbol)).copied()
-    }
-
-    fn keep(&mut self, file: usize, symbol: Symbol) {
-        let next = self.own.len();
-        self.own.entry((file, symbol)).or_insert(next);
-    }
-
     /// Notes which bindings a file changes.
     pub(crate) fn note_changes(&mut self, file: usize, parsed: &Parsed<'_>, facts: &[Facts]) {
         let scoping = &parsed.scoping;

@@ -10,9 +10,8 @@ mod turns;
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Duration;
 
-use rquickjs::{Context, Ctx, Function, Persistent, Value};
+use rquickjs::{Context, Ctx, Value};
 
 use crate::event::Event;
 use crate::program::Program;
@@ -20,28 +19,10 @@ use crate::shared::Shared;
 use crate::thrown::Thrown;
 use crate::turn::{Call, Outcome, Turn};
 
+pub use budget::Limits;
+
 use budget::Budget;
-
-/// The limits of a runtime.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// The longest time of one turn.
-    pub turn: Duration,
-    /// The memory of all users together, in bytes.
-    pub memory: u64,
-    /// The stack of the script's functions, in bytes.
-    pub stack: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            turn: Duration::from_millis(50),
-            memory: 1 << 30,
-            stack: 256 << 10,
-        }
-    }
-}
+use realm::Functions;
 
 /// The result of a run of the cycle collector.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,17 +39,6 @@ pub struct Runtime {
     engine: rquickjs::Runtime,
     shared: Rc<Shared>,
     budget: Rc<Budget>,
-}
-
-/// The functions of the prelude that play turns.
-struct Functions {
-    begin: Persistent<Function<'static>>,
-    resume: Persistent<Function<'static>>,
-    fail: Persistent<Function<'static>>,
-    prepare: Persistent<Function<'static>>,
-    describe: Persistent<Function<'static>>,
-    end_call: Persistent<Function<'static>>,
-    drop_user: Persistent<Function<'static>>,
 }
 
 impl Drop for Runtime {
@@ -96,7 +66,19 @@ impl Runtime {
         wanted: &Rc<RefCell<Vec<String>>>,
     ) -> Result<Runtime, Thrown> {
         let shared = Rc::new(Shared::new(program.clone(), seed, Rc::clone(wanted)));
-        realm::runtime(program, limits, shared)
+        let (engine, context, budget) = realm::engine(program, limits)?;
+        let mut runtime = Runtime {
+            functions: None,
+            context,
+            engine,
+            shared,
+            budget,
+        };
+        let shared = Rc::clone(&runtime.shared);
+        let functions = runtime.played(0, |ctx| realm::prepare(ctx, program, &shared))?;
+        runtime.functions = Some(functions);
+        runtime.shared.initialising.set(false);
+        Ok(runtime)
     }
 
     /// Sets the clock that `Date.now` reads: milliseconds since 1970. Without one, it is the time of the last call.

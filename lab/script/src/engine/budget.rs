@@ -5,6 +5,27 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
+/// The limits of a runtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest time of one turn.
+    pub turn: Duration,
+    /// The memory of all users together, in bytes.
+    pub memory: u64,
+    /// The stack of the script's functions, in bytes.
+    pub stack: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            turn: Duration::from_millis(50),
+            memory: 1 << 30,
+            stack: 256 << 10,
+        }
+    }
+}
+
 /// The time budget of the turn that runs.
 pub(super) struct Budget {
     limit: Duration,

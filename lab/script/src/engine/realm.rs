@@ -8,8 +8,8 @@ use rquickjs::{
     ArrayBuffer, Context, Ctx, Exception, Function, Module, Object, Persistent, Result, Value,
 };
 
-use super::budget::Budget;
-use super::{Functions, Limits, Runtime, exception};
+use super::budget::{Budget, Limits};
+use super::exception;
 use crate::api;
 use crate::program::Program;
 use crate::shared::{EngineValues, Shared};
@@ -22,11 +22,22 @@ const GLOBALS: &str = "$$globals";
 /// The name of the module that imports those of the script.
 const MAIN: &str = "$$main";
 
-pub(super) fn runtime(
-    program: &Program,
-    limits: Limits,
-    shared: Rc<Shared>,
-) -> std::result::Result<Runtime, Thrown> {
+/// The functions of the prelude that play turns.
+pub(super) struct Functions {
+    pub(super) begin: Persistent<Function<'static>>,
+    pub(super) resume: Persistent<Function<'static>>,
+    pub(super) fail: Persistent<Function<'static>>,
+    pub(super) prepare: Persistent<Function<'static>>,
+    pub(super) describe: Persistent<Function<'static>>,
+    pub(super) end_call: Persistent<Function<'static>>,
+    pub(super) drop_user: Persistent<Function<'static>>,
+}
+
+/// The engine, its context, and the budget of its turns.
+type Engine = (rquickjs::Runtime, Context, Rc<Budget>);
+
+/// Makes an engine with these limits, which loads the modules of the program.
+pub(super) fn engine(program: &Program, limits: Limits) -> std::result::Result<Engine, Thrown> {
     let budget = Rc::new(Budget::new(limits.turn));
     let engine = rquickjs::Runtime::new().map_err(|_| no_memory())?;
     engine.set_memory_limit(usize::try_from(limits.memory).unwrap_or(usize::MAX));
@@ -37,18 +48,7 @@ pub(super) fn runtime(
     engine.set_interrupt_handler(Some(Box::new(move || asked.ask())));
     engine.set_loader(Names, Modules(program.clone()));
     let context = Context::full(&engine).map_err(|_| no_memory())?;
-    let mut runtime = Runtime {
-        functions: None,
-        context,
-        engine,
-        shared,
-        budget,
-    };
-    let shared = Rc::clone(&runtime.shared);
-    let functions = runtime.played(0, |ctx| prepare(ctx, program, &shared))?;
-    runtime.functions = Some(functions);
-    runtime.shared.initialising.set(false);
-    Ok(runtime)
+    Ok((engine, context, budget))
 }
 
 /// Names of modules are whole.
@@ -95,7 +95,11 @@ fn no_memory() -> Thrown {
     }
 }
 
-fn prepare<'js>(ctx: &Ctx<'js>, program: &Program, shared: &Rc<Shared>) -> Result<Functions> {
+pub(super) fn prepare<'js>(
+    ctx: &Ctx<'js>,
+    program: &Program,
+    shared: &Rc<Shared>,
+) -> Result<Functions> {
     let host = Object::new(ctx.clone())?;
     own_functions(ctx, &host, shared)?;
     ctx.globals().set("$host", host.clone())?;
