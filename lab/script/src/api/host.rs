@@ -21,6 +21,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Rc<Share
     let host = Host { ctx, host, shared };
     host.events()?;
     host.facts()?;
+    host.tags()?;
     host.responses()?;
     host.cookies()?;
     host.bodies()?;
@@ -91,6 +92,11 @@ impl<'js> Host<'_, 'js> {
                 Ok(())
             },
         )?;
+        self.ends()
+    }
+
+    /// Groups, the log, and the end of the test.
+    fn ends(&self) -> Result<()> {
         self.add("declare", |_name: String, _kind: String, _time: bool| {})?;
         let own = Rc::clone(self.shared);
         self.add("group", move |name: String, begins: bool| {
@@ -131,30 +137,6 @@ impl<'js> Host<'_, 'js> {
             own.program.environment().0.get(&name).cloned()
         })?;
         let own = Rc::clone(self.shared);
-        self.add("tag", move |name: String| {
-            let found = own.api.read(own.user.get(), |user| {
-                user.tags
-                    .iter()
-                    .find(|(tag, _)| *tag == name)
-                    .map(|(_, value)| value.clone())
-            });
-            found.flatten()
-        })?;
-        let own = Rc::clone(self.shared);
-        self.add("setTag", move |name: String, value: Option<String>| {
-            own.api.with(own.user.get(), |user| {
-                user.tags.retain(|(tag, _)| *tag != name);
-                user.tags.extend(value.map(|value| (name, value)));
-            });
-        })?;
-        let own = Rc::clone(self.shared);
-        self.add("tagNames", move || {
-            let names = own.api.read(own.user.get(), |user| {
-                user.tags.iter().map(|(name, _)| name.clone()).collect()
-            });
-            names.unwrap_or_else(Vec::<String>::new)
-        })?;
-        let own = Rc::clone(self.shared);
         self.add("seed", move |seed: f64| own.reseed(seed.to_bits()))?;
         let own = Rc::clone(self.shared);
         self.add("randomBytes", move |ctx: Ctx<'js>, count: f64| {
@@ -180,6 +162,33 @@ impl<'js> Host<'_, 'js> {
                 return Ok(());
             }
             Err(Exception::throw_message(&ctx, &format!("{what} must be called at the top of a module, not within a function of an iteration")))
+        })
+    }
+
+    fn tags(&self) -> Result<()> {
+        let own = Rc::clone(self.shared);
+        self.add("tag", move |name: String| {
+            let found = own.api.read(own.user.get(), |user| {
+                user.tags
+                    .iter()
+                    .find(|(tag, _)| *tag == name)
+                    .map(|(_, value)| value.clone())
+            });
+            found.flatten()
+        })?;
+        let own = Rc::clone(self.shared);
+        self.add("setTag", move |name: String, value: Option<String>| {
+            own.api.with(own.user.get(), |user| {
+                user.tags.retain(|(tag, _)| *tag != name);
+                user.tags.extend(value.map(|value| (name, value)));
+            });
+        })?;
+        let own = Rc::clone(self.shared);
+        self.add("tagNames", move || {
+            let names = own.api.read(own.user.get(), |user| {
+                user.tags.iter().map(|(name, _)| name.clone()).collect()
+            });
+            names.unwrap_or_else(Vec::<String>::new)
         })
     }
 

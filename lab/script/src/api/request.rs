@@ -149,28 +149,24 @@ fn read_params<'js>(ctx: &Ctx<'js>, params: &Object<'js>, request: &mut Request)
         request.expected = ranges(ctx, &callback.get("ranges")?)?;
     }
     if let Some(auth) = values::member(params, "auth")? {
-        match values::text(ctx, &auth)?.as_str() {
-            "basic" => {}
-            "digest" => request.auth = Auth::Digest,
-            "ntlm" => {
-                return Err(Exception::throw_type(
-                    ctx,
-                    "NTLM isn't supported: sign in by 'basic' or 'digest', or by a header",
-                ));
-            }
-            other => {
-                return Err(Exception::throw_type(
-                    ctx,
-                    &format!("params.auth is 'basic' or 'digest', not '{other}'"),
-                ));
-            }
-        }
+        request.auth = sign_in_by(ctx, &values::text(ctx, &auth)?)?;
     }
     if let Some(codings) = values::member(params, "compression")? {
         request.compression = compression(ctx, &values::text(ctx, &codings)?)?;
     }
     request.jar = jar(ctx, params)?;
     Ok(())
+}
+
+/// How to sign in, by the name that scripts use; `basic` is what an address with a name does anyway.
+fn sign_in_by(ctx: &Ctx<'_>, name: &str) -> Result<Auth> {
+    let refused = match name {
+        "basic" => return Ok(Auth::None),
+        "digest" => return Ok(Auth::Digest),
+        "ntlm" => "NTLM isn't supported: sign in by 'basic' or 'digest', or by a header".to_owned(),
+        other => format!("params.auth is 'basic' or 'digest', not '{other}'"),
+    };
+    Err(Exception::throw_type(ctx, &refused))
 }
 
 fn jar<'js>(ctx: &Ctx<'js>, params: &Object<'js>) -> Result<Jar> {

@@ -26,9 +26,16 @@ fn of(page: &str, expression: &str) -> Value {
     }
 }
 
+/// Checks expressions about [`LIST`].
+fn all(examples: &[(&str, Value)]) {
+    for (expression, expected) in examples {
+        assert_eq!(of(LIST, expression), *expected, "{expression}");
+    }
+}
+
 #[test]
 fn selects_as_documented() {
-    let examples = [
+    all(&[
         ("doc.find('dl').children().size()", json!(12)),
         ("doc.find('dl').children('dt').size()", json!(3)),
         ("doc.find('dt').eq(1).html()", json!("term 2")),
@@ -70,6 +77,12 @@ fn selects_as_documented() {
             "doc.find('dl').children().get(-1).innerHTML()",
             json!("definition 3-b"),
         ),
+    ]);
+}
+
+#[test]
+fn walks_as_documented() {
+    all(&[
         ("doc.find('#term-2').nextUntil('dt').size()", json!(3)),
         (
             "doc.find('#term-1').nextUntil('#term-3', 'dd').size()",
@@ -113,10 +126,7 @@ fn selects_as_documented() {
         ("doc.find('dl').has('#term-3').size()", json!(1)),
         ("doc.single('dd').text()", json!("definition 1-a")),
         ("doc.find('dd, dt').length", json!(12)),
-    ];
-    for (expression, expected) in examples {
-        assert_eq!(of(LIST, expression), expected, "{expression}");
-    }
+    ]);
 }
 
 #[test]
