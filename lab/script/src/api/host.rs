@@ -185,10 +185,10 @@ impl<'js> Host<'_, 'js> {
         })?;
         let own = Rc::clone(self.shared);
         self.add("tagNames", move || {
-            let names = own.api.read(own.user.get(), |user| {
+            let names: Option<Vec<String>> = own.api.read(own.user.get(), |user| {
                 user.tags.iter().map(|(name, _)| name.clone()).collect()
             });
-            names.unwrap_or_else(Vec::<String>::new)
+            names.unwrap_or_default()
         })
     }
 

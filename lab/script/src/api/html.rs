@@ -493,14 +493,14 @@ fn control_value(element: ElementRef<'_>) -> Option<Value> {
                 Some(Value::One(value)) => value,
                 _ => String::new(),
             };
-            let chosen = options
+            let mut chosen = options
                 .iter()
                 .filter(|option| option.attr("selected").is_some());
             if element.attr("multiple").is_some() {
                 return Some(Value::Several(chosen.map(value).collect()));
             }
             chosen
-                .last()
+                .next_back()
                 .or(options.first())
                 .map(|option| Value::One(value(option)))
         }

@@ -266,7 +266,7 @@ fn locals_are_forgotten_before_waits() {
         turn = play.runtime.resume(0, lab_script::Outcome::Waited);
     }
     assert!(
-        matches!(&turn, lab_script::Turn::Done { value: Some(value) } if value.to_string() == "[1,100001]"),
+        matches!(&turn, lab_script::Turn::Done { value: Some(value) } if *value == serde_json::json!([1, 100_001])),
         "{turn:?}"
     );
     assert_eq!(held, [0, 0, 1, 0, 1, 1]);
