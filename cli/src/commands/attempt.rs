@@ -178,18 +178,17 @@ fn rehearsed(
         .map_err(|error| Failure::new(Exit::SystemFailed, &error))?;
     drop(waiting);
     let totals = match whole {
-        true => recorder.finish(),
-        false => recorder.totals(),
+        Some(_) => recorder.finish(),
+        None => recorder.totals(),
     };
-    let exit = match (whole, totals) {
-        (false, _) => Exit::Interrupted,
-        (
-            true,
-            Totals {
-                failed: 0, well, ..
-            },
-        ) if well > 0 => Exit::Success,
-        (true, _) => Exit::ThresholdFailed,
+    let exit = match &whole {
+        None => Exit::Interrupted,
+        Some(Err(why)) => {
+            let _ = print(&format!("the script ended with an error: {why}\n\n"));
+            Exit::ThresholdFailed
+        }
+        Some(Ok(())) if totals.failed == 0 && totals.well > 0 => Exit::Success,
+        Some(Ok(())) => Exit::ThresholdFailed,
     };
     let moments = moments.take();
     Ok((

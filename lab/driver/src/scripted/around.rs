@@ -12,10 +12,9 @@ use serde_json::Value;
 use crate::assignment::Assignment;
 use crate::error::DriverError;
 use crate::mix::Mix;
-use crate::worker::rehearsal::call;
+use crate::worker::rehearsal::{SETUP, call};
 
-/// The functions.
-const SETUP: &str = "setup";
+/// The function after all sessions.
 const TEARDOWN: &str = "teardown";
 
 /// Calls the `setup` of each script of a load once. Returns the load with the results; `None` if `interrupt` became

@@ -20,6 +20,8 @@ use lab_queues::Queues;
 use lab_queues::SharedPool;
 use lab_recorder::report::{QUEUE, queue};
 
+/// The function of a script that runs once before all sessions.
+pub(crate) const SETUP: &str = "setup";
 /// How often a dry run checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -33,9 +35,9 @@ pub trait Witness: Tap {
 }
 
 /// Runs the setup and one session for one user, without waits. This user also runs the setup steps that are for the
-/// first user only.
+/// first user only. Before a session that a script plays, its `setup` runs.
 ///
-/// Returns false if `interrupt` became true before the end.
+/// Returns `None` if `interrupt` became true before the end, and otherwise the uncaught error of the script, if any.
 ///
 /// # Errors
 /// When the load spec is unusable, there is no such user, or the server's name has no address.
@@ -44,14 +46,31 @@ pub fn rehearse(
     user: u32,
     witness: &Rc<dyn Witness>,
     interrupt: &AtomicBool,
-) -> Result<bool, DriverError> {
+) -> Result<Option<Result<(), String>>, DriverError> {
     crew::validate_one(drive)?;
     if user >= drive.users {
         return Err(DriverError::Load("it has no such user"));
     }
-    let drive = Arc::new(without_waits(drive));
-    let ended = rehearsed(&drive, user, witness, interrupt)?;
-    Ok(ended.is_some())
+    let mut drive = without_waits(drive);
+    if drive
+        .workload
+        .scripted
+        .as_ref()
+        .is_some_and(|scripted| scripted.exports(SETUP))
+    {
+        let data = match called(&drive, SETUP, witness, interrupt)? {
+            Some(Ok(data)) => data,
+            Some(Err(why)) => return Ok(Some(Err(format!("`{SETUP}`: {why}")))),
+            None => return Ok(None),
+        };
+        let mut workload = (*drive.workload).clone();
+        if let Some(scripted) = &mut workload.scripted {
+            Arc::make_mut(scripted).data = data.map(Arc::new);
+        }
+        drive.workload = Arc::new(workload);
+    }
+    let ended = rehearsed(&Arc::new(drive), user, witness, interrupt)?;
+    Ok(ended.map(|end| end.map(drop)))
 }
 
 /// Calls a function of the population's script once, with its waits, for user 0. Returns its value; `None` if
@@ -64,6 +83,20 @@ pub(crate) fn call(
     function: &str,
     interrupt: &AtomicBool,
 ) -> Result<Option<Option<Value>>, DriverError> {
+    let witness: Rc<dyn Witness> = Rc::new(Unobserved);
+    let failed = |why: String| DriverError::Script(format!("`{function}` of the script: {why}"));
+    match called(drive, function, &witness, interrupt)? {
+        Some(ended) => ended.map(Some).map_err(failed),
+        None => Ok(None),
+    }
+}
+
+fn called(
+    drive: &Assignment,
+    function: &str,
+    witness: &Rc<dyn Witness>,
+    interrupt: &AtomicBool,
+) -> Result<Option<End>, DriverError> {
     let mut workload = (*drive.workload).clone();
     workload.setup.clear();
     if let Some(scripted) = &mut workload.scripted {
@@ -73,12 +106,7 @@ pub(crate) fn call(
         workload: Arc::new(workload),
         ..drive.clone()
     });
-    let witness: Rc<dyn Witness> = Rc::new(Unobserved);
-    let failed = |why: String| DriverError::Script(format!("`{function}` of the script: {why}"));
-    match rehearsed(&drive, 0, &witness, interrupt)? {
-        Some(ended) => ended.map(Some).map_err(failed),
-        None => Ok(None),
-    }
+    rehearsed(&drive, 0, witness, interrupt)
 }
 
 /// Ignores the traffic of the calls of a script before and after a load.
