@@ -211,6 +211,17 @@ impl<'s> Collector<'s> {
         }
     }
 
+    /// The name that a call's parameters give its request.
+    fn tag_name(&self, arguments: &[Argument<'_>]) -> Option<String> {
+        let mut objects = arguments.iter().filter_map(Argument::as_expression);
+        objects.find_map(|object| self.name_in(values::member(object, "tags")?))
+    }
+
+    fn name_in(&self, tags: &Expression<'_>) -> Option<String> {
+        let known = |name: &str| self.texts.get(name).cloned();
+        values::text(values::member(tags, "name")?, &known)
+    }
+
     fn open_call(&mut self, it: &CallExpression<'_>) {
         let Expression::Identifier(name) = &it.callee else {
             return;
@@ -376,6 +387,9 @@ impl<'a> Visit<'a> for Collector<'_> {
 
     fn visit_object_property(&mut self, it: &ObjectProperty<'a>) {
         if let Some(name) = values::key(&it.key) {
+            if name == "tags" {
+                self.facts.tag_names.extend(self.name_in(&it.value));
+            }
             let value = self.value(&it.value);
             if it.kind == PropertyKind::Init {
                 self.flow(Target::Property(name), value);
@@ -472,6 +486,7 @@ impl<'a> Visit<'a> for Collector<'_> {
             args,
             method,
             label: label.clone(),
+            tag_name: self.tag_name(&it.arguments),
             groups: self.groups.clone(),
         });
         if group && let Some(Some(body)) = it.arguments.get(1).map(Argument::as_expression) {

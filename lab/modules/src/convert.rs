@@ -31,6 +31,8 @@ pub struct Converted {
     pub sites: Vec<Site>,
     /// The names of variables that the sources read from `__ENV`.
     pub variables: Vec<String>,
+    /// The names that tags give requests.
+    pub tag_names: Vec<String>,
     /// The files as the engine runs them: names and texts.
     pub modules: Vec<(String, String)>,
     /// The module that imports them.
@@ -125,6 +127,7 @@ fn written(files: &[File]) -> Result<Converted, Vec<LoadError>> {
     variables.sort();
     variables.dedup();
     inner.variables = variables;
+    inner.tag_names = all.into_iter().flat_map(|facts| facts.tag_names).collect();
     Ok(inner)
 }
 

@@ -41,6 +41,8 @@ pub(crate) struct Facts {
     pub(crate) passing: HashMap<Start, Start>,
     /// Names of `__ENV` that are mentioned.
     pub(crate) variables: Vec<String>,
+    /// The texts of `tags: { name: '…' }`.
+    pub(crate) tag_names: Vec<String>,
     /// Edits that don't depend on what waits: specifiers, `open`, hashbangs.
     pub(crate) fixed: Vec<super::edit::Edit>,
     pub(crate) problems: Vec<(u32, String, String)>,
@@ -147,6 +149,8 @@ pub(crate) struct Call {
     pub(crate) method: Option<(String, u32)>,
     /// The name of the request, group, or check.
     pub(crate) label: Option<String>,
+    /// The name of the request by its tag.
+    pub(crate) tag_name: Option<String>,
     pub(crate) groups: Vec<String>,
 }
 

@@ -226,3 +226,19 @@ pub(crate) fn path(address: &str) -> String {
         rest.to_owned()
     }
 }
+
+/// The value of a member of an object literal.
+pub(crate) fn member<'e, 'a>(object: &'e Expression<'a>, name: &str) -> Option<&'e Expression<'a>> {
+    let Expression::ObjectExpression(object) = object else {
+        return None;
+    };
+    object
+        .properties
+        .iter()
+        .find_map(|property| match property {
+            oxc_ast::ast::ObjectPropertyKind::ObjectProperty(property) => {
+                (key(&property.key)? == name).then_some(&property.value)
+            }
+            oxc_ast::ast::ObjectPropertyKind::SpreadProperty(_) => None,
+        })
+}

@@ -246,6 +246,9 @@ fn site_kind(module: &str, name: &str) -> Option<SiteKind> {
 }
 
 fn site_name(kind: SiteKind, name: &str, call: &Call) -> Option<String> {
+    if kind == SiteKind::Request && call.tag_name.is_some() {
+        return call.tag_name.clone();
+    }
     let label = call.label.as_ref()?;
     if kind != SiteKind::Request {
         return Some(label.clone());

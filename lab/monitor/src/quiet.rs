@@ -158,7 +158,7 @@ impl IdleGate {
     #[must_use]
     pub fn new(max_wait: Duration) -> Self {
         Self {
-            max_wait: max_wait,
+            max_wait,
             waited: Duration::ZERO,
             looks: 0,
             in_a_row: 0,

@@ -90,6 +90,11 @@ impl Program {
         &self.inner.converted.variables
     }
 
+    /// The names that tags give requests, as far as the source has them as texts.
+    pub fn tag_names(&self) -> &[String] {
+        &self.inner.converted.tag_names
+    }
+
     /// Sentences on what differs from k6 for this script.
     pub fn notes(&self) -> &[String] {
         &self.inner.notes

@@ -78,6 +78,9 @@ fn named_sites(program: &Program) -> (Vec<String>, Vec<u32>) {
             _ => u32::MAX,
         })
         .collect();
+    for name in program.tag_names() {
+        place(name);
+    }
     let other = names.len() as u32;
     for step in &mut of_sites {
         *step = (*step).min(other);
