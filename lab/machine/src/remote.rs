@@ -81,7 +81,7 @@ impl RemoteMachine {
         thread.spawn(move || hear(&mut *reports, &sender, &awaits))?;
         Ok(Self {
             place: peer.place,
-            slot: slot,
+            slot,
             orders: peer.orders,
             reports: heard,
             awaits_long,

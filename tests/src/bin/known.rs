@@ -147,6 +147,10 @@ fn log_in(folder: &Path) -> io::Result<File> {
 
 /// Sleeps while it holds the lock of all threads.
 #[inline(never)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this sleep is what a study must find"
+)]
 fn under_the_lock(time: Duration) {
     static LOCK: Mutex<()> = Mutex::new(());
     let held = LOCK.lock();
