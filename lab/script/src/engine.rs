@@ -181,9 +181,12 @@ impl Runtime {
     ) -> Result<T, Thrown> {
         self.shared.user.set(user);
         self.budget.begin();
-        self.context.with(|ctx| match part(&ctx) {
-            Ok(done) => Ok(done),
-            Err(error) => Err(exception::thrown(&ctx, &self.shared, &self.budget, &error)),
+        self.context.with(|ctx| {
+            let played = part(&ctx)
+                .map_err(|error| exception::thrown(&ctx, &self.shared, &self.budget, &error));
+            // What promises call belongs to the turn of their user.
+            while ctx.execute_pending_job() {}
+            played
         })
     }
 }

@@ -238,6 +238,18 @@ fn async_functions_wait() {
 }
 
 #[test]
+fn waits_of_async_functions_pass_together() {
+    let text = "import http from 'k6/http';import { sleep } from 'k6';\nasync function nap(n) { sleep(n); return n }\nexport default async () => (await Promise.all([nap(2), nap(1), nap(3)])).join()";
+    let mut play = crate::play::Play::new(&crate::play::load(&[("main.js", text)]));
+    assert_eq!(play.iteration(0), Ok(Some("2,1,3".into())));
+    assert_eq!(play.waits, [1_000_000, 1_000_000, 1_000_000]);
+    // Begun by a function that isn't async, and ended after it.
+    let text = "import http from 'k6/http';\nasync function later() { http.get('http://a/2') }\nexport default () => { later(); http.get('http://a/1') }";
+    let play = played(&[("main.js", text)]);
+    assert_eq!(play.sent, ["GET http://a/1", "GET http://a/2"]);
+}
+
+#[test]
 fn generators_of_script_are_not_drained() {
     assert_eq!(
         script(
