@@ -260,9 +260,8 @@ impl Conductor<'_> {
         if result.is_err() {
             driver.stop();
         }
-        let ended = end_driver(driver, &events, result.is_ok()).and(result)?;
-        lab_driver::tear_down(&mix, self.interrupt).map_err(driver_stop)?;
-        Ok(ended)
+        end_driver(driver, &events, result.is_ok()).and(result)?;
+        lab_driver::tear_down(&mix, self.interrupt).map_err(driver_stop)
     }
 
     /// Starts the driver: in this process, or as several if the load is spread over them, or as one of two in a duet. A

@@ -60,7 +60,7 @@ impl Run<'_> {
                 together,
                 scratch,
                 work: works[at],
-                slot: slot,
+                slot,
                 writer: self.archive.trial(own.0.id)?,
                 quiet: quiet.clone(),
                 kernel: kernel.clone(),
