@@ -35,8 +35,15 @@ pub struct Display {
     waiting: u32,
 }
 
+impl Default for Display {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Display {
     /// Returns a display that shows nothing yet.
+    #[must_use]
     pub fn new() -> Self {
         let bar = has_room().then(|| {
             let bar = ProgressBar::new_spinner();
