@@ -57,7 +57,7 @@ pub(crate) enum Command {
     /// Create a workload from a recording, an API description, or a log
     Import(ImportArgs),
     /// Run a study: start the system, drive the load, write a report
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Run one user's session, and show every request and response
     Try(TryArgs),
     /// Put one request under load without a file, and print the result
