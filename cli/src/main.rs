@@ -53,7 +53,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Init(args) => commands::init::run(args),
         Command::Import(args) => commands::import::run(args),
-        Command::Run(args) => commands::run::run(&args),
+        Command::Run(args) => commands::run::run(args),
         Command::Try(args) => commands::attempt::run(args),
         Command::Bench(args) => commands::bench::run(args),
         Command::Plan(args) => commands::plan::run(args),
