@@ -7,10 +7,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::client::{Call, DialogueClient};
-use super::session::{Desk, UserSeat};
+use super::session::{ExchangeBuffers, UserSlot};
 use super::{Dialogue, Out, Reply, StreamEnd, StreamSlot, Streams};
 use crate::exchange::{ErrorClass, EventTimes, FailedRequest, Phase, Phases, Sizes};
-use crate::streams::Link;
+use crate::streams::OpenedConnection;
 use crate::time::{Nanos, Time, Timer, nanos, or_late, within};
 
 /// The outcome of a request without a reply.
@@ -36,8 +36,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// process it, or if it was not sent.
     pub(super) async fn answered_in_stream(
         &self,
-        (seat, streams): (&mut UserSeat<D>, &dyn Streams<D::Line, D::Talk>),
-        desk: &mut Desk<D::Talk>,
+        (seat, streams): (&mut UserSlot<D>, &dyn Streams<D::Line, D::ExchangeState>),
+        desk: &mut ExchangeBuffers<D::ExchangeState>,
         (sent, phases, times): (Nanos, &mut Phases, &mut EventTimes),
         (deadline, patience): (&T::Timer, Duration),
     ) -> (Nanos, Sizes, Result<Reply, FailedRequest>) {
@@ -94,8 +94,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Sends the request once, and reads its response.
     async fn once_in_stream(
         &self,
-        (seat, streams): (&mut UserSeat<D>, &dyn Streams<D::Line, D::Talk>),
-        desk: &mut Desk<D::Talk>,
+        (seat, streams): (&mut UserSlot<D>, &dyn Streams<D::Line, D::ExchangeState>),
+        desk: &mut ExchangeBuffers<D::ExchangeState>,
         (call, phases, ends): (&mut Call<'_, T::Timer>, &mut Phases, Nanos),
     ) -> Result<Reply, Lost> {
         let mut link = None;
@@ -151,7 +151,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     fn poll_stream(
         &self,
         cx: &mut Context<'_>,
-        going: &mut Going<'_, D::Line, D::Talk>,
+        going: &mut Going<'_, D::Line, D::ExchangeState>,
         call: &mut Call<'_, T::Timer>,
     ) -> Poll<Result<Reply, StreamEnd>> {
         let Going {
@@ -178,7 +178,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Returns a place for the request on the user's connection, and opens the connection if needed.
     async fn place(
         &self,
-        seat: &mut UserSeat<D>,
+        seat: &mut UserSlot<D>,
         (deadline, phases, ends): (&T::Timer, &mut Phases, Nanos),
     ) -> Result<StreamSlot, Lost> {
         if let Some(held) = &mut seat.held
@@ -221,13 +221,13 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     async fn open_shared(
         &self,
         (deadline, phases, ends): (&T::Timer, &mut Phases, Nanos),
-    ) -> Result<Rc<Link>, String> {
+    ) -> Result<Rc<OpenedConnection>, String> {
         let timeout = nanos(self.limits.connect_timeout);
         let connected = self.time.now().saturating_add(timeout);
         deadline.set(ends.min(connected));
         let connection = self.reach(deadline, phases).await?;
         let began = self.time.now();
-        let (link, _) = Link::begin(&self.builder, connection)
+        let (link, _) = OpenedConnection::begin(&self.builder, connection)
             .await
             .map_err(|error| format!("a connection doesn't begin: {error}"))?;
         self.count(|counts| counts.http2_connects += 1);
@@ -246,7 +246,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
 }
 
 /// Returns the meaning of a stream's end for its request; `None` is a timeout.
-fn lost(end: Option<StreamEnd>, link: Option<&Link>) -> Lost {
+fn lost(end: Option<StreamEnd>, link: Option<&OpenedConnection>) -> Lost {
     match end {
         Some(StreamEnd::Unsent(why)) => Lost::Unsent(why),
         Some(StreamEnd::Unprocessed(reply)) => Lost::Unprocessed(reply),
@@ -260,7 +260,7 @@ fn lost(end: Option<StreamEnd>, link: Option<&Link>) -> Lost {
 }
 
 /// The error for a request that waited too long for a free stream.
-fn unplaced(link: &Link) -> Lost {
+fn unplaced(link: &OpenedConnection) -> Lost {
     let why = format!(
         "not sent in time: the server allows {} calls at once on the connection",
         link.allowed()
