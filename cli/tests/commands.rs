@@ -13,14 +13,14 @@ const FOLDER: &str = "[FOLDER]";
 /// The sentence of `plan` about this machine.
 const LIMITS: &str = "this machine's limits allow it\n";
 
-struct Said {
+struct Output {
     command: String,
     code: Option<i32>,
     stdout: String,
     stderr: String,
 }
 
-impl Said {
+impl Output {
     /// Both streams and the code in one text.
     fn text(&self) -> String {
         let code = self.code.map_or("signal".to_owned(), |c| c.to_string());
@@ -68,7 +68,7 @@ impl Scratch {
     }
 
     /// Runs in this folder.
-    fn run(&self, arguments: &str) -> Said {
+    fn run(&self, arguments: &str) -> Output {
         run(self.0.path(), self.0.path(), arguments)
     }
 }
@@ -85,7 +85,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn run(inside: &Path, hidden: &Path, arguments: &str) -> Said {
+fn run(inside: &Path, hidden: &Path, arguments: &str) -> Output {
     let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
         .args(arguments.split_whitespace())
         .current_dir(inside)
@@ -101,7 +101,7 @@ fn run(inside: &Path, hidden: &Path, arguments: &str) -> Said {
         assert!(!text.contains('\u{1b}'), "no colour in a pipe: {text}");
         text.replace(hidden, FOLDER)
     };
-    Said {
+    Output {
         command: format!("plimsoll {arguments}"),
         code: output.status.code(),
         stdout: text(output.stdout),

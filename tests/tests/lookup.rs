@@ -26,7 +26,7 @@ fn record(service: usize) -> Value {
 
 /// The acknowledged changes of one writer before the server was killed.
 #[derive(Default)]
-struct Told {
+struct Notified {
     registered: BTreeSet<usize>,
     removed: BTreeSet<usize>,
     /// The last request, which may or may not have taken effect.
@@ -34,8 +34,8 @@ struct Told {
 }
 
 /// Registers services, removing every third, until the connection ends.
-fn write(server: SocketAddr, next: &AtomicUsize, acknowledged: &AtomicUsize) -> Told {
-    let mut told = Told::default();
+fn write(server: SocketAddr, next: &AtomicUsize, acknowledged: &AtomicUsize) -> Notified {
+    let mut told = Notified::default();
     let Ok(mut client) = Client::admin(server) else {
         return told;
     };
@@ -86,7 +86,7 @@ fn found(client: &mut Client, service: usize, at: usize) -> usize {
     found.len()
 }
 
-fn check(folder: &Path, told: &[Told]) -> ServerProcess {
+fn check(folder: &Path, told: &[Notified]) -> ServerProcess {
     let server = ServerProcess::start(folder);
     let mut client = Client::admin(server.address()).expect("a connection");
     for told in told {
@@ -125,7 +125,7 @@ fn what_was_acknowledged_survives_a_kill() {
     for round in 1..=ROUNDS {
         let acknowledged = AtomicUsize::new(0);
         let address = server.address();
-        let told: Vec<Told> = std::thread::scope(|scope| {
+        let told: Vec<Notified> = std::thread::scope(|scope| {
             let write = || write(address, &next, &acknowledged);
             let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(write)).collect();
             wait_until(Duration::from_secs(120), "registrations", || {

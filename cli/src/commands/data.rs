@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use groupware_backup::{
-    BackupError, Compacted, Forward, Kept, Manifest, OpenError, ReplayError, Restored, Taken,
+    BackupError, Compacted, Forward, LogRange, Manifest, OpenError, ReplayError, Restored, Taken,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
@@ -229,13 +229,13 @@ fn restore_at(
 
 /// Lists each log without gaps: its times and its size.
 fn changes(args: &ChangesArgs) -> Result<Exit, Failure> {
-    let kept = groupware_backup::kept(&args.server.data).map_err(|error| failure(&error))?;
+    let kept = groupware_backup::change_logs(&args.server.data).map_err(|error| failure(&error))?;
     if kept.is_empty() {
         let text = format!("{} has no changes kept", args.server.data.display());
         return Err(Failure::text(Exit::BadInput, text)
             .hint("`plimsoll serve --keep-changes 7d` keeps them from its start on"));
     }
-    let line = |log: &Kept| {
+    let line = |log: &LogRange| {
         let (from, to) = (moment(log.from_us), moment(log.to_us));
         format!("{from}  to  {to}  {}\n", size(log.bytes))
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lab_driver::{BaseUrl, BaseUrlError};
 use lab_import::address::{sendable, without_user};
-use lab_import::quick::{OneRequest, Quick, QuickLoad, Reach, study, workload};
+use lab_import::quick::{ConnectOptions, OneRequest, Quick, QuickLoad, study, workload};
 use lab_study::plan::Plan;
 use lab_study::{Environment, Files, Loaded, LoadedAny, load_any, looks_secret};
 
@@ -170,7 +170,7 @@ fn quick(name: &str, title: String, base: &BaseUrl, load: &QuickLoadArgs) -> Qui
         workload: String::new(),
         url: base.to_string(),
         pid: None,
-        reach: Reach::default(),
+        reach: ConnectOptions::default(),
         load: match load.rate {
             Some(per_s) => QuickLoad::Rate {
                 per_s,
@@ -186,7 +186,7 @@ fn quick(name: &str, title: String, base: &BaseUrl, load: &QuickLoadArgs) -> Qui
 }
 
 /// The connection settings; the CA path is absolute.
-pub(crate) fn reach(args: &ReachArgs) -> Result<Reach, Failure> {
+pub(crate) fn reach(args: &ReachArgs) -> Result<ConnectOptions, Failure> {
     let ca = args.ca.as_deref().map(|path| -> Result<String, Failure> {
         let whole = std::path::absolute(path);
         let whole = whole.map_err(|error| said(path, &error.to_string()))?;
@@ -195,7 +195,7 @@ pub(crate) fn reach(args: &ReachArgs) -> Result<Reach, Failure> {
             .ok_or_else(|| said(path, "the name is not UTF-8"))?
             .to_owned())
     });
-    Ok(Reach {
+    Ok(ConnectOptions {
         ca: ca.transpose()?,
         insecure: args.insecure,
         http: args.http.clone(),

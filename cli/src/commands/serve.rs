@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use groupware_server::{
     CheckError, Checked, Config, Data, DataError, DatabaseError, LogSettings, Networks,
-    ObjectPlace, ObjectsError, Retention, ServeError, SmtpRole, Surroundings, TlsFiles,
+    ObjectPlace, ObjectsError, ProcessEnvironment, Retention, ServeError, SmtpRole, TlsFiles,
 };
 use serde_json::json;
 
@@ -119,11 +119,11 @@ fn objects(args: &ServeArgs) -> Result<Option<ObjectPlace>, Failure> {
 }
 
 /// Reads the variables that systemd sets for its services.
-fn surroundings(args: &ServeArgs) -> Surroundings {
+fn surroundings(args: &ServeArgs) -> ProcessEnvironment {
     let number = |name| std::env::var(name).ok()?.parse().ok();
     let is_ours = number("WATCHDOG_PID").is_none_or(|id: u64| id == u64::from(std::process::id()));
     let file = args.config.clone();
-    Surroundings {
+    ProcessEnvironment {
         reread: file.map(|file| {
             let reread = move || {
                 let effective = config_file::effective(Some(&file));

@@ -1,6 +1,6 @@
 //! Any bytes as an answer, whole and split in two: the split does not change the result.
 
-use lab_client::http::{KeptBody, ResponseReader, Terms};
+use lab_client::http::{ResponseReader, StoredBody, Terms};
 
 const TERMS: Terms = Terms {
     head_request: false,
@@ -15,8 +15,8 @@ fn read(pieces: &[&[u8]]) -> Result<Option<(u16, Vec<u8>, u64)>, ()> {
         let fed = reader.feed(piece, |_| usize::MAX, &mut |_, _| {});
         if let Some(whole) = fed.map_err(drop)? {
             let body = match whole.body {
-                KeptBody::Input(range) => piece[range].to_vec(),
-                KeptBody::Kept => reader.kept().to_vec(),
+                StoredBody::Input(range) => piece[range].to_vec(),
+                StoredBody::Kept => reader.kept().to_vec(),
             };
             return Ok(Some((whole.status, body, whole.body_bytes)));
         }

@@ -1,10 +1,10 @@
 //! Any bytes as answers of IMAP, whole and split in two: the split does not change the result.
 
-use lab_dialogues::{ImapAnswer, ImapTold};
+use lab_dialogues::{ImapAnswer, ImapResult};
 use serde_json::value::RawValue;
 
 /// Returns all answers: each command's result, and its events.
-fn read(pieces: &[&[u8]], greets: bool) -> Result<Vec<(ImapTold, Vec<u8>)>, String> {
+fn read(pieces: &[&[u8]], greets: bool) -> Result<Vec<(ImapResult, Vec<u8>)>, String> {
     let (mut answer, mut kept, mut answers) = (ImapAnswer::default(), Vec::new(), Vec::new());
     answer.begin(true);
     if greets {

@@ -51,7 +51,7 @@ pub(crate) fn run(data: &[u8]) {
                 random: number as u128,
                 who: &Registrant::Anybody,
             };
-            xml::decide(&context, &message, xml::Reach::WHOLE)
+            xml::decide(&context, &message, xml::ScanBudget::WHOLE)
         });
         let decision = decided.expect("nothing is stored that can't be read");
         assert!(std::str::from_utf8(&decision.reply).is_ok());

@@ -1,6 +1,6 @@
 //! Any bytes as answers of PostgreSQL, whole and split in two: the split does not change the result, and rows are JSON.
 
-use lab_dialogues::{PostgresAnswer, PostgresTold};
+use lab_dialogues::{PostgresAnswer, PostgresResult};
 use serde_json::value::RawValue;
 
 /// Returns all answers, and the number of other messages.
@@ -12,7 +12,7 @@ fn read(pieces: &[&[u8]], is_read: bool) -> Result<(Vec<Vec<u8>>, usize), String
         kept.extend_from_slice(piece);
         let mut heard = &kept[..];
         while let Some(told) = answer.read(&mut heard, &mut body)? {
-            if !matches!(told, PostgresTold::End(_)) {
+            if !matches!(told, PostgresResult::End(_)) {
                 others += 1;
                 continue;
             }

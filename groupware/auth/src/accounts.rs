@@ -11,8 +11,8 @@ use groupware_runtime::random;
 use groupware_store::{Assert, Batch, CommitError, ReadError, Snapshot, Store, StoreError};
 use tokio::sync::Mutex;
 
+use crate::account_cache::{AccountCache, Decided};
 use crate::emptying::{Emptying, NotEmptied};
-use crate::known::{Decided, Known};
 
 /// The number of users whose data one batch removes when all data is reset.
 const RESET_AT_ONCE: usize = 1000;
@@ -73,7 +73,7 @@ impl<'a> Ends<'a> {
 #[derive(Debug)]
 pub struct Accounts {
     store: Store,
-    known: Arc<Known>,
+    known: Arc<AccountCache>,
     max_users: usize,
     /// Serializes the removal of users' data.
     departing: Mutex<()>,
@@ -81,7 +81,7 @@ pub struct Accounts {
 
 impl Accounts {
     /// Creates the accounts over an account cache, with at most `max_users`.
-    pub(crate) fn new(store: Store, known: Arc<Known>, max_users: usize) -> Self {
+    pub(crate) fn new(store: Store, known: Arc<AccountCache>, max_users: usize) -> Self {
         Self {
             store,
             known,

@@ -9,9 +9,9 @@ use groupware_runtime::clock::Clock;
 use groupware_runtime::random;
 use groupware_store::{Store, StoreError};
 
+use crate::account_cache::AccountCache;
 use crate::accounts::{Accounts, AccountsError};
 use crate::cache::Cache;
-use crate::known::Known;
 use crate::passwords::Passwords;
 use crate::sessions::{Lifetime, Sessions};
 use crate::throttle::Throttle;
@@ -65,7 +65,7 @@ impl Default for Settings {
 /// Authenticates users.
 #[derive(Debug)]
 pub struct Auth {
-    pub(crate) known: Arc<Known>,
+    pub(crate) known: Arc<AccountCache>,
     /// Changes users.
     pub accounts: Accounts,
     /// Hashes and verifies passwords.
@@ -86,7 +86,7 @@ impl Auth {
     pub fn start(store: &Store, settings: &Settings) -> Result<Self, AccountsError> {
         let cache = Cache::new(settings.sessions);
         let nobody = Users::new(&settings.domain).with_organization(settings.organization.clone());
-        let known = Known::load(store.clone(), nobody, cache, settings.is_shared)?;
+        let known = AccountCache::load(store.clone(), nobody, cache, settings.is_shared)?;
         let known = Arc::new(known);
         let lifetime = settings.session_lifetime;
         Ok(Self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use groupware_mail::{keys, release_shared};
 use groupware_people as people;
-use groupware_runtime::aside;
+use groupware_runtime::blocking;
 use groupware_store::{Assert, Batch, CommitError, Op, Snapshot, Store, StoreError};
 
 /// The number of shared bodies that one batch releases.
@@ -42,7 +42,7 @@ impl Emptying {
     /// # Errors
     /// Errors of the store; some of the data may be removed then.
     pub(crate) async fn done(self) -> Result<(), NotEmptied> {
-        let done = aside::elsewhere(move || self.empty()).await;
+        let done = blocking::run_background(move || self.empty()).await;
         done.unwrap_or_else(|error| {
             let error = StoreError::Thread(Arc::new(error));
             Err(CommitError::Store(error).into())
@@ -93,7 +93,7 @@ impl Emptying {
 
 /// Reads the bodies to be removed, so that the writer, which needs each of their pages, finds them in memory.
 fn read_before(snapshot: &dyn Snapshot, batch: &Batch) -> Result<(), StoreError> {
-    if snapshot.is_far() {
+    if snapshot.is_remote() {
         return Ok(());
     }
     for op in &batch.ops {

@@ -1,12 +1,12 @@
 //! Accounts, passwords, and sessions, as cached by this server and synchronized with the store,
 //! which other servers may change too. It knows no protocol.
 
+mod account_cache;
 mod accounts;
 mod auth;
 mod begun;
 mod cache;
 mod emptying;
-mod known;
 mod passwords;
 pub mod secret;
 mod sessions;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use argon2::password_hash::{PasswordHash, SaltString};
 use argon2::{Argon2, PasswordHasher, PasswordVerifier};
-use groupware_net::Pool;
+use groupware_net::FairSemaphore;
 use groupware_runtime::{Caller, random};
 
 /// The longest accepted password, in bytes.
@@ -41,7 +41,7 @@ pub(crate) enum Verdict {
 /// Hashes and verifies passwords, with a bound on memory (19 MiB per concurrent hash) and on the queue.
 #[derive(Debug)]
 pub struct Passwords {
-    turns: Pool,
+    turns: FairSemaphore,
     /// The hash of an unknown secret: the password of an unknown user is checked against it, so
     /// that it takes as long as a known user's.
     nobody: Arc<str>,
@@ -52,7 +52,7 @@ impl Passwords {
     /// Allows this number of concurrent hashes.
     pub(crate) fn new(at_once: usize) -> Self {
         Self {
-            turns: Pool::of_turns(at_once, WAITING),
+            turns: FairSemaphore::of_turns(at_once, WAITING),
             nobody: hash_now(&random::secret()).into(),
             memory: Memory::new(),
         }
@@ -121,7 +121,7 @@ impl Passwords {
     ) -> Result<Option<T>, Busy> {
         let source = caller.source();
         caller
-            .give_way(async {
+            .yield_until(async {
                 let turn = self.turns.take_ranked(&source, rank).await;
                 let turn = turn.ok_or(Busy)?;
                 if !allowed() {

@@ -9,10 +9,10 @@ use groupware_runtime::random;
 use groupware_store::{Batch, CommitError, ReadError, Store, StoreError};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
+use crate::account_cache::{AccountCache, Changing, Decided};
 use crate::accounts::AccountsError;
 use crate::begun::Begun;
 use crate::cache::Cached;
-use crate::known::{Changing, Decided, Known};
 
 /// In microseconds.
 const SECOND: i64 = 1_000_000;
@@ -77,7 +77,7 @@ type Ending = (HeldSession, oneshot::Sender<Result<(), CommitError>>);
 #[derive(Debug)]
 pub struct Sessions {
     store: Store,
-    known: Arc<Known>,
+    known: Arc<AccountCache>,
     lifetime: Lifetime,
     /// Empty if other servers start sessions, too.
     begun: Begun,
@@ -88,7 +88,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    pub(crate) fn new(store: Store, known: Arc<Known>, lifetime: Lifetime) -> Self {
+    pub(crate) fn new(store: Store, known: Arc<AccountCache>, lifetime: Lifetime) -> Self {
         Self {
             store,
             known,

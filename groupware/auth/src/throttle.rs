@@ -79,7 +79,7 @@ impl Throttle {
         }
         let as_client = self.by_client.wait(&self.key(None, attempt), now);
         // The first attempt of a client is always checked: the user may be at a new address.
-        let has_failed = || self.suspects.noted(&self.site(attempt.client), now) > 0;
+        let has_failed = || self.suspects.level(&self.site(attempt.client), now) > 0;
         let by_name = match !self.is_home(&own) && has_failed() {
             true => self.by_name.wait(&self.name(attempt.user), now),
             false => None,
@@ -92,9 +92,9 @@ impl Throttle {
     pub(crate) fn rank(&self, attempt: Attempt<'_>, now: Duration) -> u32 {
         let own = self.key(Some(attempt.user), attempt);
         match attempt.client.is_shared {
-            true => 1 + self.suspects.noted(&own, now),
+            true => 1 + self.suspects.level(&own, now),
             false if self.is_home(&own) => 0,
-            false => 1 + self.suspects.noted(&self.site(attempt.client), now),
+            false => 1 + self.suspects.level(&self.site(attempt.client), now),
         }
     }
 

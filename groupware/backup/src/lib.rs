@@ -15,20 +15,20 @@
 //!
 //! This crate knows no server, users' rights, or network. The caller supplies the time.
 
+mod change_logs;
+mod check;
 mod compact;
 mod error;
 mod files;
-mod kept;
-mod look;
 mod manifest;
 mod restore;
 mod take;
 
+pub use change_logs::{LogRange, change_logs};
+pub use check::{BackupCheck, Backups, check, list};
 pub use compact::compact;
 pub use error::BackupError;
 pub use groupware_store::{Compacted, OpenError, ReplayError, Replayed};
-pub use kept::{Kept, kept};
-pub use look::{Backups, Look, check, list};
 pub use manifest::{Manifest, Records};
 pub use restore::{Forward, Restored, restore, restore_at};
 pub use take::{ObjectPlace, Taken, prune, take, take_from};

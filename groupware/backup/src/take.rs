@@ -6,15 +6,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use groupware_content::{ContentError, ContentHash, ContentStore};
-use groupware_objects::{Address, Credentials, Shelf};
+use groupware_objects::{Address, Credentials, ObjectStorage};
 use groupware_store::Store;
 
 use crate::BackupError;
+use crate::check::names;
 use crate::files::{
     PARTIAL, backups, copy_content, forget_objects, hash_records, make_folder, place_of_content,
     remove_folder, rename, visit_content, visit_with_records, write_manifest,
 };
-use crate::look::names;
 use crate::manifest::{Manifest, SCHEMA};
 
 /// The result of a backup.
@@ -139,7 +139,7 @@ impl Live<'_> {
         };
         let place = self.place.ok_or(BackupError::Elsewhere(name))?;
         // The backup puts no object, so it generates no identifiers.
-        let shelf = Shelf::open(records, place, || 0)?;
+        let shelf = ObjectStorage::open(records, place, || 0)?;
         self.content = self.content.clone().with_objects(shelf);
         Ok(())
     }

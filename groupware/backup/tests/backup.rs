@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use groupware_backup::{
-    BackupError, Forward, Manifest, ReplayError, Taken, check, kept, list, prune, restore,
+    BackupError, Forward, Manifest, ReplayError, Taken, change_logs, check, list, prune, restore,
     restore_at, take,
 };
 use groupware_content::{ContentHash, ContentStore};
@@ -282,7 +282,7 @@ fn a_backup_is_brought_to_any_later_moment() {
     let first = data.attach(b"first");
     let to = tempfile::tempdir().unwrap();
     let taken = data.back_up(to.path(), "1", 1);
-    let now_us = || kept(data.path()).unwrap().last().unwrap().to_us;
+    let now_us = || change_logs(data.path()).unwrap().last().unwrap().to_us;
     let before = now_us();
     let second = data.attach(b"second");
     let with_second = now_us();

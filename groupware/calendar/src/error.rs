@@ -63,7 +63,7 @@ pub enum Reason {
     /// The iCalendar text is invalid or unsupported (400, n = 10).
     InvalidICalendar,
     /// The event was imported and is stored unchanged (403, no `cserror`).
-    KeptAsItCame,
+    StoredVerbatim,
     /// The entry's version differs from the requested one (412, no `cserror`).
     Changed,
     /// The user's disk quota is used up (507, no `cserror`).
@@ -84,7 +84,7 @@ impl Reason {
             | Self::InviteNotAccepted
             | Self::BadAction
             | Self::InvalidICalendar => 400,
-            Self::KeptAsItCame => 403,
+            Self::StoredVerbatim => 403,
             Self::NoResource | Self::NotFound => 404,
             Self::NewerVersion | Self::EntryExists => 409,
             Self::Changed => 412,
@@ -100,7 +100,7 @@ impl Reason {
             Self::BadRequest
             | Self::NoResource
             | Self::UnsupportedMediaType
-            | Self::KeptAsItCame
+            | Self::StoredVerbatim
             | Self::Changed
             | Self::OverQuota
             | Self::DiskFull

@@ -13,7 +13,7 @@ use groupware_proto_ical::split;
 
 use crate::Entry;
 use crate::icalendar::{event_lines, root, write};
-use crate::meaning::{Budget, Told, Zones};
+use crate::meaning::{Budget, ZoneDefinition, Zones};
 
 /// The end of a calendar.
 const END: &str = "END:VCALENDAR\r\n";
@@ -123,7 +123,7 @@ impl ICalendarParts {
 struct Piece<'e> {
     entry: &'e Entry,
     /// The time zones that it names, with their definitions.
-    zones: Vec<(String, Told)>,
+    zones: Vec<(String, ZoneDefinition)>,
     lines: String,
     /// The range in which its zones matter, computed on demand because that parses the whole object.
     reach: OnceCell<Range<i64>>,
@@ -138,7 +138,7 @@ impl<'e> Piece<'e> {
             entry,
             zones: named
                 .into_iter()
-                .map(|name| (name.to_owned(), Told::Known))
+                .map(|name| (name.to_owned(), ZoneDefinition::Known))
                 .collect(),
             lines: event_lines(entry),
             reach: OnceCell::new(),
@@ -157,10 +157,10 @@ impl<'e> Piece<'e> {
                 push_lines(&mut lines, component);
             }
             let zones = object.named_zones().map(|(name, described)| {
-                let told = described.map_or(Told::ByName, |described| {
+                let told = described.map_or(ZoneDefinition::ByName, |described| {
                     let mut lines = String::new();
                     push_lines(&mut lines, described);
-                    Told::Lines(lines)
+                    ZoneDefinition::Lines(lines)
                 });
                 (String::from_utf8_lossy(name).into_owned(), told)
             });

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use self::view::{About, Series};
 use crate::icalendar::refuse_method;
-use crate::object::{Imported, Kind, Span, Spans};
+use crate::object::{Imported, Kind, Occurrence, Occurrences};
 use crate::{Entry, State, limits};
 
 /// The assumed maximum move of an instance.
@@ -37,7 +37,7 @@ impl Imported {
             (Kind::Event, true) => series.spans(&range, limits::instances(original.len())),
             (Kind::Event, false) => {
                 let times = series.main().and_then(|main| series.times(main));
-                let span = times.map(|(start, end)| Span {
+                let span = times.map(|(start, end)| Occurrence {
                     start: start.instant(),
                     end: end.instant(),
                     id: start.instant(),
@@ -55,7 +55,7 @@ impl Imported {
             recurs,
             horizon: last.unwrap_or(range.end),
             is_cut,
-            spans: Spans(spans),
+            spans: Occurrences(spans),
             ..Self::new(original, series.kind)
         })
     }
@@ -164,7 +164,7 @@ impl Imported {
         let lean = Self {
             original: Arc::clone(&self.original),
             owner: self.owner.clone(),
-            spans: Spans::default(),
+            spans: Occurrences::default(),
             ..*self
         };
         for (key, span) in self.keys(uid) {

@@ -37,11 +37,10 @@ mod instances;
 mod invitation;
 mod itip;
 mod json;
-mod kept;
 mod keys;
 pub mod limits;
+mod line_edits;
 mod list;
-mod look;
 mod mail_message;
 mod mailbox;
 mod meaning;
@@ -49,6 +48,7 @@ mod object;
 mod query;
 mod read;
 mod reply;
+mod scan;
 mod source;
 mod update;
 mod version;
@@ -79,14 +79,14 @@ pub use invitation::{MailInvitation, answer_mail};
 pub use json::{NewAttendee, NewEvent, parse_json_events};
 pub use keys::{ALL, PREFIX, event_path, instance_name, notice_path};
 pub use list::{EventPage, Invitations, event_notices, events, invitations};
-pub use look::{
-    Reach, count_invitations, entries, entries_after, entry, has_others, invitation,
-    open_invitations, others,
-};
 pub use mail_message::MailMessage;
 pub use object::Imported;
 pub use query::{EventQuery, Format, InvitationQuery};
 pub use read::{event, notice};
 pub use reply::{Reply, record_reply};
+pub use scan::{
+    ScanBudget, count_invitations, entries, entries_after, entry, has_others, invitation,
+    open_invitations, others,
+};
 pub use update::{UpdateOptions, update};
 pub use version::{Version, require_seen};

@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use groupware_store::{Batch, ReadError, Record, Snapshot, Soon};
+use groupware_store::{Batch, PrefetchSet, ReadError, Record, Snapshot};
 
 use crate::{
     CalendarError, Context, Event,
@@ -94,8 +94,8 @@ pub(crate) fn prefetch<'a>(
     mailboxes: impl Iterator<Item = &'a str>,
     uid: &str,
 ) -> Result<(), CalendarError> {
-    if snapshot.is_far() {
-        let mut soon = Soon::default();
+    if snapshot.is_remote() {
+        let mut soon = PrefetchSet::default();
         for mailbox in mailboxes {
             soon.key(mailbox, keys::entry(uid));
         }
@@ -110,8 +110,8 @@ pub(crate) fn prefetch_all(
     mailbox: &str,
     uids: &[String],
 ) -> Result<(), CalendarError> {
-    if snapshot.is_far() {
-        let mut soon = Soon::default();
+    if snapshot.is_remote() {
+        let mut soon = PrefetchSet::default();
         for uid in uids {
             soon.key(mailbox, keys::entry(uid));
         }

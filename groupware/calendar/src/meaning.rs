@@ -25,7 +25,7 @@ const DESCRIBED: usize = 4;
 
 /// An entry's definition of a time zone that it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum ZoneDefinition {
     /// Its VTIMEZONE.
     Lines(String),
     /// Only its name.
@@ -75,12 +75,12 @@ impl Zones {
     /// calendar, because a name is defined differently there.
     pub(crate) fn take(
         &mut self,
-        zones: &[(String, Told)],
+        zones: &[(String, ZoneDefinition)],
         reach: &dyn Fn() -> Range<i64>,
         budget: &Budget,
     ) -> Option<String> {
         let has_room = self.bytes < BYTES || self.named.is_empty();
-        let fits = |(name, told): &(String, Told)| match self.named.get(name) {
+        let fits = |(name, told): &(String, ZoneDefinition)| match self.named.get(name) {
             None => has_room,
             Some(zone) => zone.means(name, told, reach, budget),
         };
@@ -102,18 +102,18 @@ impl Zones {
 }
 
 impl Zone {
-    fn new(name: &str, told: &Told, reach: &dyn Fn() -> Range<i64>) -> Self {
+    fn new(name: &str, told: &ZoneDefinition, reach: &dyn Fn() -> Range<i64>) -> Self {
         let nowhere = 0..0;
         match told {
-            Told::Lines(lines) => Self {
+            ZoneDefinition::Lines(lines) => Self {
                 lines: Some(lines.clone()),
                 known: nowhere,
             },
-            Told::ByName => Self {
+            ZoneDefinition::ByName => Self {
                 lines: None,
                 known: nowhere,
             },
-            Told::Known => {
+            ZoneDefinition::Known => {
                 let reach = reach();
                 // Most events are within it, whichever is the first.
                 let known = reach.start.min(0)..reach.end.saturating_add(AHEAD_S);
@@ -129,17 +129,17 @@ impl Zone {
     fn means(
         &self,
         name: &str,
-        told: &Told,
+        told: &ZoneDefinition,
         reach: &dyn Fn() -> Range<i64>,
         budget: &Budget,
     ) -> bool {
         let Some(lines) = &self.lines else {
-            return *told == Told::ByName;
+            return *told == ZoneDefinition::ByName;
         };
         let (said, range) = match told {
-            Told::Lines(said) if said == lines => return true,
-            Told::Lines(said) => (Cow::Borrowed(said), reach()),
-            Told::ByName | Told::Known => {
+            ZoneDefinition::Lines(said) if said == lines => return true,
+            ZoneDefinition::Lines(said) => (Cow::Borrowed(said), reach()),
+            ZoneDefinition::ByName | ZoneDefinition::Known => {
                 let range = reach();
                 if self.known.start <= range.start && range.end <= self.known.end {
                     return true;
@@ -216,11 +216,13 @@ mod tests {
             lines: Some(daily(1)),
             known: 0..0,
         };
-        let said = Told::Lines(daily(2));
-        let means = |told: &Told, budget: &Budget| zone.means("X", told, &|| range.clone(), budget);
+        let said = ZoneDefinition::Lines(daily(2));
+        let means = |told: &ZoneDefinition, budget: &Budget| {
+            zone.means("X", told, &|| range.clone(), budget)
+        };
         assert!(means(&said, &Budget::of_a_part()));
         assert!(!means(&said, &budget));
         // Equal lines are not compared further.
-        assert!(means(&Told::Lines(daily(1)), &budget));
+        assert!(means(&ZoneDefinition::Lines(daily(1)), &budget));
     }
 }

@@ -57,7 +57,7 @@ impl Kind {
 
 /// An occurrence: its start, end, and recurrence moment, in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Span {
+pub(crate) struct Occurrence {
     pub(crate) start: i64,
     pub(crate) end: i64,
     pub(crate) id: i64,
@@ -66,13 +66,13 @@ pub(crate) struct Span {
 /// Occurrences in their stored form: three small numbers each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<i64>", into = "Vec<i64>")]
-pub(crate) struct Spans(pub(crate) Vec<Span>);
+pub(crate) struct Occurrences(pub(crate) Vec<Occurrence>);
 
-impl From<Spans> for Vec<i64> {
-    fn from(spans: Spans) -> Self {
+impl From<Occurrences> for Vec<i64> {
+    fn from(spans: Occurrences) -> Self {
         let mut last = 0_i64;
         let mut numbers = Self::with_capacity(spans.0.len() * 3);
-        for Span { start, end, id } in spans.0 {
+        for Occurrence { start, end, id } in spans.0 {
             let parts = [
                 start.wrapping_sub(last),
                 end.wrapping_sub(start),
@@ -85,13 +85,13 @@ impl From<Spans> for Vec<i64> {
     }
 }
 
-impl From<Vec<i64>> for Spans {
+impl From<Vec<i64>> for Occurrences {
     fn from(numbers: Vec<i64>) -> Self {
         let mut last = 0_i64;
         let spans = numbers.chunks_exact(3).map(|parts| {
             let start = last.wrapping_add(parts[0]);
             last = start;
-            Span {
+            Occurrence {
                 start,
                 end: start.wrapping_add(parts[1]),
                 id: start.wrapping_add(parts[2]),
@@ -135,7 +135,7 @@ pub struct Imported {
     #[serde(rename = "rd", default, skip_serializing_if = "is_default")]
     pub(crate) reading: u8,
     #[serde(rename = "sp", default, skip_serializing_if = "is_default")]
-    pub(crate) spans: Spans,
+    pub(crate) spans: Occurrences,
 }
 
 impl Imported {
@@ -153,7 +153,7 @@ impl Imported {
             horizon: i64::MAX,
             is_cut: false,
             reading: READING,
-            spans: Spans::default(),
+            spans: Occurrences::default(),
         }
     }
 
@@ -237,7 +237,7 @@ impl Imported {
     }
 
     /// The keys of its lines in the lists, with their occurrences.
-    pub(crate) fn keys(&self, uid: &str) -> Vec<(Vec<u8>, Option<Span>)> {
+    pub(crate) fn keys(&self, uid: &str) -> Vec<(Vec<u8>, Option<Occurrence>)> {
         let mut keys = Vec::with_capacity(self.spans.0.len());
         for span in &self.spans.0 {
             let name = match self.recurs {

@@ -63,12 +63,12 @@ pub fn notice(
 pub(crate) fn refuse_kept(entry: &Entry) -> Result<(), CalendarError> {
     match entry.imported() {
         Some(_) if entry.recurrence_id().is_some() => Err(CalendarError::refused(
-            Reason::KeptAsItCame,
+            Reason::StoredVerbatim,
             "This is one of a series that was brought from elsewhere: it can't be changed or \
              deleted alone, and the series as a whole can.",
         )),
         Some(_) => Err(CalendarError::refused(
-            Reason::KeptAsItCame,
+            Reason::StoredVerbatim,
             "This event was brought from elsewhere: nobody here waits for an answer to it.",
         )),
         None => Ok(()),

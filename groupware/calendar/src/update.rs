@@ -6,7 +6,7 @@ use crate::{
     Answer, Attendee, CalendarError, Context, Decision, Entry, Event, Ids, NewEvent, Reason, State,
     create::{invite, organizer, resolve_all, too_many_attendees},
     delete::withdraw,
-    kept, limits,
+    limits, line_edits,
     mailbox::{self, Changes},
     read::refuse_ghost,
     source,
@@ -84,7 +84,7 @@ pub fn update(
             ));
         }
         let how = (sequence, options.literally);
-        return kept::change(context, (&held, imported), new, how);
+        return line_edits::change(context, (&held, imported), new, how);
     }
     let old = &held.entry.event;
     let mut event = next_version(context, old, new, options)?;

@@ -1,7 +1,7 @@
 //! Imports from several sources, in several parts, or of unreadable objects.
 
 use groupware_calendar::{
-    EventQuery, Outcome, Reach, UpdateOptions, entries, entries_after, events, has_others,
+    EventQuery, Outcome, ScanBudget, UpdateOptions, entries, entries_after, events, has_others,
     instance_name, others, write_icalendar,
 };
 use groupware_proto_ical::split;
@@ -210,7 +210,7 @@ fn what_cannot_be_shown_can_be_found_taken_out_and_deleted() {
     let mut found = Vec::new();
     let looked = world.store.read(|snapshot| {
         let range = (NOW..NOW + 60 * 86_400, 10);
-        entries(snapshot, &user(0), range, Reach::WHOLE, &mut |entry| {
+        entries(snapshot, &user(0), range, ScanBudget::WHOLE, &mut |entry| {
             found.push(entry);
         })
     });

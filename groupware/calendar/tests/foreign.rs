@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::support::brought::{bring, calendar, original, read};
 use crate::support::{World, user};
-use groupware_calendar::{Reach, UpdateOptions, entries, entry};
+use groupware_calendar::{ScanBudget, UpdateOptions, entries, entry};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn shown(world: &World) -> Vec<String> {
     let mut found = Vec::new();
     let looked = world.store.read(|snapshot| {
         let range = (from..from + 2 * 365 * 86_400, 1_000);
-        entries(snapshot, &user(0), range, Reach::WHOLE, &mut |entry| {
+        entries(snapshot, &user(0), range, ScanBudget::WHOLE, &mut |entry| {
             let details = &entry.event.details;
             let at = |second| {
                 Timestamp::from_second(second)

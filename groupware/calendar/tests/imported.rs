@@ -7,8 +7,8 @@ use crate::support::brought::{
 };
 use crate::support::{NOW, World, meeting, refusal, user};
 use groupware_calendar::{
-    EventQuery, Outcome, Reach, Ready, Target, UpdateOptions, entries, entries_after, event_path,
-    events, extend, instance_name, instances, write_icalendar,
+    EventQuery, Outcome, Ready, ScanBudget, Target, UpdateOptions, entries, entries_after,
+    event_path, events, extend, instance_name, instances, write_icalendar,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -207,7 +207,7 @@ fn long_ones_are_found_by_what_they_overlap() {
         let (from, mut found) = (day(at), Vec::new());
         let looked = world.store.read(|snapshot| {
             let range = (from..from + 86_400, 10);
-            entries(snapshot, &user(0), range, Reach::WHOLE, &mut |entry| {
+            entries(snapshot, &user(0), range, ScanBudget::WHOLE, &mut |entry| {
                 found.push(entry.recurrence_id().unwrap());
             })
         });
@@ -354,7 +354,9 @@ fn what_was_cut_goes_on_whatever_version_is_brought() {
         let (from, mut any) = (world.now, false);
         let looked = world.store.read(|snapshot| {
             let range = (from..from + 7_200, 10);
-            entries(snapshot, &user(0), range, Reach::WHOLE, &mut |_| any = true)
+            entries(snapshot, &user(0), range, ScanBudget::WHOLE, &mut |_| {
+                any = true
+            })
         });
         looked.unwrap();
         any

@@ -2,7 +2,7 @@
 
 use crate::support::{NOW, World, meeting, refusal, user};
 use groupware_calendar::{
-    CalendarError, Entry, EventQuery, InvitationQuery, Invitations, Reach, Target, entries,
+    CalendarError, Entry, EventQuery, InvitationQuery, Invitations, ScanBudget, Target, entries,
     event_notices, events, invitations, limits,
 };
 use serde_json::{Value, json};
@@ -322,7 +322,7 @@ fn looked_at(world: &World, days: [&str; 2]) -> Vec<String> {
         moment.as_second()
     };
     let range = second(days[0])..second(days[1]);
-    let (is_all, mut found) = visited(world, (range, 100), Reach::WHOLE);
+    let (is_all, mut found) = visited(world, (range, 100), ScanBudget::WHOLE);
     assert!(is_all);
     found.sort_by_key(|entry| entry.event.details.start.instant());
     let summary = |entry: &Entry| entry.event.details.summary.clone().unwrap();
@@ -333,7 +333,7 @@ fn looked_at(world: &World, days: [&str; 2]) -> Vec<String> {
 fn visited(
     world: &World,
     range: (std::ops::Range<i64>, usize),
-    reach: Reach,
+    reach: ScanBudget,
 ) -> (bool, Vec<Entry>) {
     let mut found = Vec::new();
     let is_all: Result<_, CalendarError> = world.store.read(|snapshot| {
@@ -354,12 +354,12 @@ fn a_quick_look_at_days_says_where_there_is_more() {
             world.create(0, &event).unwrap();
         }
         let range = 0..4_000_000_000;
-        let (is_all, found) = visited(&world, (range.clone(), 1000), Reach::QUICK);
+        let (is_all, found) = visited(&world, (range.clone(), 1000), ScanBudget::QUICK);
         assert_eq!(is_all, is_few, "{events} events of {bytes} bytes");
         assert!(found.len() <= 200);
-        let (is_all, found) = visited(&world, (range.clone(), 1000), Reach::WHOLE);
+        let (is_all, found) = visited(&world, (range.clone(), 1000), ScanBudget::WHOLE);
         assert!(is_all && found.len() == events);
-        let (is_all, found) = visited(&world, (range, 7), Reach::WHOLE);
+        let (is_all, found) = visited(&world, (range, 7), ScanBudget::WHOLE);
         assert!(is_all && found.len() == 7);
     }
 }

@@ -2,7 +2,7 @@
 
 use nix::libc;
 
-use crate::among::{Locked, UPLOADS};
+use crate::process_locks::{Locked, UPLOADS};
 use crate::{ContentError, ContentStore};
 
 /// The number of pairs of bytes for uploads.

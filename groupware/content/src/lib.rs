@@ -16,12 +16,12 @@
 //! All calls block on the disk or the network: use threads that run no asynchronous tasks. The
 //! crate knows nothing of documents, users, or time; callers pass all references to the sweep.
 
-mod among;
 mod claim;
 mod error;
 mod hold;
 mod objects;
 mod pins;
+mod process_locks;
 mod scratch;
 mod spared;
 mod store;

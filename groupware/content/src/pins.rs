@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::among::Locked;
+use crate::process_locks::Locked;
 use crate::{ContentHash, Placed};
 
 #[derive(Debug, Default)]

@@ -6,8 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::among::Among;
 use crate::pins::{Pin, SharedPins};
+use crate::process_locks::ProcessLocks;
 use crate::scratch::Scratch;
 use crate::tail::with_tail;
 use crate::{Content, ContentError, ContentHash, Objects, Segments};
@@ -41,7 +41,7 @@ struct Inner {
     uploads: PathBuf,
     pins: SharedPins,
     /// The locks between this process and others that use the folder.
-    among: Option<Among>,
+    among: Option<ProcessLocks>,
     /// The folder for spared content, if unreferenced content is kept for a while.
     spared: Option<PathBuf>,
     /// Removed with the last handle.
@@ -118,7 +118,7 @@ impl ContentStore {
             make_folder(spared).map_err(io)?;
             narrow(spared).map_err(io)?;
         }
-        let among = is_shared.then(|| Among::open(folder.join("content.claims")));
+        let among = is_shared.then(|| ProcessLocks::open(folder.join("content.claims")));
         let among = among.transpose().map_err(io)?;
         // Their creator may have crashed before this.
         sync_folder(&content)?;
@@ -259,7 +259,7 @@ impl ContentStore {
         Ok(Pin::new(&self.inner.pins, hash, elsewhere))
     }
 
-    pub(crate) fn among(&self) -> Option<&Among> {
+    pub(crate) fn among(&self) -> Option<&ProcessLocks> {
         self.inner.among.as_ref()
     }
 

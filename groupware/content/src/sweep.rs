@@ -12,9 +12,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::among::{Locked, Moment, last_change};
 use crate::hold::Hold;
 use crate::pins::{SharedPins, lock};
+use crate::process_locks::{Locked, Moment, last_change};
 use crate::spared::spare;
 use crate::tail::with_tail;
 use crate::{ContentError, ContentHash, ContentStore};

@@ -290,11 +290,11 @@ impl Upload {
     }
 
     /// Durably prepares the file for another length: the settled offset can then be found at the new tail and
-    /// at the present one. After recording the new length, the caller cuts the file [to it](Upload::cut_to).
+    /// at the present one. After recording the new length, the caller cuts the file [to it](Upload::truncate).
     ///
     /// # Errors
     /// [`ContentError::TooLong`] if it has more bytes, or was laid out for fewer; errors of the disk.
-    pub fn lay_out(&mut self, length: u64) -> Result<(), ContentError> {
+    pub fn reserve(&mut self, length: u64) -> Result<(), ContentError> {
         if length < self.settled || length > self.length || self.is_content {
             return Err(ContentError::TooLong);
         }
@@ -323,7 +323,7 @@ impl Upload {
     ///
     /// # Errors
     /// Errors of the disk. Drop the upload and resume it then.
-    pub fn cut_to(&mut self, length: u64) -> Result<(), ContentError> {
+    pub fn truncate(&mut self, length: u64) -> Result<(), ContentError> {
         let io = |error| ContentError::of(&self.path, error);
         if self.keep.is_none() {
             self.file.set_len(with_tail(length)).map_err(io)?;
@@ -437,7 +437,7 @@ impl Upload {
     }
 
     /// Links the complete content to its place and makes it durable, with all appended bytes. The
-    /// upload's own file stays until it is [retired](Upload::retire), so that a crash before the
+    /// upload's own file stays until it is [retired](Upload::compact), so that a crash before the
     /// commit of the content's record loses nothing.
     ///
     /// # Errors
@@ -473,7 +473,7 @@ impl Upload {
 
     /// Ends a finished upload whose content has a record: removes its file, and cuts the tail off
     /// the content. Neither must be durable: the sweep completes it after a crash.
-    pub fn retire(self) {
+    pub fn compact(self) {
         if self.keep.is_some() {
             return;
         }

@@ -129,7 +129,7 @@ fn an_upload_in_chunks_becomes_content() {
     let pin = upload.finish().unwrap();
     assert_eq!(pin.hash(), hash);
     assert_eq!(read(&store, hash, content.len()), content);
-    upload.retire();
+    upload.compact();
     assert_eq!(
         fs::metadata(path(folder.path(), hash)).unwrap().len(),
         100_000
@@ -223,7 +223,7 @@ fn a_finished_upload_that_was_not_retired_finishes_again() {
     assert_eq!(upload.offset(), 9000);
     let hash = upload.finish().unwrap().hash();
     assert_eq!(hash, ContentHash::of(&content));
-    upload.retire();
+    upload.compact();
     assert_eq!(fs::metadata(path(folder.path(), hash)).unwrap().len(), 9000);
 }
 
@@ -288,7 +288,7 @@ fn an_upload_that_is_laid_out_anew_is_found_at_either_length() {
                 upload.settle().unwrap();
             }
             upload.append(b"lost").unwrap();
-            upload.lay_out(length).unwrap();
+            upload.reserve(length).unwrap();
             assert_eq!(upload.offset(), 200_000);
             drop(upload);
             let upload = store.resume_upload("u", LAID_OUT).unwrap();
@@ -315,13 +315,13 @@ fn an_upload_goes_on_with_a_length_that_is_told_late() {
     ));
     upload.append(b"abcde").unwrap();
     upload.settle().unwrap();
-    assert!(matches!(upload.lay_out(4), Err(ContentError::TooLong)));
+    assert!(matches!(upload.reserve(4), Err(ContentError::TooLong)));
     assert!(matches!(
-        upload.lay_out(2 << 20),
+        upload.reserve(2 << 20),
         Err(ContentError::TooLong)
     ));
-    upload.lay_out(8).unwrap();
-    upload.cut_to(8).unwrap();
+    upload.reserve(8).unwrap();
+    upload.truncate(8).unwrap();
     for piece in [b"f", b"g"] {
         upload.append(piece).unwrap();
         upload.settle().unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use groupware_content::ContentStore;
 use groupware_documents::content_place;
-use groupware_objects::{Address, Credentials, OpenError, Shelf};
+use groupware_objects::{Address, Credentials, ObjectStorage, OpenError};
 use groupware_runtime::random;
 use groupware_store::Store;
 
@@ -24,7 +24,7 @@ pub(crate) fn attach(
     store: &Store,
     content: ContentStore,
     place: Option<&ObjectPlace>,
-) -> Result<(ContentStore, Option<Arc<Shelf>>), DataError> {
+) -> Result<(ContentStore, Option<Arc<ObjectStorage>>), DataError> {
     let Some(place) = place else {
         refuse_to_forget(store)?;
         return Ok((content, None));
@@ -36,7 +36,7 @@ pub(crate) fn attach(
         );
     }
     let bits = || u128::from_le_bytes(random::bytes());
-    let shelf = Shelf::open(store, (&place.address, &place.credentials), bits)?;
+    let shelf = ObjectStorage::open(store, (&place.address, &place.credentials), bits)?;
     tracing::info!(
         address = %place.address,
         server = shelf.server(),

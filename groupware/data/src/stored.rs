@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use groupware_content::ContentStore;
-use groupware_objects::Shelf;
+use groupware_objects::ObjectStorage;
 use groupware_postgres::PostgresOptions;
 use groupware_store::{
     CHANGES_FOLDER, FolderLock, Forms, Store, StoreOptions, claim_forms, is_half_transferred,
@@ -61,7 +61,7 @@ pub struct Stored {
     /// The attachments.
     pub content: ContentStore,
     /// The store of finished content, if not in the folder.
-    pub objects: Option<Arc<Shelf>>,
+    pub objects: Option<Arc<ObjectStorage>>,
     /// The lock on the folder.
     pub folder: Option<FolderLock>,
 }

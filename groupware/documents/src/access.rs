@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use groupware_store::{Snapshot, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::{DatabaseName, Document, DocumentError, Reason, Who, keys, limits};
+use crate::{DatabaseName, Document, DocumentError, Principal, Reason, keys, limits};
 
 /// Stands for all signed-in users.
 const EVERYBODY: &str = "*";
@@ -92,7 +92,7 @@ impl Access {
 }
 
 impl Granted {
-    fn has(&self, names: &BTreeSet<String>, who: Who<'_>) -> bool {
+    fn has(&self, names: &BTreeSet<String>, who: Principal<'_>) -> bool {
         let is_named = || names.contains(who.user) && who.since <= self.moment(who.user);
         names.contains(EVERYBODY) || is_named()
     }
@@ -163,7 +163,7 @@ enum Right {
 
 fn right(
     snapshot: &dyn Snapshot,
-    who: Who<'_>,
+    who: Principal<'_>,
     database: &DatabaseName,
 ) -> Result<Right, DocumentError> {
     if who.is_owner() {
@@ -179,7 +179,7 @@ fn right(
 /// Checks that the user may read a database.
 pub(crate) fn may_read(
     snapshot: &dyn Snapshot,
-    who: Who<'_>,
+    who: Principal<'_>,
     database: &DatabaseName,
 ) -> Result<(), DocumentError> {
     match right(snapshot, who, database)? {
@@ -194,7 +194,7 @@ pub(crate) fn may_read(
 /// 403 for all others; errors of the store.
 pub fn may_add(
     snapshot: &dyn Snapshot,
-    who: Who<'_>,
+    who: Principal<'_>,
     database: &DatabaseName,
 ) -> Result<(), DocumentError> {
     match right(snapshot, who, database)? {
@@ -208,7 +208,7 @@ pub fn may_add(
 
 /// Checks that the user may change or delete a document: the owner, and the author who added it.
 /// Requires [`may_add`].
-pub(crate) fn may_change(who: Who<'_>, document: &Document) -> Result<(), DocumentError> {
+pub(crate) fn may_change(who: Principal<'_>, document: &Document) -> Result<(), DocumentError> {
     let is_author = document.author.as_deref() == Some(who.user) && who.since <= document.created;
     match who.is_owner() || is_author {
         true => Ok(()),
@@ -218,7 +218,7 @@ pub(crate) fn may_change(who: Who<'_>, document: &Document) -> Result<(), Docume
     }
 }
 
-pub(crate) fn owner_only(who: Who<'_>) -> Result<(), DocumentError> {
+pub(crate) fn owner_only(who: Principal<'_>) -> Result<(), DocumentError> {
     match who.is_owner() {
         true => Ok(()),
         false => Err(stranger()),
@@ -273,9 +273,9 @@ mod tests {
         Granted { at, to, earlier }
     }
 
-    fn who(user: &str, since: i64) -> Who<'_> {
+    fn who(user: &str, since: i64) -> Principal<'_> {
         let mailbox = "ada";
-        Who {
+        Principal {
             user,
             since,
             mailbox,
@@ -332,7 +332,7 @@ mod tests {
     /// The decision for a user.
     fn decided(
         store: &Store,
-        who: Who<'_>,
+        who: Principal<'_>,
         decide: &dyn Fn(&Context<'_>) -> Result<Decision<()>, DocumentError>,
     ) -> Batch {
         let made = store.read(|snapshot| {
@@ -407,7 +407,7 @@ mod tests {
         let database = &DatabaseName::parse("talk").unwrap();
         let allow = |text: &str| {
             let to = Access::parse(text.as_bytes()).unwrap();
-            let granted = decided(&store, Who::owner("ada"), &|context| {
+            let granted = decided(&store, Principal::owner("ada"), &|context| {
                 grant(context, database, to.clone(), &|_| Ok(Some(0)))
             });
             store.commit_blocking(granted).unwrap();

@@ -7,7 +7,7 @@ use crate::mailbox::{self, Changes};
 use crate::write::require_changeable;
 use crate::{
     Attachment, Context, DatabaseName, Decision, Document, DocumentError, FileName, ItemName,
-    ItemPath, Reason, Seen, Unid, Who, access, limits, objects,
+    ItemPath, Principal, Reason, Seen, Unid, access, limits, objects,
 };
 
 /// A file whose content is stored.
@@ -122,7 +122,7 @@ fn media_type(text: &str) -> String {
 /// 403 if the user lacks the right; 404 if the document or attachment is missing.
 pub fn attachment(
     snapshot: &dyn Snapshot,
-    who: Who<'_>,
+    who: Principal<'_>,
     place: &ItemPath,
     name: &FileName,
 ) -> Result<Attachment, DocumentError> {

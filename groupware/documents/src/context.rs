@@ -2,7 +2,7 @@
 
 use groupware_store::{Batch, Snapshot};
 
-use crate::Who;
+use crate::Principal;
 
 /// The inputs of a decision: one consistent state of the store, the principal, the time, and random
 /// bits for new identifiers.
@@ -11,7 +11,7 @@ pub struct Context<'a> {
     /// The state of the store.
     pub snapshot: &'a dyn Snapshot,
     /// The principal, and the owner of the documents.
-    pub who: Who<'a>,
+    pub who: Principal<'a>,
     /// The time of the request, seconds since 1970.
     pub now: i64,
     /// 128 random bits. A repeated decision may start from the same ones.

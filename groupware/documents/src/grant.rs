@@ -5,7 +5,8 @@ use groupware_store::Snapshot;
 use crate::access::{load, owner_only};
 use crate::mailbox::Changes;
 use crate::{
-    Access, Context, DatabaseName, Decision, DocumentError, Reason, Registered, Who, keys, limits,
+    Access, Context, DatabaseName, Decision, DocumentError, Principal, Reason, Registered, keys,
+    limits,
 };
 
 /// Returns the users with access to a database, as JSON, for its owner. Lapsed names are omitted.
@@ -14,7 +15,7 @@ use crate::{
 /// 403 for all others; errors of the store.
 pub fn access(
     snapshot: &dyn Snapshot,
-    who: Who<'_>,
+    who: Principal<'_>,
     database: &DatabaseName,
     registered: Registered<'_>,
 ) -> Result<Vec<u8>, DocumentError> {

@@ -32,13 +32,13 @@ mod mailbox;
 mod names;
 mod objects;
 mod paths;
+mod principal;
 mod segments;
 mod time;
 mod upload;
 mod usage;
 mod version;
 mod walk;
-mod who;
 mod write;
 
 pub use access::{Access, Registered, may_add};
@@ -53,11 +53,12 @@ pub use keys::ALL;
 pub use list::{ListQuery, Page, databases, list};
 pub use names::{DatabaseName, FileName, ItemName, ItemPath, Unid, UploadId};
 pub use objects::{
-    BegunObject, ContentPlace, KeptObject, begin_object, begun_of, content_place, doom_object,
+    BegunObject, ContentPlace, StoredObject, begin_object, begun_of, content_place,
     forget_all_objects, forget_object, note_content_place, object, objects_of, refer_to,
-    release_object,
+    release_object, tombstone_object,
 };
 pub use paths::{attachment_path, document_path};
+pub use principal::Principal;
 pub use segments::{
     SEGMENT_BYTES, Segment, segment_lengths, segment_name, segment_of, segments_to_keep,
 };
@@ -68,5 +69,4 @@ pub use upload::{
 pub use usage::{Usage, room, stored_bytes, stored_bytes_after};
 pub use version::{Seen, Version};
 pub use walk::{At, documents_after, find};
-pub use who::Who;
 pub use write::{check_change, create, delete, document, patch, replace};

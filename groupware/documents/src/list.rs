@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use groupware_store::Snapshot;
 
 use crate::time::parse_date;
-use crate::{DatabaseName, DocumentError, Who, access, keys, limits, usage};
+use crate::{DatabaseName, DocumentError, Principal, access, keys, limits, usage};
 
 /// The requested part of a list. Unknown parameters are ignored, as in Domino; known ones are
 /// parsed strictly.
@@ -82,7 +82,7 @@ pub struct Page {
 /// 403 if the user may not read the database; errors of the store.
 pub fn list(
     snapshot: &dyn Snapshot,
-    who: Who<'_>,
+    who: Principal<'_>,
     database: &DatabaseName,
     query: &ListQuery,
 ) -> Result<Page, DocumentError> {

@@ -26,14 +26,14 @@ const NEW: &str = " new";
 const OBJECT: u8 = b'o';
 const BEGUN: u8 = b'b';
 /// A tombstone in place of the time of the begin.
-const DOOMED: i64 = i64::MIN;
+const TOMBSTONE: i64 = i64::MIN;
 const ID_BYTES: usize = 16;
 const HASH_BYTES: usize = 32;
 const NUMBER_BYTES: usize = 8;
 
 /// An object with content that may be referred to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptObject {
+pub struct StoredObject {
     /// The content's hash.
     pub hash: ContentHash,
     /// The object's name.
@@ -58,8 +58,8 @@ pub struct BegunObject {
 
 impl BegunObject {
     /// Returns true for a tombstone: no reference is possible, so that it may be removed.
-    pub fn is_doomed(&self) -> bool {
-        self.since_s == DOOMED
+    pub fn is_tombstone(&self) -> bool {
+        self.since_s == TOMBSTONE
     }
 
     /// Returns true if it was begun before this time, in seconds since 1970.
@@ -85,7 +85,7 @@ pub fn begin_object((hash, id): (ContentHash, ObjectId), now_s: i64, parts: Opti
 pub fn object(
     snapshot: &dyn Snapshot,
     hash: ContentHash,
-) -> Result<Option<KeptObject>, DocumentError> {
+) -> Result<Option<StoredObject>, DocumentError> {
     let key = object_key(hash);
     let record = snapshot.get(&partition(hash.as_bytes()[0]), &key)?;
     let read = record.map(|record| read_object(&key, &record.value, record.revision));
@@ -117,7 +117,7 @@ pub fn refer_to(
         (Placed::New(id), _) => {
             let note = begun_key(hash, id);
             let begun = snapshot.get(&partition, &note)?.ok_or_else(lost)?;
-            if read_begun(&note, &begun.value, begun.revision)?.is_doomed() {
+            if read_begun(&note, &begun.value, begun.revision)?.is_tombstone() {
                 return Err(lost());
             }
             batch
@@ -125,7 +125,7 @@ pub fn refer_to(
                 .delete(&*partition, note);
             if let Some(known) = &known {
                 let note = begun_key(hash, known.id);
-                batch.put(&*partition, note, begun_value(DOOMED, None));
+                batch.put(&*partition, note, begun_value(TOMBSTONE, None));
             }
             object_value(id, bytes)
         }
@@ -147,7 +147,7 @@ fn lost() -> DocumentError {
 ///
 /// # Errors
 /// If the store fails, or a record is damaged.
-pub fn objects_of(snapshot: &dyn Snapshot, first: u8) -> Result<Vec<KeptObject>, DocumentError> {
+pub fn objects_of(snapshot: &dyn Snapshot, first: u8) -> Result<Vec<StoredObject>, DocumentError> {
     all(snapshot, (first, OBJECT), read_object)
 }
 
@@ -160,19 +160,19 @@ pub fn begun_of(snapshot: &dyn Snapshot, first: u8) -> Result<Vec<BegunObject>, 
 }
 
 /// Marks an unreferenced object for removal. Conflicts with a concurrent reference.
-pub fn release_object(object: &KeptObject) -> Batch {
+pub fn release_object(object: &StoredObject) -> Batch {
     let partition = partition(object.hash.as_bytes()[0]);
     let (key, note) = (object_key(object.hash), begun_key(object.hash, object.id));
     let mut batch = Batch::new();
     batch
         .assert_revision(&*partition, key.clone(), object.revision)
         .delete(&*partition, key)
-        .put(&*partition, note, begun_value(DOOMED, None));
+        .put(&*partition, note, begun_value(TOMBSTONE, None));
     batch
 }
 
 /// Marks an object for removal whose put did not finish. Conflicts if it did meanwhile.
-pub fn doom_object(begun: &BegunObject) -> Batch {
+pub fn tombstone_object(begun: &BegunObject) -> Batch {
     let partition = partition(begun.hash.as_bytes()[0]);
     let note = begun_key(begun.hash, begun.id);
     let mut batch = Batch::new();
@@ -181,7 +181,7 @@ pub fn doom_object(begun: &BegunObject) -> Batch {
         .put(
             &*partition,
             note,
-            begun_value(DOOMED, begun.parts.as_deref()),
+            begun_value(TOMBSTONE, begun.parts.as_deref()),
         );
     batch
 }
@@ -269,11 +269,11 @@ fn begun_value(since_s: i64, parts: Option<&str>) -> Vec<u8> {
     .concat()
 }
 
-fn read_object(key: &[u8], value: &[u8], revision: u64) -> Result<KeptObject, DocumentError> {
+fn read_object(key: &[u8], value: &[u8], revision: u64) -> Result<StoredObject, DocumentError> {
     let read = || {
         let hash = key.get(1..)?.try_into().ok()?;
         let (id, bytes) = value.split_first_chunk::<ID_BYTES>()?;
-        Some(KeptObject {
+        Some(StoredObject {
             hash: ContentHash::from_bytes(hash),
             id: ObjectId::from_bits(u128::from_be_bytes(*id)),
             bytes: u64::from_be_bytes(bytes.try_into().ok()?),
@@ -369,7 +369,7 @@ mod tests {
             Placed::New(id)
         }
 
-        fn kept(&self, hash: ContentHash) -> Option<KeptObject> {
+        fn kept(&self, hash: ContentHash) -> Option<StoredObject> {
             self.0.read(|snapshot| object(snapshot, hash)).unwrap()
         }
 
@@ -387,17 +387,20 @@ mod tests {
         // One reference precedes the tombstone, the other follows it.
         let (first, second) = (world.begin(hash, 1, 5), world.begin(hash, 2, 5));
         let all = world.begun(hash);
-        assert!(all.iter().all(|it| !it.is_doomed() && it.is_older_than(6)));
+        assert!(
+            all.iter()
+                .all(|it| !it.is_tombstone() && it.is_older_than(6))
+        );
         assert!(all.iter().all(|it| !it.is_older_than(5)));
         assert_eq!(all[0].parts.as_deref(), Some("parts"));
         assert!(world.commit(world.decide(hash, first).unwrap()));
-        assert!(!world.commit(doom_object(&all[0])));
+        assert!(!world.commit(tombstone_object(&all[0])));
         let late = world.decide(hash, second).unwrap();
-        assert!(world.commit(doom_object(&all[1])));
+        assert!(world.commit(tombstone_object(&all[1])));
         assert!(!world.commit(late));
         assert_eq!(world.decide(hash, second), Err(503));
         let doomed = world.begun(hash);
-        assert!(doomed.len() == 1 && doomed[0].is_doomed());
+        assert!(doomed.len() == 1 && doomed[0].is_tombstone());
         assert_eq!(doomed[0].parts.as_deref(), Some("parts"));
         assert!(world.commit(forget_object(hash, doomed[0].id)));
         assert_eq!(world.decide(hash, second), Err(503));
@@ -424,7 +427,7 @@ mod tests {
         assert!(world.commit(release_object(&seen)));
         assert!(!world.commit(late));
         assert_eq!(world.decide(hash, Placed::Known), Err(503));
-        assert!(world.kept(hash).is_none() && world.begun(hash)[0].is_doomed());
+        assert!(world.kept(hash).is_none() && world.begun(hash)[0].is_tombstone());
     }
 
     #[test]
@@ -436,7 +439,7 @@ mod tests {
         }
         assert_eq!(world.kept(hash).unwrap().id, ObjectId::from_bits(2));
         let begun = world.begun(hash);
-        assert!(begun.len() == 1 && begun[0].is_doomed());
+        assert!(begun.len() == 1 && begun[0].is_tombstone());
         assert_eq!(begun[0].id, ObjectId::from_bits(1));
     }
 

@@ -4,8 +4,8 @@ use groupware_store::Snapshot;
 
 use crate::mailbox::{self, Changes, HeldDocument};
 use crate::{
-    Context, DatabaseName, Decision, Document, DocumentError, Fields, Seen, Unid, Version, Who,
-    access, domino,
+    Context, DatabaseName, Decision, Document, DocumentError, Fields, Principal, Seen, Unid,
+    Version, access, domino,
 };
 
 /// Creates a document.
@@ -41,7 +41,7 @@ pub fn create(
 /// 403 if the user may not read the database; 404 if the document is missing.
 pub fn document(
     snapshot: &dyn Snapshot,
-    who: Who<'_>,
+    who: Principal<'_>,
     (database, unid): (&DatabaseName, &Unid),
     only: Option<&[String]>,
 ) -> Result<(Vec<u8>, Version), DocumentError> {
@@ -57,7 +57,7 @@ pub fn document(
 /// 403 if the user lacks the right; 404 if the document is missing.
 pub fn check_change(
     snapshot: &dyn Snapshot,
-    who: Who<'_>,
+    who: Principal<'_>,
     place: (&DatabaseName, &Unid),
 ) -> Result<(), DocumentError> {
     require_changeable(snapshot, who, place).map(drop)
@@ -135,7 +135,7 @@ fn change(
 /// Returns a document that the user may change.
 pub(crate) fn require_changeable(
     snapshot: &dyn Snapshot,
-    who: Who<'_>,
+    who: Principal<'_>,
     (database, unid): (&DatabaseName, &Unid),
 ) -> Result<HeldDocument, DocumentError> {
     access::may_add(snapshot, who, database)?;

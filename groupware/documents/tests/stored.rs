@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use groupware_documents::{
     Access, Context, DatabaseName, Decision, DocumentError, Fields, FileName, ItemName, ItemPath,
-    ListQuery, NewAttachment, NewUpload, Seen, Unid, Who, access, attach, begin, create, databases,
-    document, finish, grant, list, uploads,
+    ListQuery, NewAttachment, NewUpload, Principal, Seen, Unid, access, attach, begin, create,
+    databases, document, finish, grant, list, uploads,
 };
 use groupware_ids::{ContentHash, Placed};
 use groupware_store::{Batch, Store, StoreError, StoreOptions};
@@ -27,7 +27,7 @@ impl World {
         decide: impl FnOnce(&Context<'_>) -> Result<Decision<T>, DocumentError>,
     ) -> T {
         self.changes += 1;
-        let who = Who {
+        let who = Principal {
             user,
             since: NOW - 60,
             mailbox: "ada",
@@ -145,7 +145,7 @@ fn what_was_stored_is_read() {
         .filter_map(|(_, key, _)| std::str::from_utf8(key).unwrap().strip_prefix("d/d/plans/"))
         .map(|unid| Unid::parse(unid).unwrap())
         .collect();
-    let owner = Who::owner("ada");
+    let owner = Principal::owner("ada");
     let read: Result<String, DocumentError> = store.read(|snapshot| {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap() + "\n";
         let mut read = text(databases(snapshot, "ada")?);

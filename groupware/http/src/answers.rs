@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use groupware_content::unnamed_file;
-use groupware_net::{Gauge, Permit, Pool, Source};
+use groupware_net::{FairSemaphore, Gauge, Permit, Principal};
 use groupware_runtime::Caller;
 use http::StatusCode;
 use http_body_util::BodyExt;
@@ -36,9 +36,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Stores large answers that wait for their clients.
 #[derive(Debug)]
 pub(crate) struct Answers {
-    held: Pool,
-    filed: Pool,
-    filing: Pool,
+    held: FairSemaphore,
+    filed: FairSemaphore,
+    filing: FairSemaphore,
     streams: Arc<Streams>,
     /// The directory of the files, on the disk that holds them.
     folder: PathBuf,
@@ -92,7 +92,7 @@ impl Answers {
     async fn file(
         &self,
         caller: &Caller,
-        source: &Source,
+        source: &Principal,
         bytes: Bytes,
     ) -> Result<FileBody, ApiError> {
         let room = taken(&self.filed, caller, units(bytes.len())).await?;
@@ -118,7 +118,7 @@ impl Answers {
 }
 
 /// Takes units for the caller. If others wait and the caller holds most, its connection is closed.
-async fn taken(pool: &Pool, caller: &Caller, units: usize) -> Result<Permit, ApiError> {
+async fn taken(pool: &FairSemaphore, caller: &Caller, units: usize) -> Result<Permit, ApiError> {
     let source = caller.source();
     if !pool.has_share(&source, units) {
         return Err(no_room());
@@ -189,7 +189,8 @@ mod tests {
         let answers = Answers::new(Arc::new(Streams::new()), std::env::temp_dir());
         let caller = Caller::at(STRANGER.into());
         let (source, size) = (caller.source(), SMALL_BYTES * 2);
-        let all = |pool: &Pool, but: usize| pool.try_take(&source, pool.most(&source) - but);
+        let all =
+            |pool: &FairSemaphore, but: usize| pool.try_take(&source, pool.most(&source) - but);
         let _memory = all(&answers.held, 0).unwrap();
         let _files = all(&answers.filed, units(size)).unwrap();
         let free = answers.filed.free();
@@ -210,7 +211,8 @@ mod tests {
         let answers = Answers::new(Arc::new(Streams::new()), std::env::temp_dir());
         let caller = Caller::at(STRANGER.into());
         let (source, size) = (caller.source(), SMALL_BYTES * 2);
-        let all = |pool: &Pool, but: usize| pool.try_take(&source, pool.most(&source) - but);
+        let all =
+            |pool: &FairSemaphore, but: usize| pool.try_take(&source, pool.most(&source) - but);
         let _memory = all(&answers.held, 0).unwrap();
         let free = answers.filing.free();
         // As if other answers of the client were being written.

@@ -1,6 +1,6 @@
 //! Bounds the memory of request bodies, in total and per source.
 
-use groupware_net::{Gauge, Permit, Pool};
+use groupware_net::{FairSemaphore, Gauge, Permit};
 use groupware_runtime::Caller;
 
 /// Bodies up to this size have a separate budget, so that large ones don't delay them.
@@ -18,8 +18,8 @@ const UNIT_BYTES: usize = 1 << 10;
 /// The budgets of small and large bodies.
 #[derive(Debug)]
 pub(crate) struct BodyBudget {
-    small: Pool,
-    large: Pool,
+    small: FairSemaphore,
+    large: FairSemaphore,
 }
 
 impl BodyBudget {
@@ -73,8 +73,8 @@ impl BodyPermit {
 }
 
 /// Returns a pool of so many bytes, with separate bytes for trusted programs.
-pub(crate) fn pool([bytes, trusted_bytes]: [usize; 2]) -> Pool {
-    Pool::new(bytes / UNIT_BYTES).with_trusted(trusted_bytes / UNIT_BYTES)
+pub(crate) fn pool([bytes, trusted_bytes]: [usize; 2]) -> FairSemaphore {
+    FairSemaphore::new(bytes / UNIT_BYTES).with_trusted(trusted_bytes / UNIT_BYTES)
 }
 
 /// The units of so many bytes, rounded up.

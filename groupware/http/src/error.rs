@@ -43,7 +43,7 @@ impl ApiError {
     }
 
     /// A domain's error, with its status.
-    pub fn told(status: u16, message: impl Into<Cow<'static, str>>) -> Self {
+    pub fn with_status(status: u16, message: impl Into<Cow<'static, str>>) -> Self {
         let status = StatusCode::from_u16(status);
         Self::new(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), message)
     }
@@ -68,7 +68,7 @@ impl ApiError {
     /// its causes.
     #[track_caller]
     pub fn fault(status: u16, message: &'static str, error: &(dyn Error + 'static)) -> Self {
-        Self::told(status, message).because(Fault::of(error))
+        Self::with_status(status, message).because(Fault::of(error))
     }
 
     /// Adds the cause for the log. A 500 for a passing fault becomes a 503.
@@ -112,7 +112,7 @@ impl ApiError {
 
 /// The message of a failure, attached to its response: pages show it.
 #[derive(Debug, Clone)]
-pub struct Told(pub Cow<'static, str>);
+pub struct ErrorMessage(pub Cow<'static, str>);
 
 #[derive(serde::Serialize)]
 struct Body<'a> {
@@ -132,7 +132,7 @@ impl IntoResponse for ApiError {
         };
         let body = serde_json::to_vec(&body).expect("a body of texts and a number serialises");
         let mut response = (self.status, body).into_response();
-        response.extensions_mut().insert(Told(self.message));
+        response.extensions_mut().insert(ErrorMessage(self.message));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(challenge) = self.challenge {
@@ -161,8 +161,8 @@ impl From<StoreError> for ApiError {
 impl From<FieldError> for ApiError {
     fn from(error: FieldError) -> Self {
         match error {
-            FieldError::Malformed(message) => Self::told(400, message),
-            FieldError::TooLarge(message) => Self::told(413, message),
+            FieldError::Malformed(message) => Self::with_status(400, message),
+            FieldError::TooLarge(message) => Self::with_status(413, message),
         }
     }
 }

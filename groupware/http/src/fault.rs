@@ -31,13 +31,13 @@ impl Fault {
     pub fn of(error: &(dyn Error + 'static)) -> Self {
         Self {
             is_passing: is_passing(error),
-            ..Self::said(groupware_text::chain(error))
+            ..Self::with_message(groupware_text::chain(error))
         }
     }
 
     /// Records a fault in words.
     #[track_caller]
-    pub fn said(words: impl Into<String>) -> Self {
+    pub fn with_message(words: impl Into<String>) -> Self {
         let mut words = words.into();
         if let Some((end, _)) = words.char_indices().find(|(at, _)| *at >= MOST_BYTES) {
             words.truncate(end);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn long_causes_are_cut() {
-        let fault = Fault::said("é".repeat(MOST_BYTES));
+        let fault = Fault::with_message("é".repeat(MOST_BYTES));
         assert!(fault.causes().len() <= MOST_BYTES + "é…".len());
     }
 

@@ -4,6 +4,7 @@
 //! This crate knows no route. The bounds of a route, on bodies and time, are stated where the route
 //! is declared, by the [`Gate`]'s layers.
 
+mod abandoned;
 mod admin;
 mod answers;
 mod budget;
@@ -11,18 +12,17 @@ mod client;
 mod error;
 mod fault;
 mod gate;
-mod given_up;
 mod hosts;
 mod metrics;
 mod origin;
 mod owner;
 mod panic;
 mod path;
+mod polled_on_wake;
 mod query;
 pub mod reply;
 mod request_log;
 mod request_metrics;
-mod seldom;
 mod server;
 mod share_metrics;
 mod sign_in;
@@ -30,7 +30,7 @@ mod stream;
 
 pub use admin::Admin;
 pub use client::{caller_of, client};
-pub use error::{ApiError, OUTCOME_UNKNOWN, Told};
+pub use error::{ApiError, ErrorMessage, OUTCOME_UNKNOWN};
 pub use fault::Fault;
 pub use gate::{
     AdminOnly, Body, BodyLimits, Gate, GateLayer, Gated, Guard, Nobody, Rules, SignedIn,

@@ -17,7 +17,7 @@ pub(crate) async fn caught<T>(
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(done) => done,
         Err(panic) => {
-            let fault = Fault::said(format!("panicked: {}", words(&*panic)));
+            let fault = Fault::with_message(format!("panicked: {}", words(&*panic)));
             let status = StatusCode::INTERNAL_SERVER_ERROR;
             Err(ApiError::new(status, "Something failed on the server.").because(fault))
         }

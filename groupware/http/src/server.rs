@@ -8,7 +8,9 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
-use groupware_net::{Connection, Known, Pace, Patience, Phase, Pulse, Serve, Watched};
+use groupware_net::{
+    Connection, ConnectionActivity, IdleTimeout, Pace, PacedStream, Phase, Serve, TrustedNetworks,
+};
 use groupware_runtime::Caller;
 use http::header::STRICT_TRANSPORT_SECURITY;
 use http::{HeaderValue, Request};
@@ -19,11 +21,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tower::Service as _;
 
-use crate::client::via;
-use crate::given_up::Watchful;
+use crate::abandoned::Watchful;
+use crate::client::forwarding;
 use crate::metrics::Metrics;
 use crate::path::without_final_slash;
-use crate::seldom::Seldom;
+use crate::polled_on_wake::PolledOnWake;
 
 /// RFC 6797; for this host's name alone.
 const HTTPS_FOR_A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
@@ -66,7 +68,7 @@ pub struct HttpServer {
     /// Whether browsers must use HTTPS only.
     pub is_https_only: bool,
     /// The proxies whose client headers are accepted.
-    pub known: Known,
+    pub known: TrustedNetworks,
     /// Counts connections.
     pub metrics: Arc<Metrics>,
 }
@@ -76,13 +78,13 @@ impl HttpServer {
         &self,
         mut request: Request<Incoming>,
         connection: Arc<Connection>,
-        pulse: Arc<Pulse>,
+        pulse: Arc<ConnectionActivity>,
     ) -> Response {
         if let Some(bare) = without_final_slash(request.uri()) {
             *request.uri_mut() = bare;
         }
         let is_for_a_person = (self.dress.is_asked_for)(&request);
-        let via = via(&connection, &self.known, request.headers());
+        let via = forwarding(&connection, &self.known, request.headers());
         let caller = Caller::of(connection, via);
         request.extensions_mut().insert(caller);
         let request = request.map(|body| match body.is_end_stream() {
@@ -106,8 +108,8 @@ impl HttpServer {
 
     /// Waits until a connection must be closed, whatever its phase: it keeps the server waiting, or
     /// frees room for others.
-    async fn ends(&self, connection: &Connection, pulse: &Pulse) {
-        let mut patience = Patience::new(&self.pace);
+    async fn ends(&self, connection: &Connection, pulse: &ConnectionActivity) {
+        let mut patience = IdleTimeout::new(&self.pace);
         let mut ticks = tokio::time::interval(patience.tick());
         let impatient = async {
             loop {
@@ -134,7 +136,7 @@ impl Serve for HttpServer {
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let pulse = Arc::new(Pulse::default());
+        let pulse = Arc::new(ConnectionActivity::default());
         let service = service_fn(|request| {
             let (pulse, connection) = (Arc::clone(&pulse), Arc::clone(&connection));
             async move {
@@ -149,14 +151,14 @@ impl Serve for HttpServer {
                 .max_headers(self.head.headers)
                 .max_header_size(self.head.bytes)
                 .max_buf_size(self.head.bytes.max(8192))
-                // `Patience` replaces hyper's timeout, which also runs while a connection is idle.
+                // `IdleTimeout` replaces hyper's timeout, which also runs while a connection is idle.
                 .header_read_timeout(None)
-                .serve_connection(Watched::new(stream, Arc::clone(&pulse)), service)
+                .serve_connection(PacedStream::new(stream, Arc::clone(&pulse)), service)
         );
         let mut ends = pin!(self.ends(&connection, &pulse));
-        let mut ends = Seldom::new(ends.as_mut());
+        let mut ends = PolledOnWake::new(ends.as_mut());
         let mut stops = pin!(stopping.changed());
-        let mut stops = Seldom::new(stops.as_mut());
+        let mut stops = PolledOnWake::new(stops.as_mut());
         tokio::select! {
             biased;
             _ = served.as_mut() => return,

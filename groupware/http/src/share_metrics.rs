@@ -140,7 +140,7 @@ fn counters(
 
 #[cfg(test)]
 mod tests {
-    use groupware_net::{Known, Networks, Pool, Source};
+    use groupware_net::{FairSemaphore, Networks, Principal, TrustedNetworks};
     use prometheus_client::encoding::text;
     use prometheus_client::registry::Registry;
 
@@ -151,16 +151,16 @@ mod tests {
         let metrics = ShareMetrics::default();
         let mut registry = Registry::default();
         registry.register_collector(Box::new(metrics.clone()));
-        let known = Known::new(Networks::loopback(), Networks::default());
+        let known = TrustedNetworks::new(Networks::loopback(), Networks::default());
         let admission = Arc::new(Admission::new(2, known).with_most_of_client(1));
         metrics.admission("http", Arc::clone(&admission));
-        let pool = Pool::new(8).with_trusted(4);
+        let pool = FairSemaphore::new(8).with_trusted(4);
         metrics.pool("turns", pool.gauge());
         let stranger = [192, 0, 2, 1].into();
         let _slots = [stranger, stranger, [127, 0, 0, 1].into()]
             .map(|address| admission.enter(address, false));
-        let _taken = pool.try_take(&Source::Client(stranger), 2);
-        assert!(pool.try_take(&Source::Client(stranger), 1).is_none());
+        let _taken = pool.try_take(&Principal::Client(stranger), 2);
+        assert!(pool.try_take(&Principal::Client(stranger), 1).is_none());
         let mut told = String::new();
         text::encode(&mut told, &registry).unwrap();
         for line in [

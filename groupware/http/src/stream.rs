@@ -16,7 +16,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use groupware_net::{Gauge, Permit, Pool, Source};
+use groupware_net::{FairSemaphore, Gauge, Permit, Principal};
 use groupware_runtime::Caller;
 use http::StatusCode;
 
@@ -56,10 +56,10 @@ pub struct Streams {
     pub outgoing: Arc<Buffers>,
     /// The blocking pool for disk work.
     pub disk: Disk,
-    slots: Pool,
-    exports: Pool,
+    slots: FairSemaphore,
+    exports: FairSemaphore,
     /// Permits of the threads that write bodies.
-    at_work: Pool,
+    at_work: FairSemaphore,
     /// The users whose bodies are being written.
     writers: Arc<Mutex<HashSet<String>>>,
 }
@@ -75,9 +75,9 @@ impl Streams {
             incoming: Arc::new(Buffers::new(IN_BYTES)),
             outgoing: Arc::new(Buffers::new(OUT_BYTES)),
             disk: Disk::new(),
-            slots: Pool::new(STREAMS),
-            exports: Pool::new(EXPORTS),
-            at_work: Pool::of_turns(EXPORTS_AT_WORK, usize::MAX),
+            slots: FairSemaphore::new(STREAMS),
+            exports: FairSemaphore::new(EXPORTS),
+            at_work: FairSemaphore::of_turns(EXPORTS_AT_WORK, usize::MAX),
             writers: Arc::default(),
         }
     }
@@ -105,14 +105,14 @@ impl Streams {
 }
 
 /// Takes a place in a pool; `None` if none is free for long. Users behind a trusted program have shares, too.
-async fn place(pool: &Pool, caller: &Caller, user: &str) -> Option<Permit> {
+async fn place(pool: &FairSemaphore, caller: &Caller, user: &str) -> Option<Permit> {
     let source = match caller.source() {
-        Source::Trusted => Source::User(user.into()),
+        Principal::Trusted => Principal::User(user.into()),
         source => source,
     };
     let place = pool.take_or_yield(&source, 1, caller.ticket());
     let place = tokio::time::timeout(PATIENCE, place);
-    caller.give_way(place).await.ok()
+    caller.yield_until(place).await.ok()
 }
 
 #[cfg(test)]

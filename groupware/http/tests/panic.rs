@@ -25,9 +25,9 @@ impl Collector for Nothing {
 }
 
 #[derive(Clone, Default)]
-struct Said(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Said {
+impl Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -58,7 +58,7 @@ fn gate(metrics: &Arc<Metrics>, store: Store) -> Gate {
 
 #[tokio::test]
 async fn a_panic_is_an_answer_and_gives_its_permit_back() {
-    let said = Said::default();
+    let said = LogBuffer::default();
     let writer = said.clone();
     let lines = tracing_subscriber::fmt().with_writer(move || writer.clone());
     let _lines = tracing::subscriber::set_default(lines.finish());

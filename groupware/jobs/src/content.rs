@@ -66,7 +66,7 @@ pub struct ContentSweep<O> {
     part: Part,
     /// The files of uploads from before the start of the server; `None` after the first sweep.
     left_over: Option<HashSet<String>>,
-    told: Told,
+    told: FailureLog,
     /// The time of the last listing of all objects of an object store.
     looked_at_all: Option<i64>,
 }
@@ -94,7 +94,7 @@ impl<O> ContentSweep<O> {
             observer,
             part: Part::All,
             left_over: Some(left_over),
-            told: Told::default(),
+            told: FailureLog::default(),
             looked_at_all: None,
         }
     }
@@ -109,7 +109,7 @@ impl<O> ContentSweep<O> {
 /// The state of failure reports. Only the first failure since a sweep without failures is reported: a broken disk would
 /// fill the log otherwise.
 #[derive(Debug, Default)]
-struct Told {
+struct FailureLog {
     /// The number of failures of this sweep.
     count: u32,
     is_told: bool,
@@ -148,7 +148,7 @@ impl<O: SweepObserver> ContentSweep<O> {
 
     /// Ends a sweep.
     fn end(&mut self) {
-        self.told = Told {
+        self.told = FailureLog {
             count: 0,
             is_told: self.told.is_told && self.told.count > 0,
         };
@@ -230,7 +230,7 @@ impl<O: SweepObserver> ContentSweep<O> {
         let decision = self.service.store().read(|snapshot| {
             let context = Context {
                 snapshot,
-                who: documents::Who::owner(mailbox),
+                who: documents::Principal::owner(mailbox),
                 now,
                 bits: 0,
                 quota_bytes: u64::MAX,

@@ -9,8 +9,8 @@ use std::ops::RangeInclusive;
 
 use groupware_content::{ContentHash, ObjectId, Objects, Placed};
 use groupware_documents::{
-    self as documents, BegunObject, DocumentError, KeptObject, begun_of, doom_object,
-    forget_object, objects_of, refer_to, release_object,
+    self as documents, BegunObject, DocumentError, StoredObject, begun_of, forget_object,
+    objects_of, refer_to, release_object, tombstone_object,
 };
 use groupware_service::Service;
 use groupware_store::{Batch, CommitError};
@@ -70,7 +70,7 @@ fn look(
     service: &Service,
     objects: &dyn Objects,
     (byte, all): (u8, bool),
-) -> Result<Vec<KeptObject>, Failed> {
+) -> Result<Vec<StoredObject>, Failed> {
     // Listed before the records are read, so that objects put meanwhile are not on the list.
     let there = match all {
         true => objects.list(byte)?,
@@ -89,7 +89,7 @@ fn look(
 fn remove_unknown(
     objects: &dyn Objects,
     there: Vec<(ContentHash, ObjectId)>,
-    (kept, begun): (&[KeptObject], &[BegunObject]),
+    (kept, begun): (&[StoredObject], &[BegunObject]),
 ) -> Result<(), Failed> {
     let known = kept.iter().map(|object| object.id);
     let known: HashSet<_> = known.chain(begun.iter().map(|object| object.id)).collect();
@@ -109,8 +109,8 @@ fn clear_up(
 ) -> Result<(), Failed> {
     let before = service.now_s().saturating_sub(PUT_WITHIN_S);
     for object in begun {
-        let is_over = object.is_doomed()
-            || object.is_older_than(before) && takes_effect(service, doom_object(&object))?;
+        let is_over = object.is_tombstone()
+            || object.is_older_than(before) && takes_effect(service, tombstone_object(&object))?;
         if is_over {
             objects.remove(object.hash, object.id, object.parts.as_deref())?;
             takes_effect(service, forget_object(object.hash, object.id))?;
@@ -122,7 +122,7 @@ fn clear_up(
 fn release_unreferenced(
     service: &Service,
     objects: &dyn Objects,
-    mut kept: HashMap<ContentHash, KeptObject>,
+    mut kept: HashMap<ContentHash, StoredObject>,
     folders: RangeInclusive<u8>,
 ) -> Result<(), Failed> {
     if kept.is_empty() {

@@ -6,7 +6,7 @@
 
 mod decide;
 
-pub use decide::{Reach, decide, size};
+pub use decide::{ScanBudget, decide, size};
 pub use groupware_proto_lookup::{Kind, Message, XmlError, fault};
 
 use crate::LookupError;

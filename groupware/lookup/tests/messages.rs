@@ -1,7 +1,7 @@
 //! The XML protocol, in each layout: the messages of original clients, and malicious ones.
 
 use crate::support::Service;
-use groupware_lookup::xml::{self, Message, Reach, XmlError};
+use groupware_lookup::xml::{self, Message, ScanBudget, XmlError};
 use groupware_lookup::{Layout, Reason, Registrant, limits};
 use groupware_proto_lookup::limits::TRIGGERS;
 
@@ -432,7 +432,7 @@ fn the_queries_of_a_message_share_the_bounds_of_one() {
         // Work for the background pool doesn't start in the foreground.
         let quick = |text: &str| {
             let message = Message::parse(text.as_bytes()).unwrap();
-            let decided = service.read(|context| xml::decide(context, &message, Reach::QUICK));
+            let decided = service.read(|context| xml::decide(context, &message, ScanBudget::QUICK));
             decided.map(drop).map_err(|error| error.reason())
         };
         assert_eq!(quick(&once), Err(Some(Reason::TooWide)));

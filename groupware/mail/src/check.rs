@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use groupware_store::{Snapshot, StoreError, counters};
 
-use crate::numbers::{Handed, Head, Numbers};
+use crate::numbers::{Head, Numbers, UidCounters};
 use crate::{Counts, Entry, Folder, MailError, Unid, folders, keys};
 
 /// The result of a check of accounts.
@@ -82,7 +82,7 @@ fn handed(snapshot: &dyn Snapshot, mailbox: &str) -> Result<BTreeMap<Folder, u64
     snapshot.browse(mailbox, from, Some(to), usize::MAX, &mut |key, value| {
         let folder = std::str::from_utf8(&key[from.len()..]).ok();
         let folder = folder.and_then(Folder::parse);
-        found.extend(folder.map(|folder| (folder, Handed::decode(value).uids)));
+        found.extend(folder.map(|folder| (folder, UidCounters::decode(value).uids)));
         ControlFlow::Continue(())
     })?;
     Ok(found)

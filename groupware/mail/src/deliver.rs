@@ -19,14 +19,14 @@ use crate::{Context, Decision, Entry, Folder, MailError, Person, Reason, Unid, l
 
 /// A message in transit and its recipients.
 #[derive(Debug, Clone)]
-pub struct Parcel {
+pub struct RoutedMessage {
     /// The message, including `Bcc`.
     pub message: Bytes,
     /// The names of the recipients' accounts.
     pub to: BTreeSet<String>,
 }
 
-impl Parcel {
+impl RoutedMessage {
     /// Builds the envelope from the recipients in the message's header.
     ///
     /// # Errors
@@ -197,7 +197,7 @@ pub fn resolve(
 ///
 /// # Errors
 /// A refusal if the account of the owner or of every recipient is full; errors of the store.
-pub fn send(context: &Context<'_>, parcel: &Parcel) -> Result<Decision, MailError> {
+pub fn send(context: &Context<'_>, parcel: &RoutedMessage) -> Result<Decision, MailError> {
     let mut changes = Changes::new(context.snapshot, context.now_us);
     let made = put_sent(context, &mut changes, parcel)?;
     Ok(Decision {
@@ -210,7 +210,7 @@ pub fn send(context: &Context<'_>, parcel: &Parcel) -> Result<Decision, MailErro
 pub(crate) fn put_sent(
     context: &Context<'_>,
     changes: &mut Changes<'_>,
-    parcel: &Parcel,
+    parcel: &RoutedMessage,
 ) -> Result<Unid, MailError> {
     let mut ids = context.ids;
     // The first id names the message itself if it was built here.

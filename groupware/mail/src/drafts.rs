@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::deliver::{Parcel, check_room, put_sent};
+use crate::deliver::{RoutedMessage, check_room, put_sent};
 use crate::mailbox::{self, Changes, Stored};
 use crate::{Context, Decision, Entry, Folder, MailError, Reason, Unid};
 
@@ -72,7 +72,7 @@ pub fn rewrite(
 pub fn send(
     context: &Context<'_>,
     (unid, seen): (Unid, Option<u64>),
-    parcel: &Parcel,
+    parcel: &RoutedMessage,
 ) -> Result<Decision, MailError> {
     let held = require_seen(context, unid, seen)?;
     let mut changes = Changes::new(context.snapshot, context.now_us);

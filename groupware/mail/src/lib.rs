@@ -46,7 +46,7 @@ mod view;
 pub use change::{Marking, add_and_remove, and_mark, delete, empty, mark, mark_as, move_to};
 pub use check::Found;
 pub use context::{Context, Decision};
-pub use deliver::{Parcel, check_author, check_stranger, completed, receive, resolve, send};
+pub use deliver::{RoutedMessage, check_author, check_stranger, completed, receive, resolve, send};
 pub use entry::{Entry, Marks, Summary};
 pub use error::{MailError, Reason};
 pub use folder::Folder;

@@ -5,11 +5,11 @@
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use groupware_store::{Snapshot, Soon};
+use groupware_store::{PrefetchSet, Snapshot};
 
 use crate::entry::Line;
 use crate::mailbox;
-use crate::numbers::{Handed, Head, State};
+use crate::numbers::{Head, State, UidCounters};
 use crate::query::Sort;
 use crate::{Entry, Folder, ListQuery, MailError, Unid, folders, keys, limits};
 
@@ -291,8 +291,8 @@ fn sorted(
         }
     });
     let (mut items, mut bytes) = (0, 0);
-    if snapshot.is_far() {
-        let mut soon = Soon::default();
+    if snapshot.is_remote() {
+        let mut soon = PrefetchSet::default();
         for one in found
             .iter()
             .skip(query.start)
@@ -403,7 +403,7 @@ pub fn all_folders(snapshot: &dyn Snapshot, mailbox: &str) -> Result<Vec<FolderL
             folder,
             name,
             counts: mailbox::Counts::decode(&value),
-            state: State::under(head, Handed::decode(&value), folder),
+            state: State::under(head, UidCounters::decode(&value), folder),
         });
     }
     Ok(lines)

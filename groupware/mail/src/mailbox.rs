@@ -9,9 +9,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use groupware_store::{Batch, Op, Snapshot, Soon, StoreError, counters};
+use groupware_store::{Batch, Op, PrefetchSet, Snapshot, StoreError, counters};
 
-use crate::numbers::{self, Became, Event};
+use crate::numbers::{self, Event, MessageOutcome};
 use crate::{Entry, Folder, MailError, Unid, keys, keywords, own_folders};
 
 /// A message as stored in its account.
@@ -66,10 +66,10 @@ pub(crate) fn prefetch_used<'a>(
     snapshot: &dyn Snapshot,
     mailboxes: impl Iterator<Item = &'a str>,
 ) -> Result<(), StoreError> {
-    if !snapshot.is_far() {
+    if !snapshot.is_remote() {
         return Ok(());
     }
-    let (mut soon, (from, to)) = (Soon::default(), keys::COUNTS);
+    let (mut soon, (from, to)) = (PrefetchSet::default(), keys::COUNTS);
     for mailbox in mailboxes {
         soon.range(mailbox, from, to);
     }
@@ -157,10 +157,10 @@ pub(crate) fn prefetch(
     keys_of_records: impl Iterator<Item = Vec<u8>>,
     with_folders: bool,
 ) -> Result<(), StoreError> {
-    if !snapshot.is_far() {
+    if !snapshot.is_remote() {
         return Ok(());
     }
-    let (mut soon, mailbox) = (Soon::default(), Arc::<str>::from(mailbox));
+    let (mut soon, mailbox) = (PrefetchSet::default(), Arc::<str>::from(mailbox));
     for key in keys_of_records {
         soon.key(Arc::clone(&mailbox), key);
     }
@@ -168,7 +168,7 @@ pub(crate) fn prefetch(
         let (from, to) = keys::FOLDERS;
         soon.range(mailbox, from, to);
     }
-    match soon == Soon::default() {
+    match soon == PrefetchSet::default() {
         true => Ok(()),
         false => snapshot.prefetch(&soon),
     }
@@ -454,7 +454,7 @@ impl<'a> Changes<'a> {
             added[3] += 1;
             added[4] += 1;
         }
-        let became = Became::There {
+        let became = MessageOutcome::There {
             fixed,
             summary,
             uid,
@@ -468,10 +468,14 @@ impl<'a> Changes<'a> {
         if uid.is_some() {
             self.added_to(mailbox, held.folder)[4] -= 1;
         }
-        self.note(mailbox, (held.folder, held.unid), Became::Gone { uid });
+        self.note(
+            mailbox,
+            (held.folder, held.unid),
+            MessageOutcome::Gone { uid },
+        );
     }
 
-    fn note(&mut self, mailbox: &Arc<str>, (folder, unid): (Folder, Unid), became: Became) {
+    fn note(&mut self, mailbox: &Arc<str>, (folder, unid): (Folder, Unid), became: MessageOutcome) {
         let event = Event {
             folder,
             unid,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use groupware_store::{Batch, Snapshot};
 
 use crate::mailbox::{self, Changes, find_in};
-use crate::numbers::{self, Handed};
+use crate::numbers::{self, UidCounters};
 use crate::{Counts, Folder, MailError, Unid, keys};
 
 /// The messages of a folder without numbers.
@@ -36,7 +36,10 @@ pub fn unnumbered(
     let (from, to) = keys::COUNTS;
     let mut folders = Vec::new();
     snapshot.scan(mailbox, from, Some(to), usize::MAX, &mut |key, record| {
-        let (counts, handed) = (Counts::decode(&record.value), Handed::decode(&record.value));
+        let (counts, handed) = (
+            Counts::decode(&record.value),
+            UidCounters::decode(&record.value),
+        );
         let differs = i64::try_from(counts.messages) != Ok(handed.numbered);
         if differs || thorough {
             let name = std::str::from_utf8(&key[from.len()..]).ok();
@@ -111,7 +114,7 @@ pub fn settle(snapshot: &dyn Snapshot, mailbox: &str, folder: Folder) -> Result<
         return Ok(batch);
     };
     let (without, with) = look(snapshot, mailbox, folder)?;
-    let told = Handed::decode(&record.value).numbered;
+    let told = UidCounters::decode(&record.value).numbered;
     if without.is_empty() && with != told {
         match snapshot.get(mailbox, keys::SETTLED)? {
             Some(settled) => {

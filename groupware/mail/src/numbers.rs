@@ -66,12 +66,12 @@ impl State {
     /// Errors of the store.
     pub fn of(snapshot: &dyn Snapshot, mailbox: &str, folder: Folder) -> Result<Self, MailError> {
         let head = Head::of(snapshot, mailbox)?;
-        let handed = Handed::of(snapshot, mailbox, folder)?;
+        let handed = UidCounters::of(snapshot, mailbox, folder)?;
         Ok(Self::under(head, handed, folder))
     }
 
     /// The same, from the account's head and the folder's counters.
-    pub(crate) fn under(head: Head, handed: Handed, folder: Folder) -> Self {
+    pub(crate) fn under(head: Head, handed: UidCounters, folder: Folder) -> Self {
         let made_s = match folder {
             // The counters were deleted with an earlier folder of its name, if there was one; its own id is new.
             Folder::Own(unid) => unid.received_us() / 1_000_000,
@@ -125,14 +125,14 @@ impl Head {
 
 /// The UID counters of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Handed {
+pub(crate) struct UidCounters {
     /// The last UID.
     pub(crate) uids: u64,
     /// The number of messages with a UID.
     pub(crate) numbered: i64,
 }
 
-impl Handed {
+impl UidCounters {
     pub(crate) fn of(
         snapshot: &dyn Snapshot,
         mailbox: &str,
@@ -153,7 +153,7 @@ impl Handed {
 
 /// The outcome of a change for a message, under construction.
 #[derive(Debug)]
-pub(crate) enum Became {
+pub(crate) enum MessageOutcome {
     /// The message is in the folder, with this entry, between whose halves the numbers are written,
     /// and with this UID if it keeps one.
     There {
@@ -170,7 +170,7 @@ pub(crate) enum Became {
 pub(crate) struct Event {
     pub(crate) folder: Folder,
     pub(crate) unid: Unid,
-    pub(crate) became: Became,
+    pub(crate) became: MessageOutcome,
 }
 
 /// Makes a batch write entries with their numbers, and a change-log entry for each, after the
@@ -194,8 +194,8 @@ pub(crate) fn write(
     {
         behind -= 1;
         let note = match became {
-            Became::Gone { uid } => note(GONE, uid, (folder, unid), behind),
-            Became::There {
+            MessageOutcome::Gone { uid } => note(GONE, uid, (folder, unid), behind),
+            MessageOutcome::There {
                 fixed,
                 summary,
                 uid,

@@ -6,7 +6,7 @@ use groupware_store::Record;
 use groupware_store::Snapshot;
 
 use crate::list::{self, Listed};
-use crate::numbers::{Handed, Head, Note, State, notes};
+use crate::numbers::{Head, Note, State, UidCounters, notes};
 use crate::{Entry, Folder, MailError, Reason, Unid, keys, limits};
 
 /// A message that left a folder, or has a new UID there.
@@ -176,7 +176,7 @@ impl Changed {
             }
         }
         Ok(Self {
-            state: State::under(head, Handed::of(snapshot, mailbox, folder)?, folder),
+            state: State::under(head, UidCounters::of(snapshot, mailbox, folder)?, folder),
             vanished,
             messages,
         })

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::support::{USERS, World};
 use bytes::Bytes;
 use groupware_mail::{
-    Context, Decision, Entry, Folder, MailError, Marking, Parcel, Reason, State, Unid,
+    Context, Decision, Entry, Folder, MailError, Marking, Reason, RoutedMessage, State, Unid,
     add_and_remove, changes_since, delete, drafts, empty, folders, limits, mark, mark_as, move_to,
     receive, release_shared, send,
 };
@@ -164,7 +164,7 @@ fn decide(
     found: &Found,
     deed: &Deed,
 ) -> Option<Result<Decision, MailError>> {
-    let parcel = |to: &BTreeSet<usize>, is_large, is_blind| Parcel {
+    let parcel = |to: &BTreeSet<usize>, is_large, is_blind| RoutedMessage {
         message: message(found.owner, is_large, is_blind),
         to: names(to),
     };
@@ -440,7 +440,7 @@ fn a_message_that_is_named_twice_is_counted_once() {
     for _ in 0..2 {
         let to = BTreeSet::from([owner.to_owned()]);
         let message = text.clone();
-        let parcel = Parcel { message, to };
+        let parcel = RoutedMessage { message, to };
         world
             .change(owner, |context| send(context, &parcel))
             .unwrap();
@@ -527,7 +527,7 @@ proptest! {
         let owner = USERS[0];
         let text = message(owner, is_large, is_blind);
         let draft = world.change(owner, |context| drafts::save(context, &text)).unwrap().unwrap();
-        let parcel = Parcel { message: text, to: names(&to) };
+        let parcel = RoutedMessage { message: text, to: names(&to) };
         let mut decided = Vec::new();
         for _ in 0..attempts {
             decided.push(world.decide(owner, |context| drafts::send(context, (draft, None), &parcel)).unwrap());
@@ -559,7 +559,7 @@ proptest! {
         let owner = USERS[0];
         let text = message(owner, is_large, false);
         let draft = world.change(owner, |context| drafts::save(context, &text)).unwrap().unwrap();
-        let parcel = Parcel { message: text.clone(), to: names(&to) };
+        let parcel = RoutedMessage { message: text.clone(), to: names(&to) };
         let sent = world.decide(owner, |context| drafts::send(context, (draft, None), &parcel)).unwrap();
         let others = [
             world.decide(owner, |context| drafts::rewrite(context, (draft, None), &text)).unwrap(),

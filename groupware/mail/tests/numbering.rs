@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use groupware_mail::numbering::{Unnumbered, number, settle, unnumbered};
 use groupware_mail::{
-    Folder, MailError, Marking, Parcel, Reason, State, changes_since, folders, mark, mark_as,
-    move_to, send,
+    Folder, MailError, Marking, Reason, RoutedMessage, State, changes_since, folders, mark,
+    mark_as, move_to, send,
 };
 use groupware_store::{Batch, Snapshot, Store, StoreError};
 
@@ -18,7 +18,7 @@ const OWNER: &str = USERS[0];
 /// An account with messages in several folders.
 fn world() -> World {
     let mut world = World::new();
-    let parcel = Parcel {
+    let parcel = RoutedMessage {
         message: "Subject: Plan\r\n\r\ntext\r\n".into(),
         to: BTreeSet::from([OWNER.to_owned()]),
     };

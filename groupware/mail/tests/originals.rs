@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::support::{USERS, World, found_wrong};
 use bytes::Bytes;
 use groupware_mail::{
-    Folder, MailError, Marking, Marks, Parcel, Reason, Stored, Unid, add_and_remove, and_mark,
-    bytes, delete, drafts, empty, find, import_once, keywords, keywords_of, limits, mark_as,
-    message_json, move_to, receive, send,
+    Folder, MailError, Marking, Marks, Reason, RoutedMessage, Stored, Unid, add_and_remove,
+    and_mark, bytes, delete, drafts, empty, find, import_once, keywords, keywords_of, limits,
+    mark_as, message_json, move_to, receive, send,
 };
 use groupware_store::{Batch, Snapshot};
 use proptest::prelude::*;
@@ -151,7 +151,7 @@ proptest! {
         let owner = USERS[0];
         let draft = world.change(owner, |context| drafts::save(context, &message)).unwrap().unwrap();
         prop_assert!(held(&world, owner, draft).1 == message);
-        let parcel = Parcel { message: message.clone(), to: to.clone() };
+        let parcel = RoutedMessage { message: message.clone(), to: to.clone() };
         let sent = world.change(owner, |context| send(context, &parcel)).unwrap().unwrap();
         prop_assert!(held(&world, owner, sent).1 == message);
         for user in &to {
@@ -196,7 +196,7 @@ fn what_is_answered_is_marked_with_the_answer() {
     let draft = world.change(owner, |context| drafts::save(context, &text));
     let draft = draft.unwrap().unwrap();
     let to = BTreeSet::from([USERS[1].to_owned()]);
-    let parcel = Parcel { message: text, to };
+    let parcel = RoutedMessage { message: text, to };
     let marking = Marking {
         answered: Some(true),
         ..Marking::default()
@@ -272,7 +272,7 @@ fn a_draft_that_was_changed_elsewhere_is_not_overwritten() {
     rewrite(&mut world, &newer).unwrap();
     let refused = rewrite(&mut world, &text).unwrap_err();
     assert!(is_conflict(&refused), "{refused:?}");
-    let parcel = Parcel {
+    let parcel = RoutedMessage {
         message: text.clone(),
         to: [USERS[1].to_owned()].into(),
     };
@@ -309,7 +309,7 @@ fn a_message_that_is_removed_while_it_is_read_is_not_found() {
     let draft = world.change(owner, |context| drafts::save(context, &text));
     let draft = draft.unwrap().unwrap();
     let (found, _) = held(&world, owner, draft);
-    let parcel = Parcel {
+    let parcel = RoutedMessage {
         message: text,
         to: [USERS[1].to_owned()].into(),
     };

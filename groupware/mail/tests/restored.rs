@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use groupware_mail::{
-    Folder, Marking, Parcel, Reason, State, changes_since, mark_as, restored, send,
+    Folder, Marking, Reason, RoutedMessage, State, changes_since, mark_as, restored, send,
 };
 use groupware_store::{Batch, CommitError, Store, StoreError, StoreOptions, counters, transfer};
 
@@ -42,7 +42,7 @@ fn state(world: &World) -> State {
 }
 
 fn deliver(world: &mut World) {
-    let parcel = Parcel {
+    let parcel = RoutedMessage {
         message: "Subject: Plan\r\n\r\ntext\r\n".into(),
         to: [OWNER.to_owned()].into(),
     };

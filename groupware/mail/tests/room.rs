@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use groupware_mail::{
-    Context, Decision, Folder, Ids, MailError, Parcel, Reason, bytes, limits, page, send,
+    Context, Decision, Folder, Ids, MailError, Reason, RoutedMessage, bytes, limits, page, send,
 };
 use groupware_proto_mime::Head;
 
@@ -13,7 +13,7 @@ use crate::support::{Users, World};
 /// The decision for accounts with this quota, some of which are full.
 fn sent(
     world: &World,
-    parcel: &Parcel,
+    parcel: &RoutedMessage,
     quota_bytes: Option<u64>,
     full: &[&str],
 ) -> Result<Decision, MailError> {
@@ -32,8 +32,8 @@ fn sent(
     })
 }
 
-fn parcel(to: &[&str], message: String) -> Parcel {
-    Parcel {
+fn parcel(to: &[&str], message: String) -> RoutedMessage {
+    RoutedMessage {
         message: message.into(),
         to: to.iter().map(|user| (*user).to_owned()).collect(),
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use groupware_mail::{
-    Context, Decision, Folder, Ids, ListQuery, MailError, Marking, Parcel, Unid, all_folders,
-    bytes, drafts, folders, keywords, list, list_json, mark, mark_as, message_json, move_to,
-    receive, require, send,
+    Context, Decision, Folder, Ids, ListQuery, MailError, Marking, RoutedMessage, Unid,
+    all_folders, bytes, drafts, folders, keywords, list, list_json, mark, mark_as, message_json,
+    move_to, receive, require, send,
 };
 use groupware_people::Directory;
 use groupware_store::{Batch, Store, StoreError, StoreOptions};
@@ -77,7 +77,7 @@ fn world() -> World {
     let message = "From: Ada L <ada@localhost>\r\nTo: bob@localhost, C \"D\" <c@x>\r\nBcc: ada\r\n\
         Subject: =?utf-8?q?H=C3=A9?=\r\nDate: Mon, 05 Jan 2026 10:00:00 +0100\r\n\
         Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\ntext\r\n--b--\r\n";
-    let parcel = Parcel {
+    let parcel = RoutedMessage {
         message: message.into(),
         to: both.clone(),
     };

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use groupware_proto_mime::Findings;
 
-use crate::{Came, ResolverError};
+use crate::{ResolverError, Transport};
 
 /// A check that can't be created.
 pub struct MailAuth(Infallible);
@@ -29,7 +29,7 @@ impl MailAuth {
     }
 
     /// Never called.
-    pub async fn findings(&self, _: Came<'_>, _: &[u8], _: &BodyHashes) -> Findings {
+    pub async fn findings(&self, _: Transport<'_>, _: &[u8], _: &BodyHashes) -> Findings {
         match self.0 {}
     }
 }

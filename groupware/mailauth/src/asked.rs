@@ -12,7 +12,7 @@ use mail_auth::{
 
 use crate::budget::Budget;
 use crate::message::{BodyHashes, SIGNATURES};
-use crate::{Came, ResolverError, message, resolver};
+use crate::{ResolverError, Transport, message, resolver};
 
 /// The time limit for all checks of a message, with all DNS queries.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -57,7 +57,12 @@ impl MailAuth {
     }
 
     /// Checks a message whose body has these hashes.
-    pub async fn findings(&self, came: Came<'_>, message: &[u8], hashes: &BodyHashes) -> Findings {
+    pub async fn findings(
+        &self,
+        came: Transport<'_>,
+        message: &[u8],
+        hashes: &BodyHashes,
+    ) -> Findings {
         let Some(message) = message::parse(message, hashes) else {
             return late(came, None, Outcome::None);
         };
@@ -67,7 +72,7 @@ impl MailAuth {
         }
     }
 
-    async fn ask(&self, came: Came<'_>, message: &AuthenticatedMessage<'_>) -> Findings {
+    async fn ask(&self, came: Transport<'_>, message: &AuthenticatedMessage<'_>) -> Findings {
         let for_keys = Budget::of(DKIM_QUESTIONS);
         let (spf, dkim) = tokio::join!(
             self.spf(came),
@@ -83,7 +88,7 @@ impl MailAuth {
     /// Checks whether the domain in `From` is confirmed by SPF or DKIM.
     async fn dmarc(
         &self,
-        came: Came<'_>,
+        came: Transport<'_>,
         message: &AuthenticatedMessage<'_>,
         (spf, dkim): (&SpfOutput, &[DkimOutput<'_>]),
     ) -> Outcome {
@@ -111,9 +116,9 @@ impl MailAuth {
 
     /// Checks SPF. For a message without a sender, the client's name is checked (RFC 7208, 2.4). Exceeding the limit of
     /// queries has the same result as exceeding the method's own limit (4.6.4).
-    async fn spf(&self, came: Came<'_>) -> SpfOutput {
+    async fn spf(&self, came: Transport<'_>) -> SpfOutput {
         let budget = Budget::of(SPF_QUESTIONS);
-        let Came {
+        let Transport {
             client,
             helo,
             sender,
@@ -131,7 +136,7 @@ impl MailAuth {
 }
 
 /// Returns the domain that SPF checks.
-fn sender_domain(came: Came<'_>) -> String {
+fn sender_domain(came: Transport<'_>) -> String {
     let domain = came.sender.rsplit_once('@').map(|(_, domain)| domain);
     domain.unwrap_or(came.helo).to_lowercase()
 }
@@ -143,7 +148,11 @@ fn from_domain<'a>(message: &'a AuthenticatedMessage<'_>) -> &'a str {
 }
 
 /// Returns findings for a message that was not checked.
-fn late(came: Came<'_>, message: Option<&AuthenticatedMessage<'_>>, outcome: Outcome) -> Findings {
+fn late(
+    came: Transport<'_>,
+    message: Option<&AuthenticatedMessage<'_>>,
+    outcome: Outcome,
+) -> Findings {
     Findings {
         spf: Finding::new(outcome, mail_from(came)),
         dkim: Vec::new(),
@@ -152,12 +161,12 @@ fn late(came: Came<'_>, message: Option<&AuthenticatedMessage<'_>>, outcome: Out
 }
 
 /// Returns the domain of the envelope's sender, if there is one.
-fn mail_from<'a>(came: Came<'a>) -> &'a str {
+fn mail_from<'a>(came: Transport<'a>) -> &'a str {
     let domain = came.sender.rsplit_once('@').map(|(_, domain)| domain);
     domain.unwrap_or_default()
 }
 
-fn spf_finding(came: Came<'_>, output: &SpfOutput) -> Finding {
+fn spf_finding(came: Transport<'_>, output: &SpfOutput) -> Finding {
     let outcome = match output.result() {
         SpfResult::Pass => Outcome::Pass,
         SpfResult::Fail => Outcome::Fail,

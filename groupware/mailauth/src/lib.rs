@@ -12,21 +12,21 @@ mod absent;
 mod asked;
 #[cfg(feature = "dns")]
 mod budget;
-mod came;
 mod error;
 #[cfg(feature = "dns")]
 mod message;
 #[cfg(feature = "dns")]
 mod resolver;
+mod transport;
 
 #[cfg(not(feature = "dns"))]
 pub use absent::{BodyHashes, MailAuth, body_hashes};
 #[cfg(feature = "dns")]
 pub use asked::{MailAuth, QUESTIONS};
-pub use came::Came;
 pub use error::ResolverError;
 #[cfg(feature = "dns")]
 pub use message::{BodyHashes, body_hashes};
+pub use transport::Transport;
 
 /// True if the program was built with the checks.
 pub const IS_THERE: bool = cfg!(feature = "dns");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use groupware_mailauth::{Came, MailAuth, QUESTIONS, body_hashes};
+use groupware_mailauth::{MailAuth, QUESTIONS, Transport, body_hashes};
 use groupware_proto_mime::{Finding, Findings, Origin, Outcome};
 use mail_auth::common::crypto::Ed25519Key;
 use mail_auth::common::headers::HeaderWriter;
@@ -57,7 +57,7 @@ fn found(server: &NameServer, client: Ipv4Addr, sender: &str, message: &str) -> 
         .unwrap();
     runtime.block_on(async {
         let auth = MailAuth::new("here.example", &[server.address()]).unwrap();
-        let came = Came {
+        let came = Transport {
             client: IpAddr::from(client),
             helo: "mail.example.org",
             sender,

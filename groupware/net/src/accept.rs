@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use crate::admission::{Admission, Slot};
+use crate::admission::{Admission, ConnectionPermit};
 use crate::arrival::{Origin, arrive};
 use crate::listen::Listener;
 
@@ -28,7 +28,7 @@ pub struct Connection {
     /// Where the connection was made.
     pub origin: Origin,
     /// The connection's permit.
-    pub slot: Slot,
+    pub slot: ConnectionPermit,
     /// Connections that the same thread serves, this one included.
     pub on_thread: Arc<AtomicUsize>,
 }
@@ -208,7 +208,7 @@ impl<H: Serve> Connections<H> {
 }
 
 async fn serve<H: Serve>(
-    (mut stream, peer, slot): (TcpStream, IpAddr, Slot),
+    (mut stream, peer, slot): (TcpStream, IpAddr, ConnectionPermit),
     on_thread: Arc<AtomicUsize>,
     shared: &Accepting<H>,
     stopping: watch::Receiver<bool>,

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::known::Known;
 use crate::network::client_of;
+use crate::trusted::TrustedNetworks;
 
 /// Most unauthenticated connections: each may have sent a whole head, for which it has a buffer.
 const STRANGERS: usize = 2048;
@@ -33,7 +33,7 @@ pub struct Admission {
     most: usize,
     most_strangers: usize,
     most_of_client: usize,
-    known: Known,
+    known: TrustedNetworks,
     open: Mutex<Open>,
 }
 
@@ -73,7 +73,7 @@ struct Open {
     next: u64,
     strangers: usize,
     /// Unauthenticated connections by client, the oldest first.
-    by_client: HashMap<IpAddr, BTreeMap<u64, Arc<Ticket>>>,
+    by_client: HashMap<IpAddr, BTreeMap<u64, Arc<ConnectionIdentity>>>,
     /// The clients of these connections, the oldest connection first.
     by_age: BTreeMap<u64, IpAddr>,
     /// Clients by the number of these connections.
@@ -96,7 +96,7 @@ enum Standing {
 
 /// The identity of an open connection.
 #[derive(Debug)]
-pub struct Ticket {
+pub struct ConnectionIdentity {
     number: u64,
     client: IpAddr,
     standing: Standing,
@@ -105,16 +105,16 @@ pub struct Ticket {
 
 /// The permit of an open connection; dropping it releases the permit.
 #[derive(Debug)]
-pub struct Slot {
+pub struct ConnectionPermit {
     of: Arc<Admission>,
-    ticket: Arc<Ticket>,
+    ticket: Arc<ConnectionIdentity>,
     /// The user that the connection counts for, if any.
     user: OnceLock<Arc<str>>,
 }
 
 impl Admission {
     /// Permits so many open connections.
-    pub fn new(most: usize, known: Known) -> Self {
+    pub fn new(most: usize, known: TrustedNetworks) -> Self {
         Self {
             most,
             most_strangers: (most / 2).clamp(1, STRANGERS),
@@ -135,7 +135,7 @@ impl Admission {
 
     /// Counts a new connection; `None` if no permit is free. If `proxies_say`, a proxy's connection
     /// must begin with a header that names the client, see [`arrive`](crate::arrive).
-    pub fn enter(self: &Arc<Self>, peer: IpAddr, proxies_say: bool) -> Option<Slot> {
+    pub fn enter(self: &Arc<Self>, peer: IpAddr, proxies_say: bool) -> Option<ConnectionPermit> {
         let standing = match peer {
             _ if proxies_say && self.known.is_proxy(peer) => Standing::Proxy,
             _ if self.known.is_trusted(peer) => Standing::Trusted,
@@ -144,7 +144,7 @@ impl Admission {
         self.enter_as(peer, standing)
     }
 
-    fn enter_as(self: &Arc<Self>, peer: IpAddr, standing: Standing) -> Option<Slot> {
+    fn enter_as(self: &Arc<Self>, peer: IpAddr, standing: Standing) -> Option<ConnectionPermit> {
         let client = client_of(peer);
         let is_stranger = standing == Standing::Stranger;
         let mut open = self.lock();
@@ -163,7 +163,7 @@ impl Admission {
         }
         open.count += 1;
         open.next += 1;
-        let ticket = Arc::new(Ticket {
+        let ticket = Arc::new(ConnectionIdentity {
             number: open.next,
             client,
             standing,
@@ -176,7 +176,7 @@ impl Admission {
             open.insert(&ticket);
         }
         drop(open);
-        Some(Slot {
+        Some(ConnectionPermit {
             of: Arc::clone(self),
             ticket,
             user: OnceLock::new(),
@@ -235,7 +235,7 @@ impl Open {
         true
     }
 
-    fn insert(&mut self, ticket: &Arc<Ticket>) {
+    fn insert(&mut self, ticket: &Arc<ConnectionIdentity>) {
         let of_client = self.by_client.entry(ticket.client).or_default();
         self.ranks.remove(&(of_client.len(), ticket.client));
         of_client.insert(ticket.number, Arc::clone(ticket));
@@ -245,7 +245,7 @@ impl Open {
     }
 
     /// Removes an unauthenticated connection; returns true if it was present.
-    fn remove(&mut self, ticket: &Ticket) -> bool {
+    fn remove(&mut self, ticket: &ConnectionIdentity) -> bool {
         let Some(of_client) = self.by_client.get_mut(&ticket.client) else {
             return false;
         };
@@ -264,14 +264,14 @@ impl Open {
     }
 }
 
-impl Ticket {
+impl ConnectionIdentity {
     /// Returns true if the address is trusted.
     pub fn is_trusted(&self) -> bool {
         self.standing == Standing::Trusted
     }
 
     /// Returns true if a proxy has yet to name the client.
-    pub fn owes_header(&self) -> bool {
+    pub fn awaits_proxy_header(&self) -> bool {
         self.standing == Standing::Proxy
     }
 
@@ -291,9 +291,9 @@ impl Ticket {
     }
 }
 
-impl Slot {
+impl ConnectionPermit {
     /// The identity of the connection.
-    pub fn ticket(&self) -> &Arc<Ticket> {
+    pub fn ticket(&self) -> &Arc<ConnectionIdentity> {
         &self.ticket
     }
 
@@ -327,7 +327,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let user = self.user.take();
         let standing = self.ticket.standing;
@@ -367,13 +367,13 @@ mod tests {
         [192, 0, 2, last].into()
     }
 
-    fn many(admission: &Arc<Admission>, last: u8, count: usize) -> Vec<Slot> {
+    fn many(admission: &Arc<Admission>, last: u8, count: usize) -> Vec<ConnectionPermit> {
         (0..count)
             .map_while(|_| admission.enter(address(last), false))
             .collect()
     }
 
-    async fn is_displaced(slot: &Slot) -> bool {
+    async fn is_displaced(slot: &ConnectionPermit) -> bool {
         tokio::select! {
             biased;
             () = slot.ticket().displaced() => true,
@@ -383,7 +383,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_has_most_makes_room_for_who_has_fewer() {
-        let admission = Arc::new(Admission::new(40, Known::default()));
+        let admission = Arc::new(Admission::new(40, TrustedNetworks::default()));
         let greedy = many(&admission, 1, 29);
         assert_eq!(greedy.len(), 20, "half of all are for strangers");
         let others = many(&admission, 2, 29);
@@ -403,7 +403,7 @@ mod tests {
 
     #[tokio::test]
     async fn many_addresses_with_a_connection_each_keep_nobody_out() {
-        let admission = Arc::new(Admission::new(8, Known::default()));
+        let admission = Arc::new(Admission::new(8, TrustedNetworks::default()));
         let each: Vec<_> = (1..5).flat_map(|last| many(&admission, last, 1)).collect();
         assert_eq!(each.len(), 4);
         let newcomer = many(&admission, 5, 1);
@@ -427,7 +427,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_alone_has_many_is_to_end_some_first() {
-        let admission = Arc::new(Admission::new(4 * FEW, Known::default()));
+        let admission = Arc::new(Admission::new(4 * FEW, TrustedNetworks::default()));
         let many = many(&admission, 1, 4 * FEW);
         assert_eq!(many.len(), 2 * FEW);
         for slot in &many {
@@ -437,7 +437,7 @@ mod tests {
 
     #[tokio::test]
     async fn users_keep_their_connections() {
-        let admission = Arc::new(Admission::new(8, Known::default()));
+        let admission = Arc::new(Admission::new(8, TrustedNetworks::default()));
         let (ada, bob): (Arc<str>, Arc<str>) = ("ada".into(), "bob".into());
         let users = many(&admission, 1, 4);
         for slot in &users {
@@ -464,7 +464,7 @@ mod tests {
     fn a_trusted_address_has_all_there_are() {
         let admission = Arc::new(Admission::new(
             8,
-            Known::new(Networks::loopback(), Networks::default()),
+            TrustedNetworks::new(Networks::loopback(), Networks::default()),
         ));
         let strangers = many(&admission, 1, 4);
         let enter = || admission.enter([127, 0, 0, 1].into(), false);
@@ -477,7 +477,7 @@ mod tests {
 
     #[test]
     fn one_address_has_so_many() {
-        let admission = Admission::new(100, Known::default()).with_most_of_client(2);
+        let admission = Admission::new(100, TrustedNetworks::default()).with_most_of_client(2);
         let admission = Arc::new(admission);
         let mut first = many(&admission, 1, 9);
         assert_eq!(first.len(), 2);
@@ -491,18 +491,18 @@ mod tests {
 
     #[test]
     fn who_comes_by_a_proxy_is_a_stranger_with_a_share_of_its_own() {
-        let known = Known::new(Networks::loopback(), Networks::loopback());
+        let known = TrustedNetworks::new(Networks::loopback(), Networks::loopback());
         let admission = Arc::new(Admission::new(100, known).with_most_of_client(2));
         let proxy = [127, 0, 0, 1].into();
         // The proxy's connections are unbounded until it names their clients.
         let slots: Vec<_> = (0..9).map_while(|_| admission.enter(proxy, true)).collect();
-        assert!(slots.len() == 9 && slots.iter().all(|slot| slot.ticket().owes_header()));
+        assert!(slots.len() == 9 && slots.iter().all(|slot| slot.ticket().awaits_proxy_header()));
         let told: Vec<_> = slots
             .into_iter()
             .map_while(|slot| slot.of_client(address(1)))
             .collect();
         assert_eq!(told.len(), 2);
-        assert!(!told[0].ticket().is_trusted() && !told[0].ticket().owes_header());
+        assert!(!told[0].ticket().is_trusted() && !told[0].ticket().awaits_proxy_header());
         assert_eq!(admission.lock().strangers, 2);
         // On a listener without proxy headers, the proxy counts as itself.
         let own = admission.enter(proxy, false).unwrap();

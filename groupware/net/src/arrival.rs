@@ -4,12 +4,12 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use groupware_proto_proxy::{Header, NoHeader, Told, header};
+use groupware_proto_proxy::{Header, NoHeader, ProxiedClient, header};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::admission::Slot;
+use crate::admission::ConnectionPermit;
 
 /// Longest wait for a proxy's header, which is in the first packet or the next one.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ pub enum Origin {
     /// This address, as named by the proxy.
     Behind(IpAddr),
     /// Unknown: the proxy doesn't name it.
-    Unsaid,
+    Unknown,
 }
 
 /// Why a connection was rejected.
@@ -49,8 +49,11 @@ pub enum NotLetIn {
 ///
 /// # Errors
 /// See [`NotLetIn`]. The connection can't be used afterwards.
-pub async fn arrive(stream: &mut TcpStream, slot: Slot) -> Result<(Origin, Slot), NotLetIn> {
-    if !slot.ticket().owes_header() {
+pub async fn arrive(
+    stream: &mut TcpStream,
+    slot: ConnectionPermit,
+) -> Result<(Origin, ConnectionPermit), NotLetIn> {
+    if !slot.ticket().awaits_proxy_header() {
         return Ok((Origin::Peer, slot));
     }
     let told = timeout(HEADER_TIMEOUT, read(stream)).await;
@@ -62,15 +65,15 @@ pub async fn arrive(stream: &mut TcpStream, slot: Slot) -> Result<(Origin, Slot)
         }
     };
     let (origin, client) = match told {
-        Told::Client(client) => (Origin::Behind(client), client),
-        Told::Nobody => (Origin::Unsaid, slot.ticket().client()),
+        ProxiedClient::Client(client) => (Origin::Behind(client), client),
+        ProxiedClient::Nobody => (Origin::Unknown, slot.ticket().client()),
     };
     let slot = slot.of_client(client).ok_or(NotLetIn::Full)?;
     Ok((origin, slot))
 }
 
 /// Reads exactly the header, and no byte behind it: the rest may be a handshake.
-async fn read(stream: &mut TcpStream) -> Result<Told, NotLetIn> {
+async fn read(stream: &mut TcpStream) -> Result<ProxiedClient, NotLetIn> {
     let (mut read, mut look) = (Vec::new(), [0; LOOK_BYTES]);
     loop {
         let seen = match stream.peek(&mut look).await? {
@@ -82,7 +85,10 @@ async fn read(stream: &mut TcpStream) -> Result<Told, NotLetIn> {
         let (mine, told) = match header(&read)? {
             // All bytes belong to the header: they are consumed, so that the next look waits for more.
             Header::Partial => (read.len() - before, None),
-            Header::Whole { bytes, told } => (bytes - before, Some(told)),
+            Header::Whole {
+                bytes,
+                client: told,
+            } => (bytes - before, Some(told)),
         };
         stream.read_exact(&mut look[..mine]).await?;
         if let Some(told) = told {
@@ -100,13 +106,13 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::{Admission, Known, Networks};
+    use crate::{Admission, Networks, TrustedNetworks};
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     /// The result for a connection of a trusted proxy that sends these pieces.
-    async fn arrived(pieces: &[&[u8]]) -> Result<(Origin, Slot, Vec<u8>), NotLetIn> {
-        let known = Known::new(Networks::loopback(), Networks::loopback());
+    async fn arrived(pieces: &[&[u8]]) -> Result<(Origin, ConnectionPermit, Vec<u8>), NotLetIn> {
+        let known = TrustedNetworks::new(Networks::loopback(), Networks::loopback());
         let admission = Arc::new(Admission::new(8, known).with_most_of_client(1));
         let listener = TcpListener::bind((HERE, 0)).await?;
         let mut client = TcpStream::connect(listener.local_addr()?).await?;
@@ -141,7 +147,7 @@ mod tests {
         assert!(!slot.ticket().is_trusted() && slot.ticket().client() == client);
         let health: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0";
         let (origin, slot, rest) = arrived(&[health, b"GET"]).await.unwrap();
-        assert_eq!((origin, rest.as_slice()), (Origin::Unsaid, &b"GET"[..]));
+        assert_eq!((origin, rest.as_slice()), (Origin::Unknown, &b"GET"[..]));
         assert!(!slot.ticket().is_trusted() && slot.ticket().client() == HERE);
     }
 

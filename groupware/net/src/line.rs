@@ -20,7 +20,7 @@ pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
 /// A connection's buffers.
-pub struct Line {
+pub struct LineConnection {
     stream: Box<dyn Stream>,
     input: Vec<u8>,
     output: Vec<u8>,
@@ -28,7 +28,7 @@ pub struct Line {
 
 /// Why no line was received.
 #[derive(Debug)]
-pub enum NoLine {
+pub enum LineError {
     /// The connection ended or failed, or the client was too slow.
     Gone,
     /// The server stops.
@@ -41,19 +41,19 @@ pub enum NoLine {
     Bare,
 }
 
-impl From<io::Error> for NoLine {
+impl From<io::Error> for LineError {
     fn from(_: io::Error) -> Self {
         Self::Gone
     }
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for LineConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Line").finish_non_exhaustive()
     }
 }
 
-impl Line {
+impl LineConnection {
     /// Returns a connection of which nothing was read.
     pub fn new(stream: Box<dyn Stream>) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Line {
     ///
     /// # Errors
     /// When the client is gone or receives nothing.
-    pub async fn flush(&mut self) -> Result<(), NoLine> {
+    pub async fn flush(&mut self) -> Result<(), LineError> {
         if self.output.is_empty() {
             return Ok(());
         }
@@ -93,7 +93,7 @@ impl Line {
         };
         timeout(SEND_TIMEOUT, sent)
             .await
-            .map_err(|_| NoLine::Gone)??;
+            .map_err(|_| LineError::Gone)??;
         self.output.clear();
         Ok(())
     }
@@ -102,8 +102,8 @@ impl Line {
     /// don't extend it.
     ///
     /// # Errors
-    /// See [`NoLine`].
-    pub async fn line(&mut self, within: Duration) -> Result<Vec<u8>, NoLine> {
+    /// See [`LineError`].
+    pub async fn line(&mut self, within: Duration) -> Result<Vec<u8>, LineError> {
         if let Some(line) = self.take_line()? {
             return Ok(line);
         }
@@ -116,21 +116,21 @@ impl Line {
                 }
             }
         };
-        timeout(within, read).await.unwrap_or(Err(NoLine::Late))
+        timeout(within, read).await.unwrap_or(Err(LineError::Late))
     }
 
-    fn take_line(&mut self) -> Result<Option<Vec<u8>>, NoLine> {
+    fn take_line(&mut self) -> Result<Option<Vec<u8>>, LineError> {
         let Some(end) = self.input.iter().position(|byte| *byte == b'\n') else {
             return match self.input.len() > COMMAND_BYTES {
-                true => Err(NoLine::Long),
+                true => Err(LineError::Long),
                 false => Ok(None),
             };
         };
         if end > COMMAND_BYTES {
-            return Err(NoLine::Long);
+            return Err(LineError::Long);
         }
         if end == 0 || self.input[end - 1] != b'\r' {
-            return Err(NoLine::Bare);
+            return Err(LineError::Bare);
         }
         Ok(Some(self.input.drain(..=end).collect()))
     }
@@ -147,12 +147,12 @@ impl Line {
     /// Passes received bytes to `take`, which returns how many it consumed and whether the text has ended.
     ///
     /// # Errors
-    /// See [`NoLine`].
+    /// See [`LineError`].
     pub async fn text(
         &mut self,
         within: Duration,
         mut take: impl FnMut(&[u8]) -> (usize, bool),
-    ) -> Result<(), NoLine> {
+    ) -> Result<(), LineError> {
         self.flush().await?;
         let read = async {
             loop {
@@ -166,6 +166,6 @@ impl Line {
                 self.fill().await?;
             }
         };
-        timeout(within, read).await.unwrap_or(Err(NoLine::Late))
+        timeout(within, read).await.unwrap_or(Err(LineError::Late))
     }
 }

@@ -45,7 +45,7 @@ pub enum Phase {
 
 /// A connection's phase and the number of its changes, as seen by its reader and its service.
 #[derive(Debug)]
-pub struct Pulse {
+pub struct ConnectionActivity {
     phase: AtomicU8,
     changes: AtomicU32,
     /// The last send had to wait for the client to receive earlier bytes.
@@ -56,7 +56,7 @@ pub struct Pulse {
     gave_body_up: AtomicBool,
 }
 
-impl Default for Pulse {
+impl Default for ConnectionActivity {
     /// A new connection waits for a head.
     fn default() -> Self {
         Self {
@@ -69,7 +69,7 @@ impl Default for Pulse {
     }
 }
 
-impl Pulse {
+impl ConnectionActivity {
     /// Changes the connection's phase.
     pub fn enter(&self, phase: Phase) {
         self.phase.store(phase as u8, Relaxed);
@@ -119,7 +119,7 @@ impl Pulse {
 /// Closes connections that keep the server waiting. It checks periodically instead of setting a
 /// timer per request, so that a limit may be exceeded by half a head's time.
 #[derive(Debug)]
-pub struct Patience {
+pub struct IdleTimeout {
     tick: Duration,
     idle_ticks: u32,
     send_ticks: u32,
@@ -130,7 +130,7 @@ pub struct Patience {
     paced_ticks: u32,
 }
 
-impl Patience {
+impl IdleTimeout {
     /// Ticks that a head may take.
     const HEAD_TICKS: u32 = 2;
 
@@ -157,7 +157,7 @@ impl Patience {
     }
 
     /// Returns true if the connection must be closed; to be called at each tick.
-    pub fn ends_at_this_tick(&mut self, pulse: &Pulse) -> bool {
+    pub fn ends_at_this_tick(&mut self, pulse: &ConnectionActivity) -> bool {
         if self.receives_too_little(pulse) {
             return true;
         }
@@ -175,7 +175,7 @@ impl Patience {
     }
 
     /// Returns true if a response is blocked by a client that does not keep the pace.
-    fn receives_too_little(&mut self, pulse: &Pulse) -> bool {
+    fn receives_too_little(&mut self, pulse: &ConnectionActivity) -> bool {
         let sent = pulse.sent_bytes.load(Relaxed);
         if !pulse.blocked.load(Relaxed) || sent - self.paced_bytes >= PACE_BYTES {
             (self.paced_bytes, self.paced_ticks) = (sent, 0);
@@ -188,25 +188,25 @@ impl Patience {
 
 /// A stream that records when bytes arrive on it, and when it can't send.
 #[derive(Debug)]
-pub struct Watched<S> {
+pub struct PacedStream<S> {
     io: TokioIo<S>,
-    pulse: Arc<Pulse>,
+    activity: Arc<ConnectionActivity>,
     /// While the client's remaining bytes are discarded: the deadline, and the bytes left.
     lingering: Option<(Pin<Box<Sleep>>, u64)>,
 }
 
-impl<S> Watched<S> {
+impl<S> PacedStream<S> {
     /// Records this stream's events in `pulse`.
-    pub fn new(stream: S, pulse: Arc<Pulse>) -> Self {
+    pub fn new(stream: S, pulse: Arc<ConnectionActivity>) -> Self {
         Self {
             io: TokioIo::new(stream),
-            pulse,
+            activity: pulse,
             lingering: None,
         }
     }
 }
 
-impl<S: AsyncRead + Unpin> Watched<S> {
+impl<S: AsyncRead + Unpin> PacedStream<S> {
     /// Waits for the client to close the connection, within bounds.
     fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let (until, left) = (self.lingering)
@@ -230,7 +230,7 @@ impl<S: AsyncRead + Unpin> Watched<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> Read for Watched<S> {
+impl<S: AsyncRead + Unpin> Read for PacedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -238,26 +238,26 @@ impl<S: AsyncRead + Unpin> Read for Watched<S> {
     ) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.io).poll_read(context, buffer);
         if polled.is_ready() {
-            self.pulse.received();
+            self.activity.received();
         }
         polled
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Write for Watched<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Write for PacedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.io).poll_write(context, bytes);
-        self.pulse.wrote(&polled);
+        self.activity.wrote(&polled);
         polled
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.io).poll_flush(context);
-        self.pulse.sent(polled.is_ready());
+        self.activity.sent(polled.is_ready());
         polled
     }
 
@@ -265,7 +265,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Write for Watched<S> {
         if self.lingering.is_none() {
             ready!(Pin::new(&mut self.io).poll_shutdown(context))?;
         }
-        if self.pulse.gave_body_up.load(Relaxed) {
+        if self.activity.gave_body_up.load(Relaxed) {
             ready!(self.poll_linger(context));
         }
         Poll::Ready(Ok(()))
@@ -281,7 +281,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Write for Watched<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.io).poll_write_vectored(context, slices);
-        self.pulse.wrote(&polled);
+        self.activity.wrote(&polled);
         polled
     }
 }
@@ -298,7 +298,7 @@ mod tests {
             send_timeout: Duration::from_secs(20),
         };
         let ticks_until_end = |phase: Option<Phase>| {
-            let (pulse, mut patience) = (Pulse::default(), Patience::new(&limits));
+            let (pulse, mut patience) = (ConnectionActivity::default(), IdleTimeout::new(&limits));
             if let Some(phase) = phase {
                 pulse.enter(phase);
             }
@@ -319,7 +319,7 @@ mod tests {
         };
         // The bytes received at each tick; the connection waits to send more.
         let ticks_until_end = |bytes: u64| {
-            let (pulse, mut patience) = (Pulse::default(), Patience::new(&limits));
+            let (pulse, mut patience) = (ConnectionActivity::default(), IdleTimeout::new(&limits));
             pulse.enter(Phase::Idle);
             (1..100).find(|_| {
                 if bytes > 0 {
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(ticks_until_end(PACE_BYTES / 8), Some(5));
         assert_eq!(ticks_until_end(PACE_BYTES / 4), None);
         // A client that has received everything is not too slow.
-        let (pulse, mut patience) = (Pulse::default(), Patience::new(&limits));
+        let (pulse, mut patience) = (ConnectionActivity::default(), IdleTimeout::new(&limits));
         pulse.enter(Phase::Idle);
         for _ in 0..20 {
             pulse.wrote(&Poll::Pending);

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::admission::Ticket;
+use crate::admission::ConnectionIdentity;
 
 mod permit;
 
@@ -34,7 +34,7 @@ const MOST_UNITS: usize = u32::MAX as usize;
 
 /// The principal that takes units: the key of fair sharing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum Principal {
     /// The server itself, or a program that is trusted like it.
     Trusted,
     /// An unauthenticated client at an address, as returned by [`client_of`](crate::client_of).
@@ -45,7 +45,7 @@ pub enum Source {
 
 /// Shared units. Clones are handles of the same pool.
 #[derive(Debug, Clone)]
-pub struct Pool(Arc<Inner>);
+pub struct FairSemaphore(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -73,8 +73,8 @@ struct State {
     yielding: usize,
     /// The number of the last request or permit.
     last: u64,
-    shares: HashMap<Source, Share>,
-    waiting: HashMap<Source, Queue>,
+    shares: HashMap<Principal, Share>,
+    waiting: HashMap<Principal, Queue>,
 }
 
 /// The units of a source.
@@ -89,7 +89,7 @@ struct Share {
 #[derive(Debug)]
 struct Yielding {
     units: usize,
-    ticket: Arc<Ticket>,
+    ticket: Arc<ConnectionIdentity>,
     /// Its connection is being closed.
     is_ending: bool,
 }
@@ -147,7 +147,7 @@ impl Gauge {
     }
 }
 
-impl Pool {
+impl FairSemaphore {
     /// Returns a pool of so many units.
     pub fn new(units: usize) -> Self {
         Self::with(Inner {
@@ -203,12 +203,12 @@ impl Pool {
     }
 
     /// The most units that one source can hold at once. A larger request waits for this many, and is granted.
-    pub fn most(&self, source: &Source) -> usize {
+    pub fn most(&self, source: &Principal) -> usize {
         self.0.most(source)
     }
 
     /// Waits for so many units, and takes all of them together.
-    pub async fn take(&self, source: &Source, units: usize) -> Permit {
+    pub async fn take(&self, source: &Principal, units: usize) -> Permit {
         let mut permit = self.none(source);
         permit.grow(units.min(self.most(source))).await;
         permit
@@ -217,9 +217,9 @@ impl Pool {
     /// Takes units like `take`. If others wait and this source holds most, its connection is closed.
     pub async fn take_or_yield(
         &self,
-        source: &Source,
+        source: &Principal,
         units: usize,
-        ticket: Option<Arc<Ticket>>,
+        ticket: Option<Arc<ConnectionIdentity>>,
     ) -> Permit {
         let mut permit = self.take(source, units).await;
         permit.can_yield(ticket);
@@ -228,14 +228,14 @@ impl Pool {
 
     /// Waits for a unit. Requests of a lower rank are served first. If too many wait, one of the
     /// highest rank gets `None`.
-    pub async fn take_ranked(&self, source: &Source, rank: u32) -> Option<Permit> {
+    pub async fn take_ranked(&self, source: &Principal, rank: u32) -> Option<Permit> {
         let mut permit = self.none(source);
         let is_granted = permit.wait_for(1, rank).await;
         is_granted.then_some(permit)
     }
 
     /// Returns true if a source's own share has so many units left.
-    pub fn has_share(&self, source: &Source, units: usize) -> bool {
+    pub fn has_share(&self, source: &Principal, units: usize) -> bool {
         IS_FREE || self.0.lock().held(source) + units <= self.most(source)
     }
 
@@ -243,12 +243,12 @@ impl Pool {
     /// yields, so that the next try succeeds.
     pub fn try_take_or_yield(
         &self,
-        source: &Source,
+        source: &Principal,
         units: usize,
-        ticket: Option<Arc<Ticket>>,
+        ticket: Option<Arc<ConnectionIdentity>>,
     ) -> Option<Permit> {
         let Some(mut permit) = self.try_take(source, units) else {
-            self.0.make_room(&mut self.0.lock(), source, units);
+            self.0.evict_for(&mut self.0.lock(), source, units);
             return None;
         };
         permit.can_yield(ticket);
@@ -256,7 +256,7 @@ impl Pool {
     }
 
     /// Takes so many units if they are free.
-    pub fn try_take(&self, source: &Source, units: usize) -> Option<Permit> {
+    pub fn try_take(&self, source: &Principal, units: usize) -> Option<Permit> {
         let pool = &self.0;
         let mut state = pool.lock();
         if !pool.fits(&state, source, units) {
@@ -272,7 +272,7 @@ impl Pool {
     }
 
     /// Returns a permit without units, which can grow.
-    pub fn none(&self, source: &Source) -> Permit {
+    pub fn none(&self, source: &Principal) -> Permit {
         Permit {
             pool: Arc::clone(&self.0),
             source: source.clone(),
@@ -299,9 +299,9 @@ enum Short {
 }
 
 impl Inner {
-    fn most(&self, source: &Source) -> usize {
+    fn most(&self, source: &Principal) -> usize {
         match source {
-            Source::Trusted => self.trusted.unwrap_or(self.units),
+            Principal::Trusted => self.trusted.unwrap_or(self.units),
             _ if self.is_of_turns => self.units,
             _ => (self.units / SHARES).max(1),
         }
@@ -316,16 +316,16 @@ impl Inner {
     }
 
     /// The free units that this source may take from.
-    fn room(&self, state: &State, source: &Source) -> usize {
+    fn room(&self, state: &State, source: &Principal) -> usize {
         match (source, self.trusted) {
-            (Source::Trusted, Some(units)) => units.saturating_sub(state.apart),
+            (Principal::Trusted, Some(units)) => units.saturating_sub(state.apart),
             _ => self.units.saturating_sub(state.taken),
         }
     }
 
-    fn short(&self, state: &State, source: &Source, units: usize) -> Option<Short> {
+    fn short(&self, state: &State, source: &Principal, units: usize) -> Option<Short> {
         let held = state.held(source);
-        let is_stranger = matches!(source, Source::Client(_));
+        let is_stranger = matches!(source, Principal::Client(_));
         if IS_FREE {
             None
         } else if held + units > self.most(source) {
@@ -339,16 +339,16 @@ impl Inner {
         }
     }
 
-    fn fits(&self, state: &State, source: &Source, units: usize) -> bool {
+    fn fits(&self, state: &State, source: &Principal, units: usize) -> bool {
         self.short(state, source, units).is_none()
     }
 
-    fn grant(&self, state: &mut State, source: &Source, units: usize) {
+    fn grant(&self, state: &mut State, source: &Principal, units: usize) {
         match (source, self.trusted) {
-            (Source::Trusted, Some(_)) => state.apart += units,
+            (Principal::Trusted, Some(_)) => state.apart += units,
             _ => state.taken += units,
         }
-        if matches!(source, Source::Client(_)) {
+        if matches!(source, Principal::Client(_)) {
             state.strangers += units;
         }
         match state.shares.get_mut(source) {
@@ -364,13 +364,13 @@ impl Inner {
     }
 
     /// Releases units, and serves requests that wait for them.
-    fn release(&self, source: &Source, units: usize, number: Option<u64>) {
+    fn release(&self, source: &Principal, units: usize, number: Option<u64>) {
         let mut state = self.lock();
         match (source, self.trusted) {
-            (Source::Trusted, Some(_)) => state.apart = state.apart.saturating_sub(units),
+            (Principal::Trusted, Some(_)) => state.apart = state.apart.saturating_sub(units),
             _ => state.taken = state.taken.saturating_sub(units),
         }
-        if matches!(source, Source::Client(_)) {
+        if matches!(source, Principal::Client(_)) {
             state.strangers = state.strangers.saturating_sub(units);
         }
         let mut ended = None;
@@ -396,7 +396,7 @@ impl Inner {
                 let request = &queue.requests[at];
                 let short = self.short(state, source, request.units);
                 let waits_for_itself = short == Some(Short::Own);
-                let is_behind = are_strangers_short && matches!(source, Source::Client(_));
+                let is_behind = are_strangers_short && matches!(source, Principal::Client(_));
                 let order = (request.rank, state.held(source), queue.turn);
                 (!waits_for_itself && !is_behind).then_some((order, source, at, short))
             });
@@ -422,18 +422,18 @@ impl Inner {
     }
 
     /// Makes the source that holds most yield to a request of another source that holds less.
-    fn make_room(&self, state: &mut State, source: &Source, units: usize) {
+    fn evict_for(&self, state: &mut State, source: &Principal, units: usize) {
         let short = self.short(state, source, units);
         let room = match short {
             Some(Short::Strangers) => self.most_of_strangers().saturating_sub(state.strangers),
-            Some(Short::All) if *source != Source::Trusted => self.room(state, source),
+            Some(Short::All) if *source != Principal::Trusted => self.room(state, source),
             _ => return,
         };
         let (are_strangers, own) = (short == Some(Short::Strangers), state.held(source));
-        let takes_part = |source: &Source| match source {
-            Source::Trusted => false,
-            Source::User(_) => !are_strangers,
-            Source::Client(_) => true,
+        let takes_part = |source: &Principal| match source {
+            Principal::Trusted => false,
+            Principal::User(_) => !are_strangers,
+            Principal::Client(_) => true,
         };
         // The units being yielded also serve other waiting sources that hold as little.
         let mut missing = state.claimed(takes_part, own).max(units);
@@ -470,7 +470,7 @@ impl Queue {
 }
 
 impl State {
-    fn held(&self, source: &Source) -> usize {
+    fn held(&self, source: &Principal) -> usize {
         self.shares.get(source).map_or(0, |share| share.held)
     }
 
@@ -479,7 +479,7 @@ impl State {
         self.last
     }
 
-    fn queue(&mut self, source: &Source, request: Waiting) {
+    fn queue(&mut self, source: &Principal, request: Waiting) {
         let number = request.number;
         let queue = self.waiting.entry(source.clone()).or_default();
         if queue.requests.is_empty() {
@@ -489,7 +489,7 @@ impl State {
     }
 
     /// Removes a request from its queue; the source's next request is served after all other sources' first ones.
-    fn unqueue(&mut self, source: &Source, at: usize) -> Option<Waiting> {
+    fn unqueue(&mut self, source: &Principal, at: usize) -> Option<Waiting> {
         let turn = self.next();
         let queue = self.waiting.get_mut(source)?;
         let request = queue.requests.remove(at);
@@ -506,7 +506,7 @@ impl State {
     }
 
     /// The units of the first requests of all sources that hold at most so many.
-    fn claimed(&self, takes_part: impl Fn(&Source) -> bool, held: usize) -> usize {
+    fn claimed(&self, takes_part: impl Fn(&Principal) -> bool, held: usize) -> usize {
         let queues = self.waiting.iter();
         let queues = queues.filter(|(source, _)| takes_part(source) && self.held(source) <= held);
         queues
@@ -517,7 +517,7 @@ impl State {
 
     /// The source that holds most, without units being yielded; its oldest permit that can yield.
     /// Ties are broken by the oldest permit.
-    fn heaviest(&self, takes_part: impl Fn(&Source) -> bool) -> Option<(usize, u64, Source)> {
+    fn heaviest(&self, takes_part: impl Fn(&Principal) -> bool) -> Option<(usize, u64, Principal)> {
         let holders = self.shares.iter().filter(|(source, _)| takes_part(source));
         let holders = holders.filter_map(|(source, share)| {
             let permits = || share.permits.iter();
@@ -531,7 +531,7 @@ impl State {
     }
 
     /// Adds units to a permit that can yield.
-    fn grown(&mut self, (source, number): (&Source, Option<u64>), more: usize) {
+    fn grown(&mut self, (source, number): (&Principal, Option<u64>), more: usize) {
         let Some(number) = number else { return };
         let share = self.shares.get_mut(source);
         if let Some(permit) = share.and_then(|share| share.permits.get_mut(&number)) {
@@ -543,7 +543,7 @@ impl State {
     }
 
     /// Closes the connection of a permit; returns the units that this frees.
-    fn end(&mut self, holder: &Source, number: u64) -> usize {
+    fn end(&mut self, holder: &Principal, number: u64) -> usize {
         let share = self.shares.get_mut(holder);
         let Some(permit) = share.and_then(|share| share.permits.get_mut(&number)) else {
             return 0;

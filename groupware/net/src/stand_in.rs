@@ -114,7 +114,7 @@ mod tests {
     use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
     use super::*;
-    use crate::{Admission, Connection, Known, Networks, listen, run};
+    use crate::{Admission, Connection, Networks, TrustedNetworks, listen, run};
 
     /// Echoes each byte with the number of connections on the thread. On `w`, it reports that it
     /// blocks its whole thread, and continues on a signal.
@@ -169,7 +169,7 @@ mod tests {
             held,
             go_on: Mutex::new(waits),
         };
-        let known = Known::new(Networks::loopback(), Networks::loopback());
+        let known = TrustedNetworks::new(Networks::loopback(), Networks::loopback());
         let accepting = Accepting::new(echo, Arc::new(Admission::new(8, known)));
         let shared = &Arc::new(accepting.shutdown_timeout(Duration::ZERO));
         let (mut listeners, address) = listen(([127, 0, 0, 1], 0).into(), 1).unwrap();

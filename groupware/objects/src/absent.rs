@@ -11,9 +11,9 @@ use crate::{Address, Credentials, OpenError, Stats};
 
 /// An object store; no value exists in this build.
 #[derive(Debug)]
-pub enum Shelf {}
+pub enum ObjectStorage {}
 
-impl Shelf {
+impl ObjectStorage {
     /// Always fails.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl Shelf {
     }
 }
 
-impl Objects for Shelf {
+impl Objects for ObjectStorage {
     fn put(&self, _: ContentHash, _: &File, _: u64) -> Result<Placed, ContentError> {
         match *self {}
     }
@@ -60,7 +60,7 @@ impl Objects for Shelf {
     }
 }
 
-impl Segments for Shelf {
+impl Segments for ObjectStorage {
     fn put(
         &self,
         _: &str,

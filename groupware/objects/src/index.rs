@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use groupware_content::{ContentError, ContentHash, ObjectId};
-use groupware_documents::{KeptObject, object};
+use groupware_documents::{StoredObject, object};
 use groupware_store::{Batch, Store};
 
 use crate::bucket::Bucket;
@@ -17,7 +17,7 @@ pub(crate) struct Index {
 
 impl Index {
     /// The object with this content.
-    pub(crate) fn find(&self, hash: ContentHash) -> Result<Option<KeptObject>, ContentError> {
+    pub(crate) fn find(&self, hash: ContentHash) -> Result<Option<StoredObject>, ContentError> {
         let found = self.store.read(|snapshot| object(snapshot, hash));
         found.map_err(unrecorded)
     }

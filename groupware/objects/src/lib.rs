@@ -13,7 +13,7 @@
 //! while, so that no threads wait for it.
 //! *Absent: documents, the schedule of sweeps, the environment.*
 //!
-//! Without the feature `s3`, for small programs, [`Shelf::open`] always fails.
+//! Without the feature `s3`, for small programs, [`ObjectStorage::open`] always fails.
 
 #[cfg(not(feature = "s3"))]
 mod absent;
@@ -34,20 +34,20 @@ mod place;
 mod reading;
 #[cfg(feature = "s3")]
 mod runtime;
-#[cfg(feature = "s3")]
-mod shelf;
 mod stats;
+#[cfg(feature = "s3")]
+mod storage;
 #[cfg(feature = "s3")]
 mod wire;
 
 #[cfg(not(feature = "s3"))]
-pub use absent::Shelf;
+pub use absent::ObjectStorage;
 pub use address::{Address, AddressError};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::OpenError;
-#[cfg(feature = "s3")]
-pub use shelf::Shelf;
 pub use stats::{OPERATIONS, Stats};
+#[cfg(feature = "s3")]
+pub use storage::ObjectStorage;
 
 /// True if this build supports object stores.
 pub const IS_THERE: bool = cfg!(feature = "s3");

@@ -3,6 +3,6 @@
 #![cfg(feature = "s3")]
 
 mod segments;
-mod shelf;
+mod storage;
 mod support;
 mod sweep;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use groupware_content::{ContentError, ContentHash, Objects, Placed};
 use groupware_documents::refer_to;
-use groupware_objects::{Address, Credentials, OpenError, Shelf};
+use groupware_objects::{Address, Credentials, ObjectStorage, OpenError};
 use groupware_store::{Batch, CommitError, Store, StoreOptions};
 use plimsoll_tests::objects::{KEY_ID, ObjectServer, SECRET};
 
@@ -26,10 +26,10 @@ pub(crate) fn open(
     server: &ObjectServer,
     at: SocketAddr,
     store: &Store,
-) -> Result<Arc<Shelf>, OpenError> {
+) -> Result<Arc<ObjectStorage>, OpenError> {
     let address = Address::parse(&server.url(at, "a/b")).unwrap();
     let credentials = Credentials::new(KEY_ID, SECRET, None);
-    Shelf::open(store, (&address, &credentials), bits)
+    ObjectStorage::open(store, (&address, &credentials), bits)
 }
 
 /// This many bytes, which depend on their offset and a seed.
@@ -45,7 +45,10 @@ pub(crate) fn file(content: &[u8]) -> File {
     file
 }
 
-pub(crate) fn put(shelf: &Shelf, content: &[u8]) -> Result<(ContentHash, Placed), ContentError> {
+pub(crate) fn put(
+    shelf: &ObjectStorage,
+    content: &[u8],
+) -> Result<(ContentHash, Placed), ContentError> {
     let hash = ContentHash::of(content);
     let placed = shelf.put(hash, &file(content), content.len() as u64)?;
     Ok((hash, placed))
@@ -72,7 +75,7 @@ pub(crate) fn keep(
 }
 
 /// Reads a part of content.
-pub(crate) fn read(shelf: &Shelf, hash: ContentHash, at: u64, bytes: usize) -> Vec<u8> {
+pub(crate) fn read(shelf: &ObjectStorage, hash: ContentHash, at: u64, bytes: usize) -> Vec<u8> {
     let reading = shelf.read(hash, (at, bytes as u64)).unwrap().unwrap();
     let mut found = vec![0; bytes];
     let (mut done, mut step) = (0, 1);

@@ -7,11 +7,11 @@ use std::time::Duration;
 use groupware_content::{ContentError, ContentHash, ContentStore, ObjectId, Objects, Placed};
 use groupware_documents::{
     self as documents, BegunObject, Context, DatabaseName, Decision, DocumentError, Fields,
-    FileName, ItemName, NewAttachment, UploadId, Who, begin_object, begun_of, forget_object,
+    FileName, ItemName, NewAttachment, Principal, UploadId, begin_object, begun_of, forget_object,
     objects_of, refer_to,
 };
 use groupware_jobs::{ContentSweep, Jobs, SweepObserver};
-use groupware_objects::Shelf;
+use groupware_objects::ObjectStorage;
 use groupware_people::{NewUser, UserName};
 use groupware_service::{Service, Settings};
 use groupware_store::{Batch, Store};
@@ -27,7 +27,7 @@ struct World {
     server: ObjectServer,
     store: Store,
     service: Service,
-    shelf: Arc<Shelf>,
+    shelf: Arc<ObjectStorage>,
 }
 
 struct Quiet;
@@ -85,7 +85,7 @@ impl World {
         let decided = self.store.read(|snapshot| {
             decide(&Context {
                 snapshot,
-                who: Who::owner("ada"),
+                who: Principal::owner("ada"),
                 now: 1,
                 bits,
                 quota_bytes: 1 << 30,

@@ -65,7 +65,7 @@ impl Database {
             return wrong("the address of a database begins with postgres://");
         }
         let (place, query) = address.split_once('?').unwrap_or((address, ""));
-        let said = Said::read(query)?;
+        let said = UrlParameters::read(query)?;
         let rest = format!("{place}?{}", said.passed_on);
         let config = Config::from_str(&rest);
         let config = config.map_err(|error| AddressError(groupware_text::chain(&error)))?;
@@ -81,7 +81,7 @@ impl Database {
     }
 
     fn set_tls(&mut self, asked: Option<bool>) -> Result<(), AddressError> {
-        let is_far = self.hosts().iter().any(|(host, _)| is_far(host));
+        let is_far = self.hosts().iter().any(|(host, _)| is_remote(host));
         let speaks_tls = asked.unwrap_or(is_far);
         if !speaks_tls && self.root_cert.is_some() {
             let words = "sslrootcert says how TLS is checked, and sslmode that there is none";
@@ -244,7 +244,7 @@ fn shown(host: &Host) -> String {
 }
 
 /// Returns true if the host is not this machine.
-fn is_far(host: &str) -> bool {
+fn is_remote(host: &str) -> bool {
     let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
     let is_here = host.starts_with('/') || host.eq_ignore_ascii_case("localhost");
     !is_here && !address.is_some_and(|address| address.is_loopback())
@@ -276,14 +276,14 @@ impl fmt::Debug for Database {
 
 /// The parameters after the question mark of an address.
 #[derive(Default)]
-struct Said {
+struct UrlParameters {
     passed_on: String,
     tls: Option<bool>,
     root_cert: Option<PathBuf>,
     schema: Option<String>,
 }
 
-impl Said {
+impl UrlParameters {
     fn read(query: &str) -> Result<Self, AddressError> {
         let mut said = Self::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {

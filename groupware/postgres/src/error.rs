@@ -93,15 +93,15 @@ impl std::error::Error for Late {
 
 /// An error that consists of a message only.
 #[derive(Debug)]
-pub(crate) struct Said(pub(crate) String);
+pub(crate) struct MessageError(pub(crate) String);
 
-impl fmt::Display for Said {
+impl fmt::Display for MessageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Said {}
+impl std::error::Error for MessageError {}
 
 /// The error for a missing response.
 pub(crate) fn late() -> StoreError {

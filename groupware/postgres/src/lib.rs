@@ -14,16 +14,15 @@
 //! The crate knows neither the meaning of records nor their readers. Only one module reads the clock.
 
 mod address;
-mod beside;
 mod clock;
+mod connectivity;
 mod error;
 mod fit;
+mod format_locks;
 mod group;
 mod hosts;
-mod link;
 mod open;
 mod pool;
-mod reach;
 mod read;
 mod session;
 mod sql;
@@ -31,6 +30,7 @@ mod tls;
 mod wait;
 mod write;
 mod writer;
+mod writer_connection;
 
 pub use address::{AddressError, Database, password_in, without_password};
 pub use error::OpenError;

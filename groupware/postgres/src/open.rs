@@ -7,17 +7,17 @@ use groupware_store::{Forms, Store, StoreError, StoreOptions};
 use tokio::time::{sleep, timeout};
 
 use crate::address::Database;
-use crate::beside::Beside;
 use crate::clock::Deadline;
-use crate::error::{OpenError, Said, late};
+use crate::error::{MessageError, OpenError, late};
 use crate::fit::{check_server, check_store};
+use crate::format_locks::FormatLocks;
 use crate::group::hash;
 use crate::hosts::Hosts;
-use crate::link::{Identity, Link, version};
 use crate::pool::{Loop, NESTED, Pool};
 use crate::session::{Role, Session};
 use crate::sql;
 use crate::writer::PostgresWriter;
+use crate::writer_connection::{Identity, WriterConnection, version};
 
 /// The default for the maximum number of reading sessions: the server allows 100 in all by default.
 const READERS: usize = 32;
@@ -135,7 +135,7 @@ async fn link(
     (database, hosts): (&Database, &Arc<Hosts>),
     as_it_is: bool,
     how: &PostgresOptions,
-) -> Result<(Link, Identity, usize), OpenError> {
+) -> Result<(WriterConnection, Identity, usize), OpenError> {
     let away = |source| OpenError::Away {
         at: database.to_string(),
         source,
@@ -150,15 +150,19 @@ async fn link(
     check_store(&session, database, as_it_is).await?;
     let mut bytes = [0; 8];
     let random = getrandom::fill(&mut bytes);
-    random.map_err(|error| away(StoreError::Database(Arc::new(Said(error.to_string())))))?;
+    random.map_err(|error| {
+        away(StoreError::Database(Arc::new(MessageError(
+            error.to_string(),
+        ))))
+    })?;
     let identity = Identity {
         node: i64::from_le_bytes(bytes),
         site: hash(format!("plimsoll store {}", database.schema).as_bytes()).cast_signed(),
         is_alone: !how.is_shared,
-        beside: Beside::new(&database.schema, how.forms),
+        beside: FormatLocks::new(&database.schema, how.forms),
     };
     claim(&session, database, (&identity, !as_it_is), how).await?;
-    let link = Link::new(Arc::clone(hosts), identity, how.patience, session);
+    let link = WriterConnection::new(Arc::clone(hosts), identity, how.patience, session);
     Ok((link.await.map_err(away)?, identity, connections))
 }
 

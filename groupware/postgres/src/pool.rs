@@ -14,13 +14,13 @@ use tokio::sync::oneshot;
 use tokio_postgres::{Client, Error, Statement};
 
 use crate::clock::{Deadline, now};
+use crate::connectivity::{Connectivity, Found, Turn};
 use crate::error::{is_answer, is_late, kind, late};
 use crate::hosts::Hosts;
-use crate::link::{Identity, brief};
-use crate::reach::{Found, Reach, Turn};
 use crate::session::{Role, Session};
 use crate::sql;
 use crate::wait::wait;
+use crate::writer_connection::{Identity, brief};
 
 /// An event loop on a thread of its own, which ends when this value is dropped.
 pub(crate) struct Loop {
@@ -143,7 +143,7 @@ struct State {
     /// Sessions in use or being opened.
     busy: usize,
     /// Whether the server responds, as far as readers know.
-    reach: Reach,
+    reach: Connectivity,
 }
 
 /// A reader's permit: an idle session, or the right to open one.
@@ -177,7 +177,7 @@ impl Pool {
         let state = State {
             idle: Vec::new(),
             busy: 0,
-            reach: Reach::new(brief, patience.saturating_sub(brief)),
+            reach: Connectivity::new(brief, patience.saturating_sub(brief)),
         };
         Self {
             hosts,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::join;
-use groupware_store::{Engine, Record, Show, Snapshot, Soon, StoreError, Walk};
+use groupware_store::{Engine, PrefetchSet, Record, Show, Snapshot, StoreError, Walk};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, RowStream, Statement};
 
@@ -276,7 +276,7 @@ impl<'pool> View<'pool> {
 }
 
 impl Snapshot for View<'_> {
-    fn is_far(&self) -> bool {
+    fn is_remote(&self) -> bool {
         true
     }
 
@@ -314,7 +314,7 @@ impl Snapshot for View<'_> {
         Ok(records)
     }
 
-    fn prefetch(&self, soon: &Soon) -> Result<(), StoreError> {
+    fn prefetch(&self, soon: &PrefetchSet) -> Result<(), StoreError> {
         if !soon.ranges.is_empty() {
             self.fetch(&soon.ranges)?;
         }

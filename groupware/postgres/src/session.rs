@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket};
 
-use crate::error::{Said, kind, late, of_hosts};
+use crate::error::{MessageError, kind, late, of_hosts};
 use crate::hosts::Hosts;
 use crate::sql;
 use crate::tls::Tls;
@@ -113,7 +113,7 @@ impl Session {
     /// Takes the server's warnings since the last call, as an error.
     pub(crate) fn warned(&self) -> Option<StoreError> {
         let words = self.warnings.lock().take()?;
-        Some(StoreError::Away(Arc::new(Said(words))))
+        Some(StoreError::Away(Arc::new(MessageError(words))))
     }
 }
 

@@ -3,17 +3,17 @@
 use groupware_store::{Batch, CommitError, Outcome, Writer};
 use tokio::runtime::Runtime;
 
-use crate::link::Link;
+use crate::writer_connection::WriterConnection;
 
 /// The writing half of the engine. It drives its connection itself on the store's thread, so that a
 /// response wakes no other thread.
 pub(crate) struct PostgresWriter {
     runtime: Runtime,
-    link: Link,
+    link: WriterConnection,
 }
 
 impl PostgresWriter {
-    pub(crate) fn new(runtime: Runtime, link: Link) -> Self {
+    pub(crate) fn new(runtime: Runtime, link: WriterConnection) -> Self {
         Self { runtime, link }
     }
 

@@ -5,27 +5,29 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use groupware_net::{Connection, Gauge, Origin, Permit, Pool, Source, Ticket, client_of};
+use groupware_net::{
+    Connection, ConnectionIdentity, FairSemaphore, Gauge, Origin, Permit, Principal, client_of,
+};
 use groupware_people::{Account, UserName};
 
 /// How a request reached the other end of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Via {
+pub enum Forwarding {
     /// The other end is its origin.
-    Nobody,
+    Direct,
     /// A trusted proxy has forwarded it, for a client at this address.
     Proxy(IpAddr),
     /// A proxy, or a client that acts like one, has forwarded it: its origin is unknown.
     Unknown,
 }
 
-impl Via {
+impl Forwarding {
     /// Returns how requests on a connection were forwarded, unless the request has more information.
     pub fn of(origin: Origin) -> Self {
         match origin {
-            Origin::Peer => Self::Nobody,
+            Origin::Peer => Self::Direct,
             Origin::Behind(client) => Self::Proxy(client),
-            Origin::Unsaid => Self::Unknown,
+            Origin::Unknown => Self::Unknown,
         }
     }
 }
@@ -40,7 +42,7 @@ struct Inner {
     /// The connection, if it is one of the counted ones.
     connection: Option<Arc<Connection>>,
     is_trusted: bool,
-    via: Via,
+    forwarding: Forwarding,
     /// The authenticated user.
     user: OnceLock<UserName>,
     permit: Mutex<Option<Permit>>,
@@ -50,27 +52,31 @@ struct Inner {
 
 impl Caller {
     /// Creates the caller at the other end of a connection, or the client that a proxy there forwards for.
-    pub fn of(connection: Arc<Connection>, via: Via) -> Self {
-        let is_trusted = connection.slot.ticket().is_trusted() && via == Via::Nobody;
+    pub fn of(connection: Arc<Connection>, via: Forwarding) -> Self {
+        let is_trusted = connection.slot.ticket().is_trusted() && via == Forwarding::Direct;
         let peer = match via {
-            Via::Proxy(client) => client,
-            Via::Nobody | Via::Unknown => connection.peer,
+            Forwarding::Proxy(client) => client,
+            Forwarding::Direct | Forwarding::Unknown => connection.peer,
         };
         Self::new((peer, via), is_trusted, Some(connection))
     }
 
     /// Creates a caller at this address, on a connection that isn't counted.
     pub fn at(peer: IpAddr) -> Self {
-        Self::new((peer, Via::Nobody), false, None)
+        Self::new((peer, Forwarding::Direct), false, None)
     }
 
     /// Creates the caller for the server's own work.
     pub fn internal() -> Self {
-        Self::new((Ipv4Addr::UNSPECIFIED.into(), Via::Nobody), true, None)
+        Self::new(
+            (Ipv4Addr::UNSPECIFIED.into(), Forwarding::Direct),
+            true,
+            None,
+        )
     }
 
     fn new(
-        (peer, via): (IpAddr, Via),
+        (peer, via): (IpAddr, Forwarding),
         is_trusted: bool,
         connection: Option<Arc<Connection>>,
     ) -> Self {
@@ -78,7 +84,7 @@ impl Caller {
             peer,
             connection,
             is_trusted,
-            via,
+            forwarding: via,
             user: OnceLock::new(),
             permit: Mutex::default(),
             memory: Mutex::default(),
@@ -91,27 +97,29 @@ impl Caller {
     }
 
     /// Returns how the request reached the other end of the connection.
-    pub fn via(&self) -> Via {
-        self.0.via
+    pub fn via(&self) -> Forwarding {
+        self.0.forwarding
     }
 
     /// Returns true for a trusted program on this machine that calls for itself. Behind a proxy for connections, a
     /// local address proves nothing, and no caller is trusted because of it.
     pub fn is_of_this_machine(&self) -> bool {
-        self.0.is_trusted && self.0.via == Via::Nobody && self.0.peer.to_canonical().is_loopback()
+        self.0.is_trusted
+            && self.0.forwarding == Forwarding::Direct
+            && self.0.peer.to_canonical().is_loopback()
     }
 
     /// Returns the principal whose fair share the caller uses.
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> Principal {
         match (self.0.is_trusted, self.0.user.get()) {
-            (true, _) => Source::Trusted,
-            (false, Some(user)) => Source::User(Arc::clone(user.key())),
-            (false, None) => Source::Client(client_of(self.0.peer)),
+            (true, _) => Principal::Trusted,
+            (false, Some(user)) => Principal::User(Arc::clone(user.key())),
+            (false, None) => Principal::Client(client_of(self.0.peer)),
         }
     }
 
     /// Returns the connection permit, which can close the connection, if the connection is a counted one.
-    pub fn ticket(&self) -> Option<Arc<Ticket>> {
+    pub fn ticket(&self) -> Option<Arc<ConnectionIdentity>> {
         let connection = self.0.connection.as_ref()?;
         Some(Arc::clone(connection.slot.ticket()))
     }
@@ -145,11 +153,11 @@ impl Caller {
     }
 
     /// Releases the permit until an operation with its own limit is done.
-    pub async fn give_way<T>(&self, until: impl Future<Output = T>) -> T {
+    pub async fn yield_until<T>(&self, until: impl Future<Output = T>) -> T {
         let Some(mut permit) = self.hold(None) else {
             return until.await;
         };
-        let done = permit.give_way(until).await;
+        let done = permit.yield_until(until).await;
         self.hold(Some(permit));
         done
     }
@@ -163,7 +171,7 @@ impl Caller {
         &self,
         change: impl Future<Output = T> + Send + 'static,
     ) -> Option<T> {
-        match self.give_way(tokio::spawn(change)).await {
+        match self.yield_until(tokio::spawn(change)).await {
             Ok(done) => Some(done),
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             Err(_) => None,
@@ -185,12 +193,12 @@ impl Caller {
 
 /// Limits the number of requests in progress.
 #[derive(Debug)]
-pub struct Permits(Pool);
+pub struct Permits(FairSemaphore);
 
 impl Permits {
     /// Creates permits for `at_once` requests.
     pub fn new(at_once: usize) -> Self {
-        Self(Pool::new(at_once))
+        Self(FairSemaphore::new(at_once))
     }
 
     /// Returns the current use of the permits.
@@ -227,18 +235,18 @@ mod tests {
         let free = || permits.0.free();
         let second = permits.work(&other, async {
             assert_eq!(free(), 0);
-            other.give_way(async { assert_eq!(free(), 1) }).await;
+            other.yield_until(async { assert_eq!(free(), 1) }).await;
             assert_eq!(free(), 0);
         });
         let first = permits.work(&one, async {
             assert_eq!(free(), 0);
-            one.give_way(second).await;
+            one.yield_until(second).await;
             assert_eq!(free(), 0);
         });
         assert_eq!(free(), 1);
         first.await;
         assert_eq!(free(), 1);
-        one.give_way(async {}).await;
+        one.yield_until(async {}).await;
     }
 
     #[tokio::test]
@@ -259,11 +267,11 @@ mod tests {
 
     #[test]
     fn a_thread_of_one_connection_may_wait_for_the_disk() {
-        use groupware_net::{Admission, Known, Networks};
+        use groupware_net::{Admission, Networks, TrustedNetworks};
         use std::sync::atomic::AtomicUsize;
 
         let peer = Ipv4Addr::LOCALHOST.into();
-        let known = Known::new(Networks::loopback(), Networks::default());
+        let known = TrustedNetworks::new(Networks::loopback(), Networks::default());
         let admission = Arc::new(Admission::new(1, known));
         let connection = Arc::new(Connection {
             peer,
@@ -271,22 +279,22 @@ mod tests {
             slot: admission.enter(peer, false).unwrap(),
             on_thread: Arc::new(AtomicUsize::new(1)),
         });
-        let caller = Caller::of(Arc::clone(&connection), Via::Nobody);
-        assert!(caller.may_block() && caller.source() == Source::Trusted);
+        let caller = Caller::of(Arc::clone(&connection), Forwarding::Direct);
+        assert!(caller.may_block() && caller.source() == Principal::Trusted);
         assert!(caller.is_of_this_machine());
         connection.on_thread.store(2, Relaxed);
         assert!(!caller.may_block());
         // The client behind a trusted proxy is not trusted.
         let client = IpAddr::from([192, 0, 2, 1]);
-        let caller = Caller::of(Arc::clone(&connection), Via::Proxy(client));
-        assert_eq!(caller.source(), Source::Client(client));
+        let caller = Caller::of(Arc::clone(&connection), Forwarding::Proxy(client));
+        assert_eq!(caller.source(), Principal::Client(client));
         assert!(!caller.is_of_this_machine());
-        let caller = Caller::of(connection, Via::Unknown);
-        assert_eq!(caller.source(), Source::Client(peer));
+        let caller = Caller::of(connection, Forwarding::Unknown);
+        assert_eq!(caller.source(), Principal::Client(peer));
         assert!(!caller.is_of_this_machine());
         assert!(!Caller::at(peer).may_block());
         // Without trusted networks, this machine's programs aren't trusted either.
-        let nobody = Known::new(Networks::default(), Networks::default());
+        let nobody = TrustedNetworks::new(Networks::default(), Networks::default());
         let connection = Arc::new(Connection {
             peer,
             origin: Origin::Peer,
@@ -295,6 +303,6 @@ mod tests {
                 .unwrap(),
             on_thread: Arc::default(),
         });
-        assert!(!Caller::of(connection, Via::Nobody).is_of_this_machine());
+        assert!(!Caller::of(connection, Forwarding::Direct).is_of_this_machine());
     }
 }

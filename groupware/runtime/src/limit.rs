@@ -63,7 +63,7 @@ impl<K: Eq + Hash> Limiter<K> {
     }
 
     /// Returns the number of units in a key's bucket.
-    pub fn noted(&self, key: &K, now: Duration) -> u32 {
+    pub fn level(&self, key: &K, now: Duration) -> u32 {
         let empty_at = self.lock().get(key).copied();
         empty_at.map_or(0, |empty_at| self.count(empty_at, now))
     }
@@ -132,7 +132,7 @@ mod tests {
         for _ in 0..2 {
             limiter.note("one", s(100));
         }
-        let noted = [s(100), s(130), s(161)].map(|now| limiter.noted(&"one", now));
+        let noted = [s(100), s(130), s(161)].map(|now| limiter.level(&"one", now));
         assert_eq!(noted, [2, 1, 0]);
         assert_eq!(limiter.wait(&"one", s(100)), None);
         for _ in 0..10 {

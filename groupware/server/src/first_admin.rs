@@ -34,7 +34,7 @@ pub(crate) async fn register(
     let password = random::password();
     let folder = config.data.folder().filter(|_| !is_terminal);
     // Before the user: a registered user must have a password.
-    let kept = folder.map(|folder| Kept::write(folder, &password));
+    let kept = folder.map(|folder| PasswordFile::write(folder, &password));
     let kept = kept.transpose().map_err(ServeError::FirstPassword)?;
     let caller = Caller::internal();
     let hash = service.auth.passwords.hash(&caller, password.clone()).await;
@@ -60,12 +60,12 @@ pub(crate) async fn register(
 
 /// A password in a file that only its owner can ever read. The file is removed with this value unless the user was
 /// registered with this password: of several servers that start over one store, one registers the user.
-struct Kept {
+struct PasswordFile {
     file: NamedTempFile,
     path: PathBuf,
 }
 
-impl Kept {
+impl PasswordFile {
     fn write(folder: &Path, password: &str) -> io::Result<Self> {
         let path = folder.join(FILE);
         // A file that a killed start left keeps its longer name.

@@ -33,5 +33,5 @@ pub use groupware_postgres::{
 pub use groupware_process::LogFormat;
 pub use groupware_store::{Stage, TransferError, Transferred};
 pub use reload::Reloaded;
-pub use run::{Surroundings, run, run_demo};
+pub use run::{ProcessEnvironment, run, run_demo};
 pub use server::Server;

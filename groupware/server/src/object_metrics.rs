@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use groupware_objects::{OPERATIONS, Shelf};
+use groupware_objects::{OPERATIONS, ObjectStorage};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -11,7 +11,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 /// Reads the counters of an object store on each scrape.
-pub(crate) struct ObjectMetrics(pub(crate) Arc<Shelf>);
+pub(crate) struct ObjectMetrics(pub(crate) Arc<ObjectStorage>);
 
 impl fmt::Debug for ObjectMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

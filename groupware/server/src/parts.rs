@@ -8,13 +8,13 @@ use groupware_content::ContentStore;
 use groupware_data::Data;
 use groupware_documents::UploadId;
 use groupware_front_admin::AdminFront;
-use groupware_front_domino::{Domino, SetAside};
+use groupware_front_domino::{Domino, Reservations};
 use groupware_front_lookup::{Access, Lookup};
 use groupware_front_pages::Pages;
 use groupware_front_tus::{OpenUploads, Tus, key};
 use groupware_http::{BodyLimits, Cookies, Gate, Hosts, Metrics, RequestLog, Streams};
 use groupware_jobs::{ContentSweep, SweepObserver};
-use groupware_objects::Shelf;
+use groupware_objects::ObjectStorage;
 use groupware_people::hash_secret;
 use groupware_process::LogMetrics;
 use groupware_runtime::random;
@@ -30,7 +30,7 @@ use crate::object_metrics::ObjectMetrics;
 pub(crate) struct Parts {
     pub(crate) service: Service,
     pub(crate) content: ContentStore,
-    pub(crate) objects: Option<Arc<Shelf>>,
+    pub(crate) objects: Option<Arc<ObjectStorage>>,
     streams: Arc<Streams>,
     uploads: Arc<OpenUploads>,
     pub(crate) metrics: Arc<Metrics>,
@@ -42,7 +42,7 @@ pub(crate) struct Parts {
 impl Parts {
     pub(crate) fn new(
         config: &Config,
-        (store, content, objects): (Store, ContentStore, Option<Arc<Shelf>>),
+        (store, content, objects): (Store, ContentStore, Option<Arc<ObjectStorage>>),
         admin_token: &str,
         cores: usize,
     ) -> Result<Self, ServeError> {
@@ -95,7 +95,7 @@ impl Parts {
             cookies: self.cookies,
             content: self.content.clone(),
             streams: Arc::clone(&self.streams),
-            set_aside: SetAside::default(),
+            set_aside: Reservations::default(),
             attachment_bytes: config.limits.attachment_bytes,
             body_within: config.limits.body_timeout,
             message_within: config.limits.mail_body_timeout,

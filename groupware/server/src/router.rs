@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use groupware_http::{Admin, ApiError, Fault, Gate, Metrics};
-use groupware_objects::Shelf;
+use groupware_objects::ObjectStorage;
 use groupware_service::Service;
 use groupware_store::{Batch, StoreError};
 use http::header::CONTENT_TYPE;
@@ -66,17 +66,17 @@ async fn not_allowed(method: Method) -> Response {
 
 /// The state of the server's own routes.
 #[derive(Clone)]
-struct Watched {
+struct RouteState {
     service: Service,
     metrics: Arc<Metrics>,
     /// Only one check at a time reads the store.
     reads: Arc<Semaphore>,
     /// The object store of the attachments, if they are not in the folder.
-    objects: Option<Arc<Shelf>>,
+    objects: Option<Arc<ObjectStorage>>,
 }
 
 fn own_routes(parts: &Parts, gate: &Gate) -> Router {
-    let watched = Watched {
+    let watched = RouteState {
         service: parts.service.clone(),
         metrics: Arc::clone(&parts.metrics),
         reads: Arc::new(Semaphore::new(1)),
@@ -108,7 +108,7 @@ impl Health {
 }
 
 /// A server is healthy if its writer is alive and its store can be read. An unhealthy one needs a restart.
-async fn health(State(watched): State<Watched>) -> Result<Json<Health>, ApiError> {
+async fn health(State(watched): State<RouteState>) -> Result<Json<Health>, ApiError> {
     let store = watched.service.store();
     if store.condition().is_dead {
         return Err(unavailable("The store's writer is dead."));
@@ -124,7 +124,7 @@ async fn health(State(watched): State<Watched>) -> Result<Json<Health>, ApiError
 
 /// Reads a record on a thread of its own: a thread that serves connections would hang with the disk. The
 /// account cache must be valid, too, or requests of users fail. `None` if no thread can be started.
-async fn read_apart(watched: &Watched) -> Option<Result<(), StoreError>> {
+async fn read_apart(watched: &RouteState) -> Option<Result<(), StoreError>> {
     let turn = Arc::clone(&watched.reads).acquire_owned().await.ok()?;
     let service = watched.service.clone();
     let (tell, told) = oneshot::channel();
@@ -149,7 +149,7 @@ async fn read_apart(watched: &Watched) -> Option<Result<(), StoreError>> {
 ///
 /// Without the object store, everything but attachments works, on every server: the server is
 /// ready, and reports that the object store is down.
-async fn ready(State(watched): State<Watched>) -> Result<Json<Health>, ApiError> {
+async fn ready(State(watched): State<RouteState>) -> Result<Json<Health>, ApiError> {
     let _healthy = health(State(watched.clone())).await?;
     let store = watched.service.store();
     let condition = store.condition();
@@ -179,7 +179,10 @@ fn unavailable(message: &'static str) -> ApiError {
 }
 
 /// Requires the admin token: the address proves nothing, since any program may forward connections.
-async fn metrics(State(watched): State<Watched>, headers: HeaderMap) -> Result<Response, ApiError> {
+async fn metrics(
+    State(watched): State<RouteState>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
     Admin::check(&watched.service, &headers)?;
     let sessions = watched.service.auth.sessions.count();
     let text = watched.metrics.encode(sessions).map_err(|_| {

@@ -23,7 +23,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 ///
 /// # Errors
 /// If the server can't be started, or can't continue.
-pub fn run(config: Config, surroundings: Surroundings) -> Result<(), ServeError> {
+pub fn run(config: Config, surroundings: ProcessEnvironment) -> Result<(), ServeError> {
     serve(config, surroundings, None)
 }
 
@@ -34,7 +34,7 @@ pub fn run(config: Config, surroundings: Surroundings) -> Result<(), ServeError>
 ///
 /// # Errors
 /// If the server can't be started, or machines other than this one could reach it.
-pub fn run_demo(mut config: Config, surroundings: Surroundings) -> Result<(), ServeError> {
+pub fn run_demo(mut config: Config, surroundings: ProcessEnvironment) -> Result<(), ServeError> {
     if !config.listen.ip().is_loopback() {
         return Err(ServeError::Exposed(config.listen));
     }
@@ -46,7 +46,7 @@ pub fn run_demo(mut config: Config, surroundings: Surroundings) -> Result<(), Se
 
 /// The environment of a process, besides its configuration.
 #[derive(Default)]
-pub struct Surroundings {
+pub struct ProcessEnvironment {
     /// Reads the configuration again on SIGHUP; the error explains why it can't be used. Without
     /// it, and without certificates, SIGHUP ends the server as SIGTERM does.
     pub reread: Option<Box<dyn Fn() -> Result<Config, String>>>,
@@ -56,7 +56,7 @@ pub struct Surroundings {
     pub watchdog: Option<Duration>,
 }
 
-impl std::fmt::Debug for Surroundings {
+impl std::fmt::Debug for ProcessEnvironment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Surroundings").finish_non_exhaustive()
     }
@@ -65,7 +65,11 @@ impl std::fmt::Debug for Surroundings {
 /// Selects the demo data.
 struct Demo;
 
-fn serve(config: Config, surroundings: Surroundings, demo: Option<Demo>) -> Result<(), ServeError> {
+fn serve(
+    config: Config,
+    surroundings: ProcessEnvironment,
+    demo: Option<Demo>,
+) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -162,7 +166,7 @@ struct Running {
     server: Server,
     /// The configuration at the start.
     first: Config,
-    surroundings: Surroundings,
+    surroundings: ProcessEnvironment,
     notify: Notify,
     status: String,
 }

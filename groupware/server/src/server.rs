@@ -23,7 +23,7 @@ use groupware_jobs::{
 };
 use groupware_mailauth::MailAuth;
 use groupware_net::{
-    self as net, Accepting, Admission, Certificate, Known, Listener, Pace, TlsAcceptor,
+    self as net, Accepting, Admission, Certificate, Listener, Pace, TlsAcceptor, TrustedNetworks,
     descriptors, listen,
 };
 use groupware_service::Service;
@@ -60,7 +60,7 @@ pub struct Server {
     _folder: Option<FolderLock>,
     certificate: Option<Certificate>,
     request_log: Arc<RequestLog>,
-    known: Known,
+    known: TrustedNetworks,
     /// The current configuration.
     config: Config,
     router: Router,
@@ -92,7 +92,7 @@ impl Server {
             cores,
         )?;
         count_anew(&parts.service)?;
-        let known = Known::new(config.trusted.clone(), config.proxies.clone());
+        let known = TrustedNetworks::new(config.trusted.clone(), config.proxies.clone());
         let http = http_server(&parts, &config, &known);
         let router = http.router.clone();
         let (listeners, address) =
@@ -304,7 +304,7 @@ fn smtp_server(
     parts: &Parts,
     config: &Config,
     (tls, connections): (Option<TlsAcceptor>, usize),
-    known: &Known,
+    known: &TrustedNetworks,
 ) -> Result<Smtp, ServeError> {
     let mut smtp = Smtp::new(
         parts.service.clone(),
@@ -435,7 +435,7 @@ fn check(config: &Config, thread_count: usize) -> Result<(), ServeError> {
     }
 }
 
-fn http_server(parts: &Parts, config: &Config, known: &Known) -> HttpServer {
+fn http_server(parts: &Parts, config: &Config, known: &TrustedNetworks) -> HttpServer {
     let limits = &config.limits;
     let gate = parts.gate(config);
     HttpServer {

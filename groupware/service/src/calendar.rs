@@ -8,7 +8,7 @@ use groupware_runtime::Caller;
 use groupware_store::Snapshot;
 
 use crate::change::{self, ChangeError};
-use crate::quotas::{Look, NoRoom};
+use crate::quotas::{NoRoom, QuotaCheck};
 use crate::service::Service;
 use crate::user::User;
 
@@ -35,7 +35,7 @@ pub async fn change(
     let (now, uptime) = (service.now_s(), service.uptime());
     let ids = Ids::from_random(service.random_bits());
     let (caller, mailbox) = (owner.caller(), owner.mailbox());
-    let look = Look::new(uptime);
+    let look = QuotaCheck::new(uptime);
     let is_first = AtomicBool::new(true);
     let changed = change::change(service, caller, |snapshot| {
         let decision = decide(&Context {
@@ -68,7 +68,7 @@ pub async fn change_aside<T: Send + 'static>(
     (caller, mailbox): (&Caller, &str),
     decide: impl Fn(&Context<'_>) -> Result<(Decision, T), CalendarError> + Send + Sync + 'static,
 ) -> Result<T, ChangeError<CalendarError>> {
-    let (now, look) = (service.now_s(), Look::new(service.uptime()));
+    let (now, look) = (service.now_s(), QuotaCheck::new(service.uptime()));
     let ids = Ids::from_random(service.random_bits());
     let (there, of, to) = (service.clone(), caller.clone(), mailbox.to_owned());
     let changed = change::change_aside(service, caller, move |snapshot| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use groupware_runtime::Caller;
 use groupware_store::{Batch, CommitError, Snapshot, StoreError};
 
-use crate::lane::{InLane, Lane};
+use crate::record_mutex::{RecordGuard, RecordMutex};
 use crate::service::Service;
 
 /// The maximum number of rounds before a change fails. A round with a conflict waits for the mutex
@@ -78,13 +78,13 @@ async fn commit<T, E, D>(
 where
     D: Future<Output = Result<(Batch, T), E>>,
 {
-    let mut going: Option<InLane> = None;
+    let mut going: Option<RecordGuard> = None;
     for _ in 0..ROUNDS {
         let (batch, outcome) = decide().await.map_err(ChangeError::Decided)?;
         if batch.is_empty() {
             return Ok(outcome);
         }
-        let lanes = Lane::of_all(&batch);
+        let lanes = RecordMutex::of_all(&batch);
         if going.is_none() {
             let first = lanes.first().filter(|_| batch.bytes() >= LARGE_BYTES);
             going = first.and_then(|lane| lane.try_enter());
@@ -217,7 +217,7 @@ mod tests {
         let state = state();
         let mut batch = Batch::new();
         batch.assert_absent("p", "lane");
-        let taken = Lane::of_all(&batch)[0].enter().await;
+        let taken = RecordMutex::of_all(&batch)[0].enter().await;
         let mut waiting = std::pin::pin!(rewrite(&state, "lane", &LIVE, 10));
         tokio::select! {
             biased;

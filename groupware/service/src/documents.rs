@@ -1,11 +1,11 @@
 //! Commits decisions about documents.
 
-use groupware_documents::{Context, Decision, DocumentError, Reason, Who};
+use groupware_documents::{Context, Decision, DocumentError, Principal, Reason};
 use groupware_runtime::Caller;
 use groupware_store::Snapshot;
 
 use crate::change::{self, ChangeError};
-use crate::quotas::{Look, NoRoom};
+use crate::quotas::{NoRoom, QuotaCheck};
 use crate::service::Service;
 
 /// Decides on a fresh snapshot and commits; repeats on a conflict. New identifiers derive from the
@@ -16,11 +16,11 @@ use crate::service::Service;
 pub async fn change<T>(
     service: &Service,
     caller: &Caller,
-    (who, bits): (Who<'_>, u128),
+    (who, bits): (Principal<'_>, u128),
     decide: impl Fn(&Context<'_>) -> Result<Decision<T>, DocumentError>,
 ) -> Result<T, ChangeError<DocumentError>> {
     let (now, uptime) = (service.now_s(), service.uptime());
-    let look = Look::new(uptime);
+    let look = QuotaCheck::new(uptime);
     let changed = change::change(service, caller, |snapshot| {
         let decision = decide(&Context {
             snapshot,

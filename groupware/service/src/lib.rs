@@ -4,10 +4,10 @@ pub mod calendar;
 mod change;
 mod deliveries;
 pub mod documents;
-mod lane;
 pub mod mail;
 mod meetings_bytes;
 mod quotas;
+mod record_mutex;
 mod service;
 mod user;
 

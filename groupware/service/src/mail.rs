@@ -13,7 +13,7 @@ use groupware_store::{Batch, CommitError, Snapshot, StoreError};
 
 use crate::change::{self, ChangeError, patiently};
 use crate::deliveries::{self, Delivery, Fingerprint, LOOK_AGAIN, Looks, Recorded, Shown};
-use crate::quotas::{Look, NoRoom};
+use crate::quotas::{NoRoom, QuotaCheck};
 use crate::service::Service;
 use crate::user::User;
 
@@ -183,7 +183,7 @@ pub async fn deliver(
         };
         // It may be completed just now: then the record is about to be removed.
         match looks.at(&recorded, service.is_shared(), service.now_s()) {
-            Shown::LookAgain => caller.give_way(tokio::time::sleep(LOOK_AGAIN)).await,
+            Shown::LookAgain => caller.yield_until(tokio::time::sleep(LOOK_AGAIN)).await,
             Shown::Repeated => {
                 under_way.answer_for(&recorded);
                 return Ok(outcome.made);
@@ -291,7 +291,7 @@ pub fn after_restore(service: &Service) -> Result<bool, ChangeError<MailError>> 
 struct Round {
     now_us: i64,
     ids: Ids,
-    look: Look,
+    look: QuotaCheck,
     /// Other users without room for the delivery.
     full: Mutex<BTreeSet<Arc<str>>>,
     /// The delivery to record with it.
@@ -315,7 +315,7 @@ impl Round {
         Self {
             now_us: service.now_us(),
             ids: Ids::from_random(service.random_bits()),
-            look: Look::new(service.uptime()),
+            look: QuotaCheck::new(service.uptime()),
             full: Mutex::default(),
             delivery: None,
             has_tried: AtomicBool::new(false),

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use groupware_runtime::aside;
+use groupware_runtime::blocking;
 use groupware_store::{Snapshot, Store, StoreError};
 
 /// The number of records measured in the foreground: a millisecond or two.
@@ -94,7 +94,7 @@ impl MeetingsBytes {
         counts.insert(Arc::clone(&mailbox), count);
         drop(counts);
         let (store, counts) = (self.store.clone(), Arc::clone(&self.counts));
-        aside::behind_others(move || {
+        blocking::spawn_background(move || {
             let found = store.read(|snapshot| measured(snapshot, &mailbox, usize::MAX));
             let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(count) = counts.get_mut(&mailbox) else {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use groupware_net::Source;
+use groupware_net::Principal;
 use groupware_runtime::{Caller, Limiter};
 use groupware_store::{Assert, Batch, Op, Snapshot, Store, StoreError};
 
@@ -69,12 +69,12 @@ impl NoRoom {
 
 /// A one-shot check of what a request stores: repeated decisions store the same, and count once.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub(crate) struct QuotaCheck {
     now: Duration,
     is_done: AtomicBool,
 }
 
-impl Look {
+impl QuotaCheck {
     pub(crate) fn new(now: Duration) -> Self {
         Self {
             now,
@@ -109,7 +109,7 @@ pub(crate) struct Quotas {
     counts: Mutex<HashMap<Arc<str>, Count>>,
     store: Store,
     meetings: MeetingsBytes,
-    delivered: Limiter<Source>,
+    delivered: Limiter<Principal>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -230,7 +230,7 @@ impl Quotas {
         now: Duration,
     ) -> Result<(), Duration> {
         let source = caller.source();
-        if source == Source::Trusted {
+        if source == Principal::Trusted {
             return Ok(());
         }
         let kib = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use groupware_auth::{AccountsError, Auth};
-use groupware_net::{Gauge, Pool};
+use groupware_net::{FairSemaphore, Gauge};
 use groupware_people as people;
-use groupware_runtime::aside::Aside;
+use groupware_runtime::blocking::BlockingPool;
 use groupware_runtime::clock::{self, Clock};
 use groupware_runtime::{Caller, random};
 use groupware_store::{Batch, CommitError, Committed, Snapshot, Store, StoreError};
@@ -62,10 +62,10 @@ pub struct Parts {
     pub(crate) quotas: Quotas,
     pub(crate) deliveries: Deliveries,
     /// The memory for large values that are read for responses, in KiB.
-    memory: Pool,
-    aside: Aside,
+    memory: FairSemaphore,
+    aside: BlockingPool,
     /// The pool for removing or moving very much in small batches, which takes long.
-    clearing: Aside,
+    clearing: BlockingPool,
     clock: Clock,
 }
 
@@ -82,9 +82,9 @@ impl Service {
                 (settings.quota_bytes, settings.mail_quota_bytes),
             ),
             deliveries: Deliveries::default(),
-            memory: Pool::new(MEMORY_BYTES[0] >> 10).with_trusted(MEMORY_BYTES[1] >> 10),
-            aside: Aside::default(),
-            clearing: Aside::default(),
+            memory: FairSemaphore::new(MEMORY_BYTES[0] >> 10).with_trusted(MEMORY_BYTES[1] >> 10),
+            aside: BlockingPool::default(),
+            clearing: BlockingPool::default(),
             clock: Clock::start(),
             store,
         })))
@@ -189,7 +189,7 @@ impl Service {
         let units = usize::try_from(bytes.div_ceil(1 << 10)).unwrap_or(usize::MAX);
         let source = caller.source();
         let taken = self.0.memory.take(&source, units);
-        let permit = caller.give_way(taken).await;
+        let permit = caller.yield_until(taken).await;
         caller.keep(Some(permit));
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use groupware_documents::Who;
+use groupware_documents::Principal;
 use groupware_people::{Account, UserName};
 use groupware_runtime::Caller;
 
@@ -42,8 +42,8 @@ impl User {
     }
 
     /// The principal for decisions about the user's own documents.
-    pub fn who(&self) -> Who<'_> {
-        Who {
+    pub fn who(&self) -> Principal<'_> {
+        Principal {
             user: self.name.key(),
             since: self.since,
             mailbox: self.mailbox(),

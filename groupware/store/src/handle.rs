@@ -393,14 +393,14 @@ mod tests {
 
     /// The calls that an engine received.
     #[derive(Default)]
-    struct Noted {
+    struct Calls {
         /// The first keys of batches, by group.
         groups: BlockingMutex<Vec<Vec<String>>>,
         idle: AtomicUsize,
     }
 
     /// An engine that records its calls and ends each commit on a signal, or when the sender is dropped.
-    struct Notes(Arc<Noted>, Receiver<()>);
+    struct Notes(Arc<Calls>, Receiver<()>);
 
     impl Writer for Notes {
         fn commit(&mut self, group: &[&Batch], outcomes: &mut Vec<Outcome>) {
@@ -424,11 +424,11 @@ mod tests {
         }
     }
 
-    fn noting() -> (Store, Arc<Noted>, SyncSender<()>) {
+    fn noting() -> (Store, Arc<Calls>, SyncSender<()>) {
         let options = StoreOptions::default();
         let (engine, _) = memory::open(&options);
         let (go_on, waits) = sync_channel(1);
-        let noted = Arc::new(Noted::default());
+        let noted = Arc::new(Calls::default());
         let writer = Notes(Arc::clone(&noted), waits);
         (Store::over(engine, writer, &options).unwrap(), noted, go_on)
     }

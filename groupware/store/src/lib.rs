@@ -49,7 +49,7 @@ pub use life::Condition;
 pub use lock::FolderLock;
 pub use numbered::{Form, Gap, MAX_GAPS, Numbered};
 pub use options::{Remember, StoreOptions};
-pub use snapshot::{Record, Show, Snapshot, Soon, Walk};
+pub use snapshot::{PrefetchSet, Record, Show, Snapshot, Walk};
 pub use sqlite::{Compacted, FILE_NAME, compact, copy_records};
 pub use stats::{COMMIT_BOUNDS_US, COMMIT_BUCKETS, GROUP_BUCKETS, StoreStats};
 pub use transfer::{Stage, TransferError, Transferred, is_half_transferred, transfer};

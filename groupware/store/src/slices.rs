@@ -109,7 +109,7 @@ fn next(
     let Some(to) = last else {
         return Ok(None);
     };
-    if is_large && !snapshot.is_far() {
+    if is_large && !snapshot.is_remote() {
         snapshot.browse(partition, from, Some(&to), RECORDS, &mut |_, _| {
             ControlFlow::Continue(())
         })?;

@@ -24,14 +24,14 @@ pub type Walk<'a> = &'a mut dyn FnMut(&str, &[u8], Record) -> ControlFlow<()>;
 
 /// A prefetch set: the records that a reader is about to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Soon {
+pub struct PrefetchSet {
     /// Single records: partition and key.
     pub keys: Vec<(Arc<str>, Vec<u8>)>,
     /// Ranges of few records: partition, first key, and first key after.
     pub ranges: Vec<(Arc<str>, Vec<u8>, Vec<u8>)>,
 }
 
-impl Soon {
+impl PrefetchSet {
     /// Adds this record.
     pub fn key(&mut self, partition: impl Into<Arc<str>>, key: impl Into<Vec<u8>>) -> &mut Self {
         self.keys.push((partition.into(), key.into()));
@@ -53,7 +53,7 @@ impl Soon {
 /// One consistent state of all records.
 pub trait Snapshot {
     /// Returns true if each read is a request to another machine, so that prefetching pays ([`Snapshot::prefetch`]).
-    fn is_far(&self) -> bool {
+    fn is_remote(&self) -> bool {
         false
     }
 
@@ -62,7 +62,7 @@ pub trait Snapshot {
     ///
     /// # Errors
     /// When the engine fails.
-    fn prefetch(&self, _soon: &Soon) -> Result<(), StoreError> {
+    fn prefetch(&self, _soon: &PrefetchSet) -> Result<(), StoreError> {
         Ok(())
     }
 

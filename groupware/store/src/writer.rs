@@ -170,7 +170,7 @@ pub(crate) fn run(place: &Mutex<WriterSlot>, mut queue: mpsc::Receiver<Job>, cou
     let mut jobs = Vec::with_capacity(GROUP_BATCHES);
     let mut outcomes = Vec::with_capacity(GROUP_BATCHES);
     let mut closers = Vec::new();
-    let mut patient = Patient::default();
+    let mut patient = LowPriorityBatch::default();
     let mut last_batches = 0;
     let life = Arc::clone(&place.blocking_lock().life);
     let _ends = Ends(&life);
@@ -262,13 +262,13 @@ fn work_idly(
 
 /// The low-priority batch that waits, at most one.
 #[derive(Default)]
-struct Patient {
+struct LowPriorityBatch {
     job: Option<Job>,
     /// The number of groups that ran before it.
     passed: u32,
 }
 
-impl Patient {
+impl LowPriorityBatch {
     fn waits(&self) -> bool {
         self.job.is_some()
     }
@@ -357,7 +357,7 @@ mod tests {
     }
 
     /// The next jobs, given the received ones: `p` is the low-priority batch, `o` any other batch.
-    fn next(patient: &mut Patient, came: &str) -> String {
+    fn next(patient: &mut LowPriorityBatch, came: &str) -> String {
         let mut jobs: Vec<Job> = came
             .chars()
             .map(|kind| match kind {
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_patient_batch_goes_by_itself_or_when_many_have_passed() {
-        let mut patient = Patient::default();
+        let mut patient = LowPriorityBatch::default();
         assert_eq!(next(&mut patient, "p"), "p");
         assert_eq!(next(&mut patient, "oo"), "oo");
         assert_eq!(next(&mut patient, "opo"), "oo");

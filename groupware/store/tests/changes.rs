@@ -16,7 +16,7 @@ const ALWAYS: i64 = i64::MAX;
 type Records = BTreeMap<(String, Vec<u8>), (u64, Vec<u8>)>;
 
 /// A store with a log, and its records after each commit.
-struct Kept {
+struct StoredLog {
     folder: tempfile::TempDir,
     store: Option<Store>,
     then: Vec<Records>,
@@ -65,7 +65,7 @@ fn batch(number: u64) -> Batch {
     batch
 }
 
-impl Kept {
+impl StoredLog {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path()).unwrap();
@@ -131,7 +131,7 @@ fn found(folder: &Path) -> Records {
 
 #[test]
 fn a_copy_is_brought_to_every_later_moment() {
-    let mut kept = Kept::new();
+    let mut kept = StoredLog::new();
     let before = kept.copy();
     kept.write(30);
     let within = kept.copy();
@@ -165,7 +165,7 @@ fn a_copy_is_brought_to_every_later_moment() {
     assert!(matches!(again, ReplayError::Foreign(_)), "{again}");
 }
 
-impl Kept {
+impl StoredLog {
     fn copy_of(&self, folder: &Path) -> tempfile::TempDir {
         let to = tempfile::tempdir().unwrap();
         copy_records(folder, to.path()).unwrap();
@@ -176,7 +176,7 @@ impl Kept {
 /// The state after a stop between the log's sync and the commit: the log has one more group.
 #[test]
 fn what_was_logged_and_not_committed_counts_for_nothing() {
-    let mut kept = Kept::new();
+    let mut kept = StoredLog::new();
     let base = kept.copy();
     kept.write(7);
     kept.close();
@@ -211,7 +211,7 @@ fn what_was_logged_and_not_committed_counts_for_nothing() {
 
 #[test]
 fn records_of_an_earlier_moment_do_not_cut_the_log() {
-    let mut kept = Kept::new();
+    let mut kept = StoredLog::new();
     kept.write(3);
     kept.close();
     let file = kept.path().join("groupware.sqlite");
@@ -227,7 +227,7 @@ fn records_of_an_earlier_moment_do_not_cut_the_log() {
 
 #[test]
 fn a_gap_ends_a_log() {
-    let mut kept = Kept::new();
+    let mut kept = StoredLog::new();
     let first = kept.copy();
     kept.write(3);
     kept.close();
@@ -259,7 +259,7 @@ fn a_gap_ends_a_log() {
 /// Files of 16 MiB follow each other; without the first of them, the groups before the second can't be reached.
 #[test]
 fn a_log_of_many_files_is_read_through_them() {
-    let kept = Kept::new();
+    let kept = StoredLog::new();
     let base = kept.copy();
     let large = |number: u8| {
         let mut batch = Batch::new();
@@ -293,7 +293,7 @@ fn a_log_of_many_files_is_read_through_them() {
 
 #[test]
 fn what_conflicts_is_not_logged_and_what_comes_together_is_logged_together() {
-    let kept = Kept::new();
+    let kept = StoredLog::new();
     let base = kept.copy();
     let writers = (0..8_u64).map(|writer| {
         let store = kept.store().clone();

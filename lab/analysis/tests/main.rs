@@ -3,8 +3,8 @@
 
 mod capacity;
 mod checks;
-mod circumstances;
 mod duet;
+mod environment;
 mod failures;
 mod power;
 mod support;

@@ -157,7 +157,7 @@ fn made(options: &TlsOptions, alpn: &[&[u8]]) -> Result<Arc<ClientConfig>, TlsEr
         .with_safe_default_protocol_versions()
         .map_err(|error| other(&error))?;
     let verifier: Arc<dyn ServerCertVerifier> = if options.insecure {
-        Arc::new(AnyServer(provider))
+        Arc::new(AcceptAnyCertificate(provider))
     } else {
         Arc::new(Trusted::new(options, provider)?)
     };
@@ -329,9 +329,9 @@ fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 
 /// Accepts any certificate: for test systems, on request only.
 #[derive(Debug)]
-struct AnyServer(Arc<CryptoProvider>);
+struct AcceptAnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for AnyServer {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

@@ -1,6 +1,6 @@
 //! Properties of the response parser: it never panics, and the split of its input doesn't change the result.
 
-use lab_client::http::{Complete, Fault, KeptBody, ResponseReader, Terms};
+use lab_client::http::{Complete, Fault, ResponseReader, StoredBody, Terms};
 use proptest::prelude::*;
 
 const TERMS: Terms = Terms {
@@ -26,8 +26,8 @@ fn read(pieces: &[&[u8]]) -> Read {
         let found = reader.feed(piece, |_| usize::MAX, &mut |_, _| {})?;
         if let Some(complete) = found {
             let body = match complete.body.clone() {
-                KeptBody::Input(range) => &piece[range],
-                KeptBody::Kept => reader.kept(),
+                StoredBody::Input(range) => &piece[range],
+                StoredBody::Kept => reader.kept(),
             };
             let last = pieces[at + 1..].iter().all(|rest| rest.is_empty());
             return Ok(Some(whole(&complete, body, last)));

@@ -9,7 +9,7 @@ use lab_stats::unpaired::{least_p, least_units};
 use lab_stats::verdict::{ALPHA, LEAST_BLOCKS};
 
 use crate::drafts::drafts;
-use crate::given::Runs;
+use crate::inputs::Runs;
 
 /// The power of the comparison.
 #[derive(Debug, Clone, PartialEq)]

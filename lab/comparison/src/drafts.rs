@@ -6,7 +6,7 @@ use lab_stats::between::Blocks;
 use lab_stats::unpaired::Row;
 use lab_trial::as_f64;
 
-use crate::given::{Pair, Runs};
+use crate::inputs::{Pair, Runs};
 use crate::setup;
 
 /// A measure of a cell before it is judged: logs, or parts of all requests, by run and block.

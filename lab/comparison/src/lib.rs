@@ -7,7 +7,7 @@
 
 mod before;
 mod drafts;
-mod given;
+mod inputs;
 mod judge;
 mod model;
 mod setup;
@@ -24,8 +24,8 @@ use lab_stats::verdict::ALPHA;
 
 pub use before::TwoRuns;
 use drafts::{Draft, blocks, drafts, is_cut};
-use given::Pair;
-pub use given::Runs;
+use inputs::Pair;
+pub use inputs::Runs;
 use judge::{Exchange, Rule, judge};
 pub use model::{COMPARISON_SCHEMA, RunComparison, RunFacts, RunOutcome, SetupDifference};
 pub use setup::machine_differences;

@@ -4,7 +4,7 @@ use lab_analysis::format::{percent, plural};
 use lab_analysis::model::{Comparison, RunSpread, SpreadBasis};
 use lab_stats::verdict::LEAST_BLOCKS;
 
-use crate::given::Runs;
+use crate::inputs::Runs;
 
 /// Whether blocks are paired, and why; `None` without a verdict.
 pub(crate) fn pairing(runs: &Runs<'_>, comparisons: &[Comparison], paired: bool) -> Option<String> {

@@ -196,14 +196,14 @@ pub(crate) fn beside(right: &Trial, halves: &[Pinning; 2], together: Option<&Pin
     )
 }
 
-pub(crate) type Came = Result<Option<Done>, ConductError>;
+pub(crate) type SideResult = Result<Option<Done>, ConductError>;
 
 /// Runs both, and emits the events of the left one and the failures of either.
 pub(crate) fn side_by_side(
     sides: [Side<'_>; 2],
     (barrier, halves): (&Barrier, &[Pinning; 2]),
     events: &mut dyn FnMut(Event),
-) -> [Came; 2] {
+) -> [SideResult; 2] {
     let is_together = sides.iter().all(|side| side.together.is_some());
     std::thread::scope(|scope| {
         if is_together {
@@ -224,7 +224,7 @@ pub(crate) fn side_by_side(
     })
 }
 
-fn came(thread: ScopedJoinHandle<'_, Came>) -> Came {
+fn came(thread: ScopedJoinHandle<'_, SideResult>) -> SideResult {
     match thread.join() {
         Ok(came) => came,
         Err(panic) => std::panic::resume_unwind(panic),
@@ -233,7 +233,7 @@ fn came(thread: ScopedJoinHandle<'_, Came>) -> Came {
 
 impl Side<'_> {
     /// Runs its trial on its cores.
-    fn conduct(self, sender: &SyncSender<(bool, Event)>) -> Came {
+    fn conduct(self, sender: &SyncSender<(bool, Event)>) -> SideResult {
         let is_left = self.slot.is_left();
         // Its processes start on these cores.
         let own = &self.together.unwrap_or(self.pinning).generator;

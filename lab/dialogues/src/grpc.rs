@@ -71,7 +71,7 @@ pub struct GrpcLine {
 
 /// The opening of a connection, or a call and its responses.
 #[derive(Default)]
-pub struct GrpcTalk {
+pub struct GrpcExchange {
     /// The request; `None` for the opening of a connection.
     request: Option<RequestId>,
     head: Option<Request<()>>,
@@ -127,7 +127,7 @@ impl Grpc {
     }
 
     /// Returns the call of a talk.
-    fn asked(&self, talk: &GrpcTalk) -> Option<&PreparedCall> {
+    fn asked(&self, talk: &GrpcExchange) -> Option<&PreparedCall> {
         self.asked.get(talk.request? as usize)
     }
 
@@ -201,7 +201,7 @@ impl Grpc {
     fn begin(
         &self,
         line: &mut GrpcLine,
-        talk: &mut GrpcTalk,
+        talk: &mut GrpcExchange,
         request: RequestId,
     ) -> Result<Begins, String> {
         let asked = &self.asked[request as usize];
@@ -224,7 +224,7 @@ impl Grpc {
     fn go_on(
         &self,
         line: &mut GrpcLine,
-        (talk, asked): (&mut GrpcTalk, &PreparedCall),
+        (talk, asked): (&mut GrpcExchange, &PreparedCall),
         out: &mut Out,
     ) -> Result<Option<Reply>, String> {
         let http = line.http.as_mut().ok_or("the connection isn't open")?;
@@ -250,7 +250,7 @@ impl Grpc {
     }
 
     /// Records the call and its messages for a trace; on an open call only the messages are sent.
-    fn tell(&self, line: &GrpcLine, (talk, asked): (&GrpcTalk, &PreparedCall), out: &mut Out) {
+    fn tell(&self, line: &GrpcLine, (talk, asked): (&GrpcExchange, &PreparedCall), out: &mut Out) {
         let mut lines = vec![asked.call.method.clone()];
         let is_open = line.has_open(asked);
         if is_open {
@@ -317,7 +317,7 @@ impl PreparedCall {
         &self,
         cx: &mut Context<'_>,
         stream: &mut Stream,
-        talk: &mut GrpcTalk,
+        talk: &mut GrpcExchange,
         out: &mut Out,
     ) -> Result<Step, Broken> {
         let fault = |what: &str| Broken::Fault(what.to_owned());
@@ -353,7 +353,7 @@ impl PreparedCall {
         &self,
         cx: &mut Context<'_>,
         stream: &mut Stream,
-        talk: &mut GrpcTalk,
+        talk: &mut GrpcExchange,
         out: &mut Out,
     ) -> Poll<Result<Reply, Broken>> {
         loop {
@@ -389,7 +389,7 @@ enum Begins {
     Never,
 }
 
-impl GrpcTalk {
+impl GrpcExchange {
     fn begin(&mut self, request: Option<RequestId>) {
         *self = Self {
             request,
@@ -430,7 +430,7 @@ fn heard(
     message: &[u8],
     asked: &PreparedCall,
     method: &Method,
-    talk: &mut GrpcTalk,
+    talk: &mut GrpcExchange,
     out: &mut Out,
 ) -> Result<(), String> {
     out.messages += 1;
@@ -459,7 +459,7 @@ fn heard(
     too_many(talk, out)
 }
 
-fn too_many(talk: &GrpcTalk, out: &Out) -> Result<(), String> {
+fn too_many(talk: &GrpcExchange, out: &Out) -> Result<(), String> {
     match out.messages >= talk.at_most && !talk.has_enough(out) {
         true => Err(format!(
             "{} messages came, and none was the last: say `at_most` if that is meant",
@@ -470,7 +470,7 @@ fn too_many(talk: &GrpcTalk, out: &Out) -> Result<(), String> {
 }
 
 /// Processes the end of a call by the server.
-fn ended(method: &Method, talk: &GrpcTalk, out: &Out, status: Status) -> Result<Reply, String> {
+fn ended(method: &Method, talk: &GrpcExchange, out: &Out, status: Status) -> Result<Reply, String> {
     if status.code != status::OK {
         return Ok(Reply::status(status, false));
     }
@@ -528,11 +528,11 @@ fn timeout(time: Duration) -> HeaderValue {
 
 impl Dialogue for Grpc {
     type Line = GrpcLine;
-    type Talk = GrpcTalk;
+    type ExchangeState = GrpcExchange;
 
     const SAYS_MESSAGES: bool = true;
 
-    fn open(&self, _: &mut UserScope, talk: &mut GrpcTalk) -> Result<(), Unmade> {
+    fn open(&self, _: &mut UserScope, talk: &mut GrpcExchange) -> Result<(), Unmade> {
         talk.begin(None);
         Ok(())
     }
@@ -541,7 +541,7 @@ impl Dialogue for Grpc {
         &self,
         request: RequestId,
         scope: &mut UserScope,
-        talk: &mut GrpcTalk,
+        talk: &mut GrpcExchange,
     ) -> Result<(), Unmade> {
         talk.begin(Some(request));
         let asked = &self.asked[request as usize];
@@ -570,7 +570,7 @@ impl Dialogue for Grpc {
     fn turn(
         &self,
         line: &mut GrpcLine,
-        talk: &mut GrpcTalk,
+        talk: &mut GrpcExchange,
         heard: &mut &[u8],
         out: &mut Out,
     ) -> Result<Turn, String> {
@@ -642,7 +642,7 @@ impl Dialogue for Grpc {
         String::new()
     }
 
-    fn streams(&self) -> Option<&dyn Streams<GrpcLine, GrpcTalk>> {
+    fn streams(&self) -> Option<&dyn Streams<GrpcLine, GrpcExchange>> {
         Some(self)
     }
 }

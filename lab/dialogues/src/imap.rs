@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use lab_workload::{ProtocolRequest, SignIn, Speech, Template, UserScope, Workload};
 
-pub use answer::{ImapAnswer, ImapTold};
+pub use answer::{ImapAnswer, ImapResult};
 
 use self::answer::TAG;
 use lab_client::dialogue::{Dialogue, Out, Reply, Turn};
@@ -34,7 +34,7 @@ struct PreparedCommand {
 
 /// Commands that are sent in sequence, each after the response to the one before.
 #[derive(Default)]
-pub struct ImapTalk {
+pub struct ImapExchange {
     said: Vec<Command>,
     /// Number of commands with a response.
     answered: usize,
@@ -85,7 +85,7 @@ impl Imap {
     }
 }
 
-impl ImapTalk {
+impl ImapExchange {
     fn begin(&mut self, is_read: bool) {
         self.said.clear();
         self.answered = 0;
@@ -154,9 +154,9 @@ fn refused(told: &str) -> Turn {
 
 impl Dialogue for Imap {
     type Line = ();
-    type Talk = ImapTalk;
+    type ExchangeState = ImapExchange;
 
-    fn open(&self, scope: &mut UserScope, talk: &mut ImapTalk) -> Result<(), Unmade> {
+    fn open(&self, scope: &mut UserScope, talk: &mut ImapExchange) -> Result<(), Unmade> {
         talk.begin(false);
         if self.starttls {
             talk.said.push(Command {
@@ -184,7 +184,7 @@ impl Dialogue for Imap {
         &self,
         request: RequestId,
         scope: &mut UserScope,
-        talk: &mut ImapTalk,
+        talk: &mut ImapExchange,
     ) -> Result<(), Unmade> {
         let asked = &self.commands[request as usize];
         talk.begin(asked.is_read);
@@ -214,7 +214,7 @@ impl Dialogue for Imap {
     fn turn(
         &self,
         (): &mut (),
-        talk: &mut ImapTalk,
+        talk: &mut ImapExchange,
         heard: &mut &[u8],
         out: &mut Out,
     ) -> Result<Turn, String> {
@@ -223,15 +223,15 @@ impl Dialogue for Imap {
                 return Ok(Turn::Listen);
             };
             match told {
-                ImapTold::Goes => return talk.go_on(out),
-                ImapTold::No(why) => return Ok(refused(&why)),
-                ImapTold::Greeting { is_known } => {
+                ImapResult::Goes => return talk.go_on(out),
+                ImapResult::No(why) => return Ok(refused(&why)),
+                ImapResult::Greeting { is_known } => {
                     talk.waits = false;
                     if is_known {
                         talk.said.retain(|command| !command.signs_in);
                     }
                 }
-                ImapTold::Ok => {
+                ImapResult::Ok => {
                     talk.waits = false;
                     talk.answered += 1;
                     if talk.said[talk.answered - 1].secures {

@@ -8,9 +8,11 @@ mod redis;
 mod smtp;
 mod websocket;
 
-pub use grpc::{Grpc, GrpcLine, GrpcMessages, GrpcTalk};
-pub use imap::{Imap, ImapAnswer, ImapTalk, ImapTold};
-pub use postgres::{Postgres, PostgresAnswer, PostgresReady, PostgresTalk, PostgresTold, Prepared};
-pub use redis::{Redis, RedisTalk, ReplyReader};
-pub use smtp::{Smtp, SmtpReplies, SmtpTalk};
-pub use websocket::{WebSocket, WebSocketLine, WebSocketMessages, WebSocketTalk};
+pub use grpc::{Grpc, GrpcExchange, GrpcLine, GrpcMessages};
+pub use imap::{Imap, ImapAnswer, ImapExchange, ImapResult};
+pub use postgres::{
+    Postgres, PostgresAnswer, PostgresExchange, PostgresReady, PostgresResult, Prepared,
+};
+pub use redis::{Redis, RedisExchange, ReplyReader};
+pub use smtp::{Smtp, SmtpExchange, SmtpReplies};
+pub use websocket::{WebSocket, WebSocketExchange, WebSocketLine, WebSocketMessages};

@@ -16,7 +16,7 @@ use postgres_protocol::message::backend::{
 };
 use postgres_protocol::message::frontend;
 
-pub use answer::{PostgresAnswer, PostgresReady, PostgresTold};
+pub use answer::{PostgresAnswer, PostgresReady, PostgresResult};
 
 use self::answer::words;
 use lab_client::dialogue::{Dialogue, Out, Reply, Turn};
@@ -50,7 +50,7 @@ pub type Prepared = HashSet<RequestId>;
 
 /// A running sign-in or statement.
 #[derive(Default)]
-pub struct PostgresTalk {
+pub struct PostgresExchange {
     /// Data to send next.
     message: BytesMut,
     /// Sent before it, unless prepared on this connection.
@@ -116,7 +116,7 @@ fn rendered(
     }
 }
 
-impl PostgresTalk {
+impl PostgresExchange {
     fn begin(&mut self) {
         self.message.clear();
         self.prepare.clear();
@@ -251,21 +251,21 @@ impl PostgresTalk {
     ) -> Result<Turn, String> {
         while let Some(told) = self.answer.read(heard, &mut out.body)? {
             match told {
-                PostgresTold::End(PostgresReady::InFailed) if !self.rolls_back => {
+                PostgresResult::End(PostgresReady::InFailed) if !self.rolls_back => {
                     // Roll the failed transaction back: otherwise all later requests of the user would fail.
                     self.rolls_back = true;
                     self.answer.begin(false);
                     frontend::query("ROLLBACK", &mut self.message).map_err(words)?;
                     out.say.extend_from_slice(&self.message.split());
                 }
-                PostgresTold::End(ready) => {
+                PostgresResult::End(ready) => {
                     return Ok(Turn::Done(Reply {
                         refused: self.refused.take(),
                         open: ready != PostgresReady::Idle,
                         ..Reply::default()
                     }));
                 }
-                PostgresTold::Refused { ends, why } if self.opens || ends => {
+                PostgresResult::Refused { ends, why } if self.opens || ends => {
                     return Ok(Turn::Done(Reply {
                         refused: Some(why),
                         ends,
@@ -273,20 +273,20 @@ impl PostgresTalk {
                     }));
                 }
                 // Messages after the error are ignored up to the end.
-                PostgresTold::Refused { why, .. } => {
+                PostgresResult::Refused { why, .. } => {
                     self.refused.get_or_insert(why);
                 }
-                PostgresTold::Parsed => {
+                PostgresResult::Parsed => {
                     prepared.insert(self.request);
                 }
-                PostgresTold::WantsRows => {
+                PostgresResult::WantsRows => {
                     return Err("COPY … FROM STDIN waits for rows, and there are none".to_owned());
                 }
-                PostgresTold::Other(message) if self.opens => {
+                PostgresResult::Other(message) if self.opens => {
                     self.signing_in(message)?;
                     out.say.extend_from_slice(&self.message.split());
                 }
-                PostgresTold::Other(_) => {}
+                PostgresResult::Other(_) => {}
             }
         }
         Ok(Turn::Listen)
@@ -298,9 +298,9 @@ const OUT_OF_TURN: &str = "a message of the server comes out of turn";
 
 impl Dialogue for Postgres {
     type Line = Prepared;
-    type Talk = PostgresTalk;
+    type ExchangeState = PostgresExchange;
 
-    fn open(&self, scope: &mut UserScope, talk: &mut PostgresTalk) -> Result<(), Unmade> {
+    fn open(&self, scope: &mut UserScope, talk: &mut PostgresExchange) -> Result<(), Unmade> {
         talk.begin();
         talk.opens = true;
         rendered(self.sign_in.username.as_ref(), scope, &mut talk.username)?;
@@ -329,7 +329,7 @@ impl Dialogue for Postgres {
         &self,
         request: RequestId,
         scope: &mut UserScope,
-        talk: &mut PostgresTalk,
+        talk: &mut PostgresExchange,
     ) -> Result<(), Unmade> {
         talk.begin();
         let statement = &self.statements[request as usize];
@@ -355,7 +355,7 @@ impl Dialogue for Postgres {
     fn turn(
         &self,
         prepared: &mut Prepared,
-        talk: &mut PostgresTalk,
+        talk: &mut PostgresExchange,
         heard: &mut &[u8],
         out: &mut Out,
     ) -> Result<Turn, String> {

@@ -23,7 +23,7 @@ pub struct Redis {
 
 /// Commands that are sent together, and their pending replies.
 #[derive(Default)]
-pub struct RedisTalk {
+pub struct RedisExchange {
     message: Vec<u8>,
     replies: usize,
     reader: ReplyReader,
@@ -59,7 +59,7 @@ impl Redis {
     }
 }
 
-impl RedisTalk {
+impl RedisExchange {
     fn begin(&mut self) {
         self.message.clear();
         self.replies = 0;
@@ -92,9 +92,9 @@ impl RedisTalk {
 
 impl Dialogue for Redis {
     type Line = ();
-    type Talk = RedisTalk;
+    type ExchangeState = RedisExchange;
 
-    fn open(&self, scope: &mut UserScope, talk: &mut RedisTalk) -> Result<(), Unmade> {
+    fn open(&self, scope: &mut UserScope, talk: &mut RedisExchange) -> Result<(), Unmade> {
         talk.begin();
         let Some(sign_in) = &self.sign_in else {
             return Ok(());
@@ -119,7 +119,7 @@ impl Dialogue for Redis {
         &self,
         request: RequestId,
         scope: &mut UserScope,
-        talk: &mut RedisTalk,
+        talk: &mut RedisExchange,
     ) -> Result<(), Unmade> {
         talk.begin();
         if let [sets, words @ ..] = &*self.commands[request as usize] {
@@ -136,7 +136,7 @@ impl Dialogue for Redis {
     fn turn(
         &self,
         (): &mut (),
-        talk: &mut RedisTalk,
+        talk: &mut RedisExchange,
         heard: &mut &[u8],
         out: &mut Out,
     ) -> Result<Turn, String> {
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn what_is_said_is_shown_as_it_is_typed() {
-        let mut talk = RedisTalk::default();
+        let mut talk = RedisExchange::default();
         for words in [&["SET", "k", "two words"][..], &["AUTH", "me", "secret"]] {
             talk.command(words.len());
             words.iter().for_each(|word| talk.bytes(word.as_bytes()));

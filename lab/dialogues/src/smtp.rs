@@ -37,7 +37,7 @@ struct Mail {
 
 /// Commands that are sent in sequence, each after the reply to the one before.
 #[derive(Default)]
-pub struct SmtpTalk {
+pub struct SmtpExchange {
     said: Vec<Command>,
     /// Number of commands with a reply.
     answered: usize,
@@ -120,7 +120,7 @@ impl Smtp {
     }
 }
 
-impl SmtpTalk {
+impl SmtpExchange {
     fn begin(&mut self) {
         self.said.clear();
         self.answered = 0;
@@ -207,9 +207,9 @@ impl SmtpTalk {
 
 impl Dialogue for Smtp {
     type Line = ();
-    type Talk = SmtpTalk;
+    type ExchangeState = SmtpExchange;
 
-    fn open(&self, scope: &mut UserScope, talk: &mut SmtpTalk) -> Result<(), Unmade> {
+    fn open(&self, scope: &mut UserScope, talk: &mut SmtpExchange) -> Result<(), Unmade> {
         talk.begin();
         // The server greets first.
         talk.say("", 2);
@@ -232,7 +232,7 @@ impl Dialogue for Smtp {
         &self,
         request: RequestId,
         scope: &mut UserScope,
-        talk: &mut SmtpTalk,
+        talk: &mut SmtpExchange,
     ) -> Result<(), Unmade> {
         talk.begin();
         let mail = &self.mails[request as usize];
@@ -251,7 +251,7 @@ impl Dialogue for Smtp {
     fn turn(
         &self,
         (): &mut (),
-        talk: &mut SmtpTalk,
+        talk: &mut SmtpExchange,
         heard: &mut &[u8],
         out: &mut Out,
     ) -> Result<Turn, String> {

@@ -70,7 +70,7 @@ pub struct WebSocketLine {
 #[derive(Default)]
 pub struct WebSocketMessages {
     line: Option<WebSocketLine>,
-    talk: WebSocketTalk,
+    talk: WebSocketExchange,
     out: Out,
 }
 
@@ -84,7 +84,7 @@ struct Pipe {
 
 /// A handshake, or a message and its responses.
 #[derive(Default)]
-pub struct WebSocketTalk {
+pub struct WebSocketExchange {
     /// Text to send: a head, or a message.
     text: String,
     /// Key of the handshake.
@@ -296,7 +296,7 @@ impl WebSocketMessages {
     }
 }
 
-impl WebSocketTalk {
+impl WebSocketExchange {
     fn begin(&mut self) {
         self.text.clear();
         self.key = None;
@@ -405,11 +405,11 @@ impl WebSocketTalk {
 
 impl Dialogue for WebSocket {
     type Line = WebSocketLine;
-    type Talk = WebSocketTalk;
+    type ExchangeState = WebSocketExchange;
 
     const SAYS_MESSAGES: bool = true;
 
-    fn open(&self, scope: &mut UserScope, talk: &mut WebSocketTalk) -> Result<(), Unmade> {
+    fn open(&self, scope: &mut UserScope, talk: &mut WebSocketExchange) -> Result<(), Unmade> {
         talk.begin();
         let key = generate_key();
         let mut path = String::new();
@@ -446,7 +446,7 @@ impl Dialogue for WebSocket {
         &self,
         request: RequestId,
         scope: &mut UserScope,
-        talk: &mut WebSocketTalk,
+        talk: &mut WebSocketExchange,
     ) -> Result<(), Unmade> {
         talk.begin();
         let asked = &self.asked[request as usize];
@@ -482,7 +482,7 @@ impl Dialogue for WebSocket {
     fn turn(
         &self,
         line: &mut WebSocketLine,
-        talk: &mut WebSocketTalk,
+        talk: &mut WebSocketExchange,
         heard: &mut &[u8],
         out: &mut Out,
     ) -> Result<Turn, String> {
@@ -539,7 +539,7 @@ impl Dialogue for WebSocket {
         }
     }
 
-    fn only_listens(&self, talk: &WebSocketTalk) -> bool {
+    fn only_listens(&self, talk: &WebSocketExchange) -> bool {
         talk.message.is_none()
     }
 

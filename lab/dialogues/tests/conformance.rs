@@ -159,7 +159,7 @@ impl<S: Subject> Visiting<S> {
         }
     }
 
-    async fn exchange(&mut self) -> Told {
+    async fn exchange(&mut self) -> Values {
         let deadline = self.time.timer();
         let before = self.time.now();
         let exchange = self
@@ -179,7 +179,7 @@ impl<S: Subject> Visiting<S> {
             panic!("nothing was sent: {exchange:?}");
         };
         assert!(before <= sent && sent <= ended && ended <= after);
-        Told {
+        Values {
             took: ended - sent,
             phases,
             class: result.map_err(|failure| failure.class),
@@ -196,7 +196,7 @@ impl<S: Subject> Visiting<S> {
     }
 }
 
-struct Told {
+struct Values {
     took: Nanos,
     phases: Phases,
     class: Result<(), ErrorClass>,

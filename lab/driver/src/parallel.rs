@@ -97,8 +97,8 @@ impl<C: Client> Shared<C> {
         let mut ready = self.made(life, (index, parallel), &all, &mut sum);
         let step_of = |number: usize| index + all[number].0.counts_as;
         let queue = ready.iter().map(|one| (step_of(one.number), from));
-        self.parallel_sessions
-            .wait(life.user.place, queue.collect());
+        let parallel_sessions = &self.parallel_sessions;
+        parallel_sessions.wait(life.user.place, queue.collect());
         let mut captured: Vec<Option<UserScope>> = all.iter().map(|_| None).collect();
         let mut places: Vec<usize> = (0..all.len()).rev().collect();
         let mut under_way: FuturesUnordered<Sending<'_, C>> = FuturesUnordered::new();
@@ -109,7 +109,7 @@ impl<C: Client> Shared<C> {
                 && under_way.len() < self.at_once(life, parallel)
                 && let (Some(one), Some(place)) = (ready.pop_front(), places.pop())
             {
-                self.parallel_sessions.next(life.user.place);
+                parallel_sessions.next(life.user.place);
                 let due_request = DueRequest {
                     request: all[one.number].0.request,
                     step: step_of(one.number),
@@ -141,8 +141,7 @@ impl<C: Client> Shared<C> {
             captured[number] = self.take_over(life, &mut sum, over);
         }
         drop(under_way);
-        self.parallel_sessions
-            .wait(life.user.place, VecDeque::new());
+        parallel_sessions.wait(life.user.place, VecDeque::new());
         self.keep_captured(life, parallel, &all, captured);
         let unsent = ready.iter().filter(|one| all[one.number].1.is_none());
         let unsent = unsent.map(|one| step_of(one.number)).collect();

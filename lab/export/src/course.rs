@@ -10,7 +10,7 @@ use lab_stats::exponential::Exponential;
 
 use crate::figure::{
     COUNTER, Figure, Frame, LATENESS, MEASURE, Metric, REQUESTS, RESPONSE_TIME, SESSIONS,
-    TRANSACTION_TIME, TRANSACTIONS, USERS, VALID, Value, Whose,
+    TRANSACTION_TIME, TRANSACTIONS, TrialLabels, USERS, VALID, Value,
 };
 
 /// Shortest interval of frames, however short the trial's windows are.
@@ -19,7 +19,7 @@ const APART_MS: f64 = 1000.0;
 /// A trial whose archive grows.
 #[derive(Debug)]
 pub struct Course {
-    of: Arc<Whose>,
+    of: Arc<TrialLabels>,
     steps: Vec<Step>,
     /// Each is counted like a step.
     transactions: Vec<Step>,
@@ -175,7 +175,7 @@ impl Step {
 impl Course {
     /// A trial without data yet, with the names of its steps and of their measures.
     #[must_use]
-    pub fn new(of: Whose, manifest: &Manifest) -> Self {
+    pub fn new(of: TrialLabels, manifest: &Manifest) -> Self {
         let mut steps: Vec<Step> = manifest.steps.iter().map(|name| Step::new(name)).collect();
         for measure in &manifest.measures {
             if let Some(step) = steps.get_mut(usize::from(measure.step)) {

@@ -105,7 +105,7 @@ pub static METRICS: [&Metric; 10] = [
 
 /// The trial that figures belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Whose {
+pub struct TrialLabels {
     /// The archive's folder.
     pub run: String,
     /// The study.
@@ -118,7 +118,7 @@ pub struct Whose {
     pub began_ms: i64,
 }
 
-impl Whose {
+impl TrialLabels {
     /// The labels of every figure, in the order of their names.
     pub(crate) fn labels(&self) -> [(&'static str, String); 4] {
         [
@@ -134,7 +134,7 @@ impl Whose {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
     /// The trial.
-    pub of: Arc<Whose>,
+    pub of: Arc<TrialLabels>,
     /// The time, ms since 1970 (UTC).
     pub at_ms: i64,
     /// The figures.

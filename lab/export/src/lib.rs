@@ -24,7 +24,7 @@ mod source;
 pub use course::Course;
 pub use destination::{Destination, DestinationError, Kind};
 pub use error::SendError;
-pub use figure::{Figure, Frame, METRICS, Metric, Shape, Value, Whose};
+pub use figure::{Figure, Frame, METRICS, Metric, Shape, TrialLabels, Value};
 pub use post::trusted;
 pub use sender::{Sender, Sent};
 pub use source::{Finished, Source};

@@ -26,7 +26,7 @@ const LONGEST_WAIT_S: u64 = 60;
 
 /// The outcome of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum BatchOutcome {
     /// Accepted.
     Taken,
     /// Accepted except for so many figures, and why.
@@ -87,7 +87,7 @@ impl Post {
     }
 
     /// Sends frames. An empty list checks whether the receiver would accept some.
-    pub(crate) fn send(&mut self, frames: &[Frame]) -> Result<Came, SendError> {
+    pub(crate) fn send(&mut self, frames: &[Frame]) -> Result<BatchOutcome, SendError> {
         let body = match self.kind {
             Kind::Prometheus => prometheus::body(frames, prometheus::Histograms::Classic),
             Kind::PrometheusNative => prometheus::body(frames, prometheus::Histograms::Native),
@@ -98,7 +98,7 @@ impl Post {
         match &mut self.way {
             Way::File { file, path } => {
                 written(file, path, &body)?;
-                Ok(Came::Taken)
+                Ok(BatchOutcome::Taken)
             }
             Way::Server {
                 agent,
@@ -164,7 +164,13 @@ fn trusting(found: &CertificateResult) -> Result<TlsConfig, SendError> {
     Ok(TlsConfig::builder().root_certs(roots).build())
 }
 
-fn posted(agent: &Agent, kind: Kind, url: &str, headers: &[(String, String)], body: &[u8]) -> Came {
+fn posted(
+    agent: &Agent,
+    kind: Kind,
+    url: &str,
+    headers: &[(String, String)],
+    body: &[u8],
+) -> BatchOutcome {
     let mut request = agent.post(url);
     for (name, value) in of_kind(kind) {
         request = request.header(*name, *value);
@@ -174,7 +180,7 @@ fn posted(agent: &Agent, kind: Kind, url: &str, headers: &[(String, String)], bo
     }
     let mut answer = match request.send(body) {
         Ok(answer) => answer,
-        Err(error) => return Came::NotNow(error.to_string(), None),
+        Err(error) => return BatchOutcome::NotNow(error.to_string(), None),
     };
     let wait = answer.headers().get("retry-after");
     let wait = wait.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
@@ -198,16 +204,16 @@ fn of_kind(kind: Kind) -> &'static [(&'static str, &'static str)] {
 }
 
 /// Follows the rules of OTLP and remote write, which agree on retryable errors.
-fn judged(kind: Kind, status: StatusCode, text: &[u8], wait: Option<Duration>) -> Came {
+fn judged(kind: Kind, status: StatusCode, text: &[u8], wait: Option<Duration>) -> BatchOutcome {
     if status.is_success() {
         let partial = (kind == Kind::Otlp)
             .then(|| otlp::Response::decode(text).ok()?.partial)
             .flatten();
         return match partial {
             Some(part) if part.rejected > 0 => {
-                Came::But(part.rejected.unsigned_abs(), told(part.message.as_bytes()))
+                BatchOutcome::But(part.rejected.unsigned_abs(), told(part.message.as_bytes()))
             }
-            _ => Came::Taken,
+            _ => BatchOutcome::Taken,
         };
     }
     let why = match told(text) {
@@ -215,8 +221,8 @@ fn judged(kind: Kind, status: StatusCode, text: &[u8], wait: Option<Duration>) -
         said => format!("it answers {status}: {said}"),
     };
     match status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-        true => Came::NotNow(why, wait),
-        false => Came::Refused(why),
+        true => BatchOutcome::NotNow(why, wait),
+        false => BatchOutcome::Refused(why),
     }
 }
 
@@ -240,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    fn came(kind: Kind, status: u16, text: &[u8]) -> Came {
+    fn came(kind: Kind, status: u16, text: &[u8]) -> BatchOutcome {
         judged(kind, StatusCode::from_u16(status).unwrap(), text, None)
     }
 
@@ -248,11 +254,13 @@ mod tests {
     fn what_a_server_can_not_do_now_is_tried_again() {
         for status in [429, 500, 502, 503, 504] {
             let came = came(Kind::Prometheus, status, b"busy");
-            assert!(matches!(came, Came::NotNow(why, None) if why.contains("busy")));
+            assert!(matches!(came, BatchOutcome::NotNow(why, None) if why.contains("busy")));
         }
         for status in [301, 400, 401, 404, 413] {
             let came = came(Kind::Influx, status, b"no\nsuch \x1b[31m thing");
-            assert!(matches!(came, Came::Refused(why) if why.ends_with("no such [31m thing")));
+            assert!(
+                matches!(came, BatchOutcome::Refused(why) if why.ends_with("no such [31m thing"))
+            );
         }
     }
 
@@ -267,10 +275,10 @@ mod tests {
         let text = partial.encode_to_vec();
         assert_eq!(
             came(Kind::Otlp, 200, &text),
-            Came::But(3, "too old".to_owned())
+            BatchOutcome::But(3, "too old".to_owned())
         );
-        assert_eq!(came(Kind::Otlp, 200, b""), Came::Taken);
-        assert_eq!(came(Kind::Prometheus, 204, &text), Came::Taken);
+        assert_eq!(came(Kind::Otlp, 200, b""), BatchOutcome::Taken);
+        assert_eq!(came(Kind::Prometheus, 204, &text), BatchOutcome::Taken);
     }
 
     #[test]
@@ -288,7 +296,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_answer_is_judged(status in 100u16..600, text in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let is_taken = !matches!(came(Kind::Otlp, status, &text), Came::Refused(_) | Came::NotNow(..));
+            let is_taken = !matches!(came(Kind::Otlp, status, &text), BatchOutcome::Refused(_) | BatchOutcome::NotNow(..));
             prop_assert_eq!(is_taken, (200..300).contains(&status));
         }
     }

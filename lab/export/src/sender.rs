@@ -13,7 +13,7 @@ use crate::clock;
 use crate::destination::{Destination, Target};
 use crate::error::SendError;
 use crate::figure::Frame;
-use crate::post::{Came, Post};
+use crate::post::{BatchOutcome, Post};
 use crate::source::Source;
 
 /// Interval between two reads of the archive.
@@ -83,8 +83,8 @@ impl Sender {
             return Ok(None);
         }
         Ok(match Post::new(destination)?.send(&[])? {
-            Came::Taken | Came::But(..) => None,
-            Came::Refused(why) | Came::NotNow(why, _) => Some(why),
+            BatchOutcome::Taken | BatchOutcome::But(..) => None,
+            BatchOutcome::Refused(why) | BatchOutcome::NotNow(why, _) => Some(why),
         })
     }
 
@@ -175,25 +175,25 @@ impl Sending {
         // After the deadline the rest is only counted.
         while !(self.until.is_over() && self.sent.why.is_some()) {
             match self.post.send(frames)? {
-                Came::Taken => {
+                BatchOutcome::Taken => {
                     self.sent.figures += figures;
                     return Ok(());
                 }
-                Came::But(rejected, why) => {
+                BatchOutcome::But(rejected, why) => {
                     let rejected = rejected.min(figures);
                     self.sent.figures += figures - rejected;
                     self.misses(rejected, why);
                     return Ok(());
                 }
-                Came::Refused(why) => {
+                BatchOutcome::Refused(why) => {
                     self.misses(figures, why);
                     return Ok(());
                 }
-                Came::NotNow(why, _) if self.until.is_over() => {
+                BatchOutcome::NotNow(why, _) if self.until.is_over() => {
                     self.misses(figures, why);
                     return Ok(());
                 }
-                Came::NotNow(_, asked) => {
+                BatchOutcome::NotNow(_, asked) => {
                     let rest = asked.unwrap_or(wait);
                     let left = self.until.get().map(|end| end - clock::now());
                     self.until.wait(rest.min(left.unwrap_or(LONGEST_WAIT)));

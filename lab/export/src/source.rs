@@ -9,7 +9,7 @@ use lab_plan::{Cell, Question};
 use lab_trial::format::{cell_label, plural_count};
 
 use crate::course::Course;
-use crate::figure::{Frame, Whose};
+use crate::figure::{Frame, TrialLabels};
 
 /// The source of frames.
 #[derive(Debug)]
@@ -214,7 +214,7 @@ impl Growing {
     fn course(&self, run: &str, started: &str) -> Option<Course> {
         let begun = self.begun.as_ref()?;
         let manifest = self.follow.manifest();
-        let of = Whose {
+        let of = TrialLabels {
             run: run.to_owned(),
             study: manifest.study.clone(),
             trial: begun.id,
@@ -257,7 +257,7 @@ fn goes_on(
         return Ok(false);
     };
     let manifest = follow.manifest();
-    let of = Whose {
+    let of = TrialLabels {
         run: run.to_owned(),
         study: manifest.study.clone(),
         trial: next.id,

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::clock;
-use crate::connection::{Connected, For, connect, say};
+use crate::connection::{Connected, Purpose, connect, say};
 use crate::driving::{Driving, Ended, Part, Systems};
 use crate::epoch;
 use crate::error::FleetError;
@@ -107,7 +107,7 @@ pub fn run_agent(
     let instance = crate::random::word();
     let (token, drawn) = (options.token.clone(), instance.clone());
     clocks.wait(async move {
-        let connected = connect(&token, For::Clocks).await?;
+        let connected = connect(&token, Purpose::Clocks).await?;
         tokio::spawn(tell_time(connected.client, token.name, drawn));
         Ok::<(), FleetError>(())
     })?;
@@ -161,7 +161,7 @@ struct Agent {
 impl Agent {
     async fn join(options: AgentOptions, instance: String) -> Result<Self, FleetError> {
         let last = epoch::read(&options.state)?;
-        let Connected { client, refused } = connect(&options.token, For::Talk).await?;
+        let Connected { client, refused } = connect(&options.token, Purpose::Messages).await?;
         let (tell_ended, ended) = mpsc::channel(8);
         Ok(Self {
             options,

@@ -185,7 +185,7 @@ impl Carrier {
     }
 
     /// Receives a packet.
-    async fn take(&mut self, content: Content, into: &mut Came) -> Result<(), Broken> {
+    async fn take(&mut self, content: Content, into: &mut FrameInlet) -> Result<(), Broken> {
         let (number, kept) = match content {
             Content::Part { number, bytes } => (number, kept(Kind::Part, &bytes)),
             Content::Last { number, bytes } => (number, kept(Kind::Last, &bytes)),
@@ -207,7 +207,7 @@ impl Carrier {
         Ok(())
     }
 
-    async fn put_together(&mut self, packet: &[u8], into: &mut Came) -> Result<(), Broken> {
+    async fn put_together(&mut self, packet: &[u8], into: &mut FrameInlet) -> Result<(), Broken> {
         let (Some((kind, bytes)), Some(open)) = (packet.split_first(), into.as_ref()) else {
             return Err(Broken::NoFrame);
         };
@@ -237,7 +237,7 @@ impl Carrier {
 }
 
 /// Destination of frames, until the peer's stream has ended.
-type Came = Option<Inlet>;
+type FrameInlet = Option<Inlet>;
 
 /// The role of a numbered packet in its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

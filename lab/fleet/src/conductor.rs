@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use crate::clock;
-use crate::connection::{For, connect};
+use crate::connection::{Purpose, connect};
 use crate::error::FleetError;
 use crate::message::{
     Answer, Ask, Hello, NO_SYSTEMS, Question, VERSION, decode, decode_hello, encode,
@@ -70,7 +70,7 @@ impl fmt::Display for Wanted {
 
 /// What is known about one agent.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
+pub(crate) struct AgentState {
     pub(crate) hello: Hello,
     pub(crate) at: Duration,
     /// When its connection was closed, if no greeting followed.
@@ -79,10 +79,10 @@ pub(crate) struct Heard {
 
 /// All known agents.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Roster(Arc<Mutex<BTreeMap<Name, Heard>>>);
+pub(crate) struct Roster(Arc<Mutex<BTreeMap<Name, AgentState>>>);
 
 impl Roster {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<Name, Heard>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<Name, AgentState>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -94,7 +94,7 @@ impl Roster {
         let left = before.filter(|before| before.hello.instance == hello.instance);
         let left = left.and_then(|before| before.left);
         let left = left.filter(|left| at < *left + STRAGGLES);
-        all.insert(hello.name.clone(), Heard { hello, at, left });
+        all.insert(hello.name.clone(), AgentState { hello, at, left });
     }
 
     fn left(&self, name: &Name, at: Duration) {
@@ -136,8 +136,8 @@ impl Conductor {
         let (roster, own) = (Roster::default(), token.clone());
         let hears = roster.clone();
         let (client, clocks) = runner.wait(async move {
-            let client = connect(&own, For::Talk).await?.client;
-            let clocks = connect(&own, For::Clocks).await?.client;
+            let client = connect(&own, Purpose::Messages).await?.client;
+            let clocks = connect(&own, Purpose::Clocks).await?.client;
             hear_greetings(&own, &client, hears.clone()).await?;
             if own.watch.is_some() {
                 hear_departures(&own, hears).await?;
@@ -223,7 +223,7 @@ async fn hear_greetings(token: &Token, client: &Client, roster: Roster) -> Resul
 
 /// Receives the hub's notices about closed connections, which it sends at once, also for killed programs.
 async fn hear_departures(token: &Token, roster: Roster) -> Result<(), FleetError> {
-    let watch = connect(token, For::Departures).await?.client;
+    let watch = connect(token, Purpose::Departures).await?.client;
     let mut departures = subscribe(token, &watch, "$SYS.ACCOUNT.*.DISCONNECT").await?;
     tokio::spawn(async move {
         // Keeps the connection open while the subscription is read.

@@ -36,9 +36,9 @@ const WAITING: usize = 4096;
 
 /// Purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum For {
+pub(crate) enum Purpose {
     /// Commands and reports.
-    Talk,
+    Messages,
     /// Clock readings, so that nothing else delays them.
     Clocks,
     /// Notices about clients that leave the hub.
@@ -67,7 +67,7 @@ impl From<FleetError> for Failed {
 
 /// Connects, and reconnects when the connection is lost. A hub may need a moment to accept a token that it has just
 /// issued. A restarting hub is absent, or aborts handshakes.
-pub(crate) async fn connect(token: &Token, purpose: For) -> Result<Connected, FleetError> {
+pub(crate) async fn connect(token: &Token, purpose: Purpose) -> Result<Connected, FleetError> {
     let begun = clock::now();
     loop {
         match connect_once(token, purpose).await {
@@ -89,11 +89,11 @@ pub(crate) async fn say(client: &Client, subject: String, message: Bytes) {
     }
 }
 
-async fn connect_once(token: &Token, purpose: For) -> Result<Connected, Failed> {
+async fn connect_once(token: &Token, purpose: Purpose) -> Result<Connected, Failed> {
     let (refuse, refused) = watch::channel(false);
     let seed = match purpose {
-        For::Departures => token.watch.clone().unwrap_or_default(),
-        For::Talk | For::Clocks => token.seed.clone(),
+        Purpose::Departures => token.watch.clone().unwrap_or_default(),
+        Purpose::Messages | Purpose::Clocks => token.seed.clone(),
     };
     let client = ConnectOptions::with_nkey(seed)
         .name(format!("{} {}", token.name, purpose.words()))
@@ -125,10 +125,10 @@ async fn connect_once(token: &Token, purpose: For) -> Result<Connected, Failed> 
     Ok(Connected { client, refused })
 }
 
-impl For {
+impl Purpose {
     fn words(self) -> &'static str {
         match self {
-            Self::Talk => "talk",
+            Self::Messages => "talk",
             Self::Clocks => "clocks",
             Self::Departures => "departures",
         }

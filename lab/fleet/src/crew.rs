@@ -224,7 +224,7 @@ impl Crew {
         let client = self.conductor.client.clone();
         let to = subject::down(name);
         let carrier = Carrier::new(client, to, (epoch, trial), DOWN);
-        let seat = Seat {
+        let seat = AgentPlace {
             client: self.conductor.client.clone(),
             runner: self.conductor.runner.handle(),
             member: Arc::clone(member),
@@ -413,7 +413,7 @@ impl Watch {
 }
 
 /// Where an agent of a trial lives.
-struct Seat {
+struct AgentPlace {
     client: Client,
     runner: tokio::runtime::Handle,
     member: Arc<Member>,
@@ -422,7 +422,7 @@ struct Seat {
     given_up: Arc<Notify>,
 }
 
-impl Place for Seat {
+impl Place for AgentPlace {
     fn name(&self) -> String {
         format!("agent {}", self.member.hello.name)
     }

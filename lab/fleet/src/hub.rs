@@ -42,13 +42,13 @@ const CONDUCTOR: &str = "conductor";
 #[derive(Debug)]
 pub struct Hub {
     folder: PathBuf,
-    pub(crate) kept: Kept,
+    pub(crate) kept: StoredHub,
 }
 
 /// `hub.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Kept {
+pub(crate) struct StoredHub {
     pub(crate) version: u32,
     pub(crate) listen: SocketAddr,
     /// Names under which agents reach it, as its owner set them.
@@ -74,7 +74,7 @@ fn is_false(is: &bool) -> bool {
     !is
 }
 
-impl Kept {
+impl StoredHub {
     /// Returns all clients with their rights, as the server's configuration lists them.
     pub(crate) fn users(&self) -> Vec<Value> {
         let agents = self.agents.iter();
@@ -93,7 +93,7 @@ impl Hub {
     pub fn open(folder: &Path) -> Result<Self, FleetError> {
         let path = folder.join("hub.json");
         let text = fs::read(&path).map_err(FleetError::file(&path))?;
-        let kept: Kept = serde_json::from_slice(&text)
+        let kept: StoredHub = serde_json::from_slice(&text)
             .map_err(|error| FleetError::file(&path)(io::Error::other(error)))?;
         if kept.version != 1 {
             let what = format!("is of version {}, and this program knows 1", kept.version);
@@ -135,7 +135,7 @@ impl Hub {
         let (watch, watch_seed) = key()?;
         let mut hub = Self {
             folder: folder.to_path_buf(),
-            kept: Kept {
+            kept: StoredHub {
                 version: 1,
                 listen,
                 names: names.to_vec(),
@@ -183,7 +183,7 @@ impl Hub {
         make_private(folder)?;
         let mut hub = Self {
             folder: folder.to_path_buf(),
-            kept: Kept {
+            kept: StoredHub {
                 version: 1,
                 listen: LISTEN,
                 names: Vec::new(),

@@ -19,7 +19,7 @@ pub struct Quick {
     /// Its process, if it runs on this machine.
     pub pid: Option<u32>,
     /// Its connection settings.
-    pub reach: Reach,
+    pub reach: ConnectOptions,
     /// What starts sessions.
     pub load: QuickLoad,
     /// Length of the ramp.
@@ -34,7 +34,7 @@ pub struct Quick {
 
 /// Connection settings of a server; all optional.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Reach {
+pub struct ConnectOptions {
     /// A PEM file with its authority.
     pub ca: Option<String>,
     /// True if any certificate is accepted.
@@ -161,7 +161,7 @@ pub fn study(quick: &Quick) -> String {
 
 /// The attached server of a study.
 #[must_use]
-pub fn system(url: &str, pid: Option<u32>, of: &Reach) -> String {
+pub fn system(url: &str, pid: Option<u32>, of: &ConnectOptions) -> String {
     let pid = pid.map(|pid| format!(", pid: {pid}"));
     format!(
         "system: {{ attach: {{ url: {}{} }}{} }}\n",
@@ -172,7 +172,7 @@ pub fn system(url: &str, pid: Option<u32>, of: &Reach) -> String {
 }
 
 /// Further keys of the study's system.
-fn reach(reach: &Reach) -> String {
+fn reach(reach: &ConnectOptions) -> String {
     let mut tls = Vec::new();
     if let Some(ca) = &reach.ca {
         tls.push(format!("ca: {}", text(&literal(ca))));
@@ -284,7 +284,7 @@ mod tests {
             workload: "my shop.workload.yaml".to_owned(),
             url: "http://shop.example:8080".to_owned(),
             pid: Some(17),
-            reach: Reach::default(),
+            reach: ConnectOptions::default(),
             load,
             ramp: Duration::from_millis(1500),
             hold: Duration::from_secs(10),
@@ -331,7 +331,7 @@ mod tests {
             target: "/".to_owned(),
             ..OneRequest::default()
         };
-        let reach = Reach {
+        let reach = ConnectOptions {
             ca: Some("/etc/it's {{ ours }}.pem".to_owned()),
             insecure: true,
             http: Some("2".to_owned()),

@@ -424,9 +424,9 @@ paths:
 }
 
 /// The files of a folder, by their paths.
-struct Shelf(Vec<(&'static str, &'static str)>);
+struct FileSet(Vec<(&'static str, &'static str)>);
 
-impl References for Shelf {
+impl References for FileSet {
     fn read(&self, path: &str) -> Result<String, String> {
         let found = self.0.iter().find(|(name, _)| *name == path);
         found
@@ -437,7 +437,7 @@ impl References for Shelf {
 
 #[test]
 fn references_lead_to_other_files_and_through_encoded_names() {
-    let files = Shelf(vec![
+    let files = FileSet(vec![
         (
             "parts/paths.yaml",
             "tickets:\n  post:\n    requestBody:\n      content:\n        application/json:\n          schema: { $ref: '../types.json#/Ticket' }\n    responses: { 201: { content: { application/json: { schema: { $ref: '../types.json#/Ticket' } } } } }\n",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lab_import::quick::Reach;
+use lab_import::quick::ConnectOptions;
 use serde_json::Value;
 
 /// A script to be run.
@@ -29,7 +29,7 @@ pub struct Script<'a> {
     /// The server's process, if it runs here.
     pub pid: Option<u32>,
     /// The connection settings of the server.
-    pub reach: Reach,
+    pub reach: ConnectOptions,
     /// The load by flags.
     pub flags: Flags,
 }

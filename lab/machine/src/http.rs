@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lab_client::http::{Complete, Fault, KeptBody, ResponseReader, Terms, is_idempotent};
+use lab_client::http::{Complete, Fault, ResponseReader, StoredBody, Terms, is_idempotent};
 use lab_client::{BaseUrl, Tls, tls};
 use lab_host::clock::Stopwatch;
 use rustls::ClientConnection;
@@ -318,8 +318,8 @@ fn converse(
 
 fn answer(complete: &Complete, piece: &[u8], reader: &ResponseReader) -> (Answer, bool) {
     let body = match &complete.body {
-        KeptBody::Input(range) => &piece[range.clone()],
-        KeptBody::Kept => reader.kept(),
+        StoredBody::Input(range) => &piece[range.clone()],
+        StoredBody::Kept => reader.kept(),
     };
     let answer = Answer {
         status: complete.status,

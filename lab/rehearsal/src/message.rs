@@ -1,6 +1,6 @@
 //! Parses messages from their bytes on the wire.
 
-use lab_client::http::{KeptBody, ResponseReader, Terms};
+use lab_client::http::{ResponseReader, StoredBody, Terms};
 
 use crate::model::{Request, Response, codings};
 
@@ -54,7 +54,7 @@ pub(crate) fn response(bytes: &[u8], whole: u64, to_head: bool) -> Option<Respon
     let (status, reason) = status_line(bytes)?;
     (response.status, response.reason, response.headers) = (status, reason, headers);
     response.body = match complete.as_ref().map(|complete| &complete.body) {
-        Some(KeptBody::Input(range)) => bytes.get(range.clone())?.to_vec(),
+        Some(StoredBody::Input(range)) => bytes.get(range.clone())?.to_vec(),
         _ => reader.kept().to_vec(),
     };
     response.left_out_bytes = whole.saturating_sub(bytes.len() as u64);

@@ -2,7 +2,7 @@
 //! One program, since each would be linked separately.
 
 mod checks;
-mod circumstances;
+mod environment;
 mod faults;
 mod lag;
 mod probe;

@@ -12,7 +12,7 @@
 //! It is an example, not a program of the package, because cargo builds examples with the features of the tests: so
 //! nothing is compiled for it that the tests do not need anyway.
 
-mod kept;
+mod stored;
 
 use std::collections::VecDeque;
 use std::env;
@@ -26,10 +26,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use kept::{Kept, Verdict};
 use nix::sys::signal::Signal;
 use plimsoll_tests::{cargo, repository};
 use serde_json::Value;
+use stored::{StoredVerdicts, Verdict};
 
 /// These take longest and wait nearly all the time, for leases that expire and loads that last: programs beside them
 /// have the cores.
@@ -145,7 +145,7 @@ fn all_goes(options: &Options) -> Result<bool, String> {
     let built = built(&options.cargo)?;
     let folder = options.kept.as_deref();
     let kept = folder.map(|folder| {
-        let kept = Kept::open(folder, built.newest_ns);
+        let kept = StoredVerdicts::open(folder, built.newest_ns);
         kept.map_err(|error| format!("can't keep anything in {}: {error}", folder.display()))
     });
     let kept = Mutex::new(kept.transpose()?.unwrap_or_default());
@@ -169,7 +169,7 @@ fn all_goes(options: &Options) -> Result<bool, String> {
 }
 
 /// Runs all programs that lack this round and reports all results; returns true if all passed.
-fn one_go(go: u32, programs: &[Program], options: &Options, kept: &Mutex<Kept>) -> bool {
+fn one_go(go: u32, programs: &[Program], options: &Options, kept: &Mutex<StoredVerdicts>) -> bool {
     let begun = now();
     let missing = programs
         .iter()
@@ -508,7 +508,7 @@ mod tests {
         let options = options(flags.into_iter()).unwrap();
         let place = folder.path().join("kept");
         for _ in 0..2 {
-            let kept = Mutex::new(Kept::open(&place, 1).unwrap());
+            let kept = Mutex::new(StoredVerdicts::open(&place, 1).unwrap());
             for go in 1..=3 {
                 assert!(!one_go(go, &programs, &options, &kept));
                 assert_eq!(one_go(go, &programs[..1], &options, &kept), go != 2);

@@ -15,17 +15,17 @@ use crate::rules::{Fault, Lie};
 #[derive(Debug)]
 pub struct Mounted {
     process: Child,
-    talk: Mutex<Talk>,
+    talk: Mutex<Session>,
     folder: TempDir,
 }
 
 #[derive(Debug)]
-struct Talk {
+struct Session {
     ask: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
-impl Talk {
+impl Session {
     fn say(&mut self, ask: &Ask) -> io::Result<()> {
         let line = serde_json::to_string(ask)?;
         let pipe = self.ask.as_mut().expect("open until the disk is dropped");
@@ -55,7 +55,7 @@ impl Mounted {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("{program}: {error}"));
-        let mut talk = Talk {
+        let mut talk = Session {
             ask: process.stdin.take(),
             answers: BufReader::new(process.stdout.take().expect("piped")),
         };

@@ -59,7 +59,7 @@ fn upload(store: &ContentStore, known: &Mutex<Known>, writer: u64, number: u64) 
     known.finished.push((pin.hash(), length));
     drop(known);
     // Something refers to it now.
-    upload.retire();
+    upload.compact();
 }
 
 fn whole(store: &ContentStore, known: &Mutex<Known>, writer: u64, number: u64) {

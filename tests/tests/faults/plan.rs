@@ -39,7 +39,7 @@ pub(crate) enum Fault {
     Kill(Who, Duration),
     /// An agent is stopped for this time. Meanwhile another one is started in its name, on another machine or on the
     /// same one, and the old one continues beside it.
-    Twin(usize, Elsewhere, Duration),
+    Twin(usize, OnOtherMachine, Duration),
     /// A client connects with a revoked token.
     Stranger,
     /// A client with access speaks in the name of others.
@@ -49,7 +49,7 @@ pub(crate) enum Fault {
 }
 
 /// Whether a restarted agent has another machine's state.
-pub(crate) type Elsewhere = bool;
+pub(crate) type OnOtherMachine = bool;
 
 /// A fault of a run, at a delay after the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -75,9 +75,9 @@ pub(crate) fn judge(archive: &Path, requests: usize, wrong: &mut Vec<String>) ->
 }
 
 /// A request at the system: its time and path.
-type HeardRequest = (u64, String);
+type LoggedRequest = (u64, String);
 
-fn asked(log: &str) -> Vec<HeardRequest> {
+fn asked(log: &str) -> Vec<LoggedRequest> {
     let lines = log.lines().filter_map(|line| line.strip_prefix(ASKED));
     let parts = lines.filter_map(|line| line.split_once(' '));
     let of_users = parts.filter(|(_, path)| path.starts_with("/get/"));
@@ -87,7 +87,7 @@ fn asked(log: &str) -> Vec<HeardRequest> {
 }
 
 /// Checks that an accepted trial has all events, once.
-fn whole(record: &Value, windows: &[Value], asked: &[HeardRequest]) -> Result<(), String> {
+fn whole(record: &Value, windows: &[Value], asked: &[LoggedRequest]) -> Result<(), String> {
     let number = |name: &str| record[name].as_u64().unwrap_or(0);
     let length = number("ramp_ms") + number("hold_ms");
     cover(windows, length)?;
@@ -153,7 +153,7 @@ fn cover(windows: &[Value], length: u64) -> Result<(), String> {
 
 /// The minimum number of requests before any agent had ended: a stopped agent may send later, which is no part of the
 /// trial.
-fn before_the_end(record: &Value, agents: &[Value], length: u64, asked: &[HeardRequest]) -> u64 {
+fn before_the_end(record: &Value, agents: &[Value], length: u64, asked: &[LoggedRequest]) -> u64 {
     let bounds = agents.iter().filter_map(|agent| agent["bound_ms"].as_f64());
     let early = EARLY_MS + bounds.fold(0.0, f64::max).ceil() as u64;
     let Some(began) = record["started"].as_str().and_then(of_day) else {
@@ -189,7 +189,7 @@ pub(crate) fn judges() {
         })
     };
     // At 12.3, 12.4 … s of the day; the trial ends at 14.25 s at the earliest.
-    let heard = |count: u64| -> Vec<HeardRequest> {
+    let heard = |count: u64| -> Vec<LoggedRequest> {
         (0..count)
             .map(|at| (5 * DAY_MS + 12_300 + 100 * at, format!("/get/{at}")))
             .collect()

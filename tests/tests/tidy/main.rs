@@ -3,6 +3,7 @@
 mod book;
 mod edges;
 mod modules;
+mod names;
 mod programs;
 mod sizes;
 mod source;

@@ -102,7 +102,7 @@ enum Inside {
 }
 
 /// Removes comments and the contents of strings, and keeps every line break.
-fn blanked(text: &str) -> String {
+pub(crate) fn blanked(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());
     let mut inside = Inside::Code;

@@ -13,7 +13,7 @@ use jiff::Span as Duration;
 use jiff::civil::{Date, DateTime, Time};
 
 use super::view::{Series, Times, local};
-use crate::object::Span;
+use crate::object::Occurrence;
 use crate::{Moment, limits, time, values};
 
 /// The maximum number of rules of one event that are expanded. RFC 5545 advises no more than one.
@@ -39,7 +39,7 @@ enum Lasts {
 
 impl<'a> Series<'a> {
     /// The occurrences in a range, in the order of their starts, and whether some were omitted.
-    pub(crate) fn spans(&self, range: &Range<i64>, most: usize) -> (Vec<Span>, bool) {
+    pub(crate) fn spans(&self, range: &Range<i64>, most: usize) -> (Vec<Occurrence>, bool) {
         let mut all = Instances::new();
         let mut is_cut = false;
         if let Some((main, times)) = self.recurring() {
@@ -53,8 +53,8 @@ impl<'a> Series<'a> {
         }
         let is_in = |(start, end): &(i64, i64)| *start < range.end && *end >= range.start;
         let spans = all.into_iter().filter(|(_, times)| is_in(times));
-        let mut spans: Vec<Span> = spans
-            .map(|(id, (start, end))| Span { start, end, id })
+        let mut spans: Vec<Occurrence> = spans
+            .map(|(id, (start, end))| Occurrence { start, end, id })
             .collect();
         spans.sort_unstable();
         if spans.len() > most {

@@ -13,7 +13,7 @@ use jiff::civil::{DateTime, Time};
 
 use crate::icalendar::extra;
 use crate::json::bare_address;
-use crate::object::{Kind, Span};
+use crate::object::{Kind, Occurrence};
 use crate::{
     Answer, Attendee, Class, Details, Event, Moment, Organizer, Role, Status, Transparency,
     UserType, limits, time,
@@ -300,7 +300,7 @@ impl<'a> Series<'a> {
     }
 
     /// The event of instance `id` or, without one, of the common component. `None` if there are no such times.
-    pub(crate) fn event(&self, of: About<'_>, times: Option<Span>) -> Option<Event> {
+    pub(crate) fn event(&self, of: About<'_>, times: Option<Occurrence>) -> Option<Event> {
         let main = self.main()?;
         let Some(span) = times else {
             return match (self.times(main), self.kind) {
@@ -382,7 +382,7 @@ pub(crate) struct About<'a> {
 }
 
 /// An event with only a name and, if known, its times.
-pub(crate) fn name_alone(of: About<'_>, span: Option<Span>) -> Event {
+pub(crate) fn name_alone(of: About<'_>, span: Option<Occurrence>) -> Event {
     let (start, end) = span.map_or((of.stamp, of.stamp), |span| (span.start, span.end));
     Event {
         uid: of.uid.to_owned(),

@@ -152,7 +152,7 @@ fn objects(body: &[u8], owner: &str, now: i64) -> Result<Read, ApiError> {
     }
     if objects.len() > OBJECTS {
         let message = "The calendar has more than 1,000 objects: send fewer at once.";
-        return Err(ApiError::told(413, message));
+        return Err(ApiError::with_status(413, message));
     }
     let sizes = objects.iter().map(Object::written_bytes);
     // An object that is too large is rejected on its own.
@@ -160,7 +160,7 @@ fn objects(body: &[u8], owner: &str, now: i64) -> Result<Read, ApiError> {
     if bytes > BYTES {
         let message = "The calendar's objects have more than 64 MiB, each with the time zones that it \
                        names: send fewer at once.";
-        return Err(ApiError::told(413, message));
+        return Err(ApiError::with_status(413, message));
     }
     let mut read = Read::default();
     for object in &objects {
@@ -193,7 +193,7 @@ fn failed(error: ChangeError<CalendarError>) -> AdminFailure {
         ChangeError::Commit(error) => error.into(),
         ChangeError::Contended => {
             let message = "The calendar is being changed by others: try again.";
-            ApiError::told(409, message).into()
+            ApiError::with_status(409, message).into()
         }
     }
 }

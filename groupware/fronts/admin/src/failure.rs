@@ -61,7 +61,7 @@ impl From<AccountsError> for AdminFailure {
         let mut letters = message.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
         let sentence: String = first.into_iter().chain(letters).chain(['.']).collect();
-        let told = ApiError::told(status, sentence);
+        let told = ApiError::with_status(status, sentence);
         Self(match status {
             500 => told.because(Fault::of(&error)),
             _ => told,
@@ -73,7 +73,9 @@ impl From<MailError> for AdminFailure {
     #[track_caller]
     fn from(error: MailError) -> Self {
         Self(match error {
-            MailError::Refused { reason, message } => ApiError::told(reason.status(), message),
+            MailError::Refused { reason, message } => {
+                ApiError::with_status(reason.status(), message)
+            }
             // Names of records are for the administrator only, and are in no answer.
             MailError::Unreadable(error) => {
                 ApiError::fault(500, "The mailbox can't be read.", &error)
@@ -87,7 +89,7 @@ impl From<CalendarError> for AdminFailure {
     fn from(error: CalendarError) -> Self {
         let status = error.status();
         Self(match error {
-            CalendarError::Refused { message, .. } => ApiError::told(status, message),
+            CalendarError::Refused { message, .. } => ApiError::with_status(status, message),
             // Names of records are for the administrator only, and are in no answer.
             CalendarError::Unreadable(error) => {
                 ApiError::fault(500, "The calendar can't be read.", &error)
@@ -102,7 +104,7 @@ impl From<FillError> for AdminFailure {
         match error {
             FillError::NotEmpty(user) => {
                 let message = format!("The inbox of {user} is not empty: reset it first.");
-                Self(ApiError::told(409, message))
+                Self(ApiError::with_status(409, message))
             }
             FillError::Mail(error) => error.into(),
             FillError::Commit(error) => error.into(),

@@ -128,7 +128,7 @@ fn users(service: &Service, asked: &FillRequest) -> Result<Vec<String>, AdminFai
             Some(account) => Ok(account.name.key().to_string()),
             None => {
                 let message = format!("There is no user {}.", name.spelling());
-                Err(ApiError::told(404, message).into())
+                Err(ApiError::with_status(404, message).into())
             }
         }
     };

@@ -84,7 +84,7 @@ struct Taken {
 fn mailbox(front: &AdminFront, name: &str) -> Result<Arc<str>, AdminFailure> {
     let account = front.service.auth.find(name)?;
     let key = account.map(|account| Arc::clone(account.name.key()));
-    key.ok_or_else(|| ApiError::told(404, format!("There is no user {name}.")).into())
+    key.ok_or_else(|| ApiError::with_status(404, format!("There is no user {name}.")).into())
 }
 
 async fn list_folders(
@@ -111,7 +111,7 @@ async fn list_folders(
 }
 
 fn folder(text: &str) -> Result<Folder, ApiError> {
-    Folder::parse(text).ok_or_else(|| ApiError::told(404, "There is no such folder."))
+    Folder::parse(text).ok_or_else(|| ApiError::with_status(404, "There is no such folder."))
 }
 
 async fn list(
@@ -225,7 +225,7 @@ async fn take(
     let (mailbox, coming) = (mailbox(&front, &name)?, coming(&query)?);
     if body.len() > limits::MESSAGE_BYTES {
         let message = format!("A message has at most {} bytes.", limits::MESSAGE_BYTES);
-        return Err(ApiError::told(413, message).into());
+        return Err(ApiError::with_status(413, message).into());
     }
     let worker = caller.clone();
     to_the_end(&caller, async move {
@@ -266,7 +266,7 @@ async fn find_or_make(
     }
     let made = change_in(service, at, |context| folders::create(context, name));
     let made = made.await.map_err(failed)?;
-    let gone = || ApiError::told(500, "The folder can't be made.");
+    let gone = || ApiError::with_status(500, "The folder can't be made.");
     Ok(Folder::Own(made.ok_or_else(gone)?))
 }
 
@@ -276,7 +276,7 @@ fn failed(error: ChangeError<MailError>) -> AdminFailure {
         ChangeError::Commit(error) => error.into(),
         ChangeError::Contended => {
             let message = "The mailbox is being changed by others: try again.";
-            ApiError::told(409, message).into()
+            ApiError::with_status(409, message).into()
         }
     }
 }

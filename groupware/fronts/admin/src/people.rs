@@ -242,6 +242,6 @@ async fn end_session(
     let account = find(&front, &name)?;
     match front.service.auth.sessions.end_one(&account, &id).await? {
         true => Ok(StatusCode::NO_CONTENT.into_response()),
-        false => Err(ApiError::told(404, "The user has no such session.").into()),
+        false => Err(ApiError::with_status(404, "The user has no such session.").into()),
     }
 }

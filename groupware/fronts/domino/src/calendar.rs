@@ -90,7 +90,7 @@ async fn create_event(
         calendar::create(context, new.clone(), workflow)
     })
     .await?
-    .ok_or_else(|| CalendarFailure::Internal(Fault::said("the change gave no entry")))?;
+    .ok_or_else(|| CalendarFailure::Internal(Fault::with_message("the change gave no entry")))?;
     let location = calendar::event_path(owner.mailbox(), &entry.event.uid);
     Ok(reply::created(
         format,
@@ -146,7 +146,7 @@ async fn update_event(
         calendar::update(context, &uid, new.clone(), options)
     })
     .await?
-    .ok_or_else(|| CalendarFailure::Internal(Fault::said("the change gave no entry")))?;
+    .ok_or_else(|| CalendarFailure::Internal(Fault::with_message("the change gave no entry")))?;
     Ok(reply::document(
         format,
         reply::event_body(format, owner.mailbox(), &entry),

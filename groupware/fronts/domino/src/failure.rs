@@ -49,7 +49,9 @@ impl From<MailError> for DominoFailure {
     #[track_caller]
     fn from(error: MailError) -> Self {
         Self(match error {
-            MailError::Refused { reason, message } => ApiError::told(reason.status(), message),
+            MailError::Refused { reason, message } => {
+                ApiError::with_status(reason.status(), message)
+            }
             // Names of records are for the administrator only.
             MailError::Unreadable(error) => {
                 ApiError::fault(500, "The mailbox can't be read.", &error)
@@ -72,7 +74,7 @@ impl From<ChangeError<MailError>> for DominoFailure {
 impl From<DocumentError> for DominoFailure {
     #[track_caller]
     fn from(error: DocumentError) -> Self {
-        let told = ApiError::told(error.status(), error.message());
+        let told = ApiError::with_status(error.status(), error.message());
         Self(match error {
             error @ DocumentError::Unreadable(_) => told.because(Fault::of(&error)),
             _ => told,
@@ -100,7 +102,7 @@ impl From<ContentError> for DominoFailure {
         Self(match error {
             ContentError::Full => ApiError::fault(507, "The disk is full.", &error),
             ContentError::TooLong => {
-                ApiError::told(413, "These are more bytes than were announced.")
+                ApiError::with_status(413, "These are more bytes than were announced.")
             }
             ContentError::Away(_) => {
                 let message = "The content can't be reached now: try again.";

@@ -7,7 +7,7 @@ use groupware_content::ContentStore;
 use groupware_http::{Cookies, Streams};
 use groupware_service::Service;
 
-use crate::set_aside::SetAside;
+use crate::reservations::Reservations;
 
 /// The dependencies of these routes.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub struct Domino {
     /// The resources of streaming.
     pub streams: Arc<Streams>,
     /// The space that bodies under way reserve of their owners' shares.
-    pub set_aside: SetAside,
+    pub set_aside: Reservations,
     /// Largest attachment.
     pub attachment_bytes: u64,
     /// Longest time until 64 KiB of an attachment are received.

@@ -6,14 +6,14 @@ mod documents;
 mod failure;
 mod front;
 mod mail;
-mod set_aside;
+mod reservations;
 mod sign_in;
 
 use axum::Router;
 use groupware_http::Gate;
 
 pub use front::Domino;
-pub use set_aside::SetAside;
+pub use reservations::Reservations;
 
 /// All these routes, behind the gate.
 pub fn routes(domino: &Domino, gate: &Gate) -> Router {

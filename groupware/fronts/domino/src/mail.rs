@@ -12,8 +12,8 @@ use axum::routing::{delete, get, post};
 use groupware_http::reply::{file, json as json_reply, nothing};
 use groupware_http::{ApiError, Gate, Owner, Query};
 use groupware_mail::{
-    self as mail, Folder, ListQuery, MailError, Marking, Parcel, Reason, Unid, drafts, folders,
-    keys, limits,
+    self as mail, Folder, ListQuery, MailError, Marking, Reason, RoutedMessage, Unid, drafts,
+    folders, keys, limits,
 };
 use groupware_runtime::Caller;
 use groupware_service::mail::{
@@ -342,11 +342,11 @@ async fn send_kept(
 }
 
 /// A stored draft, ready to be sent.
-fn kept_draft(context: &mail::Context<'_>, unid: Unid) -> Result<Parcel, MailError> {
+fn kept_draft(context: &mail::Context<'_>, unid: Unid) -> Result<RoutedMessage, MailError> {
     let held = drafts::require(context, unid)?;
     let message = mail::bytes(context.snapshot, context.mailbox, &held)?;
     let message = mail::completed(context, message);
-    Parcel::from_head(context.directory, context.mailbox, message)
+    RoutedMessage::from_head(context.directory, context.mailbox, message)
 }
 
 async fn delete_message(

@@ -10,7 +10,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use groupware_http::{ApiError, Gate, Guard, caller_of};
-use groupware_lookup::xml::{self, Message, Reach};
+use groupware_lookup::xml::{self, Message, ScanBudget};
 use groupware_lookup::{
     BulkRenewal, Context, Decision, LookupError, LookupQuery, NewRecord, Reason, Registrant, limits,
 };
@@ -239,7 +239,7 @@ async fn message(
         true => match registrant(&lookup, &caller, &headers).await {
             Ok(who) => {
                 let decide =
-                    move |context: &Context<'_>| xml::decide(context, &message, Reach::WHOLE);
+                    move |context: &Context<'_>| xml::decide(context, &message, ScanBudget::WHOLE);
                 change(&lookup, (&caller, who), is_long, decide).await
             }
             Err(error) => return error.into_response(),
@@ -290,12 +290,12 @@ async fn ask(
         }
     };
     if is_long {
-        return read_much(lookup, caller, look(Reach::WHOLE)).await;
+        return read_much(lookup, caller, look(ScanBudget::WHOLE)).await;
     }
-    match lookup.service.store().read(look(Reach::QUICK)) {
+    match lookup.service.store().read(look(ScanBudget::QUICK)) {
         // Restarted: repeating the work of the quick look is cheap.
         Err(error) if error.reason() == Some(Reason::TooWide) => {
-            read_much(lookup, caller, look(Reach::WHOLE)).await
+            read_much(lookup, caller, look(ScanBudget::WHOLE)).await
         }
         answered => answered,
     }

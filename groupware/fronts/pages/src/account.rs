@@ -16,7 +16,7 @@ use crate::error::PageError;
 use crate::field::{Input, Wrong};
 use crate::form::Sent;
 use crate::front::Pages;
-use crate::layout::{self, Here};
+use crate::layout::{self, NavItem};
 use crate::notice::Notice;
 use crate::takeout;
 use crate::visitor::SignedIn;
@@ -64,7 +64,7 @@ fn page(pages: &Pages, headers: &HeaderMap, visitor: &SignedIn, shown: &Shown) -
         true => StatusCode::OK,
         false => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let here = (Here::Settings, status);
+    let here = (NavItem::Settings, status);
     layout::page_with(service, visitor, here, "Account", &main)
 }
 

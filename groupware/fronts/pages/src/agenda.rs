@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use groupware_calendar::{
-    self as calendar, Answer, CalendarError, Entry, Reach, State as Stand, Status,
+    self as calendar, Answer, CalendarError, Entry, ScanBudget, State as Stand, Status,
 };
 use groupware_service::Service;
 use groupware_store::Snapshot;
@@ -175,7 +175,7 @@ impl Days {
     fn items(
         &self,
         snapshot: &dyn Snapshot,
-        reach: Reach,
+        reach: ScanBudget,
     ) -> Result<Option<Vec<Item>>, CalendarError> {
         let (zone, days) = (&self.zone, &self.days);
         let seconds = zone.day_start(days.start) - SLACK..zone.day_start(days.end) + SLACK;
@@ -206,13 +206,14 @@ pub(crate) async fn load(
         zone: visitor.zone.clone(),
         days,
     };
-    let quick =
-        groupware_service::calendar::read(service, |snapshot| days.items(snapshot, Reach::QUICK))?;
+    let quick = groupware_service::calendar::read(service, |snapshot| {
+        days.items(snapshot, ScanBudget::QUICK)
+    })?;
     let mut items = match quick {
         Some(items) => items,
         // Restarted on the blocking pool, where it delays no other request.
         None => {
-            let look = move |snapshot: &dyn Snapshot| days.items(snapshot, Reach::WHOLE);
+            let look = move |snapshot: &dyn Snapshot| days.items(snapshot, ScanBudget::WHOLE);
             let whole = service.read(visitor.owner.caller(), true, look).await?;
             whole.unwrap_or_default()
         }

@@ -23,7 +23,7 @@ use groupware_service::calendar::{change, read};
 use super::agenda;
 use super::field::{Input, Wrong, area};
 use super::form::Sent;
-use super::layout::{self, Here};
+use super::layout::{self, NavItem};
 use super::notice::Notice;
 use super::visitor::SignedIn;
 use super::zone;
@@ -67,8 +67,9 @@ pub(crate) async fn create(State(service): State<Service>, sent: Sent) -> Reply 
     .await;
     match made {
         Ok(entry) => {
-            let entry =
-                entry.ok_or_else(|| PageError::Broken(Fault::said("the change gave no entry")))?;
+            let entry = entry.ok_or_else(|| {
+                PageError::Broken(Fault::with_message("the change gave no entry"))
+            })?;
             let notice = match entry.event.is_meeting() {
                 true => Notice::MeetingCreated,
                 false => Notice::EventCreated,
@@ -150,8 +151,9 @@ pub(crate) async fn update(
     .await;
     match changed {
         Ok(entry) => {
-            let entry =
-                entry.ok_or_else(|| PageError::Broken(Fault::said("the change gave no entry")))?;
+            let entry = entry.ok_or_else(|| {
+                PageError::Broken(Fault::with_message("the change gave no entry"))
+            })?;
             let notice = match entry.event.is_meeting() && entry.imported().is_none() {
                 true => Notice::MeetingChanged,
                 false => Notice::EventChanged,
@@ -234,7 +236,7 @@ fn form(
         (None, true) => StatusCode::OK,
         (None, false) => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    layout::page_with(service, visitor, (Here::Calendar, status), title, &main)
+    layout::page_with(service, visitor, (NavItem::Calendar, status), title, &main)
 }
 
 fn fields(

@@ -44,7 +44,7 @@ impl From<CalendarError> for PageError {
         match error {
             CalendarError::Refused { reason, message } => match reason.status() {
                 404 => Self::NotFound,
-                500 => Self::Broken(Fault::said(message)),
+                500 => Self::Broken(Fault::with_message(message)),
                 status => Self::Refused(status, message.into_owned()),
             },
             CalendarError::Unreadable(error) => Self::Broken(Fault::of(&error)),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Redirect, Response};
-use groupware_http::{REQUEST_ID, Told};
+use groupware_http::{ErrorMessage, REQUEST_ID};
 use http::header::{ACCEPT, RETRY_AFTER};
 use http::{Request, StatusCode};
 use maud::html;
@@ -63,7 +63,7 @@ pub fn are_asked_for<B>(request: &Request<B>) -> bool {
 
 /// Converts a failure of the programs' interfaces, or of the layers around all routes, to a page.
 pub fn dressed(mut response: Response) -> Response {
-    let Some(Told(message)) = response.extensions_mut().remove::<Told>() else {
+    let Some(ErrorMessage(message)) = response.extensions_mut().remove::<ErrorMessage>() else {
         return response;
     };
     let message = match response.status() {

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use crate::agenda;
 use crate::error::PageError;
 use crate::form::Sent;
-use crate::layout::{self, Here};
+use crate::layout::{self, NavItem};
 use crate::meeting::{AnswerForm, answers, facts, take_answer, when};
 use crate::visitor::SignedIn;
 use crate::zone;
@@ -36,7 +36,13 @@ pub(crate) async fn list(State(service): State<Service>, visitor: SignedIn) -> R
             @if rest > 0 { p.hint { "And " (rest) " more, which follow when you have answered these." } }
         }
     };
-    layout::page(&service, &visitor, Here::Invitations, "Invitations", &main)
+    layout::page(
+        &service,
+        &visitor,
+        NavItem::Invitations,
+        "Invitations",
+        &main,
+    )
 }
 
 fn line(visitor: &SignedIn, entry: &Entry) -> Markup {
@@ -100,7 +106,7 @@ fn render(service: &Service, visitor: &SignedIn, entry: &Entry, asked: &AnswerFo
     layout::page_with(
         service,
         visitor,
-        (Here::Invitations, asked.status()),
+        (NavItem::Invitations, asked.status()),
         title,
         &main,
     )

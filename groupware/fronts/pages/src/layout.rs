@@ -24,7 +24,7 @@ const MOST_COUNTED: usize = 99;
 
 /// The part of the navigation that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Here {
+pub(crate) enum NavItem {
     /// A folder, or another page of mails.
     Mail(Option<Folder>),
     Calendar,
@@ -41,7 +41,7 @@ pub(crate) enum Here {
 pub(crate) fn page(
     service: &Service,
     visitor: &SignedIn,
-    here: Here,
+    here: NavItem,
     title: &str,
     main: &Markup,
 ) -> Result<Response, PageError> {
@@ -60,7 +60,7 @@ pub(crate) fn mail_page(
     main: &Markup,
 ) -> Result<Response, PageError> {
     let counted = Counted::of_mail(service, visitor, folders)?;
-    let here = (Here::Mail(Some(folder)), StatusCode::OK);
+    let here = (NavItem::Mail(Some(folder)), StatusCode::OK);
     Ok(framed(visitor, &counted, here, title, main))
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn mail_page(
 pub(crate) fn page_with(
     service: &Service,
     visitor: &SignedIn,
-    (here, status): (Here, StatusCode),
+    (here, status): (NavItem, StatusCode),
     title: &str,
     main: &Markup,
 ) -> Result<Response, PageError> {
@@ -82,7 +82,7 @@ pub(crate) fn page_with(
 fn framed(
     visitor: &SignedIn,
     counted: &Counted,
-    (here, status): (Here, StatusCode),
+    (here, status): (NavItem, StatusCode),
     title: &str,
     main: &Markup,
 ) -> Response {
@@ -121,9 +121,9 @@ struct Counted {
 }
 
 impl Counted {
-    fn of(service: &Service, visitor: &SignedIn, here: Here) -> Result<Self, PageError> {
+    fn of(service: &Service, visitor: &SignedIn, here: NavItem) -> Result<Self, PageError> {
         let mailbox = visitor.mailbox();
-        if let Here::Mail(_) = here {
+        if let NavItem::Mail(_) = here {
             let folders = groupware_service::mail::read(service, |snapshot| {
                 mail::all_folders(snapshot, mailbox)
             })?;
@@ -167,24 +167,24 @@ fn invitations(service: &Service, visitor: &SignedIn) -> Result<usize, PageError
     })?)
 }
 
-fn side(visitor: &SignedIn, here: Here, counted: &Counted) -> Markup {
-    let is_mail = matches!(here, Here::Mail(_));
+fn side(visitor: &SignedIn, here: NavItem, counted: &Counted) -> Markup {
+    let is_mail = matches!(here, NavItem::Mail(_));
     html! {
         header.side {
             a.brand href="/" { (mark()) "Plimsoll" }
             nav.main aria-label="Main" {
                 ul {
                     (place(is_mail, "/box/inbox", "Mail", &count(counted.unread, "unread")))
-                    (place(here == Here::Calendar, "/calendar", "Calendar", &html! {}))
-                    (place(here == Here::Invitations, "/invitations", "Invitations",
+                    (place(here == NavItem::Calendar, "/calendar", "Calendar", &html! {}))
+                    (place(here == NavItem::Invitations, "/invitations", "Invitations",
                         &count(counted.invitations, "unanswered")))
                     @if visitor.is_admin {
-                        (place(here == Here::Users, "/users", "Users", &html! {}))
+                        (place(here == NavItem::Users, "/users", "Users", &html! {}))
                     }
-                    (place(here == Here::Settings, "/settings", "Settings", &html! {}))
+                    (place(here == NavItem::Settings, "/settings", "Settings", &html! {}))
                 }
             }
-            @if let Here::Mail(current) = here { (folders(current, counted)) }
+            @if let NavItem::Mail(current) = here { (folders(current, counted)) }
             div.account {
                 p.who { (visitor.owner.name()) }
                 p.zone { "Times in " a href="/settings" title=(visitor.zone.name()) { (visitor.zone.place()) } }

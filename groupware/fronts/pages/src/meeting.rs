@@ -18,7 +18,7 @@ use crate::edit::{directory_list, unknown};
 use crate::error::PageError;
 use crate::field::{Input, Wrong};
 use crate::form::{Fields, Sent};
-use crate::layout::{self, Here};
+use crate::layout::{self, NavItem};
 use crate::links::links;
 use crate::notice::Notice;
 use crate::visitor::SignedIn;
@@ -116,7 +116,7 @@ fn render(service: &Service, visitor: &SignedIn, entry: &Entry, asked: &AnswerFo
     layout::page_with(
         service,
         visitor,
-        (Here::Calendar, asked.status()),
+        (NavItem::Calendar, asked.status()),
         title,
         &main,
     )
@@ -403,7 +403,7 @@ pub(crate) async fn confirm_delete(
             }
         }
     };
-    layout::page(&service, &visitor, Here::Calendar, words.question, &main)
+    layout::page(&service, &visitor, NavItem::Calendar, words.question, &main)
 }
 
 /// The meaning of a deletion, by the owner's role in the event.

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use crate::agenda::{self, Item, Ways};
 use crate::calendar_path::{monday_of, month_path, week_path};
 use crate::error::PageError;
-use crate::layout::{self, Here};
+use crate::layout::{self, NavItem};
 use crate::visitor::SignedIn;
 use crate::zone;
 
@@ -81,7 +81,7 @@ async fn render(service: &Service, visitor: &SignedIn, first: Date) -> Reply {
         }
         (agenda::foot(service, visitor)?)
     };
-    layout::page(service, visitor, Here::Calendar, &title, &main)
+    layout::page(service, visitor, NavItem::Calendar, &title, &main)
 }
 
 fn cell(visitor: &SignedIn, month: Date, day: Date, items: &[Item]) -> Markup {

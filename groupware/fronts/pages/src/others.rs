@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::agenda;
 use crate::calendar_path::OTHERS;
 use crate::error::PageError;
-use crate::layout::{self, Here};
+use crate::layout::{self, NavItem};
 use crate::meeting::{download, when};
 use crate::visitor::SignedIn;
 
@@ -56,7 +56,7 @@ pub(crate) async fn list(
             @if has_more { p.lead { a.button href=(behind(&entries)) { "More" } } }
         }
     };
-    layout::page(&service, &visitor, Here::Calendar, title, &main)
+    layout::page(&service, &visitor, NavItem::Calendar, title, &main)
 }
 
 fn line(visitor: &SignedIn, entry: &Entry) -> Markup {

@@ -9,7 +9,7 @@ use maud::html;
 use crate::error::PageError;
 use crate::field::Wrong;
 use crate::form::Sent;
-use crate::layout::{self, Here};
+use crate::layout::{self, NavItem};
 use crate::notice::Notice;
 use crate::visitor::SignedIn;
 use crate::zone::{self, Zone};
@@ -48,7 +48,7 @@ fn form(service: &Service, visitor: &SignedIn, wrong: &Wrong) -> Reply {
     layout::page_with(
         service,
         visitor,
-        (Here::Settings, status),
+        (NavItem::Settings, status),
         "Settings",
         &main,
     )

@@ -29,7 +29,7 @@ use self::password::{OWN, hash, made_now, prove};
 use crate::error::PageError;
 use crate::field::{Input, Wrong};
 use crate::front::Pages;
-use crate::layout::{self, Here};
+use crate::layout::{self, NavItem};
 use crate::mail::text::size_text;
 use crate::visitor::SignedIn;
 
@@ -156,7 +156,7 @@ async fn page(pages: &Pages, visitor: &SignedIn, shown: &Shown) -> Reply {
         (further(shown, &lines, has_more))
         (add_form(visitor, shown))
     };
-    let here = (Here::Users, status(&shown.wrong));
+    let here = (NavItem::Users, status(&shown.wrong));
     layout::page_with(&pages.service, visitor, here, TITLE, &main)
 }
 

@@ -11,7 +11,7 @@ use crate::agenda::{self, Item, Ways};
 use crate::calendar_path::{monday_of, month_path, week_path};
 use crate::error::PageError;
 use crate::grid::{LANES, ROWS, ROWS_PER_HOUR};
-use crate::layout::{self, Here};
+use crate::layout::{self, NavItem};
 use crate::visitor::SignedIn;
 use crate::zone;
 
@@ -70,7 +70,7 @@ async fn render(service: &Service, visitor: &SignedIn, day: Date) -> Reply {
         }
         (agenda::foot(service, visitor)?)
     };
-    layout::page(service, visitor, Here::Calendar, &title, &main)
+    layout::page(service, visitor, NavItem::Calendar, &title, &main)
 }
 
 /// `16 – 22 November 2026`.

@@ -7,9 +7,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use groupware_auth::SignInError;
-use groupware_mail::{self as mail, MailError, Parcel, Reason, limits};
-use groupware_mailauth::{Came, body_hashes};
-use groupware_net::{Line, NoLine, Permit};
+use groupware_mail::{self as mail, MailError, Reason, RoutedMessage, limits};
+use groupware_mailauth::{Transport, body_hashes};
+use groupware_net::{LineConnection, LineError, Permit};
 use groupware_people::Account;
 use groupware_proto_smtp::{Command, Flaw, Mechanism, POSTMASTER, Text, Trace, command};
 use groupware_runtime::{Caller, Client};
@@ -94,13 +94,13 @@ impl<'a> Session<'a> {
     /// Serves commands until one side ends the session, or the server stops; a command under way is completed.
     pub(crate) async fn talk(
         &mut self,
-        wire: &mut Line,
+        wire: &mut LineConnection,
         stopping: &mut watch::Receiver<bool>,
     ) -> Next {
         for _ in 0..COMMANDS {
             let line = tokio::select! {
                 biased;
-                () = stopped(stopping) => Err(NoLine::Stopping),
+                () = stopped(stopping) => Err(LineError::Stopping),
                 line = wire.line(self.shared.limits.command_timeout) => line,
             };
             let line = match line {
@@ -126,7 +126,11 @@ impl<'a> Session<'a> {
         Next::End
     }
 
-    async fn answer(&mut self, wire: &mut Line, line: &[u8]) -> Result<Option<Next>, NoLine> {
+    async fn answer(
+        &mut self,
+        wire: &mut LineConnection,
+        line: &[u8],
+    ) -> Result<Option<Next>, LineError> {
         let reply: &str = match command(line) {
             // A trusted proxy has sent its header before: this connection would count for the wrong client.
             _ if line.starts_with(b"PROXY ") => {
@@ -190,7 +194,7 @@ impl<'a> Session<'a> {
         self.envelope = None;
     }
 
-    fn offer(&self, wire: &mut Line) {
+    fn offer(&self, wire: &mut LineConnection) {
         wire.reply(&format!("250-{}", self.shared.domain()));
         if self.shared.tls.is_some() && !self.is_tls {
             wire.reply("250-STARTTLS");
@@ -210,7 +214,7 @@ impl<'a> Session<'a> {
         self.role == Role::Submission && (self.is_tls || self.is_local)
     }
 
-    fn start_tls(&mut self, wire: &mut Line) -> Result<(), &'static str> {
+    fn start_tls(&mut self, wire: &mut LineConnection) -> Result<(), &'static str> {
         if self.is_tls || self.shared.tls.is_none() {
             self.errors += 1;
             return Err("502 5.5.1 TLS is not to be had here");
@@ -226,10 +230,10 @@ impl<'a> Session<'a> {
 
     async fn auth(
         &mut self,
-        wire: &mut Line,
+        wire: &mut LineConnection,
         mechanism: Mechanism,
         initial: String,
-    ) -> Result<&'static str, NoLine> {
+    ) -> Result<&'static str, LineError> {
         if self.role != Role::Submission {
             self.errors += 1;
             return Ok("502 5.5.1 Nobody signs in here");
@@ -275,9 +279,9 @@ impl<'a> Session<'a> {
 
     async fn auth_plain(
         &self,
-        wire: &mut Line,
+        wire: &mut LineConnection,
         initial: String,
-    ) -> Result<Option<(String, String)>, NoLine> {
+    ) -> Result<Option<(String, String)>, LineError> {
         let text = match initial.is_empty() {
             true => self.ask(wire, "334 ").await?,
             false => decode(&initial),
@@ -292,9 +296,9 @@ impl<'a> Session<'a> {
 
     async fn auth_login(
         &self,
-        wire: &mut Line,
+        wire: &mut LineConnection,
         initial: String,
-    ) -> Result<Option<(String, String)>, NoLine> {
+    ) -> Result<Option<(String, String)>, LineError> {
         let user = match initial.is_empty() {
             true => self.ask(wire, "334 VXNlcm5hbWU6").await?,
             false => decode(&initial),
@@ -304,7 +308,11 @@ impl<'a> Session<'a> {
         Ok(password.map(|password| (user, password)))
     }
 
-    async fn ask(&self, wire: &mut Line, question: &str) -> Result<Option<String>, NoLine> {
+    async fn ask(
+        &self,
+        wire: &mut LineConnection,
+        question: &str,
+    ) -> Result<Option<String>, LineError> {
         wire.reply(question);
         let line = wire.line(self.shared.limits.command_timeout).await?;
         let line = String::from_utf8(line).unwrap_or_default();
@@ -441,7 +449,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    async fn data(&mut self, wire: &mut Line) -> Result<String, NoLine> {
+    async fn data(&mut self, wire: &mut LineConnection) -> Result<String, LineError> {
         let Some(envelope) = self.envelope.take() else {
             return Ok("503 5.5.1 Say MAIL first".to_owned());
         };
@@ -508,7 +516,7 @@ impl<'a> Session<'a> {
                 deliver(service, at, (bytes, sent), move |context| {
                     let message = mail::completed(context, message.clone());
                     mail::check_author(context.directory, context.mailbox, &message)?;
-                    let parcel = Parcel {
+                    let parcel = RoutedMessage {
                         message: [trace.as_bytes(), &message].concat().into(),
                         to: envelope.users.clone(),
                     };
@@ -542,7 +550,7 @@ impl<'a> Session<'a> {
         let hash = move || body_hashes(&hashed);
         let hashes = self.shared.service.work(&self.caller, is_long, hash).await;
         let _turn = asking.turns.take(&self.caller.source(), 1).await;
-        let came = Came {
+        let came = Transport {
             client: self.caller.peer().to_canonical(),
             helo: self.helo.as_deref().unwrap_or_default(),
             sender: &envelope.from,
@@ -597,13 +605,13 @@ fn refusal(error: &ChangeError<MailError>) -> String {
     }
 }
 
-async fn leave(wire: &mut Line, problem: &NoLine) -> Next {
+async fn leave(wire: &mut LineConnection, problem: &LineError) -> Next {
     let reply = match problem {
-        NoLine::Gone => return Next::End,
-        NoLine::Stopping => "421 4.3.2 The server is stopping",
-        NoLine::Late => "421 4.4.2 That took too long",
-        NoLine::Long => "500 5.5.2 The line is too long",
-        NoLine::Bare => "500 5.5.2 Lines end with CR LF, both",
+        LineError::Gone => return Next::End,
+        LineError::Stopping => "421 4.3.2 The server is stopping",
+        LineError::Late => "421 4.4.2 That took too long",
+        LineError::Long => "500 5.5.2 The line is too long",
+        LineError::Bare => "500 5.5.2 Lines end with CR LF, both",
     };
     wire.reply(reply);
     let _ = wire.flush().await;

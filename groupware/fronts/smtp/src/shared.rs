@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use groupware_mailauth::MailAuth;
-use groupware_net::{Admission, Gauge, Known, Permit, Pool};
+use groupware_net::{Admission, FairSemaphore, Gauge, Permit, TrustedNetworks};
 use groupware_people::{Account, Directory};
 use groupware_runtime::{Caller, Client, Limiter};
 use groupware_service::Service;
@@ -78,9 +78,9 @@ impl Default for SmtpLimits {
 }
 
 /// Authentication of messages, in turns.
-pub(crate) struct Asking {
+pub(crate) struct MessageChecks {
     pub(crate) auth: MailAuth,
-    pub(crate) turns: Pool,
+    pub(crate) turns: FairSemaphore,
 }
 
 /// The state that all sessions share.
@@ -90,8 +90,8 @@ pub struct Smtp {
     pub(crate) limits: SmtpLimits,
     /// Whether plain text may carry passwords beyond this machine: a proxy in front adds TLS.
     pub(crate) allow_plain_exposed: bool,
-    memory: Pool,
-    pub(crate) asking: Option<Asking>,
+    memory: FairSemaphore,
+    pub(crate) asking: Option<MessageChecks>,
     pub(crate) admission: Arc<Admission>,
     messages: Limiter<IpAddr>,
     wrong_names: Limiter<IpAddr>,
@@ -105,14 +105,14 @@ impl Smtp {
         tls: Option<TlsAcceptor>,
         limits: SmtpLimits,
         allow_plain_exposed: bool,
-        known: Known,
+        known: TrustedNetworks,
     ) -> Self {
         let per_minute = limits.messages_per_minute.max(1);
         Self {
             service,
             tls,
             allow_plain_exposed,
-            memory: Pool::new(limits.memory_bytes / UNIT_BYTES)
+            memory: FairSemaphore::new(limits.memory_bytes / UNIT_BYTES)
                 .with_trusted(limits.memory_bytes / UNIT_BYTES * TRUSTED_TIMES),
             asking: None,
             admission: Arc::new(
@@ -128,9 +128,9 @@ impl Smtp {
     /// Enables authentication of messages from remote clients.
     #[must_use]
     pub fn with_mail_auth(self, auth: MailAuth) -> Self {
-        let turns = Pool::new(ASKED_AT_ONCE);
+        let turns = FairSemaphore::new(ASKED_AT_ONCE);
         Self {
-            asking: Some(Asking { auth, turns }),
+            asking: Some(MessageChecks { auth, turns }),
             ..self
         }
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 
-use groupware_net::{ACCEPT_PAUSE, Connection, Line, NotLetIn, Slot, arrive};
-use groupware_runtime::{Caller, Via};
+use groupware_net::{ACCEPT_PAUSE, Connection, ConnectionPermit, LineConnection, NotLetIn, arrive};
+use groupware_runtime::{Caller, Forwarding};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -133,7 +133,7 @@ async fn accept_all(
 
 /// Serves a connection once its client is known.
 async fn receive(
-    (mut stream, peer, slot): (TcpStream, IpAddr, Slot),
+    (mut stream, peer, slot): (TcpStream, IpAddr, ConnectionPermit),
     shared: &Smtp,
     (role, is_local): (Role, bool),
     stopping: watch::Receiver<bool>,
@@ -150,7 +150,7 @@ async fn receive(
         slot,
         on_thread: Arc::new(AtomicUsize::new(usize::MAX)),
     });
-    let caller = Caller::of(Arc::clone(&connection), Via::of(origin));
+    let caller = Caller::of(Arc::clone(&connection), Forwarding::of(origin));
     let session = Session::new(shared, role, caller, is_local);
     tokio::select! {
         () = converse(stream, session, shared, stopping) => {}
@@ -159,7 +159,7 @@ async fn receive(
 }
 
 async fn turn_away(stream: TcpStream) {
-    let mut line = Line::new(Box::new(stream));
+    let mut line = LineConnection::new(Box::new(stream));
     line.reply("421 4.7.0 Too many connections: try again later");
     let _ = line.flush().await;
 }
@@ -172,7 +172,7 @@ async fn converse(
     mut stopping: watch::Receiver<bool>,
 ) {
     let talk = async {
-        let mut line = Line::new(Box::new(stream));
+        let mut line = LineConnection::new(Box::new(stream));
         line.reply(&format!("220 {} ESMTP Plimsoll", shared.domain()));
         if let Next::End = session.talk(&mut line, &mut stopping).await {
             return;
@@ -181,7 +181,7 @@ async fn converse(
         let handshake = tls.accept(line.into_stream());
         let timeout = shared.limits.command_timeout;
         if let Ok(Ok(stream)) = tokio::time::timeout(timeout, handshake).await {
-            let mut line = Line::new(Box::new(stream));
+            let mut line = LineConnection::new(Box::new(stream));
             session.in_tls().talk(&mut line, &mut stopping).await;
         }
     };

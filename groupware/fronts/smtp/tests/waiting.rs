@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use groupware_front_smtp::{Role, Smtp, SmtpLimits, start};
-use groupware_net::{Known, Networks};
+use groupware_net::{Networks, TrustedNetworks};
 use groupware_service::{Service, Settings};
 use groupware_store::{
     Batch, Engine, Outcome, Record, Snapshot, Store, StoreError, StoreOptions, Writer,
@@ -147,7 +147,7 @@ fn a_session_that_waits_for_the_store_keeps_no_other_waiting() {
     let mut settings = Settings::default();
     settings.auth.is_shared = true;
     let service = Service::start(store, settings).unwrap();
-    let known = Known::new(Networks::loopback(), Networks::default());
+    let known = TrustedNetworks::new(Networks::loopback(), Networks::default());
     let smtp = Smtp::new(service, None, SmtpLimits::default(), false, known);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();

@@ -47,7 +47,7 @@ impl From<StoreError> for UploadFailure {
 impl From<DocumentError> for UploadFailure {
     #[track_caller]
     fn from(error: DocumentError) -> Self {
-        let told = ApiError::told(error.status(), error.message());
+        let told = ApiError::with_status(error.status(), error.message());
         Self(match error {
             error @ DocumentError::Unreadable(_) => told.because(Fault::of(&error)),
             _ => told,
@@ -62,7 +62,7 @@ impl From<ChangeError<DocumentError>> for UploadFailure {
             ChangeError::Decided(error) => error.into(),
             ChangeError::Contended => {
                 let message = "The document is being changed by others: try again.";
-                Self(ApiError::told(409, message))
+                Self(ApiError::with_status(409, message))
             }
             ChangeError::Commit(error) => Self(error.into()),
         }
@@ -75,11 +75,11 @@ impl From<ContentError> for UploadFailure {
         Self(match error {
             ContentError::Full => ApiError::fault(507, "The disk is full.", &error),
             ContentError::TooLong => {
-                ApiError::told(413, "These are more bytes than were announced.")
+                ApiError::with_status(413, "These are more bytes than were announced.")
             }
             ContentError::Taken => {
                 let message = "Another server has gone on with this upload: ask for its offset.";
-                ApiError::told(409, message)
+                ApiError::with_status(409, message)
             }
             ContentError::Away(_) => {
                 let message = "The content can't be reached now: try again.";

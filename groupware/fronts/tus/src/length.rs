@@ -66,10 +66,10 @@ pub(crate) async fn settle_length(
     check_length(front, length)?;
     check_room(front, owner, length.saturating_sub(record.length))?;
     if length <= record.laid_out() {
-        work(front, claimed, move |upload| upload.lay_out(length)).await?;
+        work(front, claimed, move |upload| upload.reserve(length)).await?;
     }
     change(front, owner, front.service.random_bits(), extend).await?;
-    work(front, claimed, move |upload| upload.cut_to(length)).await
+    work(front, claimed, move |upload| upload.truncate(length)).await
 }
 
 /// Works on an upload on the blocking pool. After a failure, the next request reads the offset from
@@ -82,7 +82,7 @@ async fn work(
     + 'static,
 ) -> Result<(), UploadFailure> {
     let Some(mut upload) = claimed.take() else {
-        return Err(ApiError::told(500, "The upload is gone.").into());
+        return Err(ApiError::with_status(500, "The upload is gone.").into());
     };
     let worked = move || work(&mut upload).map(|()| upload);
     claimed.put(front.streams.disk.work(worked).await??);

@@ -6,7 +6,6 @@
 //! media type `filetype`. A chunk is acknowledged once it is durable: in a file of the data folder, or, where
 //! several servers store attachments in an object store, there, and any of them accepts the next chunk.
 
-mod asked;
 mod failure;
 mod front;
 mod headers;
@@ -18,6 +17,7 @@ mod routes;
 mod segments;
 #[cfg(test)]
 mod stage;
+mod upload_request;
 mod work;
 
 pub use front::Tus;

@@ -101,7 +101,7 @@ impl OpenUploads {
         let waiting = Waiting::new(slot);
         slot.asked.notify_one();
         let locked = caller
-            .give_way(tokio::time::timeout(PATIENCE, upload.lock_owned()))
+            .yield_until(tokio::time::timeout(PATIENCE, upload.lock_owned()))
             .await;
         drop(waiting);
         locked.map_err(|_| at_work())
@@ -121,7 +121,7 @@ impl OpenUploads {
                 }
             }
         };
-        let claimed = caller.give_way(tokio::time::timeout(PATIENCE, claimed));
+        let claimed = caller.yield_until(tokio::time::timeout(PATIENCE, claimed));
         claimed.await.unwrap_or_else(|_| Err(at_work()))
     }
 
@@ -216,7 +216,7 @@ impl Claimed {
             *self.upload = Some(disk.work(resume).await??);
         }
         let upload = self.upload.as_ref();
-        upload.ok_or_else(|| ApiError::told(500, "The upload is gone.").into())
+        upload.ok_or_else(|| ApiError::with_status(500, "The upload is gone.").into())
     }
 
     /// Waits until another request wants this upload.

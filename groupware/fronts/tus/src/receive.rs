@@ -33,7 +33,7 @@ pub(crate) struct Outcome {
 enum End {
     Flow(Flow),
     /// Another request wants the upload.
-    Asked,
+    UploadRequest,
 }
 
 /// Receives a chunk. If the connection breaks, the received bytes are kept, unless the chunk has a
@@ -68,24 +68,24 @@ pub(crate) async fn receive(
         let end = tokio::select! {
             biased;
             flow = inflow.fill() => End::Flow(flow),
-            () = claimed.asked() => End::Asked,
+            () = claimed.asked() => End::UploadRequest,
         };
         let buffer = inflow.take();
         if end == End::Flow(Flow::More) {
-            (claimed, sum) = write(front, claimed, (buffer, sum), (Then::GoOn, ends)).await?;
+            (claimed, sum) = write(front, claimed, (buffer, sum), (NextStep::GoOn, ends)).await?;
             continue;
         }
         let is_over = end == End::Flow(Flow::Ended);
         // A truncated chunk can't match its checksum.
         let then = match is_over || sum.is_none() {
-            true => Then::Settle,
-            false => Then::Discard,
+            true => NextStep::Settle,
+            false => NextStep::Discard,
         };
         let (mut claimed, _) = write(front, claimed, (buffer, sum.take()), (then, ends)).await?;
         let (offset, length) = claimed
             .upload()
             .map_or((0, 0), |upload| (upload.written(), upload.length()));
-        if ends == Ends::AsFile && offset == length && then == Then::Settle {
+        if ends == Ends::AsFile && offset == length && then == NextStep::Settle {
             finish(front, owner, id, (claimed, Some(stream)), true).await?;
         } else if !is_over {
             return Err(cut_off(end).into());
@@ -105,7 +105,7 @@ pub(crate) enum Ends {
 
 /// The step after the bytes of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Then {
+enum NextStep {
     /// More bytes follow.
     GoOn,
     /// The chunk ends, and is made durable; the last chunk is made durable with the finished upload.
@@ -119,7 +119,7 @@ async fn write(
     front: &Tus,
     mut claimed: Claimed,
     (buffer, mut sum): (Option<Buffer>, Option<Sum>),
-    then: (Then, Ends),
+    then: (NextStep, Ends),
 ) -> Result<(Claimed, Option<Sum>), UploadFailure> {
     let work = move || {
         let Some(upload) = claimed.upload() else {
@@ -151,7 +151,7 @@ fn write_now(
     upload: &mut Upload,
     buffer: Option<&Buffer>,
     sum: &mut Option<Sum>,
-    (then, ends): (Then, Ends),
+    (then, ends): (NextStep, Ends),
 ) -> Result<bool, ContentError> {
     let bytes = buffer.map_or(&[][..], Buffer::bytes);
     if let Err(error) = upload.append(bytes) {
@@ -161,8 +161,8 @@ fn write_now(
     if let Some(sum) = sum {
         sum.update(bytes);
     }
-    let fits = then != Then::Settle || sum.take().is_none_or(Sum::fits);
-    if !fits || then == Then::Discard {
+    let fits = then != NextStep::Settle || sum.take().is_none_or(Sum::fits);
+    if !fits || then == NextStep::Discard {
         upload.discard();
         return Ok(fits);
     }
@@ -171,7 +171,7 @@ fn write_now(
     let is_whole = ends == Ends::AsFile && upload.written() == upload.length();
     let is_due = match then {
         // Bytes with a checksum are not kept before it matches.
-        Then::GoOn => sum.is_none() && unsettled >= CHECKPOINT_BYTES,
+        NextStep::GoOn => sum.is_none() && unsettled >= CHECKPOINT_BYTES,
         _ => unsettled > 0,
     };
     if is_due
@@ -244,7 +244,7 @@ pub(crate) async fn attach(
     drop(claimed);
     front.uploads.forget(&key(owner.mailbox(), id));
     if let Some(upload) = upload {
-        front.streams.disk.later(move || upload.retire());
+        front.streams.disk.later(move || upload.compact());
     }
     Ok(())
 }
@@ -257,7 +257,7 @@ pub(crate) async fn place(
 ) -> Result<(Claimed, Result<Pin, UploadFailure>), UploadFailure> {
     let work = move || place_now(claimed, is_new);
     let (claimed, placed) = front.streams.disk.work(work).await?;
-    let gone = || Err(ApiError::told(500, "The upload is gone.").into());
+    let gone = || Err(ApiError::with_status(500, "The upload is gone.").into());
     let placed = placed.map_or_else(gone, |placed| placed.map_err(UploadFailure::from));
     Ok((claimed, placed))
 }
@@ -282,7 +282,7 @@ fn place_now(mut claimed: Claimed, is_new: bool) -> (Claimed, Option<Result<Pin,
 
 fn cut_off(end: End) -> ApiError {
     match end {
-        End::Asked => ApiError::new(
+        End::UploadRequest => ApiError::new(
             StatusCode::LOCKED,
             "Another request has taken over this upload.",
         ),

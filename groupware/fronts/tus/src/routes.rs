@@ -18,7 +18,6 @@ use groupware_proto_http::tus::{self, Concat};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
-use crate::asked::Asked;
 use crate::failure::UploadFailure;
 use crate::front::Tus;
 use crate::headers::{CONCAT, DEFER_LENGTH, EXPIRES, LENGTH, METADATA, OFFSET, RESUMABLE};
@@ -27,6 +26,7 @@ use crate::length::{STEP_BYTES, make_room, settle_length};
 use crate::open::{Claimed, key};
 use crate::receive::{Ends, Outcome, finish, receive};
 use crate::segments::{check_there, remove_later};
+use crate::upload_request::UploadRequest;
 use crate::work::{
     change, check_length, check_place, check_room, claim, create_file, offset, record, remove_file,
     resume,
@@ -207,8 +207,8 @@ fn place(params: &Params) -> Result<ItemPath, DocumentError> {
     })
 }
 
-async fn head(State(front): State<Tus>, asked: Asked) -> Reply {
-    let Asked { owner, id, request } = asked;
+async fn head(State(front): State<Tus>, asked: UploadRequest) -> Reply {
+    let UploadRequest { owner, id, request } = asked;
     check_version(request.headers())?;
     let mut claimed = claim(&front, &owner, &id).await?;
     let record = record(&front, &owner, &id)?;
@@ -245,8 +245,8 @@ async fn head(State(front): State<Tus>, asked: Asked) -> Reply {
     Ok(progress(&front, response, (offset, known), active))
 }
 
-async fn append(State(front): State<Tus>, asked: Asked) -> Reply {
-    let Asked { owner, id, request } = asked;
+async fn append(State(front): State<Tus>, asked: UploadRequest) -> Reply {
+    let UploadRequest { owner, id, request } = asked;
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
     check_version(headers)?;
@@ -298,8 +298,8 @@ fn ends(record: &Upload) -> Ends {
     }
 }
 
-async fn remove(State(front): State<Tus>, asked: Asked) -> Reply {
-    let Asked { owner, id, request } = asked;
+async fn remove(State(front): State<Tus>, asked: UploadRequest) -> Reply {
+    let UploadRequest { owner, id, request } = asked;
     check_version(request.headers())?;
     let mut claimed = claim(&front, &owner, &id).await?;
     let bits = front.service.random_bits();
@@ -317,7 +317,7 @@ async fn remove(State(front): State<Tus>, asked: Asked) -> Reply {
 async fn overridden(
     front: State<Tus>,
     MethodOverride(method): MethodOverride,
-    asked: Asked,
+    asked: UploadRequest,
 ) -> Reply {
     match method {
         Some(Method::PATCH) => append(front, asked).await,

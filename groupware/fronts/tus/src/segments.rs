@@ -182,7 +182,7 @@ pub(crate) async fn catch_up(
         };
         copy.discard();
         if copy.length() != lengths.0 {
-            copy.cut_to(lengths.0)?;
+            copy.truncate(lengths.0)?;
         }
         copy.allow(lengths.1);
         let taken = take_over(&mut copy, &keeper, record);

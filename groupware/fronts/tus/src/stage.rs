@@ -12,7 +12,7 @@ use std::time::Duration;
 use groupware_content::{
     ContentError, ContentHash, ContentStore, ObjectId, Objects, Placed, ReadAt, Segments,
 };
-use groupware_documents::{self as documents, Context, NewUpload, UploadId, Who};
+use groupware_documents::{self as documents, Context, NewUpload, Principal, UploadId};
 use groupware_http::{Owner, Streams};
 use groupware_people::{Account, Credentials, UserName};
 use groupware_runtime::Caller;
@@ -45,7 +45,7 @@ pub(crate) fn owner() -> Owner {
 pub(crate) fn context(snapshot: &dyn Snapshot, bits: u128) -> Context<'_> {
     Context {
         snapshot,
-        who: Who::owner("ada"),
+        who: Principal::owner("ada"),
         now: NOW,
         bits,
         quota_bytes: u64::MAX,

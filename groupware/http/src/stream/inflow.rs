@@ -66,7 +66,7 @@ impl Inflow {
                 }
             }
         };
-        caller.give_way(filled).await
+        caller.yield_until(filled).await
     }
 
     /// Takes the received bytes, if any.

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use axum::response::Response;
 use bytes::Bytes;
-use groupware_net::{Permit, Pool, Source};
+use groupware_net::{FairSemaphore, Permit, Principal};
 use groupware_runtime::Caller;
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
@@ -51,8 +51,8 @@ impl Drop for Writer {
 /// The thread's output, during its turn. While the thread waits for the client, others have the turn.
 struct Pieces {
     to: mpsc::Sender<io::Result<Bytes>>,
-    turns: Pool,
-    source: Source,
+    turns: FairSemaphore,
+    source: Principal,
     turn: Option<Permit>,
 }
 

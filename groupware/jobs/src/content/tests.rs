@@ -70,7 +70,7 @@ fn the_first_sweep_takes_what_was_left_and_nothing_that_is_begun() {
 fn context(snapshot: &dyn Snapshot, bits: u128, now: i64) -> Context<'_> {
     Context {
         snapshot,
-        who: documents::Who::owner("ada"),
+        who: documents::Principal::owner("ada"),
         now,
         bits,
         quota_bytes: u64::MAX,

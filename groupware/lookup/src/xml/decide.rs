@@ -20,14 +20,14 @@ use crate::{Id, Layout, LookupError, LookupQuery, Reason, records};
 
 /// The scan budget of a message's queries, all together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reach {
+pub struct ScanBudget {
     visits: usize,
     result_bytes: usize,
     /// Exceeding the budget fails the whole message, so that it can be decided again with a larger one.
     is_tried: bool,
 }
 
-impl Reach {
+impl ScanBudget {
     /// The budget in the foreground.
     pub const QUICK: Self = Self {
         visits: VISITS_AT_ONCE,
@@ -111,11 +111,11 @@ fn refused<T>(event: impl Into<String>, text: impl Into<String>) -> Result<T, Re
 ///
 /// # Errors
 /// If the store fails; the response reports invalid triggers. [`Reason::TooWide`] if
-/// [`Reach::QUICK`] is too small.
+/// [`ScanBudget::QUICK`] is too small.
 pub fn decide(
     context: &Context<'_>,
     message: &Message,
-    reach: Reach,
+    reach: ScanBudget,
 ) -> Result<Decision<Vec<u8>>, LookupError> {
     let mut room = reach.result_bytes;
     let (mut changes, mut outcomes) = (Vec::new(), Vec::new());
@@ -179,7 +179,7 @@ struct Trigger<'a> {
     message: &'a Message,
     metadata: &'a Metadata,
     blocks: &'a [Raw],
-    reach: Reach,
+    reach: ScanBudget,
     /// The bytes left in the response for results.
     room: usize,
 }

@@ -100,7 +100,7 @@ impl Service {
     pub(crate) fn message(&mut self, body: &str) -> String {
         let message = xml::Message::parse(body.as_bytes()).unwrap();
         let reply = self
-            .change(|context| xml::decide(context, &message, xml::Reach::WHOLE))
+            .change(|context| xml::decide(context, &message, xml::ScanBudget::WHOLE))
             .unwrap();
         String::from_utf8(reply).unwrap()
     }

@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use tokio::sync::oneshot;
 
-use super::{IS_FREE, Inner, Source, Waiting, Yielding};
-use crate::admission::Ticket;
+use super::{IS_FREE, Inner, Principal, Waiting, Yielding};
+use crate::admission::ConnectionIdentity;
 
 /// Units of a pool; dropping the permit releases them.
 #[derive(Debug)]
 pub struct Permit {
     pub(super) pool: Arc<Inner>,
-    pub(super) source: Source,
+    pub(super) source: Principal,
     pub(super) units: usize,
     /// Its key among the source's permits that can yield.
     pub(super) number: Option<u64>,
@@ -21,7 +21,7 @@ pub struct Permit {
 /// A queued request; dropping it removes the request from the queue.
 struct Place<'a> {
     pool: &'a Inner,
-    source: &'a Source,
+    source: &'a Principal,
     number: u64,
     units: usize,
     granted: oneshot::Receiver<()>,
@@ -93,7 +93,7 @@ impl Permit {
                 queue.is_some_and(|queue| queue.requests.iter().any(|one| one.number == number));
             if is_waiting {
                 pool.waits.fetch_add(1, Relaxed);
-                pool.make_room(&mut state, &self.source, more);
+                pool.evict_for(&mut state, &self.source, more);
                 if state.waiting() > pool.most_waiting {
                     pool.refusals.fetch_add(1, Relaxed);
                     state.refuse_last();
@@ -123,8 +123,8 @@ impl Permit {
     }
 
     /// If others wait for units, and this source holds most, this connection is closed.
-    pub(super) fn can_yield(&mut self, ticket: Option<Arc<Ticket>>) {
-        let Some(ticket) = ticket.filter(|_| !IS_FREE && self.source != Source::Trusted) else {
+    pub(super) fn can_yield(&mut self, ticket: Option<Arc<ConnectionIdentity>>) {
+        let Some(ticket) = ticket.filter(|_| !IS_FREE && self.source != Principal::Trusted) else {
             return;
         };
         let mut state = self.pool.lock();
@@ -141,7 +141,7 @@ impl Permit {
     }
 
     /// Releases the units until a future completes, and then waits for as many again.
-    pub async fn give_way<T>(&mut self, until: impl Future<Output = T>) -> T {
+    pub async fn yield_until<T>(&mut self, until: impl Future<Output = T>) -> T {
         let units = std::mem::take(&mut self.units);
         self.pool.release(&self.source, units, self.number.take());
         let done = until.await;

@@ -2,17 +2,17 @@
 
 use super::*;
 
-fn client(last: u8) -> Source {
-    Source::Client([192, 0, 2, last].into())
+fn client(last: u8) -> Principal {
+    Principal::Client([192, 0, 2, last].into())
 }
 
-fn user(name: &str) -> Source {
-    Source::User(name.into())
+fn user(name: &str) -> Principal {
+    Principal::User(name.into())
 }
 
 #[test]
 fn strangers_leave_half_to_users_and_a_quarter_to_each_other() {
-    let pool = Pool::new(16);
+    let pool = FairSemaphore::new(16);
     let first: Vec<_> = (0..9).map_while(|_| pool.try_take(&client(1), 1)).collect();
     assert_eq!(first.len(), 4);
     let second: Vec<_> = (0..9).map_while(|_| pool.try_take(&client(2), 1)).collect();
@@ -29,37 +29,37 @@ fn strangers_leave_half_to_users_and_a_quarter_to_each_other() {
     assert!(bob.is_some() && pool.free() == 0);
     drop(first);
     assert!(pool.try_take(&client(3), 4).is_some());
-    assert!(pool.try_take(&Source::Trusted, 5).is_none());
+    assert!(pool.try_take(&Principal::Trusted, 5).is_none());
     drop((second, ada, bob));
-    assert!(pool.try_take(&Source::Trusted, 16).is_some());
+    assert!(pool.try_take(&Principal::Trusted, 16).is_some());
     assert_eq!(pool.free(), 16);
 }
 
 #[test]
 fn what_is_apart_for_the_trusted_is_theirs_alone() {
-    let pool = Pool::new(4).with_trusted(100);
+    let pool = FairSemaphore::new(4).with_trusted(100);
     assert_eq!(
-        (pool.most(&Source::Trusted), pool.most(&client(1))),
+        (pool.most(&Principal::Trusted), pool.most(&client(1))),
         (100, 1)
     );
-    let trusted = pool.try_take(&Source::Trusted, 100);
+    let trusted = pool.try_take(&Principal::Trusted, 100);
     assert!(trusted.is_some() && pool.free() == 4);
     assert_eq!(pool.gauge().read().trusted, Some((100, 100)));
     assert!(pool.try_take(&client(1), 1).is_some());
-    assert!(pool.try_take(&Source::Trusted, 1).is_none());
+    assert!(pool.try_take(&Principal::Trusted, 1).is_none());
 }
 
 #[test]
 fn the_smallest_pool_serves_everybody_in_turn() {
-    let pool = Pool::new(1);
-    for source in [Source::Trusted, client(1), user("ada")] {
+    let pool = FairSemaphore::new(1);
+    for source in [Principal::Trusted, client(1), user("ada")] {
         assert!(pool.try_take(&source, 1).is_some(), "{source:?}");
     }
 }
 
 #[tokio::test]
 async fn who_waits_for_the_own_share_holds_up_nobody() {
-    let pool = Pool::new(8);
+    let pool = FairSemaphore::new(8);
     let held = pool.take(&user("ada"), 100).await;
     assert_eq!(held.units(), 2);
     {
@@ -71,7 +71,7 @@ async fn who_waits_for_the_own_share_holds_up_nobody() {
             () = std::future::ready(()) => {}
         }
         assert_eq!((pool.free(), pool.gauge().read().waits), (6, 1));
-        drop(pool.take(&Source::Trusted, 6).await);
+        drop(pool.take(&Principal::Trusted, 6).await);
         drop(held);
         assert_eq!(more.await.units(), 1);
     }
@@ -80,12 +80,14 @@ async fn who_waits_for_the_own_share_holds_up_nobody() {
 
 #[tokio::test]
 async fn a_permit_grows_and_gives_way() {
-    let pool = Pool::new(8);
+    let pool = FairSemaphore::new(8);
     let mut permit = pool.none(&client(1));
     permit.grow(1).await;
     permit.grow(1).await;
     assert_eq!((permit.units(), pool.free()), (2, 6));
-    permit.give_way(async { assert_eq!(pool.free(), 8) }).await;
+    permit
+        .yield_until(async { assert_eq!(pool.free(), 8) })
+        .await;
     assert_eq!((permit.units(), pool.free()), (2, 6));
     drop(permit);
     assert_eq!(pool.free(), 8);
@@ -93,10 +95,10 @@ async fn a_permit_grows_and_gives_way() {
 
 #[test]
 fn shares_that_nobody_uses_are_forgotten() {
-    let pool = Pool::new(8);
+    let pool = FairSemaphore::new(8);
     let held = pool.try_take(&user("ada"), 1);
     for number in 0..10_000_u32 {
-        let source = Source::Client(IpAddr::from(number.to_be_bytes()));
+        let source = Principal::Client(IpAddr::from(number.to_be_bytes()));
         assert!(pool.try_take(&source, 1).is_some());
     }
     assert_eq!(pool.0.lock().shares.len(), 1);
@@ -105,13 +107,13 @@ fn shares_that_nobody_uses_are_forgotten() {
 }
 
 /// The connection of a permit, and whether it must close.
-fn ticket() -> Arc<Ticket> {
-    let admission = Arc::new(crate::Admission::new(1, crate::Known::default()));
+fn ticket() -> Arc<ConnectionIdentity> {
+    let admission = Arc::new(crate::Admission::new(1, crate::TrustedNetworks::default()));
     let slot = admission.enter([192, 0, 2, 1].into(), false).unwrap();
     Arc::clone(slot.ticket())
 }
 
-async fn has_to_end(ticket: &Ticket) -> bool {
+async fn has_to_end(ticket: &ConnectionIdentity) -> bool {
     tokio::select! {
         biased;
         () = ticket.displaced() => true,
@@ -129,7 +131,7 @@ async fn now<T>(waits: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
 }
 
 /// Takes the half of unauthenticated clients, one unit a permit, from so many addresses.
-async fn fill(pool: &Pool, addresses: u8) -> Vec<(Arc<Ticket>, Permit)> {
+async fn fill(pool: &FairSemaphore, addresses: u8) -> Vec<(Arc<ConnectionIdentity>, Permit)> {
     let mut held = Vec::new();
     for number in 0..pool.0.most_of_strangers() {
         let (source, ticket) = (client(number as u8 % addresses), ticket());
@@ -142,7 +144,7 @@ async fn fill(pool: &Pool, addresses: u8) -> Vec<(Arc<Ticket>, Permit)> {
 #[tokio::test]
 async fn the_source_that_holds_most_yields_its_oldest_permit_to_a_newcomer() {
     // A quarter is 8, and unauthenticated clients have 16.
-    let pool = Pool::new(32);
+    let pool = FairSemaphore::new(32);
     let mut held = fill(&pool, 2).await;
     let (third, fourth) = (client(3), client(4));
     let mut newcomers = [
@@ -178,7 +180,7 @@ async fn the_source_that_holds_most_yields_its_oldest_permit_to_a_newcomer() {
 
 #[tokio::test]
 async fn many_strangers_with_a_unit_each_make_room_for_a_newcomer() {
-    let pool = Pool::new(32);
+    let pool = FairSemaphore::new(32);
     let mut held = fill(&pool, 16).await;
     let newcomer = client(99);
     let mut newcomer = Box::pin(pool.take_or_yield(&newcomer, 1, None));
@@ -193,7 +195,7 @@ async fn many_strangers_with_a_unit_each_make_room_for_a_newcomer() {
 
 #[tokio::test]
 async fn a_request_that_does_not_wait_finds_room_the_next_time() {
-    let pool = Pool::new(32);
+    let pool = FairSemaphore::new(32);
     let mut held = fill(&pool, 2).await;
     let third = client(3);
     assert!(pool.try_take_or_yield(&third, 1, None).is_none());
@@ -206,7 +208,7 @@ async fn a_request_that_does_not_wait_finds_room_the_next_time() {
 
 #[tokio::test]
 async fn a_permit_that_has_grown_yields_all_of_it() {
-    let pool = Pool::new(16);
+    let pool = FairSemaphore::new(16);
     let (eve, mal, ada) = (client(1), client(2), client(3));
     let (first, second) = (ticket(), ticket());
     let mut grows = pool.take_or_yield(&eve, 1, Some(Arc::clone(&first))).await;
@@ -224,7 +226,7 @@ async fn a_permit_that_has_grown_yields_all_of_it() {
 
 #[tokio::test]
 async fn users_with_as_little_as_the_newcomer_go_on() {
-    let pool = Pool::new(4);
+    let pool = FairSemaphore::new(4);
     let mut held = Vec::new();
     for name in ["ada", "ben", "cleo", "dan"] {
         let ticket = ticket();
@@ -244,7 +246,7 @@ async fn users_with_as_little_as_the_newcomer_go_on() {
 
 #[tokio::test]
 async fn sources_take_turns_and_lower_ranks_come_first() {
-    let pool = Pool::of_turns(1, 100);
+    let pool = FairSemaphore::of_turns(1, 100);
     let busy = pool.take(&client(1), 1).await;
     let (eve, mal, ada) = (client(1), client(2), client(3));
     let mut waits = Vec::new();
@@ -276,7 +278,7 @@ async fn sources_take_turns_and_lower_ranks_come_first() {
 
 #[tokio::test]
 async fn where_too_many_wait_the_last_of_whom_most_wait_is_refused() {
-    let pool = Pool::of_turns(1, 3);
+    let pool = FairSemaphore::of_turns(1, 3);
     let _busy = pool.take(&user("ada"), 1).await;
     let (eve, ben) = (client(1), client(2));
     let mut waits: Vec<_> = (0..3)
@@ -297,7 +299,7 @@ async fn where_too_many_wait_the_last_of_whom_most_wait_is_refused() {
 
 #[tokio::test]
 async fn a_request_that_nobody_awaits_any_more_leaves_nothing_behind() {
-    let pool = Pool::new(2);
+    let pool = FairSemaphore::new(2);
     let held = pool.take(&user("ada"), 1).await;
     let (ada, ben) = (user("ada"), user("ben"));
     let mut waits = Box::pin(pool.take(&ada, 1));

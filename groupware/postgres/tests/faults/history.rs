@@ -10,7 +10,7 @@ use crate::support::few;
 
 /// The results of a client's batches, by number.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Outcomes {
     pub(crate) stored: Vec<u32>,
     pub(crate) refused: Vec<u32>,
     pub(crate) unknown: Vec<u32>,
@@ -67,7 +67,7 @@ pub(crate) fn there(store: &Store, partition: &str) -> Vec<u32> {
 }
 
 /// Returns the contradictions between the stored records and the reported results.
-pub(crate) fn wrong(store: &Store, told: &[Told]) -> Vec<String> {
+pub(crate) fn wrong(store: &Store, told: &[Outcomes]) -> Vec<String> {
     let (left, right) = (there(store, "left"), there(store, "right"));
     let sum = store.read(|snapshot| snapshot.get("all", b"sum")).unwrap();
     let sum = sum.map_or(0, |sum| counters(&sum.value).next().unwrap_or(0));

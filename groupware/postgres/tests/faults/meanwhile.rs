@@ -7,12 +7,12 @@ use groupware_postgres::Database;
 use groupware_store::Store;
 use plimsoll_tests::wait_until;
 
-use crate::history::{Answer, Told, batch, patient};
+use crate::history::{Answer, Outcomes, batch, patient};
 use crate::support::store;
 
 /// Commits batches with numbers from `first` on until it is stopped.
-fn write(store: &Store, first: u32, stop: &AtomicBool) -> Told {
-    let mut told = Told::default();
+fn write(store: &Store, first: u32, stop: &AtomicBool) -> Outcomes {
+    let mut told = Outcomes::default();
     for number in first.. {
         if stop.load(Ordering::Relaxed) {
             return told;
@@ -32,7 +32,7 @@ fn write(store: &Store, first: u32, stop: &AtomicBool) -> Told {
 const NUMBERS: u32 = 1_000_000;
 
 /// Runs several threads that write through several handles during a fault.
-pub(crate) fn meanwhile(stores: &[Store], work: impl FnOnce()) -> Vec<Told> {
+pub(crate) fn meanwhile(stores: &[Store], work: impl FnOnce()) -> Vec<Outcomes> {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..)
@@ -49,7 +49,7 @@ pub(crate) fn meanwhile(stores: &[Store], work: impl FnOnce()) -> Vec<Told> {
     })
 }
 
-pub(crate) fn count(told: &[Told]) -> (usize, usize, usize) {
+pub(crate) fn count(told: &[Outcomes]) -> (usize, usize, usize) {
     told.iter().fold((0, 0, 0), |sum, told| {
         let (stored, refused) = (sum.0 + told.stored.len(), sum.1 + told.refused.len());
         (stored, refused, sum.2 + told.unknown.len())

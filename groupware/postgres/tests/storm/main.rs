@@ -10,9 +10,9 @@
 
 mod draw;
 mod front;
-mod heard;
 #[path = "../faults/history.rs"]
 mod history;
+mod received;
 #[path = "../faults/relay.rs"]
 mod relay;
 mod stage;
@@ -31,7 +31,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use draw::{FULL_DISK, Fault, KINDS};
-use heard::Heard;
+use received::Received;
 use relay::Cut;
 use stage::Stage;
 
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
         front::run(address, first);
         return ExitCode::SUCCESS;
     }
-    heard::judges();
+    received::judges();
     // By default, one fault of each kind.
     let faults = asked("PLIMSOLL_FAULTS").unwrap_or(KINDS.len() as u64);
     let (seed, without) = (
@@ -181,7 +181,7 @@ fn drawn(
 }
 
 impl Tally {
-    fn take(&mut self, heard: &Heard, wrong: Vec<String>, faults: &[Fault]) {
+    fn take(&mut self, heard: &Received, wrong: Vec<String>, faults: &[Fault]) {
         self.stored += heard.told.stored.len();
         self.linked += heard.linked.len();
         self.refused += heard.told.refused.len() + heard.unlinked.len() - heard.outrun as usize;

@@ -20,8 +20,8 @@ use plimsoll_tests::wait_until;
 
 use crate::draw::{FRONTS, Fault};
 use crate::front::first_of;
-use crate::heard::Heard;
 use crate::history::patient;
+use crate::received::Received;
 use crate::relay::{Cut, Manner, Relay};
 use crate::support::store;
 use crate::unlocked;
@@ -128,7 +128,7 @@ pub(crate) struct Stage {
     fronts: Vec<Front>,
     /// Servers started in this life.
     started: u32,
-    heard: Arc<Mutex<Heard>>,
+    heard: Arc<Mutex<Received>>,
     /// The acknowledged batches of all lives.
     stored: Arc<AtomicU64>,
     slots: [Slot; 2],
@@ -183,7 +183,7 @@ impl Stage {
 
     /// Runs one life: all servers write to a new store while faults are injected in order. Returns
     /// their reports and the defects of the store.
-    pub(crate) fn live(&mut self, life: u64, faults: &[Fault]) -> (Heard, Vec<String>) {
+    pub(crate) fn live(&mut self, life: u64, faults: &[Fault]) -> (Received, Vec<String>) {
         let schema = format!("{}_{life}", self.name);
         lock(&self.schema).clone_from(&schema);
         if self.without == Some(Without::Locks) {
@@ -364,7 +364,7 @@ impl Drop for Stage {
 }
 
 /// Records a server's reports until it ends. An incomplete last line is ignored.
-fn read(mut said: impl BufRead, heard: &Mutex<Heard>, stored: &AtomicU64) {
+fn read(mut said: impl BufRead, heard: &Mutex<Received>, stored: &AtomicU64) {
     let mut line = String::new();
     while said.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
         if let Some(whole) = line.strip_suffix('\n')

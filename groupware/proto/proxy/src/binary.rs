@@ -1,7 +1,7 @@
 //! Version 2: a signature that no other protocol starts with, two bytes for command and family, the
 //! length, addresses, and further fields of the proxy, which are skipped.
 
-use crate::outcome::{Header, MAX_BYTES, NoHeader, Told};
+use crate::outcome::{Header, MAX_BYTES, NoHeader, ProxiedClient};
 
 pub(crate) const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 const HEAD_BYTES: usize = 16;
@@ -32,14 +32,14 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Header, NoHeader> {
     };
     let is_for_itself = command & 0xF == 0;
     let told = match family {
-        _ if is_for_itself => Told::Nobody,
-        TCP_OVER_IPV4 => Told::Client(from::<4, 12>(block)?.into()),
-        TCP_OVER_IPV6 => Told::Client(from::<16, 36>(block)?.into()),
-        _ => Told::Nobody,
+        _ if is_for_itself => ProxiedClient::Nobody,
+        TCP_OVER_IPV4 => ProxiedClient::Client(from::<4, 12>(block)?.into()),
+        TCP_OVER_IPV6 => ProxiedClient::Client(from::<16, 36>(block)?.into()),
+        _ => ProxiedClient::Nobody,
     };
     Ok(Header::Whole {
         bytes: HEAD_BYTES + length,
-        told,
+        client: told,
     })
 }
 
@@ -72,25 +72,25 @@ mod tests {
     const BLOCK: [u8; 12] = [192, 0, 2, 1, 198, 51, 100, 1, 0xDC, 4, 1, 0xBB];
 
     #[track_caller]
-    fn check(bytes: &[u8], expected: Result<Told, NoHeader>) {
+    fn check(bytes: &[u8], expected: Result<ProxiedClient, NoHeader>) {
         let whole = expected.map(|told| Header::Whole {
             bytes: bytes.len(),
-            told,
+            client: told,
         });
         assert_eq!(header(bytes), whole, "{bytes:?}");
     }
 
     #[test]
     fn addresses_of_tcp_count_and_nothing_else() {
-        let client = Ok(Told::Client(IpAddr::from([192, 0, 2, 1])));
+        let client = Ok(ProxiedClient::Client(IpAddr::from([192, 0, 2, 1])));
         check(&binary(1, 0x11, &BLOCK), client);
         // The server name that the client requested, behind the addresses.
         let more = [&BLOCK[..], &[2, 0, 3, b'a', b'.', b'b']].concat();
         check(&binary(1, 0x11, &more), client);
-        check(&binary(0, 0x11, &BLOCK), Ok(Told::Nobody));
-        check(&binary(0, 0, b""), Ok(Told::Nobody));
+        check(&binary(0, 0x11, &BLOCK), Ok(ProxiedClient::Nobody));
+        check(&binary(0, 0, b""), Ok(ProxiedClient::Nobody));
         for other in [0, 0x12, 0x31, 0x41] {
-            check(&binary(1, other, &BLOCK), Ok(Told::Nobody));
+            check(&binary(1, other, &BLOCK), Ok(ProxiedClient::Nobody));
         }
     }
 

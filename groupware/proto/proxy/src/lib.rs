@@ -7,7 +7,7 @@ mod binary;
 mod outcome;
 mod text;
 
-pub use outcome::{Header, MAX_BYTES, NoHeader, Told};
+pub use outcome::{Header, MAX_BYTES, NoHeader, ProxiedClient};
 
 /// Parses the header at the start of a connection from the bytes received so far.
 ///
@@ -71,18 +71,18 @@ mod tests {
         }
 
         #[test]
-        fn both_versions_tell_any_address(address: IpAddr, port: u16) {
-            let told = Told::Client(address);
+        fn both_versions_have_any_address(address: IpAddr, port: u16) {
+            let client = ProxiedClient::Client(address);
             let (kind, family, mut block) = match address {
                 IpAddr::V4(v4) => ("TCP4", 0x11, v4.octets().repeat(2)),
                 IpAddr::V6(v6) => ("TCP6", 0x21, v6.octets().repeat(2)),
             };
             let line = format!("PROXY {kind} {address} {address} {port} 25\r\n");
-            let whole = Header::Whole { bytes: line.len(), told };
+            let whole = Header::Whole { bytes: line.len(), client };
             prop_assert_eq!(header(line.as_bytes()), Ok(whole));
             block.extend(port.to_be_bytes().repeat(2));
             let bytes = binary(1, family, &block);
-            prop_assert_eq!(header(&bytes), Ok(Header::Whole { bytes: bytes.len(), told }));
+            prop_assert_eq!(header(&bytes), Ok(Header::Whole { bytes: bytes.len(), client }));
         }
     }
 }

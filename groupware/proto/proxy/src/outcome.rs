@@ -8,7 +8,7 @@ pub const MAX_BYTES: usize = 4096;
 
 /// The client of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum ProxiedClient {
     /// A client at this address.
     Client(IpAddr),
     /// The proxy itself, such as for a health check, or a client with an unsupported kind of
@@ -26,7 +26,7 @@ pub enum Header {
         /// Its length; the bytes behind it are the client's.
         bytes: usize,
         /// Its content.
-        told: Told,
+        client: ProxiedClient,
     },
 }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use crate::outcome::{Header, NoHeader, Told};
+use crate::outcome::{Header, NoHeader, ProxiedClient};
 
 pub(crate) const SIGNATURE: &[u8] = b"PROXY ";
 /// Longest line of the specification, including CR LF.
@@ -20,24 +20,24 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Header, NoHeader> {
     let told = line[..end]
         .strip_suffix(b"\r")
         .and_then(|line| std::str::from_utf8(line).ok())
-        .and_then(told);
+        .and_then(client);
     Ok(Header::Whole {
         bytes: end + 1,
-        told: told.ok_or(NoHeader::Malformed)?,
+        client: told.ok_or(NoHeader::Malformed)?,
     })
 }
 
-fn told(line: &str) -> Option<Told> {
+fn client(line: &str) -> Option<ProxiedClient> {
     let mut words = line.split(' ').skip(1);
     let from: IpAddr = match words.next()? {
         // The rest is ignored.
-        "UNKNOWN" => return Some(Told::Nobody),
+        "UNKNOWN" => return Some(ProxiedClient::Nobody),
         "TCP4" => pair::<Ipv4Addr>(&mut words)?.into(),
         "TCP6" => pair::<Ipv6Addr>(&mut words)?.into(),
         _ => return None,
     };
     let are_ports = is_port(words.next()?) && is_port(words.next()?);
-    (are_ports && words.next().is_none()).then_some(Told::Client(from))
+    (are_ports && words.next().is_none()).then_some(ProxiedClient::Client(from))
 }
 
 /// Returns the source address; the destination must be an address, too.
@@ -57,19 +57,19 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(line: &str, expected: Result<Told, NoHeader>) {
+    fn check(line: &str, expected: Result<ProxiedClient, NoHeader>) {
         let found = header(line.as_bytes());
         let bytes = line.find('\n').map_or(0, |end| end + 1);
         assert_eq!(
             found,
-            expected.map(|told| Header::Whole { bytes, told }),
+            expected.map(|client| Header::Whole { bytes, client }),
             "{line:?}"
         );
     }
 
     #[test]
     fn a_line_tells_where_a_connection_comes_from() {
-        let client = |text: &str| Ok(Told::Client(text.parse().unwrap()));
+        let client = |text: &str| Ok(ProxiedClient::Client(text.parse().unwrap()));
         check(
             "PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\nGET /",
             client("192.0.2.1"),
@@ -78,8 +78,8 @@ mod tests {
             "PROXY TCP6 2001:db8::1 ::1 0 65535\r\n",
             client("2001:db8::1"),
         );
-        check("PROXY UNKNOWN\r\n", Ok(Told::Nobody));
-        check("PROXY UNKNOWN ffff::1 x y\r\n", Ok(Told::Nobody));
+        check("PROXY UNKNOWN\r\n", Ok(ProxiedClient::Nobody));
+        check("PROXY UNKNOWN ffff::1 x y\r\n", Ok(ProxiedClient::Nobody));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use groupware_backup::{Forward, kept, restore, restore_at, take};
+use groupware_backup::{Forward, change_logs, restore, restore_at, take};
 use groupware_server::{Data, Records, Retention, copy};
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn put_back(at: &Path) -> (World, [PathBuf; 3], Vec<Value>) {
     deliver();
     let taken = take(&data, &backups, ("one", 1, "0")).unwrap();
     deliver();
-    let until_us = kept(&data).unwrap()[0].to_us;
+    let until_us = change_logs(&data).unwrap()[0].to_us;
     deliver();
     let manifest = taken.manifest;
     restore(&backups, &manifest, &first).unwrap();

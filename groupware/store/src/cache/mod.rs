@@ -180,7 +180,7 @@ impl Cache {
         if is_in_pieces {
             shard.forget(partition);
         }
-        shard.make_room(self.bytes_per_shard);
+        shard.evict(self.bytes_per_shard);
     }
 
     fn forget(&self, partition: &Arc<str>) {
@@ -242,7 +242,7 @@ impl Cache {
         if is_in_pieces {
             shard.forget(partition);
         }
-        shard.make_room(self.bytes_per_shard);
+        shard.evict(self.bytes_per_shard);
     }
 
     fn home(&self, partition: &str) -> Home {
@@ -280,7 +280,7 @@ impl Shard {
     }
 
     /// Evicts partitions until the rest fits: those not read since their last turn, and then the next in turn.
-    fn make_room(&mut self, most_bytes: usize) {
+    fn evict(&mut self, most_bytes: usize) {
         let mut spared = self.turns.len();
         while self.bytes > most_bytes {
             let Some(name) = self.turns.pop_front() else {

@@ -79,27 +79,27 @@ pub(super) struct Checkpointer {
     rounds: Cell<u32>,
     /// The length of the log when the writer last had to copy it.
     forced_pages: Cell<u32>,
-    bell: Option<Arc<Bell>>,
+    waker: Option<Arc<HelperWaker>>,
     helper: Option<JoinHandle<()>>,
 }
 
 /// Wakes the helper.
-pub(super) struct Bell {
+pub(super) struct HelperWaker {
     help: Arc<Help>,
     wake: SyncSender<()>,
 }
 
-impl Bell {
+impl HelperWaker {
     /// Starts a copy of the log, however short it is; if one is in progress, another one follows.
-    pub(super) fn ring(&self) {
+    pub(super) fn wake(&self) {
         self.help.is_running.store(true, Ordering::Release);
         let _ = self.wake.try_send(());
     }
 
     /// The same, unless a copy is in progress: the writer finishes the log between two runs of the helper.
-    pub(super) fn ring_if_idle(&self) {
+    pub(super) fn wake_if_idle(&self) {
         if !self.help.is_running.load(Ordering::Acquire) {
-            self.ring();
+            self.wake();
         }
     }
 }
@@ -123,14 +123,14 @@ impl Checkpointer {
             seen_pages: Cell::new(0),
             rounds: Cell::new(0),
             forced_pages: Cell::new(0),
-            bell: Some(Arc::new(Bell { help, wake })),
+            waker: Some(Arc::new(HelperWaker { help, wake })),
             helper: Some(helper),
         })
     }
 
     /// The helper's bell, while it exists.
-    pub(super) fn bell(&self) -> Weak<Bell> {
-        self.bell.as_ref().map(Arc::downgrade).unwrap_or_default()
+    pub(super) fn bell(&self) -> Weak<HelperWaker> {
+        self.waker.as_ref().map(Arc::downgrade).unwrap_or_default()
     }
 
     /// Returns true if the log is long enough for work. Called after each commit.
@@ -179,8 +179,8 @@ impl Checkpointer {
 
     /// Starts a copy of the log, however short it is; if one is in progress, another one follows.
     pub(super) fn begin(&self) {
-        if let Some(bell) = &self.bell {
-            bell.ring();
+        if let Some(bell) = &self.waker {
+            bell.wake();
         }
     }
 
@@ -214,7 +214,7 @@ impl Checkpointer {
 
 impl Drop for Checkpointer {
     fn drop(&mut self) {
-        drop(self.bell.take());
+        drop(self.waker.take());
         if let Some(helper) = self.helper.take() {
             let _ = helper.join();
         }

@@ -13,7 +13,7 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::checkpoint::Bell;
+use super::checkpoint::HelperWaker;
 use crate::place::{Free, free};
 
 /// The reserve: the log may grow to half of it before it is copied back, and the database then by as much.
@@ -50,12 +50,12 @@ impl DiskRoom {
     }
 
     /// Watches the disk of a folder; `bell` wakes the checkpoint helper.
-    pub(super) fn watch(folder: &Path, bell: Weak<Bell>) -> Self {
-        let mut watched = Watched {
+    pub(super) fn watch(folder: &Path, bell: Weak<HelperWaker>) -> Self {
+        let mut watched = DiskWatcher {
             folder: folder.to_path_buf(),
             room: Arc::new(AtomicU64::new(UNKNOWN)),
-            bell,
-            rung_at: UNKNOWN,
+            waker: bell,
+            woken_at: UNKNOWN,
             looks: 0,
         };
         watched.look();
@@ -81,16 +81,16 @@ impl DiskRoom {
     }
 }
 
-struct Watched {
+struct DiskWatcher {
     folder: PathBuf,
     room: Arc<AtomicU64>,
-    bell: Weak<Bell>,
+    waker: Weak<HelperWaker>,
     /// The free space when the bell was last rung, and the number of checks since.
-    rung_at: u64,
+    woken_at: u64,
     looks: u32,
 }
 
-impl Watched {
+impl DiskWatcher {
     fn wait(&self) -> Duration {
         match self.room.load(Relaxed) {
             PLENTY_BYTES.. => SELDOM,
@@ -123,12 +123,12 @@ impl Watched {
     /// Starts a copy of the log if it may now achieve more than before.
     fn ring(&mut self, free: u64) {
         self.looks += 1;
-        if free == self.rung_at && self.looks < RING_LOOKS {
+        if free == self.woken_at && self.looks < RING_LOOKS {
             return;
         }
-        (self.rung_at, self.looks) = (free, 0);
-        if let Some(bell) = self.bell.upgrade() {
-            bell.ring_if_idle();
+        (self.woken_at, self.looks) = (free, 0);
+        if let Some(bell) = self.waker.upgrade() {
+            bell.wake_if_idle();
         }
     }
 }

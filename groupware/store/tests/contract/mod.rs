@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 
 use groupware_store::{
-    Batch, CommitError, Form, MAX_KEY_BYTES, Numbered, Record, Snapshot, Soon, Store, StoreError,
-    counters,
+    Batch, CommitError, Form, MAX_KEY_BYTES, Numbered, PrefetchSet, Record, Snapshot, Store,
+    StoreError, counters,
 };
 
 macro_rules! keeps_the_contract {
@@ -466,7 +466,7 @@ pub(crate) fn several_records_are_read_at_once(store: Store) {
     let (many, singly) = store
         .read(|snapshot| {
             let many = snapshot.get_many(&keys)?;
-            let mut soon = Soon::default();
+            let mut soon = PrefetchSet::default();
             for (partition, key) in keys {
                 soon.key(partition, key);
             }
@@ -516,7 +516,7 @@ pub(crate) fn short_ranges_are_read_at_once(store: Store) {
     for limit in [usize::MAX, 1] {
         let singly = store.read(|snapshot| scan(snapshot, limit)).unwrap();
         let at_once = store.read(|snapshot| {
-            let mut soon = Soon::default();
+            let mut soon = PrefetchSet::default();
             for (partition, from, to) in ranges {
                 soon.range(partition, from, to);
             }

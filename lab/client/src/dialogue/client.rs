@@ -10,7 +10,7 @@ use std::time::Duration;
 use lab_workload::{UserScope, Workload};
 
 use super::judged::Judged;
-use super::session::{Desk, DialogueSession, Link, MadeRequest, Seat};
+use super::session::{DialogueSession, ExchangeBuffers, MadeRequest, OpenedConnection, SharedSlot};
 use super::{Dialogue, Out, Reply, Turn};
 use crate::connection::{Connection, Route};
 use crate::exchange::{
@@ -56,7 +56,7 @@ pub struct DialogueClient<D: Dialogue, T: Time> {
     counts: Cell<ClientCounts>,
     pub(super) details: Details,
     pub(super) read: RefCell<Box<[u8]>>,
-    desks: RefCell<Vec<Desk<D::Talk>>>,
+    desks: RefCell<Vec<ExchangeBuffers<D::ExchangeState>>>,
     pub(super) tap: Option<Rc<dyn Tap>>,
 }
 
@@ -160,7 +160,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         session: &mut DialogueSession<D>,
         request: RequestId,
         scope: &mut UserScope,
-        desk: &mut Desk<D::Talk>,
+        desk: &mut ExchangeBuffers<D::ExchangeState>,
     ) -> Result<(), Unmade> {
         let made = session.seat.as_mut().and_then(|seat| seat.made.take());
         match made.filter(|made| made.request == request) {
@@ -175,7 +175,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     }
 
     /// Drops a connection that was idle for too long, or that the server has closed.
-    async fn drop_unusable(&self, session: &mut DialogueSession<D>, talk: &D::Talk) {
+    async fn drop_unusable(&self, session: &mut DialogueSession<D>, talk: &D::ExchangeState) {
         let Some(link) = &mut session.link else {
             return;
         };
@@ -226,11 +226,11 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Opens a connection and sends what the protocol requires first, within the connect timeout.
     async fn connect(
         &self,
-        desk: &mut Desk<D::Talk>,
+        desk: &mut ExchangeBuffers<D::ExchangeState>,
         call: &mut Call<'_, T::Timer>,
         phases: &mut Phases,
-    ) -> Result<Link<D::Line>, String> {
-        let mut link = Link {
+    ) -> Result<OpenedConnection<D::Line>, String> {
+        let mut link = OpenedConnection {
             connection: self.reach(call.deadline, phases).await?,
             line: D::Line::default(),
             rest: Vec::new(),
@@ -264,9 +264,9 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Upgrades the connection to TLS.
     async fn secured(
         &self,
-        link: Link<D::Line>,
+        link: OpenedConnection<D::Line>,
         call: &Call<'_, T::Timer>,
-    ) -> Result<Link<D::Line>, String> {
+    ) -> Result<OpenedConnection<D::Line>, String> {
         if !link.rest.is_empty() {
             return Err("the server says more before TLS than it is asked".to_owned());
         }
@@ -277,7 +277,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         );
         let secured = link.connection.secured(&tls);
         match within(call.deadline, secured).await {
-            Some(Ok(connection)) => Ok(Link { connection, ..link }),
+            Some(Ok(connection)) => Ok(OpenedConnection { connection, ..link }),
             Some(Err(error)) => Err(tls::in_words(&error)),
             None => Err("no TLS within the connect timeout".to_owned()),
         }
@@ -299,8 +299,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Continues an exchange to its end, or until TLS is due.
     async fn converse(
         &self,
-        link: &mut Link<D::Line>,
-        (talk, out): (&mut D::Talk, &mut Out),
+        link: &mut OpenedConnection<D::Line>,
+        (talk, out): (&mut D::ExchangeState, &mut Out),
         call: &mut Call<'_, T::Timer>,
     ) -> Result<Ended, Stopped> {
         let turn = self.dialogue.turn(&mut link.line, talk, &mut &[][..], out);
@@ -332,7 +332,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Sends all bytes. Keeps bytes received meanwhile: a server may stop reading until the client reads.
     async fn say(
         &self,
-        link: &mut Link<D::Line>,
+        link: &mut OpenedConnection<D::Line>,
         bytes: &[u8],
         call: &mut Call<'_, T::Timer>,
     ) -> Result<(), Stopped> {
@@ -383,8 +383,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     fn poll_turn(
         &self,
         cx: &mut Context<'_>,
-        link: &mut Link<D::Line>,
-        (talk, out): (&mut D::Talk, &mut Out),
+        link: &mut OpenedConnection<D::Line>,
+        (talk, out): (&mut D::ExchangeState, &mut Out),
         call: &mut Call<'_, T::Timer>,
     ) -> Poll<Result<Turn, Stopped>> {
         let space = &mut *self.read.borrow_mut();
@@ -426,11 +426,11 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Runs one turn with the received bytes, and keeps the bytes that it doesn't consume.
     fn feed(
         &self,
-        link: &mut Link<D::Line>,
-        (talk, out): (&mut D::Talk, &mut Out),
+        link: &mut OpenedConnection<D::Line>,
+        (talk, out): (&mut D::ExchangeState, &mut Out),
         fresh: &[u8],
     ) -> Result<Turn, String> {
-        let Link { line, rest, .. } = link;
+        let OpenedConnection { line, rest, .. } = link;
         let is_kept = !rest.is_empty();
         if is_kept {
             rest.extend_from_slice(fresh);
@@ -454,7 +454,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         self.counts.set(counts);
     }
 
-    fn give_back(&self, mut desk: Desk<D::Talk>) {
+    fn give_back(&self, mut desk: ExchangeBuffers<D::ExchangeState>) {
         let mut desks = self.desks.borrow_mut();
         if desks.len() < KEPT {
             for buffer in [&mut desk.out.say, &mut desk.out.body] {
@@ -484,7 +484,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     async fn answered(
         &self,
         session: &mut DialogueSession<D>,
-        desk: &mut Desk<D::Talk>,
+        desk: &mut ExchangeBuffers<D::ExchangeState>,
         (sent, phases, times): (Nanos, &mut Phases, &mut EventTimes),
         (deadline, patience): (&T::Timer, Duration),
     ) -> (Nanos, Sizes, Result<Reply, FailedRequest>) {
@@ -557,7 +557,7 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
         let place = self.sharing.as_ref().map(Sharing::deal);
         DialogueSession {
             link: None,
-            seat: place.map(|place| Seat::at(Some(place))),
+            seat: place.map(|place| SharedSlot::at(Some(place))),
         }
     }
 
@@ -571,7 +571,7 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
     fn parallel_session(&self, session: &mut DialogueSession<D>) -> DialogueSession<D> {
         DialogueSession {
             link: None,
-            seat: Some(Seat::at(session.place())),
+            seat: Some(SharedSlot::at(session.place())),
         }
     }
 

@@ -4,13 +4,13 @@ use std::task::{Context, Poll};
 
 use super::Dialogue;
 use super::client::{DialogueClient, READ_BYTES};
-use super::session::Link;
+use super::session::OpenedConnection;
 use crate::tap::Side;
 use crate::time::Time;
 
 /// How much of the available input was read.
 #[derive(PartialEq, Eq)]
-enum Heard {
+enum ReadAmount {
     All,
     /// As much as fits.
     Some,
@@ -21,7 +21,11 @@ enum Heard {
 impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Reads unrequested messages, as much as fits, and sends the required replies. Returns false if the connection is
     /// no longer usable.
-    pub(super) fn attend(&self, link: &mut Link<D::Line>, cx: &mut Context<'_>) -> bool {
+    pub(super) fn attend(
+        &self,
+        link: &mut OpenedConnection<D::Line>,
+        cx: &mut Context<'_>,
+    ) -> bool {
         if link.ended {
             self.overhear(link);
         }
@@ -33,8 +37,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             }
             let heard = self.hear_unasked(link, cx);
             let goes_on = self.overhear(link);
-            link.ended = is_broken || !goes_on || heard == Heard::End;
-            if heard == Heard::All || link.rest.len() >= READ_BYTES {
+            link.ended = is_broken || !goes_on || heard == ReadAmount::End;
+            if heard == ReadAmount::All || link.rest.len() >= READ_BYTES {
                 break;
             }
         }
@@ -43,7 +47,11 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     }
 
     /// Keeps the received bytes.
-    fn hear_unasked(&self, link: &mut Link<D::Line>, cx: &mut Context<'_>) -> Heard {
+    fn hear_unasked(
+        &self,
+        link: &mut OpenedConnection<D::Line>,
+        cx: &mut Context<'_>,
+    ) -> ReadAmount {
         let space = &mut *self.read.borrow_mut();
         while link.rest.len() < READ_BYTES {
             match link.connection.poll_read(cx, space) {
@@ -51,15 +59,15 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                     link.rest.extend_from_slice(&space[..count]);
                     link.silence.hear(self.time.now());
                 }
-                Poll::Ready(_) => return Heard::End,
-                Poll::Pending => return Heard::All,
+                Poll::Ready(_) => return ReadAmount::End,
+                Poll::Pending => return ReadAmount::All,
             }
         }
-        Heard::Some
+        ReadAmount::Some
     }
 
     /// Passes the received bytes to the dialogue. Returns false if the connection is no longer usable.
-    fn overhear(&self, link: &mut Link<D::Line>) -> bool {
+    fn overhear(&self, link: &mut OpenedConnection<D::Line>) -> bool {
         let mut left = &link.rest[..];
         let line = &mut link.line;
         let goes_on = self.dialogue.overhear(line, &mut left, &mut link.owed);
@@ -72,7 +80,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
 
 /// Writes as much of the pending bytes as the system takes, and flushes layers in between such as TLS. Returns false if
 /// the connection is broken.
-fn say_owed<L>(link: &mut Link<L>, cx: &mut Context<'_>) -> bool {
+fn say_owed<L>(link: &mut OpenedConnection<L>, cx: &mut Context<'_>) -> bool {
     loop {
         let mut written = 0;
         let wrote = link

@@ -45,7 +45,7 @@ pub trait Dialogue: 'static {
 
     /// The state of an exchange: what to send, and the progress. Exchanges reuse it: starting an exchange clears the
     /// state of the previous one.
-    type Talk: Default + 'static;
+    type ExchangeState: Default + 'static;
 
     /// Whether a response has one or several messages, each with its arrival time, and whether the server may send
     /// unrequested messages between requests. The client keeps those for the next request.
@@ -55,7 +55,7 @@ pub trait Dialogue: 'static {
     ///
     /// # Errors
     /// Variables that can't be sent.
-    fn open(&self, scope: &mut UserScope, talk: &mut Self::Talk) -> Result<(), Unmade>;
+    fn open(&self, scope: &mut UserScope, talk: &mut Self::ExchangeState) -> Result<(), Unmade>;
 
     /// Starts a request: renders all that will be sent for it, so that no rendering is part of its time.
     ///
@@ -65,7 +65,7 @@ pub trait Dialogue: 'static {
         &self,
         request: RequestId,
         scope: &mut UserScope,
-        talk: &mut Self::Talk,
+        talk: &mut Self::ExchangeState,
     ) -> Result<(), Unmade>;
 
     /// Continues an exchange. It consumes whole messages from the front of `heard` (the rest is passed again, with more
@@ -78,7 +78,7 @@ pub trait Dialogue: 'static {
     fn turn(
         &self,
         line: &mut Self::Line,
-        talk: &mut Self::Talk,
+        talk: &mut Self::ExchangeState,
         heard: &mut &[u8],
         out: &mut Out,
     ) -> Result<Turn, String>;
@@ -107,7 +107,7 @@ pub trait Dialogue: 'static {
     }
 
     /// Returns true if the request sends nothing, so that it can run on a connection that takes no more writes.
-    fn only_listens(&self, _talk: &Self::Talk) -> bool {
+    fn only_listens(&self, _talk: &Self::ExchangeState) -> bool {
         false
     }
 
@@ -116,7 +116,7 @@ pub trait Dialogue: 'static {
     fn spell(&self, side: Side, bytes: &[u8]) -> String;
 
     /// Returns how requests use streams, if the protocol has streams: users may then share connections.
-    fn streams(&self) -> Option<&dyn Streams<Self::Line, Self::Talk>> {
+    fn streams(&self) -> Option<&dyn Streams<Self::Line, Self::ExchangeState>> {
         None
     }
 }

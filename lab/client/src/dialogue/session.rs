@@ -8,18 +8,19 @@ use crate::streams::HeldConnection;
 
 /// What is kept of a user between requests.
 pub struct DialogueSession<D: Dialogue> {
-    pub(super) link: Option<Link<D::Line>>,
+    pub(super) link: Option<OpenedConnection<D::Line>>,
     /// Set if the user shares connections, or sends several requests at the same time.
-    pub(super) seat: Option<Box<UserSeat<D>>>,
+    pub(super) seat: Option<Box<UserSlot<D>>>,
 }
 
 /// The place of a user of this protocol.
-pub(super) type UserSeat<D> = Seat<<D as Dialogue>::Line, MadeRequest<<D as Dialogue>::Talk>>;
+pub(super) type UserSlot<D> =
+    SharedSlot<<D as Dialogue>::Line, MadeRequest<<D as Dialogue>::ExchangeState>>;
 
 /// A request that was made and not sent yet.
 pub(super) struct MadeRequest<K> {
     pub(super) request: RequestId,
-    pub(super) desk: Desk<K>,
+    pub(super) desk: ExchangeBuffers<K>,
 }
 
 impl<D: Dialogue> DialogueSession<D> {
@@ -30,7 +31,7 @@ impl<D: Dialogue> DialogueSession<D> {
 }
 
 /// A connection that the protocol has opened.
-pub(super) struct Link<L> {
+pub(super) struct OpenedConnection<L> {
     pub(super) connection: Connection,
     pub(super) line: L,
     /// Bytes received after the last response.
@@ -44,14 +45,14 @@ pub(super) struct Link<L> {
 
 /// The buffers of an exchange; exchanges reuse them one after the other.
 #[derive(Default)]
-pub(super) struct Desk<K> {
+pub(super) struct ExchangeBuffers<K> {
     pub(super) talk: K,
     pub(super) opening: K,
     pub(super) out: Out,
 }
 
 /// A user's place among shared connections, or a place beside the user's own connection.
-pub(super) struct Seat<L, M> {
+pub(super) struct SharedSlot<L, M> {
     /// The index of the user's shared connection.
     pub(super) place: Option<u32>,
     /// The hold on the shared connection, once the user has used it.
@@ -62,7 +63,7 @@ pub(super) struct Seat<L, M> {
     pub(super) made: Option<Box<M>>,
 }
 
-impl<L: Default, M> Seat<L, M> {
+impl<L: Default, M> SharedSlot<L, M> {
     /// Returns a place on the shared connection with this index, or beside the user's own connection.
     pub(super) fn at(place: Option<u32>) -> Box<Self> {
         Box::new(Self {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::client::{Call, DialogueClient};
-use super::session::{Desk, UserSeat};
+use super::session::{ExchangeBuffers, UserSlot};
 use super::{Dialogue, Out, Reply, StreamEnd, StreamSlot, Streams};
 use crate::exchange::{ErrorClass, EventTimes, FailedRequest, Phase, Phases, Sizes};
 use crate::streams::Link;
@@ -36,8 +36,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// process it, or if it was not sent.
     pub(super) async fn answered_in_stream(
         &self,
-        (seat, streams): (&mut UserSeat<D>, &dyn Streams<D::Line, D::Talk>),
-        desk: &mut Desk<D::Talk>,
+        (seat, streams): (&mut UserSlot<D>, &dyn Streams<D::Line, D::ExchangeState>),
+        desk: &mut ExchangeBuffers<D::ExchangeState>,
         (sent, phases, times): (Nanos, &mut Phases, &mut EventTimes),
         (deadline, patience): (&T::Timer, Duration),
     ) -> (Nanos, Sizes, Result<Reply, FailedRequest>) {
@@ -94,8 +94,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Sends the request once, and reads its response.
     async fn once_in_stream(
         &self,
-        (seat, streams): (&mut UserSeat<D>, &dyn Streams<D::Line, D::Talk>),
-        desk: &mut Desk<D::Talk>,
+        (seat, streams): (&mut UserSlot<D>, &dyn Streams<D::Line, D::ExchangeState>),
+        desk: &mut ExchangeBuffers<D::ExchangeState>,
         (call, phases, ends): (&mut Call<'_, T::Timer>, &mut Phases, Nanos),
     ) -> Result<Reply, Lost> {
         let mut link = None;
@@ -151,7 +151,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     fn poll_stream(
         &self,
         cx: &mut Context<'_>,
-        going: &mut Going<'_, D::Line, D::Talk>,
+        going: &mut Going<'_, D::Line, D::ExchangeState>,
         call: &mut Call<'_, T::Timer>,
     ) -> Poll<Result<Reply, StreamEnd>> {
         let Going {
@@ -178,7 +178,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Returns a place for the request on the user's connection, and opens the connection if needed.
     async fn place(
         &self,
-        seat: &mut UserSeat<D>,
+        seat: &mut UserSlot<D>,
         (deadline, phases, ends): (&T::Timer, &mut Phases, Nanos),
     ) -> Result<StreamSlot, Lost> {
         if let Some(held) = &mut seat.held

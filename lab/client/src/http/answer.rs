@@ -11,7 +11,7 @@ use super::cookie::{Jar, date};
 use super::head::Fault;
 use super::redirect::is_redirect;
 use super::request::path_of;
-use super::response::{Complete, KeptBody, ResponseReader, Terms};
+use super::response::{Complete, ResponseReader, StoredBody, Terms};
 use crate::clock;
 use crate::connection::Connection;
 use crate::exchange::{ErrorClass, FailedRequest, Phase, Sizes};
@@ -60,8 +60,8 @@ impl<T: Time> HttpClient<T> {
             match fed {
                 Ok(Some(complete)) => {
                     let body = match &complete.body {
-                        KeptBody::Input(range) => &input[range.clone()],
-                        KeptBody::Kept => current.kept(),
+                        StoredBody::Input(range) => &input[range.clone()],
+                        StoredBody::Kept => current.kept(),
                     };
                     return Poll::Ready(self.judge(&complete, body, call));
                 }
@@ -95,7 +95,7 @@ impl<T: Time> HttpClient<T> {
         }
         let taken;
         let came = match done.map(|complete| &complete.body) {
-            Some(KeptBody::Input(range)) => &input[range.clone()],
+            Some(StoredBody::Input(range)) => &input[range.clone()],
             _ => {
                 taken = reader.take_kept();
                 &taken
@@ -109,7 +109,7 @@ impl<T: Time> HttpClient<T> {
                     body_bytes: bytes,
                     // The rest of the stream would be taken for the next response.
                     reusable: done.is_some_and(|complete| complete.reusable),
-                    body: KeptBody::Kept,
+                    body: StoredBody::Kept,
                 };
                 Some(self.judge(&complete, &[], call))
             }

@@ -28,7 +28,6 @@
 //! It knows no schedule.
 
 mod answer;
-mod beside;
 mod call;
 mod chunked;
 mod client;
@@ -38,6 +37,7 @@ mod events;
 mod head;
 mod message;
 mod next;
+mod parallel;
 mod pool;
 mod redirect;
 mod request;
@@ -52,7 +52,7 @@ pub use coding::{Coding, CodingError, Codings};
 pub use events::{Event, EventParser, EventTooLong};
 pub use head::{Fault, Framing, Head, parse_response_head};
 pub use request::is_idempotent;
-pub use response::{Complete, KeptBody, ResponseReader, Terms};
+pub use response::{Complete, ResponseReader, StoredBody, Terms};
 pub use session::HttpSession;
 
 /// Messages up to this size are kept for reuse by number, larger ones by total bytes.

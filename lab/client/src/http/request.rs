@@ -108,12 +108,12 @@ pub(crate) struct Prepared {
     /// The request doesn't expect a redirect.
     pub(crate) reads_location: bool,
     /// The rules that a program gave with its request. It receives the whole response.
-    given: Option<Box<Given>>,
+    given: Option<Box<ProgramRules>>,
 }
 
 /// The rules that a program gave with its request.
 #[derive(Debug)]
-struct Given {
+struct ProgramRules {
     timeout: Option<Duration>,
     expect: Vec<RangeInclusive<u16>>,
 }
@@ -270,7 +270,7 @@ impl Prepared {
             credentials: None,
             hides_answer: site.hides_answer,
             reads_location: true,
-            given: Some(Box::new(Given {
+            given: Some(Box::new(ProgramRules {
                 timeout: parts.timeout,
                 expect: parts.expect.clone(),
             })),

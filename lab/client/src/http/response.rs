@@ -27,12 +27,12 @@ pub struct Complete {
     /// Whether the connection may be used again.
     pub reusable: bool,
     /// Where the kept part of the body lies.
-    pub body: KeptBody,
+    pub body: StoredBody,
 }
 
 /// Where the kept part of a body lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeptBody {
+pub enum StoredBody {
     /// Whole, in this part of the last input.
     Input(Range<usize>),
     /// In [`ResponseReader::kept`].
@@ -116,7 +116,7 @@ impl ResponseReader {
     /// Handles the end of the connection. Returns `Some` if it completes the response.
     #[must_use]
     pub fn end(&mut self) -> Option<Complete> {
-        matches!(self.stage, Stage::UntilClose).then(|| self.complete(KeptBody::Kept, false))
+        matches!(self.stage, Stage::UntilClose).then(|| self.complete(StoredBody::Kept, false))
     }
 
     /// Returns true if any byte of the response was received.
@@ -216,11 +216,11 @@ impl ResponseReader {
                 self.body_bytes += here as u64;
                 let end = from + here;
                 if whole && first {
-                    let body = KeptBody::Input(from..end);
+                    let body = StoredBody::Input(from..end);
                     return Ok(Some(self.complete(body, end == input.len())));
                 }
                 self.keep(&input[from..end]);
-                Ok(whole.then(|| self.complete(KeptBody::Kept, end == input.len())))
+                Ok(whole.then(|| self.complete(StoredBody::Kept, end == input.len())))
             }
             Stage::UntilClose => {
                 self.body_bytes += (input.len() - from) as u64;
@@ -240,7 +240,7 @@ impl ResponseReader {
             self.keep(piece.data);
             self.check_body_size()?;
             if piece.done {
-                return Ok(Some(self.complete(KeptBody::Kept, used == input.len())));
+                return Ok(Some(self.complete(StoredBody::Kept, used == input.len())));
             }
             if used == input.len() {
                 break;
@@ -261,7 +261,7 @@ impl ResponseReader {
         self.kept.extend_from_slice(&data[..data.len().min(space)]);
     }
 
-    fn complete(&self, body: KeptBody, nothing_after: bool) -> Complete {
+    fn complete(&self, body: StoredBody, nothing_after: bool) -> Complete {
         Complete {
             status: self.status,
             body_bytes: self.body_bytes,

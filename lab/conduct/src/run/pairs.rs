@@ -8,7 +8,7 @@ use lab_study::plan::Trial;
 use super::begin::not_pinned;
 use super::{Run, Standing, started, workloads};
 use crate::barrier::Barrier;
-use crate::duet::{self, Came, Shared, Side};
+use crate::duet::{self, Shared, Side, SideResult};
 use crate::event::Event;
 use crate::judged::{Judge, Judged};
 use crate::{ConductError, remote_host, sharing, system};
@@ -112,7 +112,7 @@ impl Run<'_> {
         Ok(of_right.map(|of_right| [of_left, of_right]))
     }
 
-    fn discard_unfinished(&self, trials: &[(Trial, Standing); 2], done: &[Came; 2]) {
+    fn discard_unfinished(&self, trials: &[(Trial, Standing); 2], done: &[SideResult; 2]) {
         for ((trial, _), done) in trials.iter().zip(done) {
             if !matches!(done, Ok(Some(_))) {
                 // As for a single trial.

@@ -8,17 +8,17 @@ use h2::client::SendRequest;
 use lab_client::dialogue::{Out, Reply, StreamEnd, StreamSlot, Streams};
 
 use super::line::{Broken, Stream};
-use super::{Grpc, GrpcLine, GrpcTalk, OfStatus};
+use super::{Grpc, GrpcExchange, GrpcLine, OfStatus};
 
-impl Streams<GrpcLine, GrpcTalk> for Grpc {
-    fn goes_on(&self, line: &GrpcLine, talk: &GrpcTalk) -> bool {
+impl Streams<GrpcLine, GrpcExchange> for Grpc {
+    fn goes_on(&self, line: &GrpcLine, talk: &GrpcExchange) -> bool {
         self.asked(talk).is_some_and(|asked| line.has_open(asked))
     }
 
     fn begin(
         &self,
         line: &mut GrpcLine,
-        talk: &mut GrpcTalk,
+        talk: &mut GrpcExchange,
         place: Option<(SendRequest<Bytes>, StreamSlot)>,
         out: &mut Out,
     ) -> Result<(), StreamEnd> {
@@ -49,7 +49,7 @@ impl Streams<GrpcLine, GrpcTalk> for Grpc {
         &self,
         cx: &mut Context<'_>,
         line: &mut GrpcLine,
-        talk: &mut GrpcTalk,
+        talk: &mut GrpcExchange,
         out: &mut Out,
     ) -> Poll<Result<Reply, StreamEnd>> {
         let (Some(asked), Some(stream)) = (self.asked(talk), &mut line.now) else {

@@ -29,7 +29,7 @@ pub struct ImapAnswer {
 
 /// A response's result for the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ImapTold {
+pub enum ImapResult {
     /// The server's greeting, possibly preauthenticated.
     Greeting {
         /// Whether the connection is preauthenticated.
@@ -68,7 +68,7 @@ impl ImapAnswer {
     ///
     /// # Errors
     /// Describes data that is not IMAP.
-    pub fn read(&mut self, heard: &mut &[u8]) -> Result<Option<ImapTold>, String> {
+    pub fn read(&mut self, heard: &mut &[u8]) -> Result<Option<ImapResult>, String> {
         while self.whole(heard)? {
             let response = std::mem::take(&mut self.response);
             let told = self.response(&response);
@@ -147,10 +147,10 @@ impl ImapAnswer {
     }
 
     /// Processes a complete response.
-    fn response(&mut self, response: &[u8]) -> Result<Option<ImapTold>, String> {
+    fn response(&mut self, response: &[u8]) -> Result<Option<ImapResult>, String> {
         let response = response.strip_suffix(b"\r\n").unwrap_or(response);
         if response.starts_with(b"+") {
-            return Ok(Some(ImapTold::Goes));
+            return Ok(Some(ImapResult::Goes));
         }
         if let Some(untagged) = response.strip_prefix(b"* ") {
             return self.untagged(untagged);
@@ -160,15 +160,15 @@ impl ImapAnswer {
         let text = String::from_utf8_lossy(status).into_owned();
         let (kind, words) = text.split_once(' ').unwrap_or((&text, ""));
         if !kind.eq_ignore_ascii_case("OK") {
-            return Ok(Some(ImapTold::No(text)));
+            return Ok(Some(ImapResult::No(text)));
         }
         if self.is_read {
             data::status(words, &mut self.told);
         }
-        Ok(Some(ImapTold::Ok))
+        Ok(Some(ImapResult::Ok))
     }
 
-    fn untagged(&mut self, response: &[u8]) -> Result<Option<ImapTold>, String> {
+    fn untagged(&mut self, response: &[u8]) -> Result<Option<ImapResult>, String> {
         let is = |word: &[u8]| {
             let start = response.get(..word.len());
             start.is_some_and(|start| start.eq_ignore_ascii_case(word))
@@ -178,10 +178,10 @@ impl ImapAnswer {
         if std::mem::take(&mut self.greets) {
             let is_known = is(b"PREAUTH");
             return match is_known || is(b"OK") {
-                true => Ok(Some(ImapTold::Greeting { is_known })),
-                false if says_bye => {
-                    Ok(Some(ImapTold::No(String::from_utf8_lossy(response).into())))
-                }
+                true => Ok(Some(ImapResult::Greeting { is_known })),
+                false if says_bye => Ok(Some(ImapResult::No(
+                    String::from_utf8_lossy(response).into(),
+                ))),
                 false => Err("the server doesn't greet as servers of IMAP do".to_owned()),
             };
         }

@@ -35,7 +35,7 @@ pub struct PostgresAnswer {
 }
 
 /// A message that is not part of rows.
-pub enum PostgresTold {
+pub enum PostgresResult {
     /// The end of the response.
     End(PostgresReady),
     /// The server refuses the request.
@@ -121,7 +121,7 @@ impl PostgresAnswer {
         &mut self,
         heard: &mut &[u8],
         body: &mut Vec<u8>,
-    ) -> Result<Option<PostgresTold>, String> {
+    ) -> Result<Option<PostgresResult>, String> {
         while let Some(message) = self.next(heard)? {
             match message {
                 Message::RowDescription(description) => self.columns(&description)?,
@@ -134,13 +134,13 @@ impl PostgresAnswer {
                 }
                 Message::ReadyForQuery(ready) => {
                     self.end(body);
-                    return Ok(Some(PostgresTold::End(PostgresReady::of(ready.status()))));
+                    return Ok(Some(PostgresResult::End(PostgresReady::of(ready.status()))));
                 }
                 Message::ErrorResponse(body) => return refusal(&body).map(Some),
-                Message::ParseComplete => return Ok(Some(PostgresTold::Parsed)),
-                Message::CopyInResponse(_) => return Ok(Some(PostgresTold::WantsRows)),
+                Message::ParseComplete => return Ok(Some(PostgresResult::Parsed)),
+                Message::CopyInResponse(_) => return Ok(Some(PostgresResult::WantsRows)),
                 Message::CopyData(_) | Message::NoticeResponse(_) => {}
-                message => return Ok(Some(PostgresTold::Other(message))),
+                message => return Ok(Some(PostgresResult::Other(message))),
             }
         }
         Ok(None)
@@ -264,7 +264,7 @@ fn write_value(kind: Kind, value: &[u8], body: &mut Vec<u8>) {
     }
 }
 
-fn refusal(body: &ErrorResponseBody) -> Result<PostgresTold, String> {
+fn refusal(body: &ErrorResponseBody) -> Result<PostgresResult, String> {
     let (mut ends, mut code, mut message) = (false, String::new(), String::new());
     let mut fields = body.fields();
     while let Some(field) = fields.next().map_err(words)? {
@@ -277,7 +277,7 @@ fn refusal(body: &ErrorResponseBody) -> Result<PostgresTold, String> {
         }
     }
     let why = format!("{code} {message}").into();
-    Ok(PostgresTold::Refused { ends, why })
+    Ok(PostgresResult::Refused { ends, why })
 }
 
 pub(super) fn words(error: impl std::fmt::Display) -> String {

@@ -22,7 +22,7 @@ fn what_is_kept_between_requests_is_bounded() {
     for _ in 0..1_000 {
         let mut rest = &all[..];
         assert!(websocket.overhear(&mut line, &mut rest, &mut Vec::new()));
-        let (mut talk, mut out) = (WebSocketTalk::default(), Out::default());
+        let (mut talk, mut out) = (WebSocketExchange::default(), Out::default());
         (talk.count, talk.at_most) = (Some(1), 1);
         let turn = websocket.turn(&mut line, &mut talk, &mut rest, &mut out);
         assert!(matches!(turn, Ok(Turn::Done(_))));
@@ -75,7 +75,7 @@ fn what_is_no_websocket_between_requests_is_told_to_the_next() {
     let mut heard = &b"\x81\x04tick\xf1\x04tick"[..];
     assert!(websocket.overhear(&mut line, &mut heard, &mut Vec::new()));
     let mut ask = |message, count| {
-        let (mut talk, mut out) = (WebSocketTalk::default(), Out::default());
+        let (mut talk, mut out) = (WebSocketExchange::default(), Out::default());
         (talk.message, talk.count, talk.at_most) = (message, count, 1);
         websocket.turn(&mut line, &mut talk, &mut &[][..], &mut out)
     };

@@ -7,7 +7,7 @@
 use lab_stats::exponential::{Exponential, SCALE};
 use prost::{Message, Oneof};
 
-use crate::figure::{Figure, Frame, METRICS, Metric, Shape, VALID, Value, Whose};
+use crate::figure::{Figure, Frame, METRICS, Metric, Shape, TrialLabels, VALID, Value};
 
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`.
 const CUMULATIVE: i32 = 2;
@@ -211,7 +211,7 @@ pub(crate) fn request(frames: &[Frame]) -> Request {
     }
 }
 
-fn resource(of: &Whose) -> Resource {
+fn resource(of: &TrialLabels) -> Resource {
     Resource {
         attributes: vec![
             attribute("service.name", "plimsoll"),

@@ -43,13 +43,13 @@ type TimeText = [u8; 16];
 
 thread_local! {
     /// Signing keys, by a hash of what they are derived from.
-    static KEYS: RefCell<HashMap<u64, KeptKey>> = RefCell::default();
+    static KEYS: RefCell<HashMap<u64, StoredKey>> = RefCell::default();
     /// The last second that a request was signed in, and its text.
     static LAST_TIME: Cell<Option<(i64, TimeText)>> = const { Cell::new(None) };
 }
 
 /// A signing key, and the day, region, service, and secret key that it is derived from.
-struct KeptKey {
+struct StoredKey {
     parts: [Box<str>; 4],
     key: Key,
 }
@@ -169,15 +169,15 @@ fn with_key<R>(parts: [&str; 4], take: impl FnOnce(&Key) -> R) -> R {
         if kept.len() >= MAX_KEPT_KEYS && !kept.contains_key(&hash) {
             kept.clear();
         }
-        let one = kept.entry(hash).or_insert_with(|| KeptKey::of(parts));
+        let one = kept.entry(hash).or_insert_with(|| StoredKey::of(parts));
         if !one.is_of(parts) {
-            *one = KeptKey::of(parts);
+            *one = StoredKey::of(parts);
         }
         take(&one.key)
     })
 }
 
-impl KeptKey {
+impl StoredKey {
     fn of(parts: [&str; 4]) -> Self {
         let [day, region, service, secret] = parts;
         let mut key = Key::new(HMAC_SHA256, format!("AWS4{secret}").as_bytes());

@@ -22,13 +22,13 @@ const MULTIPART: &str = "multipart/form-data";
 
 /// A body and its content type.
 #[derive(Debug, Default)]
-pub(super) struct Carried {
+pub(super) struct TypedBody {
     pub(super) body: Body,
     /// The header to send; `None` if the body implies it.
     pub(super) kind: Option<String>,
 }
 
-impl Carried {
+impl TypedBody {
     fn of(body: Body, kind: &str) -> Self {
         Self {
             body,
@@ -42,9 +42,9 @@ impl Carried {
 }
 
 /// The body of a request.
-pub(super) fn of(one: &Recorded, said: &mut Vec<String>) -> Carried {
+pub(super) fn of(one: &Recorded, said: &mut Vec<String>) -> TypedBody {
     let Some(sent) = &one.entry.request.body else {
-        return Carried::default();
+        return TypedBody::default();
     };
     let header = one
         .sent("content-type")
@@ -62,14 +62,14 @@ pub(super) fn of(one: &Recorded, said: &mut Vec<String>) -> Carried {
             said.push(format!(
                 "{place}: its body is no text; as many bytes of any kind are sent"
             ));
-            return Carried::of(Body::Bytes(count), &kind);
+            return TypedBody::of(Body::Bytes(count), &kind);
         }
     };
     if text.is_empty() {
         return of_fields(&sent.params, &kind, &place, said);
     }
     if text.len() > MAX_TEXT {
-        return Carried::of(too_long(text.len(), &place, said), &kind);
+        return TypedBody::of(too_long(text.len(), &place, said), &kind);
     }
     let kind = match kind.is_empty() {
         true => guessed(&text, &place, said),
@@ -134,14 +134,14 @@ fn is_form(text: &str) -> bool {
     })
 }
 
-fn of_text(text: &str, kind: &str, place: &str, said: &mut Vec<String>) -> Carried {
+fn of_text(text: &str, kind: &str, place: &str, said: &mut Vec<String>) -> TypedBody {
     let essence = essence(kind);
     if essence == FORM {
         let pairs: Vec<(String, String)> = form_urlencoded::parse(text.as_bytes())
             .into_owned()
             .collect();
         if is_each_once(&pairs) {
-            return Carried::implied(form(&pairs));
+            return TypedBody::implied(form(&pairs));
         }
     }
     if essence.ends_with("json")
@@ -149,8 +149,8 @@ fn of_text(text: &str, kind: &str, place: &str, said: &mut Vec<String>) -> Carri
     {
         let body = Body::Json(json);
         return match essence == JSON {
-            true => Carried::implied(body),
-            false => Carried::of(body, kind),
+            true => TypedBody::implied(body),
+            false => TypedBody::of(body, kind),
         };
     }
     if essence == MULTIPART && text.contains('\u{fffd}') {
@@ -158,7 +158,7 @@ fn of_text(text: &str, kind: &str, place: &str, said: &mut Vec<String>) -> Carri
             "{place}: the files in its body are no text, and not as they were"
         ));
     }
-    Carried::of(Body::Text(Text::literal(text)), kind)
+    TypedBody::of(Body::Text(Text::literal(text)), kind)
 }
 
 fn is_each_once(pairs: &[(String, String)]) -> bool {
@@ -172,9 +172,9 @@ fn form(pairs: &[(String, String)]) -> Body {
 }
 
 /// A body of which the recording only has the fields.
-fn of_fields(params: &[Param], kind: &str, place: &str, said: &mut Vec<String>) -> Carried {
+fn of_fields(params: &[Param], kind: &str, place: &str, said: &mut Vec<String>) -> TypedBody {
     if params.is_empty() {
-        return Carried::default();
+        return TypedBody::default();
     }
     let essence = essence(kind);
     let has_file = params.iter().any(|param| param.file.is_some());
@@ -184,17 +184,17 @@ fn of_fields(params: &[Param], kind: &str, place: &str, said: &mut Vec<String>) 
     if essence == FORM || essence.is_empty() {
         let pairs = decoded(params);
         if is_each_once(&pairs) {
-            return Carried::implied(form(&pairs));
+            return TypedBody::implied(form(&pairs));
         }
         let text = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(&pairs)
             .finish();
-        return Carried::of(Body::Text(Text::literal(&text)), FORM);
+        return TypedBody::of(Body::Text(Text::literal(&text)), FORM);
     }
     said.push(format!(
         "{place}: its body ({essence}) is left out: the recording has it as fields of a form"
     ));
-    Carried::default()
+    TypedBody::default()
 }
 
 /// Decodes fields, which not all recorders do. A character that no encoded form contains shows that all are decoded;
@@ -230,7 +230,7 @@ fn decoded(params: &[Param]) -> Vec<(String, String)> {
         .collect()
 }
 
-fn of_parts(params: &[Param], kind: &str, place: &str, said: &mut Vec<String>) -> Carried {
+fn of_parts(params: &[Param], kind: &str, place: &str, said: &mut Vec<String>) -> TypedBody {
     let mut parts = Vec::with_capacity(params.len());
     for param in params {
         let value = param.value.as_deref().unwrap_or_default();
@@ -255,9 +255,9 @@ fn of_parts(params: &[Param], kind: &str, place: &str, said: &mut Vec<String>) -
     let count = text.with_holes().len();
     let kind = format!("{MULTIPART}; boundary={boundary}");
     if count > MAX_TEXT {
-        return Carried::of(too_long(count, place, said), &kind);
+        return TypedBody::of(too_long(count, place, said), &kind);
     }
-    Carried::of(Body::Text(text), &kind)
+    TypedBody::of(Body::Text(text), &kind)
 }
 
 fn too_long(count: usize, place: &str, said: &mut Vec<String>) -> Body {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lab_workload::looks_secret;
 
 use super::atoms::{ORIGIN, Position, atoms, put};
-use super::body::{self, Carried};
+use super::body::{self, TypedBody};
 use super::coding::base64;
 use super::read::{Pair, Recorded};
 use super::trace::Sets;
@@ -56,7 +56,7 @@ const DROPPED: [&str; 28] = [
 /// The request, without captures.
 pub(super) fn request(one: &Recorded, server: &str, said: &mut Vec<String>) -> Request {
     let sent = &one.entry.request;
-    let Carried { body, mut kind } = body::of(one, said);
+    let TypedBody { body, mut kind } = body::of(one, said);
     let is_safe = matches!(sent.method.as_str(), "GET" | "HEAD" | "OPTIONS");
     let mut headers = Vec::new();
     let mut basic_auth = None;

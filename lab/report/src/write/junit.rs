@@ -18,10 +18,10 @@ use crate::model::{
 };
 use crate::sections::{outcome, texts, threshold_value, threshold_words};
 
-use Came::{Broken, Failed, Passed, Skipped};
+use CaseOutcome::{Broken, Failed, Passed, Skipped};
 
 /// The outcome of a case, with a text that is shown if it didn't pass and else kept as output.
-enum Came {
+enum CaseOutcome {
     Passed(String),
     Skipped(String),
     /// The server missed a requirement.
@@ -238,7 +238,7 @@ fn document(name: &str, started: &str, suites: Vec<(&str, Vec<TestCase>)>) -> St
     text.expect("a string takes all writes")
 }
 
-fn case(class: &str, name: &str, came: Came) -> TestCase {
+fn case(class: &str, name: &str, came: CaseOutcome) -> TestCase {
     let unlike_success = |kind, ty, text: &str| {
         let mut status = TestCaseStatus::non_success(kind);
         status.set_message(text_of(text)).set_type(ty);

@@ -19,7 +19,7 @@ const AUTO: &str = "auto";
 
 /// The study's setting of `duet`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum DuetSetting {
     Auto,
     No,
     Together,
@@ -33,26 +33,26 @@ pub(super) fn paired(study: Study, file: &StudyFile, problems: &mut Problems) ->
     };
     let refusal = of_study(file).or_else(|| of_cells(&study.cells, &study.cell_template));
     let (duet, auto, why) = match (asked, refusal) {
-        (Asked::Auto, refusal) => {
+        (DuetSetting::Auto, refusal) => {
             let obstacle = refusal.map(|(message, _)| message);
             let obstacle = obstacle.or_else(|| asks_more(&study, file));
             let none = || "two variants are compared, and nothing in the study keeps them from running at once";
             let is_duet = obstacle.is_none();
             (is_duet, true, obstacle.unwrap_or_else(|| none().to_owned()))
         }
-        (Asked::Together | Asked::Apart, Some((message, help))) => {
+        (DuetSetting::Together | DuetSetting::Apart, Some((message, help))) => {
             if let Some(at) = &file.duet {
                 problems.push(at.span.first_line().problem(message, "here").help(help));
             }
             return study;
         }
-        (Asked::No, _) => (false, false, of_file("false")),
-        (Asked::Together, None) => (true, false, of_file("true")),
-        (Asked::Apart, None) => (true, false, of_file(APART)),
+        (DuetSetting::No, _) => (false, false, of_file("false")),
+        (DuetSetting::Together, None) => (true, false, of_file("true")),
+        (DuetSetting::Apart, None) => (true, false, of_file(APART)),
     };
     Study {
         duet,
-        apart: duet && asked == Asked::Apart,
+        apart: duet && asked == DuetSetting::Apart,
         pairing: has_two(file).then_some(Pairing { auto, why }),
         ..study
     }
@@ -62,15 +62,15 @@ fn of_file(value: &str) -> String {
     format!("the study says `duet: {value}`")
 }
 
-fn asked(file: &StudyFile, problems: &mut Problems) -> Option<Asked> {
+fn asked(file: &StudyFile, problems: &mut Problems) -> Option<DuetSetting> {
     let Some(at) = &file.duet else {
-        return Some(Asked::Auto);
+        return Some(DuetSetting::Auto);
     };
     match &at.value {
-        Scalar::Bool(false) => Some(Asked::No),
-        Scalar::Bool(true) => Some(Asked::Together),
-        Scalar::Text(text) if text == APART => Some(Asked::Apart),
-        Scalar::Text(text) if text == AUTO => Some(Asked::Auto),
+        Scalar::Bool(false) => Some(DuetSetting::No),
+        Scalar::Bool(true) => Some(DuetSetting::Together),
+        Scalar::Text(text) if text == APART => Some(DuetSetting::Apart),
+        Scalar::Text(text) if text == AUTO => Some(DuetSetting::Auto),
         other => {
             let message = format!("`{other}` is none of {AUTO}, true, {APART}, and false");
             problems.push(at.span.first_line().problem(message, "here"));

@@ -7,7 +7,7 @@
 mod agents;
 mod arrivals;
 mod cause;
-mod circumstances;
+mod environment;
 mod facts;
 mod generator;
 mod load;
@@ -64,11 +64,11 @@ fn judge(id: CheckId, facts: &Facts<'_>) -> Option<Check> {
         CheckId::LoopLag => generator::loop_lag(facts),
         CheckId::RunQueueDelay => Some(generator::run_queue(facts)),
         CheckId::GeneratorCpu => Some(generator::cpu(facts)),
-        CheckId::StolenCpu => Some(circumstances::steal(facts)),
-        CheckId::OtherPrograms => Some(circumstances::others(facts)),
-        CheckId::MemoryPressure => Some(circumstances::memory(facts)),
-        CheckId::ClockJumps => Some(circumstances::clocks(facts)),
-        CheckId::Limits => Some(circumstances::limits(facts)),
+        CheckId::StolenCpu => Some(environment::steal(facts)),
+        CheckId::OtherPrograms => Some(environment::others(facts)),
+        CheckId::MemoryPressure => Some(environment::memory(facts)),
+        CheckId::ClockJumps => Some(environment::clocks(facts)),
+        CheckId::Limits => Some(environment::limits(facts)),
         CheckId::AgentsClocks => agents::clocks(facts),
         CheckId::TailSample => Some(steady::tail(facts)),
         CheckId::ClockAndWindows => Some(records::clock(facts)),

@@ -213,10 +213,13 @@ mod tests {
         for (failure, status) in [
             (CalendarFailure::Contended, 409),
             (CalendarFailure::TooLarge, 413),
-            (CalendarFailure::Full(Fault::said("full")), 507),
+            (CalendarFailure::Full(Fault::with_message("full")), 507),
             (CalendarFailure::Closing, 503),
-            (CalendarFailure::Unknown(Fault::said("gone")), 503),
-            (CalendarFailure::Internal(Fault::said("broken")), 500),
+            (CalendarFailure::Unknown(Fault::with_message("gone")), 503),
+            (
+                CalendarFailure::Internal(Fault::with_message("broken")),
+                500,
+            ),
             (CalendarError::bad_request("No.").into(), 400),
         ] {
             let (found, body) = failure.parts();

@@ -28,7 +28,7 @@ use super::reply;
 use super::user::{DatabaseUser, change};
 use crate::failure::{DominoFailure, Reply};
 use crate::front::Domino;
-use crate::set_aside::Share;
+use crate::reservations::Share;
 
 const BYTES: &str = "application/octet-stream";
 /// Most bytes of a form's fields other than files.

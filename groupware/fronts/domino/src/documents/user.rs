@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use groupware_documents::{Context, Decision, DocumentError, Who};
+use groupware_documents::{Context, Decision, DocumentError, Principal};
 use groupware_http::{ApiError, mailbox, user};
 use groupware_people::{UserName, without_nsf};
 use groupware_runtime::Caller;
@@ -24,8 +24,8 @@ pub(crate) struct DatabaseUser {
 
 impl DatabaseUser {
     /// The user and the owner, for decisions about documents.
-    pub(crate) fn who(&self) -> Who<'_> {
-        Who {
+    pub(crate) fn who(&self) -> Principal<'_> {
+        Principal {
             mailbox: &self.mailbox,
             ..self.user.who()
         }
@@ -73,7 +73,7 @@ pub(crate) async fn change<T>(
 /// Works as [`change`], for any user.
 pub(crate) async fn change_as<T>(
     domino: &Domino,
-    (caller, who): (&Caller, Who<'_>),
+    (caller, who): (&Caller, Principal<'_>),
     decide: impl Fn(&Context<'_>) -> Result<Decision<T>, DocumentError>,
 ) -> Result<T, DominoFailure> {
     let service = &domino.service;

@@ -5,7 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use axum::extract::FromRequestParts;
 use bytes::Bytes;
 use groupware_http::{ApiError, media_type, parameter};
-use groupware_mail::{Context, Folder, MailError, Outgoing, Parcel, Reason, Unid, parse_outgoing};
+use groupware_mail::{
+    Context, Folder, MailError, Outgoing, Reason, RoutedMessage, Unid, parse_outgoing,
+};
 use http::request::Parts;
 
 use crate::failure::DominoFailure;
@@ -161,8 +163,8 @@ impl Making {
     ///
     /// # Errors
     /// As [`Making::message`]; a refusal of recipients that are no local users.
-    pub(crate) fn parcel(&self, context: &Context<'_>) -> Result<Parcel, MailError> {
+    pub(crate) fn parcel(&self, context: &Context<'_>) -> Result<RoutedMessage, MailError> {
         let message = self.message(context)?;
-        Parcel::from_head(context.directory, context.mailbox, message)
+        RoutedMessage::from_head(context.directory, context.mailbox, message)
     }
 }

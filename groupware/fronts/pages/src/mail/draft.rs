@@ -29,12 +29,12 @@ pub(crate) struct Draft {
     /// The mail that is answered.
     pub(crate) answers: Option<Unid>,
     /// Files of a draft or of a forwarded mail.
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) kept: Vec<IncludedFile>,
 }
 
 /// A file included from another mail of the same mailbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct IncludedFile {
     pub(crate) mail: Unid,
     pub(crate) name: String,
     pub(crate) bytes: u64,
@@ -46,7 +46,7 @@ impl Draft {
         let text = |name| fields.trimmed(name).to_owned();
         let kept = fields.all("keep").filter_map(|text| {
             let (mail, name) = text.split_once('/')?;
-            Some(Kept {
+            Some(IncludedFile {
                 mail: Unid::parse(mail)?,
                 name: name.to_owned(),
                 bytes: 0,
@@ -291,11 +291,11 @@ fn joined(people: &[Person]) -> String {
     people.join(", ")
 }
 
-fn files(unid: Unid, view: &View<'_>) -> Vec<Kept> {
+fn files(unid: Unid, view: &View<'_>) -> Vec<IncludedFile> {
     let reading = view.reading();
     // Pictures that are shown in place are included as files.
     let pictures = reading.preferred().filter(|part| !part.is_text());
-    let files = reading.files().chain(pictures).map(|part| Kept {
+    let files = reading.files().chain(pictures).map(|part| IncludedFile {
         mail: unid,
         name: part.name.clone(),
         bytes: part.data().len() as u64,

@@ -14,7 +14,7 @@ use super::text::path;
 use crate::error::PageError;
 use crate::field::{Input, Wrong};
 use crate::form::Sent;
-use crate::layout::{self, Here};
+use crate::layout::{self, NavItem};
 use crate::notice::Notice;
 use crate::visitor::SignedIn;
 
@@ -61,7 +61,7 @@ fn render(service: &Service, visitor: &SignedIn, typed: &str, wrong: &Wrong) -> 
             div.actions { button.primary type="submit" { "Make" } }
         }
     };
-    let here = Here::Mail(None);
+    let here = NavItem::Mail(None);
     layout::page_with(
         service,
         visitor,
@@ -135,7 +135,7 @@ fn render_one(
             div.actions { button.danger type="submit" name="do" value="delete" { "Delete the folder" } }
         }
     };
-    let here = Here::Mail(Some(Folder::Own(folder.unid)));
+    let here = NavItem::Mail(Some(Folder::Own(folder.unid)));
     layout::page_with(service, visitor, (here, status(wrong)), &folder.name, &main)
 }
 

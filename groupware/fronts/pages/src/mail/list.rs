@@ -18,7 +18,7 @@ use serde::Deserialize;
 use super::text::{foreign, message_path, path, when};
 use crate::error::PageError;
 use crate::form::{Fields, Sent};
-use crate::layout::{self, Here};
+use crate::layout::{self, NavItem};
 use crate::notice::Notice;
 use crate::visitor::SignedIn;
 use crate::zone;
@@ -438,7 +438,7 @@ pub(crate) fn confirm(
     layout::page(
         service,
         visitor,
-        Here::Mail(Some(Folder::Trash)),
+        NavItem::Mail(Some(Folder::Trash)),
         question,
         &main,
     )
@@ -467,7 +467,7 @@ pub(crate) async fn empty_trash(State(service): State<Service>, sent: Sent) -> R
         return layout::page(
             &service,
             visitor,
-            Here::Mail(Some(Folder::Trash)),
+            NavItem::Mail(Some(Folder::Trash)),
             question,
             &main,
         );

@@ -7,7 +7,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use bytes::Bytes;
 use groupware_mail::{
-    self as mail, Attached, Folder, MailError, Marking, Outgoing, Parcel, Unid, View, drafts,
+    self as mail, Attached, Folder, MailError, Marking, Outgoing, RoutedMessage, Unid, View, drafts,
 };
 use groupware_service::ChangeError;
 use groupware_service::mail::{change_with_message, deliver};
@@ -16,14 +16,14 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::draft::{Draft, Kept};
+use super::draft::{Draft, IncludedFile};
 use super::message;
 use super::text::{foreign, path, size_text};
 use crate::edit::directory_list;
 use crate::error::PageError;
 use crate::field::{Input, Wrong, area};
 use crate::form::SentFiles;
-use crate::layout::{self, Here};
+use crate::layout::{self, NavItem};
 use crate::notice::Notice;
 use crate::visitor::SignedIn;
 
@@ -225,12 +225,17 @@ async fn keep(
 }
 
 /// Lists the files of the saved draft, or those kept files that still exist.
-fn listed(service: &Service, visitor: &SignedIn, draft: &Draft, saved: Option<Unid>) -> Vec<Kept> {
+fn listed(
+    service: &Service,
+    visitor: &SignedIn,
+    draft: &Draft,
+    saved: Option<Unid>,
+) -> Vec<IncludedFile> {
     let mails: Vec<Unid> = match saved {
         Some(unid) => vec![unid],
         None => draft.mails().unwrap_or_default(),
     };
-    let is_kept = |file: &Kept| {
+    let is_kept = |file: &IncludedFile| {
         let mut kept = draft.kept.iter();
         kept.any(|it| (it.mail, &it.name) == (file.mail, &file.name))
     };
@@ -288,7 +293,7 @@ async fn send(
     let sent = move || sent(&there);
     deliver(service, at, (bytes_of(&outgoing), sent), move |context| {
         let message = outgoing.build(context)?.into();
-        let parcel = Parcel::from_head(context.directory, context.mailbox, message)?;
+        let parcel = RoutedMessage::from_head(context.directory, context.mailbox, message)?;
         let sent = match unid {
             Some(unid) => drafts::send(context, (unid, seen), &parcel),
             None => mail::send(context, &parcel),
@@ -373,7 +378,7 @@ fn form(service: &Service, visitor: &SignedIn, draft: &Draft, trouble: &Trouble)
             }
         }
     };
-    let here = Here::Mail(draft.unid.map(|_| Folder::Drafts));
+    let here = NavItem::Mail(draft.unid.map(|_| Folder::Drafts));
     layout::page_with(service, visitor, (here, trouble.status()), title, &main)
 }
 

@@ -16,7 +16,7 @@ use super::password::{self, OWN, OWN_FOR_RIGHTS, hash, made_now, note, prove};
 use crate::error::PageError;
 use crate::field::Wrong;
 use crate::front::Pages;
-use crate::layout::{self, Here};
+use crate::layout::{self, NavItem};
 use crate::mail::text::size_text;
 use crate::notice::Notice;
 use crate::visitor::SignedIn;
@@ -60,7 +60,7 @@ fn page(pages: &Pages, visitor: &SignedIn, account: &Account, shown: &Shown) -> 
         (session_list(visitor, account, &sessions))
         @if !is_self(visitor, account) { (rights(visitor, account, shown)) }
     };
-    let here = (Here::Users, status(&shown.wrong));
+    let here = (NavItem::Users, status(&shown.wrong));
     layout::page_with(service, visitor, here, name, &main)
 }
 

@@ -13,7 +13,7 @@ use super::password::{OWN, note, own_field, prove};
 use crate::error::PageError;
 use crate::field::{Input, Wrong};
 use crate::front::Pages;
-use crate::layout::{self, Here};
+use crate::layout::{self, NavItem};
 use crate::mail::text::size_text;
 use crate::notice::Notice;
 use crate::visitor::SignedIn;
@@ -57,7 +57,7 @@ fn page(pages: &Pages, visitor: &SignedIn, account: &Account, wrong: &Wrong) -> 
             }
         }
     };
-    let here = (Here::Users, status(wrong));
+    let here = (NavItem::Users, status(wrong));
     layout::page_with(&pages.service, visitor, here, "Remove a user", &main)
 }
 

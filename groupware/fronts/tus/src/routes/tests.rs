@@ -88,7 +88,7 @@ impl Site {
 }
 
 async fn ask(server: &Tus, id: &UploadId, request: Request) -> Response {
-    let asked = Asked {
+    let asked = UploadRequest {
         owner: owner(),
         id: id.clone(),
         request,
@@ -102,7 +102,7 @@ async fn ask(server: &Tus, id: &UploadId, request: Request) -> Response {
     reply.unwrap_or_else(axum::response::IntoResponse::into_response)
 }
 
-fn request_method(asked: &Asked) -> &Method {
+fn request_method(asked: &UploadRequest) -> &Method {
     asked.request.method()
 }
 

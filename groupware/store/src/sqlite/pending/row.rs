@@ -33,7 +33,7 @@ const SAME_PARTITION: u16 = u16::MAX;
 
 /// A change read from a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum PendingChange {
     Record {
         partition: Arc<str>,
         key: Vec<u8>,
@@ -115,13 +115,13 @@ impl Row {
     }
 
     /// The changes of the row.
-    pub(super) fn told(&self) -> Vec<Told> {
+    pub(super) fn changes(&self) -> Vec<PendingChange> {
         parse(&self.bytes).unwrap_or_default()
     }
 }
 
 /// Decodes a stored row; `None` if it is damaged.
-pub(super) fn read(stored: &[u8]) -> Option<Vec<Told>> {
+pub(super) fn read(stored: &[u8]) -> Option<Vec<PendingChange>> {
     let (form, bytes) = stored.split_first()?;
     match *form {
         AS_IT_IS => parse(bytes),
@@ -136,7 +136,7 @@ pub(super) fn read(stored: &[u8]) -> Option<Vec<Told>> {
     }
 }
 
-fn parse(bytes: &[u8]) -> Option<Vec<Told>> {
+fn parse(bytes: &[u8]) -> Option<Vec<PendingChange>> {
     let mut rest = Rest(bytes);
     let mut told = Vec::new();
     let mut last: Option<Arc<str>> = None;
@@ -155,7 +155,7 @@ fn parse(bytes: &[u8]) -> Option<Vec<Told>> {
                     _ => Some(rest.short()?.to_vec()),
                 };
                 let from = key;
-                Told::Range {
+                PendingChange::Range {
                     partition,
                     from,
                     to,
@@ -164,7 +164,7 @@ fn parse(bytes: &[u8]) -> Option<Vec<Told>> {
             kind => {
                 let revision = u64::from_le_bytes(rest.number()?);
                 let now = rest.now(kind)?;
-                Told::Record {
+                PendingChange::Record {
                     partition,
                     key,
                     revision,
@@ -216,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    fn told() -> impl Strategy<Value = Told> {
+    fn told() -> impl Strategy<Value = PendingChange> {
         let partition = || "[ab]{0,3}".prop_map(|name| Arc::<str>::from(&*name));
         let key = || vec(any::<u8>(), 0..6);
         let value = prop_oneof![vec(any::<u8>(), 0..20), vec(Just(7), 0..2000)];
@@ -227,25 +227,25 @@ mod tests {
         ];
         prop_oneof![
             4 => (partition(), key(), any::<u64>(), now).prop_map(|(partition, key, revision, now)| {
-                Told::Record { partition, key, revision, now }
+                PendingChange::Record { partition, key, revision, now }
             }),
             1 => (partition(), key(), proptest::option::of(key())).prop_map(|(partition, from, to)| {
-                Told::Range { partition, from, to }
+                PendingChange::Range { partition, from, to }
             }),
         ]
     }
 
-    fn row(all: &[Told]) -> Row {
+    fn row(all: &[PendingChange]) -> Row {
         let mut row = Row::default();
         for told in all {
             match told {
-                Told::Record {
+                PendingChange::Record {
                     partition,
                     key,
                     revision,
                     now,
                 } => row.record(partition, key, *revision, now),
-                Told::Range {
+                PendingChange::Range {
                     partition,
                     from,
                     to,
@@ -259,7 +259,7 @@ mod tests {
         #[test]
         fn what_is_written_is_read(all in vec(told(), 0..12)) {
             let row = row(&all);
-            prop_assert_eq!(row.told(), all.clone());
+            prop_assert_eq!(row.changes(), all.clone());
             prop_assert_eq!(read(&row.stored()), Some(all));
         }
 

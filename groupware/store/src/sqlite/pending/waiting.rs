@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use super::above::{Above, Changed};
-use super::row::{self, Row, Told};
+use super::row::{self, PendingChange, Row};
 use super::table::{CHANGE_BYTES, Change, GroupNumber, Memtable, Now};
 use super::tables::{Shared, Tables};
 
@@ -119,9 +119,9 @@ impl Pending {
         Ok(pending)
     }
 
-    fn take(&self, told: &Told) {
+    fn take(&self, told: &PendingChange) {
         match told {
-            Told::Record {
+            PendingChange::Record {
                 partition,
                 key,
                 revision,
@@ -134,7 +134,7 @@ impl Pending {
                 };
                 self.tables.active.put(partition, key, change);
             }
-            Told::Range {
+            PendingChange::Range {
                 partition,
                 from,
                 to,
@@ -242,12 +242,12 @@ impl Pending {
     /// Undoes the current group, which was not committed.
     pub(in crate::sqlite) fn take_back(&mut self) {
         let group = self.group;
-        for told in std::mem::take(&mut self.row).told() {
+        for told in std::mem::take(&mut self.row).changes() {
             match told {
-                Told::Record { partition, key, .. } => {
+                PendingChange::Record { partition, key, .. } => {
                     self.tables.active.take_back(&partition, &key, group);
                 }
-                Told::Range {
+                PendingChange::Range {
                     partition,
                     from,
                     to,

@@ -11,11 +11,11 @@ use super::super::call::{Answer, Call, keeps, timeout_text, unanswered};
 use super::super::client::{HttpClient, Outcome};
 use super::super::cookie::Jar;
 use super::super::head::Fault;
-use super::super::response::{Complete, KeptBody};
+use super::super::response::{Complete, StoredBody};
 use super::super::session::{HttpSession, Shares};
 use super::error::{Lost, sort};
 use super::message;
-use super::talk::{Came, Talk};
+use super::stream::{ResponsePart, StreamExchange};
 use crate::connection::Connection;
 use crate::exchange::{ErrorClass, Phase};
 use crate::streams::{HeldConnection, Link, StreamSlot};
@@ -258,7 +258,7 @@ impl<T: Time> HttpClient<T> {
             Err(error) => return Err(Lost::Failed(ErrorClass::Check, error.to_string())),
         };
         held.last = None;
-        let mut talk = Talk::new(answer, stream, body);
+        let mut talk = StreamExchange::new(answer, stream, body);
         let mut coming = Coming::default();
         let come = poll_fn(|cx| {
             let come = self.poll_stream(cx, &mut talk, &mut coming, jar, call);
@@ -282,7 +282,7 @@ impl<T: Time> HttpClient<T> {
                     status: coming.status.unwrap_or_default(),
                     body_bytes: coming.bytes,
                     reusable: true,
-                    body: KeptBody::Kept,
+                    body: StoredBody::Kept,
                 };
                 let answer = self.judge(&complete, &coming.kept, call);
                 if let Answer::Whole { at, .. } = &answer {
@@ -316,7 +316,7 @@ impl<T: Time> HttpClient<T> {
     fn poll_stream(
         &self,
         cx: &mut Context<'_>,
-        talk: &mut Talk,
+        talk: &mut StreamExchange,
         coming: &mut Coming,
         jar: &Jar,
         call: &mut Call<'_, T::Timer>,
@@ -330,11 +330,11 @@ impl<T: Time> HttpClient<T> {
                     return Poll::Pending;
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(Ended::Stream(error))),
-                Poll::Ready(Ok(Came::End)) => return Poll::Ready(Ok(())),
-                Poll::Ready(Ok(Came::Head(status, headers))) => {
+                Poll::Ready(Ok(ResponsePart::End)) => return Poll::Ready(Ok(())),
+                Poll::Ready(Ok(ResponsePart::Head(status, headers))) => {
                     self.take_head(status, &headers, coming, jar, call);
                 }
-                Poll::Ready(Ok(Came::Data(data))) => {
+                Poll::Ready(Ok(ResponsePart::Data(data))) => {
                     if let Some(tap) = &self.tap {
                         tap.received(self.time.now(), &data);
                     }

@@ -11,7 +11,7 @@
 mod error;
 mod exchange;
 mod message;
-mod talk;
+mod stream;
 
 use crate::streams::Windows;
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Returns the command's result and the collected data, read in pieces of this many bytes.
-fn read(bytes: &[u8], piece: usize) -> Result<Option<(ImapTold, String)>, String> {
+fn read(bytes: &[u8], piece: usize) -> Result<Option<(ImapResult, String)>, String> {
     let (mut answer, mut kept) = (ImapAnswer::default(), Vec::new());
     answer.begin(true);
     for piece in bytes.chunks(piece) {
@@ -29,18 +29,18 @@ fn an_answer_is_all_up_to_its_tag() {
         (
             &b"* 1 FETCH (UID 7 BODY[] {7}\r\na OK\r\nx)\r\n* 2 EXISTS\r\na OK done {3}\r\n"[..],
             Some((
-                ImapTold::Ok,
+                ImapResult::Ok,
                 r#"{"exists":2,"fetch":[{"body[]":"a OK\r\nx","seq":1,"uid":7}],"text":"done {3}"}"#,
             )),
         ),
         (
             b"* OK still here {3}\r\na NO [TRYCREATE] no such mailbox\r\n",
             Some((
-                ImapTold::No("NO [TRYCREATE] no such mailbox".to_owned()),
+                ImapResult::No("NO [TRYCREATE] no such mailbox".to_owned()),
                 r#"{"text":"still here {3}"}"#,
             )),
         ),
-        (b"+ go on\r\n", Some((ImapTold::Goes, "{}"))),
+        (b"+ go on\r\n", Some((ImapResult::Goes, "{}"))),
         (b"* SEARCH 1 2\r\n", None),
     ] {
         let expected = expected.map(|(told, body)| (told, body.to_owned()));

@@ -39,11 +39,11 @@ fn read(bytes: &[u8], piece: usize, is_read: bool) -> Result<(Vec<String>, Strin
         let mut heard = &kept[..];
         while let Some(one) = answer.read(&mut heard, &mut body)? {
             told.push(match one {
-                PostgresTold::End(_) => "end".to_owned(),
-                PostgresTold::Refused { ends, why } => format!("{why} {ends}"),
-                PostgresTold::Parsed => "parsed".to_owned(),
-                PostgresTold::WantsRows => "wants rows".to_owned(),
-                PostgresTold::Other(_) => "other".to_owned(),
+                PostgresResult::End(_) => "end".to_owned(),
+                PostgresResult::Refused { ends, why } => format!("{why} {ends}"),
+                PostgresResult::Parsed => "parsed".to_owned(),
+                PostgresResult::WantsRows => "wants rows".to_owned(),
+                PostgresResult::Other(_) => "other".to_owned(),
             });
         }
         let taken = kept.len() - heard.len();

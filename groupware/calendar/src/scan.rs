@@ -17,14 +17,14 @@ const PAGE_BYTES: usize = 4 << 20;
 
 /// The scan budget for a range.
 #[derive(Debug, Clone, Copy)]
-pub struct Reach {
+pub struct ScanBudget {
     /// The number of lines; their entries may be out of the range.
     lines: usize,
     /// The bytes of entries.
     bytes: usize,
 }
 
-impl Reach {
+impl ScanBudget {
     /// A short budget, for a thread with other requests.
     pub const QUICK: Self = Self {
         lines: 200,
@@ -46,7 +46,7 @@ pub fn entries(
     snapshot: &dyn Snapshot,
     mailbox: &str,
     (range, most): (Range<i64>, usize),
-    reach: Reach,
+    reach: ScanBudget,
     visit: &mut dyn FnMut(Entry),
 ) -> Result<bool, CalendarError> {
     let began = range.start.saturating_sub(keys::LONG_S);

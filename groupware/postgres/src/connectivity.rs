@@ -35,7 +35,7 @@ pub(crate) enum Found {
 }
 
 #[derive(Debug)]
-pub(crate) struct Reach {
+pub(crate) struct Connectivity {
     state: State,
     /// The time of the last response.
     heard: Option<Instant>,
@@ -61,7 +61,7 @@ enum State {
     },
 }
 
-impl Reach {
+impl Connectivity {
     pub(crate) fn new(brief: Duration, longest: Duration) -> Self {
         Self {
             state: State::There,
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_look_that_takes_long_is_no_silence_while_others_are_answered() {
-        let (mut reach, begin) = (Reach::new(BRIEF, LONGEST), now());
+        let (mut reach, begin) = (Connectivity::new(BRIEF, LONGEST), now());
         reach.heard(begin);
         assert!(!reach.late(after(begin, 999)));
         assert_eq!(reach.turn(after(begin, 999)), Turn::Ask);
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn one_finds_out_and_the_others_wait_for_it_or_are_refused() {
-        let (mut reach, begin) = (Reach::new(BRIEF, LONGEST), now());
+        let (mut reach, begin) = (Connectivity::new(BRIEF, LONGEST), now());
         assert!(reach.late(begin));
         assert_eq!(reach.turn(begin), within(1));
         assert_eq!(reach.turn(begin), Turn::Wait);
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn whatever_anybody_hears_shows_that_it_is_there() {
-        let (mut reach, begin) = (Reach::new(BRIEF, LONGEST), now());
+        let (mut reach, begin) = (Connectivity::new(BRIEF, LONGEST), now());
         assert!(!reach.heard(begin));
         assert!(reach.late(after(begin, 2000)));
         assert_eq!(reach.turn(after(begin, 2000)), within(1));

@@ -19,7 +19,7 @@ const DRIFT_PART: f64 = 0.000_5;
 const MOST_MISSING: f64 = 0.2;
 
 /// A remote system host, and whether its agent inspected it.
-enum There<'a> {
+enum RemoteHost<'a> {
     /// The agent inspected it.
     Seen(&'a SystemHost),
     /// Describes why nothing is known of it.
@@ -28,13 +28,13 @@ enum There<'a> {
 
 /// Returns the remote hosts of the system or its parts, each with its name; empty if everything is known to be on the
 /// conducting machine.
-fn there<'a>(facts: &Facts<'a>) -> Vec<(String, There<'a>)> {
+fn there<'a>(facts: &Facts<'a>) -> Vec<(String, RemoteHost<'a>)> {
     let record = &facts.data.record;
     let around = &record.environment;
     let url = record.system_settings.get("url");
     let own = "the system's machine";
     let own = match &around.system_host {
-        Some(host) => Some((own.to_owned(), There::Seen(host))),
+        Some(host) => Some((own.to_owned(), RemoteHost::Seen(host))),
         None if around.system_agent.is_some() => Some(unseen(own, "")),
         None if url.is_some_and(|url| is_afar(url)) => {
             Some(unseen(own, ", if that is another one,"))
@@ -44,7 +44,7 @@ fn there<'a>(facts: &Facts<'a>) -> Vec<(String, There<'a>)> {
     let parts = around.parts.iter().map(|part| {
         let name = machine_of(&part.name);
         match &part.host {
-            Some(host) => (name, There::Seen(host)),
+            Some(host) => (name, RemoteHost::Seen(host)),
             None => unseen(&name, ""),
         }
     });
@@ -56,9 +56,9 @@ fn machine_of(part: &str) -> String {
     format!("the machine of {}", plain(part))
 }
 
-fn unseen<'a>(machine: &str, if_any: &str) -> (String, There<'a>) {
+fn unseen<'a>(machine: &str, if_any: &str) -> (String, RemoteHost<'a>) {
     let why = format!("{machine}{if_any} was not looked at");
-    (machine.to_owned(), There::Unseen(why))
+    (machine.to_owned(), RemoteHost::Unseen(why))
 }
 
 /// Returns true if an address may be another machine's.
@@ -69,7 +69,7 @@ fn is_afar(url: &str) -> bool {
 }
 
 /// A counter on the machines of system and generator, as text; of one machine if both share it.
-struct Told {
+struct MachineCounter {
     values: Vec<f64>,
     words: String,
     /// Whether the value of the system's machine is known.
@@ -77,7 +77,7 @@ struct Told {
 }
 
 /// Returns a counter of all machines. Counters of the system's machine may be missing, and are then not judged.
-fn of_machines(facts: &Facts<'_>, name: &str, words: impl Fn(f64) -> String) -> Told {
+fn of_machines(facts: &Facts<'_>, name: &str, words: impl Fn(f64) -> String) -> MachineCounter {
     let coverage = &facts.monitored.coverage;
     let is_sampled = coverage.host_missing <= MOST_MISSING;
     let at = |counters: &Counters| counters.get(name).copied().flatten();
@@ -91,7 +91,7 @@ fn of_machines(facts: &Facts<'_>, name: &str, words: impl Fn(f64) -> String) -> 
         ),
     };
     let own = host.map_or_else(unknown, &words);
-    let mut told = Told {
+    let mut told = MachineCounter {
         values: host.into_iter().chain(beside).collect(),
         words: own,
         is_known: host.is_some(),
@@ -112,7 +112,7 @@ fn of_machines(facts: &Facts<'_>, name: &str, words: impl Fn(f64) -> String) -> 
 }
 
 /// Judges by the worst machine; a good value doesn't make up for an unknown one.
-fn by_machines(facts: &Facts<'_>, id: CheckId, limit: &Limit, told: Told) -> Check {
+fn by_machines(facts: &Facts<'_>, id: CheckId, limit: &Limit, told: MachineCounter) -> Check {
     let figures = told.values.iter().map(|value| facts.held(*value, limit));
     let found = judged(id, figures.collect(), told.words.clone());
     match told.is_known || found.outcome >= CheckOutcome::Warn {
@@ -155,15 +155,15 @@ pub(super) fn others(facts: &Facts<'_>) -> Check {
     let mut evidence = format!("they used {said}");
     for (machine, there) in there(facts) {
         match there {
-            There::Seen(host) if !host.knows_system => evidence.push_str(&format!(
+            RemoteHost::Seen(host) if !host.knows_system => evidence.push_str(&format!(
                 "; on {machine} not judged: which programs there are the system's is not known"
             )),
-            There::Seen(host) => {
+            RemoteHost::Seen(host) => {
                 let (used, said) = competed(&host.others_during, host.cores);
                 figures.push(facts.held(used, &OTHER_PROGRAMS));
                 evidence.push_str(&format!("; on {machine} {said}"));
             }
-            There::Unseen(why) => evidence.push_str(&format!("; {why}")),
+            RemoteHost::Unseen(why) => evidence.push_str(&format!("; {why}")),
         }
     }
     judged(id, figures, evidence)
@@ -207,12 +207,12 @@ pub(super) fn clocks(facts: &Facts<'_>) -> Check {
     let mut evidence = format!("the calendar's clock counted {}", words(off));
     for (machine, there) in there(facts) {
         match there {
-            There::Seen(host) => {
+            RemoteHost::Seen(host) => {
                 let (off, beyond) = jumped(&host.clocks);
                 figures.push(facts.held(beyond, &CLOCK_JUMPS));
                 evidence.push_str(&format!("; that of {machine} {}", words(off)));
             }
-            There::Unseen(why) => evidence.push_str(&format!("; {why}")),
+            RemoteHost::Unseen(why) => evidence.push_str(&format!("; {why}")),
         }
     }
     judged(id, figures, evidence)
@@ -229,13 +229,13 @@ pub(super) fn limits(facts: &Facts<'_>) -> Check {
     let mut unseen = String::new();
     for (machine, there) in there(facts) {
         match there {
-            There::Seen(host) => {
+            RemoteHost::Seen(host) => {
                 found.extend(reached(facts, &host.limits).into_iter().map(|mut one| {
                     one.text.push_str(&format!(", on {machine}"));
                     one
                 }))
             }
-            There::Unseen(why) => unseen.push_str(&format!("; {why}")),
+            RemoteHost::Unseen(why) => unseen.push_str(&format!("; {why}")),
         }
     }
     let Some(worst) = found.iter().max_by_key(|one| one.outcome) else {

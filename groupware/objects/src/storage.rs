@@ -25,12 +25,12 @@ const FRESH: Duration = Duration::from_secs(2);
 
 /// The content of one store of records, in an object store.
 #[derive(Debug, Clone)]
-pub struct Shelf {
+pub struct ObjectStorage {
     index: Index,
     bits: fn() -> u128,
 }
 
-impl Shelf {
+impl ObjectStorage {
     /// Opens the place in an object store that has the content of these records; a new place must be empty. New names
     /// are made from random bits.
     ///
@@ -103,7 +103,7 @@ impl Shelf {
     }
 }
 
-impl Objects for Shelf {
+impl Objects for ObjectStorage {
     /// The record is first: an object without one belongs to no content.
     fn put(&self, hash: ContentHash, file: &File, bytes: u64) -> Result<Placed, ContentError> {
         if self.has(hash, bytes)? {
@@ -153,7 +153,7 @@ impl Objects for Shelf {
     }
 }
 
-impl Segments for Shelf {
+impl Segments for ObjectStorage {
     fn put(
         &self,
         name: &str,

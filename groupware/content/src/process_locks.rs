@@ -21,7 +21,7 @@ pub(crate) const UPLOADS: u64 = 1 << 16;
 
 /// The file whose bytes are locked.
 #[derive(Debug)]
-pub(crate) struct Among {
+pub(crate) struct ProcessLocks {
     pub(crate) path: PathBuf,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Locked(#[expect(dead_code, reason = "held, not used")] File);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(i64, i64);
 
-impl Among {
+impl ProcessLocks {
     pub(crate) fn open(path: PathBuf) -> io::Result<Self> {
         let among = Self { path };
         among.file()?;

@@ -8,7 +8,7 @@ use crate::BackupError;
 
 /// A change log without gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
+pub struct LogRange {
     /// The time of the first change, in microseconds since 1970.
     pub from_us: i64,
     /// The time of the last change.
@@ -21,7 +21,7 @@ pub struct Kept {
 ///
 /// # Errors
 /// If a file operation fails.
-pub fn kept(data: &Path) -> Result<Vec<Kept>, BackupError> {
+pub fn change_logs(data: &Path) -> Result<Vec<LogRange>, BackupError> {
     let folder = data.join(CHANGES_FOLDER);
     let io = || BackupError::io(&folder);
     let files = segments(&folder).map_err(io())?;
@@ -46,7 +46,7 @@ pub fn kept(data: &Path) -> Result<Vec<Kept>, BackupError> {
                 break;
             }
         }
-        found.push(Kept {
+        found.push(LogRange {
             from_us,
             to_us,
             bytes: log.iter().map(|file| file.bytes).sum(),

@@ -21,9 +21,9 @@ session:
       text: "{% for i in range(2) %}{{ secret('TOKEN') }};{% endfor %}"
 "#;
 
-struct Told(&'static [(&'static str, &'static str)]);
+struct Variables(&'static [(&'static str, &'static str)]);
 
-impl Files for Told {
+impl Files for Variables {
     fn read(&self, _: &str) -> io::Result<Vec<u8>> {
         Ok(WORKLOAD.as_bytes().to_vec())
     }
@@ -36,9 +36,9 @@ impl Files for Told {
     }
 }
 
-struct Untold;
+struct NoVariables;
 
-impl Files for Untold {
+impl Files for NoVariables {
     fn read(&self, _: &str) -> io::Result<Vec<u8>> {
         Ok(WORKLOAD.as_bytes().to_vec())
     }
@@ -97,7 +97,7 @@ fn rendered(workload: &Workload) -> Result<Vec<String>, String> {
 
 #[test]
 fn values_of_the_environment_stand_where_templates_ask_for_them() {
-    let workload = load_workload("w.yaml", &Told(ALL)).expect("a workload");
+    let workload = load_workload("w.yaml", &Variables(ALL)).expect("a workload");
     let expected = [
         "/login ada3 correct+horse",
         "/test Bearer T0KEN",
@@ -129,7 +129,7 @@ fn values_of_the_environment_stand_where_templates_ask_for_them() {
 
 #[test]
 fn what_is_not_set_is_missed_before_the_run() {
-    let error = load_workload("w.yaml", &Told(&ALL[..2])).expect_err("two are missing");
+    let error = load_workload("w.yaml", &Variables(&ALL[..2])).expect_err("two are missing");
     let said: Vec<String> = error
         .problems()
         .iter()
@@ -150,7 +150,7 @@ fn what_is_not_set_is_missed_before_the_run() {
 
 #[test]
 fn who_only_judges_a_file_needs_no_environment() {
-    let workload = load_workload("w.yaml", &Untold).expect("a workload");
+    let workload = load_workload("w.yaml", &NoVariables).expect("a workload");
     assert_eq!(
         rendered(&workload),
         Err(

@@ -59,12 +59,12 @@ impl<'a> Failures<'a> {
 
 /// The folder and all verdicts in it; without a folder, the verdicts of this call.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct StoredVerdicts {
     place: Option<(PathBuf, File)>,
     verdicts: Vec<Verdict>,
 }
 
-impl Kept {
+impl StoredVerdicts {
     /// Opens or creates a folder. Results of programs that were built at another time are of other programs and are put
     /// aside.
     ///
@@ -166,7 +166,7 @@ mod tests {
     fn what_was_kept_is_there_again_but_for_a_line_that_was_cut_off() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("goes");
-        let mut kept = Kept::open(&folder, 7).unwrap();
+        let mut kept = StoredVerdicts::open(&folder, 7).unwrap();
         kept.keep(verdict(1, "lab/client suite", true), b"")
             .unwrap();
         kept.keep(verdict(2, "tests live", false), b"it broke")
@@ -176,8 +176,9 @@ mod tests {
         let whole = fs::read_to_string(&file).unwrap();
         fs::write(&file, whole + r#"{"go":2,"program":"tests ru"#).unwrap();
 
-        let mut kept = Kept::open(&folder, 7).unwrap();
-        let is_good = |kept: &Kept, go, name| kept.of(go, name).map(|verdict| verdict.is_good);
+        let mut kept = StoredVerdicts::open(&folder, 7).unwrap();
+        let is_good =
+            |kept: &StoredVerdicts, go, name| kept.of(go, name).map(|verdict| verdict.is_good);
         assert_eq!(is_good(&kept, 1, "lab/client suite"), Some(true));
         assert_eq!(is_good(&kept, 2, "tests live"), Some(false));
         assert_eq!(is_good(&kept, 2, "lab/client suite"), None);
@@ -199,7 +200,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("goes");
         for built in [7, 8, 9] {
-            let mut kept = Kept::open(&folder, built).unwrap();
+            let mut kept = StoredVerdicts::open(&folder, built).unwrap();
             assert_eq!(kept.of(1, "lab/client suite"), None, "{built}");
             kept.keep(verdict(1, "lab/client suite", true), b"")
                 .unwrap();
@@ -209,7 +210,7 @@ mod tests {
 
     #[test]
     fn without_a_folder_it_counts() {
-        let mut kept = Kept::default();
+        let mut kept = StoredVerdicts::default();
         kept.keep(verdict(1, "tests live", false), b"").unwrap();
         assert!(kept.of(1, "tests live").is_some() && kept.of(2, "tests live").is_none());
         assert!(kept.failures(1)[0].said.is_empty());

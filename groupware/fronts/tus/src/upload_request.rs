@@ -9,13 +9,13 @@ use crate::failure::UploadFailure;
 use crate::front::Tus;
 
 /// A request of an upload's owner.
-pub(crate) struct Asked {
+pub(crate) struct UploadRequest {
     pub(crate) owner: Owner,
     pub(crate) id: UploadId,
     pub(crate) request: Request,
 }
 
-impl FromRequest<Tus> for Asked {
+impl FromRequest<Tus> for UploadRequest {
     type Rejection = Response;
 
     async fn from_request(request: Request, front: &Tus) -> Result<Self, Response> {

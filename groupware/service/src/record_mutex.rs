@@ -9,15 +9,15 @@ use groupware_store::{Assert, Batch};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The number of mutexes.
-const LANES: usize = 256;
+const MUTEXES: usize = 256;
 
-static LANE: [Semaphore; LANES] = [const { Semaphore::const_new(1) }; LANES];
+static MUTEX: [Semaphore; MUTEXES] = [const { Semaphore::const_new(1) }; MUTEXES];
 
 /// The index of a mutex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Lane(usize);
+pub(crate) struct RecordMutex(usize);
 
-impl Lane {
+impl RecordMutex {
     /// The mutexes of the records that a batch was decided on, in the order of its asserts.
     pub(crate) fn of_all(batch: &Batch) -> Vec<Self> {
         batch.asserts.iter().map(Self::of).collect()
@@ -29,19 +29,19 @@ impl Lane {
         | Assert::Revision { partition, key, .. }) = assert;
         let mut hasher = DefaultHasher::new();
         (partition, key).hash(&mut hasher);
-        let places = hasher.finish() % LANES as u64;
+        let places = hasher.finish() % MUTEXES as u64;
         Self(usize::try_from(places).unwrap_or_default())
     }
 
     /// Returns true if it is taken.
     pub(crate) fn is_taken(self) -> bool {
-        LANE[self.0].available_permits() == 0
+        MUTEX[self.0].available_permits() == 0
     }
 
     /// Takes it if it is free.
-    pub(crate) fn try_enter(self) -> Option<InLane> {
-        let permit = LANE[self.0].try_acquire().ok()?;
-        Some(InLane {
+    pub(crate) fn try_enter(self) -> Option<RecordGuard> {
+        let permit = MUTEX[self.0].try_acquire().ok()?;
+        Some(RecordGuard {
             lane: self,
             _permit: permit,
         })
@@ -49,9 +49,9 @@ impl Lane {
 
     /// Waits for it in FIFO order. The holder of a mutex must release it before waiting for
     /// another.
-    pub(crate) async fn enter(self) -> InLane {
-        let permit = LANE[self.0].acquire().await;
-        InLane {
+    pub(crate) async fn enter(self) -> RecordGuard {
+        let permit = MUTEX[self.0].acquire().await;
+        RecordGuard {
             lane: self,
             _permit: permit.expect("no lane is ever closed"),
         }
@@ -60,14 +60,14 @@ impl Lane {
 
 /// A mutex guard; dropping it releases the mutex.
 #[derive(Debug)]
-pub(crate) struct InLane {
-    lane: Lane,
+pub(crate) struct RecordGuard {
+    lane: RecordMutex,
     _permit: SemaphorePermit<'static>,
 }
 
-impl InLane {
+impl RecordGuard {
     /// Returns true if it guards this mutex.
-    pub(crate) fn is(&self, lane: Lane) -> bool {
+    pub(crate) fn is(&self, lane: RecordMutex) -> bool {
         self.lane == lane
     }
 }
@@ -84,17 +84,17 @@ mod tests {
         for number in 0..100 {
             batch.assert_exists("bob", format!("c/e/{number}"));
         }
-        let lanes = Lane::of_all(&batch);
+        let lanes = RecordMutex::of_all(&batch);
         assert_eq!(lanes[0], lanes[1]);
         assert!(lanes.iter().any(|lane| *lane != lanes[0]));
     }
 
     #[tokio::test]
     async fn one_at_a_time_goes_in_a_lane() {
-        let lane = Lane(7);
+        let lane = RecordMutex(7);
         let first = lane.enter().await;
         assert!(lane.try_enter().is_none());
-        assert!(lane.is_taken() && first.is(lane) && !first.is(Lane(8)));
+        assert!(lane.is_taken() && first.is(lane) && !first.is(RecordMutex(8)));
         let mut second = std::pin::pin!(lane.enter());
         assert!(is_pending(second.as_mut()).await);
         drop(first);

@@ -9,20 +9,20 @@ use groupware_store::{
 };
 
 use crate::address::Database;
-use crate::error::{OpenError, Said, kind};
+use crate::error::{MessageError, OpenError, kind};
 use crate::group::hash;
 use crate::session::Session;
 use crate::sql;
 
 /// The record formats that a server reads and writes, and their locks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Beside {
+pub(crate) struct FormatLocks {
     forms: Forms,
     /// The base of the lock numbers of this store.
     store: u64,
 }
 
-impl Beside {
+impl FormatLocks {
     pub(crate) fn new(schema: &str, forms: Forms) -> Self {
         Self {
             forms,
@@ -42,7 +42,9 @@ impl Beside {
         shared.map_err(kind)?;
         if written(session).await? > self.forms.reads {
             let words = "a later version has written records in forms that this one doesn't read";
-            return Err(StoreError::Database(Arc::new(Said(words.to_owned()))));
+            return Err(StoreError::Database(Arc::new(MessageError(
+                words.to_owned(),
+            ))));
         }
         Ok(())
     }
@@ -117,5 +119,5 @@ async fn written(session: &Session) -> Result<u32, StoreError> {
     };
     let value: &[u8] = row.try_get(0).map_err(kind)?;
     let number = forms_number(value);
-    number.map_err(|error| StoreError::Database(Arc::new(Said(error.to_string()))))
+    number.map_err(|error| StoreError::Database(Arc::new(MessageError(error.to_string()))))
 }

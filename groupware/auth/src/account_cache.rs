@@ -29,7 +29,7 @@ const ROUNDS: u32 = 64;
 
 /// Users, and sessions in use.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct AccountCache {
     store: Store,
     pub(crate) users: Users,
     pub(crate) sessions: Cache,
@@ -75,7 +75,7 @@ impl<T> Decided<T> {
     }
 }
 
-impl Known {
+impl AccountCache {
     /// Loads all users into an empty directory. Other servers may change the store if it `is_shared`.
     pub(crate) fn load(
         store: Store,
@@ -234,7 +234,7 @@ impl Known {
 
 /// The lock for changes of users and sessions within this server.
 pub(crate) struct Changing<'a> {
-    known: &'a Known,
+    known: &'a AccountCache,
     _turn: tokio::sync::MutexGuard<'a, ()>,
 }
 
@@ -303,7 +303,7 @@ impl Others {
 }
 
 /// The local users, including those that other servers have registered just now.
-impl Directory for Known {
+impl Directory for AccountCache {
     fn user(&self, address: &str) -> Result<Option<String>, StoreError> {
         let seen = self.seen();
         let known = self.users.user(address)?;
@@ -363,7 +363,8 @@ mod tests {
     #[test]
     fn who_could_not_look_a_moment_ago_is_not_ready() {
         let store = Store::memory(StoreOptions::default()).unwrap();
-        let known = Known::load(store, Users::new("example.org"), Cache::new(1), true).unwrap();
+        let known =
+            AccountCache::load(store, Users::new("example.org"), Cache::new(1), true).unwrap();
         assert!(known.ensure_ready().is_ok());
 
         // A recent failure for as long as the test runs: the cache stays valid, and reads of the log fail.

@@ -6,15 +6,15 @@ use std::ops::ControlFlow;
 use groupware_store::{Store, StoreError};
 
 use crate::front::end;
-use crate::history::{self, Told};
+use crate::history::{self, Outcomes};
 
 /// A place in the chain, and the number of the link there.
 type Link = (u64, u32);
 
 /// The reports of all servers of a life.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
-    pub(crate) told: Told,
+pub(crate) struct Received {
+    pub(crate) told: Outcomes,
     /// The acknowledged links of the chain, with their places.
     pub(crate) linked: Vec<(u32, u64)>,
     /// The links that were not stored.
@@ -26,7 +26,7 @@ pub(crate) struct Heard {
     pub(crate) failed: BTreeMap<String, u64>,
 }
 
-impl Heard {
+impl Received {
     /// Records a line; returns true if it reports a stored batch.
     pub(crate) fn take(&mut self, line: &str) -> bool {
         let mut words = line.splitn(3, ' ');
@@ -122,7 +122,7 @@ fn chain(store: &Store) -> (Vec<Link>, u64) {
 
 /// Checks that each kind of loss would be detected.
 pub(crate) fn judges() {
-    let mut heard = Heard::default();
+    let mut heard = Received::default();
     for line in [
         "linked 5 1",
         "linked 7 2",

@@ -8,9 +8,11 @@ use groupware_store::{Batch, CommitError, Outcome, StoreError};
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
-use crate::beside::Beside;
 use crate::clock::Deadline;
-use crate::error::{Said, is_away, is_held, is_lock, is_worth_another_try, kind, late, of_write};
+use crate::error::{
+    MessageError, is_away, is_held, is_lock, is_worth_another_try, kind, late, of_write,
+};
+use crate::format_locks::FormatLocks;
 use crate::hosts::Hosts;
 use crate::session::{Role, Session};
 use crate::sql;
@@ -35,7 +37,7 @@ pub(crate) struct Identity {
     /// Whether the writer excludes all other servers.
     pub(crate) is_alone: bool,
     /// The versions that may run concurrently.
-    pub(crate) beside: Beside,
+    pub(crate) beside: FormatLocks,
 }
 
 impl Identity {
@@ -51,7 +53,9 @@ impl Identity {
             true => Ok(()),
             false => {
                 let words = "another server has taken the database over";
-                Err(StoreError::Database(Arc::new(Said(words.to_owned()))))
+                Err(StoreError::Database(Arc::new(MessageError(
+                    words.to_owned(),
+                ))))
             }
         }
     }
@@ -126,7 +130,7 @@ struct Linked {
     last: i64,
 }
 
-pub(crate) struct Link {
+pub(crate) struct WriterConnection {
     hosts: Arc<Hosts>,
     identity: Identity,
     patience: Duration,
@@ -135,7 +139,7 @@ pub(crate) struct Link {
     away: Option<Deadline>,
 }
 
-impl Link {
+impl WriterConnection {
     /// Creates the link on a first session that has claimed the store.
     pub(crate) async fn new(
         hosts: Arc<Hosts>,

@@ -20,7 +20,7 @@ pub struct Backups {
 
 /// The result of a check of a backup.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct BackupCheck {
     /// The backup.
     pub manifest: Manifest,
     /// The problems found, a sentence each.
@@ -69,9 +69,9 @@ pub fn list(folder: &Path) -> Result<Backups, BackupError> {
 ///
 /// # Errors
 /// If there is no such backup, or a file operation fails.
-pub fn check(folder: &Path, manifest: &Manifest) -> Result<Look, BackupError> {
+pub fn check(folder: &Path, manifest: &Manifest) -> Result<BackupCheck, BackupError> {
     let of = backups(folder).join(&manifest.name);
-    let mut look = Look {
+    let mut look = BackupCheck {
         manifest: manifest.clone(),
         wrong: Vec::new(),
     };

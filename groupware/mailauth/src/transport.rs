@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 /// The transport of a message.
 #[derive(Debug, Clone, Copy)]
-pub struct Came<'a> {
+pub struct Transport<'a> {
     /// The client's address.
     pub client: IpAddr,
     /// The name that the client gave in `EHLO` or `HELO`.

@@ -2,7 +2,7 @@
 
 /// The principal, and the owner of the database. Names are in lower case.
 #[derive(Debug, Clone, Copy)]
-pub struct Who<'a> {
+pub struct Principal<'a> {
     /// The signed-in user.
     pub user: &'a str,
     /// The time of the user's registration, seconds since 1970.
@@ -11,7 +11,7 @@ pub struct Who<'a> {
     pub mailbox: &'a str,
 }
 
-impl<'a> Who<'a> {
+impl<'a> Principal<'a> {
     /// The owner, or the server on the owner's behalf.
     pub fn owner(mailbox: &'a str) -> Self {
         Self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use groupware_net::Pulse;
+use groupware_net::ConnectionActivity;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 /// A body that records in its connection that it was not read to its end: the client still sends,
@@ -13,14 +13,14 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 #[derive(Debug)]
 pub(crate) struct Watchful {
     body: Incoming,
-    pulse: Arc<Pulse>,
+    pulse: Arc<ConnectionActivity>,
     /// The body has ended or failed.
     is_over: bool,
 }
 
 impl Watchful {
     /// Records this body's state in `pulse`.
-    pub(crate) fn new(body: Incoming, pulse: Arc<Pulse>) -> Self {
+    pub(crate) fn new(body: Incoming, pulse: Arc<ConnectionActivity>) -> Self {
         Self {
             body,
             pulse,

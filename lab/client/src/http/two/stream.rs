@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
 /// A request in progress and its response. Dropping it before its end cancels the stream on the server.
-pub(super) struct Talk {
+pub(super) struct StreamExchange {
     /// The parts still to be sent, and their stream.
     sending: Option<(SendStream<Bytes>, VecDeque<Bytes>)>,
     answer: Answering,
@@ -25,7 +25,7 @@ enum Answering {
 }
 
 /// The next part of a response.
-pub(super) enum Came {
+pub(super) enum ResponsePart {
     /// The head.
     Head(StatusCode, HeaderMap),
     /// A part of the body.
@@ -34,7 +34,7 @@ pub(super) enum Came {
     End,
 }
 
-impl Talk {
+impl StreamExchange {
     /// Returns a request whose head is being sent, with the body that follows it.
     pub(super) fn new(
         answer: ResponseFuture,
@@ -52,7 +52,7 @@ impl Talk {
     }
 
     /// Continues sending, and returns the next received part.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Came, Error>> {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<ResponsePart, Error>> {
         self.send(cx);
         loop {
             match &mut self.answer {
@@ -62,7 +62,7 @@ impl Talk {
                         true => Answering::Over(Some(body)),
                         false => Answering::Body(body),
                     };
-                    return Poll::Ready(Ok(Came::Head(head.status, head.headers)));
+                    return Poll::Ready(Ok(ResponsePart::Head(head.status, head.headers)));
                 }
                 Answering::Body(body) => {
                     let Some(data) = ready!(body.poll_data(cx)).transpose()? else {
@@ -74,13 +74,13 @@ impl Talk {
                     if body.is_end_stream() {
                         self.next(|body| Answering::Over(Some(body)));
                     }
-                    return Poll::Ready(Ok(Came::Data(data)));
+                    return Poll::Ready(Ok(ResponsePart::Data(data)));
                 }
                 Answering::Trailers(body) => {
                     ready!(body.poll_trailers(cx))?;
                     self.next(|body| Answering::Over(Some(body)));
                 }
-                Answering::Over(_) => return Poll::Ready(Ok(Came::End)),
+                Answering::Over(_) => return Poll::Ready(Ok(ResponsePart::End)),
             }
         }
     }

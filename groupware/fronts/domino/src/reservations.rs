@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The reserved bytes, by owner; owners without any have no entry.
 #[derive(Debug, Clone, Default)]
-pub struct SetAside(Arc<Mutex<HashMap<Arc<str>, u64>>>);
+pub struct Reservations(Arc<Mutex<HashMap<Arc<str>, u64>>>);
 
 /// Reserved bytes of one body; dropping it releases them.
 #[derive(Debug)]
 pub(crate) struct Share {
-    of: SetAside,
+    of: Reservations,
     owner: Arc<str>,
     bytes: u64,
 }
 
-impl SetAside {
+impl Reservations {
     /// Returns an empty reservation for this owner.
     pub(crate) fn share(&self, owner: &Arc<str>) -> Share {
         Share {
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn bodies_at_once_share_the_room() {
-        let set_aside = SetAside::default();
+        let set_aside = Reservations::default();
         let (ada, bob) = (Arc::from("ada"), Arc::from("bob"));
         let take = |owner, bytes| {
             let mut share = set_aside.share(owner);

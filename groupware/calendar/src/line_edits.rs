@@ -116,7 +116,7 @@ fn put(
 }
 
 fn refused(message: &'static str) -> CalendarError {
-    CalendarError::refused(Reason::KeptAsItCame, message)
+    CalendarError::refused(Reason::StoredVerbatim, message)
 }
 
 /// Rejects changes of fixed properties. Properties that a client doesn't send stay unchanged.
@@ -166,7 +166,7 @@ fn refuse_others(old: &Event, new: &NewEvent) -> Result<(), CalendarError> {
     ];
     match changed.into_iter().find(|(_, is_changed)| *is_changed) {
         Some((what, _)) => Err(CalendarError::refused(
-            Reason::KeptAsItCame,
+            Reason::StoredVerbatim,
             format!(
                 "This event was brought from elsewhere: {what} can't be changed here. Its summary, \
                  location, and description can, and when it is."

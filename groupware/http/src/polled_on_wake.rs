@@ -7,9 +7,9 @@ use std::task::{Context, Poll, Wake, Waker};
 
 /// Waits for a rare event, in a task that is woken often for other reasons: until the event, a poll
 /// costs one load.
-pub(crate) struct Seldom<'a, F> {
+pub(crate) struct PolledOnWake<'a, F> {
     future: Pin<&'a mut F>,
-    bell: Arc<Bell>,
+    flag: Arc<WakeFlag>,
     /// Wakes through the bell.
     waker: Waker,
     /// The task that the bell wakes.
@@ -17,39 +17,39 @@ pub(crate) struct Seldom<'a, F> {
 }
 
 /// Set when the future must be polled.
-struct Bell {
-    has_rung: AtomicBool,
+struct WakeFlag {
+    is_set: AtomicBool,
     task: Mutex<Waker>,
 }
 
-impl Wake for Bell {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.has_rung.store(true, Ordering::Release);
+        self.is_set.store(true, Ordering::Release);
         let task = self.woken().clone();
         task.wake();
     }
 }
 
-impl Bell {
+impl WakeFlag {
     fn woken(&self) -> MutexGuard<'_, Waker> {
         self.task.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<'a, F: Future> Seldom<'a, F> {
+impl<'a, F: Future> PolledOnWake<'a, F> {
     pub(crate) fn new(future: Pin<&'a mut F>) -> Self {
-        let bell = Arc::new(Bell {
-            has_rung: AtomicBool::new(true),
+        let bell = Arc::new(WakeFlag {
+            is_set: AtomicBool::new(true),
             task: Mutex::new(Waker::noop().clone()),
         });
         Self {
             future,
             waker: Arc::clone(&bell).into(),
-            bell,
+            flag: bell,
             task: Waker::noop().clone(),
         }
     }
@@ -58,18 +58,18 @@ impl<'a, F: Future> Seldom<'a, F> {
     fn belongs_to(&mut self, task: &Waker) {
         if !self.task.will_wake(task) {
             self.task.clone_from(task);
-            self.bell.woken().clone_from(task);
+            self.flag.woken().clone_from(task);
         }
     }
 }
 
-impl<F: Future> Future for Seldom<'_, F> {
+impl<F: Future> Future for PolledOnWake<'_, F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         // Before the check: a later wake-up then wakes this task.
         self.belongs_to(context.waker());
-        let has_rung = &self.bell.has_rung;
+        let has_rung = &self.flag.is_set;
         if !has_rung.load(Ordering::Acquire) || !has_rung.swap(false, Ordering::AcqRel) {
             return Poll::Pending;
         }
@@ -107,7 +107,7 @@ mod tests {
                 _ => Poll::Pending,
             }
         }));
-        let mut seldom = Seldom::new(future);
+        let mut seldom = PolledOnWake::new(future);
         let (one, other) = (Arc::new(Woken::default()), Arc::new(Woken::default()));
         let woken = || (one.0.load(Ordering::SeqCst), other.0.load(Ordering::SeqCst));
         let mut poll = |task: &Arc<Woken>| {

@@ -7,7 +7,7 @@ use crate::network::Networks;
 
 /// Trusted networks and proxies. Clones are handles of the same lists.
 #[derive(Debug, Clone, Default)]
-pub struct Known(Arc<RwLock<Lists>>);
+pub struct TrustedNetworks(Arc<RwLock<Lists>>);
 
 #[derive(Debug, Default)]
 struct Lists {
@@ -15,7 +15,7 @@ struct Lists {
     proxies: Networks,
 }
 
-impl Known {
+impl TrustedNetworks {
     /// Takes the networks without a share of their own, and the proxies whose client headers are accepted.
     pub fn new(trusted: Networks, proxies: Networks) -> Self {
         let known = Self::default();

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::support::{USERS, World};
-use groupware_mail::{Folder, Parcel, all_folders, find, folders, move_to, send};
-use groupware_store::{Record, Snapshot, Soon, StoreError, Walk};
+use groupware_mail::{Folder, RoutedMessage, all_folders, find, folders, move_to, send};
+use groupware_store::{PrefetchSet, Record, Snapshot, StoreError, Walk};
 
 /// A snapshot that counts the requests to a remote store.
-struct Far<'a> {
+struct RemoteStore<'a> {
     near: &'a dyn Snapshot,
     keys: RefCell<BTreeSet<Vec<u8>>>,
     ranges: RefCell<BTreeSet<Vec<u8>>>,
@@ -18,19 +18,19 @@ struct Far<'a> {
     gets: Cell<usize>,
 }
 
-impl Far<'_> {
+impl RemoteStore<'_> {
     fn asks(&self, is_there: bool) {
         self.exchanges
             .set(self.exchanges.get() + usize::from(!is_there));
     }
 }
 
-impl Snapshot for Far<'_> {
-    fn is_far(&self) -> bool {
+impl Snapshot for RemoteStore<'_> {
+    fn is_remote(&self) -> bool {
         true
     }
 
-    fn prefetch(&self, soon: &Soon) -> Result<(), StoreError> {
+    fn prefetch(&self, soon: &PrefetchSet) -> Result<(), StoreError> {
         self.asks(false);
         let keys = soon.keys.iter().map(|(_, key)| key.clone());
         self.keys.borrow_mut().extend(keys);
@@ -78,7 +78,7 @@ fn a_mailbox_of_many_folders_takes_two_exchanges() {
         let made = world.change(owner, |context| folders::create(context, &name));
         last = made.unwrap();
     }
-    let parcel = Parcel {
+    let parcel = RoutedMessage {
         message: "Subject: Plan\r\n\r\ntext\r\n".into(),
         to: BTreeSet::from([owner.to_owned()]),
     };
@@ -87,7 +87,7 @@ fn a_mailbox_of_many_folders_takes_two_exchanges() {
     let unid = world.unids(owner, Folder::Inbox)[0];
     let counted = |look: &dyn Fn(&dyn Snapshot)| {
         let count: Result<_, StoreError> = world.store.read(|snapshot| {
-            let far = Far {
+            let far = RemoteStore {
                 near: snapshot,
                 keys: RefCell::default(),
                 ranges: RefCell::default(),
@@ -109,7 +109,7 @@ fn a_mailbox_of_many_folders_takes_two_exchanges() {
     let moved = world.change(owner, |context| move_to(context, &[unid], folder));
     moved.unwrap();
     let in_own = world.store.read(|snapshot| {
-        let far = Far {
+        let far = RemoteStore {
             near: snapshot,
             keys: RefCell::default(),
             ranges: RefCell::default(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use groupware_content::{ContentError, ContentHash, Objects, Placed};
-use groupware_objects::{Address, Credentials, OpenError, Shelf};
+use groupware_objects::{Address, Credentials, ObjectStorage, OpenError};
 use plimsoll_tests::objects::{KEY_ID, MAKES, ObjectServer};
 use plimsoll_tests::relay::{Direction, Relay, Way};
 use plimsoll_tests::tmpfs::Tmpfs;
@@ -84,7 +84,7 @@ fn a_place_is_of_one_store_and_is_not_forgotten() {
     let at = |address: &str, secret: &str| {
         let address = Address::parse(address).unwrap();
         let credentials = Credentials::new(KEY_ID, secret, None);
-        Shelf::open(&store, (&address, &credentials), bits).unwrap_err()
+        ObjectStorage::open(&store, (&address, &credentials), bits).unwrap_err()
     };
     let secret = plimsoll_tests::objects::SECRET;
     let empty = at(&elsewhere, secret);

@@ -7,7 +7,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use groupware_net::{Gauge, Pool};
+use groupware_net::{FairSemaphore, Gauge};
 use rustix::process::setpriority_process;
 use tokio::sync::oneshot;
 
@@ -20,15 +20,15 @@ const BEHIND_OTHERS: i32 = 10;
 
 /// The slots of the background pool.
 #[derive(Debug)]
-pub struct Aside(Pool);
+pub struct BlockingPool(FairSemaphore);
 
-impl Default for Aside {
+impl Default for BlockingPool {
     fn default() -> Self {
-        Self(Pool::new(AT_ONCE))
+        Self(FairSemaphore::new(AT_ONCE))
     }
 }
 
-impl Aside {
+impl BlockingPool {
     /// Returns the current use of the slots.
     pub fn gauge(&self) -> Gauge {
         self.0.gauge()
@@ -44,20 +44,20 @@ impl Aside {
         let done = async {
             let turn = self.0.take(&source, 1).await;
             // The thread continues after its caller has gone, so it holds the slot.
-            apart(move || {
+            run_detached(move || {
                 let done = catch_unwind(AssertUnwindSafe(work));
                 drop(turn);
                 done
             })
             .await
         };
-        let done = caller.give_way(done).await;
+        let done = caller.yield_until(done).await;
         done.unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
 
 /// Runs detached work on a new thread of lower priority, or on this one if the system can't start a thread.
-pub fn behind_others(work: impl FnOnce() + Send + 'static) {
+pub fn spawn_background(work: impl FnOnce() + Send + 'static) {
     let work = Arc::new(Mutex::new(Some(work)));
     let theirs = Arc::clone(&work);
     let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -81,7 +81,7 @@ pub fn behind_others(work: impl FnOnce() + Send + 'static) {
 ///
 /// # Errors
 /// When the system can't start a thread, or the work panics.
-pub async fn elsewhere<T: Send + 'static>(
+pub async fn run_background<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
     let (done, waits) = oneshot::channel();
@@ -95,10 +95,10 @@ pub async fn elsewhere<T: Send + 'static>(
     waits.await.map_err(io::Error::other)
 }
 
-/// Runs work like [`behind_others`], and waits for it.
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+/// Runs work like [`spawn_background`], and waits for it.
+async fn run_detached<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, waits) = oneshot::channel();
-    behind_others(move || {
+    spawn_background(move || {
         // The receiver may be gone.
         let _ = done.send(work());
     });
@@ -115,13 +115,13 @@ mod tests {
 
     #[tokio::test]
     async fn it_is_done_on_another_thread_and_panics_are_the_callers() {
-        let aside = Aside::default();
+        let aside = BlockingPool::default();
         let caller = Caller::internal();
         let here = std::thread::current().id();
         let there = aside.work(&caller, || std::thread::current().id()).await;
         assert_ne!(here, there);
         let caught = tokio::spawn(async move {
-            let aside = Aside::default();
+            let aside = BlockingPool::default();
             aside
                 .work(&Caller::internal(), || panic!("as it may"))
                 .await
@@ -132,7 +132,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_has_one_turn_and_leaves_the_others_theirs() {
-        let aside = Aside::default();
+        let aside = BlockingPool::default();
         let (greedy, other) = (
             Caller::at(IpAddr::from([192, 0, 2, 1])),
             Caller::at(IpAddr::from([192, 0, 2, 2])),
