@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use lab_k6::{self as k6, Flags, Made as Files4Script, Refused};
+use lab_k6::{self as k6, Flags, Made as MadeFiles, Refused};
 use lab_study::plan::Plan;
 use lab_study::{Environment, Files, Loaded, ScriptFacts, read_script};
 
@@ -135,7 +135,7 @@ fn texts(
     (url, reached): (Option<&str>, &ReachArgs),
     (flags, env): (Flags, &[(String, String)]),
     prefix: &str,
-) -> Result<(Files4Script, ScriptFacts), Failure> {
+) -> Result<(MadeFiles, ScriptFacts), Failure> {
     let path = load::text(script)?;
     let given = With { env, files };
     let facts = read_script(path, &given).map_err(|error| load::bad_file(&error))?;
@@ -188,7 +188,7 @@ impl Files for With<'_> {
 }
 
 /// Prints what differs from k6, once.
-fn tell(made: &Files4Script, facts: &ScriptFacts) {
+fn tell(made: &MadeFiles, facts: &ScriptFacts) {
     for note in made.notes.iter().chain(&facts.notes) {
         say(format_args!("note: {note}"));
     }

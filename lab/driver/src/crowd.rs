@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::drive::Drive;
-use lab_queues::SharedPool;
 use crate::mix::Mix;
 use crate::script::Script;
 use lab_queues::Queues;
+use lab_queues::SharedPool;
 
 /// A population on a worker.
 #[derive(Debug, Clone)]

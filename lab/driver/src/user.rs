@@ -16,7 +16,6 @@ use crate::beside::Beside;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::drive::Drive;
-use lab_queues::{Pool, SharedPool};
 use crate::recorder::{Attempt, Events, Recorder, Sample};
 use crate::script::{Script, ScriptStep};
 use crate::scripted::Playing;
@@ -27,6 +26,7 @@ use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{Exchange, FailedRequest, Phase, Phases, RequestId};
 use lab_counts::Transactions;
+use lab_queues::{Pool, SharedPool};
 
 /// The state that all users of one population share on a worker.
 pub(crate) struct Shared<C: Client> {

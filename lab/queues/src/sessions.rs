@@ -129,11 +129,7 @@ impl Pool {
     }
 
     /// Returns the session assigned to the slot; otherwise its task is woken when one is assigned.
-    pub fn poll_session(
-        &mut self,
-        (worker, place): SlotId,
-        cx: &Context<'_>,
-    ) -> Poll<Arrived> {
+    pub fn poll_session(&mut self, (worker, place): SlotId, cx: &Context<'_>) -> Poll<Arrived> {
         let slot = &mut self.workers[worker].slots[place];
         match slot.session.take_if(|_| !self.is_closed) {
             Some(session) => Poll::Ready(session),

@@ -9,10 +9,10 @@ use std::future::{Future, poll_fn};
 
 use lab_workload::timing::{ArrivalStream, ChoiceStream, TimingStream};
 
-use lab_queues::{Arrived, Fate, SlotId};
 use crate::client::Client;
 use crate::user::{Life, Member, Shared, User};
 use lab_client::time::nanos;
+use lab_queues::{Arrived, Fate, SlotId};
 use lab_workload::part::Slice;
 
 /// Produces this worker's arrivals at their planned times.

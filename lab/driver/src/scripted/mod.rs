@@ -9,4 +9,4 @@ mod turns;
 
 pub use around::{set_up, summarize, tear_down};
 pub(crate) use batch::MOST_AT_ONCE;
-pub(crate) use play::{playing, Engines, Playing};
+pub(crate) use play::{Engines, Playing, playing};

@@ -7,10 +7,10 @@ use lab_workload::{MAX_MEASURED, MAX_TRANSACTION_LEVELS, MEASURE_SCALE};
 
 use super::convert::{answer, as_set_cookie, parts, unsent};
 use super::play::Playing;
-use lab_scripted::Player;
 use crate::client::Client;
 use crate::session::Asked;
 use crate::user::{Due, Life, Shared};
+use lab_scripted::Player;
 
 /// The measure of all checks together.
 const ALL_CHECKS: usize = 0;
@@ -18,7 +18,6 @@ const ALL_CHECKS: usize = 0;
 /// A session in progress.
 pub(super) struct Session<'a> {
     pub(super) playing: &'a Playing,
-
     /// When the next request is due, once a wait has set it.
     due: Option<Due>,
     /// The open groups, outermost first, each with its transaction if it is recorded.

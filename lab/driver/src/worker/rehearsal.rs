@@ -12,13 +12,13 @@ use serde_json::Value;
 
 use super::*;
 use crate::crew::{self, Make, Speaking};
-use lab_queues::SharedPool;
 use crate::mix::Mix;
 use crate::report::{QUEUE, queue};
 use crate::script::Script;
 use crate::timers::Timer;
 use crate::user::{Life, Progress};
 use lab_queues::Queues;
+use lab_queues::SharedPool;
 
 /// How often a dry run checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(50);
