@@ -39,6 +39,7 @@ mod redis_reply;
 mod rows;
 mod sampled_files;
 mod script;
+mod script_answer;
 mod server_log;
 mod sign_in;
 mod smtp;
@@ -128,6 +129,10 @@ pub(crate) const ALL: &[Target] = &[
     Target::new("rows", rows::run),
     // Trees are read by another thread, whose memory isn't counted.
     Target::new("script", script::run).base(256 << 10).times(256),
+    // A tag of three bytes is a node with its names; the base is for the engine, which is made once.
+    Target::new("script_answer", script_answer::run)
+        .base(64 << 20)
+        .times(1_024),
     // A list in a list, of two bytes, is a value of 32, in lists that double; a row, of a line of twenty, has 200.
     Target::new("server_log", server_log::run)
         .base(2 << 20)

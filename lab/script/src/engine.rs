@@ -123,6 +123,7 @@ impl Runtime {
     /// Calls an exported function for a user, until the first end of a turn.
     pub fn begin(&mut self, user: u32, call: &Call) -> Turn {
         self.shared.set_facts(user, &call.facts);
+        self.shared.initialising.set(false);
         let begin = self.functions().begin.clone();
         let shared = Rc::clone(&self.shared);
         let turn = self.played(user, |ctx| {
@@ -198,9 +199,12 @@ impl Runtime {
     ) -> Result<T, Thrown> {
         self.shared.user.set(user);
         self.budget.begin();
-        self.context.with(|ctx| match part(&ctx) {
-            Ok(done) => Ok(done),
-            Err(error) => Err(exception::thrown(&ctx, &self.shared, &self.budget, &error)),
+        self.context.with(|ctx| {
+            let played = part(&ctx)
+                .map_err(|error| exception::thrown(&ctx, &self.shared, &self.budget, &error));
+            // What promises call belongs to the turn of their user.
+            while ctx.execute_pending_job() {}
+            played
         })
     }
 }

@@ -6,15 +6,14 @@
 
 mod api;
 mod engine;
-mod event;
 mod loader;
 mod paths;
 mod program;
 mod shared;
-mod thrown;
-mod turn;
 
 pub use engine::{Collected, Limits, Runtime};
+use lab_turns::{event, thrown, turn};
+
 pub use event::{Event, Level, MetricKind};
 pub use program::{Bundle, Files, LoadError, Program, Site, SiteKind, Source, Variables};
 pub use thrown::{Frame, Thrown, ThrownKind};

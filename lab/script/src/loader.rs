@@ -8,6 +8,7 @@ mod common;
 mod deep;
 mod edit;
 mod facts;
+mod literals;
 mod modules;
 mod purity;
 mod state;

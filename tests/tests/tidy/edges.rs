@@ -445,7 +445,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-stats",
         ],
     ),
-    ("lab-script", &[]),
+    ("lab-script", &["lab-turns"]),
     ("lab-scripted", &["lab-script", "lab-workload"]),
     ("lab-stats", &[]),
     (
@@ -469,6 +469,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab-template", &["lab-filters"]),
+    ("lab-turns", &[]),
     ("lab-units", &["lab-filters", "lab-template"]),
     ("lab-workload", &["lab-filters", "lab-template"]),
     (

@@ -52,7 +52,9 @@ fn parse(text: &str, base: Option<&str>) -> Result<Url, String> {
         return Err(format!("an address has at most {LONGEST} bytes"));
     }
     let base = match base {
-        Some(base) => Some(Url::parse(base).map_err(|error| format!("'{base}' is no address: {error}"))?),
+        Some(base) => {
+            Some(Url::parse(base).map_err(|error| format!("'{base}' is no address: {error}"))?)
+        }
         None => None,
     };
     Url::options()

@@ -60,7 +60,9 @@ pub(crate) fn resolve(specifier: &str) -> Option<&'static str> {
 }
 
 fn library(specifier: &str) -> Option<&'static str> {
-    let address = specifier.strip_prefix("https://").or_else(|| specifier.strip_prefix("http://"))?;
+    let address = specifier
+        .strip_prefix("https://")
+        .or_else(|| specifier.strip_prefix("http://"))?;
     let address = address.split(['?', '#']).next().unwrap_or(address);
     let path = if let Some(path) = address.strip_prefix("jslib.k6.io/") {
         path.split('/').next()?
@@ -73,7 +75,10 @@ fn library(specifier: &str) -> Option<&'static str> {
     } else {
         return None;
     };
-    MODULES.iter().map(|(known, _)| *known).find(|known| known.strip_prefix("jslib/") == Some(path))
+    MODULES
+        .iter()
+        .map(|(known, _)| *known)
+        .find(|known| known.strip_prefix("jslib/") == Some(path))
 }
 
 /// Why an import is refused, and what to do; `None` if there is nothing to say but that it isn't known.
@@ -87,25 +92,44 @@ pub(crate) fn refused(specifier: &str) -> Option<(String, &'static str)> {
             "scripts send HTTP only",
             "write the commands as a workload with `protocol: redis`",
         ),
-        "k6/experimental/fs" => ("files are opened before the run", "read the file by open('file.csv')"),
+        "k6/experimental/fs" => (
+            "files are opened before the run",
+            "read the file by open('file.csv')",
+        ),
         "k6/experimental/csv" => (
             "files are opened before the run",
             "parse the file by papaparse from https://jslib.k6.io/papaparse/5.1.1/index.js",
         ),
-        "k6/experimental/tracing" => ("k6 removed it", "send the header traceparent with params.headers"),
-        "k6/experimental/streams" => ("streams aren't supported", "read the file by open('file.csv')"),
-        "fs" | "node:fs" => ("it is a module of Node", "bundle packages of npm without Node's modules; a script reads files by open('file.csv')"),
-        "path" | "node:path" | "url" | "node:url" | "util" | "node:util" | "os" | "node:os" | "process" | "buffer"
-        | "node:buffer" | "stream" | "events" | "http" | "node:http" | "https" | "node:https" | "child_process" => {
-            ("it is a module of Node", "use the modules of k6, or a bundle that contains all it needs")
-        }
-        "crypto" | "node:crypto" => ("it is a module of Node", "import 'k6/crypto', or use the global crypto"),
-        _ if specifier.starts_with("k6/x/") => {
-            ("it is an extension of k6", "write that part as a workload, see docs/clients.md")
-        }
-        _ if specifier.starts_with("https://") || specifier.starts_with("http://") => {
-            ("modules aren't fetched", "fetch it, put it beside the script, and import the file")
-        }
+        "k6/experimental/tracing" => (
+            "k6 removed it",
+            "send the header traceparent with params.headers",
+        ),
+        "k6/experimental/streams" => (
+            "streams aren't supported",
+            "read the file by open('file.csv')",
+        ),
+        "fs" | "node:fs" => (
+            "it is a module of Node",
+            "bundle packages of npm without Node's modules; a script reads files by open('file.csv')",
+        ),
+        "path" | "node:path" | "url" | "node:url" | "util" | "node:util" | "os" | "node:os"
+        | "process" | "buffer" | "node:buffer" | "stream" | "events" | "http" | "node:http"
+        | "https" | "node:https" | "child_process" => (
+            "it is a module of Node",
+            "use the modules of k6, or a bundle that contains all it needs",
+        ),
+        "crypto" | "node:crypto" => (
+            "it is a module of Node",
+            "import 'k6/crypto', or use the global crypto",
+        ),
+        _ if specifier.starts_with("k6/x/") => (
+            "it is an extension of k6",
+            "write that part as a workload, see docs/clients.md",
+        ),
+        _ if specifier.starts_with("https://") || specifier.starts_with("http://") => (
+            "modules aren't fetched",
+            "fetch it, put it beside the script, and import the file",
+        ),
         _ => return None,
     };
     Some((format!("{specifier} isn't available: {what}"), help))

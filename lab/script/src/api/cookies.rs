@@ -19,18 +19,21 @@ impl Jar {
         let mut found: Vec<&Cookie> = self
             .cookies
             .iter()
-            .filter(|cookie| sent_to(cookie, url) && cookie.expires_ms.is_none_or(|end| end > now_ms))
+            .filter(|cookie| {
+                sent_to(cookie, url) && cookie.expires_ms.is_none_or(|end| end > now_ms)
+            })
             .collect();
         found.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
         found
     }
 
-    /// Puts a cookie in place of the one with its name, domain, and path.
-    pub(crate) fn put(&mut self, cookie: Cookie) {
+    /// Puts a cookie in place of the one with its name, domain, and path; one whose life is over only removes that.
+    pub(crate) fn put(&mut self, cookie: Cookie, now_ms: f64) {
         self.cookies.retain(|old| {
             (&old.name, &old.domain, &old.path) != (&cookie.name, &cookie.domain, &cookie.path)
         });
-        if cookie.max_age.is_some_and(|age| age <= 0) {
+        let is_over = cookie.expires_ms.is_some_and(|end| end <= now_ms);
+        if cookie.max_age.map_or(is_over, |age| age <= 0) {
             return;
         }
         if self.cookies.len() == MOST {
@@ -43,17 +46,11 @@ impl Jar {
     pub(crate) fn remove(&mut self, url: &Url, name: Option<&str>) -> Vec<Cookie> {
         let (gone, kept) = std::mem::take(&mut self.cookies)
             .into_iter()
-            .partition(|cookie| sent_to(cookie, url) && name.is_none_or(|name| name == cookie.name));
+            .partition(|cookie| {
+                sent_to(cookie, url) && name.is_none_or(|name| name == cookie.name)
+            });
         self.cookies = kept;
         gone
-    }
-
-    /// Takes over what the lab's client holds for an address.
-    pub(crate) fn learn(&mut self, url: &Url, cookies: Vec<Cookie>) {
-        self.remove(url, None);
-        for cookie in cookies {
-            self.put(cookie);
-        }
     }
 }
 
@@ -79,14 +76,22 @@ pub(crate) fn read(header: &str, url: Option<&Url>) -> Option<Cookie> {
     let value = value.trim();
     let mut cookie = match url {
         Some(url) => cookie_for(url, name, value),
-        None => Cookie { name: name.to_owned(), value: value.to_owned(), ..Cookie::default() },
+        None => Cookie {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            ..Cookie::default()
+        },
     };
     for part in parts.take(32) {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
         let value = value.trim();
         match key.trim().to_ascii_lowercase().as_str() {
             "domain" if !value.is_empty() => {
-                value.strip_prefix('.').unwrap_or(value).to_ascii_lowercase().clone_into(&mut cookie.domain);
+                value
+                    .strip_prefix('.')
+                    .unwrap_or(value)
+                    .to_ascii_lowercase()
+                    .clone_into(&mut cookie.domain);
             }
             "path" if value.starts_with('/') => value.clone_into(&mut cookie.path),
             "expires" => cookie.expires_ms = date(value),
@@ -102,7 +107,10 @@ pub(crate) fn read(header: &str, url: Option<&Url>) -> Option<Cookie> {
 /// Reads a date of a header or of a script: `Wed, 21 Oct 2026 07:28:00 GMT`, with hyphens, or as in RFC 3339.
 pub(crate) fn date(text: &str) -> Option<f64> {
     use jiff::fmt::rfc2822::DateTimeParser;
-    let spaced = text.replace('-', " ").replace("GMT", "+0000").replace("UTC", "+0000");
+    let spaced = text
+        .replace('-', " ")
+        .replace("GMT", "+0000")
+        .replace("UTC", "+0000");
     let moment = DateTimeParser::new()
         .relaxed_weekday(true)
         .parse_timestamp(&spaced)
@@ -128,9 +136,9 @@ fn sent_to(cookie: &Cookie, url: &Url) -> bool {
             && host.is_char_boundary(host.len() - domain.len())
             && host[host.len() - domain.len()..].eq_ignore_ascii_case(domain);
     let path = url.path();
-    let below = path.strip_prefix(cookie.path.as_str()).is_some_and(|rest| {
-        rest.is_empty() || cookie.path.ends_with('/') || rest.starts_with('/')
-    });
+    let below = path
+        .strip_prefix(cookie.path.as_str())
+        .is_some_and(|rest| rest.is_empty() || cookie.path.ends_with('/') || rest.starts_with('/'));
     let path_fits = cookie.path.is_empty() || below;
     same_site && path_fits && (!cookie.secure || matches!(url.scheme(), "https" | "wss"))
 }

@@ -8,9 +8,11 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)
     .with_decode_allow_trailing_bits(true);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
-const STANDARD_RAW: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT.with_encode_padding(false));
+const STANDARD_RAW: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, LENIENT.with_encode_padding(false));
 const URL: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
-const URL_RAW: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT.with_encode_padding(false));
+const URL_RAW: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT.with_encode_padding(false));
 
 fn engine(alphabet: &str) -> Result<&'static GeneralPurpose, String> {
     match alphabet {
@@ -18,7 +20,9 @@ fn engine(alphabet: &str) -> Result<&'static GeneralPurpose, String> {
         "rawstd" => Ok(&STANDARD_RAW),
         "url" => Ok(&URL),
         "rawurl" => Ok(&URL_RAW),
-        other => Err(format!("'{other}' is no alphabet of Base64: use std, rawstd, url, or rawurl")),
+        other => Err(format!(
+            "'{other}' is no alphabet of Base64: use std, rawstd, url, or rawurl"
+        )),
     }
 }
 
@@ -66,10 +70,14 @@ pub(crate) fn multipart(boundary: &str, fields: &[Field]) -> Vec<u8> {
     let mut body = Vec::new();
     for field in fields {
         let name = quoted(&field.name);
-        body.extend_from_slice(format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"").as_bytes());
+        body.extend_from_slice(
+            format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"").as_bytes(),
+        );
         if let Some((file, kind)) = &field.file {
             let kind = kind.replace(['\r', '\n'], " ");
-            body.extend_from_slice(format!("; filename=\"{}\"\r\nContent-Type: {kind}", quoted(file)).as_bytes());
+            body.extend_from_slice(
+                format!("; filename=\"{}\"\r\nContent-Type: {kind}", quoted(file)).as_bytes(),
+            );
         }
         body.extend_from_slice(b"\r\n\r\n");
         body.extend_from_slice(&field.data);
@@ -81,5 +89,7 @@ pub(crate) fn multipart(boundary: &str, fields: &[Field]) -> Vec<u8> {
 
 /// Quotes and line ends as browsers escape them (HTML, multipart/form-data encoding algorithm).
 fn quoted(text: &str) -> String {
-    text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
+    text.replace('"', "%22")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }

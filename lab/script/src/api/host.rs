@@ -21,6 +21,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Rc<Share
     let host = Host { ctx, host, shared };
     host.events()?;
     host.facts()?;
+    host.tags()?;
     host.responses()?;
     host.cookies()?;
     host.bodies()?;
@@ -34,22 +35,46 @@ struct Host<'a, 'js> {
 }
 
 impl<'js> Host<'_, 'js> {
-    fn add<P>(&self, name: &str, f: impl rquickjs::function::IntoJsFunc<'js, P> + 'js) -> Result<()> {
-        self.host.set(name, Function::new(self.ctx.clone(), f)?.with_name(name)?)
+    fn add<P>(
+        &self,
+        name: &str,
+        f: impl rquickjs::function::IntoJsFunc<'js, P> + 'js,
+    ) -> Result<()> {
+        self.host
+            .set(name, Function::new(self.ctx.clone(), f)?.with_name(name)?)
     }
 
     fn events(&self) -> Result<()> {
         let own = Rc::clone(self.shared);
-        self.add("check", move |ctx: Ctx<'js>, name: String, passed: bool, tags: Value<'js>, site: Opt<u32>| -> Result<()> {
-            let tags = tagged(&ctx, &own, &tags)?;
-            let site = site.0.unwrap_or_else(|| own.take_site(&ctx));
-            own.record(Event::Check { site, name, passed, tags });
-            Ok(())
-        })?;
+        self.add(
+            "check",
+            move |ctx: Ctx<'js>,
+                  name: String,
+                  passed: bool,
+                  tags: Value<'js>,
+                  site: Opt<u32>|
+                  -> Result<()> {
+                let tags = tagged(&ctx, &own, &tags)?;
+                let site = site.0.unwrap_or_else(|| own.take_site(&ctx));
+                own.record(Event::Check {
+                    site,
+                    name,
+                    passed,
+                    tags,
+                });
+                Ok(())
+            },
+        )?;
         let own = Rc::clone(self.shared);
         self.add(
             "metric",
-            move |ctx: Ctx<'js>, name: String, kind: String, value: f64, tags: Value<'js>, time: bool| -> Result<()> {
+            move |ctx: Ctx<'js>,
+                  name: String,
+                  kind: String,
+                  value: f64,
+                  tags: Value<'js>,
+                  time: bool|
+                  -> Result<()> {
                 let tags = tagged(&ctx, &own, &tags)?;
                 let kind = match kind.as_str() {
                     "counter" => MetricKind::Counter,
@@ -57,13 +82,26 @@ impl<'js> Host<'_, 'js> {
                     "rate" => MetricKind::Rate,
                     _ => MetricKind::Trend,
                 };
-                own.record(Event::Metric { name, kind, time, value, tags });
+                own.record(Event::Metric {
+                    name,
+                    kind,
+                    time,
+                    value,
+                    tags,
+                });
                 Ok(())
             },
         )?;
+        self.ends()
+    }
+
+    /// Groups, the log, and the end of the test.
+    fn ends(&self) -> Result<()> {
         self.add("declare", |_name: String, _kind: String, _time: bool| {})?;
         let own = Rc::clone(self.shared);
-        self.add("group", move |name: String, begins: bool| own.record(Event::Group { name, begins }))?;
+        self.add("group", move |name: String, begins: bool| {
+            own.record(Event::Group { name, begins })
+        })?;
         let own = Rc::clone(self.shared);
         self.add("log", move |ctx: Ctx<'js>, level: String, text: String| {
             let level = match level.as_str() {
@@ -76,22 +114,65 @@ impl<'js> Host<'_, 'js> {
             own.record(Event::Log { level, text, site });
         })?;
         let own = Rc::clone(self.shared);
-        self.add("abort", move |reason: String| own.record(Event::Interrupt { reason }))?;
+        self.add("abort", move |reason: String| {
+            own.record(Event::Interrupt { reason })
+        })?;
         let own = Rc::clone(self.shared);
-        self.add("failTest", move |reason: String| own.record(Event::Fail { reason }))
+        self.add("failTest", move |reason: String| {
+            own.record(Event::Fail { reason })
+        })
     }
 
     fn facts(&self) -> Result<()> {
         let own = Rc::clone(self.shared);
-        self.add("fact", move |ctx: Ctx<'js>, name: String| fact(&ctx, &own, &name))?;
+        self.add("fact", move |ctx: Ctx<'js>, name: String| {
+            fact(&ctx, &own, &name)
+        })?;
         let own = Rc::clone(self.shared);
-        self.add("options", move |ctx: Ctx<'js>| ctx.json_parse(own.program.options().to_string()))?;
+        self.add("options", move |ctx: Ctx<'js>| {
+            ctx.json_parse(own.program.options().to_string())
+        })?;
         let own = Rc::clone(self.shared);
-        self.add("variable", move |name: String| own.program.environment().0.get(&name).cloned())?;
+        self.add("variable", move |name: String| {
+            own.program.environment().0.get(&name).cloned()
+        })?;
+        let own = Rc::clone(self.shared);
+        self.add("seed", move |seed: f64| own.reseed(seed.to_bits()))?;
+        let own = Rc::clone(self.shared);
+        self.add("randomBytes", move |ctx: Ctx<'js>, count: f64| {
+            if !(0.0..=MOST_RANDOM).contains(&count) {
+                return Err(Exception::throw_range(
+                    &ctx,
+                    "randomBytes gives 0 to 16777216 bytes",
+                ));
+            }
+            let count = count as usize;
+            let mut bytes = Vec::with_capacity(count + 8);
+            while bytes.len() < count {
+                bytes.extend_from_slice(&own.random_bits().to_le_bytes());
+            }
+            bytes.truncate(count);
+            values::buffer(&ctx, bytes)
+        })?;
+        let own = Rc::clone(self.shared);
+        self.add("initialise", move |on: bool| own.initialising.set(on))?;
+        let own = Rc::clone(self.shared);
+        self.add("onlyInInit", move |ctx: Ctx<'js>, what: String| {
+            if own.initialising.get() {
+                return Ok(());
+            }
+            Err(Exception::throw_message(&ctx, &format!("{what} must be called at the top of a module, not within a function of an iteration")))
+        })
+    }
+
+    fn tags(&self) -> Result<()> {
         let own = Rc::clone(self.shared);
         self.add("tag", move |name: String| {
             let found = own.api.read(own.user.get(), |user| {
-                user.tags.iter().find(|(tag, _)| *tag == name).map(|(_, value)| value.clone())
+                user.tags
+                    .iter()
+                    .find(|(tag, _)| *tag == name)
+                    .map(|(_, value)| value.clone())
             });
             found.flatten()
         })?;
@@ -104,126 +185,176 @@ impl<'js> Host<'_, 'js> {
         })?;
         let own = Rc::clone(self.shared);
         self.add("tagNames", move || {
-            let names = own.api.read(own.user.get(), |user| user.tags.iter().map(|(name, _)| name.clone()).collect());
-            names.unwrap_or_else(Vec::<String>::new)
-        })?;
-        let own = Rc::clone(self.shared);
-        self.add("seed", move |seed: f64| own.reseed(seed.to_bits()))?;
-        let own = Rc::clone(self.shared);
-        self.add("randomBytes", move |ctx: Ctx<'js>, count: f64| {
-            if !(0.0..=MOST_RANDOM).contains(&count) {
-                return Err(Exception::throw_range(&ctx, "randomBytes gives 0 to 16777216 bytes"));
-            }
-            let count = count as usize;
-            let mut bytes = Vec::with_capacity(count + 8);
-            while bytes.len() < count {
-                bytes.extend_from_slice(&own.random_bits().to_le_bytes());
-            }
-            bytes.truncate(count);
-            values::buffer(&ctx, bytes)
-        })?;
-        let own = Rc::clone(self.shared);
-        self.add("onlyInInit", move |ctx: Ctx<'js>, what: String| {
-            if own.initialising.get() {
-                return Ok(());
-            }
-            Err(Exception::throw_message(&ctx, &format!("{what} must be called at the top of a module, not within a function of an iteration")))
+            let names: Option<Vec<String>> = own.api.read(own.user.get(), |user| {
+                user.tags.iter().map(|(name, _)| name.clone()).collect()
+            });
+            names.unwrap_or_default()
         })
     }
 
     fn responses(&self) -> Result<()> {
         let prototype = Class::<Response>::prototype(self.ctx)?;
         self.host.set("responsePrototype", prototype)?;
-        self.add("read", |ctx: Ctx<'js>, of: Class<'js, Response>, part: String| response::read(&ctx, &of, &part))?;
-        self.add("json", |ctx: Ctx<'js>, of: Class<'js, Response>| response::json(&ctx, &of))?;
-        self.add("field", |ctx: Ctx<'js>, of: Class<'js, Response>, path: String| response::field(&ctx, &of, &path))?;
-        let own = Rc::clone(self.shared);
-        self.add("expect", move |ctx: Ctx<'js>, given: Value<'js>| -> Result<()> {
-            let expected = Some(request::ranges(&ctx, &given)?);
-            if own.initialising.get() {
-                *own.api.expected.borrow_mut() = expected;
-            } else {
-                own.api.with(own.user.get(), |user| user.expected = expected);
-            }
-            Ok(())
+        self.add(
+            "read",
+            |ctx: Ctx<'js>, of: Class<'js, Response>, part: String| {
+                response::read(&ctx, &of, &part)
+            },
+        )?;
+        self.add("json", |ctx: Ctx<'js>, of: Class<'js, Response>| {
+            response::json(&ctx, &of)
         })?;
-        self.add("html", |ctx: Ctx<'js>, text: String| pages::parse(&ctx, &text))
+        self.add(
+            "field",
+            |ctx: Ctx<'js>, of: Class<'js, Response>, path: String| {
+                response::field(&ctx, &of, &path)
+            },
+        )?;
+        let own = Rc::clone(self.shared);
+        self.add(
+            "expect",
+            move |ctx: Ctx<'js>, given: Value<'js>| -> Result<()> {
+                let expected = Some(request::ranges(&ctx, &given)?);
+                if own.initialising.get() {
+                    *own.api.expected.borrow_mut() = expected;
+                } else {
+                    own.api
+                        .with(own.user.get(), |user| user.expected = expected);
+                }
+                Ok(())
+            },
+        )?;
+        self.add("html", |ctx: Ctx<'js>, text: String| {
+            pages::parse(&ctx, &text)
+        })
     }
 
     fn cookies(&self) -> Result<()> {
         let own = Rc::clone(self.shared);
         self.add("newJar", move || own.api.new_jar())?;
         let own = Rc::clone(self.shared);
-        self.add("cookiesFor", move |ctx: Ctx<'js>, id: u32, url: String| jar::cookies_for(&ctx, &own, id, &url))?;
+        self.add("cookiesFor", move |ctx: Ctx<'js>, id: u32, url: String| {
+            jar::cookies_for(&ctx, &own, id, &url)
+        })?;
         let own = Rc::clone(self.shared);
         self.add(
             "setCookie",
-            move |ctx: Ctx<'js>, id: u32, url: String, name: String, value: String, settings: Option<Object<'js>>| {
+            move |ctx: Ctx<'js>,
+                  id: u32,
+                  url: String,
+                  name: String,
+                  value: String,
+                  settings: Option<Object<'js>>| {
                 jar::set(&ctx, &own, id, (&url, &name, &value), settings.as_ref())
             },
         )?;
         let own = Rc::clone(self.shared);
-        self.add("removeCookies", move |ctx: Ctx<'js>, id: u32, url: String, name: Opt<String>| {
-            jar::remove(&ctx, &own, id, &url, name.0.as_deref())
-        })
+        self.add(
+            "removeCookies",
+            move |ctx: Ctx<'js>, id: u32, url: String, name: Opt<String>| {
+                jar::remove(&ctx, &own, id, &url, name.0.as_deref())
+            },
+        )
     }
 
     fn bodies(&self) -> Result<()> {
         self.add("form", |flat: Vec<String>| address::form(&flat))?;
         self.add("formPairs", |text: String| address::from_form(&text))?;
-        self.add("multipart", |ctx: Ctx<'js>, boundary: String, fields: Array<'js>| {
-            let fields: Result<Vec<Field>> = fields.iter::<Array<'js>>().map(|field| read_field(&ctx, &field?)).collect();
-            values::buffer(&ctx, encoding::multipart(&boundary, &fields?))
-        })?;
-        self.add("address", |ctx: Ctx<'js>, text: String, base: Option<String>| -> Result<Vec<String>> {
-            Ok(values::refused(&ctx, address::parts(&text, base.as_deref()))?.into())
-        })?;
-        self.add("addressWith", |ctx: Ctx<'js>, href: String, part: String, value: String| -> Result<Vec<String>> {
-            Ok(values::refused(&ctx, address::with(&href, &part, &value))?.into())
-        })?;
-        self.add("resolve", |ctx: Ctx<'js>, base: String, reference: String| {
-            values::refused(&ctx, address::resolve(&base, &reference))
-        })
+        self.add(
+            "multipart",
+            |ctx: Ctx<'js>, boundary: String, fields: Array<'js>| {
+                let fields: Result<Vec<Field>> = fields
+                    .iter::<Array<'js>>()
+                    .map(|field| read_field(&ctx, &field?))
+                    .collect();
+                values::buffer(&ctx, encoding::multipart(&boundary, &fields?))
+            },
+        )?;
+        self.add(
+            "address",
+            |ctx: Ctx<'js>, text: String, base: Option<String>| -> Result<Vec<String>> {
+                Ok(values::refused(&ctx, address::parts(&text, base.as_deref()))?.into())
+            },
+        )?;
+        self.add(
+            "addressWith",
+            |ctx: Ctx<'js>, href: String, part: String, value: String| -> Result<Vec<String>> {
+                Ok(values::refused(&ctx, address::with(&href, &part, &value))?.into())
+            },
+        )?;
+        self.add(
+            "resolve",
+            |ctx: Ctx<'js>, base: String, reference: String| {
+                values::refused(&ctx, address::resolve(&base, &reference))
+            },
+        )
     }
 
     fn texts(&self) -> Result<()> {
-        self.add("digest", |ctx: Ctx<'js>, algorithm: String, parts: Array<'js>, form: String| {
-            let hash = algorithm_of(&ctx, &algorithm)?;
-            let parts = all_bytes(&ctx, &parts)?;
-            let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-            written(&ctx, hash.digest(&parts), &form)
-        })?;
-        self.add("hmac", |ctx: Ctx<'js>, algorithm: String, key: Value<'js>, parts: Array<'js>, form: String| {
-            let hash = algorithm_of(&ctx, &algorithm)?;
-            let key = values::bytes(&ctx, &key)?;
-            let parts = all_bytes(&ctx, &parts)?;
-            let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-            written(&ctx, hash.hmac(&key, &parts), &form)
-        })?;
-        self.add("base64", |ctx: Ctx<'js>, data: Value<'js>, alphabet: String| {
-            values::refused(&ctx, encoding::to_base64(&values::bytes(&ctx, &data)?, &alphabet))
-        })?;
-        self.add("unbase64", |ctx: Ctx<'js>, text: String, alphabet: String, as_text: bool| {
-            let bytes = values::refused(&ctx, encoding::from_base64(&text, &alphabet))?;
-            if as_text {
-                return String::from_utf8_lossy(&bytes).as_ref().into_js(&ctx);
-            }
-            values::buffer(&ctx, bytes)
-        })?;
+        self.add(
+            "digest",
+            |ctx: Ctx<'js>, algorithm: String, parts: Array<'js>, form: String| {
+                let hash = algorithm_of(&ctx, &algorithm)?;
+                let parts = all_bytes(&ctx, &parts)?;
+                let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+                written(&ctx, hash.digest(&parts), &form)
+            },
+        )?;
+        self.add(
+            "hmac",
+            |ctx: Ctx<'js>, algorithm: String, key: Value<'js>, parts: Array<'js>, form: String| {
+                let hash = algorithm_of(&ctx, &algorithm)?;
+                let key = values::bytes(&ctx, &key)?;
+                let parts = all_bytes(&ctx, &parts)?;
+                let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+                written(&ctx, hash.hmac(&key, &parts), &form)
+            },
+        )?;
+        self.add(
+            "base64",
+            |ctx: Ctx<'js>, data: Value<'js>, alphabet: String| {
+                values::refused(
+                    &ctx,
+                    encoding::to_base64(&values::bytes(&ctx, &data)?, &alphabet),
+                )
+            },
+        )?;
+        self.add(
+            "unbase64",
+            |ctx: Ctx<'js>, text: String, alphabet: String, as_text: bool| {
+                let bytes = values::refused(&ctx, encoding::from_base64(&text, &alphabet))?;
+                if as_text {
+                    return String::from_utf8_lossy(&bytes).as_ref().into_js(&ctx);
+                }
+                values::buffer(&ctx, bytes)
+            },
+        )?;
         self.add("hex", |ctx: Ctx<'js>, data: Value<'js>| -> Result<String> {
             Ok(hex::encode(values::bytes(&ctx, &data)?))
         })?;
-        self.add("utf8", |ctx: Ctx<'js>, data: Value<'js>| -> Result<String> {
-            Ok(String::from_utf8_lossy(&values::bytes(&ctx, &data)?).into_owned())
-        })?;
-        self.add("bytes", |ctx: Ctx<'js>, text: String| values::buffer(&ctx, text.into_bytes()))
+        self.add(
+            "utf8",
+            |ctx: Ctx<'js>, data: Value<'js>| -> Result<String> {
+                Ok(String::from_utf8_lossy(&values::bytes(&ctx, &data)?).into_owned())
+            },
+        )?;
+        self.add("bytes", |ctx: Ctx<'js>, text: String| {
+            values::buffer(&ctx, text.into_bytes())
+        })
     }
 }
 
 /// The tags of a call, after those of the user.
-fn tagged<'js>(ctx: &Ctx<'js>, shared: &Shared, given: &Value<'js>) -> Result<Vec<(String, String)>> {
+fn tagged<'js>(
+    ctx: &Ctx<'js>,
+    shared: &Shared,
+    given: &Value<'js>,
+) -> Result<Vec<(String, String)>> {
     let own = values::tags(ctx, given)?;
-    let mut all = shared.api.read(shared.user.get(), |user| user.tags.clone()).unwrap_or_default();
+    let mut all = shared
+        .api
+        .read(shared.user.get(), |user| user.tags.clone())
+        .unwrap_or_default();
     all.retain(|(name, _)| !own.iter().any(|(given, _)| given == name));
     all.extend(own);
     Ok(all)
@@ -247,7 +378,10 @@ fn fact<'js>(ctx: &Ctx<'js>, shared: &Shared, name: &str) -> Result<Value<'js>> 
         "executor" => facts.executor.into_js(ctx),
         "start_ms" => facts.start_ms.into_js(ctx),
         "progress" => facts.progress.into_js(ctx),
-        other => Err(Exception::throw_type(ctx, &format!("there is no fact '{other}'"))),
+        other => Err(Exception::throw_type(
+            ctx,
+            &format!("there is no fact '{other}'"),
+        )),
     }
 }
 
@@ -261,7 +395,10 @@ fn algorithm_of(ctx: &Ctx<'_>, name: &str) -> Result<Algorithm> {
 }
 
 fn all_bytes<'js>(ctx: &Ctx<'js>, parts: &Array<'js>) -> Result<Vec<Vec<u8>>> {
-    parts.iter::<Value<'js>>().map(|part| values::bytes(ctx, &part?)).collect()
+    parts
+        .iter::<Value<'js>>()
+        .map(|part| values::bytes(ctx, &part?))
+        .collect()
 }
 
 fn written<'js>(ctx: &Ctx<'js>, hash: Vec<u8>, form: &str) -> Result<Value<'js>> {
@@ -277,5 +414,9 @@ fn read_field<'js>(ctx: &Ctx<'js>, field: &Array<'js>) -> Result<Field> {
         Some(name) => Some((name, field.get::<String>(3)?)),
         None => None,
     };
-    Ok(Field { name: field.get(0)?, data: values::bytes(ctx, &field.get(1)?)?, file })
+    Ok(Field {
+        name: field.get(0)?,
+        data: values::bytes(ctx, &field.get(1)?)?,
+        file,
+    })
 }

@@ -53,13 +53,22 @@ impl Query {
     /// Reads a selector of CSS; it may end with `:contains("text")`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text.len() > LONGEST_SELECTOR {
-            return Err(format!("a selector has at most {LONGEST_SELECTOR} characters"));
+            return Err(format!(
+                "a selector has at most {LONGEST_SELECTOR} characters"
+            ));
         }
-        let (base, contains) = match text.trim().strip_suffix(')').and_then(|text| text.rsplit_once(":contains(")) {
+        let (base, contains) = match text
+            .trim()
+            .strip_suffix(')')
+            .and_then(|text| text.rsplit_once(":contains("))
+        {
             Some((base, wanted)) => {
                 let wanted = wanted.trim().trim_matches(['"', '\'']);
                 let alone = base.is_empty() || base.ends_with([' ', '>', '+', '~']);
-                (format!("{base}{}", if alone { "*" } else { "" }), Some(wanted.to_owned()))
+                (
+                    format!("{base}{}", if alone { "*" } else { "" }),
+                    Some(wanted.to_owned()),
+                )
             }
             None => (text.to_owned(), None),
         };
@@ -70,9 +79,10 @@ impl Query {
 
     fn matches(&self, element: ElementRef<'_>) -> bool {
         self.selector.matches(&element)
-            && self.contains.as_ref().is_none_or(|wanted| {
-                element.text().collect::<String>().contains(wanted.as_str())
-            })
+            && self
+                .contains
+                .as_ref()
+                .is_none_or(|wanted| element.text().collect::<String>().contains(wanted.as_str()))
     }
 }
 
@@ -82,10 +92,15 @@ impl Query {
 /// A sentence if it is too large, or nested too deeply.
 pub(crate) fn parse(text: &str) -> Result<Nodes, String> {
     if text.len() > LONGEST {
-        return Err(format!("the HTML has {} bytes; at most {LONGEST} are parsed", text.len()));
+        return Err(format!(
+            "the HTML has {} bytes; at most {LONGEST} are parsed",
+            text.len()
+        ));
     }
     if depth(text) > DEEPEST {
-        return Err(format!("the HTML has more than {DEEPEST} elements within each other"));
+        return Err(format!(
+            "the HTML has more than {DEEPEST} elements within each other"
+        ));
     }
     let most = PIECE + text.len() * NODES_PER_BYTE;
     let sink = HtmlTreeSink::new(Html::new_document());
@@ -99,7 +114,10 @@ pub(crate) fn parse(text: &str) -> Result<Nodes, String> {
         parser.process(StrTendril::from(&rest[..end]));
         rest = &rest[end..];
         if parser.tokenizer.sink.sink.0.borrow().tree.values().len() > most {
-            return Err("the HTML opens its formatting anew at each tag, which makes too many elements".to_owned());
+            return Err(
+                "the HTML opens its formatting anew at each tag, which makes too many elements"
+                    .to_owned(),
+            );
         }
     }
     let page = Rc::new(parser.finish());
@@ -111,9 +129,9 @@ pub(crate) fn parse(text: &str) -> Result<Nodes, String> {
 fn depth(text: &str) -> usize {
     /// Elements that have no content, or whose start tag ends the one before.
     const FLAT: [&str; 33] = [
-        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
-        "p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "tbody", "thead", "tfoot", "colgroup", "caption",
-        "rp", "rt", "html", "head", "body",
+        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
+        "source", "track", "wbr", "p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th",
+        "tbody", "thead", "tfoot", "colgroup", "caption", "rp", "rt", "html", "head", "body",
     ];
     let bytes = text.as_bytes();
     let (mut now, mut most) = (0_usize, 0);
@@ -122,7 +140,11 @@ fn depth(text: &str) -> usize {
         place += found + 1;
         let closing = bytes.get(place) == Some(&b'/');
         let start = place + usize::from(closing);
-        let length = bytes[start..].iter().take(16).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        let length = bytes[start..]
+            .iter()
+            .take(16)
+            .take_while(|byte| byte.is_ascii_alphanumeric())
+            .count();
         if length == 0 || !bytes[start].is_ascii_alphabetic() {
             continue;
         }
@@ -130,7 +152,11 @@ fn depth(text: &str) -> usize {
         if FLAT.iter().any(|flat| flat.eq_ignore_ascii_case(name)) {
             continue;
         }
-        now = if closing { now.saturating_sub(1) } else { now + 1 };
+        now = if closing {
+            now.saturating_sub(1)
+        } else {
+            now + 1
+        };
         most = most.max(now);
     }
     most
@@ -138,7 +164,10 @@ fn depth(text: &str) -> usize {
 
 impl Nodes {
     fn of(&self, list: Vec<NodeId>) -> Self {
-        Nodes { page: Rc::clone(&self.page), list }
+        Nodes {
+            page: Rc::clone(&self.page),
+            list,
+        }
     }
 
     fn nodes(&self) -> impl DoubleEndedIterator<Item = NodeRef<'_, Node>> {
@@ -159,7 +188,10 @@ impl Nodes {
 
     /// The nodes at these places.
     pub(crate) fn pick(&self, places: &[usize]) -> Self {
-        self.of(places.iter().filter_map(|&place| self.list.get(place).copied()).collect())
+        self.of(places
+            .iter()
+            .filter_map(|&place| self.list.get(place).copied())
+            .collect())
     }
 
     /// Descendants that match; only the first one if `single`.
@@ -181,21 +213,39 @@ impl Nodes {
 
     /// The elements that match, or those that don't.
     pub(crate) fn filter(&self, query: &Query, wanted: bool) -> Self {
-        let matches = |node: &NodeRef<'_, Node>| ElementRef::wrap(*node).is_some_and(|element| query.matches(element));
-        self.of(self.nodes().filter(|node| matches(node) == wanted).map(|node| node.id()).collect())
+        let matches = |node: &NodeRef<'_, Node>| {
+            ElementRef::wrap(*node).is_some_and(|element| query.matches(element))
+        };
+        self.of(self
+            .nodes()
+            .filter(|node| matches(node) == wanted)
+            .map(|node| node.id())
+            .collect())
     }
 
     /// The nodes that are in another list, or those that aren't.
     pub(crate) fn filter_other(&self, other: &Nodes, wanted: bool) -> Self {
         let same = Rc::ptr_eq(&self.page, &other.page);
-        let others: HashSet<NodeId> = if same { other.list.iter().copied().collect() } else { HashSet::new() };
-        self.of(self.list.iter().copied().filter(|id| others.contains(id) == wanted).collect())
+        let others: HashSet<NodeId> = if same {
+            other.list.iter().copied().collect()
+        } else {
+            HashSet::new()
+        };
+        self.of(self
+            .list
+            .iter()
+            .copied()
+            .filter(|id| others.contains(id) == wanted)
+            .collect())
     }
 
     /// The nodes with a descendant that matches.
     pub(crate) fn has(&self, query: &Query) -> Self {
         let inside = |node: &NodeRef<'_, Node>| {
-            node.descendants().skip(1).filter_map(ElementRef::wrap).any(|element| query.matches(element))
+            node.descendants()
+                .skip(1)
+                .filter_map(ElementRef::wrap)
+                .any(|element| query.matches(element))
         };
         self.of(self.nodes().filter(inside).map(|node| node.id()).collect())
     }
@@ -208,7 +258,12 @@ impl Nodes {
                 around.extend(node.ancestors().map(|node| node.id()));
             }
         }
-        self.of(self.list.iter().copied().filter(|id| around.contains(id)).collect())
+        self.of(self
+            .list
+            .iter()
+            .copied()
+            .filter(|id| around.contains(id))
+            .collect())
     }
 
     /// The nearest that matches of each node and its ancestors.
@@ -240,7 +295,8 @@ impl Nodes {
                 if until.reached(&self.page, next) {
                     break;
                 }
-                let passes = filter.is_none_or(|query| element.is_some_and(|element| query.matches(element)));
+                let passes = filter
+                    .is_none_or(|query| element.is_some_and(|element| query.matches(element)));
                 if passes && seen.insert(next.id()) {
                     list.push(next.id());
                 }
@@ -285,7 +341,11 @@ impl Nodes {
     /// All attributes of the first node.
     pub(crate) fn attrs(&self) -> Vec<(String, String)> {
         self.first_element().map_or_else(Vec::new, |element| {
-            element.value().attrs().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+            element
+                .value()
+                .attrs()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect()
         })
     }
 
@@ -325,7 +385,9 @@ impl Nodes {
 
     /// Returns true if the first nodes of both are the same.
     pub(crate) fn is_same(&self, other: &Nodes) -> bool {
-        Rc::ptr_eq(&self.page, &other.page) && self.list.first() == other.list.first() && !self.list.is_empty()
+        Rc::ptr_eq(&self.page, &other.page)
+            && self.list.first() == other.list.first()
+            && !self.list.is_empty()
     }
 
     /// The values of the first node as a control of a form: `None` if it has none, several of a list with `multiple`.
@@ -360,7 +422,9 @@ impl Until<'_> {
     fn reached(&self, page: &Rc<Html>, node: NodeRef<'_, Node>) -> bool {
         match self {
             Until::Never => false,
-            Until::Query(query) => ElementRef::wrap(node).is_some_and(|element| query.matches(element)),
+            Until::Query(query) => {
+                ElementRef::wrap(node).is_some_and(|element| query.matches(element))
+            }
             Until::Nodes(nodes) => Rc::ptr_eq(page, &nodes.page) && nodes.list.contains(&node.id()),
         }
     }
@@ -385,7 +449,10 @@ impl Way {
     }
 
     fn single(self) -> bool {
-        matches!(self, Self::Parent | Self::Next | Self::Prev | Self::NextNode | Self::PrevNode)
+        matches!(
+            self,
+            Self::Parent | Self::Next | Self::Prev | Self::NextNode | Self::PrevNode
+        )
     }
 
     fn any_node(self) -> bool {
@@ -413,7 +480,9 @@ fn control_value(element: ElementRef<'_>) -> Option<Value> {
     let text = || element.text().collect::<String>();
     match element.value().name() {
         "textarea" => Some(Value::One(text())),
-        "option" => Some(Value::One(element.attr("value").map_or_else(text, str::to_owned))),
+        "option" => Some(Value::One(
+            element.attr("value").map_or_else(text, str::to_owned),
+        )),
         "select" => {
             let options: Vec<_> = element
                 .descendants()
@@ -424,18 +493,27 @@ fn control_value(element: ElementRef<'_>) -> Option<Value> {
                 Some(Value::One(value)) => value,
                 _ => String::new(),
             };
-            let chosen = options.iter().filter(|option| option.attr("selected").is_some());
+            let mut chosen = options
+                .iter()
+                .filter(|option| option.attr("selected").is_some());
             if element.attr("multiple").is_some() {
                 return Some(Value::Several(chosen.map(value).collect()));
             }
-            chosen.last().or(options.first()).map(|option| Value::One(value(option)))
+            chosen
+                .next_back()
+                .or(options.first())
+                .map(|option| Value::One(value(option)))
         }
         "input" => {
             let choice = matches!(element.attr("type"), Some("checkbox" | "radio"));
             let missing = if choice { "on" } else { "" };
-            Some(Value::One(element.attr("value").unwrap_or(missing).to_owned()))
+            Some(Value::One(
+                element.attr("value").unwrap_or(missing).to_owned(),
+            ))
         }
-        _ => element.attr("value").map(|value| Value::One(value.to_owned())),
+        _ => element
+            .attr("value")
+            .map(|value| Value::One(value.to_owned())),
     }
 }
 
@@ -444,7 +522,10 @@ fn submitted(element: ElementRef<'_>, fields: &mut Vec<(String, String)>) {
     if name.is_empty() || element.attr("disabled").is_some() {
         return;
     }
-    let kind = element.attr("type").unwrap_or_default().to_ascii_lowercase();
+    let kind = element
+        .attr("type")
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     let sent = match element.value().name() {
         "input" => match kind.as_str() {
             "submit" | "button" | "image" | "reset" | "file" => false,
@@ -467,7 +548,9 @@ fn submitted(element: ElementRef<'_>, fields: &mut Vec<(String, String)>) {
 }
 
 fn html_text(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 thread_local! {

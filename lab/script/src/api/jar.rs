@@ -11,7 +11,8 @@ use super::cookies;
 use super::values;
 
 fn address(ctx: &Ctx<'_>, url: &str) -> Result<Url> {
-    Url::parse(url).map_err(|error| Exception::throw_type(ctx, &format!("'{url}' is no address: {error}")))
+    Url::parse(url)
+        .map_err(|error| Exception::throw_type(ctx, &format!("'{url}' is no address: {error}")))
 }
 
 /// An object of names and arrays of values.
@@ -25,7 +26,10 @@ pub(super) fn cookies_for<'js>(
     let now = shared.now_ms();
     let found = shared.api.read(shared.user.get(), |user| {
         let jar = user.jars.get(&id)?;
-        let pairs = jar.of(&url, now).into_iter().map(|cookie| (cookie.name.clone(), cookie.value.clone()));
+        let pairs = jar
+            .of(&url, now)
+            .into_iter()
+            .map(|cookie| (cookie.name.clone(), cookie.value.clone()));
         Some(pairs.collect::<Vec<_>>())
     });
     let object = Object::new(ctx.clone())?;
@@ -55,7 +59,9 @@ pub(super) fn set<'js>(
     "/".clone_into(&mut cookie.path);
     if let Some(options) = options {
         if let Some(domain) = values::member(options, "domain")? {
-            cookie.domain = values::text(ctx, &domain)?.trim_start_matches('.').to_ascii_lowercase();
+            cookie.domain = values::text(ctx, &domain)?
+                .trim_start_matches('.')
+                .to_ascii_lowercase();
         }
         if let Some(path) = values::member(options, "path")? {
             cookie.path = values::text(ctx, &path)?;
@@ -64,23 +70,31 @@ pub(super) fn set<'js>(
             let text = values::text(ctx, &expires)?;
             let read = cookies::date(&text);
             cookie.expires_ms = Some(read.ok_or_else(|| {
-                Exception::throw_type(ctx, &format!("'{text}' is no date of a cookie, such as 'Wed, 21 Oct 2026 07:28:00 GMT'"))
+                Exception::throw_type(
+                    ctx,
+                    &format!(
+                        "'{text}' is no date of a cookie, such as 'Wed, 21 Oct 2026 07:28:00 GMT'"
+                    ),
+                )
             })?);
         }
         if let Some(age) = values::member(options, "max_age")? {
             cookie.max_age = age.as_number().map(|seconds| seconds as i64);
         }
         cookie.secure = options.get::<_, Option<bool>>("secure")?.unwrap_or(false);
-        cookie.http_only = options.get::<_, Option<bool>>("http_only")?.unwrap_or(false);
+        cookie.http_only = options
+            .get::<_, Option<bool>>("http_only")?
+            .unwrap_or(false);
     }
     change(shared, id, cookie);
     Ok(())
 }
 
 fn change(shared: &Shared, id: u32, cookie: Cookie) {
+    let now = shared.now_ms();
     shared.api.with(shared.user.get(), |user| {
         user.changes.push((id, cookie.clone()));
-        user.jars.entry(id).or_default().put(cookie);
+        user.jars.entry(id).or_default().put(cookie, now);
     });
 }
 
@@ -96,7 +110,12 @@ pub(super) fn remove<'js>(
     shared.api.with(shared.user.get(), |user| {
         let gone = user.jars.entry(id).or_default().remove(&url, name);
         user.changes.extend(gone.into_iter().map(|cookie| {
-            let gone = Cookie { value: String::new(), max_age: Some(0), expires_ms: Some(0.0), ..cookie };
+            let gone = Cookie {
+                value: String::new(),
+                max_age: Some(0),
+                expires_ms: Some(0.0),
+                ..cookie
+            };
             (id, gone)
         }));
     });

@@ -239,9 +239,10 @@ fn changed(value: Value, change: &str) -> Option<Value> {
             all.reverse();
             Value::Array(all)
         }
-        ("keys", Value::Object(members)) => {
-            members.into_iter().map(|(name, _)| Value::from(name)).collect()
-        }
+        ("keys", Value::Object(members)) => members
+            .into_iter()
+            .map(|(name, _)| Value::from(name))
+            .collect(),
         ("values", Value::Object(members)) => members.into_iter().map(|(_, value)| value).collect(),
         ("flatten", Value::Array(all)) => {
             let mut flat = Vec::new();
@@ -273,9 +274,7 @@ impl Test {
         };
         let order = match (&found, &self.value) {
             (Value::String(one), Value::String(other)) => Some(one.as_str().cmp(other.as_str())),
-            (Value::Number(one), Value::Number(other)) => {
-                one.as_f64().partial_cmp(&other.as_f64())
-            }
+            (Value::Number(one), Value::Number(other)) => one.as_f64().partial_cmp(&other.as_f64()),
             (Value::Bool(one), Value::Bool(other)) => Some(one.cmp(other)),
             (Value::Null, Value::Null) => Some(std::cmp::Ordering::Equal),
             _ => None,
@@ -378,7 +377,11 @@ fn name(text: &str) -> Result<(Part, &str), String> {
     let part = if &text[..end] == "#" {
         Part::Each
     } else if let Some(change) = name.strip_prefix('@').filter(|_| text.starts_with('@')) {
-        if !["reverse", "keys", "values", "flatten", "join", "this", "valid", "ugly", "pretty"].contains(&change) {
+        if ![
+            "reverse", "keys", "values", "flatten", "join", "this", "valid", "ugly", "pretty",
+        ]
+        .contains(&change)
+        {
             return Err(format!(
                 "'@{change}' isn't supported in paths: take the value and change it in the script"
             ));
@@ -448,8 +451,16 @@ fn comparison(text: &str) -> Option<Test> {
         }
     };
     let path = path.trim();
-    let path = if path.is_empty() { Vec::new() } else { parse(path).ok()? };
-    Some(Test { path, relation, value })
+    let path = if path.is_empty() {
+        Vec::new()
+    } else {
+        parse(path).ok()?
+    };
+    Some(Test {
+        path,
+        relation,
+        value,
+    })
 }
 
 /// The place of the relation in a test, outside of tests within it and of quotes.

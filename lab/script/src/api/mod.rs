@@ -16,7 +16,7 @@
 //! | `fact(name)`, `options()`, `variable(name)` | a field of `Facts`; the options; a variable of the environment |
 //! | `tag(name)`, `setTag(name, value)`, `tagNames()` | tags of the user |
 //! | `seed(number)`, `randomBytes(count)` | the user's random stream |
-//! | `onlyInInit(what)` | throws within a call |
+//! | `initialise(on)`, `onlyInInit(what)` | whether initialisers run; throws if they don't |
 //! | **HTTP** | |
 //! | `responsePrototype`, `read(response, part)`, `json(response)`, `field(response, path)` | responses |
 //! | `expect(ranges)` | statuses that don't count as failures |

@@ -18,8 +18,15 @@ impl NodeList {
         NodeList { nodes }
     }
 
-    fn walked(&self, ctx: &Ctx<'_>, way: &str, until: &Until<'_>, filter: Option<&Query>) -> Result<NodeList> {
-        let way = Way::named(way).ok_or_else(|| Exception::throw_type(ctx, "there is no such way"))?;
+    fn walked(
+        &self,
+        ctx: &Ctx<'_>,
+        way: &str,
+        until: &Until<'_>,
+        filter: Option<&Query>,
+    ) -> Result<NodeList> {
+        let way =
+            Way::named(way).ok_or_else(|| Exception::throw_type(ctx, "there is no such way"))?;
         Ok(Self::of(self.nodes.walk(way, until, filter)))
     }
 }
@@ -106,7 +113,9 @@ impl NodeList {
     }
 
     fn attr(&self, name: String) -> Option<String> {
-        self.nodes.attr(&name.to_ascii_lowercase()).map(str::to_owned)
+        self.nodes
+            .attr(&name.to_ascii_lowercase())
+            .map(str::to_owned)
     }
 
     fn attrs<'js>(&self, ctx: Ctx<'js>) -> Result<Array<'js>> {

@@ -27,7 +27,11 @@ pub(crate) fn request<'js>(
         site,
         method: parts.get(0)?,
         url: parts.get(1)?,
-        body: if body.is_null() { Bytes::new() } else { values::bytes(ctx, &body)?.into() },
+        body: if body.is_null() {
+            Bytes::new()
+        } else {
+            values::bytes(ctx, &body)?.into()
+        },
         name: parts.get::<Option<String>>(4)?,
         response: settings.response,
         redirects: settings.redirects,
@@ -38,14 +42,20 @@ pub(crate) fn request<'js>(
     if let Some(tags) = shared.api.read(user, |user| user.tags.clone()) {
         add_tags(&mut request, tags);
     }
-    let expected = shared.api.read(user, |user| user.expected.clone()).flatten();
+    let expected = shared
+        .api
+        .read(user, |user| user.expected.clone())
+        .flatten();
     if let Some(expected) = expected.or_else(|| shared.api.expected.borrow().clone()) {
         request.expected = expected;
     }
     let params: Value<'js> = parts.get(3)?;
     if let Some(params) = values::given(params) {
         let Some(params) = params.as_object() else {
-            return Err(Exception::throw_type(ctx, "the params of a request are an object"));
+            return Err(Exception::throw_type(
+                ctx,
+                "the params of a request are an object",
+            ));
         };
         read_params(ctx, params, &mut request)?;
     }
@@ -79,7 +89,11 @@ fn finish<'js>(
             body: request.body.clone(),
             cookies: request.jar.own.clone(),
         });
-        let pending = Pending { jar: request.jar.id, kind: request.response, sent };
+        let pending = Pending {
+            jar: request.jar.id,
+            kind: request.response,
+            sent,
+        };
         shared.api.with(user, |user| {
             request.jar.changes = std::mem::take(&mut user.changes);
             user.pending.push_back(pending);
@@ -91,8 +105,15 @@ fn finish<'js>(
 fn read_params<'js>(ctx: &Ctx<'js>, params: &Object<'js>, request: &mut Request) -> Result<()> {
     if let Some(headers) = values::member(params, "headers")? {
         request.headers = values::texts(ctx, &headers, "headers")?;
-        if let Some((name, _)) = request.headers.iter().find(|(name, value)| !is_header(name, value)) {
-            return Err(Exception::throw_type(ctx, &format!("'{name}' is no header of HTTP, or its value has a line end")));
+        if let Some((name, _)) = request
+            .headers
+            .iter()
+            .find(|(name, value)| !is_header(name, value))
+        {
+            return Err(Exception::throw_type(
+                ctx,
+                &format!("'{name}' is no header of HTTP, or its value has a line end"),
+            ));
         }
     }
     if let Some(tags) = values::member(params, "tags")? {
@@ -104,7 +125,8 @@ fn read_params<'js>(ctx: &Ctx<'js>, params: &Object<'js>, request: &mut Request)
     }
     if let Some(redirects) = values::member(params, "redirects")? {
         let most = redirects.as_number().filter(|most| *most >= 0.0);
-        let most = most.ok_or_else(|| Exception::throw_type(ctx, "params.redirects is a number, 0 or more"))?;
+        let most = most
+            .ok_or_else(|| Exception::throw_type(ctx, "params.redirects is a number, 0 or more"))?;
         request.redirects = Some(most as u32);
     }
     if let Some(kind) = values::member(params, "responseType")? {
@@ -113,7 +135,10 @@ fn read_params<'js>(ctx: &Ctx<'js>, params: &Object<'js>, request: &mut Request)
             "binary" => ResponseKind::Binary,
             "none" => ResponseKind::None,
             other => {
-                return Err(Exception::throw_type(ctx, &format!("responseType is 'text', 'binary', or 'none', not '{other}'")));
+                return Err(Exception::throw_type(
+                    ctx,
+                    &format!("responseType is 'text', 'binary', or 'none', not '{other}'"),
+                ));
             }
         };
     }
@@ -124,16 +149,7 @@ fn read_params<'js>(ctx: &Ctx<'js>, params: &Object<'js>, request: &mut Request)
         request.expected = ranges(ctx, &callback.get("ranges")?)?;
     }
     if let Some(auth) = values::member(params, "auth")? {
-        match values::text(ctx, &auth)?.as_str() {
-            "basic" => {}
-            "digest" => request.auth = Auth::Digest,
-            "ntlm" => {
-                return Err(Exception::throw_type(ctx, "NTLM isn't supported: sign in by 'basic' or 'digest', or by a header"));
-            }
-            other => {
-                return Err(Exception::throw_type(ctx, &format!("params.auth is 'basic' or 'digest', not '{other}'")));
-            }
-        }
+        request.auth = sign_in_by(ctx, &values::text(ctx, &auth)?)?;
     }
     if let Some(codings) = values::member(params, "compression")? {
         request.compression = compression(ctx, &values::text(ctx, &codings)?)?;
@@ -142,11 +158,25 @@ fn read_params<'js>(ctx: &Ctx<'js>, params: &Object<'js>, request: &mut Request)
     Ok(())
 }
 
+/// How to sign in, by the name that scripts use; `basic` is what an address with a name does anyway.
+fn sign_in_by(ctx: &Ctx<'_>, name: &str) -> Result<Auth> {
+    let refused = match name {
+        "basic" => return Ok(Auth::None),
+        "digest" => return Ok(Auth::Digest),
+        "ntlm" => "NTLM isn't supported: sign in by 'basic' or 'digest', or by a header".to_owned(),
+        other => format!("params.auth is 'basic' or 'digest', not '{other}'"),
+    };
+    Err(Exception::throw_type(ctx, &refused))
+}
+
 fn jar<'js>(ctx: &Ctx<'js>, params: &Object<'js>) -> Result<Jar> {
     let mut jar = Jar::default();
     if let Some(cookies) = values::member(params, "cookies")? {
         let Some(cookies) = cookies.as_object() else {
-            return Err(Exception::throw_type(ctx, "params.cookies are an object of names and values"));
+            return Err(Exception::throw_type(
+                ctx,
+                "params.cookies are an object of names and values",
+            ));
         };
         for entry in cookies.props::<String, Value<'js>>() {
             let (name, value) = entry?;
@@ -165,7 +195,9 @@ fn jar<'js>(ctx: &Ctx<'js>, params: &Object<'js>) -> Result<Jar> {
             Some(other) => other.get::<_, Option<u32>>("$id")?,
             None => None,
         };
-        jar.id = id.ok_or_else(|| Exception::throw_type(ctx, "params.jar is a CookieJar: new http.CookieJar()"))?;
+        jar.id = id.ok_or_else(|| {
+            Exception::throw_type(ctx, "params.jar is a CookieJar: new http.CookieJar()")
+        })?;
     }
     Ok(jar)
 }
@@ -176,12 +208,17 @@ pub(super) fn ranges<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Expected
         return Ok(Expected::Any);
     }
     let Some(all) = value.as_array() else {
-        return Err(Exception::throw_type(ctx, "responseCallback is what http.expectedStatuses(…) returns"));
+        return Err(Exception::throw_type(
+            ctx,
+            "responseCallback is what http.expectedStatuses(…) returns",
+        ));
     };
     let mut ranges = Vec::new();
     for range in all.iter::<Array<'js>>() {
         let range = range?;
-        let status = |place: usize| -> Result<u16> { Ok(range.get::<f64>(place)?.clamp(0.0, 65535.0) as u16) };
+        let status = |place: usize| -> Result<u16> {
+            Ok(range.get::<f64>(place)?.clamp(0.0, 65535.0) as u16)
+        };
         ranges.push((status(0)?, status(1)?));
     }
     Ok(Expected::Ranges(ranges))
@@ -209,7 +246,10 @@ fn compression(ctx: &Ctx<'_>, text: &str) -> Result<Vec<Compression>> {
                 "br" => Compression::Brotli,
                 "zstd" => Compression::Zstd,
                 other => {
-                    return Err(Exception::throw_type(ctx, &format!("params.compression is gzip, deflate, br, or zstd, not '{other}'")));
+                    return Err(Exception::throw_type(
+                        ctx,
+                        &format!("params.compression is gzip, deflate, br, or zstd, not '{other}'"),
+                    ));
                 }
             })
         })
@@ -217,7 +257,11 @@ fn compression(ctx: &Ctx<'_>, text: &str) -> Result<Vec<Compression>> {
 }
 
 fn default_header(request: &mut Request, name: &str, value: &str) {
-    if !request.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
+    if !request
+        .headers
+        .iter()
+        .any(|(given, _)| given.eq_ignore_ascii_case(name))
+    {
         request.headers.push((name.to_owned(), value.to_owned()));
     }
 }
@@ -230,7 +274,10 @@ fn is_header(name: &str, value: &str) -> bool {
 /// Returns true if the address names a user before its host.
 fn has_user(url: &str) -> bool {
     let after = url.find("://").map_or(0, |place| place + 3);
-    let host = url[after..].split(['/', '?', '#']).next().unwrap_or_default();
+    let host = url[after..]
+        .split(['/', '?', '#'])
+        .next()
+        .unwrap_or_default();
     host.contains('@')
 }
 
@@ -241,9 +288,15 @@ fn sign_in(ctx: &Ctx<'_>, request: &mut Request) -> Result<()> {
     };
     let decoded = |text: &str| {
         let pair = format!("x={}", text.replace('+', "%2B"));
-        url::form_urlencoded::parse(pair.as_bytes()).next().map_or_else(String::new, |(_, value)| value.into_owned())
+        url::form_urlencoded::parse(pair.as_bytes())
+            .next()
+            .map_or_else(String::new, |(_, value)| value.into_owned())
     };
-    let pair = format!("{}:{}", decoded(url.username()), decoded(url.password().unwrap_or_default()));
+    let pair = format!(
+        "{}:{}",
+        decoded(url.username()),
+        decoded(url.password().unwrap_or_default())
+    );
     let encoded = values::refused(ctx, super::encoding::to_base64(pair.as_bytes(), "std"))?;
     default_header(request, "Authorization", &format!("Basic {encoded}"));
     if url.set_username("").is_ok() && url.set_password(None).is_ok() {

@@ -40,16 +40,18 @@ pub(crate) fn response<'js>(ctx: &Ctx<'js>, shared: &Shared, answer: Answer) -> 
     let settings = shared.api.settings(&shared.program);
     let user = shared.user.get();
     let pending = if settings.remembers() {
-        shared.api.with(user, |user| user.pending.pop_front()).unwrap_or_default()
+        shared
+            .api
+            .with(user, |user| user.pending.pop_front())
+            .unwrap_or_default()
     } else {
-        Pending { kind: settings.response, ..Pending::default() }
+        Pending {
+            kind: settings.response,
+            ..Pending::default()
+        }
     };
-    if settings.reads_jars
-        && let Ok(url) = Url::parse(&answer.url)
-    {
-        shared.api.with(user, |user| {
-            user.jars.entry(pending.jar).or_default().learn(&url, answer.cookies.clone());
-        });
+    if settings.reads_jars {
+        learn(shared, &answer, pending.jar);
     }
     if settings.throw
         && let Some(failure) = &answer.error
@@ -57,8 +59,35 @@ pub(crate) fn response<'js>(ctx: &Ctx<'js>, shared: &Shared, answer: Answer) -> 
         return Err(Exception::throw_message(ctx, &failure.message));
     }
     let Pending { kind, sent, .. } = pending;
-    let response = Response { answer, kind, sent, text: OnceCell::new() };
+    let response = Response {
+        answer,
+        kind,
+        sent,
+        text: OnceCell::new(),
+    };
     Class::instance(ctx.clone(), response)?.into_js(ctx)
+}
+
+/// Takes over the cookies of an answer: those that the lab reports, and those that its headers set.
+fn learn(shared: &Shared, answer: &Answer, jar: u32) {
+    let url = Url::parse(&answer.url).ok();
+    let set = answer
+        .headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+    let set = set.filter_map(|(_, value)| cookies::read(value, url.as_ref()));
+    let reported = answer
+        .cookies
+        .iter()
+        .filter(|cookie| !cookie.domain.is_empty())
+        .cloned();
+    let now = shared.now_ms();
+    shared.api.with(shared.user.get(), |user| {
+        let jar = user.jars.entry(jar).or_default();
+        for cookie in reported.chain(set) {
+            jar.put(cookie, now);
+        }
+    });
 }
 
 impl Response {
@@ -66,13 +95,19 @@ impl Response {
     fn text(&self) -> &str {
         match std::str::from_utf8(&self.answer.body) {
             Ok(text) => text,
-            Err(_) => self.text.get_or_init(|| String::from_utf8_lossy(&self.answer.body).into_owned()),
+            Err(_) => self
+                .text
+                .get_or_init(|| String::from_utf8_lossy(&self.answer.body).into_owned()),
         }
     }
 }
 
 /// Reads a part of a response by the name that scripts use.
-pub(super) fn read<'js>(ctx: &Ctx<'js>, response: &Class<'js, Response>, part: &str) -> Result<Value<'js>> {
+pub(super) fn read<'js>(
+    ctx: &Ctx<'js>,
+    response: &Class<'js, Response>,
+    part: &str,
+) -> Result<Value<'js>> {
     let response = response.borrow();
     let answer = &response.answer;
     match part {
@@ -81,16 +116,26 @@ pub(super) fn read<'js>(ctx: &Ctx<'js>, response: &Class<'js, Response>, part: &
         "cookies" => set_cookies(ctx, answer)?.into_js(ctx),
         "timings" => timings(ctx, &answer.timings)?.into_js(ctx),
         "url" => answer.url.as_str().into_js(ctx),
-        "error" => answer.error.as_ref().map_or("", |failure| failure.message.as_str()).into_js(ctx),
+        "error" => answer
+            .error
+            .as_ref()
+            .map_or("", |failure| failure.message.as_str())
+            .into_js(ctx),
         "error_code" => error_code(answer).into_js(ctx),
         "status_text" => status_text(answer).into_js(ctx),
         "proto" => protocol(&answer.protocol).into_js(ctx),
-        "remote_ip" => answer.remote.map_or_else(String::new, |remote| remote.ip().to_string()).into_js(ctx),
+        "remote_ip" => answer
+            .remote
+            .map_or_else(String::new, |remote| remote.ip().to_string())
+            .into_js(ctx),
         "remote_port" => answer.remote.map_or(0, |remote| remote.port()).into_js(ctx),
         "tls_version" => answer.tls_version.as_str().into_js(ctx),
         "tls_cipher_suite" => "".into_js(ctx),
         "request" => request(ctx, &response)?.into_js(ctx),
-        other => Err(Exception::throw_type(ctx, &format!("a response has no part '{other}'"))),
+        other => Err(Exception::throw_type(
+            ctx,
+            &format!("a response has no part '{other}'"),
+        )),
     }
 }
 
@@ -127,7 +172,11 @@ fn canonical(name: &str) -> String {
     let mut upper = true;
     name.chars()
         .map(|c| {
-            let c = if upper { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
+            let c = if upper {
+                c.to_ascii_uppercase()
+            } else {
+                c.to_ascii_lowercase()
+            };
             upper = c == '-';
             c
         })
@@ -215,7 +264,10 @@ fn request<'js>(ctx: &Ctx<'js>, response: &Response) -> Result<Object<'js>> {
     object.set("body", String::from_utf8_lossy(&sent.body).as_ref())?;
     let headers = Object::new(ctx.clone())?;
     for (name, value) in &sent.headers {
-        headers.set(canonical(name), values::list(ctx, std::slice::from_ref(value))?)?;
+        headers.set(
+            canonical(name),
+            values::list(ctx, std::slice::from_ref(value))?,
+        )?;
     }
     object.set("headers", headers)?;
     let cookies = Object::new(ctx.clone())?;
@@ -239,37 +291,59 @@ pub(super) fn json<'js>(ctx: &Ctx<'js>, response: &Class<'js, Response>) -> Resu
     let parsed = ctx.json_parse(text);
     if parsed.is_err() {
         let thrown = ctx.catch();
-        let reason = thrown.as_exception().and_then(Exception::message).unwrap_or_default();
-        return Err(Exception::throw_message(ctx, &no_json(&response, text, &reason)));
+        let reason = thrown
+            .as_exception()
+            .and_then(Exception::message)
+            .unwrap_or_default();
+        return Err(Exception::throw_message(
+            ctx,
+            &no_json(&response, text, &reason),
+        ));
     }
     parsed
 }
 
 /// The field of the body at a path; undefined if there is none.
-pub(super) fn field<'js>(ctx: &Ctx<'js>, response: &Class<'js, Response>, path: &str) -> Result<Value<'js>> {
+pub(super) fn field<'js>(
+    ctx: &Ctx<'js>,
+    response: &Class<'js, Response>,
+    path: &str,
+) -> Result<Value<'js>> {
     let response = response.borrow();
     let text = readable(ctx, &response)?;
     match json_path::find(text, path) {
         Ok(Some(Found::Text(raw))) => value_of(ctx, raw),
         Ok(Some(Found::Made(value))) => ctx.json_parse(value.to_string()),
         Ok(None) => Ok(Value::new_undefined(ctx.clone())),
-        Err(reason) => Err(Exception::throw_message(ctx, &no_json(&response, text, &reason))),
+        Err(reason) => Err(Exception::throw_message(
+            ctx,
+            &no_json(&response, text, &reason),
+        )),
     }
 }
 
 fn readable<'r>(ctx: &Ctx<'_>, response: &'r Response) -> Result<&'r str> {
-    if response.answer.error.is_none() && response.kind != ResponseKind::None && !response.answer.body.is_empty() {
+    if response.answer.error.is_none()
+        && response.kind != ResponseKind::None
+        && !response.answer.body.is_empty()
+    {
         return Ok(response.text());
     }
     Err(Exception::throw_message(
         ctx,
-        &format!("the response of {} has no body that could be JSON (status {})", response.answer.url, response.answer.status),
+        &format!(
+            "the response of {} has no body that could be JSON (status {})",
+            response.answer.url, response.answer.status
+        ),
     ))
 }
 
 fn no_json(response: &Response, text: &str, reason: &str) -> String {
     let start: String = text.chars().take(40).collect();
-    format!("the response of {} can't be read as JSON: {reason} (it begins with '{start}')", response.answer.url)
+    format!(
+        "the response of {} can't be read as JSON: {reason} (it begins with '{start}')",
+        response.answer.url
+    )
 }
 
 /// A value of its JSON text; numbers and short texts without the engine's parser.

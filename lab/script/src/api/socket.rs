@@ -17,7 +17,10 @@ pub(crate) fn socket<'js>(
     site: u32,
 ) -> Result<SocketOrder> {
     let Some(order) = payload.into_object() else {
-        return Err(Exception::throw_type(ctx, "an order to a socket is an object"));
+        return Err(Exception::throw_type(
+            ctx,
+            "an order to a socket is an object",
+        ));
     };
     let name: String = order.get("order")?;
     match name.as_str() {
@@ -37,13 +40,20 @@ pub(crate) fn socket<'js>(
         }
         "next" => {
             let micros: Option<f64> = order.get("micros")?;
-            Ok(SocketOrder::Next { micros: micros.map(|micros| micros.max(0.0) as u64) })
+            Ok(SocketOrder::Next {
+                micros: micros.map(|micros| micros.max(0.0) as u64),
+            })
         }
         "close" => Ok(SocketOrder::Close {
             code: order.get::<_, Option<u16>>("code")?.unwrap_or(1000),
-            reason: order.get::<_, Option<String>>("reason")?.unwrap_or_default(),
+            reason: order
+                .get::<_, Option<String>>("reason")?
+                .unwrap_or_default(),
         }),
-        other => Err(Exception::throw_type(ctx, &format!("a socket has no order '{other}'"))),
+        other => Err(Exception::throw_type(
+            ctx,
+            &format!("a socket has no order '{other}'"),
+        )),
     }
 }
 

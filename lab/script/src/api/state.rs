@@ -77,25 +77,44 @@ impl Settings {
         let options = program.options();
         let mentions = |text: &str| {
             program.sources().iter().any(|source| {
-                source.text.windows(text.len()).any(|piece| piece == text.as_bytes())
+                source
+                    .text
+                    .windows(text.len())
+                    .any(|piece| piece == text.as_bytes())
             })
         };
-        let discard = options.get("discardResponseBodies").and_then(serde_json::Value::as_bool);
-        let redirects = options.get("maxRedirects").and_then(serde_json::Value::as_u64);
+        let discard = options
+            .get("discardResponseBodies")
+            .and_then(serde_json::Value::as_bool);
+        let redirects = options
+            .get("maxRedirects")
+            .and_then(serde_json::Value::as_u64);
         let mut tags = Vec::new();
         if let Some(given) = options.get("tags").and_then(serde_json::Value::as_object) {
             for (name, value) in given {
-                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let value = value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned);
                 tags.push((name.clone(), value));
             }
         }
         Settings {
-            response: if discard == Some(true) { ResponseKind::None } else { ResponseKind::Text },
+            response: if discard == Some(true) {
+                ResponseKind::None
+            } else {
+                ResponseKind::Text
+            },
             redirects: redirects.and_then(|most| u32::try_from(most).ok()),
-            agent: options.get("userAgent").and_then(serde_json::Value::as_str).map(str::to_owned),
+            agent: options
+                .get("userAgent")
+                .and_then(serde_json::Value::as_str)
+                .map(str::to_owned),
             throw: options.get("throw").and_then(serde_json::Value::as_bool) == Some(true),
             reads_jars: mentions("ookieJar"),
-            reads_sent: mentions(".request.") || mentions("request:") || mentions(".request)") || mentions(".request;"),
+            reads_sent: mentions(".request.")
+                || mentions("request:")
+                || mentions(".request)")
+                || mentions(".request;"),
             sets_kinds: mentions("responseType"),
             tags,
         }

@@ -13,22 +13,34 @@ pub(super) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Vec<u8>> 
     if let Some(text) = value.as_string() {
         return Ok(text.to_string()?.into_bytes());
     }
-    if value.as_object().is_some_and(|object| object.is_array_buffer()) {
+    if value
+        .as_object()
+        .is_some_and(|object| object.is_array_buffer())
+    {
         return held(ctx, (value.clone(),));
     }
     if let Some(array) = value.as_array() {
         let numbers: Result<Vec<f64>> = array.iter::<f64>().collect();
-        return Ok(numbers?.into_iter().map(|number| number as i64 as u8).collect());
+        return Ok(numbers?
+            .into_iter()
+            .map(|number| number as i64 as u8)
+            .collect());
     }
     if let Some(object) = value.as_object() {
         let buffer: Value<'js> = object.get("buffer")?;
-        if buffer.as_object().is_some_and(|buffer| buffer.is_array_buffer()) {
+        if buffer
+            .as_object()
+            .is_some_and(|buffer| buffer.is_array_buffer())
+        {
             let from: usize = object.get("byteOffset")?;
             let length: usize = object.get("byteLength")?;
             return held(ctx, (buffer, from, length));
         }
     }
-    Err(Exception::throw_type(ctx, "a text or an ArrayBuffer is expected"))
+    Err(Exception::throw_type(
+        ctx,
+        "a text or an ArrayBuffer is expected",
+    ))
 }
 
 /// Copies the bytes of a buffer by way of Base64, which the engine writes: its own access to them is not safe.
@@ -80,12 +92,18 @@ pub(super) fn texts<'js>(
 ) -> Result<Vec<(String, String)>> {
     let mut all = Vec::new();
     let Some(object) = value.as_object() else {
-        return Err(Exception::throw_type(ctx, &format!("{what} are an object of names and values")));
+        return Err(Exception::throw_type(
+            ctx,
+            &format!("{what} are an object of names and values"),
+        ));
     };
     for entry in object.props::<String, Value<'js>>() {
         let (name, value) = entry?;
         if all.len() >= MOST_ENTRIES {
-            return Err(Exception::throw_range(ctx, &format!("{what} have more than {MOST_ENTRIES} entries")));
+            return Err(Exception::throw_range(
+                ctx,
+                &format!("{what} have more than {MOST_ENTRIES} entries"),
+            ));
         }
         let Some(value) = given(value) else {
             continue;
@@ -120,7 +138,10 @@ pub(super) fn duration<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Durati
         },
     };
     read.ok_or_else(|| {
-        Exception::throw_type(ctx, "a duration is a number of milliseconds or a text such as '1m30s', '500ms'")
+        Exception::throw_type(
+            ctx,
+            "a duration is a number of milliseconds or a text such as '1m30s', '500ms'",
+        )
     })
 }
 
@@ -135,7 +156,9 @@ pub(crate) fn duration_of(text: &str) -> Option<Duration> {
         let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let value: f64 = rest[..number].parse().ok()?;
         rest = &rest[number..];
-        let unit = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
+        let unit = rest
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(rest.len());
         seconds += value
             * match &rest[..unit] {
                 "h" => 3600.0,

@@ -84,6 +84,8 @@ class User {
     this.state = undefined;
     this.waiting = undefined;
     this.map = undefined;
+    // Operations of async functions that go on beside.
+    this.tasks = undefined;
   }
 }
 
@@ -96,7 +98,17 @@ export function $functions(namespace, inits) {
 function prepared(index) {
   user = users[index] = new User();
   $$U = user.state = [];
-  for (const init of initialisers) $$y(init());
+  if (initialisers.length === 0) return;
+  host.initialise(true);
+  try {
+    for (const init of initialisers) $$y(init());
+  } catch (error) {
+    users[index] = undefined;
+    throw error;
+  } finally {
+    host.initialise(false);
+  }
+  // Without room to grow.
   $$U = user.state = $$U.slice();
 }
 
@@ -111,7 +123,7 @@ export function begin(index, name, data) {
   made = others = undefined;
   $$at.s = 0;
   current(index);
-  user.waiting = user.map = undefined;
+  user.waiting = user.map = user.tasks = undefined;
   tasks = undefined;
   const f = functions[name];
   return stepped(f(data));
@@ -120,6 +132,7 @@ export function begin(index, name, data) {
 export function resume(index, outcome) {
   user = users[index];
   $$U = user.state;
+  tasks = user.tasks;
   const { waiting, map } = user;
   user.waiting = user.map = undefined;
   if (waiting.$tasks !== undefined) return resumedTasks(waiting, outcome);
@@ -137,6 +150,7 @@ export function resume(index, outcome) {
 export function fail(index, error) {
   user = users[index];
   $$U = user.state;
+  tasks = user.tasks;
   const { waiting } = user;
   user.waiting = user.map = undefined;
   if (waiting.$tasks === undefined) return advanced(waiting, waiting.throw(error));
@@ -153,7 +167,7 @@ export function prepare(index) {
 
 export function endCall(index) {
   const left = users[index];
-  if (left !== undefined) left.waiting = left.map = undefined;
+  if (left !== undefined) left.waiting = left.map = left.tasks = undefined;
 }
 
 export function dropUser(index) {
@@ -182,6 +196,9 @@ function advanced(generator, { value, done }) {
 function handed(generator, op) {
   taken(op);
   ended();
+  if (tasks !== undefined) host.jobs();
+  user.tasks = tasks;
+  tasks = undefined;
   user.waiting = generator;
   user.map = op.kind === 'batch' ? listed(op.map) : op.map;
   return op.kind === 'wait' ? op.payload : op;
@@ -284,6 +301,11 @@ function resumedTasks(state, outcome) {
   const settledNow = state.$tasks;
   tasks = state.left.length > 0 ? state.left : undefined;
   state.$tasks = state.left = undefined;
+  const first = settledNow[0].op;
+  if (first.kind === 'wait') {
+    // The others waited as long.
+    for (const { op } of tasks ?? []) if (op.kind === 'wait') op.payload = Math.max(0, op.payload - first.payload);
+  }
   settledNow.forEach((task, i) => {
     const own = settledNow.length > 1 ? outcome[i] : outcome;
     try {

@@ -9,43 +9,10 @@ use oxc_span::GetSpan as _;
 
 use super::edit::Edit;
 use super::facts::{
-    Arg, Call, Facts, Function as Fact, Kind, Local, MODULE, Start, Symbol, Target, Use, Value,
+    Arg, Call, Facts, Function as Fact, Kind, MODULE, Start, Symbol, Target, Value,
 };
 use super::modules::Imports;
 use super::values;
-
-/// Methods of built-in objects that call a function at once and can't wait for it.
-const CALLERS: &[&str] = &[
-    "sort",
-    "toSorted",
-    "replace",
-    "replaceAll",
-    "reduceRight",
-    "findLast",
-    "findLastIndex",
-];
-/// Methods of promises, and functions that call back later.
-const LATER: &[&str] = &[
-    "then",
-    "catch",
-    "finally",
-    "setTimeout",
-    "setInterval",
-    "queueMicrotask",
-];
-/// Methods of arrays that wait for their callback in the form of the prelude.
-pub(super) const WAITERS: &[&str] = &[
-    "forEach",
-    "map",
-    "flatMap",
-    "filter",
-    "find",
-    "findIndex",
-    "some",
-    "every",
-    "reduce",
-    "from",
-];
 
 pub(super) struct Collector<'s> {
     pub(super) text: &'s str,
@@ -54,13 +21,13 @@ pub(super) struct Collector<'s> {
     pub(super) name: &'s str,
     pub(super) facts: Facts,
     /// The functions around.
-    stack: Vec<Start>,
+    pub(super) stack: Vec<Start>,
     /// At a place where the function around can't wait.
-    fixed: bool,
+    pub(super) fixed: bool,
     /// What the next function literal is: its kind and where its head goes.
     method: Option<(Kind, u32)>,
     /// Callbacks of functions that can't wait.
-    callbacks: HashMap<Start, (String, bool)>,
+    pub(super) callbacks: HashMap<Start, (String, bool)>,
     /// The groups around.
     groups: Vec<String>,
     /// Texts of bindings, for the names of requests.
@@ -107,11 +74,11 @@ impl<'s> Collector<'s> {
         }
     }
 
-    fn value(&self, expression: &Expression<'_>) -> Value {
+    pub(super) fn value(&self, expression: &Expression<'_>) -> Value {
         values::value(self.scoping, expression)
     }
 
-    fn current(&self) -> Start {
+    pub(super) fn current(&self) -> Start {
         self.stack.last().copied().unwrap_or(MODULE)
     }
 
@@ -206,54 +173,6 @@ impl<'s> Collector<'s> {
         }
     }
 
-    /// Notes which function literals are called by something that can't wait.
-    fn note_callbacks(&mut self, callee: &Expression<'_>, arguments: &[Argument<'_>], new: bool) {
-        let (name, native) = match callee {
-            Expression::StaticMemberExpression(member) => {
-                let name = member.property.name.to_string();
-                let of_global = match &member.object {
-                    Expression::Identifier(object) => {
-                        values::symbol(self.scoping, object).is_none() && name != "from"
-                    }
-                    _ => false,
-                };
-                let native = CALLERS.contains(&name.as_str()) || LATER.contains(&name.as_str());
-                (name, native || of_global)
-            }
-            Expression::Identifier(name) => {
-                let global = values::symbol(self.scoping, name).is_none();
-                let shared = self.imports.is_api(self.scoping, name, "k6/data");
-                (name.name.to_string(), global || new && shared)
-            }
-            _ => return,
-        };
-        if !native {
-            return;
-        }
-        for argument in arguments {
-            if let Value::Function(start) = values::argument(self.scoping, argument) {
-                let later = LATER.contains(&name.as_str());
-                let shown = if new {
-                    format!("new {name}")
-                } else {
-                    name.clone()
-                };
-                self.callbacks.insert(start, (shown, later));
-            } else if CALLERS.contains(&name.as_str()) {
-                let value = values::argument(self.scoping, argument);
-                if !matches!(value, Value::Plain | Value::Global(_)) {
-                    let span = argument.span();
-                    self.facts
-                        .fixed
-                        .push(Edit::open(span.start, span.end, "$$f("));
-                    self.facts
-                        .fixed
-                        .push(Edit::close(span.end, span.start, ")"));
-                }
-            }
-        }
-    }
-
     fn args(&self, arguments: &[Argument<'_>]) -> Vec<Arg> {
         let args = arguments.iter().map(|argument| {
             let span = argument.span();
@@ -289,61 +208,6 @@ impl<'s> Collector<'s> {
         match method {
             Some(method) => Some(format!("{method} {}", text?)),
             None => text,
-        }
-    }
-
-    /// Marks a generator of the script itself, whose values aren't operations.
-    fn brand(&mut self, it: &Function<'_>) {
-        let (start, end) = (it.span.start, it.span.end);
-        let edits = &mut self.facts.fixed;
-        match &it.id {
-            _ if it.r#type == FunctionType::FunctionExpression => {
-                edits.push(Edit::open(start, end, "$$o("));
-                edits.push(Edit::close(end, start, ")"));
-            }
-            Some(name) if self.stack.len() == 1 && !self.fixed => {
-                edits.push(Edit::close(end, 0, format!(";$$o({});", name.name)));
-            }
-            _ => {}
-        }
-    }
-
-    /// Notes the local bindings of a block.
-    fn block(&mut self, statements: &[Statement<'_>]) {
-        let function = self.current();
-        if function == MODULE {
-            return;
-        }
-        let block = self.facts.blocks.len();
-        let spans = statements
-            .iter()
-            .map(|statement| (statement.span().start, statement.span().end));
-        self.facts.blocks.push(spans.collect());
-        for (place, statement) in statements.iter().enumerate() {
-            let Statement::VariableDeclaration(it) = statement else {
-                continue;
-            };
-            if it.kind != VariableDeclarationKind::Let && it.kind != VariableDeclarationKind::Const
-            {
-                continue;
-            }
-            for name in it
-                .declarations
-                .iter()
-                .flat_map(|it| it.id.get_binding_identifiers())
-            {
-                let Some(symbol) = name.symbol_id.get() else {
-                    continue;
-                };
-                self.facts.locals.push(Local {
-                    function,
-                    symbol: symbol.index(),
-                    name: name.name.to_string(),
-                    block,
-                    statement: place,
-                    is_const: it.kind == VariableDeclarationKind::Const,
-                });
-            }
         }
     }
 
@@ -587,6 +451,7 @@ impl<'a> Visit<'a> for Collector<'_> {
     fn visit_call_expression(&mut self, it: &CallExpression<'a>) {
         self.note_callbacks(&it.callee, &it.arguments, false);
         self.open_call(it);
+        self.note_passing(it);
         let callee = self.value(&it.callee);
         let args = self.args(&it.arguments);
         let values = args.iter().map(|arg| arg.value.clone()).collect();
@@ -689,12 +554,10 @@ impl<'a> Visit<'a> for Collector<'_> {
         }
         if let Some(symbol) = values::symbol(self.scoping, it) {
             let function = self.current();
-            let uses = self.facts.uses.entry(symbol).or_insert(Use {
-                function,
-                captured: false,
-                last: 0,
-            });
-            uses.captured |= uses.function != function;
+            let uses = self.facts.uses.entry(symbol).or_default();
+            if uses.functions.last() != Some(&function) {
+                uses.functions.push(function);
+            }
             uses.last = uses.last.max(it.span.end);
         }
     }

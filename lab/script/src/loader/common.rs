@@ -111,11 +111,7 @@ impl Common {
                     return;
                 }
             }
-            Statement::ExpressionStatement(it) => {
-                if self.assignment(it) {
-                    return;
-                }
-            }
+            Statement::ExpressionStatement(it) if self.assignment(it) => return,
             _ => {}
         }
         self.visit_statement(statement);

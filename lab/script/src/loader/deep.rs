@@ -3,7 +3,7 @@
 use std::thread;
 
 /// The stack in bytes. Memory is taken as it is used.
-const STACK: usize = 1 << 30;
+const STACK: usize = 512 << 20;
 /// The deepest nesting of brackets.
 pub(super) const NESTING: usize = 5_000;
 

@@ -37,6 +37,8 @@ pub(super) struct Facts {
     pub(super) blocks: Vec<Vec<(u32, u32)>>,
     pub(super) locals: Vec<Local>,
     pub(super) uses: HashMap<Symbol, Use>,
+    /// Function literals that don't outlive the call that they are passed to, and the functions around them.
+    pub(super) passing: HashMap<Start, Start>,
     /// Names of `__ENV` that are mentioned.
     pub(super) variables: Vec<String>,
     /// Edits that don't depend on what waits: specifiers, `open`, hashbangs.
@@ -161,11 +163,10 @@ pub(super) struct Local {
 }
 
 /// The uses of a binding.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Use {
-    pub(super) function: Start,
-    /// Used in several functions.
-    pub(super) captured: bool,
+    /// The functions that use it.
+    pub(super) functions: Vec<Start>,
     pub(super) last: u32,
 }
 

@@ -330,15 +330,31 @@ impl Imports {
 
     /// Whether a callee is `group` of `k6`.
     pub(super) fn is_group(&self, scoping: &Scoping, callee: &Expression<'_>) -> bool {
+        self.is_named(scoping, callee, "k6", &["group"])
+    }
+
+    /// Whether a callee is one of some functions of a module of the API.
+    pub(super) fn is_named(
+        &self,
+        scoping: &Scoping,
+        callee: &Expression<'_>,
+        module: &str,
+        names: &[&str],
+    ) -> bool {
         match callee {
             Expression::Identifier(name) => {
                 let symbol = values::symbol(scoping, name);
-                let found = symbol.and_then(|symbol| self.0.get(&symbol));
-                matches!(found, Some((Module::Api(api), Imported::Name(name))) if api == "k6" && name == "group")
+                match symbol.and_then(|symbol| self.0.get(&symbol)) {
+                    Some((Module::Api(api), Imported::Name(name))) => {
+                        api == module && names.contains(&name.as_str())
+                    }
+                    _ => false,
+                }
             }
             Expression::StaticMemberExpression(member) => match &member.object {
                 Expression::Identifier(name) => {
-                    member.property.name == "group" && self.is_api(scoping, name, "k6")
+                    names.contains(&member.property.name.as_str())
+                        && self.is_api(scoping, name, module)
                 }
                 _ => false,
             },

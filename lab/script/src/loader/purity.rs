@@ -177,6 +177,25 @@ impl Purity<'_> {
         }
     }
 
+    /// Whether an expression is `new SharedArray(…)`.
+    pub(super) fn is_rows(&self, it: &Expression<'_>) -> bool {
+        let Expression::NewExpression(it) = it else {
+            return false;
+        };
+        let name = match &it.callee {
+            Expression::Identifier(name) => name,
+            Expression::StaticMemberExpression(member) => match &member.object {
+                Expression::Identifier(name) => name,
+                _ => return false,
+            },
+            _ => return false,
+        };
+        let symbol = values::symbol(self.scoping, name);
+        symbol.is_some_and(|symbol| {
+            matches!(named(self.facts, self.file, symbol), Named::Api(module, _) if module == "k6/data")
+        })
+    }
+
     fn construction(&self, it: &NewExpression<'_>) -> bool {
         if !self.arguments(&it.arguments) {
             return false;

@@ -33,6 +33,8 @@ const MUTATORS: &[&str] = &[
 /// Which bindings at module level are shared, and the places of those that aren't.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
+    /// Bindings that are assigned.
+    assigned: HashSet<(usize, Symbol)>,
     /// Bindings that are assigned or visibly changed.
     changed: HashSet<(usize, Symbol)>,
     /// The place of each user's own binding in its array.
@@ -59,6 +61,7 @@ impl Shares {
         for symbol in scoping.symbol_ids() {
             let top = scoping.symbol_scope_id(symbol) == scoping.root_scope_id();
             if top && scoping.symbol_is_mutated(symbol) {
+                self.assigned.insert((file, symbol.index()));
                 self.changed.insert((file, symbol.index()));
             }
         }
@@ -88,10 +91,13 @@ impl Shares {
                     };
                     let shared = it.declarations.iter().all(|it| {
                         let pure = it.init.as_ref().is_none_or(|init| purity.expression(init));
+                        // Rows can't be changed: a write to them throws.
+                        let rows = it.init.as_ref().is_some_and(|init| purity.is_rows(init));
+                        let changed = if rows { &self.assigned } else { &self.changed };
                         let symbols = symbols(&it.id);
                         pure && symbols
                             .iter()
-                            .all(|symbol| !self.changed.contains(&(file, *symbol)))
+                            .all(|symbol| !changed.contains(&(file, *symbol)))
                     });
                     if !shared {
                         for symbol in it.declarations.iter().flat_map(|it| symbols(&it.id)) {

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::collect::WAITERS;
 use super::facts::{
     Call, Export, Facts, Imported, Kind, MODULE, Module, Start, Symbol, Target, Value,
 };
+use super::literals::WAITERS;
 
 /// What a name stands for, through imports and exports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,8 +82,9 @@ pub(super) fn api_waits(module: &str, name: &str) -> bool {
         "k6" => matches!(name, "sleep" | "group" | "check"),
         "k6/http" => api_sends(name),
         "k6/metrics" | "k6/data" | "k6/encoding" | "k6/crypto" | "k6/execution" | "k6/html"
-        | "k6/timers" | "k6/secrets" | "k6/websockets" | "k6/net/grpc" | "jslib/k6-summary" | "jslib/url"
-        | "jslib/formdata" | "jslib/papaparse" | "jslib/k6-testing" | "jslib/k6-reporter" => false,
+        | "k6/timers" | "k6/secrets" | "k6/websockets" | "k6/net/grpc" | "jslib/k6-summary"
+        | "jslib/url" | "jslib/formdata" | "jslib/papaparse" | "jslib/k6-testing"
+        | "jslib/k6-reporter" => false,
         "jslib/k6-utils" => name == "check",
         "plimsoll" => matches!(name, "step" | "transaction" | "wait"),
         _ => true,
@@ -92,13 +93,17 @@ pub(super) fn api_waits(module: &str, name: &str) -> bool {
 
 /// The names of methods of the API's objects that may wait.
 fn methods_that_wait(facts: &[Facts]) -> HashSet<String> {
-    let mut names: HashSet<String> = ["submitForm", "clickLink", "each"].map(str::to_owned).into();
+    let mut names: HashSet<String> = ["submitForm", "clickLink", "each"]
+        .map(str::to_owned)
+        .into();
     let sessions = |facts: &Facts| {
         let mut modules = facts.imports.values();
         modules.any(|(module, _)| matches!(module, Module::Api(name) if name == "jslib/httpx"))
     };
     if facts.iter().any(sessions) {
-        let methods = ["get", "post", "put", "patch", "delete", "head", "options", "trace", "request", "batch"];
+        let methods = [
+            "get", "post", "put", "patch", "delete", "head", "options", "trace", "request", "batch",
+        ];
         names.extend(methods.map(str::to_owned));
     }
     names

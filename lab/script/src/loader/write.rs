@@ -43,6 +43,7 @@ pub(super) fn written(waits: &Waits<'_>, text: &str, file: usize, first: u32) ->
         }
     }
     release(waits, file, &mut out.edits);
+    let mut begun = HashSet::new();
     let mut calls: Vec<&Call> = facts.calls.iter().collect();
     calls.sort_by_key(|call| (call.span.0, u32::MAX - call.span.1));
     for call in calls {
@@ -59,7 +60,10 @@ pub(super) fn written(waits: &Waits<'_>, text: &str, file: usize, first: u32) ->
         if matches!(how, How::Sync) {
             impossible(waits, file, call, &mut out.problems);
         }
-        wrap(text, facts, call, &how, &mut out.edits);
+        // Calls at one place are in order, the longest first: it begins the statement.
+        let sync = matches!(how, How::Sync);
+        let begins = facts.statements.contains(&call.span.0) && (sync || begun.insert(call.span.0));
+        wrap(text, facts, call, (&how, begins), &mut out.edits);
     }
     out
 }
@@ -83,7 +87,12 @@ fn release(waits: &Waits<'_>, file: usize, edits: &mut Vec<Edit>) {
         else {
             continue;
         };
-        if uses.captured || uses.function != local.function {
+        let passed = |function: &Start| {
+            let outer =
+                std::iter::successors(Some(*function), |inner| facts.passing.get(inner).copied());
+            outer.into_iter().any(|function| function == local.function)
+        };
+        if !uses.functions.iter().all(passed) {
             continue;
         }
         let block = &facts.blocks[local.block];
@@ -158,13 +167,15 @@ fn convert(start: Start, function: &Function, edits: &mut Vec<Edit>) {
 }
 
 /// Lets the function around wait for what a call returns.
-fn wrap(text: &str, facts: &Facts, call: &Call, how: &How, edits: &mut Vec<Edit>) {
+fn wrap(
+    text: &str,
+    facts: &Facts,
+    call: &Call,
+    (how, begins): (&How, bool),
+    edits: &mut Vec<Edit>,
+) {
     let (start, end) = call.span;
-    let first = if facts.statements.contains(&start) {
-        "0,"
-    } else {
-        ""
-    };
+    let first = if begins { "0," } else { "" };
     let (open, close) = match how {
         How::Generator => (
             format!("{first}(($$k=($$t="),

@@ -1,6 +1,6 @@
 // The module `k6`: checks, groups, and waits.
 import { $$at } from '$$';
-import { each, guarded, kindOf } from 'plimsoll/internal/waiting';
+import { drained, guarded, kindOf } from 'plimsoll/internal/waiting';
 
 const SEPARATOR = '::';
 
@@ -11,34 +11,51 @@ function named(what, name) {
 }
 
 export function check(value, sets, tags) {
+  const site = $$at.s;
+  $$at.s = 0;
   if (sets === null || (typeof sets !== 'object' && typeof sets !== 'function')) {
     throw new TypeError(`check takes an object of named tests as its second argument, not ${kindOf(sets)}`);
   }
-  const site = $$at.s;
-  $$at.s = 0;
-  const names = Object.keys(sets);
-  let all = true;
-  return each(
-    names.length,
-    (i) => {
-      const test = sets[names[i]];
-      if (typeof test !== 'function') return test;
+  return checkFrom(0, true, Object.keys(sets), { value, sets, tags, site });
+}
+
+// Runs the tests from a place on; without a closure, since most scripts check each response.
+function checkFrom(i, all, names, asked) {
+  for (; i < names.length; i++) {
+    let passed = asked.sets[names[i]];
+    if (typeof passed === 'function') {
       try {
-        return test(value);
+        passed = passed(asked.value);
       } catch (error) {
-        $host.check(named('check', names[i]), false, tags, site);
+        record(names[i], false, asked);
         throw error;
       }
-    },
-    (passed, i) => {
-      if (passed instanceof Promise) {
-        $host.log('warn', `the check '${names[i]}' returns a promise, which counts as passed: await it before the check`);
-      }
-      $host.check(named('check', names[i]), !!passed, tags, site);
-      if (!passed) all = false;
-    },
-    () => all,
-  );
+      if ($w(passed)) return checkOn(passed, i, all, names, asked);
+    }
+    if (!record(names[i], passed, asked)) all = false;
+  }
+  return all;
+}
+
+function* checkOn(waiting, i, all, names, asked) {
+  let passed;
+  try {
+    passed = yield* drained(waiting);
+  } catch (error) {
+    record(names[i], false, asked);
+    throw error;
+  }
+  if (!record(names[i], passed, asked)) all = false;
+  const rest = checkFrom(i + 1, all, names, asked);
+  return $w(rest) ? yield* rest : rest;
+}
+
+function record(name, passed, { tags, site }) {
+  if (passed instanceof Promise) {
+    $host.log('warn', `the check '${name}' returns a promise, which counts as passed: await it before the check`);
+  }
+  $host.check(named('check', name), !!passed, tags, site);
+  return !!passed;
 }
 
 export function group(name, f) {

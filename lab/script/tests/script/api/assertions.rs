@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::run;
 
-const CHAI: &str = "import { describe, expect } from 'https://jslib.k6.io/k6chaijs/4.3.4.3/index.js';";
+const CHAI: &str =
+    "import { describe, expect } from 'https://jslib.k6.io/k6chaijs/4.3.4.3/index.js';";
 
 #[test]
 fn chai_passes_documented_examples() {
@@ -52,7 +53,10 @@ export default function () {{
     let done = run(&script, "");
     assert_eq!(*done.value(), true, "{:?}", done.checks());
     let checks = done.checks();
-    assert!(checks.iter().all(|check| check.starts_with("expected ")), "{checks:?}");
+    assert!(
+        checks.iter().all(|check| check.starts_with("expected ")),
+        "{checks:?}"
+    );
     for expected in [
         "expected ${this} to not have property 'b'",
         "expected ${this} to deeply equal { a: 1 }",
@@ -62,7 +66,10 @@ export default function () {{
         "expected ${this} to be at most 3",
         "expected ${this} to have the same members as [ 2, 1, 3 ]",
     ] {
-        assert!(checks.iter().any(|check| check == expected), "{expected}: {checks:?}");
+        assert!(
+            checks.iter().any(|check| check == expected),
+            "{expected}: {checks:?}"
+        );
     }
 }
 
@@ -110,7 +117,15 @@ fn expect_chains() {
         }";
     let done = run(script, r#"{"stars":5}"#);
     assert_eq!(*done.value(), json!([true, false]));
-    assert_eq!(done.checks(), ["response status is 200", "body has valid json", "rating stars is greater than 0", "!one is 2"]);
+    assert_eq!(
+        done.checks(),
+        [
+            "response status is 200",
+            "body has valid json",
+            "rating stars is greater than 0",
+            "!one is 2"
+        ]
+    );
 }
 
 #[test]
@@ -123,7 +138,16 @@ fn testing_ends_test_or_marks_it() {
           expect(1, 'the answer').toBeGreaterThan(2);
         }";
     let done = run(script, "");
-    assert!(done.error().contains("the answer: expected 1 to be greater than 2"), "{}", done.error());
-    assert!(matches!(&done.events[1], Event::Fail { reason } if reason == "expected 1 to be 2"), "{:?}", done.events);
+    assert!(
+        done.error()
+            .contains("the answer: expected 1 to be greater than 2"),
+        "{}",
+        done.error()
+    );
+    assert!(
+        matches!(&done.events[1], Event::Fail { reason } if reason == "expected 1 to be 2"),
+        "{:?}",
+        done.events
+    );
     assert!(matches!(&done.events[2], Event::Interrupt { .. }));
 }

@@ -14,8 +14,16 @@ fn with_cookie(request: &Request) -> Answer {
         path: "/".to_owned(),
         ..Cookie::default()
     };
-    let cookies = if request.url.contains("login") { vec![cookie("sid", "abc"), cookie("theme", "dark")] } else { Vec::new() };
-    Answer { url: request.url.clone(), cookies, ..answer("") }
+    let cookies = if request.url.contains("login") {
+        vec![cookie("sid", "abc"), cookie("theme", "dark")]
+    } else {
+        Vec::new()
+    };
+    Answer {
+        url: request.url.clone(),
+        cookies,
+        ..answer("")
+    }
 }
 
 #[test]
@@ -48,7 +56,15 @@ fn jar_shows_and_changes_cookies() {
         .jar
         .changes
         .iter()
-        .map(|(jar, cookie)| (*jar, cookie.name.as_str(), cookie.value.as_str(), cookie.path.as_str(), cookie.max_age))
+        .map(|(jar, cookie)| {
+            (
+                *jar,
+                cookie.name.as_str(),
+                cookie.value.as_str(),
+                cookie.path.as_str(),
+                cookie.max_age,
+            )
+        })
         .collect();
     assert_eq!(
         changes,
@@ -61,7 +77,11 @@ fn jar_shows_and_changes_cookies() {
         ]
     );
     let again = call(&mut runtime, 0, facts(), &with_cookie);
-    assert_eq!(again.value()[0], json!({}), "an iteration begins without cookies");
+    assert_eq!(
+        again.value()[0],
+        json!({}),
+        "an iteration begins without cookies"
+    );
 }
 
 #[test]
@@ -76,14 +96,62 @@ fn own_jar_is_apart() {
     let program = load(&[("main.js", script)]);
     let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
     let done = call(&mut runtime, 0, facts(), &with_cookie);
-    assert_eq!(*done.value(), json!([{ "sid": ["abc"], "theme": ["dark"] }, {}]));
+    assert_eq!(
+        *done.value(),
+        json!([{ "a": ["b"], "sid": ["abc"], "theme": ["dark"] }, {}])
+    );
     assert_ne!(done.requests[0].jar.id, 0);
     assert_eq!(done.requests[0].jar.changes[0].0, done.requests[0].jar.id);
 }
 
 #[test]
+fn headers_set_and_end_cookies() {
+    let script = "import http from 'k6/http';
+        export default function () {
+          const jar = http.cookieJar();
+          http.get('http://shop.example/a/b');
+          const first = jar.cookiesForURL('http://shop.example/a/c');
+          http.get('http://shop.example/a/end');
+          return [first, jar.cookiesForURL('http://shop.example/a/c'), jar.cookiesForURL('http://www.shop.example/')];
+        }";
+    let program = load(&[("main.js", script)]);
+    let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
+    let set = |request: &Request| {
+        let set = if request.url.ends_with("end") {
+            [
+                "sid=; Max-Age=0; Path=/",
+                "old=x; Expires=Wed, 21 Oct 2015 07:28:00 GMT",
+            ]
+        } else {
+            ["sid=1; Domain=.shop.example; Path=/", "old=x"]
+        };
+        let headers = set
+            .map(|value| ("Set-Cookie".to_owned(), value.to_owned()))
+            .to_vec();
+        Answer {
+            url: request.url.clone(),
+            headers,
+            ..answer("")
+        }
+    };
+    let done = call(&mut runtime, 0, facts(), &set);
+    assert_eq!(
+        *done.value(),
+        json!([{ "old": ["x"], "sid": ["1"] }, {}, {}])
+    );
+}
+
+#[test]
 fn names_bad_addresses_and_dates() {
     let imports = "import http from 'k6/http'";
-    assert!(error(imports, "http.cookieJar().cookiesForURL('shop')").contains("'shop' is no address"));
-    assert!(error(imports, "http.cookieJar().set('http://a.b', 'a', 'b', { expires: 'soon' })").contains("no date"));
+    assert!(
+        error(imports, "http.cookieJar().cookiesForURL('shop')").contains("'shop' is no address")
+    );
+    assert!(
+        error(
+            imports,
+            "http.cookieJar().set('http://a.b', 'a', 'b', { expires: 'soon' })"
+        )
+        .contains("no date")
+    );
 }

@@ -29,20 +29,41 @@ fn parses_urls_as_whatwg_says() {
     // Inputs of the URL standard's own examples.
     let href = |input: &str| eval("", &format!("new URL({input}).href"));
     assert_eq!(href("'https:example.org'"), "https://example.org/");
-    assert_eq!(href("'https://////example.com///'"), "https://example.com///");
-    assert_eq!(href("'https://example.com/././foo'"), "https://example.com/foo");
+    assert_eq!(
+        href("'https://////example.com///'"),
+        "https://example.com///"
+    );
+    assert_eq!(
+        href("'https://example.com/././foo'"),
+        "https://example.com/foo"
+    );
     assert_eq!(href("'hello:world', 'https://example.com'"), "hello:world");
-    assert_eq!(href("'https:example.org', 'https://example.com/'"), "https://example.com/example.org");
-    assert_eq!(href("'\\\\example\\\\..\\\\demo/.\\\\', 'https://example.com/'"), "https://example.com/demo/");
-    assert_eq!(href("'example', 'https://example.com/demo'"), "https://example.com/example");
+    assert_eq!(
+        href("'https:example.org', 'https://example.com/'"),
+        "https://example.com/example.org"
+    );
+    assert_eq!(
+        href("'\\\\example\\\\..\\\\demo/.\\\\', 'https://example.com/'"),
+        "https://example.com/demo/"
+    );
+    assert_eq!(
+        href("'example', 'https://example.com/demo'"),
+        "https://example.com/example"
+    );
     assert_eq!(href("'https://EXAMPLE.com/../x'"), "https://example.com/x");
     assert_eq!(href("'https://ex%41mple.com'"), "https://example.com/");
     assert_eq!(href("'http://[1::2]:80'"), "http://[1::2]/");
-    assert_eq!(href("'https://münchen.de/ä?ö#ü'"), "https://xn--mnchen-3ya.de/%C3%A4?%C3%B6#%C3%BC");
+    assert_eq!(
+        href("'https://münchen.de/ä?ö#ü'"),
+        "https://xn--mnchen-3ya.de/%C3%A4?%C3%B6#%C3%BC"
+    );
     assert!(error("", "new URL('https://ex ample.org/')").contains("is no address"));
     assert!(error("", "new URL('//example.com')").contains("is no address"));
     assert!(error("", "new URL('https://example.com:demo')").contains("is no address"));
-    assert_eq!(eval("", "[URL.canParse('x'), URL.canParse('x', 'http://a')]"), json!([false, true]));
+    assert_eq!(
+        eval("", "[URL.canParse('x'), URL.canParse('x', 'http://a')]"),
+        json!([false, true])
+    );
 }
 
 #[test]
@@ -58,7 +79,18 @@ fn url_parts_can_be_set() {
     assert_eq!(
         eval("", script),
         json!([
-            ["https:", "user", "pw", "example.com:8443", "example.com", "8443", "/a/b", "?x=1&y=2", "#frag", "https://example.com:8443"],
+            [
+                "https:",
+                "user",
+                "pw",
+                "example.com:8443",
+                "example.com",
+                "8443",
+                "/a/b",
+                "?x=1&y=2",
+                "#frag",
+                "https://example.com:8443"
+            ],
             "https://user:pw@shop.example:99/c%20d?y=2&z=a%26b",
             "7",
             "https://user:pw@shop.example:99/c%20d?q=7",
@@ -78,18 +110,37 @@ fn search_params_are_lists_of_pairs() {
     })()";
     assert_eq!(
         eval("", script),
-        json!(["a=1&b=z&a=2&c=%C3%BC", ["1", "2"], null, true, ["a", "b", "a", "c"], 4, "a=1&k=v", [["x", "y"]], 2])
+        json!([
+            "a=1&b=z&a=2&c=%C3%BC",
+            ["1", "2"],
+            null,
+            true,
+            ["a", "b", "a", "c"],
+            4,
+            "a=1&k=v",
+            [["x", "y"]],
+            2
+        ])
     );
     let library = "import { URL } from 'https://jslib.k6.io/url/1.0.0/index.js'";
-    assert_eq!(eval(library, "new URL('/a', 'http://b').href"), "http://b/a");
+    assert_eq!(
+        eval(library, "new URL('/a', 'http://b').href"),
+        "http://b/a"
+    );
 }
 
 #[test]
 fn web_crypto_draws_hashes_and_signs() {
     let uuid = eval("", "crypto.randomUUID()");
     let uuid = uuid.as_str().unwrap();
-    assert!(uuid.len() == 36 && &uuid[14..15] == "4" && "89ab".contains(&uuid[19..20]), "{uuid}");
-    assert_eq!(eval("", "crypto.getRandomValues(new Uint32Array(3)).length"), 3);
+    assert!(
+        uuid.len() == 36 && &uuid[14..15] == "4" && "89ab".contains(&uuid[19..20]),
+        "{uuid}"
+    );
+    assert_eq!(
+        eval("", "crypto.getRandomValues(new Uint32Array(3)).length"),
+        3
+    );
     assert!(error("", "crypto.getRandomValues(new Uint8Array(70000))").contains("at most 65536"));
     let script = "export default async function () {
         const data = new TextEncoder().encode('my data');
@@ -100,13 +151,23 @@ fn web_crypto_draws_hashes_and_signs() {
     }";
     assert_eq!(
         *run(script, "").value(),
-        json!(["82f669c8fde13aef6d6977257588dc4953dfac505428f8fd6b52e19cd96d7ea5", true, "430ce34d020724ed75a196dfc2ad67c77772d169"])
+        json!([
+            "82f669c8fde13aef6d6977257588dc4953dfac505428f8fd6b52e19cd96d7ea5",
+            true,
+            "430ce34d020724ed75a196dfc2ad67c77772d169"
+        ])
     );
 }
 
 #[test]
 fn converts_text() {
-    assert_eq!(eval("", "[btoa('hello'), atob('aGVsbG8='), new TextDecoder().decode(new TextEncoder().encode('é€'))]"), json!(["aGVsbG8=", "hello", "é€"]));
+    assert_eq!(
+        eval(
+            "",
+            "[btoa('hello'), atob('aGVsbG8='), new TextDecoder().decode(new TextEncoder().encode('é€'))]"
+        ),
+        json!(["aGVsbG8=", "hello", "é€"])
+    );
 }
 
 #[test]

@@ -26,9 +26,16 @@ fn of(page: &str, expression: &str) -> Value {
     }
 }
 
+/// Checks expressions about [`LIST`].
+fn all(examples: &[(&str, Value)]) {
+    for (expression, expected) in examples {
+        assert_eq!(of(LIST, expression), *expected, "{expression}");
+    }
+}
+
 #[test]
 fn selects_as_documented() {
-    let examples = [
+    all(&[
         ("doc.find('dl').children().size()", json!(12)),
         ("doc.find('dl').children('dt').size()", json!(3)),
         ("doc.find('dt').eq(1).html()", json!("term 2")),
@@ -36,50 +43,119 @@ fn selects_as_documented() {
         ("doc.find('dt').last().text()", json!("term 3")),
         ("doc.find('dt').eq(-2).text()", json!("term 2")),
         ("doc.find('dt').eq(7).size()", json!(0)),
-        ("doc.find('dl').children().filter('#term-2').text()", json!("term 2")),
-        ("doc.find('dl').children().filter((i, el) => el.text() === 'definition 3-a').text()", json!("definition 3-a")),
-        ("doc.find('dl').children().filter(doc.find('dl dt#term-1')).text()", json!("term 1")),
+        (
+            "doc.find('dl').children().filter('#term-2').text()",
+            json!("term 2"),
+        ),
+        (
+            "doc.find('dl').children().filter((i, el) => el.text() === 'definition 3-a').text()",
+            json!("definition 3-a"),
+        ),
+        (
+            "doc.find('dl').children().filter(doc.find('dl dt#term-1')).text()",
+            json!("term 1"),
+        ),
         ("doc.find('dl').children().not('dt').size()", json!(9)),
-        ("doc.find('dl').children().not('dt').not((i, el) => el.text().startsWith('definition')).size()", json!(0)),
+        (
+            "doc.find('dl').children().not('dt').not((i, el) => el.text().startsWith('definition')).size()",
+            json!(0),
+        ),
         ("doc.find('dl').children().is('dd')", json!(true)),
-        ("doc.find('dl').children().is((i, el) => el.text() === 'hola')", json!(false)),
-        ("doc.find('dl').children().is(doc.find('dl').children().first())", json!(true)),
-        ("doc.find('dl').children().get(0).innerHTML()", json!("term 1")),
-        ("doc.find('dl').children().get(-1).innerHTML()", json!("definition 3-b")),
+        (
+            "doc.find('dl').children().is((i, el) => el.text() === 'hola')",
+            json!(false),
+        ),
+        (
+            "doc.find('dl').children().is(doc.find('dl').children().first())",
+            json!(true),
+        ),
+        (
+            "doc.find('dl').children().get(0).innerHTML()",
+            json!("term 1"),
+        ),
+        (
+            "doc.find('dl').children().get(-1).innerHTML()",
+            json!("definition 3-b"),
+        ),
+    ]);
+}
+
+#[test]
+fn walks_as_documented() {
+    all(&[
         ("doc.find('#term-2').nextUntil('dt').size()", json!(3)),
-        ("doc.find('#term-1').nextUntil('#term-3', 'dd').size()", json!(7)),
-        ("doc.find('#term-3').prevUntil('#term-1', 'dd').size()", json!(7)),
+        (
+            "doc.find('#term-1').nextUntil('#term-3', 'dd').size()",
+            json!(7),
+        ),
+        (
+            "doc.find('#term-3').prevUntil('#term-1', 'dd').size()",
+            json!(7),
+        ),
         ("doc.find('#term-2').nextAll('dt').size()", json!(1)),
         ("doc.find('#term-2').prevAll().size()", json!(5)),
         ("doc.find('#term-2').next().text()", json!("definition 2-a")),
         ("doc.find('#term-2').prev('dt').size()", json!(0)),
         ("doc.find('#term-2').parents().size()", json!(3)),
         ("doc.find('#term-2').parentsUntil('body').size()", json!(1)),
-        ("doc.find('#term-2').parent().attr('id') ?? 'none'", json!("none")),
+        (
+            "doc.find('#term-2').parent().attr('id') ?? 'none'",
+            json!("none"),
+        ),
         ("doc.find('dd').slice(4).size()", json!(5)),
-        ("doc.find('dd').slice(2, 4).text()", json!("definition 1-cdefinition 1-d")),
-        ("doc.find('dl').children('dt').map((i, el) => 'hola ' + el.text())", json!(["hola term 1", "hola term 2", "hola term 3"])),
-        ("doc.find('dt').toArray().map((el) => el.text())", json!(["term 1", "term 2", "term 3"])),
-        ("doc.find('dt').contents().text()", json!("term 1term 2term 3")),
-        ("doc.find('dd:contains(\"3-b\")').text()", json!("definition 3-b")),
+        (
+            "doc.find('dd').slice(2, 4).text()",
+            json!("definition 1-cdefinition 1-d"),
+        ),
+        (
+            "doc.find('dl').children('dt').map((i, el) => 'hola ' + el.text())",
+            json!(["hola term 1", "hola term 2", "hola term 3"]),
+        ),
+        (
+            "doc.find('dt').toArray().map((el) => el.text())",
+            json!(["term 1", "term 2", "term 3"]),
+        ),
+        (
+            "doc.find('dt').contents().text()",
+            json!("term 1term 2term 3"),
+        ),
+        (
+            "doc.find('dd:contains(\"3-b\")').text()",
+            json!("definition 3-b"),
+        ),
         ("doc.find('dl').has('#term-3').size()", json!(1)),
         ("doc.single('dd').text()", json!("definition 1-a")),
         ("doc.find('dd, dt').length", json!(12)),
-    ];
-    for (expression, expected) in examples {
-        assert_eq!(of(LIST, expression), expected, "{expression}");
-    }
+    ]);
 }
 
 #[test]
 fn finds_closest_data_and_attributes() {
     let page = r#"<ul id="one" class="level-1"><li class="item-ii">II<ul class="level-2"><li class="item-a">A</li></ul></li></ul>
 <h1 data-test-id="data-value" data-n="7" data-on="true" data-o='{"a":[1]}'>Hola</h1>"#;
-    assert_eq!(of(page, "doc.find('li.item-a').closest('ul').attr('class')"), "level-2");
-    assert_eq!(of(page, "doc.find('li.item-a').closest('#one').attr('id')"), "one");
-    assert_eq!(of(page, "doc.find('h1').data()"), json!({ "testId": "data-value", "n": 7, "on": true, "o": { "a": [1] } }));
-    assert_eq!(of(page, "[doc.find('h1').data('test-id'), doc.find('h1').data('testId')]"), json!(["data-value", "data-value"]));
-    assert_eq!(of(page, "doc.find('li').has('ul').html()"), r#"II<ul class="level-2"><li class="item-a">A</li></ul>"#);
+    assert_eq!(
+        of(page, "doc.find('li.item-a').closest('ul').attr('class')"),
+        "level-2"
+    );
+    assert_eq!(
+        of(page, "doc.find('li.item-a').closest('#one').attr('id')"),
+        "one"
+    );
+    assert_eq!(
+        of(page, "doc.find('h1').data()"),
+        json!({ "testId": "data-value", "n": 7, "on": true, "o": { "a": [1] } })
+    );
+    assert_eq!(
+        of(
+            page,
+            "[doc.find('h1').data('test-id'), doc.find('h1').data('testId')]"
+        ),
+        json!(["data-value", "data-value"])
+    );
+    assert_eq!(
+        of(page, "doc.find('li').has('ul').html()"),
+        r#"II<ul class="level-2"><li class="item-a">A</li></ul>"#
+    );
 }
 
 #[test]
@@ -100,7 +176,10 @@ fn reads_values_of_forms() {
         json!({ "t": "input-text-value", "one": "yes this option", "m": ["option 2", "option 3"], "area": "Lorem ipsum dolor sit amet", "on": "on" })
     );
     let one = r#"<form><input name="username"></form>"#;
-    assert_eq!(of(one, "doc.find('form').serializeArray()"), json!([{ "name": "username", "value": "" }]));
+    assert_eq!(
+        of(one, "doc.find('form').serializeArray()"),
+        json!([{ "name": "username", "value": "" }])
+    );
 }
 
 #[test]

@@ -10,14 +10,16 @@ use super::{answer, run, run_with};
 
 /// The requests of the statements of an iteration.
 fn sent(statements: &str) -> Vec<Request> {
-    let script = format!("import http from 'k6/http';\nexport default function () {{\n{statements}\n}}\n");
+    let script =
+        format!("import http from 'k6/http';\nexport default function () {{\n{statements}\n}}\n");
     let done = run(&script, "{}");
     assert!(done.result.is_ok(), "{:?}", done.result);
     done.requests
 }
 
 fn refused(statements: &str) -> String {
-    let script = format!("import http from 'k6/http';\nexport default function () {{\n{statements}\n}}\n");
+    let script =
+        format!("import http from 'k6/http';\nexport default function () {{\n{statements}\n}}\n");
     run(&script, "{}").error().to_owned()
 }
 
@@ -32,7 +34,10 @@ fn sends_each_method() {
         "http.get('http://shop/1'); http.post('http://shop/2', 'a'); http.put('http://shop/3', 'b'); http.patch('http://shop/4', 'c');
          http.del('http://shop/5'); http.head('http://shop/6'); http.options('http://shop/7'); http.request('purge', 'http://shop/8', 'd');",
     );
-    let lines: Vec<_> = all.iter().map(|r| format!("{} {} {:?}", r.method, r.url, r.body)).collect();
+    let lines: Vec<_> = all
+        .iter()
+        .map(|r| format!("{} {} {:?}", r.method, r.url, r.body))
+        .collect();
     assert_eq!(
         lines,
         [
@@ -61,7 +66,8 @@ fn reads_all_params() {
     let first = &all[0];
     assert_eq!(
         first.headers,
-        [("X-One", "1"), ("Accept", "a"), ("Accept", "b")].map(|(name, value)| (name.to_owned(), value.to_owned()))
+        [("X-One", "1"), ("Accept", "a"), ("Accept", "b")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
     );
     assert_eq!(first.name.as_deref(), Some("Front"));
     assert_eq!(first.tags, [("kind".to_owned(), "page".to_owned())]);
@@ -69,8 +75,17 @@ fn reads_all_params() {
     assert_eq!(first.redirects, Some(3));
     assert_eq!(first.response, ResponseKind::Binary);
     assert_eq!(first.compression, [Compression::Gzip, Compression::Brotli]);
-    assert_eq!(first.expected, Expected::Ranges(vec![(404, 404), (200, 204)]));
-    assert_eq!(first.jar.own, [("a".to_owned(), "b".to_owned(), false), ("c".to_owned(), "d".to_owned(), true)]);
+    assert_eq!(
+        first.expected,
+        Expected::Ranges(vec![(404, 404), (200, 204)])
+    );
+    assert_eq!(
+        first.jar.own,
+        [
+            ("a".to_owned(), "b".to_owned(), false),
+            ("c".to_owned(), "d".to_owned(), true)
+        ]
+    );
     assert_eq!(all[1].timeout, Some(Duration::from_millis(2500)));
     assert_eq!(all[1].expected, Expected::Any);
     assert_eq!(all[1].response, ResponseKind::None);
@@ -80,10 +95,18 @@ fn reads_all_params() {
 fn refuses_params_with_reason() {
     assert!(refused("http.get('http://shop/', { auth: 'ntlm' })").contains("NTLM isn't supported"));
     assert!(refused("http.get('http://shop/', { timeout: 'soon' })").contains("a duration is"));
-    assert!(refused("http.get('http://shop/', { responseType: 'blob' })").contains("responseType is"));
-    assert!(refused("http.get('http://shop/', { compression: 'lzma' })").contains("params.compression is"));
+    assert!(
+        refused("http.get('http://shop/', { responseType: 'blob' })").contains("responseType is")
+    );
+    assert!(
+        refused("http.get('http://shop/', { compression: 'lzma' })")
+            .contains("params.compression is")
+    );
     assert!(refused("http.get('http://shop/', { headers: { 'a b': 'c' } })").contains("no header"));
-    assert!(refused("http.get('http://shop/', { headers: { a: 'b\\r\\nc: d' } })").contains("no header"));
+    assert!(
+        refused("http.get('http://shop/', { headers: { a: 'b\\r\\nc: d' } })")
+            .contains("no header")
+    );
     assert!(refused("http.get('http://shop/', { jar: {} })").contains("CookieJar"));
     assert!(refused("http.get(undefined)").contains("URL of a request"));
     assert!(refused("http.expectedStatuses('200')").contains("whole numbers"));
@@ -92,7 +115,9 @@ fn refuses_params_with_reason() {
 
 #[test]
 fn signs_in_by_address() {
-    let all = sent("http.get('http://user:p%40ss@shop/x'); http.get('http://user:pw@shop/', { auth: 'digest' });");
+    let all = sent(
+        "http.get('http://user:p%40ss@shop/x'); http.get('http://user:pw@shop/', { auth: 'digest' });",
+    );
     assert_eq!(header(&all[0], "Authorization"), Some("Basic dXNlcjpwQHNz"));
     assert_eq!(all[0].url, "http://shop/x");
     assert_eq!(all[1].auth, Auth::Digest);
@@ -118,7 +143,14 @@ fn sends_batch_at_once_in_all_forms() {
     let done = run(script, "");
     assert_eq!(
         *done.value(),
-        json!([["http://shop/a", "http://shop/b", "http://shop/c"], "http://shop/d", "http://shop/e", true, 1, 200])
+        json!([
+            ["http://shop/a", "http://shop/b", "http://shop/c"],
+            "http://shop/d",
+            "http://shop/e",
+            true,
+            1,
+            200
+        ])
     );
     assert_eq!(done.turns, [3, 2, 1]);
     assert_eq!(done.requests[1].body, "body");
@@ -132,7 +164,10 @@ fn heeds_expected_statuses_of_all_users_and_of_one() {
         http.setResponseCallback(http.expectedStatuses(200));
         export default function () { http.get('http://shop/1'); http.setResponseCallback(null); http.get('http://shop/2'); }";
     let done = run(script, "");
-    assert_eq!(done.requests[0].expected, Expected::Ranges(vec![(200, 200)]));
+    assert_eq!(
+        done.requests[0].expected,
+        Expected::Ranges(vec![(200, 200)])
+    );
     assert_eq!(done.requests[1].expected, Expected::Any);
 }
 
@@ -146,17 +181,35 @@ fn heeds_options_for_all_requests() {
     assert_eq!(done.requests[0].response, ResponseKind::None);
     assert_eq!(done.requests[0].redirects, Some(2));
     assert_eq!(header(&done.requests[0], "User-Agent"), Some("shop-test/1"));
-    assert_eq!(done.requests[0].tags, [("env".to_owned(), "stage".to_owned())]);
+    assert_eq!(
+        done.requests[0].tags,
+        [("env".to_owned(), "stage".to_owned())]
+    );
 }
 
 fn full(request: &Request) -> Answer {
-    let headers = [("content-type", "text/plain"), ("x-two", "a"), ("X-Two", "b"), ("Set-Cookie", "sid=abc; Path=/; HttpOnly; Max-Age=60")];
+    let headers = [
+        ("content-type", "text/plain"),
+        ("x-two", "a"),
+        ("X-Two", "b"),
+        ("Set-Cookie", "sid=abc; Path=/; HttpOnly; Max-Age=60"),
+    ];
     Answer {
         status: 404,
         reason: "Not Found".to_owned(),
-        headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        headers: headers
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec(),
         body: Bytes::from_static(b"caf\xc3\xa9 \xff"),
-        timings: Timings { blocked: 10, connecting: 200, tls_handshaking: 300, sending: 1000, waiting: 2500, receiving: 500, ..Timings::default() },
+        timings: Timings {
+            blocked: 10,
+            connecting: 200,
+            tls_handshaking: 300,
+            sending: 1000,
+            waiting: 2500,
+            receiving: 500,
+            ..Timings::default()
+        },
         url: format!("{}?moved", request.url),
         protocol: "HTTP/2".to_owned(),
         remote: Some("127.0.0.1:8080".parse().unwrap()),
@@ -195,13 +248,23 @@ fn response_has_all_parts() {
 fn response_without_answer_has_error() {
     let failed = |_: &Request| Answer {
         url: "http://shop/".to_owned(),
-        error: Some(Failure { code: 1050, message: "request timeout".to_owned() }),
+        error: Some(Failure {
+            code: 1050,
+            message: "request timeout".to_owned(),
+        }),
         ..Answer::default()
     };
     let script = "import http from 'k6/http'; export default function () { const r = http.get('http://shop/'); return [r.status, r.error, r.error_code, r.body]; }";
-    assert_eq!(*run_with(script, &failed).value(), json!([0, "request timeout", 1050, null]));
+    assert_eq!(
+        *run_with(script, &failed).value(),
+        json!([0, "request timeout", 1050, null])
+    );
     let throwing = format!("export const options = {{ throw: true }};\n{script}");
-    assert!(run_with(&throwing, &failed).error().contains("request timeout"));
+    assert!(
+        run_with(&throwing, &failed)
+            .error()
+            .contains("request timeout")
+    );
 }
 
 #[test]
@@ -217,7 +280,10 @@ const PAGE: &str = r#"<html><body><a href="/about?x=1">About</a><a class="next" 
 <form id="find" action="/find?old=1"><input name="q" value="a b"></form></body></html>"#;
 
 fn page(request: &Request) -> Answer {
-    Answer { url: "http://shop/shelf/1".to_owned(), ..answer(if request.method == "GET" { PAGE } else { "" }) }
+    Answer {
+        url: "http://shop/shelf/1".to_owned(),
+        ..answer(if request.method == "GET" { PAGE } else { "" })
+    }
 }
 
 #[test]
@@ -232,8 +298,21 @@ fn submits_forms_and_clicks_links() {
           try { r.submitForm({ formSelector: '#none' }); } catch (error) { return error.message; }
         }";
     let done = run_with(script, &page);
-    assert_eq!(*done.value(), "no form is found by '#none' in the response of http://shop/shelf/1");
-    let sent: Vec<_> = done.requests[1..].iter().map(|r| format!("{} {} {}", r.method, r.url, String::from_utf8_lossy(&r.body))).collect();
+    assert_eq!(
+        *done.value(),
+        "no form is found by '#none' in the response of http://shop/shelf/1"
+    );
+    let sent: Vec<_> = done.requests[1..]
+        .iter()
+        .map(|r| {
+            format!(
+                "{} {} {}",
+                r.method,
+                r.url,
+                String::from_utf8_lossy(&r.body)
+            )
+        })
+        .collect();
     assert_eq!(
         sent,
         [

@@ -43,11 +43,17 @@ fn finds_fields_as_documented() {
         ("friends.#.age", json!([44, 68, 47])),
         ("friends.#.nets.0", json!(["ig", "fb", "ig"])),
         ("friends.#(last==\"Murphy\").first", json!("Dale")),
-        ("friends.#(last==\"Murphy\")#.first", json!(["Dale", "Jane"])),
+        (
+            "friends.#(last==\"Murphy\")#.first",
+            json!(["Dale", "Jane"]),
+        ),
         ("friends.#(age>45)#.last", json!(["Craig", "Murphy"])),
         ("friends.#(first%\"D*\").last", json!("Murphy")),
         ("friends.#(first!%\"D*\").last", json!("Craig")),
-        ("friends.#(nets.#(==\"fb\"))#.first", json!(["Dale", "Roger"])),
+        (
+            "friends.#(nets.#(==\"fb\"))#.first",
+            json!(["Dale", "Roger"]),
+        ),
         ("children|@reverse", json!(["Jack", "Alex", "Sara"])),
         ("children|@reverse|0", json!("Jack")),
         ("name|@keys", json!(["first", "last"])),
@@ -77,18 +83,31 @@ fn parses_whole_body_once() {
 fn says_what_is_no_json() {
     let script = "import http from 'k6/http'; export default function () { return http.get('http://shop').json('a.b'); }";
     let done = run(script, "<html>busy</html>");
-    assert!(done.error().contains("can't be read as JSON") && done.error().contains("<html>busy"), "{}", done.error());
-    assert!(run(script, "{\"a\":{\"b\":1}} tail").error().contains("JSON"));
+    assert!(
+        done.error().contains("can't be read as JSON") && done.error().contains("<html>busy"),
+        "{}",
+        done.error()
+    );
+    assert!(
+        run(script, "{\"a\":{\"b\":1}} tail")
+            .error()
+            .contains("JSON")
+    );
     let whole = "import http from 'k6/http'; export default function () { return http.get('http://shop').json(); }";
     assert!(run(whole, "{").error().contains("can't be read as JSON"));
-    let none = run_with(whole, &|_| Answer { status: 0, ..Answer::default() });
+    let none = run_with(whole, &|_| Answer {
+        status: 0,
+        ..Answer::default()
+    });
     assert!(none.error().contains("has no body"), "{}", none.error());
 }
 
 #[test]
 fn refuses_paths_that_it_cannot_follow() {
     let of = |path: &str| {
-        let script = format!("import http from 'k6/http'; export default function () {{ return http.get('http://shop').json('{path}'); }}");
+        let script = format!(
+            "import http from 'k6/http'; export default function () {{ return http.get('http://shop').json('{path}'); }}"
+        );
         run(&script, PEOPLE).error().to_owned()
     };
     assert!(of("a.").contains("ends with '.'"));

@@ -17,7 +17,9 @@ fn records_checks_with_tags() {
     let done = run(script, "");
     assert_eq!(*done.value(), json!([true, false]));
     assert_eq!(done.checks(), ["even", "is 4", "!odd"]);
-    let Event::Check { tags, .. } = &done.events[0] else { panic!("{:?}", done.events) };
+    let Event::Check { tags, .. } = &done.events[0] else {
+        panic!("{:?}", done.events)
+    };
     assert_eq!(tags, &[("part".to_owned(), "a".to_owned())]);
 }
 
@@ -57,11 +59,16 @@ fn groups_nest_and_end_after_errors() {
         .events
         .iter()
         .filter_map(|event| match event {
-            Event::Group { name, begins } => Some(format!("{}{name}", if *begins { '+' } else { '-' })),
+            Event::Group { name, begins } => {
+                Some(format!("{}{name}", if *begins { '+' } else { '-' }))
+            }
             _ => None,
         })
         .collect();
-    assert_eq!(groups, ["+shop", "+cart", "-cart", "-shop", "+broken", "-broken"]);
+    assert_eq!(
+        groups,
+        ["+shop", "+cart", "-cart", "-shop", "+broken", "-broken"]
+    );
     assert_eq!(done.waits, [500_000]);
     assert!(error("import { group } from 'k6'", "group('a::b', () => 1)").contains("'::'"));
     assert!(error("import { group } from 'k6'", "group('a')").contains("takes a function"));
@@ -69,11 +76,17 @@ fn groups_nest_and_end_after_errors() {
 
 #[test]
 fn sleeps_fails_and_seeds() {
-    let done = run("import { sleep, fail } from 'k6'; export default function () { sleep(1.5); sleep(-1); fail('no more'); }", "");
+    let done = run(
+        "import { sleep, fail } from 'k6'; export default function () { sleep(1.5); sleep(-1); fail('no more'); }",
+        "",
+    );
     assert_eq!(done.waits, [1_500_000, 0]);
     assert!(done.error().contains("no more"));
     assert!(error("import { sleep } from 'k6'", "sleep('soon')").contains("number of seconds"));
-    let seeded = eval("import { randomSeed } from 'k6'", "(() => { randomSeed(7); const a = Math.random(); randomSeed(7); return [a === Math.random(), a !== Math.random()]; })()");
+    let seeded = eval(
+        "import { randomSeed } from 'k6'",
+        "(() => { randomSeed(7); const a = Math.random(); randomSeed(7); return [a === Math.random(), a !== Math.random()]; })()",
+    );
     assert_eq!(seeded, json!([true, true]));
 }
 
@@ -90,7 +103,13 @@ fn adds_values_to_metrics() {
         .events
         .iter()
         .filter_map(|event| match event {
-            Event::Metric { name, kind, time, value, .. } => Some((name.as_str(), *kind, *time, *value)),
+            Event::Metric {
+                name,
+                kind,
+                time,
+                value,
+                ..
+            } => Some((name.as_str(), *kind, *time, *value)),
             _ => None,
         })
         .collect();
@@ -104,7 +123,10 @@ fn adds_values_to_metrics() {
             ("wait", MetricKind::Trend, true, 3.5),
         ]
     );
-    assert_eq!(done.logs(), ["wait: a string that is no number is not added"]);
+    assert_eq!(
+        done.logs(),
+        ["wait: a string that is no number is not added"]
+    );
 }
 
 #[test]
@@ -138,7 +160,23 @@ fn shows_facts_of_call() {
     let done = call(&mut runtime, 0, facts, &|_| answer(""));
     assert_eq!(
         *done.value(),
-        json!([12, 2, 6, 5, "shop", "ramping-vus", 100, 50, 1000, 0.25, 3, 9, 500, null, 100])
+        json!([
+            12,
+            2,
+            6,
+            5,
+            "shop",
+            "ramping-vus",
+            100,
+            50,
+            1000,
+            0.25,
+            3,
+            9,
+            500,
+            null,
+            100
+        ])
     );
 }
 
@@ -157,16 +195,32 @@ fn tags_of_user_go_with_all_that_follows() {
     let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
     let done = call(&mut runtime, 0, facts(), &|_| answer(""));
     let plan = ("plan".to_owned(), "2".to_owned());
-    assert_eq!(done.requests[0].tags, [plan.clone(), ("own".to_owned(), "x".to_owned())]);
+    assert_eq!(
+        done.requests[0].tags,
+        [plan.clone(), ("own".to_owned(), "x".to_owned())]
+    );
     assert!(matches!(&done.events[0], Event::Check { tags, .. } if *tags == [plan]));
-    assert_eq!(*call(&mut runtime, 0, facts(), &|_| answer("")).value(), json!([["plan"], "2", true]));
-    assert_eq!(*call(&mut runtime, 1, facts(), &|_| answer("")).value(), json!(null), "another user has none");
-    assert!(error("import exec from 'k6/execution'", "(exec.vu.tags.a = {})").contains("no text, number, or boolean"));
+    assert_eq!(
+        *call(&mut runtime, 0, facts(), &|_| answer("")).value(),
+        json!([["plan"], "2", true])
+    );
+    assert_eq!(
+        *call(&mut runtime, 1, facts(), &|_| answer("")).value(),
+        json!(null),
+        "another user has none"
+    );
+    assert!(
+        error("import exec from 'k6/execution'", "(exec.vu.tags.a = {})")
+            .contains("no text, number, or boolean")
+    );
 }
 
 #[test]
 fn aborts_and_fails_test() {
-    let done = run("import exec from 'k6/execution'; export default function () { exec.test.fail('later'); exec.test.abort('now'); }", "");
+    let done = run(
+        "import exec from 'k6/execution'; export default function () { exec.test.fail('later'); exec.test.abort('now'); }",
+        "",
+    );
     assert!(done.error().contains("now"));
     assert!(matches!(&done.events[0], Event::Fail { reason } if reason == "later"));
     assert!(matches!(&done.events[1], Event::Interrupt { reason } if reason == "now"));
@@ -181,7 +235,10 @@ fn shares_rows_that_nobody_can_change() {
           let kept = true; try { rows[0].tags.push('y'); kept = false; } catch {}
           return [rows.length, names, rows[1].name, rows.map((row) => row.name).join(), kept];
         }";
-    assert_eq!(*run(script, "").value(), json!([2, ["a", "b"], "b", "a,b", true]));
+    assert_eq!(
+        *run(script, "").value(),
+        json!([2, ["a", "b"], "b", "a,b", true])
+    );
     let imports = "import { SharedArray } from 'k6/data'";
     assert!(error(imports, "new SharedArray('x', () => [])").contains("top of a module"));
 }

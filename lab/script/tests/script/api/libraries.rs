@@ -16,16 +16,31 @@ fn utils_draw_in_range() {
         return [least, most, ['a', 'b'].includes(randomItem(['a', 'b'])), randomString(8).length, /^[xy]{20}$/.test(randomString(20, 'xy')), uuidv4().length];
     })()";
     assert_eq!(eval(UTILS, script), json!([1, 5, true, 8, true, 36]));
-    assert_eq!(eval(UTILS, "[randomIntBetween(1, 1e6), uuidv4()]"), eval(UTILS, "[randomIntBetween(1, 1e6), uuidv4()]"), "the seed decides");
+    assert_eq!(
+        eval(UTILS, "[randomIntBetween(1, 1e6), uuidv4()]"),
+        eval(UTILS, "[randomIntBetween(1, 1e6), uuidv4()]"),
+        "the seed decides"
+    );
 }
 
 #[test]
 fn utils_find_between() {
     let page = r#"<div class="message">Message 1</div><div class="message">Message 2</div>"#;
-    let of = |more: &str| eval(UTILS, &format!("findBetween('{page}', '<div class=\"message\">', '</div>'{more})"));
+    let of = |more: &str| {
+        eval(
+            UTILS,
+            &format!("findBetween('{page}', '<div class=\"message\">', '</div>'{more})"),
+        )
+    };
     assert_eq!(of(""), "Message 1");
     assert_eq!(of(", true"), json!(["Message 1", "Message 2"]));
-    assert_eq!(eval(UTILS, "[findBetween('abc', 'x', 'y'), findBetween('abc', 'x', 'y', true), findBetween('aaa', '', '', true).length]"), json!(["", [], 4]));
+    assert_eq!(
+        eval(
+            UTILS,
+            "[findBetween('abc', 'x', 'y'), findBetween('abc', 'x', 'y', true), findBetween('aaa', '', '', true).length]"
+        ),
+        json!(["", [], 4])
+    );
 }
 
 #[test]
@@ -47,25 +62,76 @@ fn utils_know_current_stage() {
     let program = load(&[("main.js", script)]);
     let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
     let mut at = |now_ms: f64| {
-        let facts = Facts { scenario: "default".to_owned(), start_ms: 1000.0, now_ms, ..Facts::default() };
+        let facts = Facts {
+            scenario: "default".to_owned(),
+            start_ms: 1000.0,
+            now_ms,
+            ..Facts::default()
+        };
         let done = call(&mut runtime, 0, facts, &|_| answer(""));
-        (done.value().clone(), done.requests[0].tags.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>())
+        (
+            done.value().clone(),
+            done.requests[0]
+                .tags
+                .iter()
+                .map(|(_, value)| value.clone())
+                .collect::<Vec<_>>(),
+        )
     };
-    assert_eq!(at(2000.0), (json!(0), vec!["0".to_owned(), "ramp-up".to_owned()]));
-    assert_eq!(at(30_000.0), (json!(1), vec!["1".to_owned(), "steady".to_owned()]));
-    assert_eq!(at(68_000.0), (json!(2), vec!["2".to_owned(), "ramp-down".to_owned()]));
+    assert_eq!(
+        at(2000.0),
+        (json!(0), vec!["0".to_owned(), "ramp-up".to_owned()])
+    );
+    assert_eq!(
+        at(30_000.0),
+        (json!(1), vec!["1".to_owned(), "steady".to_owned()])
+    );
+    assert_eq!(
+        at(68_000.0),
+        (json!(2), vec!["2".to_owned(), "ramp-down".to_owned()])
+    );
 }
 
 #[test]
 fn papaparse_reads_csv() {
     let imports = "import papaparse from 'https://jslib.k6.io/papaparse/5.1.1/index.js'";
-    let rows = eval(imports, r#"papaparse.parse('name,age\r\nAnn,7\r\n"B, ""x""\ny",8\r\n\r\n', { header: true, skipEmptyLines: true }).data"#);
-    assert_eq!(rows, json!([{ "name": "Ann", "age": "7" }, { "name": "B, \"x\"\ny", "age": "8" }]));
-    assert_eq!(eval(imports, "papaparse.parse('a;b\\n1;true', { dynamicTyping: true }).data"), json!([["a", "b"], [1, true]]));
-    assert_eq!(eval(imports, "papaparse.parse('a,b\\n1', { header: true }).errors[0].code"), "TooFewFields");
-    assert_eq!(eval(imports, "papaparse.parse('a,\"b').errors[0].code"), "MissingQuotes");
-    assert_eq!(eval(imports, "papaparse.parse('a\\nb\\nc', { preview: 2 }).data.length"), 2);
-    assert_eq!(eval(imports, "papaparse.unparse([{ a: 1, b: 'x,\"y' }])"), "a,b\r\n1,\"x,\"\"y\"");
+    let rows = eval(
+        imports,
+        r#"papaparse.parse('name,age\r\nAnn,7\r\n"B, ""x""\ny",8\r\n\r\n', { header: true, skipEmptyLines: true }).data"#,
+    );
+    assert_eq!(
+        rows,
+        json!([{ "name": "Ann", "age": "7" }, { "name": "B, \"x\"\ny", "age": "8" }])
+    );
+    assert_eq!(
+        eval(
+            imports,
+            "papaparse.parse('a;b\\n1;true', { dynamicTyping: true }).data"
+        ),
+        json!([["a", "b"], [1, true]])
+    );
+    assert_eq!(
+        eval(
+            imports,
+            "papaparse.parse('a,b\\n1', { header: true }).errors[0].code"
+        ),
+        "TooFewFields"
+    );
+    assert_eq!(
+        eval(imports, "papaparse.parse('a,\"b').errors[0].code"),
+        "MissingQuotes"
+    );
+    assert_eq!(
+        eval(
+            imports,
+            "papaparse.parse('a\\nb\\nc', { preview: 2 }).data.length"
+        ),
+        2
+    );
+    assert_eq!(
+        eval(imports, "papaparse.unparse([{ a: 1, b: 'x,\"y' }])"),
+        "a,b\r\n1,\"x,\"\"y\""
+    );
     assert!(error(imports, "papaparse.parse(null)").contains("takes text"));
 }
 
@@ -85,7 +151,10 @@ fn httpx_keeps_session() {
     let done = run(script, "{}");
     assert_eq!(*done.value(), json!([200, 2]));
     let first = &done.requests[0];
-    assert_eq!((first.method.as_str(), first.url.as_str()), ("POST", "http://shop/login"));
+    assert_eq!(
+        (first.method.as_str(), first.url.as_str()),
+        ("POST", "http://shop/login")
+    );
     assert_eq!(first.headers.len(), 3);
     assert_eq!(first.timeout, Some(std::time::Duration::from_secs(20)));
     assert_eq!(first.tags, [("a".to_owned(), "b".to_owned())]);

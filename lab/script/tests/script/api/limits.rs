@@ -10,7 +10,10 @@ use crate::play::load;
 /// Plays a script whose only answer has this body, with a minute for the turn.
 fn with_body(script: &str, body: &str) -> super::Done {
     let program = load(&[("main.js", script)]);
-    let limits = Limits { turn: Duration::from_secs(60), ..Limits::default() };
+    let limits = Limits {
+        turn: Duration::from_secs(60),
+        ..Limits::default()
+    };
     let mut runtime = Runtime::new(&program, limits, 1).unwrap();
     call(&mut runtime, 0, facts(), &|_| answer(body))
 }
@@ -19,9 +22,21 @@ const HTML: &str = "import http from 'k6/http'; export default function () { ret
 
 #[test]
 fn refuses_html_that_is_too_large_or_deep() {
-    assert!(with_body(HTML, &"<p>".repeat(3_000_000)).error().contains("at most"));
-    assert!(with_body(HTML, &"<div>".repeat(200_000)).error().contains("within each other"));
-    assert!(with_body(HTML, &"<b a=1>".repeat(600)).error().contains("within each other"));
+    assert!(
+        with_body(HTML, &"<p>".repeat(3_000_000))
+            .error()
+            .contains("at most")
+    );
+    assert!(
+        with_body(HTML, &"<div>".repeat(200_000))
+            .error()
+            .contains("within each other")
+    );
+    assert!(
+        with_body(HTML, &"<b a=1>".repeat(600))
+            .error()
+            .contains("within each other")
+    );
     assert_eq!(*with_body(HTML, &"<p>x".repeat(10_000)).value(), 10_000);
 }
 
@@ -43,16 +58,24 @@ fn deep_json_is_an_error() {
 
 #[test]
 fn long_list_is_followed_once() {
-    let list = format!("{{\"items\":[{}{{\"id\":7}}]}}", "{\"id\":1},".repeat(200_000));
+    let list = format!(
+        "{{\"items\":[{}{{\"id\":7}}]}}",
+        "{\"id\":1},".repeat(200_000)
+    );
     let script = "import http from 'k6/http'; export default function () { const r = http.get('http://shop/'); return [r.json('items.200000.id'), r.json('items.#'), r.json('items.#(id==7).id')]; }";
-    assert_eq!(*with_body(script, &list).value(), serde_json::json!([7, 200_001, 7]));
+    assert_eq!(
+        *with_body(script, &list).value(),
+        serde_json::json!([7, 200_001, 7])
+    );
 }
 
 #[test]
 fn patterns_do_not_explode() {
     let body = format!("{{\"{}\":1}}", "a".repeat(100_000));
     let path = "*a".repeat(40);
-    let script = format!("import http from 'k6/http'; export default function () {{ return http.get('http://shop/').json('{path}b') === undefined; }}");
+    let script = format!(
+        "import http from 'k6/http'; export default function () {{ return http.get('http://shop/').json('{path}b') === undefined; }}"
+    );
     assert_eq!(*with_body(&script, &body).value(), true);
 }
 
@@ -67,5 +90,11 @@ fn addresses_and_selectors_have_a_length() {
           return messages;
         }";
     let done = with_body(script, "");
-    assert_eq!(*done.value(), serde_json::json!(["an address has at most 65536 bytes", "a selector has at most 4096 characters"]));
+    assert_eq!(
+        *done.value(),
+        serde_json::json!([
+            "an address has at most 65536 bytes",
+            "a selector has at most 4096 characters"
+        ])
+    );
 }

@@ -48,7 +48,9 @@ impl Done {
     /// The checks, with `!` before those that failed.
     pub(crate) fn checks(&self) -> Vec<String> {
         let of = |event: &Event| match event {
-            Event::Check { name, passed: true, .. } => Some(name.clone()),
+            Event::Check {
+                name, passed: true, ..
+            } => Some(name.clone()),
             Event::Check { name, .. } => Some(format!("!{name}")),
             _ => None,
         };
@@ -65,7 +67,12 @@ impl Done {
 }
 
 pub(crate) fn facts() -> Facts {
-    Facts { vu_in_test: 1, vu_in_instance: 1, now_ms: 1_700_000_000_000.0, ..Facts::default() }
+    Facts {
+        vu_in_test: 1,
+        vu_in_instance: 1,
+        now_ms: 1_700_000_000_000.0,
+        ..Facts::default()
+    }
 }
 
 /// Calls `default` of a runtime for a user, with answers made by `answer`.
@@ -75,8 +82,18 @@ pub(crate) fn call(
     facts: Facts,
     answer: &dyn Fn(&Request) -> Answer,
 ) -> Done {
-    let call = Call { function: "default".to_owned(), data: None, facts };
-    let mut done = Done { result: Ok(Value::Null), events: Vec::new(), requests: Vec::new(), waits: Vec::new(), turns: Vec::new() };
+    let call = Call {
+        function: "default".to_owned(),
+        data: None,
+        facts,
+    };
+    let mut done = Done {
+        result: Ok(Value::Null),
+        events: Vec::new(),
+        requests: Vec::new(),
+        waits: Vec::new(),
+        turns: Vec::new(),
+    };
     let mut turn = runtime.begin(user, &call);
     for _ in 0..1_000 {
         runtime.events(&mut done.events);
@@ -108,12 +125,20 @@ pub(crate) fn call(
 
 /// An answer with a body.
 pub(crate) fn answer(body: &str) -> Answer {
-    Answer { status: 200, url: "http://shop.example/".to_owned(), body: body.to_owned().into(), ..Answer::default() }
+    Answer {
+        status: 200,
+        url: "http://shop.example/".to_owned(),
+        body: body.to_owned().into(),
+        ..Answer::default()
+    }
 }
 
 /// Plays a script once, with answers of one body.
 pub(crate) fn run(script: &str, body: &'static str) -> Done {
-    run_with(script, &move |request| Answer { url: request.url.clone(), ..answer(body) })
+    run_with(script, &move |request| Answer {
+        url: request.url.clone(),
+        ..answer(body)
+    })
 }
 
 pub(crate) fn run_with(script: &str, answers: &dyn Fn(&Request) -> Answer) -> Done {

@@ -4,7 +4,8 @@ use lab_script::{Event, MetricKind};
 
 use super::{error, run};
 
-const IMPORTS: &str = "import { step, transaction, wait, measure, secret, shared, tcp } from 'plimsoll'";
+const IMPORTS: &str =
+    "import { step, transaction, wait, measure, secret, shared, tcp } from 'plimsoll'";
 
 #[test]
 fn names_steps_and_transactions() {
@@ -14,7 +15,10 @@ export default function () {{ return transaction('checkout', () => {{ step('cart
     );
     let done = run(&script, "");
     assert_eq!(*done.value(), 3);
-    let groups = done.events.iter().filter(|event| matches!(event, Event::Group { begins: true, .. }));
+    let groups = done
+        .events
+        .iter()
+        .filter(|event| matches!(event, Event::Group { begins: true, .. }));
     assert_eq!(groups.count(), 2);
 }
 
@@ -27,17 +31,34 @@ export default function () {{ for (let i = 0; i < 20; i++) wait('1s..1.5s'); wai
     let done = run(&script, "");
     let (last, drawn) = done.waits.split_last().unwrap();
     assert_eq!(*last, 250_000);
-    assert!(drawn.iter().all(|micros| (1_000_000..=1_500_000).contains(micros)), "{drawn:?}");
+    assert!(
+        drawn
+            .iter()
+            .all(|micros| (1_000_000..=1_500_000).contains(micros)),
+        "{drawn:?}"
+    );
     assert!(drawn.iter().any(|micros| *micros != drawn[0]));
     let metrics: Vec<_> = done
         .events
         .iter()
         .filter_map(|event| match event {
-            Event::Metric { name, kind, value, time, .. } => Some((name.as_str(), *kind, *value, *time)),
+            Event::Metric {
+                name,
+                kind,
+                value,
+                time,
+                ..
+            } => Some((name.as_str(), *kind, *value, *time)),
             _ => None,
         })
         .collect();
-    assert_eq!(metrics, [("queue", MetricKind::Trend, 7.0, false), ("paint", MetricKind::Trend, 2000.0, true)]);
+    assert_eq!(
+        metrics,
+        [
+            ("queue", MetricKind::Trend, 7.0, false),
+            ("paint", MetricKind::Trend, 2000.0, true)
+        ]
+    );
 }
 
 #[test]

@@ -15,14 +15,26 @@ fn refuses_modules_with_what_to_do() {
         ("fs", "module of Node", "open("),
         ("path", "module of Node", "bundle"),
         ("crypto", "module of Node", "k6/crypto"),
-        ("https://example.com/lib.js", "aren't fetched", "import the file"),
-        ("https://jslib.k6.io/aws/0.12.3/s3.js", "aren't fetched", "import the file"),
+        (
+            "https://example.com/lib.js",
+            "aren't fetched",
+            "import the file",
+        ),
+        (
+            "https://jslib.k6.io/aws/0.12.3/s3.js",
+            "aren't fetched",
+            "import the file",
+        ),
     ];
     for (specifier, reason, help) in cases {
-        let script = format!("import * as x from '{specifier}'; export default function () {{ return x; }}");
+        let script =
+            format!("import * as x from '{specifier}'; export default function () {{ return x; }}");
         let problems = try_load(&[("main.js", &script)]).expect_err(specifier);
         let problem = &problems[0];
-        assert!(problem.message.contains(specifier) && problem.message.contains(reason), "{problem:?}");
+        assert!(
+            problem.message.contains(specifier) && problem.message.contains(reason),
+            "{problem:?}"
+        );
         assert!(problem.help.contains(help), "{problem:?}");
         assert_eq!(problem.line, 1);
     }
@@ -41,7 +53,9 @@ fn knows_libraries_by_address_in_any_version() {
         "k6/net/grpc",
         "k6/secrets",
     ] {
-        let script = format!("import * as x from '{address}'; export default function () {{ return typeof x; }}");
+        let script = format!(
+            "import * as x from '{address}'; export default function () {{ return typeof x; }}"
+        );
         assert!(try_load(&[("main.js", &script)]).is_ok(), "{address}");
     }
 }
@@ -49,6 +63,12 @@ fn knows_libraries_by_address_in_any_version() {
 #[test]
 fn refuses_grpc_with_what_to_do() {
     let imports = "import grpc from 'k6/net/grpc'; const client = new grpc.Client();";
-    let message = error(imports, "client.connect('localhost:1', { plaintext: true })");
-    assert!(message.contains("can't send gRPC") && message.contains("docs/clients.md"), "{message}");
+    let message = error(
+        imports,
+        "client.connect('localhost:1', { plaintext: true })",
+    );
+    assert!(
+        message.contains("can't send gRPC") && message.contains("docs/clients.md"),
+        "{message}"
+    );
 }

@@ -10,7 +10,8 @@ const DATA: &str = r#"const data = { root_group: { name: '', groups: [{ name: 'c
   vus: { type: 'gauge', contains: 'default', values: { value: 1, min: 1, max: 2 } } } };"#;
 
 fn made(imports: &str, expression: &str) -> String {
-    let script = format!("{imports}\n{DATA}\nexport default function () {{ return {expression}; }}");
+    let script =
+        format!("{imports}\n{DATA}\nexport default function () {{ return {expression}; }}");
     run(&script, "").value().as_str().unwrap().to_owned()
 }
 
@@ -30,16 +31,28 @@ fn makes_text() {
     has("→  http_reqs...........: 5 3.35/s");
     has("→  data_received.......: 63 kB 42 kB/s");
     has("→  vus.................: 1 min=1 max=2");
-    let colored = made("import { textSummary } from 'https://jslib.k6.io/k6-summary/0.0.2/index.js'", "textSummary(data, { enableColors: true })");
+    let colored = made(
+        "import { textSummary } from 'https://jslib.k6.io/k6-summary/0.0.2/index.js'",
+        "textSummary(data, { enableColors: true })",
+    );
     assert!(colored.contains("\u{1b}[31m✗\u{1b}[0m"));
 }
 
 #[test]
 fn makes_junit() {
-    let text = made("import { jUnit } from 'https://jslib.k6.io/k6-summary/0.0.2/index.js'", "jUnit(data)");
-    assert!(text.starts_with("<?xml version=\"1.0\"?>\n<testsuites tests=\"2\" failures=\"1\">\n"), "{text}");
+    let text = made(
+        "import { jUnit } from 'https://jslib.k6.io/k6-summary/0.0.2/index.js'",
+        "jUnit(data)",
+    );
+    assert!(
+        text.starts_with("<?xml version=\"1.0\"?>\n<testsuites tests=\"2\" failures=\"1\">\n"),
+        "{text}"
+    );
     assert!(text.contains("<testcase name=\"http_req_duration - p(95)&lt;200\"><failure message=\"failed\" /></testcase>"), "{text}");
-    assert!(text.contains("<testcase name=\"http_req_failed - rate&lt;0.1\" />"), "{text}");
+    assert!(
+        text.contains("<testcase name=\"http_req_failed - rate&lt;0.1\" />"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -48,7 +61,14 @@ fn makes_page() {
         "import { htmlReport } from 'https://raw.githubusercontent.com/benc-uk/k6-reporter/main/dist/bundle.js'",
         "htmlReport(data, { title: 'Shop <1>' })",
     );
-    assert!(page.starts_with("<!doctype html>") && page.contains("<title>Shop &lt;1&gt;</title>"), "{page}");
-    assert!(page.contains("cart › is &lt;200&gt;") && page.contains("202.26ms") && page.contains("failed"));
+    assert!(
+        page.starts_with("<!doctype html>") && page.contains("<title>Shop &lt;1&gt;</title>"),
+        "{page}"
+    );
+    assert!(
+        page.contains("cart › is &lt;200&gt;")
+            && page.contains("202.26ms")
+            && page.contains("failed")
+    );
     assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("<script"));
 }

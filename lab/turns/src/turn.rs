@@ -90,7 +90,7 @@ pub enum Outcome {
 /// A request to send.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
-    /// The place of the call in [`crate::Program::sites`]; 0 is an unknown place.
+    /// The place of the call in the sites of the program; 0 is an unknown place.
     pub site: u32,
     /// The method, in capitals.
     pub method: String,

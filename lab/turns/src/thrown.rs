@@ -18,7 +18,7 @@ pub struct Thrown {
 pub enum ThrownKind {
     /// A value thrown by the script or by a function that it called.
     Error,
-    /// The turn took longer than [`crate::Limits::turn`].
+    /// The turn took longer than its limit.
     Turn,
     /// The memory of the runtime is used up.
     Memory,
@@ -33,7 +33,7 @@ pub enum ThrownKind {
 pub struct Frame {
     /// The name of the function; empty if it has none.
     pub function: String,
-    /// The file, as in [`crate::Source::name`].
+    /// The file, as in the name of its source.
     pub file: String,
     /// The line, from 1.
     pub line: u32,

@@ -5,7 +5,7 @@
 pub enum Event {
     /// A check passed or failed.
     Check {
-        /// The place of the call in [`crate::Program::sites`].
+        /// The place of the call in the sites of the program.
         site: u32,
         /// The name that the script gives.
         name: String,
@@ -40,7 +40,7 @@ pub enum Event {
         level: Level,
         /// The text.
         text: String,
-        /// The place of the call in [`crate::Program::sites`].
+        /// The place of the call in the sites of the program.
         site: u32,
     },
     /// The script asks to end the whole test (`test.abort`).
