@@ -8,7 +8,7 @@ use lab_conduct::ConductError;
 use lab_host::HostError;
 
 use crate::args::GateArgs;
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 /// The outcome of the program, by rising precedence where several hold: 99, 121, 120, 110, 105.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

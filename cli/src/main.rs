@@ -30,7 +30,7 @@ use clap::error::ErrorKind;
 
 use crate::args::{Cli, Command};
 use crate::exit::{Exit, Failure};
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

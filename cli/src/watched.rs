@@ -9,7 +9,7 @@ use std::time::Duration;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab_study::Bytes;
 
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 /// Shorter reads show no progress.
 const QUICK: Duration = Duration::from_secs(2);

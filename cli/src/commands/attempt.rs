@@ -23,7 +23,7 @@ use crate::commands::{load, print, quick, request, script};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::DiskAndEnvironment;
 use crate::interrupt::interrupt;
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 use lab_terminal::width;
 
 /// The maximum number of a body's lines, unless `--full` is given.

@@ -16,7 +16,7 @@ use crate::commands::{RUNS, print, quick, request};
 use crate::exit::{Exit, Failure};
 use crate::live::Page;
 use crate::trying::BenchArgs;
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let study = StudyArgs {

@@ -10,7 +10,7 @@ use crate::commands::print;
 use crate::commands::users::{path, save};
 use crate::exit::{Exit, Failure};
 use crate::operating::{CalendarArgs, CalendarCommand, CalendarExportArgs, CalendarImportArgs};
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 pub(crate) fn run(args: &CalendarArgs) -> Result<Exit, Failure> {
     let admin = Admin::new(&args.server)?;

@@ -15,7 +15,7 @@ use crate::commands::{load, print};
 use crate::exit::{Exit, Failure, failure};
 use crate::interrupt::interrupt;
 use lab_terminal::progress::Display;
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 use lab_terminal::width::USUAL;
 
 pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Failure> {

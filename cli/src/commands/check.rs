@@ -6,7 +6,7 @@ use crate::beginning::CheckArgs;
 use crate::commands::{load, print};
 use crate::exit::{Exit, Failure};
 use crate::files::Disk;
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 /// Checks every file, so that one call shows all faults.
 pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {

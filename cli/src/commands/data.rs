@@ -16,7 +16,7 @@ use crate::operating::{
     RestoreDataArgs,
 };
 use crate::size::size;
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 pub(crate) fn run(args: &DataArgs) -> Result<Exit, Failure> {
     match &args.command {

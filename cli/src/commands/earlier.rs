@@ -9,7 +9,7 @@ use lab_plan::Decides;
 
 use crate::commands::{RUNS, report};
 use crate::exit::{Exit, Failure};
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 /// The maximum number of earlier runs: more add little, and each takes time to read.
 const MOST: usize = 12;

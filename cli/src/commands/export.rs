@@ -11,7 +11,7 @@ use crate::commands::report;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt;
 use crate::outlets::{ExportArgs, SendArgs};
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 /// The time of retries to an unavailable receiver after a run: its figures are in the archive.
 const AFTER_A_RUN: Duration = Duration::from_secs(10);

@@ -23,7 +23,7 @@ use crate::fleeting::{
 };
 use crate::interrupt::interrupt;
 use crate::state;
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 /// The maximum bytes of a token.
 const MOST_TOKEN: u64 = 16 << 10;

@@ -12,7 +12,7 @@ use lab_import::{ImportError, Imported};
 use crate::beginning::{HarArgs, ImportArgs, ImportFrom, OpenApiArgs, ToArgs};
 use crate::commands::{import_log, print, written};
 use crate::exit::{Exit, Failure};
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 /// The timeout of a download of a description.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -10,7 +10,7 @@ use lab_import::log::{self, FORMATS, LogError, LogOptions, Scratch};
 use crate::beginning::LogArgs;
 use crate::commands::{print, written};
 use crate::exit::{Exit, Failure};
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 /// The bytes that are read at a time.
 const BUFFER: usize = 256 << 10;

@@ -17,7 +17,7 @@ use crate::commands::print;
 use crate::commands::users::path;
 use crate::exit::{Exit, Failure};
 use crate::operating::{ExportArgs, ImportArgs, MailArgs, MailCommand, MailFormat};
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 /// The maximum bytes of a message that a server accepts.
 const MESSAGE_BYTES: usize = 16 << 20;

@@ -15,7 +15,7 @@ use crate::commands::report::{self, Reading};
 use crate::commands::{print, written};
 use crate::exit::{Exit, Failure};
 use crate::outlets::{ProfileArgs, ProfileFormat};
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 /// The profile of one trial, over the hold after its warm-up.
 struct Profiled<'a> {

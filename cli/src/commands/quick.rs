@@ -16,7 +16,7 @@ use crate::commands::load;
 use crate::exit::{Exit, Failure};
 use crate::files::{Disk, DiskAndEnvironment};
 use crate::trying::{BenchArgs, QuickArgs, QuickLoadArgs, ReachArgs};
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 /// The study is in no file; the archive has it under this name.
 const STUDY: &str = "plimsoll-quick.study.yaml";

@@ -7,7 +7,7 @@ use crate::args::RestoreArgs;
 use crate::commands::print;
 use crate::exit::{Exit, Failure, failure};
 use crate::state;
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 use lab_terminal::words;
 
 pub(crate) fn run(args: &RestoreArgs) -> Result<Exit, Failure> {

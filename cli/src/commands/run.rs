@@ -23,7 +23,7 @@ use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
 use crate::live::Page;
 use lab_terminal::progress::Display;
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 use lab_terminal::width;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {

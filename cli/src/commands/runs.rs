@@ -12,7 +12,7 @@ use crate::commands::{print, report, watch};
 use crate::exit::{Exit, Failure};
 use crate::history::{RunsArgs, RunsFormat, ServeReportsArgs, Which};
 use crate::interrupt::interrupt;
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 use lab_terminal::width;
 
 /// The maximum bytes of a `result.json`: it has the figures of a run, not its samples.

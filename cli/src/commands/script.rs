@@ -14,7 +14,7 @@ use crate::commands::{load, print, written};
 use crate::exit::{Exit, Failure};
 use crate::files::DiskAndEnvironment;
 use crate::trying::{QuickArgs, ReachArgs, ScriptArgs};
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 /// The study is in no file; the archive has it under this name.
 const PREFIX: &str = "plimsoll-script";

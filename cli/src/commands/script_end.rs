@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::commands::print;
 use crate::exit::{Exit, Failure};
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 /// What is left to do once a script's run is reported.
 pub(crate) struct ScriptEnd {

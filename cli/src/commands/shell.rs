@@ -8,7 +8,7 @@ use crate::args::Cli;
 use crate::beginning::{CompletionsArgs, ManArgs};
 use crate::commands::{print, written};
 use crate::exit::{Exit, Failure};
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut out = Vec::new();

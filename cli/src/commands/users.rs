@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::interrupt;
 use crate::operating::{OnOff, SessionsArgs, SessionsCommand, UsersArgs, UsersCommand};
 use crate::size::size;
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 pub(crate) fn run(args: &UsersArgs) -> Result<Exit, Failure> {
     let admin = Admin::new(&args.server)?;

@@ -14,7 +14,7 @@ use crate::commands::{print, report};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::{Interrupt, interrupt};
 use crate::live::Page;
-use lab_terminal::talk::say;
+use lab_terminal::stderr::say;
 
 /// The interval between two looks at the interrupt.
 const LOOK: Duration = Duration::from_millis(100);

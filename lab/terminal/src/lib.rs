@@ -2,6 +2,6 @@
 
 pub mod panel;
 pub mod progress;
-pub mod talk;
+pub mod stderr;
 pub mod width;
 pub mod words;

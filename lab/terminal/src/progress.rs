@@ -13,7 +13,7 @@ use lab_study::model::Cell;
 use lab_study::plan::{LoadKind, LoadSpec, Stage};
 
 use crate::panel::{LEAST_WIDTH, Panel};
-use crate::talk::say;
+use crate::stderr::say;
 use crate::words::{self, whole_seconds};
 
 /// The interval between plain lines during the load.
