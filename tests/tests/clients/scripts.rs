@@ -130,7 +130,16 @@ fn a_script_of_k6_is_measured_as_it_is() {
     let variable = format!("BASE_URL={url}");
     let (said, code) = run(
         folder.path(),
-        &["run", "shop.js", "-e", &variable, "--out", "run"],
+        &[
+            "run",
+            "shop.js",
+            "-e",
+            &variable,
+            "--set",
+            "repeats=0",
+            "--out",
+            "run",
+        ],
     );
     assert!(matches!(code, Some(0 | 120)), "{code:?} {said}");
     assert!(said.contains("the server is http://127.0.0.1"), "{said}");
@@ -259,7 +268,16 @@ fn errors_of_a_script_are_counted_with_their_place() {
     let variable = format!("BASE_URL={url}");
     let (said, code) = run(
         folder.path(),
-        &["run", "broken.js", "-e", &variable, "--out", "run"],
+        &[
+            "run",
+            "broken.js",
+            "-e",
+            &variable,
+            "--set",
+            "repeats=0",
+            "--out",
+            "run",
+        ],
     );
     assert!(matches!(code, Some(99 | 120)), "{code:?} {said}");
     let trial = first_trial(folder.path(), &said);
