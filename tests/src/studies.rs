@@ -15,6 +15,37 @@ fn path_with_own_programs() -> Option<OsString> {
     env::join_paths([own].into_iter().chain(env::split_paths(&usual))).ok()
 }
 
+/// A number of studies, each with its own seed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Repeats {
+    /// The number of studies.
+    pub times: u64,
+    /// The seed of the first study; the next ones count up from it.
+    pub seed: u64,
+    /// Flags of `plimsoll run`.
+    pub run: Vec<String>,
+}
+
+impl Repeats {
+    /// Reads `[--times N] [--seed N] [FLAGS OF plimsoll run…]`; `None` if they are wrong.
+    pub fn read(mut args: impl Iterator<Item = String>) -> Option<Self> {
+        let (mut times, mut seed, mut run) = (20, 1, Vec::new());
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--times" => times = args.next()?.parse().ok()?,
+                "--seed" => seed = args.next()?.parse().ok()?,
+                _ => run = std::iter::once(arg).chain(args.by_ref()).collect(),
+            }
+        }
+        (times > 0).then_some(Self { times, seed, run })
+    }
+
+    /// Returns the seeds of the studies.
+    pub fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
+        (self.seed..).take(usize::try_from(self.times).unwrap_or(usize::MAX))
+    }
+}
+
 /// Runs a study; returns its result.
 pub fn run(program: &Path, arguments: &[String], seed: u64) -> Option<Value> {
     let folder = tempfile::tempdir().ok()?;
@@ -57,6 +88,19 @@ pub fn decided(result: &Value) -> Option<(f64, [f64; 2])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_follows_the_options_is_for_the_run() {
+        let parsed = |text: &str| {
+            let found = Repeats::read(text.split_whitespace().map(str::to_owned));
+            found.map(|one| (one.times, one.seed, one.run.len()))
+        };
+        assert_eq!(parsed(""), Some((20, 1, 0)));
+        assert_eq!(parsed("--times 3 --seed 9 --patience 0"), Some((3, 9, 2)));
+        for wrong in ["--times", "--times 0", "--seed x"] {
+            assert_eq!(parsed(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn an_answer_is_read_from_a_result() {

@@ -157,7 +157,9 @@ fn texts(
         flags,
     };
     let made = k6::files(&script).map_err(|refused| refusal(path, &refused))?;
-    tell(&made, &facts);
+    for note in &made.notes {
+        say(format_args!("note: {note}"));
+    }
     Ok((made, facts))
 }
 
@@ -181,13 +183,6 @@ impl Files for With<'_> {
             Some((_, value)) => Environment::Set(value.clone()),
             None => self.files.environment(name),
         }
-    }
-}
-
-/// Prints what differs from k6, once.
-fn tell(made: &Files4Script, facts: &ScriptFacts) {
-    for note in made.notes.iter().chain(&facts.notes) {
-        say(format_args!("note: {note}"));
     }
 }
 

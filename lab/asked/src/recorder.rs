@@ -58,7 +58,7 @@ impl Recorded {
         answers.find_map(|answer| answer.values.as_ref().err().map(String::as_str))
     }
 
-    /// Says that no answer came at all, if there were questions.
+    /// Returns a warning if the system was asked and never answered.
     #[must_use]
     pub fn unanswered(&self) -> Option<String> {
         let problem = self.problem().unwrap_or("no answer came in time");

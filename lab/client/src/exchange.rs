@@ -82,8 +82,8 @@ pub trait Client: 'static {
     /// Makes the next exchange of the request send `_made` as it is.
     fn take_up(&self, _session: &mut Self::Session, _made: Made) {}
 
-    /// Renders a request that a program made, as [`Client::make`] renders one of the workload. It counts as `_request`;
-    /// once taken up, its response is in [`Client::take_answer`], whatever its status.
+    /// Renders a request that a program made, as [`Client::make`] renders one of the workload. It counts as `_request`.
+    /// After [`Client::take_up`] and the exchange, [`Client::take_answer`] returns its response, whatever its status.
     ///
     /// # Errors
     /// Why the request can't be rendered.

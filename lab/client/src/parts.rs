@@ -50,6 +50,6 @@ pub struct WholeAnswer {
     pub body: Bytes,
     /// The URL of the last request, after redirects.
     pub url: String,
-    /// Whether it came over HTTP/2.
+    /// Whether the server sent it over HTTP/2.
     pub is_http2: bool,
 }

@@ -1,4 +1,4 @@
-//! What the collector notes of function literals and locals: who calls them, and how long they live.
+//! Facts about function literals and local bindings: their callers, and their lifetimes.
 
 use oxc_ast::ast::*;
 use oxc_span::GetSpan as _;

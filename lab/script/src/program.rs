@@ -20,7 +20,6 @@ pub(crate) struct Inner {
     pub(crate) environment: Variables,
     pub(crate) options: Value,
     pub(crate) functions: Vec<String>,
-    pub(crate) notes: Vec<String>,
 }
 
 /// The variables that a script reads from `__ENV`.
@@ -93,10 +92,5 @@ impl Program {
     /// The names that tags give requests, as far as the source has them as texts.
     pub fn tag_names(&self) -> &[String] {
         &self.inner.converted.tag_names
-    }
-
-    /// Sentences on what differs from k6 for this script.
-    pub fn notes(&self) -> &[String] {
-        &self.inner.notes
     }
 }

@@ -7,7 +7,7 @@
 
 use std::process::ExitCode;
 
-use plimsoll_tests::studies::{answer, decided, run};
+use plimsoll_tests::studies::{Repeats, answer, decided, run};
 use plimsoll_tests::{program, repository};
 
 const USAGE: &str = "usage: duets [--times N] [--seed N] [FLAGS OF plimsoll run…]";
@@ -81,31 +81,13 @@ impl Arm {
     }
 }
 
-struct Options {
-    times: u64,
-    seed: u64,
-    run: Vec<String>,
-}
-
-fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
-    let (mut times, mut seed, mut run) = (20, 1, Vec::new());
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--times" => times = args.next()?.parse().ok()?,
-            "--seed" => seed = args.next()?.parse().ok()?,
-            _ => run = std::iter::once(arg).chain(args.by_ref()).collect(),
-        }
-    }
-    (times > 0).then_some(Options { times, seed, run })
-}
-
 fn main() -> ExitCode {
-    let Some(options) = options(std::env::args().skip(1)) else {
+    let Some(options) = Repeats::read(std::env::args().skip(1)) else {
         eprintln!("{USAGE}");
         return ExitCode::FAILURE;
     };
     let mut arms = Arm::all();
-    for seed in (options.seed..).take(usize::try_from(options.times).unwrap_or(usize::MAX)) {
+    for seed in options.seeds() {
         for arm in &mut arms {
             if !arm.study(&options.run, seed) {
                 eprintln!(
@@ -217,18 +199,5 @@ mod tests {
         assert!(wilson(0, 0)[1] <= 1.0);
         assert_eq!(median(&[3.0, 1.0, 2.0, 10.0]), Some(2.5));
         assert_eq!(median(&[]), None);
-    }
-
-    #[test]
-    fn what_follows_the_options_is_for_the_run() {
-        let parsed = |text: &str| {
-            let found = options(text.split_whitespace().map(str::to_owned));
-            found.map(|one| (one.times, one.seed, one.run.len()))
-        };
-        assert_eq!(parsed(""), Some((20, 1, 0)));
-        assert_eq!(parsed("--times 3 --seed 9 --patience 0"), Some((3, 9, 2)));
-        for wrong in ["--times", "--times 0", "--seed x"] {
-            assert_eq!(parsed(wrong), None, "{wrong}");
-        }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::process::ExitCode;
 
-use plimsoll_tests::studies::run;
+use plimsoll_tests::studies::{Repeats, run};
 use plimsoll_tests::{program, repository};
 use serde_json::Value;
 
@@ -112,31 +112,13 @@ fn holds([different, same]: &[Counts; 2]) -> bool {
         && different.without + same.without == 0
 }
 
-struct Options {
-    times: u64,
-    seed: u64,
-    run: Vec<String>,
-}
-
-fn options(mut args: impl Iterator<Item = String>) -> Option<Options> {
-    let (mut times, mut seed, mut run) = (20, 1, Vec::new());
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--times" => times = args.next()?.parse().ok()?,
-            "--seed" => seed = args.next()?.parse().ok()?,
-            _ => run = std::iter::once(arg).chain(args.by_ref()).collect(),
-        }
-    }
-    (times > 0).then_some(Options { times, seed, run })
-}
-
 fn main() -> ExitCode {
-    let Some(options) = options(std::env::args().skip(1)) else {
+    let Some(options) = Repeats::read(std::env::args().skip(1)) else {
         eprintln!("{USAGE}");
         return ExitCode::FAILURE;
     };
     let mut counts = [Counts::default(), Counts::default()];
-    for seed in (options.seed..).take(usize::try_from(options.times).unwrap_or(usize::MAX)) {
+    for seed in options.seeds() {
         for (study, counts) in ["functions", "functions-same"].iter().zip(&mut counts) {
             let path = repository().join(format!("tests/studies/{study}.study.yaml"));
             let mut arguments = vec![path.display().to_string()];

@@ -119,8 +119,6 @@ pub struct ScriptFacts {
     pub groups: Vec<String>,
     /// The names of its metrics.
     pub metrics: Vec<String>,
-    /// What differs from k6 in this script.
-    pub notes: Vec<String>,
     /// The text of its entry.
     pub text: String,
     /// The texts of all its files.
@@ -154,7 +152,6 @@ pub fn read_script(path: &str, files: &dyn Files) -> Result<ScriptFacts, LoadErr
             .map(|one| one.name)
             .collect(),
         metrics: scripted.metrics.into_keys().collect(),
-        notes: program.notes().to_vec(),
         text: texts.first().cloned().unwrap_or_default(),
         texts,
         variables,
