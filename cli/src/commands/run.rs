@@ -165,7 +165,7 @@ fn finish(
         }
         exit = report::exit(&analysis, args.gate);
         if let Some(script) = script {
-            exit = exit.max(script.finish(&outcome.dir)?);
+            exit = exit.max(script.finish(&analysis, &outcome.dir)?);
         }
     }
     let resume = format!(

@@ -5,8 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use lab_analysis::{Analysis, model::Verdict};
 use lab_driver::summarize;
-use lab_k6::{Limit, Missing, figure, figures};
+use lab_k6::{Judged, Limit, Trial, figures, judge};
+use lab_report::write::k6;
 use lab_study::Workload;
 use serde_json::Value;
 
@@ -23,51 +25,38 @@ pub(crate) struct ScriptEnd {
 }
 
 impl ScriptEnd {
-    /// Judges the thresholds, and writes the files of the summary into the run's folder.
-    pub(crate) fn finish(&self, dir: &Path) -> Result<Exit, Failure> {
-        let text = fs::read_to_string(dir.join("result.json"));
-        let text = text.map_err(|error| Failure::new(Exit::Internal, &error))?;
-        let result: Value =
-            serde_json::from_str(&text).map_err(|error| Failure::new(Exit::Internal, &error))?;
-        let trial = result["trials"].as_array().and_then(|all| all.last());
-        let Some(trial) = trial else {
-            return Ok(Exit::Success);
-        };
-        let exit = self.judge(trial)?;
-        self.summarize(trial, dir)?;
-        Ok(exit)
-    }
-
-    fn judge(&self, trial: &Value) -> Result<Exit, Failure> {
-        let mut exit = Exit::Success;
-        let mut lines = String::new();
-        for limit in &self.limits {
-            let (holds, reason) = match figure(trial, limit) {
-                Ok(value) => (limit.holds(value), format!("it is {}", shown(value))),
-                Err(Missing::Never) => (
-                    limit.holds(0.0),
-                    "nothing was added to it, which counts as 0, as in k6".to_owned(),
-                ),
-                Err(Missing::TooFew) => (false, "there are too few values".to_owned()),
-            };
-            if !holds {
-                exit = Exit::ThresholdFailed;
+    /// Judges the thresholds by the valid trials, and writes the files of the summary into the run's folder.
+    pub(crate) fn finish(&self, analysis: &Analysis, dir: &Path) -> Result<Exit, Failure> {
+        let valid = analysis.trials.iter();
+        let valid = valid.filter(|trial| trial.verdict == Verdict::Valid);
+        let trials: Vec<Trial<'_>> = valid.map(Trial::from).collect();
+        if trials.is_empty() {
+            if !self.limits.is_empty() {
+                print("thresholds of the script: not judged, since no trial is valid\n")?;
             }
-            let mark = if holds { '✓' } else { '✗' };
-            lines.push_str(&format!("  {mark} {} ({reason})\n", limit.text));
+            return Ok(Exit::Success);
         }
+        let judged = judge(&self.limits, &trials);
+        let lines: String = judged.iter().map(line).collect();
         if !lines.is_empty() {
             print(&format!("thresholds of the script:\n{lines}"))?;
         }
-        Ok(exit)
+        let report = k6(analysis).map_err(|error| Failure::new(Exit::Internal, &error))?;
+        let report = serde_json::from_str(&report);
+        let report: Value = report.map_err(|error| Failure::new(Exit::Internal, &error))?;
+        self.summarize(figures(&report, &trials, &judged, &self.options), dir)?;
+        Ok(match judged.iter().all(|one| one.holds) {
+            true => Exit::Success,
+            false => Exit::ThresholdFailed,
+        })
     }
 
-    fn summarize(&self, trial: &Value, dir: &Path) -> Result<(), Failure> {
-        let figures = figures(trial, &self.options);
+    fn summarize(&self, figures: Value, dir: &Path) -> Result<(), Failure> {
         let made = match summarize(&self.workload, figures) {
             Ok(made) => made,
             Err(error) => {
-                say(format_args!("{error}"));
+                let text = self.workload.inputs.mask(&error.to_string());
+                say(format_args!("{text}"));
                 return Ok(());
             }
         };
@@ -77,13 +66,20 @@ impl ScriptEnd {
                 other => other.to_string(),
             };
             match name.as_str() {
-                "stdout" => drop(print(&text)?),
+                "stdout" => {
+                    print(&text)?;
+                }
                 "stderr" => say(format_args!("{text}")),
                 name => write(dir, name, &text)?,
             }
         }
         Ok(())
     }
+}
+
+fn line(one: &Judged) -> String {
+    let mark = if one.holds { '✓' } else { '✗' };
+    format!("  {mark} {}: {} ({})\n", one.measure, one.limit, one.reason)
 }
 
 /// Writes a file of the summary into the run's folder; it replaces no other file there.
@@ -99,9 +95,4 @@ fn write(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::new(Exit::Internal, &error))?;
     say(format_args!("the script's summary: {}", path.display()));
     Ok(())
-}
-
-fn shown(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

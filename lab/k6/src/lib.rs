@@ -11,4 +11,4 @@ mod thresholds;
 pub use files::files;
 pub use script::{Flags, Limit, Made, Refused, Script};
 pub use server::server;
-pub use summary::{Missing, figure, figures};
+pub use summary::{Judged, Trial, figures, judge};

@@ -1,5 +1,6 @@
-//! The figures of a trial in `result.json` under the names that k6 gives them.
+//! The thresholds of a script's checks and metrics, and the argument of its `handleSummary`, of the valid trials of a run.
 
+use lab_trial::model::{MeasureAnalysis, TrialAnalysis};
 use serde_json::{Map, Value, json};
 
 use crate::script::Limit;
@@ -9,194 +10,262 @@ const CHECK: &str = "check: ";
 /// The measure of all checks.
 const CHECKS: &str = "checks";
 
-/// The reason why a figure of a script's metric is missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
-    /// Nothing was added to a counter or a rate.
-    Never,
-    /// There are too few values for this figure.
-    TooFew,
+/// What is read of a valid trial.
+#[derive(Debug, Clone, Copy)]
+pub struct Trial<'a> {
+    /// The checks and metrics of the script.
+    pub measures: &'a [MeasureAnalysis],
+    /// The sessions that ended in the hold.
+    pub sessions: u64,
+    /// The length of the hold.
+    pub elapsed_ms: u64,
 }
 
-/// Returns the figure that a threshold limits.
-///
-/// # Errors
-/// The reason why there is none.
-pub fn figure(trial: &Value, limit: &Limit) -> Result<f64, Missing> {
-    let Some(values) = measure(trial, &limit.measure) else {
-        return Err(match limit.figure.as_str() {
-            "count" | "rate" => Missing::Never,
-            _ => Missing::TooFew,
-        });
-    };
-    let key = match limit.figure.as_str() {
-        "avg" | "rate" => "mean",
-        "med" | "p(50)" => "p50",
-        "p(90)" => "p90",
-        "p(95)" => "p95",
-        "p(99)" => "p99",
-        "p(99.9)" => "p999",
-        "value" => "max",
-        "count" => return sum(values).ok_or(Missing::TooFew),
-        other => other,
-    };
-    values[key].as_f64().ok_or(Missing::TooFew)
+impl<'a> From<&'a TrialAnalysis> for Trial<'a> {
+    fn from(trial: &'a TrialAnalysis) -> Self {
+        Self {
+            measures: &trial.measures,
+            sessions: trial.cycles,
+            elapsed_ms: trial.elapsed_ms,
+        }
+    }
 }
 
-/// Returns the values of a measure; `None` if there are none.
-fn measure<'a>(trial: &'a Value, name: &str) -> Option<&'a Value> {
-    let all = trial["measures"].as_array()?;
-    let mut of = all.iter().filter(|one| one["name"] == name);
-    let values = of.next().map(|one| &one["values"])?;
-    values["count"].as_f64().filter(|count| *count > 0.0)?;
-    Some(values)
+/// A threshold of a check or a metric, judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// The metric of the threshold.
+    pub measure: String,
+    /// The threshold, as written, without the metric.
+    pub limit: String,
+    /// Whether it holds in all trials.
+    pub holds: bool,
+    /// The figure, or the reason why there is none.
+    pub reason: String,
 }
 
-/// Returns the sum of the values.
-fn sum(values: &Value) -> Option<f64> {
-    Some(values["count"].as_f64()? * values["mean"].as_f64()?)
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_default()
-}
-
-/// Returns the argument of `handleSummary`: the figures of a trial, as k6 documents it.
+/// Judges thresholds by the trials: each must hold in all of them.
 #[must_use]
-pub fn figures(trial: &Value, options: &Value) -> Value {
-    let mut metrics = requests(trial);
-    metrics.extend(sessions(trial));
-    let (measures, checks) = measures(trial);
+pub fn judge(limits: &[Limit], trials: &[Trial<'_>]) -> Vec<Judged> {
+    let judged = |limit: &Limit| {
+        let mut all = trials.iter().map(|trial| in_trial(limit, trial));
+        let first = all
+            .next()
+            .unwrap_or((false, "there is no valid trial".to_owned()));
+        let (holds, reason) = match first.0 {
+            true => all.find(|one| !one.0).unwrap_or(first),
+            false => first,
+        };
+        let written = limit.text.strip_prefix(&format!("{}: ", limit.measure));
+        Judged {
+            measure: limit.measure.clone(),
+            limit: written.unwrap_or(&limit.text).to_owned(),
+            holds,
+            reason,
+        }
+    };
+    limits.iter().map(judged).collect()
+}
+
+/// Judges a threshold by one trial.
+fn in_trial(limit: &Limit, trial: &Trial<'_>) -> (bool, String) {
+    let values = Values::of(trial, &limit.measure);
+    match values.figure(&limit.figure) {
+        Some(value) => (limit.holds(value), format!("it is {}", shown(value))),
+        // k6 begins counters and rates at 0. Without a session, nothing could be added.
+        None if values.count == 0 && trial.sessions > 0 && is_sum(&limit.figure) => (
+            limit.holds(0.0),
+            "nothing was added to it, which counts as 0, as in k6".to_owned(),
+        ),
+        None => (false, values.missing(&limit.figure)),
+    }
+}
+
+/// Whether a figure of k6 begins at 0.
+fn is_sum(figure: &str) -> bool {
+    matches!(figure, "count" | "rate")
+}
+
+fn shown(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The values of a measure, of all populations.
+#[derive(Debug, Default)]
+struct Values<'a> {
+    count: u64,
+    sum: f64,
+    /// Of each population that has values.
+    parts: Vec<&'a MeasureAnalysis>,
+}
+
+impl<'a> Values<'a> {
+    fn of(trial: &Trial<'a>, name: &str) -> Self {
+        let mut values = Self::default();
+        for one in trial.measures.iter().filter(|one| one.name == name) {
+            values.add(one);
+        }
+        values
+    }
+
+    fn add(&mut self, one: &'a MeasureAnalysis) {
+        if one.values.count > 0 {
+            self.count += one.values.count;
+            self.sum += one.sum;
+            self.parts.push(one);
+        }
+    }
+
+    /// Returns a figure by its name in k6; `None` if it is unknown.
+    fn figure(&self, name: &str) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let each =
+            |of: fn(&MeasureAnalysis) -> Option<f64>| self.parts.iter().map(move |one| of(one));
+        match name {
+            "rate" | "avg" => Some(self.sum / self.count as f64),
+            "count" => Some(self.sum),
+            "min" => each(|one| one.values.min).flatten().reduce(f64::min),
+            "max" | "value" => each(|one| one.values.max).flatten().reduce(f64::max),
+            _ => match self.parts[..] {
+                [one] => quantile(one, name),
+                // The quantile of several populations is not that of any.
+                _ => None,
+            },
+        }
+    }
+
+    /// Returns the reason why a figure is missing.
+    fn missing(&self, figure: &str) -> String {
+        match self.parts[..] {
+            [] => "it has no values".to_owned(),
+            [_] if is_recorded(figure) => "it has too few values for this figure".to_owned(),
+            [_] => format!("{figure} is not recorded: use p(90), p(95), p(99), or p(99.9)"),
+            _ => format!("{figure} over several scenarios is not known"),
+        }
+    }
+}
+
+fn is_recorded(figure: &str) -> bool {
+    matches!(
+        figure,
+        "med" | "p(50)" | "p(90)" | "p(95)" | "p(99)" | "p(99.9)"
+    )
+}
+
+fn quantile(of: &MeasureAnalysis, name: &str) -> Option<f64> {
+    match name {
+        "med" | "p(50)" => of.values.p50,
+        "p(90)" => of.values.p90,
+        "p(95)" => of.values.p95,
+        "p(99)" => of.values.p99,
+        "p(99.9)" => of.values.p999,
+        _ => None,
+    }
+}
+
+/// Returns the argument of `handleSummary`, as k6 documents it: `report` is the run's summary in the format of
+/// `--summary-export`.
+#[must_use]
+pub fn figures(report: &Value, trials: &[Trial<'_>], judged: &[Judged], options: &Value) -> Value {
+    let mut metrics = Map::new();
+    for (name, flat) in report["metrics"].as_object().into_iter().flatten() {
+        if name != CHECKS {
+            metrics.insert(name.clone(), metric(name, flat));
+        }
+    }
+    let (measures, checks) = measures(trials);
     metrics.extend(measures);
+    for one in judged {
+        let metric = metrics.entry(one.measure.clone()).or_insert(json!({}));
+        metric["thresholds"][&one.limit] = json!({ "ok": one.holds });
+    }
     let mut options = options.clone();
     if options.get("summaryTrendStats").is_none() && options.is_object() {
         options["summaryTrendStats"] = json!(["avg", "min", "med", "max", "p(90)", "p(95)"]);
     }
+    let length: u64 = trials.iter().map(|trial| trial.elapsed_ms).sum();
     json!({
         "metrics": metrics,
         "root_group": { "name": "", "path": "", "id": "", "groups": [], "checks": checks },
         "options": options,
-        "state": {
-            "isStdOutTTY": false, "isStdErrTTY": false, "testRunDurationMs": trial["elapsed_ms"],
-        },
+        "state": { "isStdOutTTY": false, "isStdErrTTY": false, "testRunDurationMs": length },
     })
 }
 
-fn metric(kind: &str, contains: &str, values: Value) -> Value {
-    json!({ "type": kind, "contains": contains, "values": values })
-}
-
-fn seconds(trial: &Value) -> f64 {
-    (number(&trial["elapsed_ms"]) / 1e3).max(1e-9)
-}
-
-fn requests(trial: &Value) -> Map<String, Value> {
-    let (ok, errors) = (number(&trial["transactions"]), number(&trial["errors"]));
-    let all = ok + errors;
-    let count = json!({ "count": all, "rate": all / seconds(trial) });
-    let failed = json!({ "rate": errors / all.max(1.0), "passes": errors, "fails": ok });
-    Map::from_iter([
-        ("http_reqs".to_owned(), metric("counter", "default", count)),
-        (
-            "http_req_duration".to_owned(),
-            metric("trend", "time", trend(&trial["response_ms"])),
-        ),
-        (
-            "http_req_failed".to_owned(),
-            metric("rate", "default", failed),
-        ),
-    ])
-}
-
-fn sessions(trial: &Value) -> Map<String, Value> {
-    let cycles = number(&trial["cycles"]);
-    let count = json!({ "count": cycles, "rate": cycles / seconds(trial) });
-    let users = &trial["users"];
-    let users = metric(
-        "gauge",
-        "default",
-        json!({ "value": users, "min": users, "max": users }),
-    );
-    let mut all = Map::from_iter([
-        ("iterations".to_owned(), metric("counter", "default", count)),
-        ("vus".to_owned(), users.clone()),
-        ("vus_max".to_owned(), users),
-    ]);
-    let named = trial["named_transactions"].as_array();
-    let mut named = named.into_iter().flatten();
-    if let Some(session) = named.find(|one| one["name"] == "session") {
-        let times = metric("trend", "time", trend(&session["elapsed_ms"]));
-        all.insert("iteration_duration".to_owned(), times);
+/// Returns a metric of the export as `handleSummary` receives it.
+fn metric(name: &str, flat: &Value) -> Value {
+    let mut values = flat.as_object().cloned().unwrap_or_default();
+    let crossed = values.remove("thresholds");
+    let (kind, contains) = match name.split('{').next() {
+        Some("http_reqs" | "iterations") => ("counter", "default"),
+        Some("vus" | "vus_max") => ("gauge", "default"),
+        Some("http_req_failed") => {
+            if let Some(rate) = values.remove("value") {
+                values.insert("rate".to_owned(), rate);
+            }
+            ("rate", "default")
+        }
+        _ => ("trend", "time"),
+    };
+    let mut metric = json!({ "type": kind, "contains": contains, "values": values });
+    for (limit, crossed) in crossed
+        .as_ref()
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        metric["thresholds"][limit] = json!({ "ok": crossed == false });
     }
-    all
+    metric
 }
 
 /// The metrics of the script, and its checks.
-fn measures(trial: &Value) -> (Map<String, Value>, Vec<Value>) {
+fn measures(trials: &[Trial<'_>]) -> (Map<String, Value>, Vec<Value>) {
+    let mut all: Vec<(&MeasureAnalysis, Values<'_>)> = Vec::new();
+    for one in trials.iter().flat_map(|trial| trial.measures) {
+        let known = all.iter().position(|(known, _)| known.name == one.name);
+        let at = known.unwrap_or_else(|| {
+            all.push((one, Values::default()));
+            all.len() - 1
+        });
+        all[at].1.add(one);
+    }
     let (mut metrics, mut checks) = (Map::new(), Vec::new());
-    for one in trial["measures"].as_array().into_iter().flatten() {
-        let name = one["name"].as_str().unwrap_or_default();
-        let values = &one["values"];
-        let (count, mean) = (number(&values["count"]), number(&values["mean"]));
-        let passes = (count * mean).round();
-        if name == CHECKS {
-            let values = json!({ "rate": mean, "passes": passes, "fails": count - passes });
-            metrics.insert(CHECKS.to_owned(), metric("rate", "default", values));
-        } else if let Some(name) = name.strip_prefix(CHECK) {
+    for (one, values) in all {
+        let passes = values.sum.round();
+        let fails = values.count as f64 - passes;
+        if one.name == CHECKS {
+            let rate = values.figure("rate").unwrap_or_default();
+            let values = json!({ "rate": rate, "passes": passes, "fails": fails });
+            let all = json!({ "type": "rate", "contains": "default", "values": values });
+            metrics.insert(CHECKS.to_owned(), all);
+        } else if let Some(name) = one.name.strip_prefix(CHECK) {
             let path = format!("::{name}");
             checks.push(json!({
-                "name": name, "path": path, "id": path, "passes": passes, "fails": count - passes,
+                "name": name, "path": path, "id": path, "passes": passes, "fails": fails,
             }));
         } else {
-            let contains = match one["unit"].as_str() {
-                Some("ms") => "time",
-                _ => "default",
-            };
-            let mut shown = trend(values);
-            shown["count"] = json!(count * mean);
-            shown["rate"] = json!(mean);
-            shown["value"] = values["max"].clone();
-            metrics.insert(name.to_owned(), metric("trend", contains, shown));
+            let contains = if one.unit == "ms" { "time" } else { "default" };
+            let metric = json!({ "type": "trend", "contains": contains, "values": trend(&values) });
+            metrics.insert(one.name.clone(), metric);
         }
     }
     (metrics, checks)
 }
 
-/// Returns the values of a trend. k6 has no missing ones.
-fn trend(times: &Value) -> Value {
-    let value = |key: &str| number(&times[key]);
-    json!({
-        "avg": value("mean"), "min": value("min"), "med": value("p50"), "max": value("max"),
-        "p(90)": value("p90"), "p(95)": value("p95"), "p(99)": value("p99"), "count": value("count"),
-    })
+/// Returns the figures of a metric; those that are unknown are skipped, as k6's readers take every value for a number.
+fn trend(values: &Values<'_>) -> Map<String, Value> {
+    let names = [
+        "avg", "min", "med", "max", "p(90)", "p(95)", "p(99)", "count", "rate", "value",
+    ];
+    let known = names
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), json!(values.figure(name)?))));
+    known.collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn limit(measure: &str, figure: &str) -> Limit {
-        Limit {
-            measure: measure.to_owned(),
-            figure: figure.to_owned(),
-            operator: "<".to_owned(),
-            limit: 1.0,
-            text: String::new(),
-        }
-    }
-
-    #[test]
-    fn figures_have_the_names_of_k6() {
-        let trial = json!({ "measures": [
-            { "name": "errors", "values": { "count": 4, "mean": 0.5, "max": 1, "p95": null } },
-            { "name": "unused", "values": { "count": 0 } },
-        ] });
-        let of = |measure: &str, name: &str| figure(&trial, &limit(measure, name));
-        assert_eq!(of("errors", "count"), Ok(2.0));
-        assert_eq!(of("errors", "rate"), Ok(0.5));
-        assert_eq!(of("errors", "p(95)"), Err(Missing::TooFew));
-        assert_eq!(of("unused", "count"), Err(Missing::Never));
-        assert_eq!(of("absent", "rate"), Err(Missing::Never));
-        assert_eq!(of("absent", "p(95)"), Err(Missing::TooFew));
-    }
-}
+mod tests;

@@ -62,6 +62,7 @@ fn analysis(step: String, measure: &MeasureName, numbers: &Histogram<u64>) -> Me
             p999: three(exact.p999),
             max: three(exact.max),
         },
+        sum: exact.mean.unwrap_or_default() * exact.count as f64,
     }
 }
 

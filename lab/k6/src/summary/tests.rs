@@ -1,3 +1,5 @@
+//! Tests of thresholds and summaries of scripts.
+
 use lab_trial::model::Times;
 
 use super::*;

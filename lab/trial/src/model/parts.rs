@@ -61,6 +61,9 @@ pub struct MeasureAnalysis {
     pub unit: String,
     /// The statistics of the values, in their unit, to three digits.
     pub values: Times,
+    /// The sum of the values, to all digits: a mean of three digits hides one failed check in ten thousand.
+    #[serde(skip)]
+    pub sum: f64,
 }
 
 /// A queue or a pool that users shared in a trial; of a pool, each session has a row of its own. Counts are of the
