@@ -51,8 +51,8 @@ impl Purity<'_> {
             | Expression::RegExpLiteral(_)
             | Expression::StringLiteral(_)
             | Expression::FunctionExpression(_)
-            | Expression::ArrowFunctionExpression(_)
-            | Expression::ClassExpression(_) => true,
+            | Expression::ArrowFunctionExpression(_) => true,
+            Expression::ClassExpression(it) => self.class(it),
             Expression::Identifier(name) => self.name(name),
             Expression::TemplateLiteral(it) => it.expressions.iter().all(|it| self.expression(it)),
             Expression::ArrayExpression(it) => it.elements.iter().all(|element| match element {
@@ -103,6 +103,26 @@ impl Purity<'_> {
             Expression::NewExpression(it) => self.construction(it),
             _ => false,
         }
+    }
+
+    /// Whether what runs at the definition of a class is pure: its parent, computed names, and static values.
+    pub(crate) fn class(&self, it: &Class<'_>) -> bool {
+        let value = |value: Option<&Expression<'_>>| value.is_none_or(|it| self.expression(it));
+        value(it.super_class.as_ref())
+            && it.body.body.iter().all(|element| {
+                let key = element.property_key().and_then(PropertyKey::as_expression);
+                value(key)
+                    && match element {
+                        ClassElement::StaticBlock(it) => it.body.is_empty(),
+                        ClassElement::PropertyDefinition(it) if it.r#static => {
+                            value(it.value.as_ref())
+                        }
+                        ClassElement::AccessorProperty(it) if it.r#static => {
+                            value(it.value.as_ref())
+                        }
+                        _ => true,
+                    }
+            })
     }
 
     fn name(&self, name: &IdentifierReference<'_>) -> bool {
