@@ -86,7 +86,15 @@ class User {
     this.map = undefined;
     // Operations of async functions that go on beside.
     this.tasks = undefined;
+    // Timers that will fire, by number.
+    this.timers = undefined;
   }
+}
+
+// The timers of the user whose turn it is. At module level there is no user.
+const timersOfNobody = new Set();
+export function $timers() {
+  return user === undefined ? timersOfNobody : (user.timers ??= new Set());
 }
 
 export function $functions(namespace, inits) {
@@ -96,6 +104,8 @@ export function $functions(namespace, inits) {
 
 // Runs the initialisers of a user's own bindings, once.
 function prepared(index) {
+  // An array that is written beyond its end becomes a table of hashes.
+  while (users.length < index) users.push(undefined);
   user = users[index] = new User();
   $$U = user.state = [];
   if (initialisers.length === 0) return;
@@ -123,7 +133,7 @@ export function begin(index, name, data) {
   made = others = undefined;
   $$at.s = 0;
   current(index);
-  user.waiting = user.map = user.tasks = undefined;
+  user.waiting = user.map = user.tasks = user.timers = undefined;
   tasks = undefined;
   const f = functions[name];
   return stepped(f(data));
@@ -167,7 +177,7 @@ export function prepare(index) {
 
 export function endCall(index) {
   const left = users[index];
-  if (left !== undefined) left.waiting = left.map = left.tasks = undefined;
+  if (left !== undefined) left.waiting = left.map = left.tasks = left.timers = undefined;
 }
 
 export function dropUser(index) {

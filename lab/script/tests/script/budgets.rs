@@ -107,6 +107,25 @@ fn thrown_values_are_shown() {
 }
 
 #[test]
+fn each_user_has_its_own_timers() {
+    let text = "import { sleep } from 'k6';\nimport { setTimeout, clearTimeout } from 'k6/timers';\nlet n = 0;\nexport default async () => { for (let i = 1; i < 500; i++) clearTimeout(i); setTimeout(() => { n++ }, 1000); if (__ITER === 1) return n; await null; sleep(5); return n }";
+    let mut play = Play::new(&load(&[("main.js", text)]));
+    for user in 0..10_100 {
+        play.runtime.begin(user, &call("default", user, 0));
+        play.runtime.end_call(user);
+    }
+    let mut first = play.runtime.begin(0, &call("default", 0, 0));
+    play.runtime.begin(1, &call("default", 1, 0));
+    while let Turn::Wait { .. } = first {
+        first = play.runtime.resume(0, Outcome::Waited);
+    }
+    assert!(
+        matches!(&first, Turn::Done { value: Some(n) } if *n == 1),
+        "{first:?}"
+    );
+}
+
+#[test]
 fn user_who_leaves_is_freed() {
     let text = "import { sleep } from 'k6';\nlet n = 0;\nexport default () => { n++; const data = 'x'.repeat(1e6) + n; sleep(1); return data.length + n }";
     let mut play = Play::new(&load(&[("main.js", text)]));
