@@ -11,7 +11,7 @@ mod turns;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use rquickjs::{Context, Ctx, Value};
+use rquickjs::{Context, Ctx, Function, Persistent, Value};
 
 use crate::event::Event;
 use crate::program::Program;
@@ -23,6 +23,11 @@ pub use budget::Limits;
 
 use budget::Budget;
 use realm::Functions;
+
+/// The least growth of the heap, in bytes, after which the cycle collector runs again.
+const GROWTH: u64 = 16 << 20;
+/// The most jobs of promises that run after a turn was ended.
+const JOBS: usize = 100_000;
 
 /// The result of a run of the cycle collector.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,12 +44,15 @@ pub struct Runtime {
     engine: rquickjs::Runtime,
     shared: Rc<Shared>,
     budget: Rc<Budget>,
+    /// The limit of the engine's memory, in bytes.
+    limit: u64,
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
         self.functions = None;
         *self.shared.engine.borrow_mut() = None;
+        self.shared.rejections.borrow_mut().clear();
     }
 }
 
@@ -55,7 +63,10 @@ impl Runtime {
     ///
     /// The error that a module of the script throws.
     pub fn new(program: &Program, limits: Limits, seed: u64) -> Result<Runtime, Thrown> {
-        Runtime::loading(program, limits, seed, &Rc::default())
+        let runtime = Runtime::loading(program, limits, seed, &Rc::default())?;
+        runtime.engine.run_gc();
+        runtime.watch();
+        Ok(runtime)
     }
 
     /// As [`Runtime::new`], and lists files that the script opens and that aren't among its sources.
@@ -73,9 +84,18 @@ impl Runtime {
             engine,
             shared,
             budget,
+            limit: limits.memory,
         };
-        let shared = Rc::clone(&runtime.shared);
-        let functions = runtime.played(0, |ctx| realm::prepare(ctx, program, &shared))?;
+        let (shared, budget) = (Rc::clone(&runtime.shared), Rc::clone(&runtime.budget));
+        let own = Rc::clone(&shared);
+        let tracker = move |_: Ctx<'_>, promise: Value<'_>, reason: Value<'_>, is_handled| {
+            own.note_rejection(&promise, &reason, is_handled);
+        };
+        let engine = &runtime.engine;
+        engine.set_host_promise_rejection_tracker(Some(Box::new(tracker)));
+        budget.begin();
+        budget.load(true);
+        let functions = runtime.run(0, |ctx| realm::prepare(ctx, program, &shared, &budget))?;
         runtime.functions = Some(functions);
         runtime.shared.initialising.set(false);
         Ok(runtime)
@@ -106,15 +126,17 @@ impl Runtime {
     pub fn begin(&mut self, user: u32, call: &Call) -> Turn {
         self.shared.set_facts(user, &call.facts);
         self.shared.initialising.set(false);
-        let begin = self.functions().begin.clone();
+        self.shared.forget_rejections(user);
+        let Functions { begin, fail, .. } = self.functions();
+        let (begin, fail) = (begin.clone(), fail.clone());
         let shared = Rc::clone(&self.shared);
         let turn = self.played(user, |ctx| {
             let data = turns::data(ctx, &shared, call.data.as_ref())?;
             let begin = begin.restore(ctx)?;
             let end: Value = begin.call((user, call.function.as_str(), data))?;
-            turns::turn(ctx, &shared, &end)
+            turn_of(ctx, &shared, (user, &fail), end)
         });
-        turn.unwrap_or_else(Turn::Threw)
+        self.judged(user, turn)
     }
 
     /// Continues a user.
@@ -126,13 +148,29 @@ impl Runtime {
             let end: Value = match turns::outcome(ctx, &shared, outcome) {
                 Ok(value) => resume.restore(ctx)?.call((user, value))?,
                 Err(error) if error.is_exception() => {
-                    fail.restore(ctx)?.call((user, ctx.catch()))?
+                    let thrown = ctx.catch();
+                    fail.clone().restore(ctx)?.call((user, thrown))?
                 }
                 Err(error) => return Err(error),
             };
-            turns::turn(ctx, &shared, &end)
+            turn_of(ctx, &shared, (user, &fail), end)
         });
-        turn.unwrap_or_else(Turn::Threw)
+        self.judged(user, turn)
+    }
+
+    /// Makes an error of the end of a call that left a rejected promise which nothing handles.
+    fn judged(&self, user: u32, turn: Result<Turn, Thrown>) -> Turn {
+        let turn = turn.unwrap_or_else(Turn::Threw);
+        if !matches!(turn, Turn::Done { .. }) || self.shared.rejections.borrow().is_empty() {
+            return turn;
+        }
+        let Some(reason) = self.shared.take_rejection(user) else {
+            return turn;
+        };
+        self.context.with(|ctx| match reason.restore(&ctx) {
+            Ok(reason) => Turn::Threw(exception::rejected(&self.shared, &reason)),
+            Err(_) => turn,
+        })
     }
 
     /// Ends the call of a user, if there is one, and forgets the user. `finally` blocks don't run.
@@ -146,11 +184,31 @@ impl Runtime {
     pub fn end_call(&mut self, user: u32) {
         let end_call = self.functions().end_call.clone();
         let _ = self.played(user, |ctx| end_call.restore(ctx)?.call::<_, ()>((user,)));
+        self.shared.forget_rejections(user);
     }
 
     /// Moves what happened in the last turn into `into`, in order. Call it after each turn.
     pub fn events(&mut self, into: &mut Vec<Event>) {
         into.append(&mut self.shared.events.borrow_mut());
+    }
+
+    /// Lets the engine run the cycle collector when the heap has grown by half, or by [`GROWTH`].
+    fn watch(&self) {
+        let live = self.memory();
+        let room = (live / 2)
+            .max(GROWTH)
+            .min(self.limit.saturating_sub(live) / 2);
+        let threshold = usize::try_from(live + room).unwrap_or(usize::MAX);
+        self.engine.set_gc_threshold(threshold);
+        let made = self.context.with(|ctx| {
+            let made = realm::watch(&ctx, &self.budget);
+            if made.is_err() {
+                ctx.catch();
+            }
+            made
+        });
+        // Without it, the engine goes on by its own rule: growth by half.
+        let _ = made;
     }
 
     /// Runs the cycle collector. It visits all objects: call it when no user is measured.
@@ -179,14 +237,56 @@ impl Runtime {
         user: u32,
         part: impl for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<T>,
     ) -> Result<T, Thrown> {
-        self.shared.user.set(user);
         self.budget.begin();
+        let played = self.run(user, part);
+        if self.budget.take_collected() {
+            self.watch();
+        }
+        played
+    }
+
+    fn run<T>(
+        &self,
+        user: u32,
+        part: impl for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<T>,
+    ) -> Result<T, Thrown> {
+        self.shared.user.set(user);
         self.context.with(|ctx| {
             let played = part(&ctx)
                 .map_err(|error| exception::thrown(&ctx, &self.shared, &self.budget, &error));
             // What promises call belongs to the turn of their user.
-            while ctx.execute_pending_job() {}
-            played
+            self.run_jobs(&ctx);
+            match played {
+                Ok(_) if self.budget.was_over() => Err(exception::over(&self.budget)),
+                played => played,
+            }
         })
+    }
+
+    /// Runs the jobs of promises. After the budget is over, each is ended soon, and so is the loop.
+    fn run_jobs(&self, ctx: &Ctx<'_>) {
+        let mut left = JOBS;
+        while left > 0 && ctx.execute_pending_job() {
+            left -= usize::from(self.budget.was_over());
+        }
+    }
+}
+
+/// Makes a turn of what the prelude returned. An error of its parameters is thrown into the script, which may catch it.
+fn turn_of<'js>(
+    ctx: &Ctx<'js>,
+    shared: &Shared,
+    (user, fail): (u32, &Persistent<Function<'static>>),
+    mut end: Value<'js>,
+) -> rquickjs::Result<Turn> {
+    loop {
+        match turns::turn(ctx, shared, &end) {
+            Err(error) if error.is_exception() && turns::waits(&end) => {
+                let thrown = ctx.catch();
+                turns::note_site(&end, &thrown);
+                end = fail.clone().restore(ctx)?.call((user, thrown))?;
+            }
+            other => return other,
+        }
     }
 }

@@ -60,11 +60,7 @@ fn described(mut inner: Inner, files: &dyn Files) -> Result<Program, Vec<LoadErr
     for _ in 0..OPENED {
         let program = Program::new(inner);
         let wanted: Rc<RefCell<Vec<String>>> = Rc::default();
-        let limits = Limits {
-            turn: std::time::Duration::from_secs(10),
-            ..Limits::default()
-        };
-        let described = Runtime::loading(&program, limits, 0, &wanted)
+        let described = Runtime::loading(&program, Limits::default(), 0, &wanted)
             .and_then(|mut runtime| runtime.describe());
         inner = program.into_inner();
         let wanted = wanted.take();

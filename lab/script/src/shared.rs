@@ -30,8 +30,20 @@ pub(crate) struct Shared {
     seed: u64,
     clock: RefCell<Option<Box<dyn Fn() -> f64>>>,
     pub(crate) engine: RefCell<Option<EngineValues>>,
+    /// Promises that were rejected, and that nothing has handled yet. They must be dropped before the engine.
+    pub(crate) rejections: RefCell<Vec<Rejection>>,
     /// What the API keeps.
     pub(crate) api: crate::api::State,
+}
+
+/// The most rejections of a user that are kept.
+const REJECTIONS: usize = 100;
+
+/// A promise of a user that was rejected.
+pub(crate) struct Rejection {
+    user: u32,
+    promise: Persistent<Value<'static>>,
+    reason: Persistent<Value<'static>>,
 }
 
 /// Values of the engine that the host keeps. They must be dropped before the engine.
@@ -53,6 +65,7 @@ impl Shared {
             seed,
             clock: RefCell::default(),
             engine: RefCell::default(),
+            rejections: RefCell::default(),
             api: crate::api::State::default(),
         }
     }
@@ -166,6 +179,39 @@ impl Shared {
         }
         self.wanted.borrow_mut().push(path);
         Err(format!("open('{name}'): the file can't be read"))
+    }
+
+    /// Notes that a promise of the user whose turn it is was rejected, or that its rejection is handled after all.
+    pub(crate) fn note_rejection(&self, promise: &Value<'_>, reason: &Value<'_>, is_handled: bool) {
+        let mut all = self.rejections.borrow_mut();
+        if is_handled {
+            all.retain(|one| {
+                let kept = one.promise.clone().restore(promise.ctx());
+                kept.is_ok_and(|kept| kept != *promise)
+            });
+            return;
+        }
+        let user = self.user.get();
+        if all.iter().filter(|one| one.user == user).count() < REJECTIONS {
+            all.push(Rejection {
+                user,
+                promise: Persistent::save(promise.ctx(), promise.clone()),
+                reason: Persistent::save(reason.ctx(), reason.clone()),
+            });
+        }
+    }
+
+    /// Takes the reason of a user's first rejected promise, and forgets the others.
+    pub(crate) fn take_rejection(&self, user: u32) -> Option<Persistent<Value<'static>>> {
+        let mut all = self.rejections.borrow_mut();
+        let (own, others): (Vec<_>, Vec<_>) = all.drain(..).partition(|one| one.user == user);
+        *all = others;
+        own.into_iter().next().map(|one| one.reason)
+    }
+
+    /// Forgets the rejected promises of a user.
+    pub(crate) fn forget_rejections(&self, user: u32) {
+        self.rejections.borrow_mut().retain(|one| one.user != user);
     }
 
     pub(crate) fn record(&self, event: Event) {

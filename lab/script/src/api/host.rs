@@ -155,8 +155,6 @@ impl<'js> Host<'_, 'js> {
             values::buffer(&ctx, bytes)
         })?;
         let own = Rc::clone(self.shared);
-        self.add("initialise", move |on: bool| own.initialising.set(on))?;
-        let own = Rc::clone(self.shared);
         self.add("onlyInInit", move |ctx: Ctx<'js>, what: String| {
             if own.initialising.get() {
                 return Ok(());

@@ -42,7 +42,7 @@ pub(super) fn engine(program: &Program, limits: Limits) -> std::result::Result<E
     let engine = rquickjs::Runtime::new().map_err(|_| no_memory())?;
     engine.set_memory_limit(usize::try_from(limits.memory).unwrap_or(usize::MAX));
     engine.set_max_stack_size(limits.stack);
-    // Counts of references free everything but cycles; these are collected on request.
+    // Reference counting frees everything except cycles; see `Runtime::watch`.
     engine.set_gc_threshold(usize::MAX);
     let asked = Rc::clone(&budget);
     engine.set_interrupt_handler(Some(Box::new(move || asked.ask())));
@@ -89,19 +89,44 @@ impl Loader for Modules {
 
 fn no_memory() -> Thrown {
     Thrown {
-        message: "the engine gets no memory".to_owned(),
+        message: "the engine could not allocate memory".to_owned(),
         kind: ThrownKind::Memory,
         stack: Vec::new(),
     }
 }
 
+/// Makes garbage that only the cycle collector frees, which notes in the budget that it ran.
+pub(super) fn watch(ctx: &Ctx<'_>, budget: &Rc<Budget>) -> Result<()> {
+    struct Freed(Rc<Budget>);
+    impl Drop for Freed {
+        fn drop(&mut self) {
+            self.0.note_collection();
+        }
+    }
+    let freed = Freed(Rc::clone(budget));
+    let cycle = Object::new(ctx.clone())?;
+    let held = move || {
+        let _ = &freed;
+    };
+    cycle.set("held", Function::new(ctx.clone(), held)?)?;
+    cycle.set("own", cycle.clone())
+}
+
+/// Evaluates the prelude, the API, and the modules of the script.
 pub(super) fn prepare<'js>(
     ctx: &Ctx<'js>,
     program: &Program,
     shared: &Rc<Shared>,
+    budget: &Rc<Budget>,
 ) -> Result<Functions> {
     let host = Object::new(ctx.clone())?;
     own_functions(ctx, &host, shared)?;
+    let (own, budget) = (Rc::clone(shared), Rc::clone(budget));
+    let initialise = move |on: bool| {
+        own.initialising.set(on);
+        budget.load(on);
+    };
+    host.set("initialise", Function::new(ctx.clone(), initialise)?)?;
     ctx.globals().set("$host", host.clone())?;
     let prelude = evaluated(ctx, PRELUDE, include_str!("prelude.js"))?;
     *shared.engine.borrow_mut() = Some(EngineValues {
