@@ -19,9 +19,9 @@ use crate::shared::Shared;
 use crate::thrown::Thrown;
 use crate::turn::{Call, Outcome, Turn};
 
+pub(crate) use budget::Budget;
 pub use budget::Limits;
 
-use budget::Budget;
 use realm::Functions;
 
 /// The least growth of the heap, in bytes, after which the cycle collector runs again.
@@ -43,7 +43,6 @@ pub struct Runtime {
     context: Context,
     engine: rquickjs::Runtime,
     shared: Rc<Shared>,
-    budget: Rc<Budget>,
     /// The limit of the engine's memory, in bytes.
     limit: u64,
 }
@@ -76,26 +75,26 @@ impl Runtime {
         seed: u64,
         wanted: &Rc<RefCell<Vec<String>>>,
     ) -> Result<Runtime, Thrown> {
-        let shared = Rc::new(Shared::new(program.clone(), seed, Rc::clone(wanted)));
-        let (engine, context, budget) = realm::engine(program, limits)?;
+        let budget = Rc::new(Budget::new(limits.turn));
+        let (engine, context) = realm::engine(program, limits, &budget)?;
+        let shared = Shared::new(program.clone(), budget, seed, Rc::clone(wanted));
         let mut runtime = Runtime {
             functions: None,
             context,
             engine,
-            shared,
-            budget,
+            shared: Rc::new(shared),
             limit: limits.memory,
         };
-        let (shared, budget) = (Rc::clone(&runtime.shared), Rc::clone(&runtime.budget));
+        let shared = Rc::clone(&runtime.shared);
         let own = Rc::clone(&shared);
         let tracker = move |_: Ctx<'_>, promise: Value<'_>, reason: Value<'_>, is_handled| {
             own.note_rejection(&promise, &reason, is_handled);
         };
         let engine = &runtime.engine;
         engine.set_host_promise_rejection_tracker(Some(Box::new(tracker)));
-        budget.begin();
-        budget.load(true);
-        let functions = runtime.run(0, |ctx| realm::prepare(ctx, program, &shared, &budget))?;
+        shared.budget.begin();
+        shared.budget.load(true);
+        let functions = runtime.run(0, |ctx| realm::prepare(ctx, program, &shared))?;
         runtime.functions = Some(functions);
         runtime.shared.initialising.set(false);
         Ok(runtime)
@@ -201,7 +200,7 @@ impl Runtime {
         let threshold = usize::try_from(live + room).unwrap_or(usize::MAX);
         self.engine.set_gc_threshold(threshold);
         let made = self.context.with(|ctx| {
-            let made = realm::watch(&ctx, &self.budget);
+            let made = realm::watch(&ctx, &self.shared.budget);
             if made.is_err() {
                 ctx.catch();
             }
@@ -237,9 +236,9 @@ impl Runtime {
         user: u32,
         part: impl for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<T>,
     ) -> Result<T, Thrown> {
-        self.budget.begin();
+        self.shared.budget.begin();
         let played = self.run(user, part);
-        if self.budget.take_collected() {
+        if self.shared.budget.take_collected() {
             self.watch();
         }
         played
@@ -252,12 +251,11 @@ impl Runtime {
     ) -> Result<T, Thrown> {
         self.shared.user.set(user);
         self.context.with(|ctx| {
-            let played = part(&ctx)
-                .map_err(|error| exception::thrown(&ctx, &self.shared, &self.budget, &error));
+            let played = part(&ctx).map_err(|error| exception::thrown(&ctx, &self.shared, &error));
             // What promises call belongs to the turn of their user.
             self.run_jobs(&ctx);
             match played {
-                Ok(_) if self.budget.was_over() => Err(exception::over(&self.budget)),
+                Ok(_) if self.shared.budget.was_over() => Err(exception::over(&self.shared.budget)),
                 played => played,
             }
         })
@@ -267,7 +265,7 @@ impl Runtime {
     fn run_jobs(&self, ctx: &Ctx<'_>) {
         let mut left = JOBS;
         while left > 0 && ctx.execute_pending_job() {
-            left -= usize::from(self.budget.was_over());
+            left -= usize::from(self.shared.budget.was_over());
         }
     }
 }

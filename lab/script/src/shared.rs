@@ -8,6 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 use rquickjs::{Ctx, Object, Persistent, Value};
 
+use crate::engine::Budget;
 use crate::event::Event;
 use crate::program::Program;
 use crate::turn::Facts;
@@ -17,6 +18,8 @@ use lab_modules::joined;
 pub(crate) struct Shared {
     /// The script.
     pub(crate) program: Program,
+    /// The time that the turn may still take.
+    pub(crate) budget: Rc<Budget>,
     /// The user whose turn it is.
     pub(crate) user: Cell<u32>,
     /// Whether modules or initialisers run, and not a call.
@@ -53,9 +56,15 @@ pub(crate) struct EngineValues {
 }
 
 impl Shared {
-    pub(crate) fn new(program: Program, seed: u64, wanted: Rc<RefCell<Vec<String>>>) -> Shared {
+    pub(crate) fn new(
+        program: Program,
+        budget: Rc<Budget>,
+        seed: u64,
+        wanted: Rc<RefCell<Vec<String>>>,
+    ) -> Shared {
         Shared {
             program,
+            budget,
             user: Cell::new(0),
             initialising: Cell::new(true),
             events: RefCell::default(),

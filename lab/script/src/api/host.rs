@@ -10,6 +10,7 @@ use crate::shared::Shared;
 
 use super::digest::Algorithm;
 use super::encoding::{self, Field};
+use super::pages::NodeList;
 use super::response::{self, Response};
 use super::{address, jar, pages, request, values};
 
@@ -222,9 +223,19 @@ impl<'js> Host<'_, 'js> {
                 Ok(())
             },
         )?;
-        self.add("html", |ctx: Ctx<'js>, text: String| {
-            pages::parse(&ctx, &text)
-        })
+        let own = Rc::clone(self.shared);
+        self.add("html", move |ctx: Ctx<'js>, text: String| {
+            pages::parse(&ctx, &own, &text)
+        })?;
+        let own = Rc::clone(self.shared);
+        self.add(
+            "page",
+            move |ctx: Ctx<'js>, of: Class<'js, Response>| -> Result<Option<NodeList>> {
+                let response = of.borrow();
+                let text = response.page_text();
+                text.map(|text| pages::parse(&ctx, &own, text)).transpose()
+            },
+        )
     }
 
     fn cookies(&self) -> Result<()> {

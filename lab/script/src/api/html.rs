@@ -13,11 +13,11 @@ use scraper::{ElementRef, Html, Node, Selector};
 const LONGEST: usize = 8 << 20;
 /// The most elements within each other.
 const DEEPEST: usize = 512;
-/// The most nodes of a document per byte of its text; text that exceeds it is made to exhaust memory.
+/// The most nodes of a document per byte of its text; text that exceeds it is treated as an attack.
 const NODES_PER_BYTE: usize = 2;
 /// The longest selector in bytes.
 const LONGEST_SELECTOR: usize = 4096;
-/// Bytes that are parsed between two looks at the number of nodes.
+/// Bytes that are parsed between two looks at the tree. They add as many levels as they have tags.
 const PIECE: usize = 4096;
 
 /// A list of nodes of one document, without duplicates.
@@ -86,26 +86,21 @@ impl Query {
     }
 }
 
-/// Parses a document as a browser does.
+/// Parses a document as a browser does. `must_end` is asked between its pieces, and ends the work if it is true.
 ///
 /// # Errors
-/// A sentence if it is too large, or nested too deeply.
-pub(crate) fn parse(text: &str) -> Result<Nodes, String> {
+/// A sentence if it is too large, nested too deeply, or if it took too long.
+pub(crate) fn parse(text: &str, must_end: &dyn Fn() -> bool) -> Result<Nodes, String> {
     if text.len() > LONGEST {
         return Err(format!(
             "the HTML has {} bytes; at most {LONGEST} are parsed",
             text.len()
         ));
     }
-    if depth(text) > DEEPEST {
-        return Err(format!(
-            "the HTML has more than {DEEPEST} elements within each other"
-        ));
-    }
     let most = PIECE + text.len() * NODES_PER_BYTE;
     let sink = HtmlTreeSink::new(Html::new_document());
     let mut parser = html5ever::parse_document(sink, html5ever::ParseOpts::default());
-    let mut rest = text;
+    let (mut rest, mut seen) = (text, 0);
     while !rest.is_empty() {
         let mut end = rest.len().min(PIECE);
         while !rest.is_char_boundary(end) {
@@ -113,11 +108,22 @@ pub(crate) fn parse(text: &str) -> Result<Nodes, String> {
         }
         parser.process(StrTendril::from(&rest[..end]));
         rest = &rest[end..];
-        if parser.tokenizer.sink.sink.0.borrow().tree.values().len() > most {
+        let tree = &parser.tokenizer.sink.sink.0.borrow().tree;
+        let count = tree.values().len();
+        if count > most {
             return Err(
-                "the HTML opens its formatting anew at each tag, which makes too many elements"
+                "the HTML reopens its formatting elements at every tag and would produce too many elements"
                     .to_owned(),
             );
+        }
+        if tree.nodes().rev().take(count - seen).any(is_too_deep) {
+            return Err(format!(
+                "the HTML has more than {DEEPEST} elements within each other"
+            ));
+        }
+        seen = count;
+        if must_end() {
+            return Err("the HTML takes too long to parse".to_owned());
         }
     }
     let page = Rc::new(parser.finish());
@@ -125,41 +131,8 @@ pub(crate) fn parse(text: &str) -> Result<Nodes, String> {
     Ok(Nodes { page, list })
 }
 
-/// An upper bound of how deeply elements are nested, by the tags alone.
-fn depth(text: &str) -> usize {
-    /// Elements that have no content, or whose start tag ends the one before.
-    const FLAT: [&str; 33] = [
-        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
-        "source", "track", "wbr", "p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th",
-        "tbody", "thead", "tfoot", "colgroup", "caption", "rp", "rt", "html", "head", "body",
-    ];
-    let bytes = text.as_bytes();
-    let (mut now, mut most) = (0_usize, 0);
-    let mut place = 0;
-    while let Some(found) = bytes[place..].iter().position(|&byte| byte == b'<') {
-        place += found + 1;
-        let closing = bytes.get(place) == Some(&b'/');
-        let start = place + usize::from(closing);
-        let length = bytes[start..]
-            .iter()
-            .take(16)
-            .take_while(|byte| byte.is_ascii_alphanumeric())
-            .count();
-        if length == 0 || !bytes[start].is_ascii_alphabetic() {
-            continue;
-        }
-        let name = &text[start..start + length];
-        if FLAT.iter().any(|flat| flat.eq_ignore_ascii_case(name)) {
-            continue;
-        }
-        now = if closing {
-            now.saturating_sub(1)
-        } else {
-            now + 1
-        };
-        most = most.max(now);
-    }
-    most
+fn is_too_deep(node: NodeRef<'_, Node>) -> bool {
+    node.ancestors().nth(DEEPEST).is_some()
 }
 
 impl Nodes {

@@ -100,6 +100,12 @@ impl Response {
                 .get_or_init(|| String::from_utf8_lossy(&self.answer.body).into_owned()),
         }
     }
+
+    /// The body as HTML; `None` if there is no body.
+    pub(super) fn page_text(&self) -> Option<&str> {
+        let has_body = self.answer.error.is_none() && self.kind != ResponseKind::None;
+        has_body.then(|| self.text())
+    }
 }
 
 /// Reads a part of a response by the name that scripts use.

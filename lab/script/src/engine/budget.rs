@@ -30,7 +30,7 @@ impl Default for Limits {
 const LOADING: Duration = Duration::from_secs(10);
 
 /// The time budget of the turn that runs.
-pub(super) struct Budget {
+pub(crate) struct Budget {
     /// The limit of turns.
     turn: Duration,
     limit: Cell<Duration>,
@@ -42,7 +42,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new(turn: Duration) -> Budget {
+    pub(crate) fn new(turn: Duration) -> Budget {
         Budget {
             turn,
             limit: Cell::new(turn),
@@ -53,32 +53,32 @@ impl Budget {
     }
 
     /// Begins a turn.
-    pub(super) fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.limit.set(self.turn);
         self.started.set(None);
         self.over.set(false);
     }
 
     /// Begins or ends code that runs once: modules, and the initialisers of a user.
-    pub(super) fn load(&self, begins: bool) {
+    pub(crate) fn load(&self, begins: bool) {
         self.limit.set(if begins { LOADING } else { self.turn });
         self.started.set(None);
     }
 
     /// Notes that the cycle collector ran. Its time is not the script's: the first one of a turn restarts the clock.
-    pub(super) fn note_collection(&self) {
+    pub(crate) fn note_collection(&self) {
         if !self.collected.replace(true) {
             self.started.set(None);
         }
     }
 
     /// Returns true if the cycle collector has run since the last call.
-    pub(super) fn take_collected(&self) -> bool {
+    pub(crate) fn take_collected(&self) -> bool {
         self.collected.take()
     }
 
-    /// Whether the turn must end.
-    pub(super) fn ask(&self) -> bool {
+    /// Returns true if the turn must end.
+    pub(crate) fn must_end(&self) -> bool {
         let now = clock();
         let Some(started) = self.started.get() else {
             self.started.set(Some(now));
@@ -92,12 +92,12 @@ impl Budget {
     }
 
     /// Whether this turn was ended.
-    pub(super) fn was_over(&self) -> bool {
+    pub(crate) fn was_over(&self) -> bool {
         self.over.get()
     }
 
     /// The message of what was ended.
-    pub(super) fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         let limit = self.limit.get();
         if limit == self.turn {
             return format!(

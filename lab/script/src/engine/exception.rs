@@ -16,7 +16,7 @@ pub(crate) const MODULE: &str = "script:";
 pub(super) const SITE: &str = "$place";
 
 /// Makes an error of what a part of a turn threw.
-pub(super) fn thrown(ctx: &Ctx<'_>, shared: &Shared, budget: &Budget, error: &Error) -> Thrown {
+pub(super) fn thrown(ctx: &Ctx<'_>, shared: &Shared, error: &Error) -> Thrown {
     let value = if error.is_exception() {
         ctx.catch()
     } else {
@@ -27,9 +27,9 @@ pub(super) fn thrown(ctx: &Ctx<'_>, shared: &Shared, budget: &Budget, error: &Er
         None if error.is_exception() => plain(text(&value)),
         None => plain(error.to_string()),
     };
-    if budget.was_over() {
+    if shared.budget.was_over() {
         thrown.kind = ThrownKind::Turn;
-        thrown.message = budget.message();
+        thrown.message = shared.budget.message();
     }
     thrown
 }

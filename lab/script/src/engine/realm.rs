@@ -33,22 +33,25 @@ pub(super) struct Functions {
     pub(super) drop_user: Persistent<Function<'static>>,
 }
 
-/// The engine, its context, and the budget of its turns.
-type Engine = (rquickjs::Runtime, Context, Rc<Budget>);
+/// The engine and its context.
+type Engine = (rquickjs::Runtime, Context);
 
 /// Makes an engine with these limits, which loads the modules of the program.
-pub(super) fn engine(program: &Program, limits: Limits) -> std::result::Result<Engine, Thrown> {
-    let budget = Rc::new(Budget::new(limits.turn));
+pub(super) fn engine(
+    program: &Program,
+    limits: Limits,
+    budget: &Rc<Budget>,
+) -> std::result::Result<Engine, Thrown> {
     let engine = rquickjs::Runtime::new().map_err(|_| no_memory())?;
     engine.set_memory_limit(usize::try_from(limits.memory).unwrap_or(usize::MAX));
     engine.set_max_stack_size(limits.stack);
     // Reference counting frees everything except cycles; see `Runtime::watch`.
     engine.set_gc_threshold(usize::MAX);
-    let asked = Rc::clone(&budget);
-    engine.set_interrupt_handler(Some(Box::new(move || asked.ask())));
+    let asked = Rc::clone(budget);
+    engine.set_interrupt_handler(Some(Box::new(move || asked.must_end())));
     engine.set_loader(Names, Modules(program.clone()));
     let context = Context::full(&engine).map_err(|_| no_memory())?;
-    Ok((engine, context, budget))
+    Ok((engine, context))
 }
 
 /// Names of modules are whole.
@@ -117,14 +120,13 @@ pub(super) fn prepare<'js>(
     ctx: &Ctx<'js>,
     program: &Program,
     shared: &Rc<Shared>,
-    budget: &Rc<Budget>,
 ) -> Result<Functions> {
     let host = Object::new(ctx.clone())?;
     own_functions(ctx, &host, shared)?;
-    let (own, budget) = (Rc::clone(shared), Rc::clone(budget));
+    let own = Rc::clone(shared);
     let initialise = move |on: bool| {
         own.initialising.set(on);
-        budget.load(on);
+        own.budget.load(on);
     };
     host.set("initialise", Function::new(ctx.clone(), initialise)?)?;
     ctx.globals().set("$host", host.clone())?;

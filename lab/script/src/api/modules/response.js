@@ -1,5 +1,5 @@
 // Internal: responses. The object is a handle to the answer that the host keeps; what is asked for is made then, once.
-import { parseHTML } from 'k6/html';
+import { Selection } from 'k6/html';
 
 // Makes a request; `k6/http`, which imports this module, sets it.
 let request;
@@ -59,8 +59,9 @@ function json(path) {
 function html(selector) {
   let page = pages.get(this);
   if (page === undefined) {
-    if (this.body === null) throw new Error("the response has no body: ask for one with responseType: 'text'");
-    page = parseHTML(this.body);
+    const nodes = $host.page(this);
+    if (nodes === undefined) throw new Error("the response has no body: ask for one with responseType: 'text'");
+    page = new Selection(nodes);
     pages.set(this, page);
   }
   return selector === undefined ? page : page.find(selector);
