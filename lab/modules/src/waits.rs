@@ -82,9 +82,8 @@ pub(crate) fn api_waits(module: &str, name: &str) -> bool {
         "k6" => matches!(name, "sleep" | "group" | "check"),
         "k6/http" => api_sends(name),
         "k6/metrics" | "k6/data" | "k6/encoding" | "k6/crypto" | "k6/execution" | "k6/html"
-        | "k6/timers" | "k6/secrets" | "k6/websockets" | "k6/net/grpc" | "jslib/k6-summary"
-        | "jslib/url" | "jslib/formdata" | "jslib/papaparse" | "jslib/k6-testing"
-        | "jslib/k6-reporter" => false,
+        | "k6/timers" | "k6/secrets" | "k6/net/grpc" | "jslib/k6-summary" | "jslib/url"
+        | "jslib/formdata" | "jslib/papaparse" | "jslib/k6-testing" | "jslib/k6-reporter" => false,
         "jslib/k6-utils" => name == "check",
         "plimsoll" => matches!(name, "step" | "transaction" | "wait"),
         _ => true,

@@ -2,7 +2,7 @@
 //! `modules/`, and the functions of the host that they call.
 //!
 //! A function that needs the lab returns an operation: `$op('request', [method, url, body, params, name, type])`,
-//! `$op('batch', [request, …])`, `$op('wait', microseconds)`, `$op('socket', order)`. All others end at once.
+//! `$op('batch', [request, …])`, `$op('wait', microseconds)`. All others end at once.
 //!
 //! The functions of the host, on the object `$host`; a tag list is an object of names and values:
 //!
@@ -40,7 +40,6 @@ mod json_path;
 mod pages;
 mod request;
 mod response;
-mod socket;
 mod state;
 mod values;
 
@@ -48,5 +47,4 @@ pub(crate) use catalogue::{modules, refused, resolve};
 pub(crate) use host::install;
 pub(crate) use request::request;
 pub(crate) use response::response;
-pub(crate) use socket::{socket, socket_event};
 pub(crate) use state::State;

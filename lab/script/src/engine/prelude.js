@@ -35,7 +35,7 @@ export function $op(kind, payload, map) {
   return op;
 }
 
-const made_of = { request: 'a request', batch: 'a batch of requests', wait: 'a wait', socket: 'an operation of a socket' };
+const made_of = { request: 'a request', batch: 'a batch of requests', wait: 'a wait' };
 
 function refused(message, site) {
   const error = new Error(message);

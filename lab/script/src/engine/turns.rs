@@ -49,10 +49,6 @@ pub(super) fn turn<'js>(ctx: &Ctx<'js>, shared: &Shared, end: &Value<'js>) -> Re
                 .collect();
             Ok(Turn::Batch(requests?))
         }
-        "socket" => {
-            let site = op.get::<_, Option<u32>>("site")?.unwrap_or(0);
-            Ok(Turn::Socket(api::socket(ctx, shared, payload, site)?))
-        }
         "done" => Ok(Turn::Done {
             value: json(ctx, payload)?,
         }),
@@ -115,7 +111,6 @@ pub(super) fn outcome<'js>(
             }
             all.into_js(ctx)
         }
-        Outcome::Socket(event) => api::socket_event(ctx, shared, event),
     }
 }
 
