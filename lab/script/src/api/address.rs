@@ -47,20 +47,27 @@ pub(crate) fn resolve(base: &str, reference: &str) -> Result<String, String> {
     Ok(parse(reference, Some(base))?.to_string())
 }
 
-fn parse(text: &str, base: Option<&str>) -> Result<Url, String> {
+pub(super) fn parse(text: &str, base: Option<&str>) -> Result<Url, String> {
     if text.len() > LONGEST {
         return Err(format!("an address has at most {LONGEST} bytes"));
     }
     let base = match base {
-        Some(base) => {
-            Some(Url::parse(base).map_err(|error| format!("'{base}' is no address: {error}"))?)
-        }
+        Some(base) => Some(Url::parse(base).map_err(|error| invalid(base, error))?),
         None => None,
     };
     Url::options()
         .base_url(base.as_ref())
         .parse(text)
-        .map_err(|error| format!("'{text}' is no address: {error}"))
+        .map_err(|error| invalid(text, error))
+}
+
+/// Names a text that is not a URL. A name and a password before the host aren't shown.
+fn invalid(text: &str, error: url::ParseError) -> String {
+    let shown = match text.rsplit_once('@') {
+        Some((_, rest)) => format!("…@{rest}"),
+        None => text.to_owned(),
+    };
+    format!("'{shown}' is not a valid URL: {error}")
 }
 
 fn of(url: &Url) -> [String; 11] {

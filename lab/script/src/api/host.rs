@@ -240,7 +240,7 @@ impl<'js> Host<'_, 'js> {
 
     fn cookies(&self) -> Result<()> {
         let own = Rc::clone(self.shared);
-        self.add("newJar", move || own.api.new_jar())?;
+        self.add("newJar", move || own.api.new_jar(own.initialising.get()))?;
         let own = Rc::clone(self.shared);
         self.add("cookiesFor", move |ctx: Ctx<'js>, id: u32, url: String| {
             jar::cookies_for(&ctx, &own, id, &url)
@@ -398,7 +398,7 @@ fn algorithm_of(ctx: &Ctx<'_>, name: &str) -> Result<Algorithm> {
     Algorithm::named(name).ok_or_else(|| {
         Exception::throw_type(
             ctx,
-            &format!("'{name}' is no hash: use md4, md5, sha1, sha256, sha384, sha512, sha512_224, sha512_256, or ripemd160"),
+            &format!("unknown hash '{name}': use md4, md5, sha1, sha256, sha384, sha512, sha512_224, sha512_256, or ripemd160"),
         )
     })
 }

@@ -26,7 +26,7 @@
 //! | **texts and bytes** | |
 //! | `digest(algorithm, parts, form)`, `hmac(algorithm, key, parts, form)` | hashes |
 //! | `base64(data, alphabet)`, `unbase64(text, alphabet, asText)`, `hex(data)`, `utf8(data)`, `bytes(text)` | encodings |
-//! | `html(text)` | a document: a list of nodes |
+//! | `html(text)`, `page(response)` | a document: a list of nodes |
 
 mod address;
 mod catalogue;
@@ -45,6 +45,6 @@ mod values;
 
 pub(crate) use catalogue::{modules, refused, resolve};
 pub(crate) use host::install;
-pub(crate) use request::request;
-pub(crate) use response::response;
-pub(crate) use state::State;
+pub(crate) use request::{hand_over, request};
+pub(crate) use response::responses;
+pub(crate) use state::{Settings, State};

@@ -6,11 +6,11 @@ use rquickjs::{Class, Ctx, Exception, IntoJs, JsLifetime, Object, Result, Value,
 use url::Url;
 
 use crate::shared::Shared;
-use crate::turn::{Answer, ResponseKind, Timings};
+use crate::turn::{Answer, Request, ResponseKind, Timings};
 
 use super::cookies;
 use super::json_path::{self, Found};
-use super::state::{Pending, Sent};
+use super::state::{Pending, User};
 use super::values;
 
 /// An answer, as a script holds it.
@@ -22,7 +22,7 @@ pub(crate) struct Response {
     #[qjs(skip_trace)]
     kind: ResponseKind,
     #[qjs(skip_trace)]
-    sent: Option<Sent>,
+    sent: Option<Box<Request>>,
     #[qjs(skip_trace)]
     text: OnceCell<String>,
 }
@@ -35,21 +35,35 @@ impl Response {
     }
 }
 
-/// Makes the response that a script gets of an answer.
-pub(crate) fn response<'js>(ctx: &Ctx<'js>, shared: &Shared, answer: Answer) -> Result<Value<'js>> {
-    let settings = shared.api.settings(&shared.program);
-    let user = shared.user.get();
-    let pending = if settings.remembers() {
-        shared
-            .api
-            .with(user, |user| user.pending.pop_front())
-            .unwrap_or_default()
-    } else {
-        Pending {
-            kind: settings.response,
-            ..Pending::default()
-        }
-    };
+/// Makes the responses that a script gets of the answers to all requests of a turn.
+pub(crate) fn responses<'js>(
+    ctx: &Ctx<'js>,
+    shared: &Shared,
+    answers: Vec<Answer>,
+) -> Result<Vec<Value<'js>>> {
+    let settings = shared.program.settings();
+    let mut pending = Vec::new();
+    if settings.remembers() {
+        let own = |user: &mut User| std::mem::take(&mut user.pending);
+        pending = shared.api.with(shared.user.get(), own);
+    }
+    pending.resize_with(answers.len(), || Pending {
+        kind: settings.response,
+        ..Pending::default()
+    });
+    let pairs = answers.into_iter().zip(pending);
+    pairs
+        .map(|(answer, pending)| response(ctx, shared, answer, pending))
+        .collect()
+}
+
+fn response<'js>(
+    ctx: &Ctx<'js>,
+    shared: &Shared,
+    answer: Answer,
+    pending: Pending,
+) -> Result<Value<'js>> {
+    let settings = shared.program.settings();
     if settings.reads_jars {
         learn(shared, &answer, pending.jar);
     }
@@ -169,7 +183,7 @@ fn headers<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Object<'js>> {
     }
     let object = Object::new(ctx.clone())?;
     for (name, value) in joined {
-        object.set(name, value)?;
+        values::define(&object, &name, value)?;
     }
     Ok(object)
 }
@@ -191,7 +205,7 @@ fn canonical(name: &str) -> String {
 
 fn set_cookies<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Object<'js>> {
     let url = Url::parse(&answer.url).ok();
-    let object = Object::new(ctx.clone())?;
+    let mut all = Vec::new();
     for (name, value) in &answer.headers {
         if !name.eq_ignore_ascii_case("set-cookie") {
             continue;
@@ -210,16 +224,9 @@ fn set_cookies<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Object<'js>> {
         one.set("max_age", cookie.max_age.unwrap_or(0))?;
         one.set("maxAge", cookie.max_age.unwrap_or(0))?;
         one.set("expires", cookie.expires_ms.unwrap_or(0.0))?;
-        match object.get::<_, Option<rquickjs::Array<'js>>>(cookie.name.as_str())? {
-            Some(all) => all.set(all.len(), one)?,
-            None => {
-                let all = rquickjs::Array::new(ctx.clone())?;
-                all.set(0, one)?;
-                object.set(cookie.name.as_str(), all)?;
-            }
-        }
+        all.push((cookie.name, one));
     }
-    Ok(object)
+    values::grouped(ctx, all)
 }
 
 fn timings<'js>(ctx: &Ctx<'js>, timings: &Timings) -> Result<Object<'js>> {
@@ -268,25 +275,18 @@ fn request<'js>(ctx: &Ctx<'js>, response: &Response) -> Result<Object<'js>> {
     object.set("method", sent.method.as_str())?;
     object.set("url", sent.url.as_str())?;
     object.set("body", String::from_utf8_lossy(&sent.body).as_ref())?;
-    let headers = Object::new(ctx.clone())?;
-    for (name, value) in &sent.headers {
-        headers.set(
-            canonical(name),
-            values::list(ctx, std::slice::from_ref(value))?,
-        )?;
-    }
-    object.set("headers", headers)?;
-    let cookies = Object::new(ctx.clone())?;
-    for (name, value, replace) in &sent.cookies {
+    let headers = sent.headers.iter();
+    let headers = headers.map(|(name, value)| (canonical(name), value.as_str()));
+    object.set("headers", values::grouped(ctx, headers.collect())?)?;
+    let mut cookies = Vec::new();
+    for (name, value, replace) in &sent.jar.own {
         let one = Object::new(ctx.clone())?;
         one.set("name", name.as_str())?;
         one.set("value", value.as_str())?;
         one.set("replace", *replace)?;
-        let all = rquickjs::Array::new(ctx.clone())?;
-        all.set(0, one)?;
-        cookies.set(name.as_str(), all)?;
+        cookies.push((name.clone(), one));
     }
-    object.set("cookies", cookies)?;
+    object.set("cookies", values::grouped(ctx, cookies)?)?;
     Ok(object)
 }
 

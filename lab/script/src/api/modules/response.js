@@ -1,5 +1,6 @@
 // Internal: responses. The object is a handle to the answer that the host keeps; what is asked for is made then, once.
 import { Selection } from 'k6/html';
+import { put } from 'plimsoll/internal/waiting';
 
 // Makes a request; `k6/http`, which imports this module, sets it.
 let request;
@@ -73,7 +74,7 @@ function submitForm({ formSelector = 'form', fields = {}, submitSelector = '[typ
   const values = form.serializeObject();
   const submit = form.find(submitSelector).first();
   const name = submit.attr('name');
-  if (name !== undefined) values[name] = submit.val() ?? '';
+  if (name !== undefined) put(values, name, submit.val() ?? '');
   Object.assign(values, fields);
   const method = (form.attr('method') ?? 'GET').toUpperCase();
   const address = $host.resolve(this.url, form.attr('action') ?? '');

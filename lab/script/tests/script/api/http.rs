@@ -102,10 +102,13 @@ fn refuses_params_with_reason() {
         refused("http.get('http://shop/', { compression: 'lzma' })")
             .contains("params.compression is")
     );
-    assert!(refused("http.get('http://shop/', { headers: { 'a b': 'c' } })").contains("no header"));
+    assert!(
+        refused("http.get('http://shop/', { headers: { 'a b': 'c' } })")
+            .contains("not a valid HTTP header")
+    );
     assert!(
         refused("http.get('http://shop/', { headers: { a: 'b\\r\\nc: d' } })")
-            .contains("no header")
+            .contains("not a valid HTTP header")
     );
     assert!(refused("http.get('http://shop/', { jar: {} })").contains("CookieJar"));
     assert!(refused("http.get(undefined)").contains("URL of a request"));
@@ -337,4 +340,21 @@ fn sends_async_requests_at_once() {
     let done = run(script, "");
     assert_eq!(*done.value(), json!(["http://shop/1", "http://shop/2"]));
     assert_eq!(done.turns, [2]);
+}
+
+#[test]
+fn request_of_response_is_known_in_all_forms() {
+    for read in [
+        "JSON.parse(JSON.stringify(r.request, null, 1)).method",
+        "(({ request }) => request.method)(r)",
+        "(({ request: { method } }) => method)(r)",
+        "r['request'].method",
+        "r?.request?.method",
+        "[r.request, 1][0].method",
+    ] {
+        let text = format!(
+            "import http from 'k6/http';\nexport default () => {{ const r = http.request('PUT', 'http://a'); return {read} }}"
+        );
+        assert_eq!(*run(&text, "").value(), "PUT", "{read}");
+    }
 }
