@@ -88,6 +88,8 @@ class User {
     this.tasks = undefined;
     // Timers that will fire, by number.
     this.timers = undefined;
+    // What was handed over beside tasks: its time in milliseconds, and its length in microseconds if it is a wait.
+    this.since = this.length = undefined;
   }
 }
 
@@ -139,12 +141,29 @@ export function begin(index, name, data) {
   return stepped(f(data));
 }
 
-export function resume(index, outcome) {
+// Takes what a user waits for. The waits of its tasks are as much shorter as it waited.
+function woken(index) {
   user = users[index];
   $$U = user.state;
-  tasks = user.tasks;
-  const { waiting, map } = user;
-  user.waiting = user.map = undefined;
+  const { waiting } = user;
+  tasks = waiting.$tasks === undefined ? user.tasks : waiting.left;
+  user.waiting = user.map = user.tasks = waiting.left = undefined;
+  if (tasks?.length > 0) {
+    const passed = user.length ?? (host.now() - user.since) * 1000;
+    for (const { op } of tasks) if (op.kind === 'wait') op.payload = Math.max(0, Math.round(op.payload - passed));
+  } else tasks = undefined;
+  return waiting;
+}
+
+// Notes that a user waits for an operation, beside which its tasks go on.
+function noteWait(op) {
+  user.since = host.now();
+  user.length = op.kind === 'wait' ? op.payload : undefined;
+}
+
+export function resume(index, outcome) {
+  const { map } = users[index];
+  const waiting = woken(index);
   if (waiting.$tasks !== undefined) return resumedTasks(waiting, outcome);
   if (map === undefined) return advanced(waiting, waiting.next(outcome));
   let value;
@@ -158,15 +177,10 @@ export function resume(index, outcome) {
 
 // Continues a user by an error: what the host gave can't become a value.
 export function fail(index, error) {
-  user = users[index];
-  $$U = user.state;
-  tasks = user.tasks;
-  const { waiting } = user;
-  user.waiting = user.map = undefined;
-  if (waiting.$tasks === undefined) return advanced(waiting, waiting.throw(error));
+  const waiting = woken(index);
   const failed = waiting.$tasks;
-  tasks = waiting.left.length > 0 ? waiting.left : undefined;
-  waiting.$tasks = waiting.left = undefined;
+  if (failed === undefined) return advanced(waiting, waiting.throw(error));
+  waiting.$tasks = undefined;
   for (const task of failed) task.reject(error);
   return checked(waiting);
 }
@@ -206,7 +220,10 @@ function advanced(generator, { value, done }) {
 function handed(generator, op) {
   taken(op);
   ended();
-  if (tasks !== undefined) host.jobs();
+  if (tasks !== undefined) {
+    host.jobs();
+    noteWait(op);
+  }
   user.tasks = tasks;
   tasks = undefined;
   user.waiting = generator;
@@ -264,7 +281,7 @@ async function drainedLater(generator) {
 
 // Waits until a promise is settled, or the next operations of async functions are known.
 function settled(promise) {
-  const state = { done: false, failed: false, value: undefined, $tasks: undefined };
+  const state = { done: false, failed: false, value: undefined, $tasks: undefined, left: undefined };
   Promise.resolve(promise).then(
     (value) => {
       state.done = true;
@@ -295,27 +312,26 @@ function handedTasks(state) {
   const requests = tasks.filter((task) => task.op.kind === 'request');
   user.waiting = state;
   if (requests.length > 1) {
+    noteWait(requests[0].op);
     state.$tasks = requests;
     state.left = tasks.filter((task) => task.op.kind !== 'request');
     tasks = undefined;
     return new $Op('requests', requests.map((task) => task.op));
   }
-  const next = requests[0] ?? tasks.reduce((a, b) => (b.op.kind === 'wait' && b.op.payload < a.op.payload ? b : a));
+  const next =
+    requests[0] ??
+    tasks.find((task) => task.op.kind !== 'wait') ??
+    tasks.reduce((a, b) => (b.op.payload < a.op.payload ? b : a));
   state.$tasks = [next];
   state.left = tasks.filter((task) => task !== next);
   tasks = undefined;
+  noteWait(next.op);
   return next.op.kind === 'wait' ? next.op.payload : next.op;
 }
 
 function resumedTasks(state, outcome) {
   const settledNow = state.$tasks;
-  tasks = state.left.length > 0 ? state.left : undefined;
-  state.$tasks = state.left = undefined;
-  const first = settledNow[0].op;
-  if (first.kind === 'wait') {
-    // The others waited as long.
-    for (const { op } of tasks ?? []) if (op.kind === 'wait') op.payload = Math.max(0, op.payload - first.payload);
-  }
+  state.$tasks = undefined;
   settledNow.forEach((task, i) => {
     const own = settledNow.length > 1 ? outcome[i] : outcome;
     try {
