@@ -105,16 +105,6 @@ impl Runtime {
         self.shared.set_clock(clock);
     }
 
-    /// Runs the initialisers of a user ahead of its first call.
-    ///
-    /// # Errors
-    ///
-    /// The error that an initialiser throws.
-    pub fn prepare(&mut self, user: u32) -> Result<(), Thrown> {
-        let prepare = self.functions().prepare.clone();
-        self.played(user, |ctx| prepare.restore(ctx)?.call::<_, ()>((user,)))
-    }
-
     /// The options and the names of functions that the script exports, as JSON.
     pub(crate) fn describe(&mut self) -> Result<String, Thrown> {
         let describe = self.functions().describe.clone();
@@ -170,13 +160,6 @@ impl Runtime {
             Ok(reason) => Turn::Threw(exception::rejected(&self.shared, &reason)),
             Err(_) => turn,
         })
-    }
-
-    /// Ends the call of a user, if there is one, and forgets the user. `finally` blocks don't run.
-    pub fn drop_user(&mut self, user: u32) {
-        let drop_user = self.functions().drop_user.clone();
-        let _ = self.played(user, |ctx| drop_user.restore(ctx)?.call::<_, ()>((user,)));
-        self.shared.forget(user);
     }
 
     /// Ends the call of a user; the user's state stays. `finally` blocks don't run.

@@ -158,18 +158,6 @@ impl Shared {
         streams[self.user.get() as usize] = Some(Box::new(Xoshiro256PlusPlus::seed_from_u64(seed)));
     }
 
-    /// Forgets what is kept of a user.
-    pub(crate) fn forget(&self, user: u32) {
-        self.api.forget(user);
-        let at = user as usize;
-        if let Some(facts) = self.facts.borrow_mut().get_mut(at) {
-            *facts = None;
-        }
-        if let Some(stream) = self.streams.borrow_mut().get_mut(at) {
-            *stream = None;
-        }
-    }
-
     /// A file that the script opens: relative to the file that calls, or to the entry.
     pub(crate) fn opened(&self, base: &str, name: &str) -> Result<Vec<u8>, String> {
         if !self.initialising.get() {

@@ -98,8 +98,6 @@ pub struct Request {
     pub body: Bytes,
     /// The name that the script gives (`tags.name`, `http.url`); the site's name if it gives none.
     pub name: Option<String>,
-    /// The tags that the script gives, without `name`.
-    pub tags: Vec<(String, String)>,
     /// The longest time to wait for the answer.
     pub timeout: Option<Duration>,
     /// The most redirects to follow.
@@ -114,8 +112,6 @@ pub struct Request {
     pub auth: Auth,
     /// Codings to apply to the body, first one first.
     pub compression: Vec<Compression>,
-    /// Whether the script wants an exception instead of an answer with an error.
-    pub throw: bool,
 }
 
 /// The statuses that don't count as failures.
@@ -202,8 +198,6 @@ pub enum Compression {
 pub struct Answer {
     /// The status; 0 if there was no answer.
     pub status: u16,
-    /// The reason phrase.
-    pub reason: String,
     /// Header fields in order.
     pub headers: Vec<(String, String)>,
     /// The body, without content codings.
@@ -216,12 +210,8 @@ pub struct Answer {
     pub error: Option<Failure>,
     /// The protocol, such as `HTTP/1.1`.
     pub protocol: String,
-    /// The address and port of the server.
-    pub remote: Option<std::net::SocketAddr>,
     /// The cookies that the user's jar holds for the address.
     pub cookies: Vec<Cookie>,
-    /// The version of TLS, such as `tls1.3`.
-    pub tls_version: String,
 }
 
 /// Why there was no answer.

@@ -49,34 +49,15 @@ impl<'js> Host<'_, 'js> {
         let own = Rc::clone(self.shared);
         self.add(
             "check",
-            move |ctx: Ctx<'js>,
-                  name: String,
-                  passed: bool,
-                  tags: Value<'js>,
-                  site: Opt<u32>|
-                  -> Result<()> {
-                let tags = tagged(&ctx, &own, &tags)?;
+            move |ctx: Ctx<'js>, name: String, passed: bool, site: Opt<u32>| {
                 let site = site.0.unwrap_or_else(|| own.take_site(&ctx));
-                own.record(Event::Check {
-                    site,
-                    name,
-                    passed,
-                    tags,
-                });
-                Ok(())
+                own.record(Event::Check { site, name, passed });
             },
         )?;
         let own = Rc::clone(self.shared);
         self.add(
             "metric",
-            move |ctx: Ctx<'js>,
-                  name: String,
-                  kind: String,
-                  value: f64,
-                  tags: Value<'js>,
-                  time: bool|
-                  -> Result<()> {
-                let tags = tagged(&ctx, &own, &tags)?;
+            move |name: String, kind: String, value: f64, time: bool| {
                 let kind = match kind.as_str() {
                     "counter" => MetricKind::Counter,
                     "gauge" => MetricKind::Gauge,
@@ -88,9 +69,7 @@ impl<'js> Host<'_, 'js> {
                     kind,
                     time,
                     value,
-                    tags,
                 });
-                Ok(())
             },
         )?;
         self.ends()
@@ -351,22 +330,6 @@ impl<'js> Host<'_, 'js> {
             values::buffer(&ctx, text.into_bytes())
         })
     }
-}
-
-/// The tags of a call, after those of the user.
-fn tagged<'js>(
-    ctx: &Ctx<'js>,
-    shared: &Shared,
-    given: &Value<'js>,
-) -> Result<Vec<(String, String)>> {
-    let own = values::tags(ctx, given)?;
-    let mut all = shared
-        .api
-        .read(shared.user.get(), |user| user.tags.clone())
-        .unwrap_or_default();
-    all.retain(|(name, _)| !own.iter().any(|(given, _)| given == name));
-    all.extend(own);
-    Ok(all)
 }
 
 fn fact<'js>(ctx: &Ctx<'js>, shared: &Shared, name: &str) -> Result<Value<'js>> {

@@ -4,12 +4,12 @@
 //! A function that needs the lab returns an operation: `$op('request', [method, url, body, params, name, type])`,
 //! `$op('batch', [request, …])`, `$op('wait', microseconds)`. All others end at once.
 //!
-//! The functions of the host, on the object `$host`; a tag list is an object of names and values:
+//! The functions of the host, on the object `$host`:
 //!
 //! | events | |
 //! |---|---|
-//! | `check(name, passed, tags, site)`, `group(name, begins)` | a check passed or failed; a group begins or ends |
-//! | `metric(name, kind, value, tags, isTime)`, `declare(name, kind, isTime)` | a value of a metric; a metric exists |
+//! | `check(name, passed, site)`, `group(name, begins)` | a check passed or failed; a group begins or ends |
+//! | `metric(name, kind, value, isTime)`, `declare(name, kind, isTime)` | a value of a metric; a metric exists |
 //! | `log(level, text)` | a line of the log |
 //! | `abort(reason)`, `failTest(reason)` | the test ends; the test fails at its end |
 //! | **facts** | |

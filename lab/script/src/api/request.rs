@@ -35,15 +35,14 @@ pub(crate) fn request<'js>(
         name: parts.get::<Option<String>>(4)?,
         response: settings.response,
         redirects: settings.redirects,
-        throw: settings.throw,
-        tags: settings.tags.clone(),
         ..Request::default()
     };
-    let of_user = shared
-        .api
-        .read(user, |user| (user.tags.clone(), user.expected.clone()));
-    let (tags, expected) = of_user.unwrap_or_default();
-    add_tags(&mut request, tags);
+    let of_user = shared.api.read(user, |user| {
+        let name = user.tags.iter().find(|(tag, _)| tag == "name");
+        (name.map(|(_, name)| name.clone()), user.expected.clone())
+    });
+    let (name, expected) = of_user.unwrap_or_default();
+    request.name = name.or(request.name);
     if let Some(expected) = expected.or_else(|| shared.api.expected.borrow().clone()) {
         request.expected = expected;
     }
@@ -119,8 +118,15 @@ fn read_params<'js>(ctx: &Ctx<'js>, params: &Object<'js>, request: &mut Request)
         }
     }
     if let Some(tags) = values::member(params, "tags")? {
-        let tags = values::texts(ctx, &tags, "tags")?;
-        add_tags(request, tags);
+        let Some(tags) = tags.as_object() else {
+            return Err(Exception::throw_type(
+                ctx,
+                "tags are an object of names and values",
+            ));
+        };
+        if let Some(name) = values::member(tags, "name")? {
+            request.name = Some(values::text(ctx, &name)?);
+        }
     }
     if let Some(timeout) = values::member(params, "timeout")? {
         request.timeout = Some(values::duration(ctx, &timeout)?);
@@ -228,17 +234,6 @@ pub(super) fn ranges<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Expected
         ranges.push((status(0)?, status(1)?));
     }
     Ok(Expected::Ranges(ranges))
-}
-
-fn add_tags(request: &mut Request, tags: Vec<(String, String)>) {
-    for (name, value) in tags {
-        if name == "name" {
-            request.name = Some(value);
-        } else {
-            request.tags.retain(|(old, _)| *old != name);
-            request.tags.push((name, value));
-        }
-    }
 }
 
 fn compression(ctx: &Ctx<'_>, text: &str) -> Result<Vec<Compression>> {

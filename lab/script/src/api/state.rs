@@ -56,7 +56,6 @@ pub(crate) struct Settings {
     pub(super) reads_sent: bool,
     /// Whether the script says what it reads of bodies.
     pub(super) sets_kinds: bool,
-    pub(super) tags: Vec<(String, String)>,
 }
 
 impl Settings {
@@ -72,15 +71,6 @@ impl Settings {
         let redirects = options
             .get("maxRedirects")
             .and_then(serde_json::Value::as_u64);
-        let mut tags = Vec::new();
-        if let Some(given) = options.get("tags").and_then(serde_json::Value::as_object) {
-            for (name, value) in given {
-                let value = value
-                    .as_str()
-                    .map_or_else(|| value.to_string(), str::to_owned);
-                tags.push((name.clone(), value));
-            }
-        }
         Settings {
             response: if discard == Some(true) {
                 ResponseKind::None
@@ -96,7 +86,6 @@ impl Settings {
             reads_jars: mentions.cookie_jars,
             reads_sent: mentions.sent_requests,
             sets_kinds: mentions.response_types,
-            tags,
         }
     }
 }
@@ -130,10 +119,5 @@ impl State {
             user.changes.clear();
             user.pending.clear();
         }
-    }
-
-    /// Forgets a user.
-    pub(crate) fn forget(&self, user: u32) {
-        self.users.borrow_mut().remove(&user);
     }
 }

@@ -123,14 +123,6 @@ pub(super) fn texts<'js>(
     Ok(all)
 }
 
-/// Tags; none if the value is undefined or null.
-pub(super) fn tags<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Vec<(String, String)>> {
-    if value.is_undefined() || value.is_null() {
-        return Ok(Vec::new());
-    }
-    texts(ctx, value, "tags")
-}
-
 /// Milliseconds as a number, or a text such as `1m30s`.
 pub(super) fn duration<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Duration> {
     let read = match value.as_number() {

@@ -185,17 +185,9 @@ export function fail(index, error) {
   return checked(waiting);
 }
 
-export function prepare(index) {
-  current(index);
-}
-
 export function endCall(index) {
   const left = users[index];
   if (left !== undefined) left.waiting = left.map = left.tasks = left.timers = undefined;
-}
-
-export function dropUser(index) {
-  users[index] = undefined;
 }
 
 // What a function of the script returned: a generator that runs, an operation, a promise, or a value.

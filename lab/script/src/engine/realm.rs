@@ -27,10 +27,8 @@ pub(super) struct Functions {
     pub(super) begin: Persistent<Function<'static>>,
     pub(super) resume: Persistent<Function<'static>>,
     pub(super) fail: Persistent<Function<'static>>,
-    pub(super) prepare: Persistent<Function<'static>>,
     pub(super) describe: Persistent<Function<'static>>,
     pub(super) end_call: Persistent<Function<'static>>,
-    pub(super) drop_user: Persistent<Function<'static>>,
 }
 
 /// The engine and its context.
@@ -148,10 +146,8 @@ pub(super) fn prepare<'js>(
         begin: function("begin")?,
         resume: function("resume")?,
         fail: function("fail")?,
-        prepare: function("prepare")?,
         describe: function("describe")?,
         end_call: function("endCall")?,
-        drop_user: function("dropUser")?,
     })
 }
 

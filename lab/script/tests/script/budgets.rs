@@ -209,7 +209,7 @@ fn each_user_has_its_own_timers() {
 }
 
 #[test]
-fn user_who_leaves_is_freed() {
+fn ended_call_frees_its_memory() {
     let text = "import { sleep } from 'k6';\nlet n = 0;\nexport default () => { n++; const data = 'x'.repeat(1e6) + n; sleep(1); return data.length + n }";
     let mut play = Play::new(&load(&[("main.js", text)]));
     let before = play.runtime.memory();
@@ -218,11 +218,11 @@ fn user_who_leaves_is_freed() {
     }
     assert!(play.runtime.memory() > before + 50_000_000);
     for user in 0..50 {
-        play.runtime.drop_user(user);
+        play.runtime.end_call(user);
     }
     assert!(play.runtime.memory() < before + 2_000_000);
-    assert_eq!(play.iteration(3), Ok(Some(1_000_002.into())));
+    assert_eq!(play.iteration(3), Ok(Some(1_000_003.into())));
     play.runtime.begin(3, &call("default", 3, 1));
     play.runtime.end_call(3);
-    assert_eq!(play.iteration(3), Ok(Some(1_000_004.into())));
+    assert_eq!(play.iteration(3), Ok(Some(1_000_005.into())));
 }
