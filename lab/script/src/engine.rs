@@ -8,7 +8,7 @@ mod exception;
 mod realm;
 mod turns;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use rquickjs::{Context, Ctx, Function, Persistent, Value};
@@ -45,6 +45,8 @@ pub struct Runtime {
     shared: Rc<Shared>,
     /// The limit of the engine's memory, in bytes.
     limit: u64,
+    /// The bytes that values may hold outside of the engine before the cycle collector runs.
+    next_collection: Cell<u64>,
 }
 
 impl Drop for Runtime {
@@ -77,6 +79,7 @@ impl Runtime {
     ) -> Result<Runtime, Thrown> {
         let budget = Rc::new(Budget::new(limits.turn));
         let (engine, context) = realm::engine(program, limits, &budget)?;
+        let budget = (budget, limits.memory);
         let shared = Shared::new(program.clone(), budget, seed, Rc::clone(wanted));
         let mut runtime = Runtime {
             functions: None,
@@ -84,6 +87,7 @@ impl Runtime {
             engine,
             shared: Rc::new(shared),
             limit: limits.memory,
+            next_collection: Cell::new(GROWTH),
         };
         let shared = Rc::clone(&runtime.shared);
         let own = Rc::clone(&shared);
@@ -176,7 +180,7 @@ impl Runtime {
 
     /// Lets the engine run the cycle collector when the heap has grown by half, or by [`GROWTH`].
     fn watch(&self) {
-        let live = self.memory();
+        let live = self.in_engine();
         let room = (live / 2)
             .max(GROWTH)
             .min(self.limit.saturating_sub(live) / 2);
@@ -202,8 +206,12 @@ impl Runtime {
         }
     }
 
-    /// The bytes that the engine has allocated. It visits all objects: call it when no user is measured.
+    /// The bytes that the engine has allocated, and those that its values hold outside of it. It visits all objects: call it when no user is measured.
     pub fn memory(&self) -> u64 {
+        self.in_engine() + self.shared.held.get()
+    }
+
+    fn in_engine(&self) -> u64 {
         u64::try_from(self.engine.memory_usage().malloc_size).unwrap_or(0)
     }
 
@@ -219,12 +227,25 @@ impl Runtime {
         user: u32,
         part: impl for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<T>,
     ) -> Result<T, Thrown> {
+        self.collect_held();
         self.shared.budget.begin();
         let played = self.run(user, part);
         if self.shared.budget.take_collected() {
             self.watch();
         }
         played
+    }
+
+    /// Runs the cycle collector if values hold much more outside of the engine than after its last run: the engine
+    /// doesn't know of it.
+    fn collect_held(&self) {
+        let held = &self.shared.held;
+        if held.get() > self.next_collection.get() {
+            self.engine.run_gc();
+            let room = held.get().max(GROWTH);
+            let most = (held.get() + self.limit) / 2;
+            self.next_collection.set((held.get() + room).min(most));
+        }
     }
 
     fn run<T>(
@@ -264,7 +285,6 @@ fn turn_of<'js>(
         match turns::turn(ctx, shared, &end) {
             Err(error) if error.is_exception() && turns::waits(&end) => {
                 let thrown = ctx.catch();
-                turns::note_site(&end, &thrown);
                 end = fail.clone().restore(ctx)?.call((user, thrown))?;
             }
             other => return other,

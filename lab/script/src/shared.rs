@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
-use rquickjs::{Ctx, Object, Persistent, Value};
+use rquickjs::{Ctx, Exception, Object, Persistent, Value};
 
 use crate::engine::Budget;
 use crate::event::Event;
@@ -35,6 +35,9 @@ pub(crate) struct Shared {
     pub(crate) engine: RefCell<Option<EngineValues>>,
     /// Promises that were rejected, and that nothing has handled yet. They must be dropped before the engine.
     pub(crate) rejections: RefCell<Vec<Rejection>>,
+    /// The bytes outside of the engine that values of the script hold, and the most of them.
+    pub(crate) held: Rc<Cell<u64>>,
+    most_held: u64,
     /// What the API keeps.
     pub(crate) api: crate::api::State,
 }
@@ -49,6 +52,18 @@ pub(crate) struct Rejection {
     reason: Persistent<Value<'static>>,
 }
 
+/// Bytes outside of the engine that a value of the script holds, until it is dropped.
+pub(crate) struct Held {
+    all: Rc<Cell<u64>>,
+    bytes: u64,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.all.set(self.all.get() - self.bytes);
+    }
+}
+
 /// Values of the engine that the host keeps. They must be dropped before the engine.
 pub(crate) struct EngineValues {
     pub(crate) place: Persistent<Object<'static>>,
@@ -58,7 +73,7 @@ pub(crate) struct EngineValues {
 impl Shared {
     pub(crate) fn new(
         program: Program,
-        budget: Rc<Budget>,
+        (budget, most_held): (Rc<Budget>, u64),
         seed: u64,
         wanted: Rc<RefCell<Vec<String>>>,
     ) -> Shared {
@@ -75,8 +90,28 @@ impl Shared {
             clock: RefCell::default(),
             engine: RefCell::default(),
             rejections: RefCell::default(),
+            held: Rc::default(),
+            most_held,
             api: crate::api::State::default(),
         }
+    }
+
+    /// Counts bytes outside of the engine that a value of the script holds.
+    ///
+    /// # Errors
+    ///
+    /// The error that the engine throws when its own memory is used up.
+    pub(crate) fn hold(&self, ctx: &Ctx<'_>, bytes: usize) -> rquickjs::Result<Held> {
+        let bytes = bytes as u64;
+        let all = self.held.get() + bytes;
+        if all > self.most_held {
+            return Err(Exception::throw_internal(ctx, "out of memory"));
+        }
+        self.held.set(all);
+        Ok(Held {
+            all: Rc::clone(&self.held),
+            bytes,
+        })
     }
 
     /// Takes the number of the call site that was entered last; 0 if it is unknown.
@@ -91,13 +126,6 @@ impl Shared {
         let site = place.get("s").unwrap_or(0);
         let _ = place.set("s", 0);
         site
-    }
-
-    /// The facts of the user whose turn it is.
-    pub(crate) fn facts(&self) -> Facts {
-        let facts = self.facts.borrow();
-        let own = facts.get(self.user.get() as usize).and_then(Option::as_ref);
-        own.map(|facts| (**facts).clone()).unwrap_or_default()
     }
 
     /// Reads one fact of the user whose turn it is; `None` outside of a call.

@@ -61,13 +61,20 @@ pub(super) fn parse(text: &str, base: Option<&str>) -> Result<Url, String> {
         .map_err(|error| invalid(text, error))
 }
 
-/// Names a text that is not a URL. A name and a password before the host aren't shown.
 fn invalid(text: &str, error: url::ParseError) -> String {
-    let shown = match text.rsplit_once('@') {
-        Some((_, rest)) => format!("…@{rest}"),
-        None => text.to_owned(),
+    format!("'{}' is not a valid URL: {error}", shown(text))
+}
+
+/// A URL as messages show it: without the name and password, the query, and the fragment.
+pub(super) fn shown(url: &str) -> String {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    let (scheme, rest) = match url[..end].split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), &url[..end]),
     };
-    format!("'{shown}' is not a valid URL: {error}")
+    let host = rest.find('/').unwrap_or(rest.len());
+    let from = rest[..host].rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}{}", &rest[from..])
 }
 
 fn of(url: &Url) -> [String; 11] {

@@ -7,6 +7,7 @@ use rquickjs::{Array, Class, Ctx, Exception, Function, IntoJs, Object, Result, V
 
 use crate::event::{Event, Level, MetricKind};
 use crate::shared::Shared;
+use crate::turn::Facts;
 
 use super::digest::Algorithm;
 use super::encoding::{self, Field};
@@ -270,6 +271,7 @@ impl<'js> Host<'_, 'js> {
                 Ok(values::refused(&ctx, address::with(&href, &part, &value))?.into())
             },
         )?;
+        self.add("shownUrl", |url: String| address::shown(&url))?;
         self.add(
             "resolve",
             |ctx: Ctx<'js>, base: String, reference: String| {
@@ -333,8 +335,13 @@ impl<'js> Host<'_, 'js> {
 }
 
 fn fact<'js>(ctx: &Ctx<'js>, shared: &Shared, name: &str) -> Result<Value<'js>> {
+    let unknown = Facts::default();
+    let read = |facts: &Facts| fact_of(ctx, facts, name);
+    shared.fact(read).unwrap_or_else(|| read(&unknown))
+}
+
+fn fact_of<'js>(ctx: &Ctx<'js>, facts: &Facts, name: &str) -> Result<Value<'js>> {
     let count = |number: u64| (number as f64).into_js(ctx);
-    let facts = shared.facts();
     match name {
         "vu_in_test" => count(facts.vu_in_test),
         "vu_in_instance" => count(facts.vu_in_instance),
@@ -346,13 +353,13 @@ fn fact<'js>(ctx: &Ctx<'js>, shared: &Shared, name: &str) -> Result<Value<'js>> 
         "iterations_interrupted" => count(facts.iterations_interrupted),
         "vus_active" => count(facts.vus_active),
         "vus_initialized" => count(facts.vus_initialized),
-        "scenario" => facts.scenario.into_js(ctx),
-        "executor" => facts.executor.into_js(ctx),
+        "scenario" => facts.scenario.as_str().into_js(ctx),
+        "executor" => facts.executor.as_str().into_js(ctx),
         "start_ms" => facts.start_ms.into_js(ctx),
         "progress" => facts.progress.into_js(ctx),
         other => Err(Exception::throw_type(
             ctx,
-            &format!("there is no fact '{other}'"),
+            &format!("unknown fact '{other}'"),
         )),
     }
 }

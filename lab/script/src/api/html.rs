@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use ego_tree::{NodeId, NodeRef};
@@ -9,22 +10,40 @@ use html5ever::tendril::{StrTendril, TendrilSink};
 use scraper::html::HtmlTreeSink;
 use scraper::{ElementRef, Html, Node, Selector};
 
+use crate::shared::Held;
+
 /// The longest text that is parsed, in bytes.
 const LONGEST: usize = 8 << 20;
 /// The most elements within each other.
 const DEEPEST: usize = 512;
 /// The most nodes of a document per byte of its text; text that exceeds it is treated as an attack.
 const NODES_PER_BYTE: usize = 2;
+/// About the bytes of a document per byte of its text.
+pub(crate) const BYTES_PER_BYTE: usize = 10;
 /// The longest selector in bytes.
 const LONGEST_SELECTOR: usize = 4096;
 /// Bytes that are parsed between two looks at the tree. They add as many levels as they have tags.
 const PIECE: usize = 4096;
 
 /// A list of nodes of one document, without duplicates.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Nodes {
-    page: Rc<Html>,
+    page: Rc<Page>,
     list: Vec<NodeId>,
+}
+
+/// A document.
+struct Page {
+    html: Html,
+    _held: Held,
+}
+
+impl Deref for Page {
+    type Target = Html;
+
+    fn deref(&self) -> &Html {
+        &self.html
+    }
 }
 
 /// The ways from a node to others.
@@ -78,11 +97,26 @@ impl Query {
     }
 
     fn matches(&self, element: ElementRef<'_>) -> bool {
-        self.selector.matches(&element)
-            && self
-                .contains
-                .as_ref()
-                .is_none_or(|wanted| element.text().collect::<String>().contains(wanted.as_str()))
+        self.selector.matches(&element) && self.has_text(element)
+    }
+
+    fn has_text(&self, element: ElementRef<'_>) -> bool {
+        let wanted = self.contains.as_ref();
+        wanted.is_none_or(|wanted| element.text().collect::<String>().contains(wanted.as_str()))
+    }
+
+    /// The elements within a node that match.
+    fn within<'a>(&'a self, node: NodeRef<'a, Node>) -> impl Iterator<Item = ElementRef<'a>> {
+        let own = ElementRef::wrap(node);
+        let children = node.children().filter_map(ElementRef::wrap);
+        // What isn't an element, such as the document, can't select.
+        let children = children.filter(move |_| own.is_none()).flat_map(|child| {
+            let matching = self.selector.matches(&child).then_some(child);
+            matching.into_iter().chain(child.select(&self.selector))
+        });
+        let inner = own.into_iter().flat_map(|own| own.select(&self.selector));
+        let all = inner.chain(children);
+        all.filter(|element| self.has_text(*element))
     }
 }
 
@@ -90,7 +124,7 @@ impl Query {
 ///
 /// # Errors
 /// A sentence if it is too large, nested too deeply, or if it took too long.
-pub(crate) fn parse(text: &str, must_end: &dyn Fn() -> bool) -> Result<Nodes, String> {
+pub(crate) fn parse(text: &str, held: Held, must_end: &dyn Fn() -> bool) -> Result<Nodes, String> {
     if text.len() > LONGEST {
         return Err(format!(
             "the HTML has {} bytes; at most {LONGEST} are parsed",
@@ -126,7 +160,10 @@ pub(crate) fn parse(text: &str, must_end: &dyn Fn() -> bool) -> Result<Nodes, St
             return Err("the HTML takes too long to parse".to_owned());
         }
     }
-    let page = Rc::new(parser.finish());
+    let page = Rc::new(Page {
+        html: parser.finish(),
+        _held: held,
+    });
     let list = vec![page.tree.root().id()];
     Ok(Nodes { page, list })
 }
@@ -172,8 +209,8 @@ impl Nodes {
         let mut seen = HashSet::new();
         let mut list = Vec::new();
         for node in self.nodes() {
-            for element in node.descendants().skip(1).filter_map(ElementRef::wrap) {
-                if query.matches(element) && seen.insert(element.id()) {
+            for element in query.within(node) {
+                if seen.insert(element.id()) {
                     list.push(element.id());
                     if single {
                         return self.of(list);
@@ -392,7 +429,7 @@ pub(crate) enum Until<'q> {
 }
 
 impl Until<'_> {
-    fn reached(&self, page: &Rc<Html>, node: NodeRef<'_, Node>) -> bool {
+    fn reached(&self, page: &Rc<Page>, node: NodeRef<'_, Node>) -> bool {
         match self {
             Until::Never => false,
             Until::Query(query) => {

@@ -22,7 +22,7 @@
 //! | `expect(ranges)` | statuses that don't count as failures |
 //! | `newJar()`, `cookiesFor(jar, url)`, `setCookie(jar, url, name, value, settings)`, `removeCookies(jar, url, name)` | cookies |
 //! | `form(flat)`, `formPairs(text)`, `multipart(boundary, fields)` | bodies |
-//! | `address(text, base)`, `addressWith(href, part, value)`, `resolve(base, reference)` | addresses |
+//! | `address(text, base)`, `addressWith(href, part, value)`, `resolve(base, reference)`, `shownUrl(url)` | addresses |
 //! | **texts and bytes** | |
 //! | `digest(algorithm, parts, form)`, `hmac(algorithm, key, parts, form)` | hashes |
 //! | `base64(data, alphabet)`, `unbase64(text, alphabet, asText)`, `hex(data)`, `utf8(data)`, `bytes(text)` | encodings |

@@ -35,7 +35,8 @@ impl NodeList {
 
 /// Parses a document.
 pub(super) fn parse(ctx: &Ctx<'_>, shared: &Shared, text: &str) -> Result<NodeList> {
-    let parsed = html::parse(text, &|| shared.budget.must_end());
+    let held = shared.hold(ctx, text.len().saturating_mul(html::BYTES_PER_BYTE))?;
+    let parsed = html::parse(text, held, &|| shared.budget.must_end());
     Ok(NodeList::of(values::refused(ctx, parsed)?))
 }
 

@@ -5,13 +5,17 @@ use std::cell::OnceCell;
 use rquickjs::{Class, Ctx, Exception, IntoJs, JsLifetime, Object, Result, Value, class::Trace};
 use url::Url;
 
-use crate::shared::Shared;
+use crate::shared::{Held, Shared};
 use crate::turn::{Answer, Request, ResponseKind, Timings};
 
+use super::address;
 use super::cookies;
 use super::json_path::{self, Found};
 use super::state::{Pending, User};
 use super::values;
+
+/// The bytes of an entry of headers besides its texts.
+const ENTRY: usize = size_of::<(String, String)>();
 
 /// An answer, as a script holds it.
 #[derive(Trace, JsLifetime)]
@@ -25,6 +29,8 @@ pub(crate) struct Response {
     sent: Option<Box<Request>>,
     #[qjs(skip_trace)]
     text: OnceCell<String>,
+    #[qjs(skip_trace)]
+    _held: Held,
 }
 
 #[rquickjs::methods]
@@ -72,14 +78,25 @@ fn response<'js>(
     {
         return Err(Exception::throw_message(ctx, &failure.message));
     }
+    let _held = shared.hold(ctx, size(&answer))?;
     let Pending { kind, sent, .. } = pending;
     let response = Response {
         answer,
         kind,
         sent,
         text: OnceCell::new(),
+        _held,
     };
     Class::instance(ctx.clone(), response)?.into_js(ctx)
+}
+
+/// About the bytes of an answer.
+fn size(answer: &Answer) -> usize {
+    let headers = answer.headers.iter();
+    let headers: usize = headers
+        .map(|(name, value)| name.len() + value.len() + ENTRY)
+        .sum();
+    answer.body.len() + answer.url.len() + headers + size_of::<Response>()
 }
 
 /// Takes over the cookies of an answer: those that the lab reports, and those that its headers set.
@@ -284,11 +301,9 @@ pub(super) fn json<'js>(ctx: &Ctx<'js>, response: &Class<'js, Response>) -> Resu
     let text = readable(ctx, &response)?;
     let parsed = ctx.json_parse(text);
     if parsed.is_err() {
-        let thrown = ctx.catch();
-        let reason = thrown
-            .as_exception()
-            .and_then(Exception::message)
-            .unwrap_or_default();
+        ctx.catch();
+        let reason = json_path::check(text).err();
+        let reason = reason.unwrap_or_else(|| "the engine refuses it".to_owned());
         return Err(Exception::throw_message(
             ctx,
             &no_json(&response, text, &reason),
@@ -327,16 +342,19 @@ fn readable<'r>(ctx: &Ctx<'_>, response: &'r Response) -> Result<&'r str> {
         ctx,
         &format!(
             "the response of {} has no body that could be JSON (status {})",
-            response.answer.url, response.answer.status
+            address::shown(&response.answer.url),
+            response.answer.status
         ),
     ))
 }
 
+/// Says why a body isn't JSON, without what it contains: messages go into reports.
 fn no_json(response: &Response, text: &str, reason: &str) -> String {
-    let start: String = text.chars().take(40).collect();
+    let start = text.chars().next().unwrap_or_default();
     format!(
-        "the response of {} can't be read as JSON: {reason} (it begins with '{start}')",
-        response.answer.url
+        "the response of {} can't be read as JSON: {reason} (it has {} bytes and begins with {start:?})",
+        address::shown(&response.answer.url),
+        text.len()
     )
 }
 

@@ -12,8 +12,8 @@ const FRAMES: usize = 24;
 const MESSAGE: usize = 2_000;
 /// What the names of the script's modules begin with in the engine.
 pub(crate) const MODULE: &str = "script:";
-/// The property of an error of the host: the call site whose parameters it refuses.
-pub(super) const SITE: &str = "$place";
+/// The property of an error of the host: the call site whose operation failed.
+const SITE: &str = "$place";
 
 /// Makes an error of what a part of a turn threw.
 pub(super) fn thrown(ctx: &Ctx<'_>, shared: &Shared, error: &Error) -> Thrown {

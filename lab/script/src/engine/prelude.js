@@ -88,6 +88,8 @@ class User {
     this.tasks = undefined;
     // Timers that will fire, by number.
     this.timers = undefined;
+    // The call site of the operation that was handed over last.
+    this.site = 0;
     // What was handed over beside tasks: its time in milliseconds, and its length in microseconds if it is a wait.
     this.since = this.length = undefined;
   }
@@ -157,6 +159,7 @@ function woken(index) {
 
 // Notes that a user waits for an operation, beside which its tasks go on.
 function noteWait(op) {
+  user.site = op.site;
   user.since = host.now();
   user.length = op.kind === 'wait' ? op.payload : undefined;
 }
@@ -178,6 +181,7 @@ export function resume(index, outcome) {
 // Continues a user by an error: what the host gave can't become a value.
 export function fail(index, error) {
   const waiting = woken(index);
+  if (error instanceof Error) defineProperty(error, '$place', { value: user.site });
   const failed = waiting.$tasks;
   if (failed === undefined) return advanced(waiting, waiting.throw(error));
   waiting.$tasks = undefined;
@@ -219,6 +223,7 @@ function handed(generator, op) {
   user.tasks = tasks;
   tasks = undefined;
   user.waiting = generator;
+  user.site = op.site;
   user.map = op.kind === 'batch' ? listed(op.map) : op.map;
   return op.kind === 'wait' ? op.payload : op;
 }

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use rquickjs::object::Property;
 use rquickjs::{Array, Ctx, Exception, Function, IntoJs, Object, Persistent, Result, Value};
 
-use super::exception::SITE;
 use crate::api;
 use crate::shared::Shared;
 use crate::turn::{Outcome, Request, Turn};
@@ -58,21 +56,6 @@ pub(super) fn turn<'js>(ctx: &Ctx<'js>, shared: &Shared, end: &Value<'js>) -> Re
 pub(super) fn waits(end: &Value<'_>) -> bool {
     let kind = end.as_object().map(|op| op.get::<_, String>("kind"));
     matches!(kind, Some(Ok(kind)) if kind != "done")
-}
-
-/// Notes the call site of an operation in the error that refuses it.
-pub(super) fn note_site<'js>(end: &Value<'js>, error: &Value<'js>) {
-    let (Some(op), Some(error)) = (end.as_object(), error.as_object()) else {
-        return;
-    };
-    // Several requests at once have their sites in their own operations.
-    let first = op
-        .get::<_, Array>("payload")
-        .and_then(|all| all.get::<Object>(0));
-    let sites = [Ok(op.clone()), first].map(|op| op.and_then(|op| op.get::<_, u32>("site")));
-    if let Some(site) = sites.into_iter().flatten().find(|site| *site > 0) {
-        let _ = error.prop(SITE, Property::from(site));
-    }
 }
 
 fn site_of(op: &Object<'_>) -> Result<u32> {

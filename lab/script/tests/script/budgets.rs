@@ -208,6 +208,53 @@ fn each_user_has_its_own_timers() {
     );
 }
 
+/// A runtime with 64 MiB, and its turns whose requests are answered with 1 MiB.
+fn with_large_answers(text: &str) -> Result<serde_json::Value, lab_script::Thrown> {
+    let limits = Limits {
+        memory: 64 << 20,
+        turn: Duration::from_secs(60),
+        ..Limits::default()
+    };
+    let mut runtime = Runtime::new(&load(&[("main.js", text)]), limits, 1).expect("it loads");
+    let mut turn = runtime.begin(0, &call("default", 0, 0));
+    loop {
+        let answer = lab_script::Answer {
+            status: 200,
+            body: vec![b'a'; 1 << 20].into(),
+            ..lab_script::Answer::default()
+        };
+        turn = match turn {
+            Turn::Request(_) => runtime.resume(0, Outcome::Answers(vec![answer])),
+            Turn::Done { value } => return Ok(value.unwrap_or_default()),
+            Turn::Threw(thrown) => return Err(thrown),
+            other => panic!("{other:?}"),
+        };
+        assert!(runtime.memory() < 80 << 20);
+    }
+}
+
+#[test]
+fn held_answers_count_as_memory() {
+    let text = "import http from 'k6/http';\nexport default () => { const all = []; for (let i = 0; i < 500; i++)\n all.push(http.get('http://a/1')); return all.length }";
+    let thrown = with_large_answers(text).expect_err("it throws");
+    assert_eq!(
+        (thrown.kind, thrown.place().as_deref()),
+        (ThrownKind::Memory, Some("main.js:3"))
+    );
+    let dropped = text.replace("all.push(http.get('http://a/1'))", "http.get('http://a/1')");
+    assert_eq!(with_large_answers(&dropped), Ok(0.into()));
+    let cycles = text.replace("all.push(", "((r) => { const a = { r }; a.a = a })(");
+    assert_eq!(with_large_answers(&cycles), Ok(0.into()));
+    let pages = text.replace(
+        ".push(http.get('http://a/1'))",
+        ".push(http.get('http://a/1').html())",
+    );
+    assert_eq!(
+        with_large_answers(&pages).map_err(|thrown| thrown.kind),
+        Err(ThrownKind::Memory)
+    );
+}
+
 #[test]
 fn ended_call_frees_its_memory() {
     let text = "import { sleep } from 'k6';\nlet n = 0;\nexport default () => { n++; const data = 'x'.repeat(1e6) + n; sleep(1); return data.length + n }";

@@ -63,7 +63,7 @@ export function parseDuration(text) {
   if (/^\d+(?:\.\d+)?$/.test(rest)) return Number(rest);
   while (rest !== '') {
     const [whole, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)/.exec(rest) ?? [];
-    if (whole === undefined) throw new TypeError(`'${text}' is no duration such as '1m30s'`);
+    if (whole === undefined) throw new TypeError(`'${text}' isn't a duration such as '1m30s'`);
     millis += Number(number) * UNITS[unit];
     rest = rest.slice(whole.length);
   }

@@ -17,7 +17,7 @@ class Metric {
   add(value) {
     const number = typeof value === 'number' ? value : Number(value);
     if (Number.isNaN(number)) {
-      $host.log('warn', `${this.name}: ${kindOf(value)} that is no number is not added`);
+      $host.log('warn', `${this.name}: ${kindOf(value)} isn't a number, so it is not added`);
       return false;
     }
     $host.metric(this.name, this.kind, number, this.isTime);

@@ -70,7 +70,7 @@ function html(selector) {
 
 function submitForm({ formSelector = 'form', fields = {}, submitSelector = '[type="submit"]', params } = {}) {
   const form = this.html().find(formSelector).first();
-  if (form.size() === 0) throw new Error(`no form is found by '${formSelector}' in the response of ${this.url}`);
+  if (form.size() === 0) throw new Error(`no form is found by '${formSelector}' in the response of ${$host.shownUrl(this.url)}`);
   const values = form.serializeObject();
   const submit = form.find(submitSelector).first();
   const name = submit.attr('name');
@@ -93,7 +93,7 @@ function withQuery(address, values) {
 
 function clickLink({ selector = 'a[href]', params } = {}) {
   const link = this.html().find(selector).first();
-  if (link.size() === 0) throw new Error(`no link is found by '${selector}' in the response of ${this.url}`);
+  if (link.size() === 0) throw new Error(`no link is found by '${selector}' in the response of ${$host.shownUrl(this.url)}`);
   const target = link.attr('href');
   if (target === undefined) throw new Error(`the element found by '${selector}' has no href`);
   return request('GET', $host.resolve(this.url, target), null, params);

@@ -195,3 +195,8 @@ fn intervals_repeat_until_cleared() {
     assert_eq!(done.logs(), ["tick 1", "tick 2", "tick 3"]);
     assert!(error("", "setTimeout('code', 1)").contains("takes a function"));
 }
+
+#[test]
+fn base64_takes_any_value() {
+    assert_eq!(eval("", "[btoa(123), atob('YQ==')]"), json!(["MTIz", "a"]));
+}

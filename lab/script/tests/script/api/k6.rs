@@ -121,7 +121,7 @@ fn adds_values_to_metrics() {
     );
     assert_eq!(
         done.logs(),
-        ["wait: a string that is no number is not added"]
+        ["wait: a string isn't a number, so it is not added"]
     );
 }
 
@@ -207,7 +207,7 @@ fn tags_of_user_name_all_requests_that_follow() {
     );
     assert!(
         error("import exec from 'k6/execution'", "(exec.vu.tags.a = {})")
-            .contains("no text, number, or boolean")
+            .contains("isn't a text, a number, or a boolean")
     );
 }
 
@@ -237,4 +237,18 @@ fn shares_rows_that_nobody_can_change() {
     );
     let imports = "import { SharedArray } from 'k6/data'";
     assert!(error(imports, "new SharedArray('x', () => [])").contains("top of a module"));
+}
+
+#[test]
+fn options_of_test_are_shared_and_frozen() {
+    let script = "import exec from 'k6/execution';
+        export const options = { vus: 2, tags: { a: 'b' } };
+        export default function () {
+          let refused = 0;
+          for (const write of [() => { exec.test.options.vus = 3 }, () => { exec.test.options.tags.a = 'c' }]) {
+            try { write() } catch { refused++ }
+          }
+          return [refused, exec.test.options.vus, exec.test.options.tags.a, exec.test.options.rps];
+        }";
+    assert_eq!(*run(script, "").value(), json!([2, 2, "b", null]));
 }
