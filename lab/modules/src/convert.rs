@@ -224,7 +224,7 @@ fn write_files(
         let made = write::written(&waits, &file.text, number, inner.sites.len() as u32);
         let lines = Lines::new(&file.text);
         for place in made.places {
-            let line = original(file, lines.place(place.at).0);
+            let line = file.original(lines.place(place.at).0);
             inner.sites.push(Site {
                 name: place
                     .name
@@ -249,13 +249,6 @@ fn write_files(
         }
     }
     counts
-}
-
-fn original(file: &File, line: u32) -> u32 {
-    let lines = file.lines.as_ref();
-    lines
-        .and_then(|lines| lines.get(line as usize - 1).copied())
-        .unwrap_or(line)
 }
 
 /// The beginning of a module, behind the line for the shell.

@@ -187,7 +187,7 @@ impl Shared {
     }
 
     /// A file that the script opens: relative to the file that calls, or to the entry.
-    pub(crate) fn opened(&self, base: &str, name: &str) -> Result<Vec<u8>, String> {
+    pub(crate) fn opened(&self, base: &str, name: &str) -> Result<&[u8], String> {
         if !self.initialising.get() {
             return Err(format!(
                 "open('{name}'): files can be opened at module level only"
@@ -200,7 +200,7 @@ impl Shared {
             .iter()
             .find(|source| source.name == path)
         {
-            return Ok(source.text.clone());
+            return Ok(&source.text);
         }
         self.wanted.borrow_mut().push(path);
         Err(format!("open('{name}'): the file can't be read"))

@@ -63,7 +63,7 @@ function ended() {
   if (made === undefined) return;
   const op = made;
   made = others = undefined;
-  throw refused(`${made_of[op.kind] ?? op.kind} was made, but not sent: its call is at a place where the lab can't see it`, op.site);
+  throw refused(`${made_of[op.kind] ?? op.kind} was created but never sent: the loader did not recognise the call`, op.site);
 }
 
 // Returns a number other than 0 if the value is a wait of any kind.

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{
-    ArrayBuffer, Context, Ctx, Exception, Function, Module, Object, Persistent, Result, Value,
+    ArrayBuffer, Context, Ctx, Exception, Function, IntoJs, Module, Object, Persistent, Result,
+    Value,
 };
 
 use super::budget::{Budget, Limits};
@@ -187,19 +188,19 @@ fn own_functions<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Rc<Shared>) -
     host.set("iteration", Function::new(ctx.clone(), iteration)?)?;
     host.set("jobs", Function::new(ctx.clone(), jobs)?)?;
     let own = Rc::clone(shared);
-    let text = move |ctx: Ctx<'js>, base: String, name: String| -> Result<String> {
+    let text = move |ctx: Ctx<'js>, base: String, name: String| -> Result<Value<'js>> {
         let bytes = opened(&ctx, &own, &base, &name)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        String::from_utf8_lossy(bytes).as_ref().into_js(&ctx)
     };
     host.set("openText", Function::new(ctx.clone(), text)?)?;
     let own = Rc::clone(shared);
     let bytes = move |ctx: Ctx<'js>, base: String, name: String| -> Result<ArrayBuffer<'js>> {
-        ArrayBuffer::new(ctx.clone(), opened(&ctx, &own, &base, &name)?)
+        ArrayBuffer::new_copy(ctx.clone(), opened(&ctx, &own, &base, &name)?)
     };
     host.set("openBytes", Function::new(ctx.clone(), bytes)?)
 }
 
-fn opened(ctx: &Ctx<'_>, shared: &Shared, base: &str, name: &str) -> Result<Vec<u8>> {
+fn opened<'s>(ctx: &Ctx<'_>, shared: &'s Shared, base: &str, name: &str) -> Result<&'s [u8]> {
     let found = shared.opened(base, name);
     found.map_err(|problem| Exception::throw_message(ctx, &problem))
 }
