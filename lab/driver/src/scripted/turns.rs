@@ -59,11 +59,6 @@ impl<C: Client> Shared<C> {
                     let answered = self.answer_all(life, &mut session, requests).await;
                     answered.map(Outcome::Answers)
                 }
-                Turn::Socket(_) => {
-                    let why = "sockets of scripts are not played yet";
-                    self.threw(life, playing, why.to_owned());
-                    None
-                }
                 Turn::Done { value } => {
                     *playing.ended.borrow_mut() = Ok(value);
                     break;

@@ -18,7 +18,7 @@ export class FileData {
 }
 
 export function hexOf(bytes) {
-  return $host.hex($host.randomBytes(bytes));
+  return new Uint8Array($host.randomBytes(bytes)).toHex();
 }
 
 // Returns the data to send and the type that it has unless the request names one.

@@ -9,7 +9,7 @@ const tags = new Proxy(
     get: (_, name) => (typeof name === 'string' ? $host.tag(name) : undefined),
     set(_, name, value) {
       if (value === null || (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')) {
-        throw new TypeError(`the tag '${String(name)}' is no text, number, or boolean`);
+        throw new TypeError(`the tag '${String(name)}' isn't a text, a number, or a boolean`);
       }
       $host.setTag(String(name), String(value));
       return true;
@@ -132,7 +132,7 @@ export const test = {
     $host.failTest(reason === undefined ? 'test marked as failed' : String(reason));
   },
   get options() {
-    return (options ??= new Proxy(derived($host.options()), UNSET));
+    return (options ??= new Proxy($$z(derived($host.options())), UNSET));
   },
 };
 

@@ -38,7 +38,7 @@ class Assertion {
     const name = label ?? (config.aggregateChecks ? '${this}' : shown(value));
     const sentence = cut(`expected ${name} ${flags.not ? negated : text}`, config.truncateMsgThreshold);
     const good = !!passed !== !!flags.not;
-    $host.check(sentence.replaceAll('::', ': :'), good, undefined);
+    $host.check(sentence.replaceAll('::', ': :'), good);
     if (!good) {
       if (config.logFailures) $host.log('warn', `${sentence}: it is ${shown(value)}`);
       throw new AssertionError(sentence);
@@ -345,7 +345,7 @@ export function describe(name, f) {
       (error) => {
         if (!(error instanceof AssertionError)) {
           const text = cut(`Exception raised "${error instanceof Error ? error.message : error}"`, config.truncateMsgThreshold);
-          $host.check(text.replaceAll('::', ': :'), false, undefined);
+          $host.check(text.replaceAll('::', ': :'), false);
           $host.log('warn', `${name}: ${error}`);
         }
         return false;

@@ -47,7 +47,7 @@ export function measure(name, value, unit) {
   const number = Number(value);
   if (Number.isNaN(number)) throw new TypeError(`measure takes a number, not ${kindOf(value)}`);
   const factor = TIMES[unit];
-  $host.metric(String(name), 'trend', factor === undefined ? number : number * factor, undefined, factor !== undefined);
+  $host.metric(String(name), 'trend', factor === undefined ? number : number * factor, factor !== undefined);
 }
 
 const refused = (what, instead) => () => {
