@@ -11,4 +11,4 @@ mod thresholds;
 pub use files::files;
 pub use script::{Flags, Limit, Made, Refused, Script};
 pub use server::server;
-pub use summary::{Judged, Trial, figures, judge};
+pub use summary::{Judged, Trial, fail_uncounted, figures, judge};
