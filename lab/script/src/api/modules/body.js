@@ -32,7 +32,8 @@ export function encodeBody(body) {
     if (body[name] instanceof FileData) return multipart(names, body);
   }
   const pairs = [];
-  for (const name of names) {
+  // As in k6, whose forms are sorted by name.
+  for (const name of names.sort()) {
     const value = body[name];
     if (Array.isArray(value)) for (const each of value) pairs.push(name, textOf(each));
     else pairs.push(name, textOf(value));

@@ -84,7 +84,7 @@ function submitForm({ formSelector = 'form', fields = {}, submitSelector = '[typ
 
 function withQuery(address, values) {
   const pairs = [];
-  for (const name of Object.keys(values)) {
+  for (const name of Object.keys(values).sort()) {
     for (const value of [values[name]].flat()) pairs.push(name, String(value));
   }
   const bare = address.split('#', 1)[0].split('?', 1)[0];

@@ -311,7 +311,7 @@ fn submits_forms_and_clicks_links() {
     assert_eq!(
         sent,
         [
-            "POST http://shop/login user=bob&token=t%261&lang=en&go=yes&password=x+y",
+            "POST http://shop/login go=yes&lang=en&password=x+y&token=t%261&user=bob",
             "GET http://shop/find?q=a+b ",
             "GET http://shop/about?x=1 ",
             "GET http://shop/shelf/items/2 ",
