@@ -198,7 +198,7 @@ fn tags_of_user_name_all_requests_that_follow() {
     assert_eq!(sent.collect::<Vec<_>>(), names);
     assert_eq!(
         *call(&mut runtime, 0, facts(), &|_| answer("")).value(),
-        json!([["plan"], "2", true])
+        json!([["scenario", "plan"], "2", true])
     );
     assert_eq!(
         *call(&mut runtime, 1, facts(), &|_| answer("")).value(),
