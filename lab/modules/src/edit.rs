@@ -1,4 +1,4 @@
-//! Insertions into a text. Lines stay: no edit adds or removes a line end.
+//! Places in a text, and insertions into it. Lines stay: no edit adds or removes a line end.
 
 /// Text that is put at a place, and replaces what is up to `end`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,4 +92,10 @@ impl Lines {
         let line = self.starts.partition_point(|start| *start <= at).max(1);
         (line as u32, at - self.starts[line - 1] + 1)
     }
+}
+
+/// The offset of a problem that the parser found.
+pub(crate) fn place_of(diagnostic: &oxc_diagnostics::OxcDiagnostic) -> u32 {
+    let label = diagnostic.labels.as_ref().and_then(|labels| labels.first());
+    label.map_or(0, |label| label.offset() as u32)
 }
