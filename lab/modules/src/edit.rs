@@ -74,23 +74,27 @@ pub(crate) fn applied(text: &str, mut edits: Vec<Edit>) -> String {
 
 /// The lines of a text.
 #[derive(Debug, Clone)]
-pub(crate) struct Lines {
+pub(crate) struct Lines<'t> {
+    text: &'t str,
     starts: Vec<u32>,
 }
 
-impl Lines {
-    pub(crate) fn new(text: &str) -> Lines {
+impl<'t> Lines<'t> {
+    pub(crate) fn new(text: &'t str) -> Lines<'t> {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(ends.map(|(at, _)| at as u32 + 1));
         Lines {
+            text,
             starts: starts.collect(),
         }
     }
 
-    /// The line and the column of an offset, from 1.
+    /// The line and the column of an offset, in characters from 1.
     pub(crate) fn place(&self, at: u32) -> (u32, u32) {
         let line = self.starts.partition_point(|start| *start <= at).max(1);
-        (line as u32, at - self.starts[line - 1] + 1)
+        let before = self.text.get(self.starts[line - 1] as usize..at as usize);
+        let column = before.map_or(0, |before| before.chars().count());
+        (line as u32, column as u32 + 1)
     }
 }
 
