@@ -10,7 +10,7 @@ use oxc_span::{GetSpan as _, SourceType};
 use serde_json::value::RawValue;
 
 use crate::deep::{NESTING, deep, too_deep};
-use crate::edit::{Edit, Lines};
+use crate::edit::{Edit, Lines, place_of};
 use crate::facts::{Export, Facts, Imported, Module, Symbol, Value};
 use crate::paths::joined;
 use crate::source::{Api, Files, LoadError, Source};
@@ -286,12 +286,6 @@ fn refused(specifier: &str, api: &dyn Api) -> Option<Refusal> {
 pub(crate) struct Parsed<'a> {
     pub(crate) program: &'a Program<'a>,
     pub(crate) scoping: Scoping,
-}
-
-/// The offset of a problem that the parser found.
-pub(crate) fn place_of(diagnostic: &oxc_diagnostics::OxcDiagnostic) -> u32 {
-    let label = diagnostic.labels.as_ref().and_then(|labels| labels.first());
-    label.map_or(0, |label| label.offset() as u32)
 }
 
 /// Parses a file; its problems if it isn't JavaScript.

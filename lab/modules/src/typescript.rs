@@ -9,8 +9,7 @@ use oxc_semantic::SemanticBuilder;
 use oxc_span::SourceType;
 use oxc_transformer::{TransformOptions, Transformer};
 
-use crate::edit::Lines;
-use crate::modules::place_of;
+use crate::edit::{Lines, place_of};
 use crate::source::LoadError;
 
 pub(crate) struct Made {

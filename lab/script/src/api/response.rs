@@ -78,8 +78,9 @@ fn response<'js>(
     {
         return Err(Exception::throw_message(ctx, &failure.message));
     }
-    let _held = shared.hold(ctx, size(&answer))?;
     let Pending { kind, sent, .. } = pending;
+    let sent_body = sent.as_ref().map_or(0, |sent| sent.body.len());
+    let _held = shared.hold(ctx, size(&answer) + sent_body)?;
     let response = Response {
         answer,
         kind,

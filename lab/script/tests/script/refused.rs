@@ -101,6 +101,9 @@ fn shows_place_of_syntax_error() {
     let problems = try_load(&[("main.js", "\nexport default function () {\n  const = 1;\n}")])
         .expect_err("it is no JavaScript");
     assert_eq!(problems[0].line, 3);
+    let problems = try_load(&[("main.js", "const ä = 'öü'; const f = () => eval('1');")])
+        .expect_err("it is refused");
+    assert_eq!((problems[0].line, problems[0].column), (1, 33));
     let problems = try_load(&[("main.js", "const a = 1;\nthrow new Error('no URL');")])
         .expect_err("it throws");
     assert_eq!(

@@ -1,14 +1,10 @@
 // The library at https://jslib.k6.io/k6chaijs: assertions in the form of Chai, which count as checks.
 import { group } from 'k6';
 import { inspected } from 'plimsoll/internal/inspect';
-import { at, same } from 'plimsoll/internal/same';
+import { AssertionError, at, same } from 'plimsoll/internal/same';
 import { guarded, kindOf } from 'plimsoll/internal/waiting';
 
-export class AssertionError extends Error {
-  get name() {
-    return 'AssertionError';
-  }
-}
+export { AssertionError };
 
 export const config = {
   truncateMsgThreshold: 300,
