@@ -152,7 +152,7 @@ pub struct Jar {
 /// A cookie.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cookie {
-    /// The name; empty with an empty value clears the jar for the domain.
+    /// The name.
     pub name: String,
     /// The value.
     pub value: String,

@@ -6,6 +6,7 @@ mod grpc;
 mod imap;
 mod postgres;
 mod redis;
+mod script_ends;
 mod scripts;
 mod smtp;
 
