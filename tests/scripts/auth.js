@@ -14,5 +14,5 @@ export default function () {
   const value = `Basic ${encoding.b64encode(`ann:${__VU}`)}`;
   http.get(`${base}/basic`, { headers: { ...headers, Authorization: value } });
   const none = http.get(`${base}/basic`, { headers });
-  http.get(`${base}/echo?status=${none.status}&asks=${none.headers['Www-Authenticate']}`, { headers });
+  http.get(`${base}/echo?status=${none.status}&asks=${encodeURIComponent(none.headers['Www-Authenticate'])}`, { headers });
 }

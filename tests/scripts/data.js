@@ -11,7 +11,7 @@ const base = __ENV.BASE_URL;
 
 export default function () {
   const person = people[(exec.vu.idInTest - 1) % people.length];
-  const ids = [exec.vu.idInInstance, exec.vu.iterationInScenario, exec.vu.iterationInInstance, __ITER, exec.scenario.name];
+  const ids = [exec.vu.idInInstance, exec.vu.iterationInScenario, exec.vu.iterationInInstance, __ITER];
   http.get(`${base}/people/${person.name}?of=${people.length}&ids=${ids}&executor=${exec.scenario.executor}`, {
     headers: { 'x-user': `${exec.vu.idInTest}` },
   });

@@ -12,7 +12,7 @@ export default function () {
   const binary = http.get(`${base}/bytes/6`, { headers, responseType: 'binary' });
   tell({ bytes: Array.from(new Uint8Array(binary.body)), length: binary.body.byteLength });
   const text = http.get(`${base}/items/2`, { headers });
-  tell({ text: text.body, length: text.body.length, line: text.status_text, error: text.error, code: text.error_code, proto: text.proto });
+  tell({ text: text.body, length: text.body.length, error: text.error, code: text.error_code, proto: text.proto });
   const missing = http.get(`${base}/status/404`, { headers });
   tell({ status: missing.status, code: missing.error_code, error: missing.error });
   tell({ method: text.request.method, sent: text.request.headers['X-User'], body: text.request.body });

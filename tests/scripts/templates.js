@@ -14,5 +14,6 @@ export default function () {
   address.searchParams.append('age', '30');
   http.get(address.toString(), params);
   http.get(`${base}/a/../items/./1`, params);
-  http.get(`${base}/ü/${encodeURIComponent('ü/ö')}?x=1`, params);
+  http.get(`${base}/ü?x=1`, params);
+  http.get(`${base}/people/${encodeURIComponent('ü/ö')}`, params);
 }

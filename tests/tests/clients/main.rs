@@ -7,6 +7,7 @@ mod imap;
 mod postgres;
 mod redis;
 mod script_ends;
+mod requests;
 mod scripts;
 mod smtp;
 
