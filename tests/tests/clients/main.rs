@@ -6,8 +6,8 @@ mod grpc;
 mod imap;
 mod postgres;
 mod redis;
-mod script_ends;
 mod requests;
+mod script_ends;
 mod scripts;
 mod smtp;
 
