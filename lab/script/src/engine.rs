@@ -181,9 +181,9 @@ impl Runtime {
     /// Lets the engine run the cycle collector when the heap has grown by half, or by [`GROWTH`].
     fn watch(&self) {
         let live = self.in_engine();
-        let room = (live / 2)
-            .max(GROWTH)
-            .min(self.limit.saturating_sub(live) / 2);
+        self.shared.live.set(live);
+        let free = self.limit.saturating_sub(live + self.shared.held.get());
+        let room = (live / 2).max(GROWTH).min(free / 2);
         let threshold = usize::try_from(live + room).unwrap_or(usize::MAX);
         self.engine.set_gc_threshold(threshold);
         let made = self.context.with(|ctx| {

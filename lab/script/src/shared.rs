@@ -35,9 +35,11 @@ pub(crate) struct Shared {
     pub(crate) engine: RefCell<Option<EngineValues>>,
     /// Promises that were rejected, and that nothing has handled yet. They must be dropped before the engine.
     pub(crate) rejections: RefCell<Vec<Rejection>>,
-    /// The bytes outside of the engine that values of the script hold, and the most of them.
+    /// The bytes outside of the engine that values of the script hold.
     pub(crate) held: Rc<Cell<u64>>,
-    most_held: u64,
+    /// The bytes in the engine after the last run of the cycle collector, and the most of both.
+    pub(crate) live: Cell<u64>,
+    most: u64,
     /// What the API keeps.
     pub(crate) api: crate::api::State,
 }
@@ -73,7 +75,7 @@ pub(crate) struct EngineValues {
 impl Shared {
     pub(crate) fn new(
         program: Program,
-        (budget, most_held): (Rc<Budget>, u64),
+        (budget, most): (Rc<Budget>, u64),
         seed: u64,
         wanted: Rc<RefCell<Vec<String>>>,
     ) -> Shared {
@@ -91,7 +93,8 @@ impl Shared {
             engine: RefCell::default(),
             rejections: RefCell::default(),
             held: Rc::default(),
-            most_held,
+            live: Cell::new(0),
+            most,
             api: crate::api::State::default(),
         }
     }
@@ -104,7 +107,7 @@ impl Shared {
     pub(crate) fn hold(&self, ctx: &Ctx<'_>, bytes: usize) -> rquickjs::Result<Held> {
         let bytes = bytes as u64;
         let all = self.held.get() + bytes;
-        if all > self.most_held {
+        if all + self.live.get() > self.most {
             return Err(Exception::throw_internal(ctx, "out of memory"));
         }
         self.held.set(all);

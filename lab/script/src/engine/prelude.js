@@ -110,20 +110,19 @@ export function $functions(namespace, inits) {
 function prepared(index) {
   // An array that is written beyond its end becomes a table of hashes.
   while (users.length < index) users.push(undefined);
-  user = users[index] = new User();
+  user = new User();
   $$U = user.state = [];
-  if (initialisers.length === 0) return;
-  host.initialise(true);
-  try {
-    for (const init of initialisers) $$y(init());
-  } catch (error) {
-    users[index] = undefined;
-    throw error;
-  } finally {
-    host.initialise(false);
+  if (initialisers.length > 0) {
+    host.initialise(true);
+    try {
+      for (const init of initialisers) $$y(init());
+    } finally {
+      host.initialise(false);
+    }
+    // Without room to grow.
+    $$U = user.state = $$U.slice();
   }
-  // Without room to grow.
-  $$U = user.state = $$U.slice();
+  users[index] = user;
 }
 
 function current(index) {
