@@ -15,7 +15,7 @@ use lab_estimate::cell_words;
 use lab_import::quick::by_flags;
 use lab_rehearsal::text::{self, Style};
 use lab_rehearsal::{Moment, Recorder, Totals, Waiting, har};
-use lab_study::Secrets;
+use lab_study::{Secrets, Workload};
 
 use crate::args::TryArgs;
 use crate::commands::run::now;
@@ -148,10 +148,7 @@ fn rehearsed(
     let secrets = (!args.show_secrets).then(|| secrets.clone());
     let workload = Arc::clone(&drive.workload);
     let has_study = args.url.is_none();
-    let masked = Rc::new(move |text: &str| match &secrets {
-        Some(secrets) => workload.inputs.mask(&secrets.masked(text)),
-        None => text.to_owned(),
-    });
+    let masked = Rc::new(masked(secrets, workload));
     let masked_error = Rc::clone(&masked);
     let listener = move |moment: Moment| {
         let text = masked(&text::moment(&moment, style));
@@ -201,6 +198,14 @@ fn rehearsed(
         },
         totals,
     ))
+}
+
+/// Returns a function that masks secrets, if any are to be masked.
+fn masked(secrets: Option<Secrets>, workload: Arc<Workload>) -> impl Fn(&str) -> String {
+    move |text| match &secrets {
+        Some(secrets) => workload.inputs.mask(&secrets.masked(text)),
+        None => text.to_owned(),
+    }
 }
 
 /// Returns the load spec with another time limit, if one is given, and a report of its waits.

@@ -66,7 +66,7 @@ fn aborted(trials: &[TrialAnalysis]) -> String {
     let check = ended.iter().flat_map(|trial| failed(trial)).next();
     let why = check.map_or("", |check| check.evidence.as_str());
     format!(
-        "`abort_on` ended {} of {}, first at {first}: {why}.",
+        "{} of {} aborted, first at {first}: {why}.",
         ended.len(),
         plural(trials.len(), "trial")
     )

@@ -213,7 +213,7 @@ pub enum TrialEnd {
         /// The agent, and the symptoms of the loss.
         message: String,
     },
-    /// The study's `abort_on` ended the trial early, to protect the system.
+    /// The study's `abort_on` or a script ended the trial early.
     Aborted {
         /// The violated limit, and the time.
         message: String,

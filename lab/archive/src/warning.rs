@@ -108,6 +108,28 @@ pub enum Warning {
 }
 
 impl Warning {
+    /// Adds a fact that a script caused: only the first failure of the test is kept, and the values of a name are
+    /// summed.
+    pub fn add_of_script(self, to: &mut Vec<Self>) {
+        for known in to.iter_mut() {
+            match (known, &self) {
+                (Self::TestFailed { .. }, Self::TestFailed { .. }) => return,
+                (
+                    Self::NotCounted {
+                        name: known,
+                        values: sum,
+                    },
+                    Self::NotCounted { name, values },
+                ) if known == name => {
+                    *sum += values;
+                    return;
+                }
+                _ => {}
+            }
+        }
+        to.push(self);
+    }
+
     /// Returns the texts written by users or other programs, which may contain a secret. A part's name is excluded: the
     /// trial's circumstances have it unmasked, and it is looked up there.
     pub fn texts(&mut self) -> Vec<&mut String> {
@@ -136,6 +158,29 @@ impl Warning {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn facts_of_scripts_are_kept_once() {
+        let failed = |reason: &str| Warning::TestFailed {
+            reason: reason.to_owned(),
+        };
+        let lost = |name: &str, values| Warning::NotCounted {
+            name: name.to_owned(),
+            values,
+        };
+        let mut all = vec![Warning::SharedCore];
+        for one in [
+            failed("a"),
+            lost("x", 2),
+            failed("b"),
+            lost("y", 1),
+            lost("x", 3),
+        ] {
+            one.add_of_script(&mut all);
+        }
+        let expected = [Warning::SharedCore, failed("a"), lost("x", 5), lost("y", 1)];
+        assert_eq!(all, expected);
+    }
 
     #[test]
     fn what_a_newer_version_noted_does_not_end_the_reading() {

@@ -37,6 +37,12 @@ impl Parts {
         let found = headers.find(|(given, _)| given.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
+
+    /// Returns true if the program ends the connection with the request.
+    pub(crate) fn closes(&self) -> bool {
+        let value = self.header("connection");
+        value.is_some_and(|value| value.eq_ignore_ascii_case("close"))
+    }
 }
 
 /// A whole response, with any status.

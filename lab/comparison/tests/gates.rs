@@ -233,7 +233,7 @@ fn the_sentence_names_what_is_missing() {
     let open = by_p95(&losing(&A, Some((Loss::Aborted, 1))), &B);
     assert_eq!(
         open.headline,
-        "Not answered: `abort_on` ended 1 of 8 trials of run a."
+        "Not answered: 1 of 8 trials of run a were aborted."
     );
 }
 

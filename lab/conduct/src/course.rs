@@ -256,34 +256,18 @@ pub(crate) enum Input {
 }
 
 impl TrialFacts {
-    /// Stores a fact that a script caused: the first failure of the test, and the number of values for each name.
+    /// Stores a fact that a script caused.
     pub(crate) fn script(&mut self, event: &DriverEvent) {
-        let is_failed = |noted: &Warning| matches!(noted, Warning::TestFailed { .. });
-        match event {
-            DriverEvent::Script(ScriptNote::Failed(reason))
-                if !self.warnings.iter().any(is_failed) =>
-            {
-                let reason = reason.clone();
-                self.warnings.push(Warning::TestFailed { reason });
-            }
-            DriverEvent::Script(ScriptNote::NotCounted { name, values }) => {
-                let known = self.warnings.iter_mut().find_map(|noted| match noted {
-                    Warning::NotCounted {
-                        name: known,
-                        values,
-                    } if known == name => Some(values),
-                    _ => None,
-                });
-                match known {
-                    Some(known) => *known += values,
-                    None => self.warnings.push(Warning::NotCounted {
-                        name: name.clone(),
-                        values: *values,
-                    }),
-                }
-            }
-            _ => {}
-        }
+        let DriverEvent::Script(note) = event else {
+            return;
+        };
+        let noted = match note.clone() {
+            ScriptNote::Failed(reason) => Warning::TestFailed { reason },
+            ScriptNote::NotCounted { name, values } => Warning::NotCounted { name, values },
+            // It ends the trial.
+            ScriptNote::Aborted(_) => return,
+        };
+        noted.add_of_script(&mut self.warnings);
     }
 
     /// Stores an example of an error, and returns it as an event; other driver events return none.

@@ -47,7 +47,6 @@ mod profiles;
 mod profiling;
 mod progress;
 mod provision;
-mod raw;
 mod record;
 mod recording;
 mod remote_host;

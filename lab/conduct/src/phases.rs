@@ -11,6 +11,7 @@ use lab_archive::{PreparationCause, RawBaseline, TrialEnvironment, TrialWriter, 
 use lab_driver::{Background, Clock, Driver, DriverEvent, WorkerThread};
 use lab_host::clock::{Stopwatch, calendar};
 use lab_host::cores;
+use lab_machine::raw;
 use lab_monitor::{Monitor, MonitorSpec, Roots};
 use lab_study::plan::LoadKind;
 
@@ -22,7 +23,7 @@ use crate::measuring::{EVENT_WAIT, Measuring, Spans};
 use crate::scrape::{Exporter, Scraper};
 use crate::start::System;
 use crate::stop::{DRIVER_GRACE, Stop, driver_stop};
-use crate::{ConductError, environment, raw, record, remote_host, system};
+use crate::{ConductError, environment, record, remote_host, system};
 
 /// Longest time without a response before a setup fails.
 const SETUP_SILENCE: Duration = Duration::from_secs(300);

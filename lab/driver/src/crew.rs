@@ -17,6 +17,7 @@ use crate::control::Control;
 use crate::error::DriverError;
 use crate::mix::Mix;
 use crate::population::{Population, populations};
+use crate::scripted::Programs;
 use crate::sharing;
 use crate::timers::Timers;
 use crate::worker::Worker;
@@ -61,8 +62,11 @@ impl Crew {
             started,
         };
         let populations = populations(mix);
+        let workloads = mix.assignments().map(|drive| &*drive.workload);
+        let programs = Programs::load(workloads).map_err(DriverError::Script)?;
         for number in 0..count {
-            let (worker, give_back) = hire(number, &populations, clock, control, queue);
+            let (worker, give_back) =
+                hire(number, (&populations, &programs), clock, control, queue);
             crew.emptied.push(give_back);
             let (make, ready) = (make.clone(), ready.clone());
             let make = move |drive: &Arc<Assignment>, timers: &Timers| make(drive, number, timers);
@@ -82,7 +86,7 @@ impl Crew {
 /// Creates a worker, not yet started, and the sender of its emptied windows.
 pub(crate) fn hire(
     number: usize,
-    populations: &[Population],
+    (populations, programs): (&[Population], &Programs),
     clock: Clock,
     control: &Control,
     queue: &Queue,
@@ -91,6 +95,7 @@ pub(crate) fn hire(
     let worker = Worker {
         number,
         populations: populations.to_vec(),
+        programs: programs.clone(),
         clock,
         orders: control.subscribe(),
         outbox: Outbox {

@@ -109,7 +109,7 @@ impl<C: Client> Shared<C> {
                 && under_way.len() < self.at_once(life, parallel)
                 && let (Some(one), Some(place)) = (ready.pop_front(), places.pop())
             {
-                parallel_sessions.next(life.user.place);
+                parallel_sessions.next(life.user.place, 0);
                 let due_request = DueRequest {
                     request: all[one.number].0.request,
                     step: step_of(one.number),

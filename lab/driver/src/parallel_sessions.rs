@@ -60,10 +60,10 @@ impl<C: Client> ParallelSessions<C> {
         }
     }
 
-    /// Removes the first queued request of a user: it starts now.
-    pub(crate) fn next(&self, user: usize) {
+    /// Removes the queued request of a user at this place: it starts now.
+    pub(crate) fn next(&self, user: usize, place: usize) {
         if let Some(kept) = self.users.get(user) {
-            kept.borrow_mut().queue.pop_front();
+            kept.borrow_mut().queue.remove(place);
         }
     }
 

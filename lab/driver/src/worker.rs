@@ -24,7 +24,7 @@ use crate::error::DriverError;
 use crate::load::{run_arrivals, run_probe, run_slot, run_user};
 use crate::parallel_sessions::ParallelSessions;
 use crate::population::Population;
-use crate::scripted::{Engines, MOST_AT_ONCE, playing};
+use crate::scripted::{Engines, MOST_AT_ONCE, Programs, playing};
 use crate::sharing::WorkerSharing;
 use crate::tasks::Tasks;
 use crate::timers::Timers;
@@ -48,6 +48,8 @@ pub(crate) struct Worker {
     pub(crate) number: usize,
     /// The populations, at least one, with their users on this worker.
     pub(crate) populations: Vec<Population>,
+    /// The programs that play sessions.
+    pub(crate) programs: Programs,
     pub(crate) clock: Clock,
     pub(crate) orders: watch::Receiver<Order>,
     pub(crate) outbox: Outbox,
@@ -168,7 +170,7 @@ impl Worker {
         let recorder = Recorder::new(recorded, self.outbox.clone(), emptied);
         let (recorder, ended) = (Rc::new(RefCell::new(recorder)), Rc::default());
         let sharing = self.sharing();
-        let engines = Engines::default();
+        let engines = Engines::new(self.programs.clone());
         let present = self.populations.iter().map(|population| {
             let client = make(&population.assignment, &timers)?;
             let of_worker = (&timers, &recorder, &ended, &sharing, &engines);

@@ -23,6 +23,7 @@ mod message;
 pub mod output;
 mod preparing;
 pub mod programs;
+pub mod raw;
 mod readiness;
 mod remote;
 mod runner;

@@ -58,8 +58,10 @@ const WITHOUT_EXAMPLE: &[&str] = &[
     "TrialAnalysis.aborted",
     "TrialAnalysis.attempt_of",
     "TrialAnalysis.connections",
+    "TrialAnalysis.not_counted",
     "TrialAnalysis.parts",
     "TrialAnalysis.repeated_by",
+    "TrialAnalysis.test_failed",
 ];
 
 /// Requests that fail, listen for events, begin traces, and measure numbers in responses.

@@ -201,7 +201,7 @@ pub struct Summary {
     pub disturbed: usize,
     /// Trials whose system under test failed; they are also invalid.
     pub system_failures: usize,
-    /// Trials that `abort_on` ended; they are also invalid. Not counted for a search, which overloads the system on
+    /// Trials that `abort_on` or a script ended; they are also invalid. Not counted for a search, which overloads the system on
     /// purpose.
     #[serde(skip_serializing_if = "is_zero")]
     pub aborted: usize,
@@ -249,7 +249,7 @@ pub enum Outcome {
     CouldNotTell,
     /// A variant is worse than the first one in a deciding measure, beyond noise and by a relevant difference.
     Regression,
-    /// A threshold failed in a valid trial, or `abort_on` ended a trial.
+    /// A threshold failed in a valid trial, or `abort_on` or a script ended a trial.
     ThresholdFailed,
     /// None of these.
     Ok,

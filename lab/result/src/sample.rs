@@ -31,7 +31,7 @@ pub enum Fate {
     NotStarted,
     /// The system failed under load.
     Died,
-    /// `abort_on` ended the trial to protect the system.
+    /// `abort_on` or a script ended the trial early.
     Aborted,
     /// Interrupted, skipped, or not run yet: the archive does not contain the trial.
     NotRun,
@@ -103,7 +103,7 @@ impl Fate {
             Self::Invalid => format!("{of} are invalid"),
             Self::NotStarted => format!("the system did not start in {of}"),
             Self::Died => format!("the system failed in {of}"),
-            Self::Aborted => format!("`abort_on` ended {of}"),
+            Self::Aborted => format!("{of} were aborted"),
             Self::NotRun => format!("{of} were not run"),
         }
     }

@@ -9,14 +9,21 @@ use std::sync::Arc;
 use lab_script::{
     Bundle, Call, Event, Facts, Level, Outcome, Program, Runtime, Source, Turn, Variables,
 };
-use lab_workload::{Inputs, SESSION, Scripted, Workload};
+use lab_workload::{Inputs, SESSION, ScriptSource, Scripted, Workload};
 
-/// A quarter of a machine's memory, divided by the workers, is an engine's; this if it is unknown.
+/// The assumed memory for all engines if the machine's memory is unknown.
 const USUAL_MEMORY: u64 = 1 << 30;
 
+/// The programs of a load, each loaded once for all workers.
+#[derive(Clone, Default)]
+pub struct Programs(Arc<[(Arc<[ScriptSource]>, Program)]>);
+
 /// The engines of a worker: one for each program, which all its populations share.
-#[derive(Default)]
-pub struct Engines(RefCell<Vec<(Arc<Scripted>, Rc<Engine>)>>);
+pub struct Engines {
+    programs: Programs,
+    /// By program.
+    made: RefCell<Vec<Option<Rc<Engine>>>>,
+}
 
 /// A program in its engine.
 type Engine = RefCell<Runtime>;
@@ -72,7 +79,33 @@ pub struct Terms {
     pub length: u64,
 }
 
+impl Programs {
+    /// Loads the programs of these workloads.
+    ///
+    /// # Errors
+    /// In words, when a script can't be loaded.
+    pub fn load<'w>(workloads: impl Iterator<Item = &'w Workload>) -> Result<Self, String> {
+        let mut all: Vec<(Arc<[ScriptSource]>, Program)> = Vec::new();
+        for workload in workloads {
+            if let Some(scripted) = &workload.scripted
+                && all.iter().all(|(known, _)| *known != scripted.sources)
+            {
+                let program = load(scripted, &workload.inputs)?;
+                all.push((Arc::clone(&scripted.sources), program));
+            }
+        }
+        Ok(Self(all.into()))
+    }
+}
+
 impl Engines {
+    /// Returns the engines of a worker; each is made when it is first used.
+    #[must_use]
+    pub fn new(programs: Programs) -> Self {
+        let made = RefCell::new(vec![None; programs.0.len()]);
+        Self { programs, made }
+    }
+
     /// Returns the program of a population's sessions, if a script plays them.
     ///
     /// # Errors
@@ -86,7 +119,7 @@ impl Engines {
         let Some(scripted) = &workload.scripted else {
             return Ok(None);
         };
-        let engine = self.engine((scripted, &workload.inputs), &terms, clock)?;
+        let engine = self.engine(scripted, &terms, clock)?;
         Ok(Some(Playing {
             engine,
             scripted: Arc::clone(scripted),
@@ -102,30 +135,29 @@ impl Engines {
 
     fn engine(
         &self,
-        (scripted, given): (&Arc<Scripted>, &Inputs),
+        scripted: &Scripted,
         terms: &Terms,
         clock: &WallClock,
     ) -> Result<Rc<Engine>, String> {
-        let mut engines = self.0.borrow_mut();
-        let known = engines
-            .iter()
-            .find(|(of, _)| of.sources == scripted.sources);
-        if let Some((_, engine)) = known {
+        let mut programs = self.programs.0.iter();
+        let place = programs.position(|(of, _)| *of == scripted.sources);
+        let place = place.ok_or("a script of no program")?;
+        let mut made = self.made.borrow_mut();
+        if let Some(engine) = &made[place] {
             return Ok(Rc::clone(engine));
         }
-        let program = load(scripted, given)?;
         let limits = lab_script::Limits {
             turn: scripted.limits.turn,
-            memory: memory(scripted, terms.workers),
+            memory: memory(scripted, terms.workers * made.len()),
             stack: scripted.limits.stack,
         };
         let seed = lab_workload::seed_of(terms.seed, "script") ^ u64::from(terms.block);
-        let runtime = Runtime::new(&program, limits, seed);
+        let runtime = Runtime::new(&self.programs.0[place].1, limits, seed);
         let mut runtime = runtime.map_err(|thrown| thrown.to_string())?;
         let of_day = clock.clone();
         runtime.set_clock(Box::new(move || (of_day.unix_ms)((of_day.now)())));
         let engine = Rc::new(RefCell::new(runtime));
-        engines.push((Arc::clone(scripted), Rc::clone(&engine)));
+        made[place] = Some(Rc::clone(&engine));
         Ok(engine)
     }
 }
@@ -150,20 +182,22 @@ pub fn load(scripted: &Scripted, given: &Inputs) -> Result<Program, String> {
     })
 }
 
-/// Returns the memory of one engine.
-fn memory(scripted: &Scripted, workers: usize) -> u64 {
+/// Returns the memory of one engine of this number on the machine.
+fn memory(scripted: &Scripted, engines: usize) -> u64 {
     scripted.limits.memory.unwrap_or_else(|| {
         let quarter = machine_memory().map_or(USUAL_MEMORY, |all| all / 4);
-        quarter / workers.max(1) as u64
+        quarter / engines.max(1) as u64
     })
 }
 
-/// Returns the memory of the machine, in bytes.
+/// Returns the memory of the machine or of the container, in bytes.
 fn machine_memory() -> Option<u64> {
+    let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let limit = limit.and_then(|limit| limit.trim().parse().ok());
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kib << 10)
+    Some((kib << 10).min(limit.unwrap_or(u64::MAX)))
 }
 
 /// Returns the transactions of a session by name, without the session itself.

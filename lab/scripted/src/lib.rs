@@ -5,5 +5,5 @@ mod engine;
 mod names;
 mod session;
 
-pub use engine::{Engines, Player, Playing, Terms, WallClock, load};
+pub use engine::{Engines, Player, Playing, Programs, Terms, WallClock, load};
 pub use session::session_of;

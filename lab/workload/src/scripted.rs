@@ -55,7 +55,8 @@ pub struct Scripted {
 pub struct ScriptLimits {
     /// The longest time without a wait or a request.
     pub turn: Duration,
-    /// The memory of all users of a worker, bytes; `None` for a quarter of the machine's, divided by the workers.
+    /// The memory of all users of a worker, bytes; `None` for a quarter of the machine's, divided by the workers and
+    /// by the programs of the load.
     pub memory: Option<u64>,
     /// The stack, bytes.
     pub stack: usize,

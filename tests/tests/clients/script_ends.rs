@@ -63,7 +63,7 @@ export function stops() {
   exec.test.abort('the shop is closed');
 }
 export function goes() {
-  http.get(`${__ENV.BASE_URL}/b`);
+  http.get(`${__ENV.BASE_URL}/b/${exec.scenario.name}`);
   sleep(0.1);
 }
 export function teardown() {
@@ -75,6 +75,7 @@ export function teardown() {
     assert_eq!(trial["aborted"], true, "{trial}");
     assert!(code != Some(0), "{said}");
     assert!(said.contains("the shop is closed"), "{said}");
+    assert!(log.iter().any(|line| line.contains("/b/goes")), "{log:?}");
     assert!(
         log.iter().any(|line| line.contains("DELETE /constant-vus")),
         "`teardown` runs after an aborted trial, too: {log:?}"

@@ -235,7 +235,6 @@ impl Prepared {
     /// Returns the rules for the response to a request that a program made in place of `site`.
     pub(crate) fn of_parts(site: &Self, parts: &Parts) -> Self {
         let given = |name: &str| parts.header(name);
-        let host = given("host").filter(|host| sound_value(host));
         let mut fixed = String::from(" HTTP/1.1\r\n");
         if given("user-agent").is_none() {
             push_header(&mut fixed, "User-Agent", USER_AGENT);
@@ -246,9 +245,9 @@ impl Prepared {
             target: site.target.clone(),
             fixed: fixed.into(),
             varying: Vec::new(),
-            host: host.map_or(Host::Server, |host| Host::Said(host.trim().into())),
+            host: host_of(parts).map_or(Host::Server, |host| Host::Said(host.into())),
             cookies: Box::default(),
-            closes: given("connection").is_some_and(|value| value.eq_ignore_ascii_case("close")),
+            closes: parts.closes(),
             basic: None,
             body: Body::Empty,
             files: Vec::new(),
@@ -290,8 +289,8 @@ impl Prepared {
                 .given
                 .as_ref()
                 .is_some_and(|given| given.timeout == parts.timeout && given.expect == parts.expect)
-            && parts.header("host").map(str::trim) == host
-            && parts.header("connection").is_some() == self.closes
+            && host_of(parts) == host
+            && parts.closes() == self.closes
             && parts.header("user-agent").is_some() != self.fixed.contains("User-Agent")
     }
 
@@ -658,6 +657,12 @@ fn push_target(target: &str, out: &mut String) {
             let _infallible = write!(out, "%{byte:02X}");
         }
     }
+}
+
+/// Returns the value of `Host` that a program gave.
+fn host_of(parts: &Parts) -> Option<&str> {
+    let host = parts.header("host").filter(|host| sound_value(host));
+    host.map(str::trim)
 }
 
 #[cfg(test)]

@@ -168,3 +168,40 @@ fn push_headers(parts: &Parts, out: &mut String) -> Result<(), Unmade> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use lab_workload::{Request, Template};
+
+    use super::*;
+
+    #[test]
+    fn rules_fit_the_requests_that_they_are_made_of() {
+        let site = Request::get(Template::literal("/"));
+        let base = "http://127.0.0.1:1".parse().unwrap();
+        let site = Prepared::new(&site, &[], &[], &base);
+        let with = |name: &str, value: &str| Parts {
+            method: "GET".to_owned(),
+            target: "/".to_owned(),
+            headers: vec![(name.to_owned(), value.to_owned())],
+            cookies: Vec::new(),
+            body: Bytes::new(),
+            timeout: None,
+            follow: 10,
+            expect: Vec::new(),
+            keeps_body: true,
+        };
+        let all = [
+            with("Connection", "keep-alive"),
+            with("Connection", "close"),
+            with("Host", "shop.test"),
+            with("user-agent", "mine"),
+        ];
+        for (at, parts) in all.iter().enumerate() {
+            let own = Prepared::of_parts(&site, parts);
+            let fits: Vec<bool> = all.iter().map(|other| own.fits(other)).collect();
+            let expected: Vec<bool> = (0..all.len()).map(|other| other == at).collect();
+            assert_eq!(fits, expected, "{parts:?}");
+        }
+    }
+}

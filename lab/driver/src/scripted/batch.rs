@@ -1,6 +1,6 @@
 //! Requests of a script that are sent at the same time, on sessions beside the user's, as those of `parallel`.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lab_client::Unmade;
@@ -41,16 +41,19 @@ impl<C: Client> Shared<C> {
         let queue = ready.iter().map(|one| (steps[one.number], from));
         self.parallel_sessions
             .wait(life.user.place, queue.collect());
-        let most = at_once(&requests);
-        let mut places: Vec<usize> = (0..most).rev().collect();
+        let mut places: Vec<usize> = (0..MOST_AT_ONCE).rev().collect();
         let mut under_way = FuturesUnordered::new();
+        let mut of_servers: BTreeMap<&str, usize> = BTreeMap::new();
+        let of = |one: &Ready| server(&requests[one.number]);
         let mut turn = due;
         loop {
             while turn.meant < life.state.until
-                && under_way.len() < most
-                && let (Some(one), Some(place)) = (ready.pop_front(), places.pop())
+                && under_way.len() < MOST_AT_ONCE
+                && let Some(at) = next(ready.iter().map(of), &of_servers)
+                && let (Some(one), Some(place)) = (ready.remove(at), places.pop())
             {
-                self.parallel_sessions.next(life.user.place);
+                *of_servers.entry(of(&one)).or_default() += 1;
+                self.parallel_sessions.next(life.user.place, at);
                 let step = steps[one.number];
                 let asked = DueRequest {
                     request: self.script.session[step].requests.start,
@@ -66,6 +69,8 @@ impl<C: Client> Shared<C> {
                 break;
             };
             places.push(over.place);
+            let busy = of_servers.entry(server(&requests[over.number]));
+            busy.and_modify(|busy| *busy -= 1);
             turn = Due {
                 planned: None,
                 meant: over.life.state.at.max(due.meant),
@@ -120,12 +125,15 @@ impl<C: Client> Shared<C> {
     }
 }
 
-/// Returns how many of the requests may be in progress at once.
-fn at_once(requests: &[Request]) -> usize {
-    let mut servers: Vec<&str> = requests.iter().map(server).collect();
-    servers.sort_unstable();
-    servers.dedup();
-    (servers.len() * MOST_AT_ONCE_OF_SERVER).clamp(1, MOST_AT_ONCE)
+/// Returns the place of the first request whose server may get one more.
+fn next<'r>(
+    mut servers: impl Iterator<Item = &'r str>,
+    under_way: &BTreeMap<&str, usize>,
+) -> Option<usize> {
+    servers.position(|server| {
+        let busy = under_way.get(server).copied().unwrap_or_default();
+        busy < MOST_AT_ONCE_OF_SERVER
+    })
 }
 
 /// Returns the server of a request's address.
@@ -133,4 +141,20 @@ fn server(request: &Request) -> &str {
     let rest = request.url.split_once("://");
     let rest = rest.map_or("", |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_gets_six_requests_at_once_and_others_go_before() {
+        let mut under_way = BTreeMap::from([("a", 5)]);
+        let queue = ["a", "a", "b"];
+        assert_eq!(next(queue.into_iter(), &under_way), Some(0));
+        under_way.insert("a", 6);
+        assert_eq!(next(queue.into_iter(), &under_way), Some(2));
+        under_way.insert("b", 6);
+        assert_eq!(next(queue.into_iter(), &under_way), None);
+    }
 }

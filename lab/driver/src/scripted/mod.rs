@@ -9,5 +9,5 @@ mod turns;
 
 pub use around::{Calls, set_up, summarize, tear_down};
 pub(crate) use batch::MOST_AT_ONCE;
-pub(crate) use play::{Engines, Playing, playing};
+pub(crate) use play::{Engines, Playing, Programs, playing};
 pub(crate) use turns::End;

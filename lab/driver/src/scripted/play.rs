@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-pub(crate) use lab_scripted::{Engines, Playing};
+pub(crate) use lab_scripted::{Engines, Playing, Programs};
 use lab_scripted::{Terms, WallClock};
 use lab_workload::LoadKind;
 

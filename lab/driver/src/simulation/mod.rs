@@ -49,6 +49,7 @@ use crate::merger::Merger;
 use crate::mix::Mix;
 use crate::outline::Outline;
 use crate::population::populations;
+use crate::scripted::Programs;
 use crate::timers::{Timer, Timers};
 use crate::worker::Worker;
 use lab_recorder::event::{DriverEvent, DriverSummary, Window};
@@ -396,8 +397,15 @@ fn live<C: Client>(mix: &Mix, clock: Clock, make: impl Makes<C>) -> Observed {
     let outline = Arc::new(Outline::of(mix));
     let control = Arc::new(Control::new());
     let populations = populations(mix);
-    let hired = (0..mix.first().workers())
-        .map(|number| hire(number, &populations, clock, &control, &queue));
+    let hired = (0..mix.first().workers()).map(|number| {
+        hire(
+            number,
+            (&populations, &Programs::default()),
+            clock,
+            &control,
+            &queue,
+        )
+    });
     let (workers, emptied): (Vec<Worker>, Vec<_>) = hired.unzip();
     let workers = workers.into_iter();
     let mut workers: Vec<Running> = workers.map(|one| Running::new(one, make.clone())).collect();

@@ -293,7 +293,9 @@ impl Rehearsal {
         queue: Queue,
     ) -> Result<Self, DriverError> {
         let script = Arc::new(Script::new(&drive.workload));
-        let mut playing = playing(&Engines::default(), drive, clock)?;
+        let programs = Programs::load(std::iter::once(&*drive.workload));
+        let programs = programs.map_err(DriverError::Script)?;
+        let mut playing = playing(&Engines::new(programs), drive, clock)?;
         if let Some(playing) = &mut playing {
             let witness = Rc::clone(&client.witness);
             playing.set_log(Box::new(move |level, text| {

@@ -294,7 +294,7 @@ pub(crate) fn verdict(analysis: &Analysis) -> String {
         (Outcome::Ok, None) => "A valid measurement".to_owned(),
         (Outcome::Ok, Some(took)) => format!("A valid measurement, but the server {took}"),
         (Outcome::ThresholdFailed, _) if summary.aborted > 0 => {
-            format!("`abort_on` ended {}", plural(summary.aborted, "trial"))
+            format!("{} aborted", plural(summary.aborted, "trial"))
         }
         (Outcome::ThresholdFailed, None) => {
             "A valid measurement, but the server missed a threshold".to_owned()

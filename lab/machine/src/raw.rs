@@ -15,15 +15,19 @@ const MOST_BYTES: u64 = 1 << 30;
 
 /// The data of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pass {
-    pub(crate) files: u64,
-    pub(crate) file_bytes: u64,
-    pub(crate) chunk_bytes: u64,
+pub struct Pass {
+    /// The number of files.
+    pub files: u64,
+    /// The size of a file.
+    pub file_bytes: u64,
+    /// The size of a chunk.
+    pub chunk_bytes: u64,
 }
 
 impl Pass {
     /// The bytes of so many sessions, or of as many as fit into [`MOST_BYTES`].
-    pub(crate) fn of(transfer: &Transfer, sessions: u32) -> Self {
+    #[must_use]
+    pub fn of(transfer: &Transfer, sessions: u32) -> Self {
         let file_bytes = transfer.bytes.clamp(1, MOST_BYTES);
         Self {
             files: u64::from(sessions).clamp(1, MOST_BYTES / file_bytes),
@@ -34,11 +38,10 @@ impl Pass {
 
     /// Writes the files into a new folder and keeps them, so that the disk has no other work. `None` when it was
     /// interrupted.
-    pub(crate) fn write(
-        self,
-        folder: &Path,
-        interrupt: &AtomicBool,
-    ) -> io::Result<Option<Duration>> {
+    ///
+    /// # Errors
+    /// When a file can't be written.
+    pub fn write(self, folder: &Path, interrupt: &AtomicBool) -> io::Result<Option<Duration>> {
         fs::create_dir(folder)?;
         let chunk = noise(usize::try_from(self.chunk_bytes).map_err(io::Error::other)?);
         let watch = Stopwatch::start();
