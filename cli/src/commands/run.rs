@@ -34,9 +34,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     } else {
         &DiskAndEnvironment
     };
+    let is_script = script::is_script(&args.study.study);
+    if !is_script {
+        script::refuse_flags(&args.script)?;
+    }
     let mut end = None;
     let (loaded, plan) = match &args.quick.url {
-        _ if script::is_script(&args.study.study) => {
+        _ if is_script => {
             let (made, of_script) = script::run(&args.study, files, (&args.quick, &args.script))?;
             end = Some(of_script);
             made
@@ -172,6 +176,7 @@ fn finish(
         "plimsoll run {} {}--resume --out {}",
         args.study.study.display(),
         quick::again(&args.quick)
+            + &script::again(&args.script)
             + &again(&args.study, secrets)
             + &waits_again(args.patience)
             + &fleet::again(&args.agents),

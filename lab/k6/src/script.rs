@@ -1,4 +1,4 @@
-//! What is known of a script, and what is made of it.
+//! The input (a script and its options) and the output (a study) of the conversion.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub struct Flags {
 
 /// The files for a script.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Made {
+pub struct StudyFiles {
     /// The study.
     pub study: String,
     /// The workloads: file names and texts.
@@ -99,14 +99,56 @@ pub struct Refused {
 }
 
 impl Script<'_> {
-    /// Returns a refusal of an option, with the line where its name stands.
-    pub(crate) fn refused(&self, name: &str, message: String, help: &str) -> Refused {
-        let mut lines = self.text.lines();
-        let line = lines.position(|line| line.contains(name));
+    /// Returns a refusal of an option, with its line; `keys` are the names of the objects around it and its own.
+    pub(crate) fn refused(&self, keys: &[&str], message: String, help: &str) -> Refused {
         Refused {
-            line: line.map(|at| at + 1),
+            line: line_of(self.text, keys),
             message,
             help: help.to_owned(),
+        }
+    }
+}
+
+/// Returns the line of the last key that is found, each after the one before.
+fn line_of(text: &str, keys: &[&str]) -> Option<usize> {
+    let mut found = None;
+    for key in keys {
+        let mut later = text.lines().enumerate().skip(found.unwrap_or_default());
+        let at = later.find(|(_, line)| has_key(line, key));
+        found = at.map(|(at, _)| at).or(found);
+    }
+    found.map(|at| at + 1)
+}
+
+/// Whether a line has a property of this name: `vus: 10`, `'vus': 10`.
+fn has_key(line: &str, key: &str) -> bool {
+    let is_comment = line.trim_start().starts_with("//");
+    !is_comment
+        && line.match_indices(key).any(|(at, _)| {
+            let before = line[..at].chars().next_back();
+            let is_whole = before.is_none_or(|c| !c.is_alphanumeric() && !"_$-.".contains(c));
+            let after = line[at + key.len()..].trim_start_matches(['\'', '"', '`']);
+            is_whole && after.trim_start().starts_with(':')
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_an_option_has_its_name_as_a_key() {
+        let text = "import next from 'x';\nconst text = a ? ext : 1;\n// vus: 1\n\
+                    export const options = {\n  scenarios: {\n    a: { vus: 1 },\n    'b-2': {\n      \
+                    executor: 'x',\n      vus: 2,\n  } },\n  'rps': 1 };";
+        for (keys, line) in [
+            (&["rps"][..], Some(11)),
+            (&["vus"], Some(6)),
+            (&["scenarios", "b-2", "vus"], Some(9)),
+            (&["scenarios", "b-2", "duration"], Some(7)),
+            (&["exec"], None),
+        ] {
+            assert_eq!(line_of(text, keys), line, "{keys:?}");
         }
     }
 }

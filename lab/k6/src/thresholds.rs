@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use lab_units::units::decimal;
 use lab_units::yaml::text;
 use serde_json::Value;
 
@@ -155,18 +156,14 @@ fn key(script: &Script<'_>, scenarios: &[Scenario], metric: &str) -> Option<(Str
 /// Returns a limit with its unit: `p(95) < 500ms`.
 fn limit_of(kind: Kind, limit: &str) -> Option<String> {
     let (left, operator, number) = parts(limit)?;
-    let shown = |number: f64| {
-        let text = format!("{number:.6}");
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    };
     let is_known = match kind {
         Kind::Time => left.starts_with("p(") || ["avg", "min", "max", "med"].contains(&left),
         Kind::Part | Kind::Rate => left == "rate",
     };
     let right = match kind {
-        Kind::Time => format!("{}ms", shown(number)),
-        Kind::Part => format!("{}%", shown(number * 100.0)),
-        Kind::Rate => format!("{}/s", shown(number)),
+        Kind::Time => format!("{}ms", decimal(number)),
+        Kind::Part => format!("{}%", decimal(number * 100.0)),
+        Kind::Rate => format!("{}/s", decimal(number)),
     };
     is_known.then(|| format!("{left} {operator} {right}"))
 }
