@@ -148,12 +148,13 @@ fn rehearsed(
     let secrets = (!args.show_secrets).then(|| secrets.clone());
     let workload = Arc::clone(&drive.workload);
     let has_study = args.url.is_none();
+    let masked = Rc::new(move |text: &str| match &secrets {
+        Some(secrets) => workload.inputs.mask(&secrets.masked(text)),
+        None => text.to_owned(),
+    });
+    let masked_error = Rc::clone(&masked);
     let listener = move |moment: Moment| {
-        let text = text::moment(&moment, style);
-        let text = match &secrets {
-            Some(secrets) => workload.inputs.mask(&secrets.masked(&text)),
-            None => text,
-        };
+        let text = masked(&text::moment(&moment, style));
         let text = match has_study {
             true => text,
             false => by_flags(&text),
@@ -184,6 +185,7 @@ fn rehearsed(
     let exit = match &whole {
         None => Exit::Interrupted,
         Some(Err(why)) => {
+            let why = masked_error(why);
             let _ = print(&format!("the script ended with an error: {why}\n\n"));
             Exit::ThresholdFailed
         }
@@ -241,7 +243,7 @@ fn write_har(path: &Path, done: &Done) -> Result<(), Failure> {
 fn recorded(moments: &[Moment]) -> String {
     let count = moments.iter().map(|moment| match moment {
         Moment::Exchanged(exchanged) => exchanged.messages.len(),
-        Moment::NotDone { .. } => 0,
+        Moment::Logged(_) | Moment::NotDone { .. } => 0,
     });
     let count: usize = count.sum();
     format!("{count} requests, which browsers open in their network tools")

@@ -147,11 +147,16 @@ pub(crate) fn exit(analysis: &Analysis, gate: GateArgs) -> Exit {
         true => Exit::ThresholdFailed,
     };
     let decision = analysis.answer.as_ref().map(|answer| answer.decision);
-    unless_lenient(
+    let mut trials = analysis.trials.iter();
+    let by_script = match trials.any(|trial| trial.test_failed.is_some()) {
+        false => Exit::Success,
+        true => Exit::ThresholdFailed,
+    };
+    by_script.max(unless_lenient(
         of_outcome(analysis.summary.outcome, decision),
         gate,
         otherwise,
-    )
+    ))
 }
 
 fn of_outcome(outcome: Outcome, decision: Option<Decision>) -> Exit {

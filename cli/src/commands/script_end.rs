@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use lab_analysis::{Analysis, model::Verdict};
 use lab_driver::summarize;
-use lab_k6::{Judged, Limit, Trial, figures, judge};
+use lab_k6::{Judged, Limit, Trial, fail_uncounted, figures, judge};
 use lab_report::write::k6;
 use lab_study::Workload;
 use serde_json::Value;
@@ -29,14 +29,19 @@ impl ScriptEnd {
     pub(crate) fn finish(&self, analysis: &Analysis, dir: &Path) -> Result<Exit, Failure> {
         let valid = analysis.trials.iter();
         let valid = valid.filter(|trial| trial.verdict == Verdict::Valid);
-        let trials: Vec<Trial<'_>> = valid.map(Trial::from).collect();
+        let trials: Vec<Trial<'_>> = valid.clone().map(Trial::from).collect();
+        let mut reasons = analysis.trials.iter();
+        if let Some(reason) = reasons.find_map(|trial| trial.test_failed.as_ref()) {
+            print(&format!("the script failed the test: {reason}\n"))?;
+        }
         if trials.is_empty() {
             if !self.limits.is_empty() {
                 print("thresholds of the script: not judged, since no trial is valid\n")?;
             }
             return Ok(Exit::Success);
         }
-        let judged = judge(&self.limits, &trials);
+        let mut judged = judge(&self.limits, &trials);
+        fail_uncounted(&mut judged, valid);
         let lines: String = judged.iter().map(line).collect();
         if !lines.is_empty() {
             print(&format!("thresholds of the script:\n{lines}"))?;

@@ -89,6 +89,19 @@ pub enum Warning {
         /// Why.
         problem: String,
     },
+    /// The script failed the test (`test.fail`).
+    TestFailed {
+        /// The reason that it gave first.
+        reason: String,
+    },
+    /// Values of a check or a metric of the script are in no figure of it: they don't fit, or its name was unknown
+    /// before the trial.
+    NotCounted {
+        /// The name; of a check, with the prefix `check: `.
+        name: String,
+        /// How many.
+        values: u64,
+    },
     /// A warning of a newer version, unknown to this one.
     #[serde(other)]
     Newer,
@@ -113,6 +126,8 @@ impl Warning {
                 server, problem, ..
             } => vec![server, problem],
             Self::NotProfiled { problem } => vec![problem],
+            Self::TestFailed { reason } => vec![reason],
+            Self::NotCounted { name, .. } => vec![name],
             _ => Vec::new(),
         }
     }

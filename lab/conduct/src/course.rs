@@ -9,7 +9,7 @@ use std::time::Duration;
 use lab_archive::{
     ErrorExample, Pinning, Profiled, QuietGate, RawBaseline, TrialEnvironment, Waited, Warning,
 };
-use lab_driver::{DriverEvent, WorkerThread};
+use lab_driver::{DriverEvent, ScriptNote, WorkerThread};
 use lab_machine::scratch::{Scratch, Work};
 use lab_sampling::Sampler;
 use lab_study::Secrets;
@@ -225,6 +225,21 @@ impl Conductor<'_> {
         }
     }
 
+    /// Records an example of an error, or a fact that a script caused; all other events are ignored.
+    pub(crate) fn record_event(
+        &mut self,
+        event: DriverEvent,
+        facts: &mut TrialFacts,
+    ) -> Result<(), Stop> {
+        if let DriverEvent::Script(ScriptNote::Aborted(reason)) = &event {
+            return Err(Stop::by_script(reason));
+        }
+        facts.script(&event);
+        let example = facts.example(event);
+        example.into_iter().for_each(|example| self.tell(example));
+        Ok(())
+    }
+
     pub(crate) fn tell(&mut self, event: Event) {
         (self.events)(event);
     }
@@ -241,6 +256,36 @@ pub(crate) enum Input {
 }
 
 impl TrialFacts {
+    /// Stores a fact that a script caused: the first failure of the test, and the number of values for each name.
+    pub(crate) fn script(&mut self, event: &DriverEvent) {
+        let is_failed = |noted: &Warning| matches!(noted, Warning::TestFailed { .. });
+        match event {
+            DriverEvent::Script(ScriptNote::Failed(reason))
+                if !self.warnings.iter().any(is_failed) =>
+            {
+                let reason = reason.clone();
+                self.warnings.push(Warning::TestFailed { reason });
+            }
+            DriverEvent::Script(ScriptNote::NotCounted { name, values }) => {
+                let known = self.warnings.iter_mut().find_map(|noted| match noted {
+                    Warning::NotCounted {
+                        name: known,
+                        values,
+                    } if known == name => Some(values),
+                    _ => None,
+                });
+                match known {
+                    Some(known) => *known += values,
+                    None => self.warnings.push(Warning::NotCounted {
+                        name: name.clone(),
+                        values: *values,
+                    }),
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Stores an example of an error, and returns it as an event; other driver events return none.
     pub(crate) fn example(&mut self, event: DriverEvent) -> Option<Event> {
         let DriverEvent::ErrorExample {

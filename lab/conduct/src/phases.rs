@@ -74,7 +74,7 @@ impl Conductor<'_> {
                         errors,
                     });
                 }
-                Input::Driver(event) => facts.example(event).into_iter().for_each(|e| self.tell(e)),
+                Input::Driver(event) => self.record_event(event, facts)?,
                 Input::Due => {}
                 Input::Ended => return Err(Stop::Fatal(ConductError::DriverEnded)),
             }
@@ -259,7 +259,7 @@ impl Conductor<'_> {
                     self.expect_an_answer(measuring, system, facts)?;
                 }
                 Input::Driver(DriverEvent::Done) | Input::Ended => return system.check(),
-                Input::Driver(event) => facts.example(event).into_iter().for_each(|e| self.tell(e)),
+                Input::Driver(event) => self.record_event(event, facts)?,
                 Input::Due => {}
             }
             if clock.now() > latest {

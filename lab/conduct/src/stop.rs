@@ -22,7 +22,7 @@ pub(crate) enum Stop {
     Generator(String),
     /// A remote generator was lost, or the system's host.
     Lost(String),
-    /// An abort condition of the study was met; which, and when.
+    /// An abort condition of the study was met, or a script ended the test; which, and when.
     Aborted(String),
     /// The user requested it.
     Interrupted,
@@ -42,6 +42,11 @@ impl Stop {
 }
 
 impl Stop {
+    /// A script that ends the test, for this reason.
+    pub(crate) fn by_script(reason: &str) -> Self {
+        Self::Aborted(format!("`test.abort` of the script ended it: {reason}"))
+    }
+
     /// A failure of the system during its preparation, which is no evidence about its load.
     pub(crate) fn in_preparation(self, cause: PreparationCause) -> Self {
         match self {
@@ -96,6 +101,7 @@ pub(crate) fn driver_stop(error: DriverError) -> Stop {
     match error {
         DriverError::Generator { .. } => Stop::Generator(error.to_string()),
         DriverError::Lost { .. } => Stop::Lost(error.to_string()),
+        DriverError::Aborted(reason) => Stop::by_script(&reason),
         DriverError::Script(why) => Stop::Preparation(why, PreparationCause::Study),
         error => error.into(),
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use lab_archive::{PreparationCause, TrialEnd, TrialWriter, Warning};
 use lab_client::Protocol;
 use lab_driver::remote::Generators;
-use lab_driver::{Assignment, Driver, DriverEvent, DriverSummary, Mix, Part};
+use lab_driver::{Assignment, Calls, Driver, DriverEvent, DriverSummary, Mix, Part};
 use lab_host::clock::Stopwatch;
 use lab_host::machine;
 use lab_machine::http::Client;
@@ -225,19 +225,40 @@ impl Conductor<'_> {
         if self.workloads.iter().any(|one| !one.setup.is_empty()) {
             self.tell(Event::Phase(Phase::Setup));
         }
-        let (sender, events) = sync_channel(QUEUE);
         // In a duet the generator is a process of its own.
         facts.files_before = match self.peer {
             Some(_) => 0,
             None => machine::own_open_files(),
         };
         let mix = self.mix(system, user_extra)?;
+        let set_up = lab_driver::set_up(mix, self.interrupt).map_err(driver_stop)?;
+        let (mix, calls) = set_up.ok_or(Stop::Interrupted)?;
+        let result = self.under_load(&mix, calls, (system, before), writer, facts);
+        self.tear_down(&mix, system, facts);
+        result
+    }
+
+    /// Runs the load on a system that is ready for it.
+    fn under_load(
+        &mut self,
+        mix: &Mix,
+        calls: Calls,
+        (system, before): (&mut System, &ProgramSnapshot),
+        writer: &mut TrialWriter,
+        facts: &mut TrialFacts,
+    ) -> Result<(), Stop> {
+        for event in calls.events {
+            self.record_event(event, facts)?;
+        }
+        let (sender, events) = sync_channel(QUEUE);
         let driver = self.driver(mix.clone(), sender)?;
         facts.workers = match self.generators {
             Some(generators) => generators.workers(),
             None => driver.worker_threads().len(),
         };
-        let result = self.setup(&events, system, facts).and_then(|set_up| {
+        let result = self.setup(&events, system, facts).and_then(|mut set_up| {
+            set_up.transactions += calls.transactions;
+            set_up.errors += calls.errors;
             facts.set_up = Some(set_up);
             self.raw_pass(facts)?;
             let around = EnvironmentReadings::begin(before, system)?;
@@ -260,8 +281,18 @@ impl Conductor<'_> {
         if result.is_err() {
             driver.stop();
         }
-        end_driver(driver, &events, result.is_ok()).and(result)?;
-        lab_driver::tear_down(&mix, self.interrupt).map_err(driver_stop)
+        end_driver(driver, &events, result.is_ok()).and(result)
+    }
+
+    /// Calls the `teardown` of the load's scripts, unless the system has ended. A failure changes nothing that was
+    /// measured.
+    fn tear_down(&mut self, mix: &Mix, system: &mut System, facts: &mut TrialFacts) {
+        if system.check().is_ok() {
+            let (calls, problems) = lab_driver::tear_down(mix, self.interrupt);
+            facts.notes.extend(problems);
+            let notes = calls.events.into_iter();
+            notes.for_each(|event| facts.script(&event));
+        }
     }
 
     /// Starts the driver: in this process, or as several if the load is spread over them, or as one of two in a duet. A
@@ -354,9 +385,7 @@ impl Conductor<'_> {
         // A study without a workload has no load.
         let first = drives.next();
         let first = first.ok_or(Stop::Fatal(ConductError::DriverEnded))?;
-        let mix = drives.fold(Mix::from(first), Mix::and);
-        let prepared = lab_driver::set_up(mix, self.interrupt).map_err(driver_stop)?;
-        prepared.ok_or(Stop::Interrupted)
+        Ok(drives.fold(Mix::from(first), Mix::and))
     }
 
     fn assignment(

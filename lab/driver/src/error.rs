@@ -47,6 +47,9 @@ pub enum DriverError {
     /// A script can't be loaded, or its modules throw.
     #[error("{0}")]
     Script(String),
+    /// A script ended the test before its load (`test.abort`), for this reason.
+    #[error("`test.abort` of the script: {0}")]
+    Aborted(String),
     /// A generator process could not be started.
     #[error("the generator {} can't be started", program.display())]
     Spawn {

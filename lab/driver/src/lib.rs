@@ -43,10 +43,11 @@ pub use crew::WorkerThread;
 pub use driver::Driver;
 pub use error::DriverError;
 pub use lab_client::{BaseUrl, BaseUrlError, ErrorClass, Offer, Phase, Protocol, TlsOptions};
+pub use lab_recorder::ScriptNote;
 pub use lab_recorder::event::{
     DriverEvent, DriverSummary, MAX_ERROR_EXAMPLES, MAX_RECORDED, Window,
 };
 pub use lab_workload::part::{MAX_RESIDUES, Part};
 pub use mix::Mix;
-pub use scripted::{set_up, summarize, tear_down};
+pub use scripted::{Calls, set_up, summarize, tear_down};
 pub use worker::rehearsal::{Witness, rehearse};

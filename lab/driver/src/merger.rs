@@ -114,6 +114,10 @@ impl Merger {
             Report::SetupStepDone(counts) => self.setup_step_done(worker, counts),
             Report::Window { index, window } => self.window(worker, index, window),
             Report::Example(example) => self.example(example),
+            Report::Script(note) => {
+                let note = note.map(|text| self.outline.mask(text));
+                self.emit(DriverEvent::Script(note));
+            }
             Report::Ended { cut } => self.worker_ended(cut),
         }
     }

@@ -71,7 +71,7 @@ impl<C: Client> Shared<C> {
     pub(crate) fn cycle(&self, life: &mut Life<C>) -> impl Future<Output = ()> {
         async move {
             if let Some(playing) = &self.playing {
-                return Box::pin(self.play(life, playing)).await;
+                return drop(Box::pin(self.play(life, playing)).await);
             }
             if self.leases() {
                 Box::pin(self.lease(life)).await;

@@ -136,7 +136,7 @@ fn run(mix: impl Into<Mix>, count: u32, each: impl Fn(&Driver, &Window)) -> Ran 
             DriverEvent::ErrorExample { class, detail, .. } => {
                 observed.examples.push((class, detail))
             }
-            DriverEvent::SetupProgress { .. } => {}
+            DriverEvent::SetupProgress { .. } | DriverEvent::Script(_) => {}
             DriverEvent::Done => break,
         }
     }

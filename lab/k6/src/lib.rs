@@ -12,4 +12,4 @@ mod thresholds;
 pub use files::files;
 pub use script::{Flags, Limit, Refused, Script, StudyFiles};
 pub use server::server;
-pub use summary::{Judged, Trial, figures, judge};
+pub use summary::{Judged, Trial, fail_uncounted, figures, judge};

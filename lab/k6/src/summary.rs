@@ -67,6 +67,23 @@ pub fn judge(limits: &[Limit], trials: &[Trial<'_>]) -> Vec<Judged> {
     limits.iter().map(judged).collect()
 }
 
+/// Fails the thresholds on checks and metrics of which a trial has values that are in no figure.
+pub fn fail_uncounted<'a>(
+    judged: &mut [Judged],
+    trials: impl Iterator<Item = &'a TrialAnalysis> + Clone,
+) {
+    for one in judged {
+        let values = trials
+            .clone()
+            .filter_map(|trial| trial.not_counted.get(&one.measure));
+        let values: u64 = values.sum();
+        if values > 0 {
+            one.holds = false;
+            one.reason = format!("not judged: {values} of its values are in no figure");
+        }
+    }
+}
+
 /// Judges a threshold by one trial.
 fn in_trial(limit: &Limit, trial: &Trial<'_>) -> (bool, String) {
     let values = Values::of(trial, &limit.measure);

@@ -8,6 +8,8 @@ use lab_counts::{ErrorClass, Hist, StepWindow, TransactionWindow, WindowCounts};
 use lab_workload::TraceContext;
 use serde::{Deserialize, Serialize};
 
+use crate::script::ScriptNote;
+
 /// The number of error examples that a driver reports of any kind. A few more follow, each the first of its step and
 /// class.
 pub const MAX_ERROR_EXAMPLES: usize = 20;
@@ -15,7 +17,7 @@ pub const MAX_ERROR_EXAMPLES: usize = 20;
 /// The maximum time in a histogram; longer times are recorded as this.
 pub const MAX_RECORDED: Duration = Duration::from_secs(3600);
 
-/// The events, in order: `SetupProgress`* `SetupDone` (`Window` | `ErrorExample`)* `Done`. Examples can occur during
+/// The events, in order: `SetupProgress`* `SetupDone` (`Window` | `ErrorExample` | `Script`)* `Done`. Examples can occur during
 /// setup too.
 #[derive(Debug, Clone)]
 pub enum DriverEvent {
@@ -60,6 +62,8 @@ pub enum DriverEvent {
         /// The id of the trace that the request began, in hex.
         trace: Option<String>,
     },
+    /// A fact that a script caused; [`ScriptNote::NotCounted`] of each worker.
+    Script(ScriptNote),
     /// The last event: all workers have ended.
     Done,
 }

@@ -5,5 +5,7 @@ pub mod event;
 mod examples;
 pub mod recorder;
 pub mod report;
+mod script;
 
 pub use examples::Examples;
+pub use script::ScriptNote;

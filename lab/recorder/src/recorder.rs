@@ -11,6 +11,7 @@ use lab_counts::{Hist, LONGEST, Outcome, TransactionSample};
 use crate::event::{MAX_RECORDED, Slowest, Window};
 use crate::examples::Examples;
 use crate::report::{Example, Outbox, Report};
+use crate::script::{ScriptNote, ScriptNotes};
 use lab_client::ErrorClass;
 use lab_client::time::{Nanos, nanos};
 use lab_client::{ClientCounts, FailedRequest, Phases, Sizes};
@@ -75,6 +76,7 @@ pub struct Recorder {
     /// Transactions that ended then.
     late_transactions: Vec<TransactionSample>,
     examples: Examples,
+    script: ScriptNotes,
     outbox: Outbox,
     emptied: Receiver<Box<Window>>,
 }
@@ -100,6 +102,7 @@ impl Recorder {
             too_late: Vec::new(),
             late_transactions: Vec::new(),
             examples: Examples::new(steps),
+            script: ScriptNotes::default(),
             outbox,
             emptied,
         }
@@ -426,6 +429,28 @@ impl Recorder {
         self.example(now, step, failure, None);
     }
 
+    /// Reports that a script ends the test.
+    pub fn test_aborted(&mut self, reason: &str) {
+        let note = self.script.aborted(reason);
+        self.note(note);
+    }
+
+    /// Reports that a script fails the test.
+    pub fn test_failed(&mut self, reason: &str) {
+        let note = self.script.failed(reason);
+        self.note(note);
+    }
+
+    /// Counts a value of a check or a metric that is in no figure of it.
+    pub fn not_counted(&mut self, name: &str) {
+        self.script.not_counted(name);
+    }
+
+    fn note(&self, note: Option<ScriptNote>) {
+        note.into_iter()
+            .for_each(|note| self.outbox.send(Report::Script(note)));
+    }
+
     /// Reports an example from setup, as long as half of them are left for the trial.
     pub fn setup_example(
         &mut self,
@@ -488,6 +513,9 @@ impl Recorder {
         (unanswered, unfinished): (Vec<(usize, Nanos)>, Vec<TransactionSample>),
     ) {
         self.roll(now, counts);
+        for note in self.script.take_not_counted() {
+            self.outbox.send(Report::Script(note));
+        }
         let too_late = std::mem::take(&mut self.too_late);
         for (step, age) in unanswered.into_iter().chain(too_late) {
             let StepWindow { counts, times } = &mut self.current.steps[step];

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use serde::{Deserialize, Serialize};
 
 use crate::event::Window;
+use crate::script::ScriptNote;
 use lab_client::ErrorClass;
 use lab_client::Nanos;
 use lab_workload::TraceContext;
@@ -30,6 +31,8 @@ pub enum Report {
     },
     /// A failed request.
     Example(Example),
+    /// A fact that a script caused.
+    Script(ScriptNote),
     /// The worker has ended.
     Ended {
         /// Whether the worker ended at the end of its trial.

@@ -17,7 +17,7 @@ use crate::model::{Ended, Exchanged, Message, Moment, Response, header};
 pub fn har(moments: &[Moment], began: Timestamp) -> Value {
     let exchanges = moments.iter().filter_map(|moment| match moment {
         Moment::Exchanged(exchanged) => Some(&**exchanged),
-        Moment::NotDone { .. } => None,
+        Moment::Logged(_) | Moment::NotDone { .. } => None,
     });
     let (mut pages, mut entries) = (Vec::new(), Vec::new());
     for exchanged in exchanges.filter(|exchanged| !exchanged.messages.is_empty()) {

@@ -8,6 +8,8 @@ use lab_client::{ErrorClass, Side, Version};
 pub enum Moment {
     /// A request was sent, or failed to be.
     Exchanged(Box<Exchanged>),
+    /// A script logged a line.
+    Logged(String),
     /// A step that this session skipped.
     NotDone {
         /// Its name.

@@ -230,6 +230,10 @@ impl Witness for Recorder {
         }
     }
 
+    fn logged(&self, line: &str) {
+        (self.state.borrow_mut().listener)(Moment::Logged(line.to_owned()));
+    }
+
     fn exchanged(&self, request: RequestId, scope: &UserScope, exchange: &Exchange) {
         let Some(known) = self.requests.get(request as usize) else {
             return;

@@ -50,6 +50,10 @@ impl Style {
 pub fn moment(moment: &Moment, style: Style) -> String {
     match moment {
         Moment::Exchanged(exchanged) => exchange(exchanged, style),
+        Moment::Logged(line) => {
+            let lines = line.lines().map(|line| format!("{}\n", one_line(line)));
+            style.paint(DIM, &format!("{}\n", lines.collect::<String>()))
+        }
         Moment::NotDone { step, why } => {
             let why = match why {
                 NotDone::Chance => "not in this session, by its share",

@@ -6,9 +6,10 @@ use std::fs;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use lab_script::{Bundle, Call, Event, Facts, Outcome, Program, Runtime, Source, Turn, Variables};
+use lab_script::{
+    Bundle, Call, Event, Facts, Level, Outcome, Program, Runtime, Source, Turn, Variables,
+};
 use lab_workload::{Inputs, SESSION, Scripted, Workload};
-use serde_json::Value;
 
 /// A quarter of a machine's memory, divided by the workers, is an engine's; this if it is unknown.
 const USUAL_MEMORY: u64 = 1 << 30;
@@ -32,11 +33,14 @@ pub struct Playing {
     events: Cell<Vec<Event>>,
     /// Sessions begun on this worker.
     begun: Cell<u64>,
-    /// The end of the last session: its value, or its uncaught error.
-    pub ended: RefCell<Result<Option<Value>, String>>,
+    /// Receives the lines of the script's log.
+    log: Option<Log>,
     terms: Terms,
     clock: WallClock,
 }
+
+/// Receives a line of a script's log.
+type Log = Box<dyn Fn(Level, &str)>;
 
 /// The clock of a worker.
 #[derive(Clone)]
@@ -48,8 +52,12 @@ pub struct WallClock {
 }
 
 /// The terms of a population.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Terms {
+    /// Its name as the name of a scenario.
+    pub scenario: String,
+    /// The executor of k6 with such a load.
+    pub executor: &'static str,
     /// Its users.
     pub users: u32,
     /// The number of users before it.
@@ -78,7 +86,7 @@ impl Engines {
         let Some(scripted) = &workload.scripted else {
             return Ok(None);
         };
-        let engine = self.engine((scripted, &workload.inputs), terms, clock)?;
+        let engine = self.engine((scripted, &workload.inputs), &terms, clock)?;
         Ok(Some(Playing {
             engine,
             scripted: Arc::clone(scripted),
@@ -86,16 +94,16 @@ impl Engines {
             groups: groups(workload),
             events: Cell::default(),
             begun: Cell::new(0),
-            ended: RefCell::new(Ok(None)),
-            terms,
+            log: None,
             clock: clock.clone(),
+            terms,
         }))
     }
 
     fn engine(
         &self,
         (scripted, given): (&Arc<Scripted>, &Inputs),
-        terms: Terms,
+        terms: &Terms,
         clock: &WallClock,
     ) -> Result<Rc<Engine>, String> {
         let mut engines = self.0.borrow_mut();
@@ -206,6 +214,18 @@ impl Playing {
         self.events.set(events);
     }
 
+    /// Sends all lines of the script's log to `log`.
+    pub fn set_log(&mut self, log: Log) {
+        self.log = Some(log);
+    }
+
+    /// Logs a line.
+    pub fn log(&self, level: Level, text: &str) {
+        if let Some(log) = &self.log {
+            log(level, text);
+        }
+    }
+
     /// Returns the transaction of a group, by its index in the session.
     pub fn group(&self, name: &str) -> Option<usize> {
         self.groups.get(name).copied()
@@ -239,12 +259,11 @@ impl Playing {
     }
 
     fn facts(&self, player: Player, begun: u64, zero: u64) -> Facts {
-        let terms = self.terms;
+        let terms = &self.terms;
         let now = (self.clock.now)();
         let index = u64::from(player.user - terms.first.min(player.user));
         // Unique, with gaps: no number is shared over workers.
         let in_test = index + player.session * u64::from(terms.users);
-        let (scenario, executor) = self.scripted.scenario.clone();
         Facts {
             vu_in_test: u64::from(player.user) + 1,
             vu_in_instance: u64::from(player.user) + 1,
@@ -252,8 +271,8 @@ impl Playing {
             iteration_in_instance: begun,
             iteration_in_scenario: player.session,
             iteration_of_user: player.session,
-            scenario,
-            executor,
+            scenario: terms.scenario.as_str().into(),
+            executor: terms.executor.into(),
             start_ms: (self.clock.unix_ms)(zero),
             now_ms: (self.clock.unix_ms)(now),
             progress: (now.saturating_sub(zero) as f64 / terms.length.max(1) as f64).min(1.0),

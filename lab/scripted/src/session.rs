@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use lab_script::{Program, Site, SiteKind};
 use lab_workload::{
-    MAX_SCRIPT_MEASURES, MAX_SCRIPT_NAMES, Measure, OTHER_STEP, Request, Round, SCRIPT_STEP,
-    SESSION, ScriptLimits, ScriptSource, Scripted, Session, Step, Template, Transaction, Visitor,
+    ALL_CHECKS_MEASURE, CHECK_MEASURE, MAX_SCRIPT_MEASURES, MAX_SCRIPT_NAMES, Measure, OTHER_STEP,
+    Request, Round, SCRIPT_STEP, SESSION, ScriptLimits, ScriptSource, Scripted, Session, Step,
+    Template, Transaction, Visitor,
 };
 
 use crate::names::{checks, metrics};
@@ -44,7 +45,6 @@ pub fn session_of(program: &Program, function: &str) -> (Session, Scripted) {
         function: function.to_owned(),
         exports: program.functions().to_vec(),
         data: None,
-        scenario: ("default".to_owned(), "constant-vus".to_owned()),
         steps: of_sites,
         names: by_name,
         checks,
@@ -153,7 +153,7 @@ fn measures(program: &Program) -> (Places, Places, Vec<Measure>) {
         slot: 0,
         value: None,
     };
-    let mut measures = vec![measure("checks".to_owned(), "")];
+    let mut measures = vec![measure(ALL_CHECKS_MEASURE.to_owned(), "")];
     let mut add = |name: String, unit: &str| {
         let place = measures.len() as u32;
         measures.push(measure(name, unit));
@@ -161,7 +161,7 @@ fn measures(program: &Program) -> (Places, Places, Vec<Measure>) {
     };
     let mut of_checks = Places::new();
     for name in checks(program).into_iter().take(MAX_SCRIPT_MEASURES / 2) {
-        let place = add(format!("check: {}", shown(&name)), "");
+        let place = add(format!("{CHECK_MEASURE}{}", shown(&name)), "");
         of_checks.insert(name, place);
     }
     let mut of_metrics = Places::new();

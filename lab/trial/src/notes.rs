@@ -1,5 +1,7 @@
 //! Warnings about a trial apart from its figures, in sentences.
 
+use std::collections::BTreeMap;
+
 use lab_archive::{Agent, TrialEnvironment, TrialRecord, Warning};
 
 use crate::format::{first_few, plural_count};
@@ -9,6 +11,23 @@ pub(crate) fn sentences(record: &TrialRecord) -> Vec<String> {
     let noted = record.warnings.iter();
     let noted = noted.filter_map(|noted| sentence(noted, &record.environment));
     record.notes.iter().cloned().chain(noted).collect()
+}
+
+/// Returns why a script failed the test.
+pub(crate) fn test_failed(record: &TrialRecord) -> Option<String> {
+    record.warnings.iter().find_map(|noted| match noted {
+        Warning::TestFailed { reason } => Some(reason.clone()),
+        _ => None,
+    })
+}
+
+/// Returns the numbers of values that are in no figure, by name.
+pub(crate) fn not_counted(record: &TrialRecord) -> BTreeMap<String, u64> {
+    let noted = record.warnings.iter().filter_map(|noted| match noted {
+        Warning::NotCounted { name, values } => Some((name.clone(), *values)),
+        _ => None,
+    });
+    noted.collect()
 }
 
 /// Returns a note as text; `None` if the environment lacks its subject.
@@ -62,6 +81,8 @@ fn sentence(noted: &Warning, around: &TrialEnvironment) -> Option<String> {
         ),
         Warning::RequestTimeout { after_us, bounds } => timeout(*after_us, *bounds),
         Warning::NotProfiled { problem } => format!("The system isn't profiled: {problem}."),
+        Warning::TestFailed { reason } => format!("The script failed the test: {reason}."),
+        Warning::NotCounted { name, values } => uncounted(name, *values),
         Warning::Newer => {
             "Something is noted that this version does not know; the one that ran the trial does."
                 .to_owned()
@@ -91,6 +112,20 @@ fn ran_on(part: Option<&str>, around: &TrialEnvironment) -> Option<String> {
         "{what} ran on {}, by agent {}.",
         agent.host, agent.name
     ))
+}
+
+fn uncounted(name: &str, values: u64) -> String {
+    match name.strip_prefix("check: ") {
+        Some(check) => format!(
+            "{} of the check “{check}” are not in its figures: its name is computed, or it failed in `setup`.",
+            plural_count(values, "result")
+        ),
+        None => format!(
+            "{} of “{name}” are in no figure: they are outside of 0 to 10¹², or were added in `setup` or \
+             `teardown`, or the name is computed.",
+            plural_count(values, "value")
+        ),
+    }
 }
 
 fn missed(server: &str, (asked, missing): (u64, u64), problem: &str) -> String {

@@ -331,6 +331,8 @@ impl<'a> Measured<'a> {
             preparation_failure: preparation_failure(&record.end),
             before_load: record.end != TrialEnd::Complete && input.data.windows.is_empty(),
             aborted: matches!(record.end, TrialEnd::Aborted { .. }),
+            test_failed: notes::test_failed(record),
+            not_counted: notes::not_counted(record),
             held_while_disturbed: Self::held_while_disturbed(&checks, &judged),
             thresholds: judged.thresholds,
             deciding: judged.deciding,

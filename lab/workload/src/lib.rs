@@ -71,8 +71,8 @@ pub use model::{
 };
 pub use parallel::{ForEach, Parallel, usual_at_once};
 pub use scripted::{
-    MAX_SCRIPT_MEASURES, MAX_SCRIPT_NAMES, OTHER_STEP, SCRIPT_STEP, ScriptLimits, ScriptSource,
-    Scripted,
+    ALL_CHECKS_MEASURE, CHECK_MEASURE, MAX_SCRIPT_MEASURES, MAX_SCRIPT_NAMES, OTHER_STEP,
+    SCRIPT_STEP, ScriptLimits, ScriptSource, Scripted,
 };
 pub use sends::Sends;
 pub use shared::{Lease, Put, Queued, SharedKind, SharedState, Take};

@@ -14,6 +14,10 @@ use serde_json::Value;
 pub const SCRIPT_STEP: &str = "script";
 /// The name of the step that counts requests of unknown places, and those after the most names.
 pub const OTHER_STEP: &str = "other requests";
+/// The name of the measure of all checks.
+pub const ALL_CHECKS_MEASURE: &str = "checks";
+/// The beginning of the name of a check's measure.
+pub const CHECK_MEASURE: &str = "check: ";
 /// Most names of requests of a script.
 pub const MAX_SCRIPT_NAMES: usize = 1_000;
 /// Most checks and metrics of a script.
@@ -31,8 +35,6 @@ pub struct Scripted {
     /// The result of its `setup`, given to each session.
     #[serde(default)]
     pub data: Option<Arc<Value>>,
-    /// The name of its scenario, and of its executor.
-    pub scenario: (String, String),
     /// The step of each call site, by its place in the program.
     pub steps: Vec<u32>,
     /// The steps by name.

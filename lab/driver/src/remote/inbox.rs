@@ -79,7 +79,7 @@ impl Inbox {
             Report::Example(example) if example.setup => example.step < self.outline.setup.len(),
             Report::Example(example) => example.step < recorded,
             Report::Setup(_) | Report::SetupStepDone(_) => !self.outline.setup.is_empty(),
-            Report::Ended { .. } => true,
+            Report::Script(_) | Report::Ended { .. } => true,
         };
         if !sound {
             return nonsense("a report of what is not there".to_owned());

@@ -5,77 +5,175 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use lab_client::ErrorClass;
+use lab_recorder::ScriptNote;
+use lab_recorder::event::{DriverEvent, Window};
+use lab_recorder::report::{Example, Report};
 use lab_script::{Call, Outcome, Runtime, Turn};
-use lab_workload::{Scripted, Workload};
+use lab_workload::{ALL_CHECKS_MEASURE, CHECK_MEASURE, Scripted, Workload};
 use serde_json::Value;
 
 use crate::assignment::Assignment;
 use crate::error::DriverError;
 use crate::mix::Mix;
-use crate::worker::rehearsal::{SETUP, call};
+use crate::worker::rehearsal::{Called, SETUP, TEARDOWN, call};
 
-/// The function after all sessions.
-const TEARDOWN: &str = "teardown";
+/// The results of the calls of a script before or after a load.
+#[derive(Debug, Default)]
+pub struct Calls {
+    /// Requests that met their `expect`.
+    pub transactions: u64,
+    /// Failed requests.
+    pub errors: u64,
+    /// Examples of errors, and facts that the script caused.
+    pub events: Vec<DriverEvent>,
+}
 
 /// Calls the `setup` of each script of a load once. Returns the load with the results; `None` if `interrupt` became
 /// true before the end.
 ///
 /// # Errors
-/// When a script can't be loaded, or throws.
-pub fn set_up(mix: Mix, interrupt: &AtomicBool) -> Result<Option<Mix>, DriverError> {
+/// When a script can't be loaded, throws, or ends the test.
+pub fn set_up(mut mix: Mix, interrupt: &AtomicBool) -> Result<Option<(Mix, Calls)>, DriverError> {
+    let mut calls = Calls::default();
     let mut made: Vec<Arc<Scripted>> = Vec::new();
-    let mut drives = Vec::new();
-    for drive in mix.assignments() {
-        let mut drive = drive.clone();
+    for drive in mix.assignments_mut() {
         let scripted = drive.workload.scripted.clone();
-        if let Some(scripted) = scripted.filter(|scripted| scripted.exports(SETUP)) {
-            let same = |known: &&Arc<Scripted>| known.sources == scripted.sources;
-            let data = match made.iter().find(same) {
-                Some(known) => known.data.clone(),
-                None => match call(&drive, SETUP, interrupt)? {
-                    Some(value) => value.map(Arc::new),
-                    None => return Ok(None),
-                },
-            };
-            let with_data = Arc::new(Scripted {
-                data,
-                ..(*scripted).clone()
-            });
-            made.push(Arc::clone(&with_data));
-            let mut workload = (*drive.workload).clone();
-            workload.scripted = Some(with_data);
-            drive.workload = Arc::new(workload);
-        }
-        drives.push(drive);
+        let Some(scripted) = scripted.filter(|scripted| scripted.exports(SETUP)) else {
+            continue;
+        };
+        let same = |known: &&Arc<Scripted>| known.sources == scripted.sources;
+        let data = match made.iter().find(same) {
+            Some(known) => known.data.clone(),
+            None => match calls.call(drive, SETUP, interrupt)? {
+                Some(value) => value.map(Arc::new),
+                None => return Ok(None),
+            },
+        };
+        let with_data = Arc::new(Scripted {
+            data,
+            ..(*scripted).clone()
+        });
+        made.push(Arc::clone(&with_data));
+        let drive = Arc::make_mut(drive);
+        Arc::make_mut(&mut drive.workload).scripted = Some(with_data);
     }
-    let all = drives.into_iter();
-    let all = all.fold(None, |mix: Option<Mix>, drive| match mix {
-        Some(mix) => Some(mix.and(drive)),
-        None => Some(Mix::from(drive)),
-    });
-    Ok(all)
+    Ok(Some((mix, calls)))
 }
 
-/// Calls the `teardown` of each script of a load once.
-///
-/// # Errors
-/// As [`set_up`].
-pub fn tear_down(mix: &Mix, interrupt: &AtomicBool) -> Result<(), DriverError> {
-    let mut done: Vec<&Assignment> = Vec::new();
+/// Calls the `teardown` of each script of a load once. Returns the results, and sentences on what failed.
+pub fn tear_down(mix: &Mix, interrupt: &AtomicBool) -> (Calls, Vec<String>) {
+    let (mut all, mut problems) = (Calls::default(), Vec::new());
+    let mut done: Vec<&Scripted> = Vec::new();
     for drive in mix.assignments() {
         let Some(scripted) = &drive.workload.scripted else {
             continue;
         };
-        let sources = |drive: &&Assignment| {
-            let known = drive.workload.scripted.as_ref();
-            known.is_some_and(|known| known.sources == scripted.sources)
+        let is_done = done.iter().any(|known| known.sources == scripted.sources);
+        if !scripted.exports(TEARDOWN) || is_done {
+            continue;
+        }
+        done.push(scripted);
+        let mut calls = Calls::default();
+        if let Err(error) = calls.call(drive, TEARDOWN, interrupt) {
+            problems.push(format!("{error}."));
+        }
+        problems.extend(calls.failed_requests());
+        all.add(calls);
+    }
+    (all, problems)
+}
+
+impl Calls {
+    /// Calls a function of a population's script, and adds what it did. Returns its value.
+    fn call(
+        &mut self,
+        drive: &Assignment,
+        function: &str,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<Option<Value>>, DriverError> {
+        let Some(Called { end, reports }) = call(drive, function, interrupt)? else {
+            return Ok(None);
         };
-        if scripted.exports(TEARDOWN) && !done.iter().any(sources) {
-            call(drive, TEARDOWN, interrupt)?;
-            done.push(drive);
+        let mask = |text: &str| drive.workload.inputs.mask(text);
+        for report in reports {
+            match report {
+                Report::Script(ScriptNote::Aborted(reason)) => {
+                    return Err(DriverError::Aborted(mask(&reason)));
+                }
+                Report::Script(note) => self.events.push(DriverEvent::Script(note.map(mask))),
+                Report::Example(example) => self.example(drive, function, example),
+                Report::Window { window, .. } => self.window(drive, &window),
+                _ => {}
+            }
+        }
+        end.map(Some).map_err(|why| {
+            DriverError::Script(format!("`{function}` of the script: {}", mask(&why)))
+        })
+    }
+
+    fn example(&mut self, drive: &Assignment, function: &str, example: Example) {
+        let steps = &drive.workload.session.steps;
+        let name = steps.get(example.step).map_or("", |step| &step.name);
+        // The call fails with an uncaught error.
+        if example.class != ErrorClass::Script {
+            self.events.push(DriverEvent::ErrorExample {
+                t: Duration::ZERO,
+                step: format!("{function}: {name}"),
+                class: example.class,
+                detail: drive.workload.inputs.mask(&example.detail),
+                trace: None,
+            });
         }
     }
-    Ok(())
+
+    /// Adds the counts of all requests. No figure has the checks and metrics of these calls; a check that passed changes
+    /// no verdict.
+    fn window(&mut self, drive: &Assignment, window: &Window) {
+        let steps = &drive.workload.session.steps;
+        let Some((script, requests)) = steps.split_last() else {
+            return;
+        };
+        for one in &window.steps[..requests.len()] {
+            self.transactions += one.transactions();
+            self.errors += one.failed();
+        }
+        let values = &window.steps[requests.len()].times.measures;
+        for (measure, values) in script.measures.iter().zip(values) {
+            let is_check =
+                measure.name == ALL_CHECKS_MEASURE || measure.name.starts_with(CHECK_MEASURE);
+            let count = match is_check {
+                true => values.count_at(0),
+                false => values.len(),
+            };
+            if count > 0 {
+                self.events
+                    .push(DriverEvent::Script(ScriptNote::NotCounted {
+                        name: measure.name.clone(),
+                        values: count,
+                    }));
+            }
+        }
+    }
+
+    /// Returns a sentence on the requests that failed, if any did.
+    fn failed_requests(&self) -> Option<String> {
+        let first = self.events.iter().find_map(|event| match event {
+            DriverEvent::ErrorExample { step, detail, .. } => Some(format!("“{step}”: {detail}")),
+            _ => None,
+        });
+        let (failed, all) = (self.errors, self.transactions + self.errors);
+        let first = first.map_or_else(String::new, |first| format!("; the first, {first}"));
+        (failed > 0).then(|| {
+            format!("{failed} of {all} requests of `{TEARDOWN}` of the script failed{first}.")
+        })
+    }
+
+    fn add(&mut self, other: Self) {
+        self.transactions += other.transactions;
+        self.errors += other.errors;
+        self.events.extend(other.events);
+    }
 }
 
 /// The longest time of the function that summarizes a run.
@@ -112,7 +210,7 @@ pub fn summarize(workload: &Workload, figures: Value) -> Result<Option<Value>, D
             Turn::Done { value } => return Ok(value),
             Turn::Threw(thrown) => return Err(failed(thrown.to_string())),
             Turn::Request(_) | Turn::Batch(_) | Turn::Socket(_) => {
-                return Err(failed("it sends requests, after the run".to_owned()));
+                return Err(failed("it can't send requests: the run is over".to_owned()));
             }
         };
     }

@@ -7,6 +7,7 @@ mod convert;
 mod play;
 mod turns;
 
-pub use around::{set_up, summarize, tear_down};
+pub use around::{Calls, set_up, summarize, tear_down};
 pub(crate) use batch::MOST_AT_ONCE;
 pub(crate) use play::{Engines, Playing, playing};
+pub(crate) use turns::End;

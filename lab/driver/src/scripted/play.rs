@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 pub(crate) use lab_scripted::{Engines, Playing};
 use lab_scripted::{Terms, WallClock};
+use lab_workload::LoadKind;
 
 use crate::assignment::Assignment;
 use crate::clock::Clock;
@@ -16,6 +17,11 @@ pub(crate) fn playing(
     clock: Clock,
 ) -> Result<Option<Playing>, DriverError> {
     let terms = Terms {
+        scenario: match drive.population.as_str() {
+            "" => "default".to_owned(),
+            name => name.to_owned(),
+        },
+        executor: executor(drive),
         users: drive.users,
         first: drive.first,
         workers: drive.workers(),
@@ -29,4 +35,15 @@ pub(crate) fn playing(
     };
     let playing = engines.of(&drive.workload, terms, &of_worker);
     playing.map_err(DriverError::Script)
+}
+
+/// Returns the executor of k6 that runs such a load.
+fn executor(drive: &Assignment) -> &'static str {
+    match (drive.kind, drive.stages.is_empty()) {
+        (LoadKind::Users, true) => "constant-vus",
+        (LoadKind::Users, false) => "ramping-vus",
+        (LoadKind::Arrival { .. }, true) => "constant-arrival-rate",
+        (LoadKind::Arrival { .. }, false) => "ramping-arrival-rate",
+        (LoadKind::Sequence { .. }, _) => "shared-iterations",
+    }
 }

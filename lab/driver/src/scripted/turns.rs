@@ -3,7 +3,9 @@
 use lab_client::time::Nanos;
 use lab_client::{ErrorClass, Unmade};
 use lab_script::{Answer, Event, MetricKind, Outcome, Request, Thrown, Turn};
-use lab_workload::{MAX_MEASURED, MAX_TRANSACTION_LEVELS, MEASURE_SCALE};
+use lab_workload::{CHECK_MEASURE, MAX_MEASURED, MAX_TRANSACTION_LEVELS, MEASURE_SCALE};
+
+use serde_json::Value;
 
 use super::convert::{answer, as_set_cookie, parts, unsent};
 use super::play::Playing;
@@ -14,6 +16,12 @@ use lab_scripted::Player;
 
 /// The measure of all checks together.
 const ALL_CHECKS: usize = 0;
+/// Why a session ends that opens a WebSocket.
+const NO_SOCKETS: &str =
+    "scripts can't open WebSockets yet: use a workload with `protocol: websocket`";
+
+/// The end of a session: the value of the script's function, or its uncaught error.
+pub(crate) type End = Result<Option<Value>, String>;
 
 /// A session in progress.
 pub(super) struct Session<'a> {
@@ -26,8 +34,9 @@ pub(super) struct Session<'a> {
 }
 
 impl<C: Client> Shared<C> {
-    /// Plays one session: calls the script's function, and does what its turns end with.
-    pub(crate) async fn play(&self, life: &mut Life<C>, playing: &Playing) {
+    /// Plays one session: calls the script's function, and does what its turns end with. Returns the function's value,
+    /// or its uncaught error.
+    pub(crate) async fn play(&self, life: &mut Life<C>, playing: &Playing) -> End {
         self.begin_session(life);
         self.client.clear_cookies(&life.user.session);
         let user = life.user.place;
@@ -42,7 +51,7 @@ impl<C: Client> Shared<C> {
             groups: Vec::new(),
         };
         let mut turn = playing.begin(player, self.zero.get());
-        loop {
+        let end = loop {
             self.take_events(life, &mut session);
             let outcome = match turn {
                 Turn::Wait { micros } => {
@@ -60,28 +69,23 @@ impl<C: Client> Shared<C> {
                     answered.map(Outcome::Answers)
                 }
                 Turn::Socket(_) => {
-                    let why = "sockets of scripts are not played yet";
-                    self.threw(life, playing, why.to_owned());
-                    None
+                    playing.end_early(player);
+                    break Err(NO_SOCKETS.to_owned());
                 }
-                Turn::Done { value } => {
-                    *playing.ended.borrow_mut() = Ok(value);
-                    break;
-                }
-                Turn::Threw(thrown) => {
-                    let detail = describe(&thrown);
-                    *playing.ended.borrow_mut() = Err(detail.clone());
-                    self.threw(life, playing, detail);
-                    break;
-                }
+                Turn::Done { value } => break Ok(value),
+                Turn::Threw(thrown) => break Err(describe(&thrown)),
             };
             let Some(outcome) = outcome else {
                 playing.end_early(player);
-                break;
+                break Ok(None);
             };
             turn = playing.resume(player, outcome);
+        };
+        if let Err(detail) = &end {
+            self.threw(life, playing, detail);
         }
         self.end_groups(life, &mut session);
+        end
     }
 
     /// Ends the open groups, and the session.
@@ -175,8 +179,11 @@ impl<C: Client> Shared<C> {
         playing.each_event(|event| match event {
             Event::Check { name, passed, .. } => {
                 let value = f64::from(u8::from(passed));
-                self.number(life, playing, Some(ALL_CHECKS), value);
-                self.number(life, playing, playing.check(&name), value);
+                self.number(life, playing, (ALL_CHECKS, value));
+                match playing.check(&name) {
+                    Some(place) => self.number(life, playing, (place, value)),
+                    None => self.not_counted(&format!("{CHECK_MEASURE}{name}")),
+                }
             }
             Event::Metric {
                 name, kind, value, ..
@@ -185,36 +192,37 @@ impl<C: Client> Shared<C> {
                     MetricKind::Rate => f64::from(u8::from(value != 0.0)),
                     MetricKind::Counter | MetricKind::Gauge | MetricKind::Trend => value,
                 };
-                self.number(life, playing, playing.metric(&name), value);
+                let fits = (0.0..=MAX_MEASURED).contains(&value);
+                match playing.metric(&name).filter(|_| fits) {
+                    Some(place) => self.number(life, playing, (place, value)),
+                    None => self.not_counted(&name),
+                }
             }
             Event::Group { name, begins: true } => self.begin_group(life, session, &name),
             Event::Group { begins: false, .. } => self.end_group(life, session),
-            Event::Interrupt { reason } => {
-                self.threw(
-                    life,
-                    playing,
-                    format!("the script aborts the test: {reason}"),
-                );
-                self.end.set(self.end.get().min(life.state.at));
-            }
-            Event::Log { .. } | Event::Fail { .. } => {}
+            // The script throws an error, too.
+            Event::Interrupt { reason } => self.recorder.borrow_mut().test_aborted(&reason),
+            Event::Fail { reason } => self.recorder.borrow_mut().test_failed(&reason),
+            Event::Log { level, text, .. } => playing.log(level, &text),
         });
     }
 
-    /// Records a value of a check or a metric; those without a place are dropped.
+    /// Records a value of a check or a metric in its place.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "what is kept lies between 0 and 10^15"
     )]
-    fn number(&self, life: &Life<C>, playing: &Playing, place: Option<usize>, value: f64) {
-        let Some(place) = place.filter(|_| (0.0..=MAX_MEASURED).contains(&value)) else {
-            return;
-        };
+    fn number(&self, life: &Life<C>, playing: &Playing, (place, value): (usize, f64)) {
         let number = (value * MEASURE_SCALE).round() as u64;
         let (now, step) = (life.state.at, self.first_step + playing.own_step);
         let mut recorder = self.recorder.borrow_mut();
         recorder.number(now, step, (place, number));
+    }
+
+    /// Counts a value of a check or a metric that has no place, or doesn't fit.
+    fn not_counted(&self, name: &str) {
+        self.recorder.borrow_mut().not_counted(name);
     }
 
     fn begin_group(&self, life: &Life<C>, session: &mut Session<'_>, name: &str) {
@@ -242,7 +250,7 @@ impl<C: Client> Shared<C> {
     }
 
     /// Records an uncaught error, which ends the session.
-    fn threw(&self, life: &mut Life<C>, playing: &Playing, detail: String) {
+    fn threw(&self, life: &mut Life<C>, playing: &Playing, detail: &str) {
         life.state.well = false;
         let class = Some(ErrorClass::Script);
         self.transactions.ended(life.user.place, None, class);

@@ -7,26 +7,33 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lab_client::{BaseUrl, Made, Parts, RequestId, Side, Tap, Unmade, Version, WholeAnswer};
+use lab_recorder::ScriptNote;
+use lab_script::Level;
 use lab_workload::Wait;
-use serde_json::Value;
 
 use super::*;
 use crate::crew::{self, Make, Speaking};
 use crate::mix::Mix;
 use crate::script::Script;
+use crate::scripted::End;
 use crate::timers::Timer;
 use crate::user::{Life, Progress};
 use lab_queues::Queues;
 use lab_queues::SharedPool;
-use lab_recorder::report::{QUEUE, queue};
+use lab_recorder::report::{QUEUE, Queue, queue};
 
 /// The function of a script that runs once before all sessions.
 pub(crate) const SETUP: &str = "setup";
+/// The function that runs once after all sessions.
+pub(crate) const TEARDOWN: &str = "teardown";
 /// How often a dry run checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Observes the outcome of each request of a dry run, besides its traffic.
 pub trait Witness: Tap {
+    /// A script logged a line; it begins with its severity.
+    fn logged(&self, line: &str);
+
     /// A request ended, or was not sent. `scope` has its captures.
     fn exchanged(&self, request: RequestId, scope: &UserScope, exchange: &Exchange);
 
@@ -35,7 +42,7 @@ pub trait Witness: Tap {
 }
 
 /// Runs the setup and one session for one user, without waits. This user also runs the setup steps that are for the
-/// first user only. Before a session that a script plays, its `setup` runs.
+/// first user only. Around a session that a script plays, its `setup` and `teardown` run.
 ///
 /// Returns `None` if `interrupt` became true before the end, and otherwise the uncaught error of the script, if any.
 ///
@@ -52,43 +59,46 @@ pub fn rehearse(
         return Err(DriverError::Load("it has no such user"));
     }
     let mut drive = without_waits(drive);
-    if drive
-        .workload
-        .scripted
-        .as_ref()
-        .is_some_and(|scripted| scripted.exports(SETUP))
-    {
-        let data = match called(&drive, SETUP, witness, interrupt)? {
-            Some(Ok(data)) => data,
-            Some(Err(why)) => return Ok(Some(Err(format!("`{SETUP}`: {why}")))),
-            None => return Ok(None),
-        };
-        let mut workload = (*drive.workload).clone();
-        if let Some(scripted) = &mut workload.scripted {
-            Arc::make_mut(scripted).data = data.map(Arc::new);
+    let around = |drive: &Assignment, function: &str| {
+        let scripted = drive.workload.scripted.as_ref();
+        if !scripted.is_some_and(|scripted| scripted.exports(function)) {
+            return Ok(Some(Ok(None)));
         }
-        drive.workload = Arc::new(workload);
+        let called = called(drive, function, witness, interrupt)?;
+        let named = |why: String| format!("`{function}`: {why}");
+        Ok(called.map(|called| called.judged().map_err(named)))
+    };
+    match around(&drive, SETUP)? {
+        Some(Ok(None)) => {}
+        Some(Ok(Some(data))) => {
+            let workload = Arc::make_mut(&mut drive.workload);
+            if let Some(scripted) = &mut workload.scripted {
+                Arc::make_mut(scripted).data = Some(Arc::new(data));
+            }
+        }
+        Some(Err(why)) => return Ok(Some(Err(why))),
+        None => return Ok(None),
     }
-    let ended = rehearsed(&Arc::new(drive), user, witness, interrupt)?;
-    Ok(ended.map(|end| end.map(drop)))
+    let drive = Arc::new(drive);
+    let Some(session) = rehearsed(&drive, (user, true), witness, interrupt)? else {
+        return Ok(None);
+    };
+    let torn = around(&drive, TEARDOWN)?;
+    Ok(torn.map(|torn| session.judged().and(torn).map(drop)))
 }
 
-/// Calls a function of the population's script once, with its waits, for user 0. Returns its value; `None` if
-/// `interrupt` became true before the end.
+/// Calls a function of the population's script once, with its waits, for user 0. `None` if `interrupt` became true
+/// before the end.
 ///
 /// # Errors
-/// As [`rehearse`]; and the uncaught error of the script.
+/// As [`rehearse`].
 pub(crate) fn call(
     drive: &Assignment,
     function: &str,
     interrupt: &AtomicBool,
-) -> Result<Option<Option<Value>>, DriverError> {
+) -> Result<Option<Called>, DriverError> {
     let witness: Rc<dyn Witness> = Rc::new(Unobserved);
-    let failed = |why: String| DriverError::Script(format!("`{function}` of the script: {why}"));
-    match called(drive, function, &witness, interrupt)? {
-        Some(ended) => ended.map(Some).map_err(failed),
-        None => Ok(None),
-    }
+    called(drive, function, &witness, interrupt)
 }
 
 fn called(
@@ -96,9 +106,8 @@ fn called(
     function: &str,
     witness: &Rc<dyn Witness>,
     interrupt: &AtomicBool,
-) -> Result<Option<End>, DriverError> {
+) -> Result<Option<Called>, DriverError> {
     let mut workload = (*drive.workload).clone();
-    workload.setup.clear();
     if let Some(scripted) = &mut workload.scripted {
         function.clone_into(&mut Arc::make_mut(scripted).function);
     }
@@ -106,7 +115,7 @@ fn called(
         workload: Arc::new(workload),
         ..drive.clone()
     });
-    rehearsed(&drive, 0, witness, interrupt)
+    rehearsed(&drive, (0, false), witness, interrupt)
 }
 
 /// Ignores the traffic of the calls of a script before and after a load.
@@ -126,21 +135,43 @@ impl Witness for Unobserved {
     fn exchanged(&self, _: RequestId, _: &UserScope, _: &Exchange) {}
 
     fn left_out(&self, _: RequestId) {}
+
+    fn logged(&self, _: &str) {}
 }
 
-/// The end of a session that a script plays: its value, or its uncaught error.
-type End = Result<Option<Value>, String>;
+/// A session that has ended.
+pub(crate) struct Called {
+    /// The value of a script's function, or its uncaught error.
+    pub(crate) end: End,
+    /// What a worker would have reported.
+    pub(crate) reports: Vec<Report>,
+}
 
-/// Runs one session; `None` if it was interrupted.
+impl Called {
+    /// Returns the end; `test.fail` counts as an error.
+    fn judged(&self) -> End {
+        let failed = self.reports.iter().find_map(|report| match report {
+            Report::Script(ScriptNote::Failed(reason)) => Some(format!("`test.fail`: {reason}")),
+            _ => None,
+        });
+        match failed {
+            Some(why) => self.end.clone().and(Err(why)),
+            None => self.end.clone(),
+        }
+    }
+}
+
+/// Runs one session, after the steps of the setup if the flag is set; `None` if it was interrupted.
 fn rehearsed(
     drive: &Arc<Assignment>,
-    user: u32,
+    (user, sets_up): (u32, bool),
     witness: &Rc<dyn Witness>,
     interrupt: &AtomicBool,
-) -> Result<Option<End>, DriverError> {
+) -> Result<Option<Called>, DriverError> {
     let rehearsing = Rehearsing {
         drive,
         user,
+        sets_up,
         witness,
         interrupt,
     };
@@ -151,12 +182,13 @@ fn rehearsed(
 struct Rehearsing<'a> {
     drive: &'a Arc<Assignment>,
     user: u32,
+    sets_up: bool,
     witness: &'a Rc<dyn Witness>,
     interrupt: &'a AtomicBool,
 }
 
 impl Speaking for Rehearsing<'_> {
-    type Output = Result<Option<End>, DriverError>;
+    type Output = Result<Option<Called>, DriverError>;
 
     fn with<C: Client>(self, make: impl Make<C>) -> Self::Output {
         let tap = Rc::clone(self.witness) as Rc<dyn Tap>;
@@ -170,16 +202,23 @@ impl Speaking for Rehearsing<'_> {
 
 type MakeOne = Box<dyn FnOnce(&Arc<Assignment>, &Timers) -> Result<Box<dyn Speaks>, DriverError>>;
 
-fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<Option<End>, DriverError> {
+fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<Option<Called>, DriverError> {
     let Rehearsing {
         drive,
         user,
+        sets_up,
         witness,
         interrupt,
     } = what;
     let builder = &mut tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_io().build().map_err(DriverError::Runtime)?;
     let local = LocalSet::new();
+    let (queue, received) = queue(QUEUE);
+    // A full queue would block the session.
+    let reports = crew::spawn("reports".to_owned(), move || {
+        let all = received.into_iter();
+        all.map(|(_, report)| report).collect()
+    })?;
     let whole = local.block_on(&runtime, async {
         let clock = Clock::start();
         let timers = Timers::new(clock).map_err(DriverError::Runtime)?;
@@ -189,7 +228,7 @@ fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<Option<End>, DriverError> 
         };
         let service = timers.clone();
         let service = tokio::task::spawn_local(async move { service.serve().await });
-        let rehearsal = Rehearsal::new(drive, client, (clock, timers.clone()))?;
+        let rehearsal = Rehearsal::new(drive, client, (clock, timers.clone()), queue)?;
         let interrupted = async {
             let timer = timers.timer();
             while !interrupt.load(Ordering::Relaxed) {
@@ -197,14 +236,24 @@ fn run(what: Rehearsing<'_>, make: MakeOne) -> Result<Option<End>, DriverError> 
             }
         };
         tokio::select! {
-            result = rehearsal.run(user) => result.map(Some),
+            result = rehearsal.run(user, sets_up) => result.map(Some),
             () = interrupted => Ok(None),
             _ = service => Err(DriverError::Panicked),
         }
     });
     // The connections end before their runtime.
     drop(local);
-    whole
+    let reports = reports.join().map_err(|_| DriverError::Panicked)?;
+    whole.map(|end| end.map(|end| Called { end, reports }))
+}
+
+fn word(level: Level) -> &'static str {
+    match level {
+        Level::Debug => "debug",
+        Level::Info => "log",
+        Level::Warn => "warn",
+        Level::Error => "error",
+    }
 }
 
 fn without_waits(drive: &Assignment) -> Assignment {
@@ -241,10 +290,16 @@ impl Rehearsal {
         drive: &Arc<Assignment>,
         client: Witnessed,
         (clock, timers): (Clock, Timers),
+        queue: Queue,
     ) -> Result<Self, DriverError> {
         let script = Arc::new(Script::new(&drive.workload));
-        // The records have no receiver.
-        let (queue, _) = queue(QUEUE);
+        let mut playing = playing(&Engines::default(), drive, clock)?;
+        if let Some(playing) = &mut playing {
+            let witness = Rc::clone(&client.witness);
+            playing.set_log(Box::new(move |level, text| {
+                witness.logged(&format!("{}: {text}", word(level)));
+            }));
+        }
         let (_, emptied) = std::sync::mpsc::sync_channel(0);
         let outbox = Outbox { worker: 0, queue };
         let steps = script.session.len();
@@ -262,7 +317,7 @@ impl Rehearsal {
             drive: Arc::clone(drive),
             script,
             sharing: sharing.of_population(&drive.workload, users),
-            playing: playing(&Engines::default(), drive, clock)?,
+            playing,
             clock,
             timers,
             recorder: Rc::new(RefCell::new(recorder)),
@@ -286,14 +341,17 @@ impl Rehearsal {
         Ok(Self { shared, outbox })
     }
 
-    async fn run(&self, index: u32) -> Result<End, DriverError> {
+    async fn run(&self, index: u32, sets_up: bool) -> Result<End, DriverError> {
         let shared = &self.shared;
+        let (begun, all) = (shared.clock.nanos(), Duration::MAX);
+        shared.recorder.borrow_mut().begin(begun, all, all);
         let mut user = user(shared, (index as usize, index))?;
         let mut first = match index {
             0 => None,
             _ => Some(self::user(shared, (0, 0))?),
         };
-        for (number, step) in shared.script.setup.iter().enumerate() {
+        let steps = shared.script.setup.iter().filter(|_| sets_up);
+        for (number, step) in steps.enumerate() {
             let run = self.setup(number);
             let who = match &mut first {
                 Some(first) if step.once => first,
@@ -306,9 +364,17 @@ impl Rehearsal {
         }
         let mut life = Life::new(user, &shared.timers);
         life.state = Progress::from(shared.clock.nanos());
-        shared.cycle(&mut life).await;
-        let playing = shared.playing.as_ref();
-        Ok(playing.map_or(Ok(None), |playing| playing.ended.replace(Ok(None))))
+        let end = match &shared.playing {
+            Some(playing) => Box::pin(shared.play(&mut life, playing)).await,
+            None => {
+                shared.cycle(&mut life).await;
+                Ok(None)
+            }
+        };
+        let (now, counts) = (shared.clock.nanos(), ClientCounts::default());
+        let mut recorder = shared.recorder.borrow_mut();
+        recorder.finish(now, counts, (Vec::new(), Vec::new()));
+        Ok(end)
     }
 
     fn setup(&self, step: usize) -> SetupRun<Witnessed> {

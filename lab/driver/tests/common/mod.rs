@@ -406,7 +406,7 @@ pub(crate) fn run_until(drive: Assignment, enough: impl Fn(&Observed) -> bool) -
                 observed.setup = Some((transactions, errors, skipped));
                 driver.begin().unwrap();
             }
-            DriverEvent::SetupProgress { .. } => {}
+            DriverEvent::SetupProgress { .. } | DriverEvent::Script(_) => {}
             DriverEvent::Window(window) => {
                 observed.windows.push(*window);
                 if enough(&observed) {

@@ -55,9 +55,15 @@ pub struct TrialAnalysis {
     /// Whether the trial ended before it offered any load; its end then gives no information about the load.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub before_load: bool,
-    /// Whether the study's `abort_on` ended the trial early.
+    /// Whether the study's `abort_on` or a script ended the trial early.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aborted: bool,
+    /// Why a script failed the test (`test.fail`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test_failed: Option<String>,
+    /// The numbers of values of a script's checks and metrics that are in no figure, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_counted: BTreeMap<String, u64>,
     /// The checks of the measurement.
     pub checks: Vec<Check>,
     /// The thresholds on the server.
