@@ -17,7 +17,7 @@ use crate::args::{RunArgs, StudyArgs};
 use crate::commands::folder::Folder;
 use crate::commands::plan::waits;
 use crate::commands::script_end::ScriptEnd;
-use crate::commands::{RUNS, export, fleet, load, print, quick, report, request, script, watch};
+use crate::commands::{RUNS, export, fleet, print, quick, report, request, script, watch};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
@@ -34,20 +34,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     } else {
         &DiskAndEnvironment
     };
-    let is_script = script::is_script(&args.study.study);
-    if !is_script {
-        script::refuse_flags(&args.script)?;
-    }
-    let mut end = None;
-    let (loaded, plan) = match &args.quick.url {
-        _ if is_script => {
-            let (made, of_script) = script::run(&args.study, files, (&args.quick, &args.script))?;
-            end = Some(of_script);
-            made
-        }
-        Some(url) => quick::run(&args.study, (url, files), &args.quick)?,
-        None => load::study(&args.study, files)?,
-    };
+    let flags = (&args.quick, &args.script);
+    let ((loaded, plan), end) = script::or_study(&args.study, files, flags)?;
     let warnings = warnings(&loaded, &plan);
     if args.dry_run {
         let out = args
@@ -169,7 +157,7 @@ fn finish(
         }
         exit = report::exit(&analysis, args.gate);
         if let Some(script) = script {
-            exit = exit.max(script.finish(&analysis, &outcome.dir)?);
+            script.finish(&analysis, &outcome.dir)?;
         }
     }
     let resume = format!(

@@ -8,7 +8,7 @@ use lab_study::plan::Plan;
 use lab_study::{Environment, Files, Loaded, ScriptFacts, looks_secret, read_script};
 
 use crate::args::StudyArgs;
-use crate::commands::quick::{Made, process, reach, server};
+use crate::commands::quick::{self, Made, process, reach, server};
 use crate::commands::script_end::ScriptEnd;
 use crate::commands::{load, print, written};
 use crate::exit::{Exit, Failure};
@@ -25,10 +25,27 @@ pub(crate) fn is_script(path: &Path) -> bool {
     matches!(ending, Some("js" | "mjs" | "cjs" | "ts" | "mts"))
 }
 
-/// A script under the load of its options, or of flags.
-pub(crate) fn run(
+/// A study, or that of a script or of a workload under the load of flags.
+pub(crate) fn or_study(
     args: &StudyArgs,
     files: &dyn Files,
+    (quick, flags): (&QuickArgs, &ScriptArgs),
+) -> Result<((Loaded, Plan), Option<ScriptEnd>), Failure> {
+    if is_script(&args.study) {
+        let (made, end) = run(args, (quick, flags))?;
+        return Ok((made, Some(end)));
+    }
+    refuse_flags(flags)?;
+    let made = match &quick.url {
+        Some(url) => quick::run(args, (url, files), quick)?,
+        None => load::study(args, files)?,
+    };
+    Ok((made, None))
+}
+
+/// A script under the load of its options, or of flags. Both may depend on variables of the environment.
+fn run(
+    args: &StudyArgs,
     (quick, flags): (&QuickArgs, &ScriptArgs),
 ) -> Result<((Loaded, Plan), ScriptEnd), Failure> {
     let (quick_load, url) = (&quick.load, quick.url.as_deref());
@@ -51,14 +68,14 @@ pub(crate) fn run(
     };
     made(
         args,
-        files,
+        &DiskAndEnvironment,
         (url, &quick.reach),
         (load, &flags.variables.env),
     )
 }
 
 /// Refuses flags of scripts beside a study or a workload.
-pub(crate) fn refuse_flags(flags: &ScriptArgs) -> Result<(), Failure> {
+fn refuse_flags(flags: &ScriptArgs) -> Result<(), Failure> {
     let given = [
         ("--vus", flags.vus.is_some()),
         ("--duration", flags.duration.is_some()),
@@ -155,7 +172,6 @@ fn made(
         Some((folder, _)) => format!("{folder}/{file}"),
         None => file.to_owned(),
     };
-    let limits = made.limits;
     let study = place(&format!("{PREFIX}.study.yaml"));
     let mut texts = vec![(study.clone(), made.study)];
     let workloads = made.workloads.into_iter();
@@ -167,7 +183,6 @@ fn made(
     };
     let (loaded, plan) = load::study_from(&study, &made, args)?;
     let end = ScriptEnd {
-        limits,
         workload: Arc::clone(&loaded.study.workload),
         options: facts.options,
     };
@@ -199,7 +214,7 @@ fn texts(
         options: &facts.options,
         steps: &facts.steps,
         groups: &facts.groups,
-        metrics: &facts.metrics,
+        measures: &facts.measures,
         url: base.to_string(),
         pid: process(&base),
         reach: reach(reached)?,

@@ -31,7 +31,7 @@ pub fn files(script: &Script<'_>) -> Result<StudyFiles, Vec<Refused>> {
     }
     let mut notes = Vec::new();
     let scenarios = scenarios(script, &mut refused);
-    let (thresholds, limits) = thresholds::thresholds(script, &scenarios, &mut notes);
+    let thresholds = thresholds::thresholds(script, &scenarios, &mut notes);
     if !refused.is_empty() {
         return Err(refused);
     }
@@ -55,7 +55,6 @@ pub fn files(script: &Script<'_>) -> Result<StudyFiles, Vec<Refused>> {
     Ok(StudyFiles {
         study,
         workloads,
-        limits,
         notes,
     })
 }

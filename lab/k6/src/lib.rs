@@ -10,6 +10,6 @@ mod summary;
 mod thresholds;
 
 pub use files::files;
-pub use script::{Flags, Limit, Refused, Script, StudyFiles};
+pub use script::{Flags, Refused, Script, StudyFiles};
 pub use server::server;
-pub use summary::{Judged, Trial, fail_uncounted, figures, judge};
+pub use summary::{Trial, figures};

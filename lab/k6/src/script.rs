@@ -22,8 +22,8 @@ pub struct Script<'a> {
     pub steps: &'a [String],
     /// The names of its groups.
     pub groups: &'a [String],
-    /// The names of its metrics.
-    pub metrics: &'a [String],
+    /// The names of its measures: those of its metrics, of all checks (`checks`), and of each (`check: …`).
+    pub measures: &'a [String],
     /// The server.
     pub url: String,
     /// The server's process, if it runs here.
@@ -52,38 +52,8 @@ pub struct StudyFiles {
     pub study: String,
     /// The workloads: file names and texts.
     pub workloads: Vec<(String, String)>,
-    /// The thresholds of checks and metrics, which no study has.
-    pub limits: Vec<Limit>,
     /// What differs from k6 in this script's options.
     pub notes: Vec<String>,
-}
-
-/// A threshold of a check or of a metric of the script.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Limit {
-    /// The name of its measure.
-    pub measure: String,
-    /// The figure: `rate`, `avg`, `p(95)`, `count`.
-    pub figure: String,
-    /// `<`, `<=`, `>`, `>=`.
-    pub operator: String,
-    /// The limit.
-    pub limit: f64,
-    /// As written, with the metric.
-    pub text: String,
-}
-
-impl Limit {
-    /// Returns true if a value meets the limit.
-    #[must_use]
-    pub fn holds(&self, value: f64) -> bool {
-        match self.operator.as_str() {
-            "<" => value < self.limit,
-            "<=" => value <= self.limit,
-            ">" => value > self.limit,
-            _ => value >= self.limit,
-        }
-    }
 }
 
 /// An option that can't be run.

@@ -105,7 +105,6 @@ pub fn duration(text: &str, max: Duration) -> Result<Duration, TextError> {
             .find(|c: char| !c.is_alphabetic())
             .unwrap_or(rest.len());
         let unit = match &rest[..letters] {
-            "ns" => 1e-9,
             "us" | "µs" | "μs" => 1e-6,
             "ms" => 1e-3,
             "s" => 1.0,

@@ -14,7 +14,7 @@ fn made(options: &Value, flags: Flags) -> Result<StudyFiles, Vec<Refused>> {
         options,
         steps: &[],
         groups: &[],
-        metrics: &[],
+        measures: &[],
         url: "http://h:1".to_owned(),
         pid: None,
         reach: lab_import::quick::ConnectOptions::default(),

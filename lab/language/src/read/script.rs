@@ -115,8 +115,8 @@ pub struct ScriptFacts {
     pub steps: Vec<String>,
     /// The names of its groups.
     pub groups: Vec<String>,
-    /// The names of its metrics.
-    pub metrics: Vec<String>,
+    /// The names of its measures: of its metrics, of all checks, and of each.
+    pub measures: Vec<String>,
     /// The texts of all its files, that of its entry first.
     pub texts: Vec<String>,
     /// The variables of the environment that it reads, with their values if known.
@@ -138,6 +138,7 @@ pub fn read_script(path: &str, files: &dyn Files) -> Result<ScriptFacts, LoadErr
     let sources = scripted.sources.iter();
     let texts = sources.filter_map(|one| String::from_utf8(one.content.clone()).ok());
     let texts: Vec<String> = texts.collect();
+    let measures = session.steps.iter().flat_map(|step| &step.measures);
     Ok(ScriptFacts {
         options: program.options().clone(),
         steps: scripted.names.into_keys().collect(),
@@ -146,7 +147,7 @@ pub fn read_script(path: &str, files: &dyn Files) -> Result<ScriptFacts, LoadErr
             .into_iter()
             .map(|one| one.name)
             .collect(),
-        metrics: scripted.metrics.into_keys().collect(),
+        measures: measures.map(|one| one.name.clone()).collect(),
         texts,
         variables,
     })
